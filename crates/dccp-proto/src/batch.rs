@@ -1,0 +1,152 @@
+//! Packets that leave together: one GSO batch.
+
+use crate::path::Path;
+use crate::wire::{Datagram, Ecn};
+
+/// Datagrams for one peer with one ECN mark, all of one length except that the last may be
+/// shorter: what a single call can hand to the kernel.
+///
+/// Datagrams stand one after the other in one buffer, DCCP header first. In a simulation trailing
+/// zeros are counted and not stored; on a socket they are written out.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    segments: Vec<Segment>,
+    destination: Option<(Path, Ecn)>,
+    segments_max: usize,
+    bytes_max: usize,
+    keeps_zeros: bool,
+    may_fragment: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    end: usize,
+    zeros: usize,
+}
+
+impl Batch {
+    /// An empty batch for a socket: at most `segments_max` datagrams and 65,000 bytes.
+    pub fn new(segments_max: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            segments: Vec::new(),
+            destination: None,
+            segments_max: segments_max.max(1),
+            bytes_max: 65_000,
+            keeps_zeros: false,
+            may_fragment: false,
+        }
+    }
+
+    /// An empty batch for a simulation: zeros are counted, not stored.
+    pub fn for_simulation(segments_max: usize) -> Self {
+        Self {
+            keeps_zeros: true,
+            ..Self::new(segments_max)
+        }
+    }
+
+    /// Forgets the datagrams, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.segments.clear();
+        self.destination = None;
+        self.may_fragment = false;
+    }
+
+    /// Whether there is no datagram.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// How many datagrams there are.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Where the batch goes and its ECN mark; `None` while empty.
+    pub fn destination(&self) -> Option<(&Path, Ecn)> {
+        self.destination.as_ref().map(|(path, ecn)| (path, *ecn))
+    }
+
+    /// Whether routers may fragment the datagrams (4340-14.2-1).
+    pub fn may_fragment(&self) -> bool {
+        self.may_fragment
+    }
+
+    /// All bytes, datagram after datagram. Complete only for a socket's batch.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Length of each datagram but the last; 0 while empty.
+    pub fn segment_len(&self) -> usize {
+        self.segments.first().map_or(0, |s| s.end + s.zeros)
+    }
+
+    /// The datagrams in order.
+    pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
+        let mut start = 0;
+        self.segments.iter().map(move |s| {
+            let bytes = self.bytes.get(start..s.end).unwrap_or_default();
+            start = s.end;
+            Datagram {
+                bytes,
+                zeros: s.zeros,
+            }
+        })
+    }
+
+    /// Whether a datagram of `len` bytes can join without breaking the rules of a batch.
+    pub fn fits(&self, path: &Path, ecn: Ecn, len: usize, may_fragment: bool) -> bool {
+        let Some(destination) = &self.destination else {
+            return true;
+        };
+        let size = self.segment_len();
+        *destination == (*path, ecn)
+            && self.may_fragment == may_fragment
+            && self.segments.len() < self.segments_max
+            && len <= size
+            && self.last_len() == size
+            && self.bytes.len() + len <= self.bytes_max
+    }
+
+    /// Whether zeros are counted instead of stored.
+    pub fn keeps_zeros(&self) -> bool {
+        self.keeps_zeros
+    }
+
+    /// Appends a datagram, for which [`fits`](Self::fits) was asked before: `write` appends its bytes
+    /// to the buffer, `zeros` bytes of value zero follow (stored or counted).
+    pub fn push(
+        &mut self,
+        path: &Path,
+        ecn: Ecn,
+        may_fragment: bool,
+        zeros: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        write(&mut self.bytes);
+        let zeros = if self.keeps_zeros {
+            zeros
+        } else {
+            self.bytes.resize(self.bytes.len() + zeros, 0);
+            0
+        };
+        self.segments.push(Segment {
+            end: self.bytes.len(),
+            zeros,
+        });
+        self.destination = Some((*path, ecn));
+        self.may_fragment = may_fragment;
+    }
+
+    fn last_len(&self) -> usize {
+        let start = match self.segments.as_slice() {
+            [.., before, _] => before.end,
+            _ => 0,
+        };
+        self.segments.last().map_or(0, |s| s.end - start + s.zeros)
+    }
+}

@@ -1,0 +1,284 @@
+//! Congestion control: what a connection asks of a CCID, and what it tells it (RFC 4340 §10).
+//!
+//! An endpoint holds an [`HcSender`] for the half-connection that it sends on and an [`HcReceiver`]
+//! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
+//! [`registry`] maps CCID numbers to constructors; to add your own, add an entry there.
+
+pub mod registry;
+
+use crate::seq::Seq;
+use crate::time::{Instant, Rate};
+use crate::wire::{Ecn, OptionWriter, Options};
+use core::time::Duration;
+
+/// May a data packet leave?
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Permit {
+    /// Yes: so many packets and bytes now, never more than the commit horizon (design 8b).
+    Now {
+        /// Packets, at least 1.
+        packets: u32,
+        /// Bytes of application data; the first packet may leave whatever its size.
+        bytes: usize,
+    },
+    /// At this moment.
+    At(Instant),
+    /// When feedback has arrived (or a timer has expired).
+    OnFeedback,
+    /// Never: the datagram at the head of the queue is to be dropped (SafeUDP).
+    Drop,
+}
+
+/// A data packet that is about to leave.
+#[derive(Debug)]
+pub struct Outgoing<'a> {
+    /// When it leaves.
+    pub now: Instant,
+    /// Its sequence number.
+    pub seq: Seq,
+    /// Bytes of application data.
+    pub payload_len: usize,
+    /// Data packets in flight before this one.
+    pub pipe: u32,
+    /// Whether more data waited in the queue behind this packet.
+    pub has_more: bool,
+    /// CCVal of the packet: the sender sets it (4340-5.1-3).
+    pub ccval: &'a mut u8,
+    /// Where CCID-specific options go.
+    pub options: &'a mut OptionWriter,
+}
+
+/// A number of packets and of bytes of application data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes of application data.
+    pub bytes: u64,
+}
+
+/// Newly reported drops at the peer's host, in data packets (RFC 4340 §11.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Drops {
+    /// Drop Code 0, Protocol Constraints.
+    pub protocol: u32,
+    /// Drop Code 1, Application Not Listening.
+    pub not_listening: u32,
+    /// Drop Code 2, Receive Buffer.
+    pub receive_buffer: u32,
+    /// Drop Codes 3, 7 and the reserved 4–6: treated like a CE mark.
+    pub corrupt: u32,
+}
+
+/// What one acknowledgement told, made once in `conn/in_flight.rs`. Counts are of data packets
+/// that this acknowledgement reports for the first time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Feedback<'a> {
+    /// Sequence number of the packet that carried the acknowledgement.
+    pub seq: Seq,
+    /// Its Acknowledgement Number.
+    pub ack: Seq,
+    /// Received without a mark (state 0).
+    pub acked: Count,
+    /// Received with a CE mark (state 1).
+    pub marked: Count,
+    /// Inferred lost.
+    pub lost: Count,
+    /// The greatest sequence number among the newly lost, newly marked and corrupt ones: it starts
+    /// a new congestion event only if it was sent after the last one was detected (4341-5-6).
+    pub congestion: Option<Seq>,
+    /// Drops at the peer's host.
+    pub drops: Drops,
+    /// The peer sent Slow Receiver (RFC 4340 §11.6).
+    pub slow_receiver: bool,
+    /// A round-trip sample, less the peer's Elapsed Time; absent if nothing new was acknowledged.
+    pub rtt: Option<Duration>,
+    /// When the packet that `ack` names left, if it is still known.
+    pub ack_sent_at: Option<Instant>,
+    /// CCVal of the packet that `ack` names, if it was a data packet and is still known.
+    pub ack_ccval: Option<u8>,
+    /// Data packets in flight after this acknowledgement.
+    pub pipe: u32,
+    /// The highest number of data packets in flight since the last acknowledgement.
+    pub pipe_max: u32,
+    /// How fast data was delivered, if this acknowledgement gives a sample.
+    pub delivered_rate: Option<Rate>,
+    /// The sender ran out of data in the interval that `delivered_rate` covers.
+    pub is_app_limited: bool,
+    /// Round trips since the connection began.
+    pub round: u64,
+    /// Acknowledgements of the peer that were lost or marked on the way here (4341-6.1.1-1).
+    pub acks_lost: u32,
+    /// How many bytes of application data a mean packet has had lately.
+    pub mean_size: usize,
+    /// Greatest sequence number sent so far.
+    pub gss: Seq,
+    /// Options of the packet, for those of the CCID.
+    pub options: Options<'a>,
+    /// Elapsed Time of the packet, if it had the option or a Timestamp Echo with one.
+    pub elapsed: Option<Duration>,
+}
+
+/// What a controller wants from its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Acknowledge the peer's acknowledgements with the next packet (4341-6.2-1).
+    SendAck,
+    /// Negotiate a new value of an NN feature at this end.
+    Change {
+        /// Feature number.
+        feature: u8,
+        /// Wanted value.
+        value: u64,
+    },
+    /// Something to tell the application.
+    Report,
+    /// Reset the connection with this code, 128–255.
+    Reset(u8),
+}
+
+/// What a controller shows of itself. What a CCID does not have is `None`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Snapshot {
+    /// Congestion window in packets.
+    pub cwnd_packets: Option<f64>,
+    /// Slow-start threshold in packets; `None` also while unlimited.
+    pub ssthresh_packets: Option<f64>,
+    /// Allowed sending rate, or pacing rate.
+    pub rate: Option<Rate>,
+    /// Smoothed round-trip time.
+    pub rtt: Option<Duration>,
+    /// Retransmission or nofeedback timeout.
+    pub rto: Option<Duration>,
+    /// Loss event rate.
+    pub loss_event_rate: Option<f64>,
+    /// The receive rate of the last feedback, or measured (receiver).
+    pub receive_rate: Option<Rate>,
+    /// `slow_start`, `avoid`, …
+    pub phase: Option<&'static str>,
+    /// Packets that a round trip takes: what Sequence Window follows (4340-7.5.2-2).
+    pub packets_per_rtt: Option<f64>,
+    /// Inner values of the law by name.
+    pub inner: Vec<(&'static str, f64)>,
+}
+
+/// The sending half of a CCID.
+pub trait HcSender: Send {
+    /// May a data packet leave now?
+    fn permit(&self, now: Instant, pipe: u32) -> Permit;
+
+    /// A data packet leaves: sets CCVal, adds options, accounts. Once per data packet.
+    fn on_send(&mut self, out: &mut Outgoing<'_>);
+
+    /// An acknowledgement arrived.
+    fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);
+
+    /// When [`on_timeout`](Self::on_timeout) is due.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The moment of [`poll_timeout`](Self::poll_timeout) has come. Returns whether everything in
+    /// flight is to be taken for lost (CCID 2's RTO).
+    fn on_timeout(&mut self, _now: Instant) -> bool {
+        false
+    }
+
+    /// The next wish, until there is none.
+    fn poll_signal(&mut self) -> Option<Signal> {
+        None
+    }
+
+    /// The round-trip time of the handshake, or that the application has nothing to send.
+    fn on_rtt_hint(&mut self, _now: Instant, _rtt: Duration) {}
+
+    /// The maximum packet size changed, in bytes of application data.
+    fn on_mps(&mut self, _mps: usize) {}
+
+    /// The value of a feature that concerns this half-connection changed.
+    fn on_feature(&mut self, _feature: u8, _value: u64) {}
+
+    /// What can be seen from outside.
+    fn snapshot(&self) -> Snapshot;
+}
+
+/// A packet that arrived and was found valid, as an [`HcReceiver`] sees it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Arrival<'a> {
+    /// When.
+    pub now: Instant,
+    /// Its sequence number.
+    pub seq: Seq,
+    /// CCVal.
+    pub ccval: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Whether it is a Data or DataAck packet (or a Request or Response with data).
+    pub is_data: bool,
+    /// Bytes of application data.
+    pub payload_len: usize,
+    /// NDP Count, if the packet had the option (RFC 4340 §7.7).
+    pub ndp_count: Option<u64>,
+    /// Our estimate of the round-trip time, if there is one.
+    pub rtt: Option<Duration>,
+    /// Options of the packet, for those of the CCID.
+    pub options: Options<'a>,
+}
+
+/// Is an acknowledgement due?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckDue {
+    /// No.
+    No,
+    /// At this moment, if none has left before.
+    At(Instant),
+    /// Yes.
+    Now,
+}
+
+/// An acknowledgement (Ack or `DataAck`) that is about to leave.
+#[derive(Debug)]
+pub struct OutgoingAck<'a> {
+    /// When it leaves.
+    pub now: Instant,
+    /// Its sequence number.
+    pub seq: Seq,
+    /// Its Acknowledgement Number.
+    pub ack: Seq,
+    /// It carries application data too.
+    pub has_data: bool,
+    /// The value of this end's Send Loss Event Rate or another feature 192–255, by `on_feature`.
+    pub options: &'a mut OptionWriter,
+}
+
+/// The receiving half of a CCID.
+pub trait HcReceiver: Send {
+    /// A valid packet arrived.
+    fn on_packet(&mut self, p: &Arrival<'_>);
+
+    /// Is an acknowledgement due?
+    fn ack_due(&self, now: Instant) -> AckDue;
+
+    /// An acknowledgement leaves: adds the CCID's options and accounts. Returns `false`, with
+    /// nothing written, if the options do not fit and the acknowledgement must go alone.
+    fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool;
+
+    /// When [`on_timeout`](Self::on_timeout) is due, other than for an acknowledgement.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The moment of [`poll_timeout`](Self::poll_timeout) has come.
+    fn on_timeout(&mut self, _now: Instant) {}
+
+    /// Whether acknowledgements must carry Elapsed Time (4342-8.2-1).
+    fn wants_elapsed_time(&self) -> bool {
+        false
+    }
+
+    /// The value of a feature that concerns this half-connection changed.
+    fn on_feature(&mut self, _feature: u8, _value: u64) {}
+
+    /// What can be seen from outside.
+    fn snapshot(&self) -> Snapshot;
+}

@@ -1,0 +1,129 @@
+//! Settings, and every bound on memory that a peer can make us use.
+
+use crate::wire::ServiceCode;
+use core::time::Duration;
+
+/// Bounds on what a peer can make one endpoint store. What each overflow does is said where it is
+/// enforced.
+pub mod bounds {
+    /// Ack Vector cells kept per connection (run-length coded, one byte each).
+    pub const ACK_VECTOR_CELLS: usize = 16_384;
+    /// Packets that carried an Ack Vector and are not acknowledged yet (RFC 4340 appendix A).
+    pub const ACK_RECORDS: usize = 256;
+    /// Packets in flight whose fate is still open.
+    pub const IN_FLIGHT_PACKETS: usize = 1 << 20;
+    /// Preference-list entries kept per feature.
+    pub const FEATURE_VALUES: usize = 32;
+    /// Confirm options waiting for the next packet.
+    pub const PENDING_CONFIRMS: usize = 32;
+    /// Bytes of Init Cookies kept by a client until they are echoed.
+    pub const COOKIE_BYTES: usize = 512;
+    /// Connections in RESPOND per listener before cookies take over.
+    pub const RESPOND_PER_LISTENER: usize = 1024;
+    /// Connections per endpoint.
+    pub const CONNECTIONS: usize = 1 << 20;
+    /// Entries in the TIMEWAIT table; the oldest is forgotten first.
+    pub const TIME_WAIT: usize = 1 << 16;
+    /// Stateless packets waiting to be sent.
+    pub const STATELESS_QUEUE: usize = 256;
+    /// Stateless Resets per second (4340-8.1.3-1).
+    pub const RESETS_PER_S: u32 = 1024;
+    /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6).
+    pub const SYNCS_PER_S: u32 = 8;
+    /// Events waiting for the application per connection.
+    pub const EVENTS: usize = 64;
+    /// Loss intervals kept by a CCID 3 sender or receiver.
+    pub const LOSS_INTERVALS: usize = 9;
+    /// Service Codes per listening port.
+    pub const SERVICE_CODES: usize = 32;
+}
+
+/// Settings of one connection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// CCIDs for the data that this end sends, preferred first.
+    pub tx_ccids: Vec<u8>,
+    /// CCIDs for the data that the peer sends, preferred first.
+    pub rx_ccids: Vec<u8>,
+    /// Service Code (RFC 5595). For listeners: ignored, see `Endpoint::listen`.
+    pub service_code: ServiceCode,
+    /// First Sequence Window of this end in packets, 32 … 2^46−1; it follows the rate later.
+    pub sequence_window: u64,
+    /// Keeps `sequence_window` near five times the packets per round trip (4340-7.5.2-2).
+    pub adapt_sequence_window: bool,
+    /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
+    pub ack_ratio: Option<u16>,
+    /// Send 24-bit sequence numbers where the peer allows it (RFC 4340 §7.6).
+    pub short_seqnos: bool,
+    /// Checksum Coverage of sent data packets, 0–15 (RFC 4340 §9.2).
+    pub send_cscov: u8,
+    /// Minimum Checksum Coverage that this end accepts, 0–15 (RFC 4340 §9.2.1).
+    pub min_cscov: u8,
+    /// Put Data Checksum on sent data and ask the peer to check it (RFC 4340 §9.3).
+    pub data_checksum: bool,
+    /// Deliver data whose Data Checksum fails, marked as corrupt (4340-9.3-2).
+    pub deliver_corrupt: bool,
+    /// Ask the peer for NDP Counts, and send them (RFC 4340 §7.7).
+    pub ndp_count: bool,
+    /// Set and read ECN; `false` where the I/O cannot (4340-12.1-3).
+    pub ecn: bool,
+    /// Spread packets over the round trip (design 8b).
+    pub pacing: bool,
+    /// Keep to the letter of the RFCs where our defaults depart from it (design 8c, AMB-11).
+    pub strict: bool,
+    /// Echo a Timestamp on every so many packets; `None`: only the handshake measures with it.
+    pub timestamps: bool,
+    /// Maximum segment lifetime (4340-3.4-2).
+    pub msl: Duration,
+    /// The lowest RTO of CCID 2.
+    pub rto_min: Duration,
+    /// The longest delay of an acknowledgement (4340-11.3-3).
+    pub delayed_ack: Duration,
+    /// Granularity of the caller's timers.
+    pub granularity: Duration,
+    /// Give up connecting after this time (4340-8.1.1-3).
+    pub connect_timeout: Duration,
+    /// A Sync after this much silence keeps NAT mappings alive (6773-L-1).
+    pub keepalive: Option<Duration>,
+    /// MTU of the interface in bytes, IP header included.
+    pub mtu: usize,
+    /// Search for a larger path MTU with padded Syncs, and detect black holes (RFC 8899).
+    pub probe_pmtu: bool,
+    /// A listener with more half-open connections than this answers with Init Cookies.
+    pub cookie_threshold: usize,
+    /// A listener of a known peer that opens first with DCCP-Listen (RFC 5596).
+    pub simultaneous_open: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            tx_ccids: vec![2, 3],
+            rx_ccids: vec![2, 3],
+            service_code: ServiceCode::NONE,
+            sequence_window: 100,
+            adapt_sequence_window: true,
+            ack_ratio: None,
+            short_seqnos: false,
+            send_cscov: 0,
+            min_cscov: 0,
+            data_checksum: false,
+            deliver_corrupt: false,
+            ndp_count: false,
+            ecn: true,
+            pacing: true,
+            strict: false,
+            timestamps: false,
+            msl: Duration::from_secs(120),
+            rto_min: Duration::from_millis(200),
+            delayed_ack: Duration::from_millis(200),
+            granularity: Duration::from_micros(50),
+            connect_timeout: Duration::from_secs(180),
+            keepalive: None,
+            mtu: 1500,
+            probe_pmtu: true,
+            cookie_threshold: 256,
+            simultaneous_open: false,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What a connection tells its application.
+
+use crate::wire::ResetCode;
+
+/// Something happened to a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is done: data may flow.
+    Connected,
+    /// The maximum packet size changed; in bytes of application data.
+    Mps(usize),
+    /// The peer asked to end the connection, or ended it.
+    PeerClosed,
+    /// The peer's application does not listen any more: sending data is over (Drop Code 1).
+    PeerNotListening,
+    /// The peer's application is slow (RFC 4340 §11.6).
+    SlowReceiver,
+    /// The connection is over.
+    Closed(CloseReason),
+}
+
+/// Why a connection ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// This end closed, and the peer agreed.
+    Local,
+    /// The peer closed.
+    Peer,
+    /// The peer sent a Reset with this code, three bytes of data and an error text.
+    Reset {
+        /// The code.
+        code: ResetCode,
+        /// Data 1–3.
+        data: [u8; 3],
+        /// The error text, if the packet had one.
+        text: String,
+    },
+    /// This end reset the connection with this code because of what the peer did or did not do.
+    Aborted(ResetCode),
+    /// Nobody answered in time.
+    TimedOut,
+    /// The network says that the peer cannot be reached (ICMP type and code).
+    Unreachable {
+        /// ICMP type.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+    },
+}

@@ -1,0 +1,21 @@
+//! DCCP (RFC 4340) without I/O, clock, threads or global state.
+//!
+//! Time, randomness, configuration and buffers are arguments. The contract for whoever calls:
+//! **after every batch of inputs (one receive batch, one expired timer), drain the outputs until
+//! they are empty; then wait for the next packet or deadline.** Calling early is harmless; late is
+//! only late.
+
+pub mod batch;
+pub mod cc;
+pub mod config;
+pub mod event;
+pub mod path;
+pub mod queue;
+pub mod seq;
+pub mod time;
+pub mod wire;
+
+pub use config::Config;
+pub use event::{CloseReason, Event};
+pub use seq::Seq;
+pub use time::{Instant, Rate};

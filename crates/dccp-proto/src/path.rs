@@ -1,0 +1,57 @@
+//! Where a packet goes, and how it is wrapped.
+
+use core::net::IpAddr;
+
+/// What carries DCCP.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Encap {
+    /// IP protocol 33 (RFC 4340): DCCP's own checksum counts.
+    Ip,
+    /// UDP (RFC 6773): UDP's checksum counts. UDP and DCCP ports are independent numbers.
+    Udp {
+        /// UDP port of this end.
+        local_port: u16,
+        /// UDP port of the peer.
+        remote_port: u16,
+    },
+}
+
+impl Encap {
+    /// Bytes of headers below DCCP, for an IP version: IP and, where used, UDP.
+    pub const fn overhead(self, is_ipv6: bool) -> usize {
+        let ip = if is_ipv6 { 40 } else { 20 };
+        match self {
+            Self::Ip => ip,
+            Self::Udp { .. } => ip + 8,
+        }
+    }
+}
+
+/// The two hosts of a connection and what carries it. Addresses are of one family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Path {
+    /// Address of this end.
+    pub local: IpAddr,
+    /// Address of the peer.
+    pub remote: IpAddr,
+    /// What carries DCCP.
+    pub encap: Encap,
+}
+
+impl Path {
+    /// Bytes of headers below DCCP.
+    pub const fn overhead(&self) -> usize {
+        self.encap.overhead(self.remote.is_ipv6())
+    }
+}
+
+/// Names a connection on the wire: the 4-tuple of RFC 4340, the 6-tuple of RFC 6773 §3.8.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Flow {
+    /// Addresses and, over UDP, the UDP ports.
+    pub path: Path,
+    /// DCCP port of this end.
+    pub local_port: u16,
+    /// DCCP port of the peer.
+    pub remote_port: u16,
+}

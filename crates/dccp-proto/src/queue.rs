@@ -1,0 +1,96 @@
+//! Order and fate of datagrams, over slot numbers: socket, ring and simulator use it (design 7).
+//!
+//! [`Outbox`] and [`Inbox`] are what a connection sees of the application.
+
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::{Ecn, Payload};
+
+/// Names one datagram of the application from the moment that it is pushed until its fate is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slot(pub u32);
+
+/// What became of a datagram. Each has exactly one fate (design 7).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fate {
+    /// It left, and nothing reported on it before the connection ended.
+    Sent,
+    /// The peer received it.
+    Acked,
+    /// The peer received it with a congestion mark.
+    AckedCe,
+    /// The network lost it.
+    Lost,
+    /// The peer's host dropped it; the drop code says why (RFC 4340 §11.7).
+    RxDropped(u8),
+    /// Its deadline passed before it could leave.
+    Expired,
+    /// A newer datagram with the same key took its place.
+    Superseded,
+    /// The application took it back, or the connection ended before it could leave.
+    Withdrawn,
+    /// The queue's policy dropped it.
+    Overflowed,
+    /// The congestion controller dropped it.
+    Limited,
+    /// It was larger than the maximum packet size at the moment it should have left.
+    TooBig,
+}
+
+/// The datagram that an [`Outbox`] would give next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Its slot.
+    pub slot: Slot,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Whether it is all zeros and stored nowhere.
+    pub is_zeros: bool,
+}
+
+/// Where datagrams come from. The connection asks only when one may leave now, so that the
+/// application can change its mind until then.
+pub trait Outbox {
+    /// The next datagram, or none.
+    fn peek(&mut self, now: Instant) -> Option<Offer>;
+
+    /// Takes the datagram that [`peek`](Self::peek) offered and copies it into `buf`, which has its
+    /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
+    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool;
+
+    /// Refuses the offered datagram: it will not be sent.
+    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate);
+
+    /// Tells the fate of a datagram that was claimed.
+    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate);
+}
+
+/// What the connection knows of a datagram that it delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// When it arrived.
+    pub arrived: Instant,
+    /// Its packet's sequence number.
+    pub seq: Seq,
+    /// The ECN field of its packet.
+    pub ecn: Ecn,
+    /// Its Data Checksum did not match, and the application asked for such data (4340-9.3-2).
+    pub is_corrupt: bool,
+}
+
+/// What the application did with a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Accepted {
+    /// It has it.
+    Yes,
+    /// Its receive buffer is full: Drop Code 2.
+    Full,
+    /// It does not listen any more: Drop Code 1.
+    NotListening,
+}
+
+/// Where received datagrams go.
+pub trait Inbox {
+    /// Takes a datagram; copies what it keeps.
+    fn deliver(&mut self, datagram: Payload<'_>, meta: Delivery) -> Accepted;
+}

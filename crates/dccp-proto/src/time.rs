@@ -1,0 +1,119 @@
+//! Time as the core sees it: an argument, never a clock that is read.
+
+use core::ops::{Add, AddAssign, Sub};
+use core::time::Duration;
+
+/// A moment in nanoseconds since an origin that the caller chose.
+///
+/// All instants given to one endpoint share an origin. `Sub` between instants saturates at zero,
+/// because a clock that steps back must not panic the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than any real moment.
+    pub const FAR_FUTURE: Self = Self(u64::MAX);
+
+    /// The moment `ns` nanoseconds after the origin.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Units of 10 µs since the origin, modulo 2^32: the clock of the Timestamp option
+    /// (RFC 4340 §13.1).
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the option's clock wraps at 2^32"
+    )]
+    pub const fn timestamp(self) -> u32 {
+        (self.0 / 10_000) as u32
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, d: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(d)))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, d: Duration) {
+        *self = *self + d;
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+
+    fn sub(self, d: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(d)))
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A rate in bytes per second.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// A rate of `bytes` per second.
+    pub const fn from_bytes_per_s(bytes: f64) -> Self {
+        Self(bytes)
+    }
+
+    /// The rate at which `bytes` pass in `time`; zero time gives an infinite rate.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "byte counts stay far below 2^53"
+    )]
+    pub fn over(bytes: u64, time: Duration) -> Self {
+        Self(bytes as f64 / time.as_secs_f64())
+    }
+
+    /// Bytes per second.
+    pub const fn bytes_per_s(self) -> f64 {
+        self.0
+    }
+
+    /// Bits per second.
+    pub fn bits_per_s(self) -> f64 {
+        self.0 * 8.0
+    }
+
+    /// How long `bytes` take at this rate; a century at most.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "byte counts stay far below 2^53"
+    )]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        const CENTURY_S: f64 = 3.15e9;
+        let s = bytes as f64 / self.0;
+        Duration::from_secs_f64(if s.is_finite() {
+            s.clamp(0.0, CENTURY_S)
+        } else if self.0 > 0.0 {
+            0.0
+        } else {
+            CENTURY_S
+        })
+    }
+}

@@ -1,0 +1,3 @@
+//! The measuring program.
+
+fn main() {}
