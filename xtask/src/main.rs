@@ -1,3 +1,57 @@
-//! Project tasks.
+//! The project's own commands, `cargo xtask NAME`: a file each.
 
-fn main() {}
+mod ci;
+mod libtest;
+mod packages;
+mod shell;
+mod source;
+mod spec;
+mod test;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Every test; installs what they need on a Debian machine and says so
+    Test(test::Args),
+    /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
+    Ci,
+    /// The style rules that a program can check
+    Tidy,
+    /// Which requirements of specs/requirements.md code and tests cite
+    SpecReport(spec::Args),
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command at the root of the checkout; whether it found all well.
+fn run(command: Command) -> Result<bool> {
+    std::env::set_current_dir(tree::root()?)?;
+    match command {
+        Command::Test(args) => test::run(&args),
+        Command::Ci => ci::run(),
+        Command::Tidy => tidy::run(),
+        Command::SpecReport(args) => spec::run(&args),
+    }
+}
