@@ -40,6 +40,10 @@ pub mod bounds {
 
 /// Settings of one connection.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each named where it is set"
+)]
 pub struct Config {
     /// CCIDs for the data that this end sends, preferred first.
     pub tx_ccids: Vec<u8>,
@@ -114,11 +118,11 @@ impl Default for Config {
             pacing: true,
             strict: false,
             timestamps: false,
-            msl: Duration::from_secs(120),
+            msl: Duration::from_mins(2),
             rto_min: Duration::from_millis(200),
             delayed_ack: Duration::from_millis(200),
             granularity: Duration::from_micros(50),
-            connect_timeout: Duration::from_secs(180),
+            connect_timeout: Duration::from_mins(3),
             keepalive: None,
             mtu: 1500,
             probe_pmtu: true,

@@ -1,5 +1,6 @@
 //! Where a packet goes, and how it is wrapped.
 
+use crate::wire::{ChecksumRule, PseudoHeader};
 use core::net::IpAddr;
 
 /// What carries DCCP.
@@ -42,6 +43,14 @@ impl Path {
     /// Bytes of headers below DCCP.
     pub const fn overhead(&self) -> usize {
         self.encap.overhead(self.remote.is_ipv6())
+    }
+
+    /// Which checksum protects packets on this path, in either direction.
+    pub fn checksum_rule(&self) -> ChecksumRule {
+        match self.encap {
+            Encap::Ip => ChecksumRule::Ip(PseudoHeader::new(self.local, self.remote)),
+            Encap::Udp { .. } => ChecksumRule::Udp,
+        }
     }
 }
 

@@ -86,7 +86,6 @@ impl Seq {
     }
 
     /// The low 24 bits, as a short header carries them.
-    #[expect(clippy::cast_possible_truncation, reason = "masked to 24 bits")]
     pub const fn low_24(self) -> u32 {
         (self.0 & LOW_24) as u32
     }

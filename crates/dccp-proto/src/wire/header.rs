@@ -1,8 +1,11 @@
 //! The generic header and the packet types (RFC 4340 §5.1–5.7, RFC 5596 §2.2.1).
 
-use super::{Options, Payload};
+use super::{Options, Payload, ServiceCode};
 use crate::seq::Seq;
 use core::fmt;
+
+/// Length in bytes of the longest header without options: a Response or Reset.
+pub(super) const FIXED_MAX: usize = 28;
 
 /// The packet types (RFC 4340 §5.1, table 1; RFC 5596).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -72,6 +75,28 @@ impl PacketType {
     /// Whether the type exists with 24-bit sequence numbers (4340-5.1-5).
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
+    }
+
+    /// Whether the application area means something: a datagram, or a Reset's error text. That of
+    /// other types is padding and ignored (4340-5.4-2).
+    pub const fn has_application_data(self) -> bool {
+        self.is_data() || matches!(self, Self::Reset)
+    }
+
+    /// Length in bytes of the header without options (RFC 4340 §5.1–5.6): the generic header, the
+    /// Acknowledgement Number and the fields of the type. `is_short`: with 24-bit sequence numbers.
+    pub const fn header_len(self, is_short: bool) -> usize {
+        let generic = if is_short { 12 } else { 16 };
+        let ack = match (self.has_ack(), is_short) {
+            (false, _) => 0,
+            (true, true) => 4,
+            (true, false) => 8,
+        };
+        let own = match self {
+            Self::Request | Self::Response | Self::Reset | Self::Listen => 4,
+            _ => 0,
+        };
+        generic + ack + own
     }
 }
 
@@ -177,7 +202,8 @@ pub struct Packet<'a> {
     pub ccval: u8,
     /// Checksum Coverage, 4 bits (RFC 4340 §9.2).
     pub cscov: u8,
-    /// X = 0: `seq` and the acknowledgement number hold 24 bits until step 6 extends them.
+    /// X = 0: `seq` and the acknowledgement number hold 24 bits until step 6 extends them; built
+    /// packets carry the low 24 bits of both.
     pub is_short: bool,
     /// Sequence number.
     pub seq: Seq,
@@ -220,6 +246,23 @@ impl ResetCode {
     pub const BAD_INIT_COOKIE: Self = Self(10);
     pub const AGGRESSION_PENALTY: Self = Self(11);
     pub const ENCAPSULATED_PORT_REUSE: Self = Self(12);
+    pub const ABRUPT_MP_TERMINATION: Self = Self(13);
+
+    /// Whether the code has a meaning that we know. CCID-specific codes have none: no CCID defines
+    /// any.
+    pub const fn is_known(self) -> bool {
+        self.0 <= 13
+    }
+
+    /// The code to act upon: an unknown one counts as Unspecified (4340-5.6-3).
+    #[must_use]
+    pub const fn understood(self) -> Self {
+        if self.is_known() {
+            self
+        } else {
+            Self::UNSPECIFIED
+        }
+    }
 
     /// The RFC's name of the code.
     pub const fn name(self) -> &'static str {
@@ -237,7 +280,7 @@ impl ResetCode {
             10 => "Bad Init Cookie",
             11 => "Aggression Penalty",
             12 => "Encapsulated Port Reuse",
-            13 => "Abrupt MP termination",
+            13 => "Abrupt MP Termination",
             128..=255 => "CCID-specific",
             _ => "unassigned",
         }
@@ -254,15 +297,4 @@ impl fmt::Display for ResetCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name(), self.0)
     }
-}
-
-/// A Service Code (RFC 4340 §8.1.2, RFC 5595).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct ServiceCode(pub u32);
-
-impl ServiceCode {
-    /// "No meaningful service code" (5595-2.4-1).
-    pub const NONE: Self = Self(0);
-    /// Never valid (4340-8.1.2-2).
-    pub const INVALID: Self = Self(u32::MAX);
 }

@@ -2,12 +2,41 @@
 //!
 //! [`parse`] and [`build`] are mirrors: what one reads the other writes, byte for byte.
 //! Nothing here knows a connection.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`header`], [`service_code`] | the generic header, the packet types, Reset and Service Codes |
+//! | [`options`], [`option_writer`] | options, in and out |
+//! | [`ack_cells`] | the inside of Ack Vector and Data Dropped |
+//! | [`ccid_options`] | the options of CCID 3 and 4 |
+//! | [`features`] | numbers and constants of the features |
+//! | [`checksum`] | header checksum and CRC |
 
+#![warn(clippy::indexing_slicing)]
+
+pub mod ack_cells;
+mod build;
+pub mod ccid_options;
+pub mod checksum;
+pub mod features;
 pub mod header;
+pub mod option_writer;
 pub mod options;
+mod parse;
+pub mod service_code;
 
-pub use header::{Kind, Packet, PacketType, ResetCode, ServiceCode};
-pub use options::{Opt, OptionWriter, Options};
+pub use ack_cells::{AckCell, AckState, DropBlock, DropCode};
+pub use build::{
+    BuildError, HEADER_MAX, build, fill_data_checksum, header_len, seal, write_header,
+};
+pub use ccid_options::CcidOpt;
+pub use checksum::{ChecksumRule, PseudoHeader};
+pub use features::Feature;
+pub use header::{Kind, Packet, PacketType, ResetCode};
+pub use option_writer::{DataChecksumSlot, NoSpace, OptionWriter};
+pub use options::{Elapsed, FeatureOpt, Opt, Options};
+pub use parse::{ParseError, parse};
+pub use service_code::ServiceCode;
 
 /// A datagram as it travels: `bytes`, followed by `zeros` bytes of value zero.
 ///
@@ -15,7 +44,7 @@ pub use options::{Opt, OptionWriter, Options};
 /// of one datagram mean the same, checksums included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram<'a> {
-    /// The bytes at the front: at least the whole DCCP header.
+    /// The bytes at the front. A sender puts at least the whole DCCP header here.
     pub bytes: &'a [u8],
     /// How many zero bytes follow.
     pub zeros: usize,
@@ -38,8 +67,9 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// Application data: bytes, or that many zero bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Application data: bytes, or that many zero bytes. Two of them are equal if they stand for the
+/// same bytes.
+#[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
     /// The bytes themselves.
     Bytes(&'a [u8]),
@@ -64,6 +94,21 @@ impl Payload<'_> {
         self.len() == 0
     }
 }
+
+impl PartialEq for Payload<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let is_zeros = |bytes: &[u8], n| bytes.len() == n && bytes.iter().all(|&b| b == 0);
+        match (*self, *other) {
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Zeros(a), Self::Zeros(b)) => a == b,
+            (Self::Bytes(bytes), Self::Zeros(n)) | (Self::Zeros(n), Self::Bytes(bytes)) => {
+                is_zeros(bytes, n)
+            }
+        }
+    }
+}
+
+impl Eq for Payload<'_> {}
 
 /// The ECN field of the IP header (RFC 3168; AMB-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]

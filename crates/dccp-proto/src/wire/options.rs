@@ -1,6 +1,10 @@
-//! Options (RFC 4340 §5.8): an iterator over what came, a writer of what goes.
+//! Options (RFC 4340 §5.8): what came, decoded one by one. [`OptionWriter`](super::OptionWriter)
+//! writes what goes.
 
+use super::PacketType;
+use super::checksum::crc_from_wire;
 use core::fmt;
+use core::time::Duration;
 
 /// The most bytes of options that a header can hold: Data Offset counts 255 words, 12 bytes of
 /// which are the smallest header (4340-5-1).
@@ -16,7 +20,7 @@ impl<'a> Options<'a> {
 
     /// The options in order of appearance. An option whose length is below 2 or leads beyond the
     /// area ends the iteration (4340-5.8-5).
-    pub const fn iter(&self) -> OptionIter<'a> {
+    pub const fn iter(self) -> OptionIter<'a> {
         OptionIter { rest: self.0 }
     }
 }
@@ -122,6 +126,56 @@ pub enum Opt<'a> {
 }
 
 impl<'a> Opt<'a> {
+    /// NDP Count in the smallest of its six widths (4340-7.7-3).
+    pub const fn ndp_count(count: u64) -> Self {
+        let mut width = 1;
+        while width < 8 && count >> (8 * width) != 0 {
+            width += 1;
+        }
+        Self::NdpCount { count, width }
+    }
+
+    /// The option type.
+    pub const fn kind(&self) -> u8 {
+        match *self {
+            Self::Padding => 0,
+            Self::Mandatory => 1,
+            Self::SlowReceiver => 2,
+            Self::ChangeL(_) => 32,
+            Self::ConfirmL(_) => 33,
+            Self::ChangeR(_) => 34,
+            Self::ConfirmR(_) => 35,
+            Self::InitCookie(_) => 36,
+            Self::NdpCount { .. } => 37,
+            Self::AckVector { nonce: false, .. } => 38,
+            Self::AckVector { nonce: true, .. } => 39,
+            Self::DataDropped(_) => 40,
+            Self::Timestamp(_) => 41,
+            Self::TimestampEcho { .. } => 42,
+            Self::ElapsedTime(_) => 43,
+            Self::DataChecksum(_) => 44,
+            Self::QuickStartResponse { .. } => 45,
+            Self::Multipath(_) => 46,
+            Self::CcidSpecific { kind, .. }
+            | Self::Unknown { kind, .. }
+            | Self::Malformed { kind, .. } => kind,
+        }
+    }
+
+    /// Whether the option means something on packets of this type; it is ignored on others, and
+    /// never sent on them (4340-5.8-7). Of options that belong to a CCID, the CCID decides
+    /// (`CcidOpt::is_allowed_on`).
+    pub const fn is_allowed_on(&self, packet_type: PacketType) -> bool {
+        match self.kind() {
+            // Mandatory and Change: 4340-5.8.2-2, 4340-6-1
+            1 | 32 | 34 => !matches!(packet_type, PacketType::Data),
+            // Confirm, Ack Vector, Data Dropped and Elapsed Time need an Acknowledgement Number, and
+            // Init Cookies are echoed with one: 4340-6.6.1-1, 4340-8.1.4-1, 4340-11.7-4, 4340-13.2-3
+            33 | 35 | 36 | 38..=40 | 43 => packet_type.has_ack(),
+            _ => true,
+        }
+    }
+
     /// Decodes the option of type `kind` with `data` (empty for single-byte types).
     pub fn decode(kind: u8, data: &'a [u8]) -> Self {
         let feature = |make: fn(FeatureOpt<'a>) -> Self, least: usize| match data.split_first() {
@@ -141,7 +195,7 @@ impl<'a> Opt<'a> {
             (36, _) => Self::InitCookie(data),
             (37, [_, ..]) if data.len() <= 6 => Self::NdpCount {
                 count: data.iter().fold(0, |n, &b| n << 8 | u64::from(b)),
-                width: data.len() as u8,
+                width: data.iter().fold(0, |n, _| n + 1),
             },
             (38 | 39, _) => Self::AckVector {
                 nonce: kind == 39,
@@ -149,21 +203,25 @@ impl<'a> Opt<'a> {
             },
             (40, _) => Self::DataDropped(data),
             (41, &[a, b, c, d]) => Self::Timestamp(u32::from_be_bytes([a, b, c, d])),
-            (42, &[a, b, c, d, ref rest @ ..]) => match *rest {
-                [] => Elapsed::None.echo(u32::from_be_bytes([a, b, c, d])),
-                [e, f] => Elapsed::Short(u16::from_be_bytes([e, f]))
-                    .echo(u32::from_be_bytes([a, b, c, d])),
-                [e, f, g, h] => Elapsed::Long(u32::from_be_bytes([e, f, g, h]))
-                    .echo(u32::from_be_bytes([a, b, c, d])),
-                _ => Self::Malformed { kind, data },
+            (42, &[a, b, c, d, ref elapsed @ ..]) => match Elapsed::decode(elapsed) {
+                Some(elapsed) => Self::TimestampEcho {
+                    echo: u32::from_be_bytes([a, b, c, d]),
+                    elapsed,
+                },
+                None => Self::Malformed { kind, data },
             },
-            (43, &[a, b]) => Self::ElapsedTime(Elapsed::Short(u16::from_be_bytes([a, b]))),
-            (43, &[a, b, c, d]) => {
-                Self::ElapsedTime(Elapsed::Long(u32::from_be_bytes([a, b, c, d])))
-            }
-            (44, &[a, b, c, d]) => Self::DataChecksum(u32::from_be_bytes([a, b, c, d])),
-            (46, _) => Self::Multipath(data),
-            (37 | 41..=45, _) => Self::Malformed { kind, data },
+            (43, [_, ..]) => match Elapsed::decode(data) {
+                Some(elapsed) => Self::ElapsedTime(elapsed),
+                None => Self::Malformed { kind, data },
+            },
+            (44, &[a, b, c, d]) => Self::DataChecksum(crc_from_wire([a, b, c, d])),
+            (45, &[rate, ttl_diff, a, b, c, d]) => Self::QuickStartResponse {
+                rate: rate & 0xF,
+                ttl_diff,
+                nonce: u32::from_be_bytes([a, b, c, d]) >> 2,
+            },
+            (46, [_, ..]) => Self::Multipath(data),
+            (37 | 41..=46, _) => Self::Malformed { kind, data },
             (128.., _) => Self::CcidSpecific { kind, data },
             _ => Self::Unknown { kind, data },
         }
@@ -201,24 +259,35 @@ impl Elapsed {
     }
 
     /// The value as a duration.
-    pub fn duration(self) -> core::time::Duration {
-        core::time::Duration::from_micros(10 * u64::from(self.units()))
+    pub fn duration(self) -> Duration {
+        Duration::from_micros(10 * u64::from(self.units()))
     }
 
-    const fn echo<'a>(self, echo: u32) -> Opt<'a> {
-        Opt::TimestampEcho {
-            echo,
-            elapsed: self,
-        }
-    }
-
-    /// The shortest form that is never absent: two bytes up to 0.65535 s (4340-13.2-1).
-    pub fn from_duration(d: core::time::Duration) -> Self {
+    /// For Elapsed Time: two bytes up to 0.65535 s, else four (4340-13.2-1). Rounded down, since
+    /// more than the truth is forbidden (4340-13.2-2).
+    pub fn from_duration(d: Duration) -> Self {
         let units = d.as_micros() / 10;
         match u16::try_from(units) {
             Ok(v) => Self::Short(v),
             Err(_) => Self::Long(u32::try_from(units).unwrap_or(u32::MAX)),
         }
+    }
+
+    /// For Timestamp Echo: the smallest form, which for less than 10 µs is none (4340-13.3-1).
+    pub fn smallest(d: Duration) -> Self {
+        match Self::from_duration(d) {
+            Self::Short(0) => Self::None,
+            elapsed => elapsed,
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(match *bytes {
+            [] => Self::None,
+            [a, b] => Self::Short(u16::from_be_bytes([a, b])),
+            [a, b, c, d] => Self::Long(u32::from_be_bytes([a, b, c, d])),
+            _ => return None,
+        })
     }
 }
 
@@ -226,6 +295,13 @@ impl Elapsed {
 #[derive(Clone, Debug)]
 pub struct OptionIter<'a> {
     rest: &'a [u8],
+}
+
+impl<'a> OptionIter<'a> {
+    /// The bytes not yet passed; after the last option, those that a bad length hides.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
 }
 
 impl<'a> Iterator for OptionIter<'a> {
@@ -237,108 +313,11 @@ impl<'a> Iterator for OptionIter<'a> {
             self.rest = rest;
             return Some(Opt::decode(kind, &[]));
         }
-        // 4340-5.8-5: a bad length hides all that follows.
-        let body = rest
-            .split_first()
-            .and_then(|(&length, rest)| rest.split_at_checked(usize::from(length).checked_sub(2)?));
-        let Some((data, rest)) = body else {
-            self.rest = &[];
-            return None;
-        };
+        let (&length, rest) = rest.split_first()?;
+        // 4340-5.8-5: a bad length hides all that follows. The iterator stays before it, so every
+        // later call ends here, too.
+        let (data, rest) = rest.split_at_checked(usize::from(length).checked_sub(2)?)?;
         self.rest = rest;
         Some(Opt::decode(kind, data))
-    }
-}
-
-/// No room is left for this option.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoSpace;
-
-/// Collects the options of one packet, in order, up to a limit in bytes.
-#[derive(Clone)]
-pub struct OptionWriter {
-    buf: [u8; OPTIONS_MAX],
-    len: usize,
-    limit: usize,
-}
-
-impl OptionWriter {
-    /// A writer for at most `limit` bytes (never more than [`OPTIONS_MAX`]).
-    pub const fn new(limit: usize) -> Self {
-        let limit = if limit < OPTIONS_MAX {
-            limit
-        } else {
-            OPTIONS_MAX
-        };
-        Self {
-            buf: [0; OPTIONS_MAX],
-            len: 0,
-            limit,
-        }
-    }
-
-    /// Empties the writer and gives it a new limit.
-    pub fn reset(&mut self, limit: usize) {
-        self.len = 0;
-        self.limit = limit.min(OPTIONS_MAX);
-    }
-
-    /// Bytes written so far, without the padding to a multiple of 4 that `build` adds.
-    pub fn as_slice(&self) -> &[u8] {
-        self.buf.get(..self.len).unwrap_or_default()
-    }
-
-    /// How many bytes have been written.
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing has been written.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// How many bytes are left.
-    pub const fn remaining(&self) -> usize {
-        self.limit - self.len
-    }
-
-    /// Goes back to an earlier [`len`](Self::len).
-    pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-    }
-
-    /// Appends an option of type `kind` with `data`; types below 32 are a single byte and take none.
-    ///
-    /// # Errors
-    /// [`NoSpace`] if it does not fit whole; nothing is written then.
-    pub fn push_raw(&mut self, kind: u8, data: &[u8]) -> Result<(), NoSpace> {
-        let header: &[u8] = if kind < 32 {
-            &[kind]
-        } else {
-            let length = u8::try_from(data.len() + 2).map_err(|_| NoSpace)?;
-            &[kind, length]
-        };
-        let total = header.len() + if kind < 32 { 0 } else { data.len() };
-        if total > self.remaining() {
-            return Err(NoSpace);
-        }
-        let room = self
-            .buf
-            .get_mut(self.len..self.len + total)
-            .ok_or(NoSpace)?;
-        let (front, back) = room.split_at_mut(header.len());
-        front.copy_from_slice(header);
-        if kind >= 32 {
-            back.copy_from_slice(data);
-        }
-        self.len += total;
-        Ok(())
-    }
-}
-
-impl fmt::Debug for OptionWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Options(self.as_slice()).fmt(f)
     }
 }

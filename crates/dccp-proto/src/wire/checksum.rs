@@ -1,0 +1,172 @@
+//! Checksums (RFC 4340 §9): the header checksum with its coverage, and the CRC of Data Checksum.
+//!
+//! ```text
+//!   pseudo-header (not sent): source, destination, protocol 33, DCCP length
+//!   +---------------+---------------+----------------------------------+
+//!   |  DCCP header  |    options    |         application data         |
+//!   +---------------+---------------+----------------------------------+
+//!   |<-------------------- covered with CsCov 0 ---------------------->|
+//!   |<----- covered with CsCov n > 0 ------------->| (n−1)·4 bytes of data
+//! ```
+//!
+//! Trailing zeros add nothing to the header checksum but their number to the pseudo-header's
+//! length; the CRC passes over them by multiplication.
+
+use core::net::IpAddr;
+use crc::{CRC_32_ISCSI, Crc, Table};
+
+/// Which checksum protects the datagrams of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChecksumRule {
+    /// UDP's, which is no business of ours: the DCCP field is sent as 0 and ignored on receipt
+    /// (6773-3.3-2). Coverage is checked for syntax only (6773-3.3.1-1).
+    Udp,
+    /// DCCP's own, over this pseudo-header (RFC 4340 §9.1).
+    Ip(PseudoHeader),
+}
+
+/// The part of the pseudo-header that all packets between two hosts share: the sum of addresses
+/// and protocol number. A sum does not mind the order, so it serves both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PseudoHeader {
+    sum: u64,
+}
+
+impl PseudoHeader {
+    /// IP protocol number of DCCP.
+    pub const PROTOCOL: u8 = 33;
+
+    /// For packets between these two addresses, in either direction.
+    pub fn new(local: IpAddr, remote: IpAddr) -> Self {
+        let address = |a: IpAddr| match a {
+            IpAddr::V4(a) => sum(&a.octets()),
+            IpAddr::V6(a) => sum(&a.octets()),
+        };
+        // 4340-9.1-2: the layouts for IPv4 and IPv6 differ, but the sums have the same summands.
+        Self {
+            sum: address(local) + address(remote) + u64::from(Self::PROTOCOL),
+        }
+    }
+
+    /// The checksum of a packet of `len` bytes of which `covered` is covered, with its Checksum
+    /// field as it stands there.
+    fn checksum(self, covered: &[u8], len: usize) -> u16 {
+        !fold(self.sum + len as u64 + sum(covered))
+    }
+
+    /// What belongs into the Checksum field, which is now 0 (4340-9.1-1). `len` is the length of
+    /// the whole packet in bytes, covered or not.
+    pub(crate) fn compute(self, covered: &[u8], len: usize) -> u16 {
+        self.checksum(covered, len)
+    }
+
+    /// Whether the Checksum field fits what it covers.
+    pub(crate) fn matches(self, covered: &[u8], len: usize) -> bool {
+        self.checksum(covered, len) == 0
+    }
+}
+
+/// How many bytes from the start of the packet the checksum covers; `None` if the coverage exceeds
+/// the data (4340-9.2-1). `len` is the length of the whole packet.
+pub(crate) const fn covered_len(header_len: usize, len: usize, cscov: u8) -> Option<usize> {
+    if cscov == 0 {
+        return Some(len);
+    }
+    let covered = header_len + (cscov as usize - 1) * 4;
+    if covered <= len { Some(covered) } else { None }
+}
+
+/// The sum of big-endian 16-bit words, modulo 2^16−1, below 2^16. An odd last byte is the high half
+/// of a word (4340-9.1-1).
+///
+/// Such a sum turns with the byte order of its summands, so it may be taken in the machine's order
+/// and turned once; and 2^16 counts as 1, so that wider words can be added and folded later.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<4>();
+    // No overflow below 16 GiB.
+    let mut total: u64 = words
+        .iter()
+        .map(|w| u64::from(u32::from_ne_bytes(*w)))
+        .sum();
+    let mut last = [0; 4];
+    for (to, from) in last.iter_mut().zip(tail) {
+        *to = *from;
+    }
+    total += u64::from(u32::from_ne_bytes(last));
+    u64::from(u16::from_be(fold(total)))
+}
+
+/// Folds a sum to 16 bits, carries added in again; 0 only for 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the last fold leaves 16 bits"
+)]
+const fn fold(sum: u64) -> u16 {
+    let sum = (sum >> 32) + (sum & 0xFFFF_FFFF);
+    let sum = (sum >> 16) + (sum & 0xFFFF);
+    let sum = (sum >> 16) + (sum & 0xFFFF);
+    let sum = (sum >> 16) + (sum & 0xFFFF);
+    sum as u16
+}
+
+static CRC_32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+
+/// The CRC-32c of `bytes` followed by `zeros` bytes of value zero: what Data Checksum holds for
+/// such application data (4340-9.3-1). Without data it is 0.
+pub fn crc_32c(bytes: &[u8], zeros: usize) -> u32 {
+    let crc = CRC_32C.checksum(bytes);
+    if zeros == 0 {
+        return crc;
+    }
+    // A zero byte multiplies the register, which is the complement of the CRC, by x^8.
+    !multiply(!crc, x_to_the_8_times(zeros))
+}
+
+/// A CRC as it stands in the option: big-endian (AMB-9).
+pub(crate) const fn crc_to_wire(crc: u32) -> [u8; 4] {
+    crc.to_be_bytes()
+}
+
+/// The reverse of [`crc_to_wire`].
+pub(crate) const fn crc_from_wire(bytes: [u8; 4]) -> u32 {
+    u32::from_be_bytes(bytes)
+}
+
+/// The Castagnoli polynomial. Polynomials over GF(2) are written with the coefficient of x^0 in
+/// the highest bit; x^32 is implied.
+const POLYNOMIAL: u32 = 0x82F6_3B78;
+
+/// The product of two polynomials modulo [`POLYNOMIAL`].
+const fn multiply(a: u32, mut b: u32) -> u32 {
+    let mut product = 0;
+    let mut bit = 1 << 31;
+    while bit != 0 {
+        if a & bit != 0 {
+            product ^= b;
+        }
+        b = if b & 1 == 0 {
+            b >> 1
+        } else {
+            (b >> 1) ^ POLYNOMIAL
+        };
+        bit >>= 1;
+    }
+    product
+}
+
+/// x^(8n) by repeated squaring.
+const fn x_to_the_8_times(mut n: usize) -> u32 {
+    let mut power = 1 << 31;
+    let mut square = 1 << (31 - 8);
+    while n != 0 {
+        if n & 1 != 0 {
+            power = multiply(power, square);
+        }
+        square = multiply(square, square);
+        n >>= 1;
+    }
+    power
+}
+
+#[cfg(test)]
+mod tests;
