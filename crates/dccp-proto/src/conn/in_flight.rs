@@ -30,7 +30,7 @@ use crate::config::bounds::IN_FLIGHT_PACKETS;
 use crate::queue::{Fate, Slot};
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::Options;
+use crate::wire::{AckState, DropCode, Options};
 use core::ops::Range;
 use core::time::Duration;
 use news::News;
@@ -300,13 +300,14 @@ impl InFlight {
         &mut self,
         reports: &Reports<'_>,
         floor: u64,
-        mut codes: DropCursor<impl Iterator<Item = (Range<u64>, Option<u8>)>>,
+        mut codes: DropCursor<impl Iterator<Item = (Range<u64>, Option<DropCode>)>>,
         news: &mut News<'_>,
     ) {
         for (run, state) in reports.vector_runs() {
-            if state < 2 {
+            if matches!(state, AckState::Received | AckState::Marked) {
+                let is_marked = state == AckState::Marked;
                 for pos in (run.start.max(floor)..run.end).rev() {
-                    self.receive(pos, state == 1, codes.code_of(pos), news);
+                    self.receive(pos, is_marked, codes.code_of(pos), news);
                 }
             }
             if run.start <= floor {
@@ -318,7 +319,7 @@ impl InFlight {
     /// Without a vector, a Drop Block is the news that its packets arrived.
     fn read_drops(
         &mut self,
-        runs: impl Iterator<Item = (Range<u64>, Option<u8>)>,
+        runs: impl Iterator<Item = (Range<u64>, Option<DropCode>)>,
         floor: u64,
         news: &mut News<'_>,
     ) {
@@ -336,7 +337,7 @@ impl InFlight {
 
     /// The packet at `pos` is reported as received. Neither a receipt nor a mark is ever taken back
     /// (4340-11.4.1-1); what is no longer known is ignored (4340-11.4.1-3).
-    fn receive(&mut self, pos: u64, is_marked: bool, code: Option<u8>, news: &mut News<'_>) {
+    fn receive(&mut self, pos: u64, is_marked: bool, code: Option<DropCode>, news: &mut News<'_>) {
         let at = pos.checked_sub(self.front).map(index);
         let Some(record) = at.and_then(|i| self.records.get_mut(i)) else {
             return;

@@ -5,6 +5,7 @@ use super::record::{Record, State};
 use crate::cc::{Count, Drops};
 use crate::queue::Fate;
 use crate::time::Instant;
+use crate::wire::DropCode;
 
 /// Collected while an acknowledgement is read; becomes a `Feedback`.
 pub(super) struct News<'t> {
@@ -48,7 +49,7 @@ impl<'t> News<'t> {
         pos: u64,
         before: &Record,
         is_marked: bool,
-        code: Option<u8>,
+        code: Option<DropCode>,
     ) {
         let is_new = !before.state.is_received();
         if is_new && before.has_vector {
@@ -73,7 +74,7 @@ impl<'t> News<'t> {
         }
         if before.state.is_open() {
             let fate = match code {
-                Some(code) => Fate::RxDropped(code),
+                Some(code) => Fate::RxDropped(code.number()),
                 None if is_marked => Fate::AckedCe,
                 None => Fate::Acked,
             };
@@ -101,9 +102,9 @@ impl<'t> News<'t> {
 
     /// The peer's host dropped the packet at `pos`. The codes that mean corruption, and those whose
     /// meaning nobody knows, are like marks (4340-11.7.2-4).
-    fn note_drop(&mut self, pos: u64, code: u8) {
+    fn note_drop(&mut self, pos: u64, code: DropCode) {
         let drops = &mut self.drops;
-        match code {
+        match code.number() {
             0 => drops.protocol += 1,
             1 => drops.not_listening += 1,
             2 => drops.receive_buffer += 1,

@@ -1,17 +1,11 @@
 //! What Ack Vector and Data Dropped options say, as runs of packets, newest first
 //! (RFC 4340 §11.4, §11.7).
 
-use crate::wire::{Opt, Options};
+use crate::wire::{AckCell, AckState, DropBlock, DropCode, Opt, Options};
 use core::ops::Range;
 
-/// The low bits of an Ack Vector cell: its run length less one.
-const CELL_RUN: u8 = 0x3f;
-/// The low bits of a Normal Block: its run length less one.
-const NORMAL_RUN: u8 = 0x7f;
-/// The low bits of a Drop Block: its run length less one.
-const DROP_RUN: u8 = 0x0f;
-/// The high bit of a Drop Block.
-const IS_DROP: u8 = 0x80;
+/// No cell and no block covers more packets.
+const RUN_MAX: u64 = DropBlock::NORMAL_LEN_MAX as u64;
 
 /// Whether an acknowledgement has options of a sort, and whether they can be true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,51 +31,54 @@ impl<'a> Reports<'a> {
 
     /// Whether there are Ack Vectors (4340-11.4-4).
     pub(super) fn vector(&self) -> Validity {
-        self.validity(self.cells().map(cell_run))
+        self.validity(self.cells().map(|cell| cell.len))
     }
 
     /// Whether there are Data Dropped options (4340-11.7-7).
     pub(super) fn drops(&self) -> Validity {
-        self.validity(self.blocks().map(block_run))
+        self.validity(self.blocks().map(|block| block.len))
     }
 
-    /// The positions that each cell of the vectors covers, with its state (0–3).
-    pub(super) fn vector_runs(&self) -> impl Iterator<Item = (Range<u64>, u8)> + use<'a> {
-        runs(self.newest, self.cells().map(|c| (cell_run(c), c >> 6)))
+    /// The positions that each cell of the vectors covers, with their state.
+    pub(super) fn vector_runs(&self) -> impl Iterator<Item = (Range<u64>, AckState)> + use<'a> {
+        runs(self.newest, self.cells().map(|cell| (cell.state, cell.len)))
     }
 
-    /// The positions that each block covers, with its Drop Code; none for Normal Blocks.
-    pub(super) fn drop_runs(&self) -> impl Iterator<Item = (Range<u64>, Option<u8>)> + use<'a> {
-        let code = |b: u8| (b & IS_DROP != 0).then_some(b >> 4 & 7);
+    /// The positions that each block covers, with their Drop Code; none in Normal Blocks.
+    pub(super) fn drop_runs(
+        &self,
+    ) -> impl Iterator<Item = (Range<u64>, Option<DropCode>)> + use<'a> {
         runs(
             self.newest,
-            self.blocks().map(move |b| (block_run(b), code(b))),
+            self.blocks().map(|block| (block.code, block.len)),
         )
     }
 
-    fn cells(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
-        let cells = |o| match o {
+    fn cells(&self) -> impl Iterator<Item = AckCell> + Clone + use<'a> {
+        let cells = |option| match option {
             Opt::AckVector { cells, .. } => Some(cells),
             _ => None,
         };
-        self.options.iter().filter_map(cells).flatten().copied()
+        let bytes = self.options.iter().filter_map(cells).flatten();
+        bytes.map(|&byte| AckCell::from_byte(byte))
     }
 
-    fn blocks(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
-        let blocks = |o| match o {
+    fn blocks(&self) -> impl Iterator<Item = DropBlock> + Clone + use<'a> {
+        let blocks = |option| match option {
             Opt::DataDropped(blocks) => Some(blocks),
             _ => None,
         };
-        self.options.iter().filter_map(blocks).flatten().copied()
+        let bytes = self.options.iter().filter_map(blocks).flatten();
+        bytes.map(|&byte| DropBlock::from_byte(byte))
     }
 
-    fn validity(&self, runs: impl Iterator<Item = u64> + Clone) -> Validity {
+    fn validity(&self, lengths: impl Iterator<Item = u8> + Clone) -> Validity {
         let packets = self.newest.saturating_add(1);
-        let count = runs.clone().count() as u64;
+        let count = lengths.clone().count() as u64;
         if count == 0 {
             Validity::Absent
-        } else if count * LONGEST_RUN <= packets || runs.sum::<u64>() <= packets {
-            // The sum is formed only while the connection is young.
+        } else if count * RUN_MAX <= packets || lengths.map(u64::from).sum::<u64>() <= packets {
+            // Only while the connection is young is the sum formed.
             Validity::Valid
         } else {
             Validity::Invalid
@@ -89,30 +86,14 @@ impl<'a> Reports<'a> {
     }
 }
 
-/// The longest run of a cell or block.
-const LONGEST_RUN: u64 = NORMAL_RUN as u64 + 1;
-
-fn cell_run(cell: u8) -> u64 {
-    u64::from(cell & CELL_RUN) + 1
-}
-
-fn block_run(block: u8) -> u64 {
-    let mask = if block & IS_DROP != 0 {
-        DROP_RUN
-    } else {
-        NORMAL_RUN
-    };
-    u64::from(block & mask) + 1
-}
-
 fn runs<T>(
     newest: u64,
-    lengths: impl Iterator<Item = (u64, T)>,
+    lengths: impl Iterator<Item = (T, u8)>,
 ) -> impl Iterator<Item = (Range<u64>, T)> {
-    lengths.scan(newest.saturating_add(1), |end, (length, what)| {
-        let run = end.saturating_sub(length)..*end;
+    lengths.scan(newest.saturating_add(1), |end, (said, length)| {
+        let run = end.saturating_sub(u64::from(length))..*end;
         *end = run.start;
-        Some((run, what))
+        Some((run, said))
     })
 }
 
@@ -121,10 +102,10 @@ pub(super) struct DropCursor<I> {
     runs: I,
     /// Everything down to here has been asked for or lies in the current run.
     start: u64,
-    code: Option<u8>,
+    code: Option<DropCode>,
 }
 
-impl<I: Iterator<Item = (Range<u64>, Option<u8>)>> DropCursor<I> {
+impl<I: Iterator<Item = (Range<u64>, Option<DropCode>)>> DropCursor<I> {
     pub(super) fn new(runs: I) -> Self {
         Self {
             runs,
@@ -134,7 +115,7 @@ impl<I: Iterator<Item = (Range<u64>, Option<u8>)>> DropCursor<I> {
     }
 
     /// The Drop Code of the packet at `pos`; none where no block covers it (4340-11.7-3).
-    pub(super) fn code_of(&mut self, pos: u64) -> Option<u8> {
+    pub(super) fn code_of(&mut self, pos: u64) -> Option<DropCode> {
         while pos < self.start {
             (self.start, self.code) = match self.runs.next() {
                 Some((run, code)) => (run.start, code),

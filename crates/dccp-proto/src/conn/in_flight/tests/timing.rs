@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn millis(n: u64) -> Option<Duration> {
-    Some(Duration::from_millis(n))
+fn after(millis: u64) -> Duration {
+    Duration::from_millis(millis)
 }
 
 #[test]
 fn a_sample_is_the_time_since_departure_less_the_elapsed_time() {
     // 4340-13.2-1
     for (elapsed, rtt) in [
-        (None, millis(50)),
-        (millis(20), millis(30)),
-        (millis(50), Some(Duration::from_micros(1))),
-        (millis(51), None),
+        (None, Some(after(50))),
+        (Some(after(20)), Some(after(30))),
+        (Some(after(50)), Some(Duration::from_micros(1))),
+        (Some(after(51)), None),
     ] {
         let mut flow = Flow::new("d");
         assert_eq!(flow.ack_at(ms(50), 0, elapsed, &[]).rtt, rtt);
@@ -23,28 +23,40 @@ fn a_sample_is_the_time_since_departure_less_the_elapsed_time() {
 #[test]
 fn a_packet_gives_one_sample() {
     let mut flow = Flow::new("ddd");
-    assert_eq!(flow.ack_at(ms(10), 1, None, &vector("00")).rtt, millis(9));
+    assert_eq!(
+        flow.ack_at(ms(10), 1, None, &vector("00")).rtt,
+        Some(after(9))
+    );
     assert_eq!(flow.ack_at(ms(11), 1, None, &vector("00")).rtt, None);
     assert_eq!(
         flow.ack_at(ms(11), 0, None, &vector("0")).rtt,
         None,
         "known already"
     );
-    assert_eq!(flow.ack_at(ms(12), 2, None, &vector("000")).rtt, millis(10));
+    assert_eq!(
+        flow.ack_at(ms(12), 2, None, &vector("000")).rtt,
+        Some(after(10))
+    );
 }
 
 #[test]
 fn a_lost_packet_that_is_named_late_gives_a_sample() {
     let mut flow = Flow::new("dddd");
     flow.ack_at(ms(10), 3, None, &vector("0003"));
-    assert_eq!(flow.ack_at(ms(12), 0, None, &vector("0")).rtt, millis(12));
+    assert_eq!(
+        flow.ack_at(ms(12), 0, None, &vector("0")).rtt,
+        Some(after(12))
+    );
 }
 
 #[test]
 fn a_packet_without_data_gives_a_sample_only_with_elapsed_time() {
     let mut flow = Flow::new("..");
     assert_eq!(flow.ack_at(ms(900), 0, None, &[]).rtt, None);
-    assert_eq!(flow.ack_at(ms(900), 1, millis(890), &[]).rtt, millis(9));
+    assert_eq!(
+        flow.ack_at(ms(900), 1, Some(after(890)), &[]).rtt,
+        Some(after(9))
+    );
 }
 
 #[test]
