@@ -26,6 +26,21 @@ impl Encap {
             Self::Udp { .. } => ip + 8,
         }
     }
+
+    /// The same as the peer sees it.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::Ip => Self::Ip,
+            Self::Udp {
+                local_port,
+                remote_port,
+            } => Self::Udp {
+                local_port: remote_port,
+                remote_port: local_port,
+            },
+        }
+    }
 }
 
 /// The two hosts of a connection and what carries it. Addresses are of one family.
@@ -43,6 +58,16 @@ impl Path {
     /// Bytes of headers below DCCP.
     pub const fn overhead(&self) -> usize {
         self.encap.overhead(self.remote.is_ipv6())
+    }
+
+    /// The same as the peer sees it.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            local: self.remote,
+            remote: self.local,
+            encap: self.encap.reversed(),
+        }
     }
 
     /// Which checksum protects packets on this path, in either direction.

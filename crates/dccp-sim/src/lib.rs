@@ -1,1 +1,43 @@
-//! Placeholder.
+//! A network in virtual time that runs real DCCP endpoints.
+//!
+//! A [`World`] holds nodes and the links between them, and plays events in order of their time.
+//! Everything follows from the construction and one seed: the same run gives the same bits on every
+//! machine. Nothing sleeps, nothing reads a clock, so hours pass in seconds.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`world`], [`net`] | the event loop · links, frames and routes, and what nodes may do with them |
+//! | [`node`], [`tap`] | what can be attached: routers, and a node for hand-made packets |
+//! | [`link`], [`queue`], [`loss`], [`rule`] | rate and delay · drop-tail · faults by chance · scripted faults |
+//! | [`random`] | named streams of random numbers from one seed |
+//! | [`trace`](World::trace), [`pcap`] | packets as text · as a capture file |
+//!
+//! After every event promises are checked: frames add up (sent = delivered + lost + in flight),
+//! no queue exceeds its limit, time goes forward, and whatever a node promises of itself
+//! ([`Node::check`]). A failure prints the seed and the command that repeats it.
+
+mod check;
+pub mod frame;
+pub mod link;
+pub mod loss;
+pub mod net;
+pub mod node;
+pub mod pcap;
+pub mod queue;
+pub mod random;
+mod routes;
+pub mod rule;
+mod schedule;
+pub mod tap;
+#[cfg(test)]
+mod testing;
+mod trace;
+pub mod world;
+
+pub use frame::{Frame, FrameId};
+pub use link::LinkConfig;
+pub use net::{Context, Departure, LinkId, Totals};
+pub use node::{Node, NodeId, Router};
+pub use random::{Seed, Stream};
+pub use tap::Tap;
+pub use world::{Handle, World};

@@ -1,5 +1,0 @@
-//! System calls of Linux that no safe crate offers: the crate's only `unsafe`.
-
-pub(crate) mod cmsg;
-pub(crate) mod error_queue;
-pub(crate) mod sockopt;

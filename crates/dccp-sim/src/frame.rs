@@ -1,0 +1,270 @@
+//! Packets of the simulated network, kept in one place and passed around by number.
+
+use core::net::IpAddr;
+use dccp_proto::Instant;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::{Datagram, Ecn};
+
+/// Names a frame while it exists.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FrameId(u32);
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// A DCCP datagram, in UDP or not.
+    Dccp,
+    /// An ICMP error about a datagram; `bytes` are what it quotes of the datagram's DCCP part.
+    Icmp {
+        /// The error.
+        error: IcmpError,
+        /// Length of the DCCP datagram that it is about, in bytes.
+        about_len: usize,
+    },
+}
+
+/// The ICMP errors that routers and hosts send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpError {
+    /// The packet did not fit (ICMPv4 type 3 code 4, ICMPv6 type 2).
+    TooBig {
+        /// The MTU of the link that it did not fit.
+        mtu: usize,
+    },
+    /// The destination cannot be reached.
+    Unreachable {
+        /// ICMP type.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+    },
+}
+
+/// An IP packet on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Where a datagram comes from (`local`) and goes to (`remote`). For an ICMP error: the same of
+    /// the datagram that it is about.
+    pub path: Path,
+    /// What it carries.
+    pub content: Content,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// Whether routers may fragment it.
+    pub may_fragment: bool,
+    /// The DCCP datagram, less trailing zeros that are only counted.
+    pub bytes: Vec<u8>,
+    /// How many zero bytes follow.
+    pub zeros: usize,
+    /// When it left its first host.
+    pub sent: Instant,
+    /// Which line of the trace is about it.
+    pub(crate) line: Option<usize>,
+}
+
+impl Frame {
+    /// The DCCP datagram.
+    pub fn datagram(&self) -> Datagram<'_> {
+        Datagram {
+            bytes: &self.bytes,
+            zeros: self.zeros,
+        }
+    }
+
+    /// The address that it is sent to.
+    pub const fn destination(&self) -> IpAddr {
+        match self.content {
+            Content::Dccp => self.path.remote,
+            Content::Icmp { .. } => self.path.local,
+        }
+    }
+
+    /// The path as its receiver sees it: its own address and ports are the local ones.
+    pub const fn path_of_receiver(&self) -> Path {
+        match self.content {
+            Content::Dccp => self.path.reversed(),
+            Content::Icmp { .. } => self.path,
+        }
+    }
+
+    /// Length of the IP packet in bytes.
+    pub fn ip_len(&self) -> usize {
+        let datagram = self.path.overhead() + self.bytes.len() + self.zeros;
+        match self.content {
+            Content::Dccp => datagram,
+            Content::Icmp { .. } => Encap::Ip.overhead(self.path.local.is_ipv6()) + 8 + datagram,
+        }
+    }
+
+    /// Flips a bit of the IP packet, counted from the start of its header. Returns `false` if the
+    /// receiving system will notice before DCCP does: the bit is of a header below DCCP, or a UDP
+    /// checksum covers it.
+    #[must_use]
+    pub fn flip(&mut self, bit: usize) -> bool {
+        if self.path.encap != Encap::Ip || self.content != Content::Dccp {
+            return false;
+        }
+        let Some(place) = (bit / 8).checked_sub(self.path.overhead()) else {
+            return false;
+        };
+        if place >= self.bytes.len() {
+            // The zeros are not zeros any more.
+            self.bytes.resize(self.bytes.len() + self.zeros, 0);
+            self.zeros = 0;
+        }
+        let Some(byte) = self.bytes.get_mut(place) else {
+            return false;
+        };
+        *byte ^= 0x80 >> (bit % 8);
+        true
+    }
+}
+
+/// All frames that exist. Buffers of frames that are gone serve again: no allocation per packet.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    frames: Vec<Frame>,
+    free: Vec<u32>,
+}
+
+impl Frames {
+    /// A new frame with this header, whose bytes are `bytes`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^32 frames"
+    )]
+    pub(crate) fn insert(&mut self, mut header: Frame, bytes: &[u8]) -> FrameId {
+        let id = if let Some(id) = self.free.pop() {
+            let old = &mut self.frames[id as usize];
+            header.bytes = core::mem::take(&mut old.bytes);
+            header.bytes.clear();
+            header.bytes.extend_from_slice(bytes);
+            *old = header;
+            id
+        } else {
+            header.bytes.extend_from_slice(bytes);
+            self.frames.push(header);
+            self.frames.len() as u32 - 1
+        };
+        FrameId(id)
+    }
+
+    /// A copy of a frame.
+    pub(crate) fn duplicate(&mut self, id: FrameId) -> FrameId {
+        let original = self.get(id);
+        let bytes = original.bytes.clone();
+        let header = Frame {
+            bytes: Vec::new(),
+            ..original.clone()
+        };
+        self.insert(header, &bytes)
+    }
+
+    pub(crate) fn get(&self, id: FrameId) -> &Frame {
+        &self.frames[id.0 as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
+        &mut self.frames[id.0 as usize]
+    }
+
+    /// Ends a frame. Its number must not be used again.
+    pub(crate) fn remove(&mut self, id: FrameId) {
+        debug_assert!(!self.free.contains(&id.0), "a frame ended twice");
+        self.free.push(id.0);
+    }
+
+    /// How many frames exist.
+    pub(crate) fn live(&self) -> u64 {
+        (self.frames.len() - self.free.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    fn frame(encap: Encap) -> Frame {
+        Frame {
+            path: Path {
+                local: Ipv4Addr::new(10, 0, 0, 1).into(),
+                remote: Ipv4Addr::new(10, 0, 0, 2).into(),
+                encap,
+            },
+            content: Content::Dccp,
+            ecn: Ecn::Ect0,
+            may_fragment: false,
+            bytes: vec![0; 12],
+            zeros: 100,
+            sent: Instant::ZERO,
+            line: None,
+        }
+    }
+
+    const UDP: Encap = Encap::Udp {
+        local_port: 1,
+        remote_port: 2,
+    };
+
+    #[test]
+    fn an_error_travels_back_and_is_longer_by_its_own_headers() {
+        let datagram = frame(UDP);
+        assert_eq!(datagram.ip_len(), 20 + 8 + 112);
+        assert_eq!(datagram.destination(), datagram.path.remote);
+        assert_eq!(datagram.path_of_receiver().local, datagram.path.remote);
+        let error = Frame {
+            content: Content::Icmp {
+                error: IcmpError::TooBig { mtu: 100 },
+                about_len: 112,
+            },
+            ..datagram.clone()
+        };
+        assert_eq!(error.ip_len(), 20 + 8 + 140);
+        assert_eq!(error.destination(), datagram.path.local);
+        assert_eq!(error.path_of_receiver(), datagram.path);
+    }
+
+    #[test]
+    fn over_ip_a_flipped_bit_reaches_dccp_wherever_dccp_begins() {
+        let mut f = frame(Encap::Ip);
+        assert!(
+            !f.flip(8 * 20 - 1),
+            "the IP header has a checksum of its own"
+        );
+        assert!(f.flip(8 * 20));
+        assert_eq!((f.bytes[0], f.zeros), (0x80, 100));
+        assert!(f.flip(8 * 20 + 8 * 12 + 7));
+        assert_eq!((f.bytes.len(), f.bytes[12], f.zeros), (112, 1, 0));
+        assert_eq!(f.ip_len(), 132);
+        assert!(!f.flip(8 * 132), "there is no such bit");
+    }
+
+    #[test]
+    fn over_udp_no_flipped_bit_reaches_dccp() {
+        let mut f = frame(UDP);
+        for bit in 0..8 * f.ip_len() {
+            assert!(!f.flip(bit));
+        }
+        assert_eq!(f, frame(UDP));
+    }
+
+    #[test]
+    fn a_number_serves_again_once_its_frame_is_gone() {
+        let mut frames = Frames::default();
+        let header = || Frame {
+            bytes: Vec::new(),
+            ..frame(Encap::Ip)
+        };
+        let a = frames.insert(header(), &[1, 2]);
+        let b = frames.duplicate(a);
+        assert_eq!(frames.get(b), frames.get(a));
+        assert_eq!(frames.live(), 2);
+        frames.remove(a);
+        assert_eq!(frames.live(), 1);
+        let c = frames.insert(header(), &[3]);
+        assert_eq!(c, a);
+        assert_eq!(frames.get(c).bytes, [3]);
+        assert_eq!(frames.get(b).bytes, [1, 2]);
+    }
+}

@@ -1,0 +1,389 @@
+//! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
+//! it while it is called.
+
+use crate::frame::{Content, Frame, FrameId, Frames, IcmpError};
+use crate::link::{Link, LinkConfig, Parcel, TooBig};
+use crate::loss::{Fate, Loss, Losses};
+use crate::node::NodeId;
+use crate::pcap::PcapWriter;
+use crate::random::{Seed, Stream};
+use crate::routes::Routes;
+use crate::rule::{Rule, Verdict};
+use crate::schedule::{Actor, Schedule};
+use crate::trace::Trace;
+use core::net::IpAddr;
+use dccp_proto::Instant;
+use dccp_proto::path::Path;
+use dccp_proto::wire::{Datagram, Ecn};
+use std::collections::VecDeque;
+use std::io::Write;
+
+/// Names one direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub(crate) u32);
+
+impl LinkId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Everything between the nodes.
+pub(crate) struct Net {
+    pub(crate) seed: Seed,
+    pub(crate) now: Instant,
+    pub(crate) schedule: Schedule,
+    pub(crate) frames: Frames,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) routes: Routes,
+    /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
+    pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
+    pub(crate) totals: Totals,
+    pub(crate) names: Vec<String>,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) captures: Vec<Capture>,
+}
+
+/// One direction of a link in its place.
+pub(crate) struct Wire {
+    pub(crate) link: Link<FrameId>,
+    pub(crate) name: String,
+    from: NodeId,
+    to: NodeId,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) lost_by_rule: u64,
+}
+
+pub(crate) struct Capture {
+    pub(crate) node: NodeId,
+    pub(crate) writer: PcapWriter<Box<dyn Write>>,
+}
+
+/// All frames of a world, by what became of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Sent by hosts and, for ICMP, by routers.
+    pub sent: u64,
+    /// Added by links that duplicate.
+    pub duplicated: u64,
+    /// Handed to the protocols of a host.
+    pub delivered: u64,
+    /// Lost, by reason.
+    pub lost: Losses,
+    /// Still on their way.
+    pub in_flight: u64,
+}
+
+impl Totals {
+    /// Whether nothing came from nowhere or vanished.
+    pub fn add_up(&self) -> bool {
+        self.sent + self.duplicated == self.delivered + self.lost.total() + self.in_flight
+    }
+}
+
+/// Who has an appointment in the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Who {
+    Node(NodeId),
+    Link(LinkId),
+}
+
+impl Who {
+    pub(crate) const fn actor(self) -> Actor {
+        match self {
+            Self::Node(node) => 2 * node.0,
+            Self::Link(link) => 2 * link.0 + 1,
+        }
+    }
+
+    pub(crate) const fn of(actor: Actor) -> Self {
+        if actor.is_multiple_of(2) {
+            Self::Node(NodeId(actor / 2))
+        } else {
+            Self::Link(LinkId(actor / 2))
+        }
+    }
+}
+
+impl Net {
+    pub(crate) fn new(seed: Seed) -> Self {
+        Self {
+            seed,
+            now: Instant::ZERO,
+            schedule: Schedule::default(),
+            frames: Frames::default(),
+            wires: Vec::new(),
+            routes: Routes::default(),
+            arrived: VecDeque::new(),
+            totals: Totals::default(),
+            names: Vec::new(),
+            trace: None,
+            captures: Vec::new(),
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^31 links"
+    )]
+    pub(crate) fn add_wire(&mut self, from: NodeId, to: NodeId, config: LinkConfig) -> LinkId {
+        let ends = format!("{}>{}", self.names[from.index()], self.names[to.index()]);
+        let parallel = self.wires.iter().filter(|w| (w.from, w.to) == (from, to));
+        let name = match parallel.count() {
+            0 => ends,
+            n => format!("{ends}#{}", n + 1),
+        };
+        let id = LinkId(self.wires.len() as u32);
+        self.wires.push(Wire {
+            link: Link::new(config, self.seed, &name),
+            name,
+            from,
+            to,
+            rules: Vec::new(),
+            lost_by_rule: 0,
+        });
+        self.routes.add_link(id, from, to);
+        id
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            in_flight: self.frames.live(),
+            ..self.totals
+        }
+    }
+
+    pub(crate) fn lose(&mut self, id: FrameId, reason: Loss) {
+        self.totals.lost.add(reason);
+        if let Some(trace) = &mut self.trace {
+            trace.lost(self.frames.get(id), reason);
+        }
+        self.frames.remove(id);
+    }
+
+    /// The next frame that has arrived over a link, with the node that it is at now.
+    pub(crate) fn poll_link(&mut self, id: LinkId) -> Option<(NodeId, FrameId)> {
+        loop {
+            let wire = &mut self.wires[id.index()];
+            let to = wire.to;
+            let arrival = wire.link.poll(self.now)?;
+            let frame = arrival.parcel.token;
+            self.frames.get_mut(frame).ecn = arrival.parcel.ecn;
+            match arrival.fate {
+                Fate::Delivered => {}
+                Fate::Duplicated => {
+                    let copy = self.duplicate(frame);
+                    self.arrived.push_back((to, copy));
+                }
+                Fate::Corrupted { bit } => {
+                    if !self.frames.get_mut(frame).flip(bit) {
+                        self.lose(frame, Loss::Corrupt);
+                        continue;
+                    }
+                }
+                Fate::Lost(reason) => {
+                    self.lose(frame, reason);
+                    continue;
+                }
+            }
+            return Some((to, frame));
+        }
+    }
+
+    pub(crate) fn schedule_link(&mut self, id: LinkId) {
+        let at = self.wires[id.index()].link.next_at();
+        self.schedule.set(Who::Link(id).actor(), at);
+    }
+
+    fn duplicate(&mut self, id: FrameId) -> FrameId {
+        self.totals.duplicated += 1;
+        let copy = self.frames.duplicate(id);
+        if let Some(trace) = &mut self.trace {
+            trace.duplicated(self.frames.get_mut(copy));
+        }
+        copy
+    }
+
+    fn originate(&mut self, header: Frame, bytes: &[u8], node: NodeId) -> FrameId {
+        self.totals.sent += 1;
+        let id = self.frames.insert(header, bytes);
+        if let Some(trace) = &mut self.trace {
+            let to = self.routes.node_of(self.frames.get(id).destination());
+            let name = |n: NodeId| self.names[n.index()].as_str();
+            trace.sent(self.frames.get_mut(id), name(node), to.map_or("?", name));
+        }
+        self.capture(node, id);
+        id
+    }
+
+    fn capture(&mut self, node: NodeId, id: FrameId) {
+        for capture in &mut self.captures {
+            if capture.node == node {
+                capture.writer.frame(self.now, self.frames.get(id));
+            }
+        }
+    }
+
+    /// Puts a frame into a link, through its rules.
+    fn enter(&mut self, link: LinkId, id: FrameId) {
+        let wire = &mut self.wires[link.index()];
+        let mut verdict = Verdict::default();
+        for rule in &mut wire.rules {
+            rule.apply(self.frames.get_mut(id), &mut verdict);
+        }
+        if verdict.is_lost {
+            wire.lost_by_rule += 1;
+            self.lose(id, Loss::Rule);
+            return;
+        }
+        if verdict.is_duplicated {
+            let copy = self.duplicate(id);
+            self.offer(link, copy, verdict);
+        }
+        self.offer(link, id, verdict);
+    }
+
+    fn offer(&mut self, link: LinkId, id: FrameId, verdict: Verdict) {
+        let frame = self.frames.get(id);
+        let parcel = Parcel {
+            hold: verdict.hold,
+            may_fragment: frame.may_fragment,
+            ..Parcel::new(id, frame.ip_len(), frame.ecn)
+        };
+        let wire = &mut self.wires[link.index()];
+        if let Err(reason) = wire.link.offer(self.now, parcel) {
+            let LinkConfig { mtu, too_big, .. } = *wire.link.config();
+            let at = wire.from;
+            if let (Loss::TooBig, TooBig::Icmp { quoted }) = (reason, too_big) {
+                self.complain(id, IcmpError::TooBig { mtu }, quoted, at);
+            }
+            self.lose(id, reason);
+        }
+        self.schedule_link(link);
+    }
+
+    /// Sends an ICMP error about a frame from this node. No error is sent about an error
+    /// (RFC 1122 §3.2.2).
+    fn complain(&mut self, about: FrameId, error: IcmpError, quoted: usize, at: NodeId) {
+        let frame = self.frames.get(about);
+        if frame.content != Content::Dccp {
+            return;
+        }
+        let header = Frame {
+            content: Content::Icmp {
+                error,
+                about_len: frame.datagram().len(),
+            },
+            bytes: Vec::new(),
+            zeros: 0,
+            ecn: Ecn::NotEct,
+            sent: self.now,
+            line: None,
+            ..*frame
+        };
+        let quote = frame.bytes[..quoted.min(frame.bytes.len())].to_vec();
+        let id = self.originate(header, &quote, at);
+        self.arrived.push_back((at, id));
+    }
+}
+
+/// What a node can do while it is called.
+pub struct Context<'a> {
+    pub(crate) net: &'a mut Net,
+    pub(crate) me: NodeId,
+}
+
+/// A datagram that a host sends, with what belongs into its IP header.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure<'a> {
+    /// From where (`local`) to where (`remote`).
+    pub path: Path,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// Whether routers may fragment it.
+    pub may_fragment: bool,
+    /// The DCCP datagram.
+    pub datagram: Datagram<'a>,
+}
+
+impl Context<'_> {
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.net.now
+    }
+
+    /// The node that is called.
+    pub fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// The random stream with this name, of this node alone.
+    pub fn stream(&self, name: &str) -> Stream {
+        let node = &self.net.names[self.me.index()];
+        self.net.seed.stream(&format!("node {node} {name}"))
+    }
+
+    /// A frame that this node holds.
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        self.net.frames.get(id)
+    }
+
+    /// The link to take from here to this address, by the fewest hops.
+    pub fn route(&mut self, to: IpAddr) -> Option<LinkId> {
+        self.net.routes.next_link(self.me, to)
+    }
+
+    /// Sends a datagram of this node.
+    pub fn send(&mut self, departure: &Departure<'_>) {
+        let header = Frame {
+            path: departure.path,
+            content: Content::Dccp,
+            ecn: departure.ecn,
+            may_fragment: departure.may_fragment,
+            bytes: Vec::new(),
+            zeros: departure.datagram.zeros,
+            sent: self.net.now,
+            line: None,
+        };
+        let id = self
+            .net
+            .originate(header, departure.datagram.bytes, self.me);
+        match self.route(departure.path.remote) {
+            Some(link) => self.net.enter(link, id),
+            None => self.net.lose(id, Loss::NoRoute),
+        }
+    }
+
+    /// Sends an ICMP error about a frame that this node holds (and goes on holding), quoting so many
+    /// bytes of its DCCP part.
+    pub fn complain(&mut self, about: FrameId, error: IcmpError, quoted: usize) {
+        self.net.complain(about, error, quoted, self.me);
+    }
+
+    /// Passes a frame on over a link.
+    pub fn forward(&mut self, link: LinkId, frame: FrameId) {
+        self.net.enter(link, frame);
+    }
+
+    /// Ends a frame whose content this node has used.
+    pub fn deliver(&mut self, frame: FrameId) {
+        let net = &mut *self.net;
+        net.capture(self.me, frame);
+        net.totals.delivered += 1;
+        if let Some(trace) = &mut net.trace {
+            trace.delivered(net.now, net.frames.get(frame));
+        }
+        net.frames.remove(frame);
+    }
+
+    /// Ends a frame that this node has no use for.
+    pub fn lose(&mut self, frame: FrameId, reason: Loss) {
+        self.net.lose(frame, reason);
+    }
+
+    /// Asks to be woken at this moment, now at the earliest, instead of the one asked for before.
+    pub fn wake_at(&mut self, at: Option<Instant>) {
+        let at = at.map(|at| at.max(self.net.now));
+        self.net.schedule.set(Who::Node(self.me).actor(), at);
+    }
+}

@@ -1,0 +1,49 @@
+//! What can be attached to the network.
+
+use crate::frame::FrameId;
+use crate::net::Context;
+use core::any::Any;
+
+/// Names a node of a world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A machine in the network.
+///
+/// A frame that is given to a node is its own: it must [`deliver`](Context::deliver),
+/// [`lose`](Context::lose) or [`forward`](Context::forward) it, or keep its number for later.
+pub trait Node: Any {
+    /// A frame arrived.
+    fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId);
+
+    /// The moment has come that the node asked for with [`Context::wake_at`].
+    fn on_wake(&mut self, _context: &mut Context<'_>) {}
+
+    /// Looks for broken promises inside the node. Called after everything that happens to it.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A machine that passes frames on by the shortest way, and has no address of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Router;
+
+impl Node for Router {
+    fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId) {
+        let destination = context.frame(frame).destination();
+        match context.route(destination) {
+            Some(link) => context.forward(link, frame),
+            None => context.lose(frame, crate::loss::Loss::NoRoute),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! When whom to call next: one entry per actor, ordered by time.
+//!
+//! A link or a node has one next moment at most, however many packets it holds. So the heap is as
+//! large as the topology, not as the windows, and moving an appointment costs no dead entries.
+
+use dccp_proto::Instant;
+
+/// Whom to call: a number that the owner of the schedule gives out, from 0 without gaps.
+pub(crate) type Actor = u32;
+
+/// Appointments of actors: a heap of four children per node, with each actor's place in it.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    heap: Vec<Entry>,
+    /// Index in `heap` for each actor, or `NOWHERE`.
+    places: Vec<u32>,
+    made: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: Instant,
+    /// How many appointments were made before: of two at one moment the older comes first.
+    order: u64,
+    actor: Actor,
+}
+
+const NOWHERE: u32 = u32::MAX;
+const ARITY: usize = 4;
+
+impl Entry {
+    fn is_before(&self, other: &Self) -> bool {
+        (self.at, self.order) < (other.at, other.order)
+    }
+}
+
+impl Schedule {
+    /// Makes, moves or (`None`) cancels the appointment of `actor`. Setting the moment that it
+    /// already has keeps its turn.
+    pub(crate) fn set(&mut self, actor: Actor, at: Option<Instant>) {
+        let actor_index = actor as usize;
+        if actor_index >= self.places.len() {
+            self.places.resize(actor_index + 1, NOWHERE);
+        }
+        let place = self.places[actor_index];
+        match (place, at) {
+            (NOWHERE, None) => {}
+            (NOWHERE, Some(at)) => {
+                let entry = self.entry(at, actor);
+                self.heap.push(entry);
+                self.rise(self.heap.len() - 1);
+            }
+            (place, None) => self.remove(place as usize),
+            (place, Some(at)) => {
+                let place = place as usize;
+                let old = self.heap[place].at;
+                if at != old {
+                    self.heap[place] = self.entry(at, actor);
+                    // A later number at the same or a later moment sinks, at an earlier one rises.
+                    if at < old {
+                        self.rise(place);
+                    } else {
+                        self.sink(place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next moment at which somebody is to be called.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        self.heap.first().map(|e| e.at)
+    }
+
+    /// Takes the next appointment off.
+    pub(crate) fn pop(&mut self) -> Option<(Instant, Actor)> {
+        let first = *self.heap.first()?;
+        self.remove(0);
+        Some((first.at, first.actor))
+    }
+
+    fn entry(&mut self, at: Instant, actor: Actor) -> Entry {
+        self.made += 1;
+        Entry {
+            at,
+            order: self.made,
+            actor,
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        let gone = self.heap.swap_remove(place);
+        self.places[gone.actor as usize] = NOWHERE;
+        if let Some(moved) = self.heap.get(place) {
+            if moved.is_before(&gone) {
+                self.rise(place);
+            } else {
+                self.sink(place);
+            }
+        }
+    }
+
+    fn rise(&mut self, mut place: usize) {
+        let entry = self.heap[place];
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            if !entry.is_before(&self.heap[parent]) {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+
+    fn sink(&mut self, mut place: usize) {
+        let entry = self.heap[place];
+        loop {
+            let children = ARITY * place + 1..(ARITY * place + 1 + ARITY).min(self.heap.len());
+            let Some(least) = children.reduce(|a, b| {
+                if self.heap[b].is_before(&self.heap[a]) {
+                    b
+                } else {
+                    a
+                }
+            }) else {
+                break;
+            };
+            if !self.heap[least].is_before(&entry) {
+                break;
+            }
+            self.put(place, self.heap[least]);
+            place = least;
+        }
+        self.put(place, entry);
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "actors are u32, so places are"
+    )]
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        self.places[entry.actor as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    fn drain(schedule: &mut Schedule) -> Vec<(u64, Actor)> {
+        core::iter::from_fn(|| schedule.pop())
+            .map(|(at, actor)| (at.as_nanos(), actor))
+            .collect()
+    }
+
+    #[test]
+    fn of_two_at_one_moment_the_older_appointment_comes_first() {
+        let mut schedule = Schedule::default();
+        for actor in [5, 1, 3] {
+            schedule.set(actor, Some(at(10)));
+        }
+        schedule.set(1, Some(at(10))); // no change, keeps its turn
+        schedule.set(5, Some(at(11)));
+        schedule.set(5, Some(at(10))); // moved and moved back: last
+        assert_eq!(drain(&mut schedule), [(10, 1), (10, 3), (10, 5)]);
+    }
+
+    #[test]
+    fn a_cancelled_appointment_never_comes() {
+        let mut schedule = Schedule::default();
+        schedule.set(0, Some(at(1)));
+        schedule.set(1, Some(at(2)));
+        schedule.set(0, None);
+        schedule.set(7, None);
+        assert_eq!(schedule.next_at(), Some(at(2)));
+        assert_eq!(drain(&mut schedule), [(2, 1)]);
+        assert_eq!(schedule.next_at(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_sorted_map_from_actor_to_moment(
+            steps in proptest::collection::vec((0..20_u32, proptest::option::of(0..50_u64)), 0..200),
+        ) {
+            let mut schedule = Schedule::default();
+            let mut model = std::collections::BTreeMap::new();
+            for (turn, (actor, moment)) in steps.into_iter().enumerate() {
+                schedule.set(actor, moment.map(Instant::from_nanos));
+                match moment {
+                    Some(m) if model.get(&actor).is_some_and(|&(old, _)| old == m) => {}
+                    Some(m) => drop(model.insert(actor, (m, turn))),
+                    None => drop(model.remove(&actor)),
+                }
+            }
+            let mut expected: Vec<_> = model.into_iter().map(|(a, (m, turn))| (m, turn, a)).collect();
+            expected.sort_unstable();
+            let expected: Vec<_> = expected.into_iter().map(|(m, _, a)| (m, a)).collect();
+            prop_assert_eq!(drain(&mut schedule), expected);
+        }
+    }
+}

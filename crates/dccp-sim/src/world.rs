@@ -1,0 +1,335 @@
+//! The simulated world: nodes, what lies between them, and the loop that plays events.
+
+use crate::check::{self, Repeat};
+use crate::frame::FrameId;
+use crate::link::{Link, LinkConfig};
+use crate::net::{Capture, Context, LinkId, Net, Totals, Who};
+use crate::node::{Node, NodeId};
+use crate::pcap::PcapWriter;
+use crate::random::Seed;
+use crate::rule::Rule;
+use crate::trace::Trace;
+use core::any::Any;
+use core::marker::PhantomData;
+use core::net::IpAddr;
+use core::time::Duration;
+use dccp_proto::Instant;
+use std::io::{self, Write};
+
+/// A network in virtual time. Everything that happens in it follows from its construction and its
+/// seed: to the bit, on every machine.
+pub struct World {
+    net: Net,
+    nodes: Vec<Box<dyn Node>>,
+    events: u64,
+    repeat: Repeat,
+}
+
+/// A node of a world whose type is known.
+pub struct Handle<N> {
+    id: NodeId,
+    kind: PhantomData<fn() -> N>,
+}
+
+impl<N> Handle<N> {
+    /// The node's name in the world.
+    pub const fn id(self) -> NodeId {
+        self.id
+    }
+}
+
+impl<N> Clone for Handle<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Handle<N> {}
+
+impl World {
+    /// An empty world at time zero.
+    pub fn new(seed: Seed) -> Self {
+        Self {
+            net: Net::new(seed),
+            nodes: Vec::new(),
+            events: 0,
+            repeat: Repeat::of_this_test(seed),
+        }
+    }
+
+    /// Says how to repeat this run, for the message of a failure. Without this it names the running
+    /// test.
+    pub fn set_repeat_command(&mut self, command: String) {
+        self.repeat.command = command;
+    }
+
+    /// Adds a node. Its name names its random streams and those of its links, so it must be its own.
+    ///
+    /// # Panics
+    /// If the name or an address is taken.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^31 nodes"
+    )]
+    pub fn add<N: Node>(&mut self, name: &str, addresses: &[IpAddr], node: N) -> Handle<N> {
+        assert!(
+            !self.net.names.iter().any(|n| n == name),
+            "two nodes are called {name}"
+        );
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Box::new(node));
+        self.net.names.push(name.to_owned());
+        self.net.routes.add_node();
+        for &address in addresses {
+            assert!(
+                self.net.routes.add_address(address, id),
+                "two nodes have the address {address}"
+            );
+        }
+        Handle {
+            id,
+            kind: PhantomData,
+        }
+    }
+
+    /// Links two nodes with one direction each way, and returns the names of `there` and `back`.
+    pub fn connect(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        there: LinkConfig,
+        back: LinkConfig,
+    ) -> (LinkId, LinkId) {
+        (
+            self.net.add_wire(a, b, there),
+            self.net.add_wire(b, a, back),
+        )
+    }
+
+    /// Adds a scripted fault at the entrance of a link, after those that it has.
+    pub fn add_rule(&mut self, link: LinkId, rule: Rule) {
+        self.net.wires[link.index()].rules.push(rule);
+    }
+
+    /// Removes all scripted faults of a link.
+    pub fn clear_rules(&mut self, link: LinkId) {
+        self.net.wires[link.index()].rules.clear();
+    }
+
+    /// Records all packets from now on, for [`trace`](Self::trace).
+    pub fn start_trace(&mut self) {
+        self.net.trace = Some(Trace::default());
+    }
+
+    /// All packets since [`start_trace`](Self::start_trace), one a line.
+    pub fn trace(&self) -> String {
+        self.net
+            .trace
+            .as_ref()
+            .map_or_else(String::new, Trace::text)
+    }
+
+    /// Writes all packets that a node sends and receives from now on to a capture file.
+    pub fn capture(&mut self, node: NodeId, out: impl Write + 'static) {
+        let out: Box<dyn Write> = Box::new(out);
+        self.net.captures.push(Capture {
+            node,
+            writer: PcapWriter::new(out),
+        });
+    }
+
+    /// Ends all capture files.
+    ///
+    /// # Errors
+    /// The first error of writing one of them.
+    pub fn finish_captures(&mut self) -> io::Result<()> {
+        for capture in self.net.captures.drain(..) {
+            capture.writer.finish()?;
+        }
+        Ok(())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.net.now
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> Seed {
+        self.net.seed
+    }
+
+    /// How many events have been played.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// All frames by what became of them.
+    pub fn totals(&self) -> Totals {
+        self.net.totals()
+    }
+
+    /// A link, for its settings and counters.
+    pub fn link(&self, id: LinkId) -> &Link<FrameId> {
+        &self.net.wires[id.index()].link
+    }
+
+    /// A link's name: `from>to`.
+    pub fn link_name(&self, id: LinkId) -> &str {
+        &self.net.wires[id.index()].name
+    }
+
+    /// Frames that rules of a link have lost.
+    pub fn lost_by_rule(&self, id: LinkId) -> u64 {
+        self.net.wires[id.index()].lost_by_rule
+    }
+
+    /// A node.
+    ///
+    /// # Panics
+    /// If the handle is of another world.
+    pub fn node<N: Node>(&self, handle: Handle<N>) -> &N {
+        let node: &dyn Any = &*self.nodes[handle.id.index()];
+        node.downcast_ref().expect("a handle of this world")
+    }
+
+    /// Calls a node from outside, as its application would, and lets it act on the network.
+    ///
+    /// # Panics
+    /// If the handle is of another world, or if the node broke a promise.
+    pub fn call<N: Node, R>(
+        &mut self,
+        handle: Handle<N>,
+        f: impl FnOnce(&mut N, &mut Context<'_>) -> R,
+    ) -> R {
+        let node: &mut dyn Any = &mut *self.nodes[handle.id.index()];
+        let node = node.downcast_mut().expect("a handle of this world");
+        let result = f(
+            node,
+            &mut Context {
+                net: &mut self.net,
+                me: handle.id,
+            },
+        );
+        self.hand_over_arrived();
+        self.check_node(handle.id);
+        result
+    }
+
+    /// Plays the next event. Returns `false` if nothing will happen any more.
+    ///
+    /// # Panics
+    /// If a promise is broken; the message says which and how to repeat the run.
+    pub fn step(&mut self) -> bool {
+        let Some((at, actor)) = self.net.schedule.pop() else {
+            return false;
+        };
+        self.promise(check::time(self.net.now, at));
+        self.net.now = at;
+        self.events += 1;
+        match Who::of(actor) {
+            Who::Node(id) => {
+                let mut context = Context {
+                    net: &mut self.net,
+                    me: id,
+                };
+                self.nodes[id.index()].on_wake(&mut context);
+                self.check_node(id);
+            }
+            Who::Link(id) => {
+                while let Some((node, frame)) = self.net.poll_link(id) {
+                    self.hand_over(node, frame);
+                }
+                self.net.schedule_link(id);
+                self.promise(check::link(&self.net.wires[id.index()]));
+            }
+        }
+        self.hand_over_arrived();
+        self.promise(check::conservation(&self.net.totals()));
+        true
+    }
+
+    /// Plays all events up to and including this moment, which it then is.
+    pub fn run_until(&mut self, end: Instant) {
+        while self.net.schedule.next_at().is_some_and(|at| at <= end) {
+            self.step();
+        }
+        self.net.now = self.net.now.max(end);
+    }
+
+    /// Plays all events of this time from now on.
+    pub fn run_for(&mut self, time: Duration) {
+        self.run_until(self.net.now + time);
+    }
+
+    /// Plays events until the condition holds, looked at after each, or until `limit` has passed.
+    /// Returns whether it holds.
+    pub fn run_while_not(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.net.now + limit;
+        loop {
+            if done(self) {
+                return true;
+            }
+            if self.net.schedule.next_at().is_none_or(|at| at > end) {
+                self.net.now = end;
+                return false;
+            }
+            self.step();
+        }
+    }
+
+    /// Looks at every link and every total. [`step`](Self::step) looks only at what it touched.
+    ///
+    /// # Panics
+    /// If a promise is broken.
+    pub fn check(&self) {
+        self.promise(check::conservation(&self.net.totals()));
+        for wire in &self.net.wires {
+            self.promise(check::link(wire));
+        }
+        for id in 0..self.nodes.len() {
+            self.promise(self.nodes[id].check());
+        }
+    }
+
+    fn hand_over(&mut self, node: NodeId, frame: FrameId) {
+        let mut context = Context {
+            net: &mut self.net,
+            me: node,
+        };
+        self.nodes[node.index()].on_frame(&mut context, frame);
+        self.check_node(node);
+    }
+
+    fn hand_over_arrived(&mut self) {
+        while let Some((node, frame)) = self.net.arrived.pop_front() {
+            self.hand_over(node, frame);
+        }
+    }
+
+    fn check_node(&self, id: NodeId) {
+        if let Err(what) = self.nodes[id.index()].check() {
+            let name = &self.net.names[id.index()];
+            self.promise(Err(format!("{name}: {what}")));
+        }
+    }
+
+    fn promise(&self, result: Result<(), String>) {
+        if let Err(what) = result {
+            let now = self.net.now.as_nanos();
+            panic!("{what}\n  at {now} ns, event {}", self.events);
+        }
+    }
+}
+
+impl Drop for World {
+    /// Tells how to repeat a failed run, whoever noticed the failure.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.repeat);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
