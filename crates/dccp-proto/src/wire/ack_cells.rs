@@ -144,7 +144,7 @@ pub struct Run<T> {
 
 impl<'a> Options<'a> {
     /// What all Ack Vectors of a packet say, newest first: they continue each other, the first
-    /// begins at `ack`, the packet's Acknowledgement Number. At most 1,006 runs.
+    /// begins at `ack`, the packet's Acknowledgement Number. At most 1,000 runs.
     pub fn ack_runs(self, ack: Seq) -> impl Iterator<Item = Run<AckState>> + use<'a> {
         let cells = self.iter().filter_map(|option| match option {
             Opt::AckVector { cells, .. } => Some(cells),
@@ -157,7 +157,7 @@ impl<'a> Options<'a> {
     }
 
     /// What all Data Dropped options of a packet say, newest first: they continue each other, the
-    /// first begins at `ack`, the packet's Acknowledgement Number. At most 1,006 runs.
+    /// first begins at `ack`, the packet's Acknowledgement Number. At most 1,000 runs.
     pub fn drop_runs(self, ack: Seq) -> impl Iterator<Item = Run<Option<DropCode>>> + use<'a> {
         let blocks = self.iter().filter_map(|option| match option {
             Opt::DataDropped(blocks) => Some(blocks),
@@ -186,4 +186,136 @@ fn runs<'a, T>(
             said,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use AckState::{Marked, NotReceived, Received, Reserved};
+
+    fn run<T>(newest: u64, oldest: u64, said: T) -> Run<T> {
+        Run {
+            newest: Seq::new(newest),
+            oldest: Seq::new(oldest),
+            said,
+        }
+    }
+
+    #[test]
+    fn cells_are_two_bits_of_state_and_six_of_length() {
+        // 4340-11.4-2, 4340-11.4-6
+        for (byte, state, len) in [
+            (0x00, Received, 1),
+            (0x3F, Received, 64),
+            (0x40, Marked, 1),
+            (0x85, Reserved, 6),
+            (0xC0, NotReceived, 1),
+            (0xFF, NotReceived, 64),
+        ] {
+            assert_eq!(AckCell::from_byte(byte), AckCell { state, len });
+        }
+        for byte in 0..=255 {
+            assert_eq!(AckCell::from_byte(byte).to_byte(), byte);
+        }
+    }
+
+    #[test]
+    fn lengths_out_of_range_become_the_nearest() {
+        let cell = |state, len| AckCell { state, len }.to_byte();
+        assert_eq!([cell(Marked, 0), cell(Marked, 65)], [0x40, 0x7F]);
+        let block = |code, len| DropBlock { code, len }.to_byte();
+        assert_eq!([block(None, 0), block(None, 129)], [0x00, 0x7F]);
+        let code = Some(DropCode::RECEIVE_BUFFER);
+        assert_eq!([block(code, 0), block(code, 17)], [0xA0, 0xAF]);
+    }
+
+    #[test]
+    fn the_first_cell_is_the_acknowledgement_number() {
+        // 4340-11.4-2: the example of RFC 4340 §11.4.
+        let options = Options(&[38, 7, 0, 192, 3, 64, 5, 0]);
+        let runs: Vec<_> = options.ack_runs(Seq::new(100)).collect();
+        assert_eq!(
+            runs,
+            [
+                run(100, 100, Received),
+                run(99, 99, NotReceived),
+                run(98, 95, Received),
+                run(94, 94, Marked),
+                run(93, 88, Received),
+            ]
+        );
+    }
+
+    #[test]
+    fn vectors_of_one_packet_continue_each_other_across_the_wrap() {
+        let options = Options(&[38, 3, 0x01, 1, 39, 4, 0xC0, 0x02, 0, 38, 2]);
+        let runs: Vec<_> = options.ack_runs(Seq::new(1)).collect();
+        let max = (1 << 48) - 1;
+        assert_eq!(
+            runs,
+            [
+                run(1, 0, Received),
+                run(max, max, NotReceived),
+                run(max - 1, max - 3, Received),
+            ]
+        );
+    }
+
+    #[test]
+    fn drop_blocks_are_normal_or_have_a_code() {
+        // 4340-11.7-1, 4340-11.7-2
+        let dropped = |n, len| DropBlock {
+            code: DropCode::from_number(n),
+            len,
+        };
+        let normal = |len| DropBlock { code: None, len };
+        for (byte, block) in [
+            (0x00, normal(1)),
+            (0x7F, normal(128)),
+            (0x80, dropped(0, 1)),
+            (0xA2, dropped(2, 3)),
+            (0xFF, dropped(7, 16)),
+        ] {
+            assert_eq!(DropBlock::from_byte(byte), block);
+        }
+        for byte in 0..=255 {
+            assert_eq!(DropBlock::from_byte(byte).to_byte(), byte);
+        }
+        assert_eq!(DropCode::from_number(7), Some(DropCode::DELIVERED_CORRUPT));
+        assert_eq!(DropCode::from_number(8), None);
+        assert_eq!(DropCode::CORRUPT.number(), 3);
+    }
+
+    #[test]
+    fn drop_blocks_go_back_from_the_acknowledgement_number() {
+        // 4340-11.7-1: the example of RFC 4340 §11.7 without its mistake (requirements, part 27),
+        // split over two options.
+        let options = Options(&[40, 4, 0, 160, 38, 3, 63, 40, 4, 3, 162]);
+        let full = DropCode::from_number(2);
+        assert_eq!(full, Some(DropCode::RECEIVE_BUFFER));
+        let runs: Vec<_> = options.drop_runs(Seq::new(100)).collect();
+        assert_eq!(
+            runs,
+            [
+                run(100, 100, None),
+                run(99, 99, full),
+                run(98, 95, None),
+                run(94, 92, full),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_option_covers_as_many_packets_as_the_rfc_says() {
+        // 4340-11.7-1
+        let mut option = [0xFF; 255];
+        option[0] = 38;
+        let last = Options(&option).ack_runs(Seq::new(16_192)).last();
+        assert_eq!(last.unwrap().oldest, Seq::new(1));
+        let mut option = [0x7F; 255];
+        option[0] = 40;
+        option[1] = 255;
+        let last = Options(&option).drop_runs(Seq::new(32_384)).last();
+        assert_eq!(last.unwrap().oldest, Seq::new(1));
+    }
 }

@@ -187,3 +187,6 @@ pub fn seal(datagram: &mut [u8], zeros: usize, checksum: ChecksumRule) -> Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

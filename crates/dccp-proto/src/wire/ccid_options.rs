@@ -261,7 +261,7 @@ impl<'a> LossIntervals<'a> {
         }
     }
 
-    /// The intervals, newest first, at most 111. A later option with a Skip Length is ignored
+    /// The intervals, newest first, at most 110. A later option with a Skip Length is ignored
     /// (4342-8.6-2).
     pub fn iter(self) -> impl Iterator<Item = LossInterval> + use<'a> {
         ccid_4_options(self.options, LOSS_INTERVALS)
@@ -295,3 +295,6 @@ fn ccid_4_options(options: Options<'_>, wanted: u8) -> impl Iterator<Item = Ccid
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,3 +189,76 @@ const fn non_negotiable(
         max,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Reconciliation::{NonNegotiable, ServerPriority};
+
+    #[test]
+    fn features_have_the_constants_of_the_table() {
+        // 4340-6.4-1, 4340-7.5.2-1; table 3.1 of the requirements
+        for (number, reconciliation, initial, is_required, value_len, min, max) in [
+            (1, ServerPriority, 2, true, 1, 0, 255),
+            (2, ServerPriority, 0, true, 1, 0, 1),
+            (3, NonNegotiable, 100, true, 6, 32, 0x3FFF_FFFF_FFFF),
+            (4, ServerPriority, 0, false, 1, 0, 1),
+            (5, NonNegotiable, 2, false, 2, 0, 65535),
+            (6, ServerPriority, 0, false, 1, 0, 1),
+            (7, ServerPriority, 0, false, 1, 0, 1),
+            (8, ServerPriority, 0, false, 1, 0, 15),
+            (9, ServerPriority, 0, false, 1, 0, 1),
+            (10, ServerPriority, 0, false, 1, 0, 255),
+            (128, ServerPriority, 0, false, 1, 0, 1),
+            (192, ServerPriority, 0, false, 1, 0, 1),
+        ] {
+            let feature = Feature::from_number(number).unwrap();
+            assert_eq!(feature.number(), number);
+            let expected = FeatureInfo {
+                name: feature.name(),
+                reconciliation,
+                initial,
+                is_required,
+                value_len,
+                min,
+                max,
+            };
+            assert_eq!(feature.info(), expected);
+            assert!(feature.is_valid(initial));
+        }
+        for number in (0..=255).filter(|n| !matches!(n, 1..=10 | 128 | 192)) {
+            assert_eq!(Feature::from_number(number), None);
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_invalid() {
+        // 4340-7.5.2-1, 4340-6.6.8-2, AMB-4
+        let window = Feature::SequenceWindow;
+        assert_eq!(window.decode_number(&[0, 0, 0, 0, 0, 31]), None);
+        assert_eq!(window.decode_number(&[0, 0, 0, 0, 0, 32]), Some(32));
+        assert_eq!(window.decode_number(&[0, 0, 0, 0, 4, 0]), Some(1024));
+        let greatest = [0x3F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
+        assert_eq!(window.decode_number(&greatest), Some((1 << 46) - 1));
+        assert_eq!(window.decode_number(&[0x40, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Feature::AckRatio.decode_number(&[0, 0]), Some(0));
+    }
+
+    #[test]
+    fn numbers_of_a_wrong_length_are_invalid() {
+        // 4340-6.6.8-2
+        let window = Feature::SequenceWindow;
+        assert_eq!(window.decode_number(&[0, 0, 0, 4, 0]), None);
+        assert_eq!(window.decode_number(&[0, 0, 0, 0, 0, 4, 0]), None);
+        assert_eq!(window.decode_number(&[]), None);
+        assert_eq!(Feature::AckRatio.decode_number(&[2]), None);
+    }
+
+    #[test]
+    fn numbers_are_encoded_in_their_length() {
+        // 4340-3.1-1
+        let window = Feature::SequenceWindow.encode_number(0x0102_0304_0506);
+        assert_eq!(window.as_slice(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(Feature::AckRatio.encode_number(258).as_slice(), [1, 2]);
+    }
+}

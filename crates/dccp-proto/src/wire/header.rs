@@ -298,3 +298,6 @@ impl fmt::Display for ResetCode {
         write!(f, "{} ({})", self.name(), self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

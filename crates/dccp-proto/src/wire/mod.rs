@@ -135,3 +135,6 @@ impl Ecn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -207,3 +207,6 @@ impl fmt::Debug for OptionWriter {
         self.options().fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -321,3 +321,6 @@ impl<'a> Iterator for OptionIter<'a> {
         Some(Opt::decode(kind, data))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -209,3 +209,6 @@ fn payload(d: Datagram<'_>, start: usize) -> Result<Payload<'_>, ParseError> {
         Some(_) => Err(ParseError::Divided),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,3 +124,123 @@ fn from_name(name: &str) -> Option<ServiceCode> {
     characters.get_mut(..name.len())?.copy_from_slice(name);
     Some(ServiceCode::from_ascii(characters))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(text: &str) -> Result<u32, ServiceCodeError> {
+        text.parse::<ServiceCode>().map(|code| code.0)
+    }
+
+    #[test]
+    fn the_three_text_forms_mean_the_same() {
+        // 4340-8.1.2-3
+        for text in ["SC:fdpz", "SC=1717858426", "SC=x6664707A", "SC=X6664707a"] {
+            assert_eq!(parsed(text), Ok(0x6664_707A), "{text}");
+        }
+        assert_eq!(ServiceCode::from_ascii(*b"fdpz").0, 1_717_858_426);
+    }
+
+    #[test]
+    fn short_names_are_padded_with_spaces() {
+        // 4340-8.1.2-3
+        assert_eq!(parsed("SC:a"), Ok(0x6120_2020));
+        assert_eq!(parsed("SC:-_"), Ok(0x2D5F_2020));
+        assert_eq!(parsed("SC:+.*"), Ok(0x2B2E_2A20));
+        assert_eq!(parsed("SC:/?@9"), Ok(0x2F3F_4039));
+    }
+
+    #[test]
+    fn malformed_texts_are_errors() {
+        // 4340-8.1.2-3
+        for text in ["", "SC", "sc:abcd", "abcd", "SC 1"] {
+            assert_eq!(parsed(text), Err(ServiceCodeError::Prefix), "{text}");
+        }
+        for text in [
+            "SC:", "SC:abcde", "SC:a b", "SC:a ", "SC:é", "SC:a,b", "SC:a:b",
+        ] {
+            assert_eq!(parsed(text), Err(ServiceCodeError::Name), "{text}");
+        }
+        for text in [
+            "SC=", "SC=x", "SC=+1", "SC=x+1", "SC=-1", "SC=1 ", "SC=12a", "SC=xG",
+        ] {
+            assert_eq!(parsed(text), Err(ServiceCodeError::Number), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_greatest_number_is_invalid() {
+        // 4340-8.1.2-2, 4340-8.1.2-3, 5595-2.5-1
+        assert_eq!(parsed("SC=4294967294"), Ok(0xFFFF_FFFE));
+        assert_eq!(parsed("SC=4294967295"), Err(ServiceCodeError::Number));
+        assert_eq!(parsed("SC=xFFFFFFFF"), Err(ServiceCodeError::Number));
+        assert_eq!(parsed("SC=4294967296"), Err(ServiceCodeError::Number));
+        assert!(!ServiceCode::INVALID.is_valid());
+        assert!(ServiceCode(0xFFFF_FFFE).is_valid());
+        assert!(ServiceCode::NONE.is_valid());
+    }
+
+    #[test]
+    fn codes_are_shown_as_names_where_they_are_names() {
+        for (code, text) in [
+            (0x6664_707A, "SC:fdpz"),
+            (0x6120_2020, "SC:a"),
+            (0x4C54_5020, "SC:LTP"),
+            (0, "SC=x00000000"),
+            (0x2020_2020, "SC=x20202020"),
+            (0x6120_6120, "SC=x61206120"),
+            (0x6120_2061, "SC=x61202061"),
+            (0x6C74_7000, "SC=x6C747000"),
+            (0xFFFF_FFFF, "SC=xFFFFFFFF"),
+        ] {
+            assert_eq!(ServiceCode(code).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn codes_have_default_ports() {
+        // 5595-2.7-1; appendix A.5 of the requirements
+        for (name, port) in [
+            (b"fdpz", 64634),
+            (b"DISC", 59899),
+            (b"RTPA", 57665),
+            (b"RTPV", 57686),
+            (b"RTPT", 57684),
+            (b"RTPO", 57679),
+            (b"RTCP", 57800),
+        ] {
+            assert_eq!(ServiceCode::from_ascii(*name).default_port(), port);
+        }
+        // Only the low 16 bits of the first byte's product count, and 65535 is no port.
+        assert_eq!(ServiceCode(0x7F00_007F).default_port(), 0xC000);
+        assert_eq!(ServiceCode(0x7F00_007E).default_port(), 0xFFFE);
+        assert_eq!(ServiceCode(0).default_port(), 0xC000);
+    }
+
+    #[test]
+    fn private_codes_begin_with_a_question_mark() {
+        // 6335-10.3-2
+        for (code, is_private) in [
+            (0x3EFF_FFFF, false),
+            (0x3F00_0000, true),
+            (0x3FFF_FFFF, true),
+            (0x4000_0000, false),
+        ] {
+            assert_eq!(ServiceCode(code).is_private(), is_private);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_can_be_read(code in any::<u32>(), name in "[A-Za-z0-9_+.*/?@-]{1,4}") {
+            // 4340-8.1.2-3
+            if code != u32::MAX {
+                prop_assert_eq!(parsed(&ServiceCode(code).to_string()), Ok(code));
+            }
+            let text = format!("SC:{name}");
+            prop_assert_eq!(text.parse::<ServiceCode>().unwrap().to_string(), text);
+        }
+    }
+}
