@@ -1,1 +1,46 @@
-//! Placeholder.
+//! DCCP datagrams in and out: batches, ECN, ICMP errors, and what got lost in this host.
+//!
+//! A [`Transport`] is one socket: [`Udp`] carries DCCP in UDP (RFC 6773), [`Raw`] as IP protocol 33.
+//! [`Carrier::open`] makes the one that was asked for by [`Over`]. A [`Poller`] waits for many of
+//! them, with a time-out in nanoseconds and a [`Waker`] for other threads.
+//!
+//! How the driver's thread uses them:
+//!
+//! ```text
+//! loop {
+//!     poller.wait(time to the next deadline, &mut ready)?;
+//!     for each ready transport {
+//!         if error    { transport.recv_errors(..) }
+//!         if readable { transport.recv(..); 0 datagrams: nothing is left, wait again }
+//!         if writable { send(the batch that was blocked, where it stopped); stop asking for writable }
+//!     }
+//!     drain the endpoint: transport.send(&batch, 0);
+//!                         if it blocks, keep the batch and poller.want_writable(.., true)
+//! }
+//! ```
+//!
+//! Nothing here reads a clock: time-outs are durations from now.
+
+mod buffer;
+mod counters;
+mod error;
+#[cfg(target_os = "linux")]
+mod icmp;
+pub mod poll;
+pub mod route;
+mod send;
+mod transport;
+mod udp;
+
+#[cfg(target_os = "linux")]
+mod sys;
+
+pub use buffer::RecvBuffer;
+pub use counters::Counters;
+pub use error::OpenError;
+pub use poll::{Poller, Ready, Token, Waker};
+pub use transport::{
+    BufferSizes, DropReason, IcmpKind, IcmpReport, LocalDrop, Options, Over, Received, Sent,
+    Source, Transport,
+};
+pub use udp::Udp;

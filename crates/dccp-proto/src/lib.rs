@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod cc;
 pub mod config;
+pub mod conn;
 pub mod event;
 pub mod path;
 pub mod queue;

@@ -4,7 +4,14 @@
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
 //! [`registry`] maps CCID numbers to constructors; to add your own, add an entry there.
 
+mod ack_ratio;
+pub mod ccid2;
+pub mod law;
+mod pacer;
 pub mod registry;
+mod rtt;
+mod slow_start;
+mod window;
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -135,6 +142,9 @@ pub enum Signal {
     Report,
     /// Reset the connection with this code, 128–255.
     Reset(u8),
+    /// Reset the connection with Option Error: type, length and first byte of the bad option
+    /// (6323-3.3-2).
+    OptionError([u8; 3]),
 }
 
 /// What a controller shows of itself. What a CCID does not have is `None`.
@@ -189,11 +199,14 @@ pub trait HcSender: Send {
         None
     }
 
-    /// The round-trip time of the handshake, or that the application has nothing to send.
+    /// The round-trip time of the handshake, or another measured before any acknowledgement of data.
     fn on_rtt_hint(&mut self, _now: Instant, _rtt: Duration) {}
 
     /// The maximum packet size changed, in bytes of application data.
     fn on_mps(&mut self, _mps: usize) {}
+
+    /// A Sync or `SyncAck` leaves: adds the options that it must carry (6323-3.3-1).
+    fn on_send_sync(&mut self, _options: &mut OptionWriter) {}
 
     /// The value of a feature that concerns this half-connection changed.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
@@ -276,9 +289,24 @@ pub trait HcReceiver: Send {
         false
     }
 
+    /// The next wish, until there is none. Receivers ask for [`Signal::OptionError`] only.
+    fn poll_signal(&mut self) -> Option<Signal> {
+        None
+    }
+
+    /// Whether the peer seems to have stopped sending data. CCID 2 adds a condition that only the
+    /// connection knows: the peer has acknowledged our Ack Vectors (4341-6.2.1-1).
+    fn is_quiescent(&self, now: Instant) -> bool;
+
     /// The value of a feature that concerns this half-connection changed.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
     /// What can be seen from outside.
     fn snapshot(&self) -> Snapshot;
+}
+
+/// No data for max(0.2 s, 2 RTT) is quiescence (4341-6.2.1-1, 4342-6.4-1).
+fn is_quiescent(last_data: Option<Instant>, rtt: Duration, now: Instant) -> bool {
+    let silence = (2 * rtt).max(Duration::from_millis(200));
+    last_data.is_none_or(|at| now >= at + silence)
 }

@@ -1,7 +1,8 @@
 //! From a CCID number to its two halves and what they need of the connection (RFC 4340 §10).
 
-use super::{HcReceiver, HcSender};
+use super::{HcReceiver, HcSender, ccid2};
 use crate::time::Instant;
+use crate::wire::features::Feature;
 use core::time::Duration;
 
 /// Settings of a controller.
@@ -13,6 +14,8 @@ pub struct CcConfig {
     pub mps: usize,
     /// Spread packets over the round trip (design 8b).
     pub is_paced: bool,
+    /// The Ack Ratio that the application fixed; `None`: the controller chooses.
+    pub ack_ratio: Option<u16>,
     /// Keep to the RFC's values where design 8c departs from them.
     pub is_strict: bool,
     /// The lowest RTO of a window sender.
@@ -57,4 +60,15 @@ pub fn find(ccid: u8) -> Option<&'static Entry> {
 }
 
 /// All congestion controls, in the order of their numbers.
-pub const ENTRIES: &[Entry] = &[];
+pub const ENTRIES: &[Entry] = &[Entry {
+    ccid: 2,
+    name: "tcp-like",
+    sender: ccid2::sender,
+    receiver: ccid2::receiver,
+    // 4341-4-1
+    needs: &[Dependency {
+        feature: Feature::SendAckVector.number(),
+        at_sender: false,
+        value: 1,
+    }],
+}];

@@ -1,0 +1,100 @@
+//! ICMP errors from a socket's error queue.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use crate::buffer::RecvBuffer;
+use crate::sys::error_queue::{self, Entry};
+use crate::transport::IcmpKind;
+
+/// Entries read at a time: a flood of ICMP must not keep the thread from its work.
+const ENTRIES_MAX: usize = 64;
+
+const ICMP_UNREACHABLE: u8 = 3;
+const ICMP_FRAGMENTATION_NEEDED: u8 = 4;
+const ICMPV6_TOO_BIG: u8 = 2;
+
+/// An ICMP error about one of our packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Report {
+    /// Where the packet went.
+    pub(crate) remote: SocketAddr,
+    /// Where it came from.
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) kind: IcmpKind,
+}
+
+/// Reads the queue and gives what came by ICMP to `sink`, with the quoted payload. Returns how many
+/// entries there were: errors of our own host are among them, which the failed call told already.
+pub(crate) fn read_queue(
+    fd: BorrowedFd<'_>,
+    buffer: &mut RecvBuffer,
+    mut sink: impl FnMut(Report, &[u8]),
+) -> io::Result<usize> {
+    for entries in 0..ENTRIES_MAX {
+        let payload = buffer.first_mut();
+        let Some(entry) = error_queue::recv(fd, payload)? else {
+            return Ok(entries);
+        };
+        if let Some(report) = report(&entry) {
+            sink(report, &payload[..entry.len]);
+        }
+    }
+    Ok(ENTRIES_MAX)
+}
+
+fn report(entry: &Entry) -> Option<Report> {
+    let error = entry.error?;
+    let unreachable = IcmpKind::Unreachable {
+        kind: error.kind,
+        code: error.code,
+    };
+    let too_big = IcmpKind::TooBig { mtu: error.info };
+    let kind = match (error.origin, error.kind, error.code) {
+        (libc::SO_EE_ORIGIN_ICMP, ICMP_UNREACHABLE, ICMP_FRAGMENTATION_NEEDED)
+        | (libc::SO_EE_ORIGIN_ICMP6, ICMPV6_TOO_BIG, _) => too_big,
+        (libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6, ..) => unreachable,
+        _ => return None,
+    };
+    Some(Report {
+        remote: entry.remote?,
+        local: entry.local,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::cmsg::Extended;
+
+    fn kind_of(origin: u8, kind: u8, code: u8) -> Option<IcmpKind> {
+        let entry = Entry {
+            error: Some(Extended {
+                origin,
+                kind,
+                code,
+                info: 1280,
+            }),
+            remote: Some(([192, 0, 2, 1], 9).into()),
+            local: None,
+            len: 0,
+        };
+        report(&entry).map(|r| r.kind)
+    }
+
+    #[test]
+    fn errors_are_sorted_by_type_and_code() {
+        let (v4, v6) = (libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6);
+        let unreachable = |kind, code| Some(IcmpKind::Unreachable { kind, code });
+        // 4340-14.1-2
+        assert_eq!(kind_of(v4, 3, 4), Some(IcmpKind::TooBig { mtu: 1280 }));
+        assert_eq!(kind_of(v6, 2, 0), Some(IcmpKind::TooBig { mtu: 1280 }));
+        assert_eq!(kind_of(v4, 3, 3), unreachable(3, 3));
+        assert_eq!(kind_of(v4, 11, 0), unreachable(11, 0));
+        assert_eq!(kind_of(v6, 1, 4), unreachable(1, 4));
+        assert_eq!(kind_of(v6, 4, 1), unreachable(4, 1));
+        assert_eq!(kind_of(libc::SO_EE_ORIGIN_LOCAL, 0, 0), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Waiting: for datagrams, for room, for another thread, for a deadline.
+//!
+//! Linux: epoll, with a timer of the kernel's high-resolution clock (a time-out in epoll itself may
+//! come 50 µs late by default). Elsewhere: `mio`, whose time-outs are the system's: nanoseconds on
+//! macOS and the BSDs, milliseconds on Windows.
+
+use core::time::Duration;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(not(target_os = "linux"), test))]
+#[cfg_attr(
+    target_os = "linux",
+    expect(unreachable_pub, reason = "compiled here for its tests only")
+)]
+mod portable;
+#[cfg(test)]
+mod tests;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Poller, Waker};
+#[cfg(not(target_os = "linux"))]
+pub use portable::{Poller, Waker};
+
+/// Names a transport at its [`Poller`]; the caller chooses it. The two highest are the poller's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Token(pub usize);
+
+/// What a transport is ready for.
+///
+/// Whoever is told so goes on until the transport says that nothing is left: `recv` until it
+/// returns 0, or it asks again itself with a time-out of zero. Only some systems repeat the news.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ready {
+    /// The transport.
+    pub token: Token,
+    /// `recv` has something.
+    pub readable: bool,
+    /// There is room again; told only while asked for by `want_writable`.
+    pub writable: bool,
+    /// `recv_errors` has something.
+    pub error: bool,
+}
+
+/// How long to sleep: the poller leaves the last `busy_wait` before a deadline to the caller, who
+/// comes back at once with the time that is left, and again, and so wakes up exactly.
+fn sleep_time(timeout: Option<Duration>, busy_wait: Duration) -> Option<Duration> {
+    timeout.map(|t| t.saturating_sub(busy_wait))
+}

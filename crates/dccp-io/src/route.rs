@@ -1,0 +1,60 @@
+//! What the system would do with packets for a host.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// The way to a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// The address of this host that packets would come from.
+    pub source: IpAddr,
+    /// MTU of the first hop, or of the path as far as the system knows, in bytes of the IP packet;
+    /// `None` where the system does not tell (4340-14.1-1).
+    pub mtu: Option<u32>,
+}
+
+/// Asks the system for the way to `remote`; sends nothing.
+///
+/// # Errors
+/// When there is no route.
+pub fn to(remote: IpAddr) -> io::Result<Route> {
+    let any: IpAddr = match remote {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // A UDP socket's connect only looks up the route; any port will do.
+    socket.connect(SocketAddr::new(remote, 9))?;
+    Ok(Route {
+        source: socket.local_addr()?.ip(),
+        mtu: mtu(&socket, remote.is_ipv6()),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn mtu(socket: &UdpSocket, is_ipv6: bool) -> Option<u32> {
+    use std::os::fd::AsFd;
+    crate::sys::sockopt::path_mtu(socket.as_fd(), is_ipv6).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mtu(_: &UdpSocket, _: bool) -> Option<u32> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_ourselves_is_the_loopback() {
+        let v4 = to(Ipv4Addr::LOCALHOST.into()).unwrap();
+        assert_eq!(v4.source, Ipv4Addr::LOCALHOST);
+        let v6 = to(Ipv6Addr::LOCALHOST.into()).unwrap();
+        assert_eq!(v6.source, Ipv6Addr::LOCALHOST);
+        // An IPv4 packet cannot have all of the interface's 65,536 bytes.
+        if cfg!(target_os = "linux") {
+            assert_eq!((v4.mtu, v6.mtu), (Some(65_535), Some(65_536)));
+        }
+    }
+}

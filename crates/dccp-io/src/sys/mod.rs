@@ -1,0 +1,5 @@
+//! System calls of Linux that no safe crate offers: the crate's only `unsafe`.
+
+pub(crate) mod cmsg;
+pub(crate) mod error_queue;
+pub(crate) mod sockopt;

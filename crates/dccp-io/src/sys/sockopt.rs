@@ -1,0 +1,121 @@
+//! Socket options.
+#![expect(
+    unsafe_code,
+    reason = "getsockopt and setsockopt for options that no safe crate has"
+)]
+
+use core::mem::size_of;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::{c_int, socklen_t};
+
+const MEMINFO_WORDS: usize = 9;
+const MEMINFO_DROPS: usize = 8;
+
+/// Whether routers, and this host, may fragment what the socket sends.
+///
+/// "Never" is the kernel's probe mode: DF is set and only the interface's MTU counts, since path
+/// MTUs are the core's business (4340-14.1-3: an ICMP message must be checked first).
+pub(crate) fn set_may_fragment(fd: BorrowedFd<'_>, is_ipv6: bool, may: bool) -> io::Result<()> {
+    let mode = if may {
+        libc::IP_PMTUDISC_DONT
+    } else {
+        libc::IP_PMTUDISC_PROBE
+    };
+    if is_ipv6 {
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, mode)?;
+        set(
+            fd,
+            libc::IPPROTO_IPV6,
+            libc::IPV6_DONTFRAG,
+            c_int::from(!may),
+        )
+    } else {
+        set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode)
+    }
+}
+
+/// Sets the receive buffer in bytes, beyond the system's limit where we may.
+pub(crate) fn set_recv_buffer(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+        .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
+}
+
+/// Sets the send buffer in bytes, beyond the system's limit where we may.
+pub(crate) fn set_send_buffer(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)
+        .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes))
+}
+
+/// Switches the kernel's receive timestamps on or off.
+pub(crate) fn set_timestamps(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, c_int::from(on))
+}
+
+/// MTU of the path of a connected socket, in bytes.
+pub(crate) fn path_mtu(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<u32> {
+    let mut mtu = [0u32; 1];
+    if is_ipv6 {
+        get(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU, &mut mtu)?;
+    } else {
+        get(fd, libc::IPPROTO_IP, libc::IP_MTU, &mut mtu)?;
+    }
+    Ok(mtu[0])
+}
+
+/// How many datagrams the kernel dropped at this socket because its buffer was full, modulo 2^32.
+///
+/// `SO_MEMINFO` tells the same number that `SO_RXQ_OVFL` would put into every message, but only
+/// when asked.
+pub(crate) fn recv_drops(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut words = [0u32; MEMINFO_WORDS];
+    get(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
+    Ok(words[MEMINFO_DROPS])
+}
+
+/// Sets an option whose value is an `int`.
+pub(crate) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    // SAFETY: `value` lives through the call and the length is its size; the kernel only reads it.
+    let rc = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            len_of::<c_int>(1),
+        )
+    };
+    check(rc)
+}
+
+/// Gets an option whose value is words of 32 bits; those that the kernel does not fill stay.
+fn get(fd: BorrowedFd<'_>, level: c_int, name: c_int, words: &mut [u32]) -> io::Result<()> {
+    let mut len = len_of::<u32>(words.len());
+    // SAFETY: the kernel writes at most `len` bytes to `words`, which has that many, and any bytes
+    // are valid words.
+    let rc = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            words.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    check(rc)
+}
+
+fn len_of<T>(count: usize) -> socklen_t {
+    socklen_t::try_from(size_of::<T>() * count).unwrap_or(socklen_t::MAX)
+}
+
+fn check(rc: c_int) -> io::Result<()> {
+    if rc == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

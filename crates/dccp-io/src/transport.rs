@@ -1,0 +1,232 @@
+//! The one interface of both encapsulations.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+
+use dccp_proto::batch::Batch;
+use dccp_proto::path::Path;
+use dccp_proto::wire::{Datagram, Ecn};
+
+use crate::buffer::RecvBuffer;
+use crate::counters::Counters;
+
+/// What carries DCCP, as the user chooses it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Over {
+    /// UDP (RFC 6773): works through NATs and without privileges.
+    #[default]
+    Udp,
+    /// IP protocol 33 (RFC 4340): native; Linux, with the capability `CAP_NET_RAW`.
+    Ip,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Udp => "udp",
+            Self::Ip => "ip",
+        })
+    }
+}
+
+impl FromStr for Over {
+    type Err = UnknownOver;
+
+    fn from_str(s: &str) -> Result<Self, UnknownOver> {
+        match s {
+            "udp" => Ok(Self::Udp),
+            "ip" => Ok(Self::Ip),
+            _ => Err(UnknownOver),
+        }
+    }
+}
+
+/// The word is neither `udp` nor `ip`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownOver;
+
+impl fmt::Display for UnknownOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DCCP runs over `udp` or `ip`")
+    }
+}
+
+impl std::error::Error for UnknownOver {}
+
+/// Settings of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Wanted receive buffer in bytes. The kernel may grant less ([`Transport::buffer_sizes`]).
+    pub recv_buffer: usize,
+    /// Wanted send buffer in bytes; `None` keeps the system's. It bounds what has left the
+    /// transport and waits in the host, so larger is not better.
+    pub send_buffer: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            recv_buffer: 4 << 20,
+            send_buffer: None,
+        }
+    }
+}
+
+/// Buffers that the kernel granted, in the kernel's count of bytes (Linux counts its own overhead
+/// too, and so grants the double).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferSizes {
+    /// Receive buffer in bytes.
+    pub recv: usize,
+    /// Send buffer in bytes.
+    pub send: usize,
+}
+
+/// How far a batch got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a batch that was blocked has to be sent again"]
+pub struct Sent {
+    /// The first datagram that still waits: the batch's length when the batch is done. When it is
+    /// less, the socket has no room: keep the batch, wait until it is writable, send from here.
+    pub next: usize,
+    /// Datagrams that this call handled and the host refused: they are gone.
+    pub dropped: Option<LocalDrop>,
+}
+
+impl Sent {
+    /// Whether the batch is done.
+    pub fn is_done(&self, batch: &Batch) -> bool {
+        self.next >= batch.len()
+    }
+}
+
+/// Datagrams that the host refused to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LocalDrop {
+    /// Index of the first in the batch.
+    pub first: usize,
+    /// How many.
+    pub datagrams: usize,
+    /// Why the last of them was refused.
+    pub reason: DropReason,
+}
+
+/// Why the host refused a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropReason {
+    /// A queue of the host is full (`ENOBUFS`).
+    QueueFull,
+    /// Larger than the interface's MTU, and unfragmentable. The MTU is that of the IP packet in
+    /// bytes, where the system tells it.
+    TooBig {
+        /// MTU in bytes.
+        mtu: Option<u32>,
+    },
+    /// No route, or an address that is not this host's any more.
+    Unreachable,
+    /// A local firewall rule or policy.
+    NotPermitted,
+    /// Any other error, by the system's number.
+    Other(i32),
+}
+
+/// A datagram that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received<'a> {
+    /// Its addresses and encapsulation, seen from here.
+    pub path: Path,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+    /// DCCP header and payload.
+    pub datagram: Datagram<'a>,
+    /// When the kernel got it, since the Unix epoch, where the system tells.
+    pub timestamp: Option<Duration>,
+}
+
+/// An ICMP error about a datagram that we sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpReport<'a> {
+    /// The path of the datagram, seen from here.
+    pub path: Path,
+    /// The datagram from its DCCP header on, as far as it is quoted; can be empty (6773-3.6-1).
+    pub quoted: &'a [u8],
+    /// What the network said.
+    pub kind: IcmpKind,
+}
+
+/// What an ICMP error says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpKind {
+    /// Too big for the next hop (4340-14.1-2).
+    TooBig {
+        /// MTU of the next hop in bytes; 0 where an old router did not tell.
+        mtu: u32,
+    },
+    /// Destination unreachable, or any other error.
+    Unreachable {
+        /// Type in ICMP or `ICMPv6`.
+        kind: u8,
+        /// Code in ICMP or `ICMPv6`.
+        code: u8,
+    },
+}
+
+/// What the [`Poller`](crate::Poller) needs of a transport.
+#[cfg(target_os = "linux")]
+pub type Source<'a> = std::os::fd::BorrowedFd<'a>;
+/// What the [`Poller`](crate::Poller) needs of a transport.
+#[cfg(not(target_os = "linux"))]
+pub type Source<'a> = &'a mut dyn mio::event::Source;
+
+/// One non-blocking socket that carries DCCP for one address family.
+pub trait Transport: Send {
+    /// Sends the datagrams of `batch` from the one with index `from` on, in as few calls to the
+    /// system as it permits.
+    ///
+    /// The batch's path must be of this socket. Whatever the network or the host says about one
+    /// peer never fails the socket: it is told by the result and counted.
+    fn send(&mut self, batch: &Batch, from: usize) -> Sent;
+
+    /// Gives each datagram of one receive call to `sink`; returns how many there were. 0: nothing
+    /// is left, until the [`Poller`](crate::Poller) says readable again.
+    ///
+    /// # Errors
+    /// When the socket itself is broken.
+    fn recv(
+        &mut self,
+        buffer: &mut RecvBuffer,
+        sink: &mut dyn FnMut(Received<'_>),
+    ) -> io::Result<usize>;
+
+    /// Gives the ICMP errors that wait to `sink`, some dozens at most; returns how many entries of
+    /// the error queue it read. Systems without such a queue have nothing to give.
+    ///
+    /// # Errors
+    /// When the socket itself is broken.
+    fn recv_errors(
+        &mut self,
+        buffer: &mut RecvBuffer,
+        sink: &mut dyn FnMut(IcmpReport<'_>),
+    ) -> io::Result<usize>;
+
+    /// What was counted until now.
+    fn counters(&mut self) -> Counters;
+
+    /// The bound address and UDP port; over IP the port is 0.
+    fn local_addr(&self) -> SocketAddr;
+
+    /// How many datagrams one call to the system can take: what a [`Batch`] should hold at most.
+    fn segments_max(&self) -> usize;
+
+    /// The buffers that the system granted.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    fn buffer_sizes(&self) -> io::Result<BufferSizes>;
+
+    /// What to wait for.
+    fn source(&mut self) -> Source<'_>;
+}

@@ -1,0 +1,293 @@
+//! DCCP in UDP (RFC 6773), by `quinn-udp`: segmentation offload both ways, ECN, local addresses.
+//!
+//! The kernel makes and checks the UDP checksum, which is never 0 (6773-3.3-1), and discards
+//! packets whose UDP length is wrong (6773-3.3-3); what is too short for DCCP is the parser's.
+
+use std::io;
+use std::net::SocketAddr;
+
+use dccp_proto::batch::Batch;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::{Datagram, Ecn};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+#[cfg(not(target_os = "linux"))]
+use mio::net::UdpSocket;
+#[cfg(target_os = "linux")]
+use std::net::UdpSocket;
+
+use crate::buffer::{RecvBuffer, SLOTS};
+use crate::counters::Counters;
+use crate::error::OpenError;
+use crate::route;
+use crate::send::{drop_reason, past_pending};
+use crate::transport::{BufferSizes, IcmpReport, Options, Received, Sent, Source, Transport};
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
+
+/// A UDP socket of one address family that carries DCCP.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    local: SocketAddr,
+    /// 1 once the system refused segmentation offload.
+    segments_max: usize,
+    counters: Counters,
+    #[cfg(target_os = "linux")]
+    linux: linux::State,
+}
+
+impl Udp {
+    /// Opens a socket on `local`; port 0 lets the system choose. An IPv6 socket serves IPv6 only:
+    /// open one for each family.
+    ///
+    /// # Errors
+    /// When the address is taken or not of this host, or the system refuses an option.
+    pub fn bind(local: SocketAddr, options: &Options) -> Result<Self, OpenError> {
+        let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+        if local.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&local.into())?;
+        #[cfg(target_os = "linux")]
+        let socket = UdpSocket::from(socket);
+        #[cfg(not(target_os = "linux"))]
+        let socket = UdpSocket::from_std(socket.into());
+        let state = prepare(&socket)?;
+        #[cfg(target_os = "linux")]
+        linux::set_buffers(&socket, options)?;
+        #[cfg(not(target_os = "linux"))]
+        set_buffers(&socket, &state, options)?;
+        Ok(Self {
+            local: socket.local_addr()?,
+            socket,
+            segments_max: state.max_gso_segments(),
+            state,
+            counters: Counters::default(),
+            #[cfg(target_os = "linux")]
+            linux: linux::State::default(),
+        })
+    }
+
+    /// Hands one datagram, or several of `segment_len`, to the kernel.
+    fn transmit(&mut self, to: (&Path, Ecn), segment_len: usize, bytes: &[u8]) -> io::Result<()> {
+        let (path, ecn) = to;
+        let Encap::Udp { remote_port, .. } = path.encap else {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        };
+        let transmit = Transmit {
+            destination: SocketAddr::new(path.remote, remote_port),
+            // 6773-3.5-1: the mark is that of the outer IP header.
+            ecn: EcnCodepoint::from_bits(ecn as u8),
+            contents: bytes,
+            segment_size: Some(segment_len),
+            src_ip: self.local.ip().is_unspecified().then_some(path.local),
+        };
+        self.counters.send_calls += 1;
+        let Self { socket, state, .. } = self;
+        let result =
+            past_pending(|| ready_io(socket, || state.try_send((&*socket).into(), &transmit)));
+        if result.as_ref().is_err_and(is_offload_error) {
+            // quinn-udp sets no ECN marks any more after such an error. A new state does.
+            self.state = prepare(&self.socket)?;
+            #[cfg(target_os = "linux")]
+            self.linux.on_new_state();
+        }
+        result
+    }
+
+    fn on_received(&mut self, meta: &RecvMeta, bytes: &[u8], sink: &mut dyn FnMut(Received<'_>)) {
+        let path = Path {
+            local: meta.dst_ip.unwrap_or(self.local.ip()),
+            remote: meta.addr.ip(),
+            encap: Encap::Udp {
+                local_port: self.local.port(),
+                remote_port: meta.addr.port(),
+            },
+        };
+        // 6773-3.5-1
+        let ecn = Ecn::from_bits(meta.ecn.map_or(0, |e| e as u8));
+        let mut give = |datagram| {
+            self.counters.received += 1;
+            sink(Received {
+                path,
+                ecn,
+                datagram: Datagram::new(datagram),
+                timestamp: meta.timestamp,
+            });
+        };
+        let bytes = &bytes[..meta.len];
+        if bytes.len() <= meta.stride {
+            give(bytes);
+        } else {
+            bytes.chunks(meta.stride.max(1)).for_each(&mut give);
+            self.counters.recv_merged += 1;
+        }
+    }
+}
+
+impl Transport for Udp {
+    fn send(&mut self, batch: &Batch, from: usize) -> Sent {
+        let mut sent = Sent::from(from);
+        let Some((&path, ecn)) = batch.destination() else {
+            return sent;
+        };
+        #[cfg(target_os = "linux")]
+        self.allow_fragments(batch.may_fragment());
+        let len = batch.segment_len();
+        // An empty last datagram would vanish, and the kernel cannot cut and fragment at a time.
+        let mut merge = batch.bytes().len() > (batch.len() - 1) * len && !batch.may_fragment();
+        let mut suspects_offload = false;
+        while sent.next < batch.len() {
+            let n = if merge { self.segments_max } else { 1 };
+            let n = n.min(batch.len() - sent.next);
+            let start = sent.next * len;
+            let end = (start + n * len).min(batch.bytes().len());
+            match self.transmit((&path, ecn), len, &batch.bytes()[start..end]) {
+                Ok(()) => {
+                    if suspects_offload {
+                        self.segments_max = 1;
+                        self.counters.gso_refused = true;
+                    }
+                    suspects_offload = false;
+                    sent.accept(&mut self.counters, n);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.counters.send_blocked += 1;
+                    return sent;
+                }
+                // Kernels also say so when the datagrams are too big. Sent alone they tell which.
+                Err(e) if n > 1 && (is_offload_error(&e) || quinn_udp::is_msg_size_err(&e)) => {
+                    merge = false;
+                    suspects_offload = is_offload_error(&e);
+                }
+                Err(e) => {
+                    suspects_offload = false;
+                    let reason = drop_reason(&e, || route::to(path.remote).ok()?.mtu);
+                    sent.refuse(&mut self.counters, n, reason);
+                }
+            }
+        }
+        sent
+    }
+
+    fn recv(
+        &mut self,
+        buffer: &mut RecvBuffer,
+        sink: &mut dyn FnMut(Received<'_>),
+    ) -> io::Result<usize> {
+        let mut metas = [RecvMeta::default(); SLOTS];
+        let mut slots = buffer.slices();
+        let Self { socket, state, .. } = self;
+        let result = past_pending(|| {
+            ready_io(socket, || {
+                state.recv((&*socket).into(), &mut slots, &mut metas)
+            })
+        });
+        let n = match result {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(e) => return Err(e),
+        };
+        let before = self.counters.received;
+        self.counters.recv_calls += 1;
+        for (slot, meta) in metas.iter().enumerate().take(n) {
+            self.on_received(meta, buffer.slot(slot), sink);
+        }
+        Ok(usize::try_from(self.counters.received - before).unwrap_or(usize::MAX))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn recv_errors(
+        &mut self,
+        buffer: &mut RecvBuffer,
+        sink: &mut dyn FnMut(IcmpReport<'_>),
+    ) -> io::Result<usize> {
+        self.read_error_queue(buffer, sink)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn recv_errors(
+        &mut self,
+        _: &mut RecvBuffer,
+        _: &mut dyn FnMut(IcmpReport<'_>),
+    ) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn counters(&mut self) -> Counters {
+        #[cfg(target_os = "linux")]
+        self.count_overflows();
+        self.counters
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn segments_max(&self) -> usize {
+        self.segments_max
+    }
+
+    fn buffer_sizes(&self) -> io::Result<BufferSizes> {
+        let socket = SockRef::from(&self.socket);
+        Ok(BufferSizes {
+            recv: socket.recv_buffer_size()?,
+            send: socket.send_buffer_size()?,
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn source(&mut self) -> Source<'_> {
+        std::os::fd::AsFd::as_fd(&self.socket)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn source(&mut self) -> Source<'_> {
+        &mut self.socket
+    }
+}
+
+/// Sets all options that the socket needs.
+fn prepare(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    #[cfg(target_os = "linux")]
+    linux::prepare(socket, &state)?;
+    Ok(state)
+}
+
+/// Asks for buffers; the system may grant less.
+#[cfg(not(target_os = "linux"))]
+fn set_buffers(socket: &UdpSocket, state: &UdpSocketState, options: &Options) -> io::Result<()> {
+    state.set_recv_buffer_size(socket.into(), options.recv_buffer)?;
+    match options.send_buffer {
+        Some(bytes) => state.set_send_buffer_size(socket.into(), bytes),
+        None => Ok(()),
+    }
+}
+
+/// How Linux says that a device cannot cut a batch, among other things.
+fn is_offload_error(e: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(e.raw_os_error(), Some(libc::EIO | libc::EINVAL));
+    #[cfg(not(target_os = "linux"))]
+    return e.kind() == io::ErrorKind::InvalidInput;
+}
+
+/// Runs a call that can block; some systems' pollers have to know when it would.
+#[cfg(target_os = "linux")]
+fn ready_io<T>(_: &UdpSocket, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    call()
+}
+
+/// Runs a call that can block; some systems' pollers have to know when it would.
+#[cfg(not(target_os = "linux"))]
+fn ready_io<T>(socket: &UdpSocket, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    socket.try_io(call)
+}

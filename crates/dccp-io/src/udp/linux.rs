@@ -1,0 +1,90 @@
+//! What only Linux gives a UDP socket: fragmentation by choice, the error queue, overflow counts.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+use dccp_proto::path::{Encap, Path};
+use quinn_udp::UdpSocketState;
+
+use super::Udp;
+use crate::buffer::RecvBuffer;
+use crate::counters::Wrapping;
+use crate::icmp;
+use crate::sys::sockopt;
+use crate::transport::{IcmpReport, Options};
+
+/// What the socket is set to and has told.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    may_fragment: bool,
+    overflow: Wrapping,
+}
+
+impl State {
+    /// `quinn-udp` has set the socket to unfragmentable.
+    pub(super) fn on_new_state(&mut self) {
+        self.may_fragment = false;
+    }
+}
+
+impl Udp {
+    /// 4340-14.2-1: only some packets are fragmentable.
+    pub(super) fn allow_fragments(&mut self, may: bool) {
+        if may != self.linux.may_fragment
+            && sockopt::set_may_fragment(self.socket.as_fd(), self.local.is_ipv6(), may).is_ok()
+        {
+            self.linux.may_fragment = may;
+        }
+    }
+
+    pub(super) fn count_overflows(&mut self) {
+        if let Ok(now) = sockopt::recv_drops(self.socket.as_fd()) {
+            self.counters.recv_overflowed = Some(self.linux.overflow.advance_to(now));
+        }
+    }
+
+    /// 6773-3.6-1: ICMP errors about our UDP packets go up to DCCP.
+    pub(super) fn read_error_queue(
+        &mut self,
+        buffer: &mut RecvBuffer,
+        sink: &mut dyn FnMut(IcmpReport<'_>),
+    ) -> io::Result<usize> {
+        let bound = self.local;
+        let icmp = &mut self.counters.icmp;
+        icmp::read_queue(self.socket.as_fd(), buffer, |entry, quoted| {
+            let path = Path {
+                local: entry.local.unwrap_or(bound.ip()),
+                remote: entry.remote.ip(),
+                encap: Encap::Udp {
+                    local_port: bound.port(),
+                    remote_port: entry.remote.port(),
+                },
+            };
+            *icmp += 1;
+            sink(IcmpReport {
+                path,
+                quoted,
+                kind: entry.kind,
+            });
+        })
+    }
+}
+
+/// Sets what `quinn-udp` leaves to us.
+pub(super) fn prepare(socket: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
+    // So that the kernel tells local queue drops and ICMP errors.
+    state.enable_transport_errors(socket.into())?;
+    // quinn-udp 0.6.3 has 96 bytes for control messages. Timestamp, segment length and address
+    // fill them: the ECN mark of merged datagrams would be cut off.
+    sockopt::set_timestamps(socket.as_fd(), false)
+}
+
+/// The system may grant less: `buffer_sizes` tells.
+pub(super) fn set_buffers(socket: &UdpSocket, options: &Options) -> io::Result<()> {
+    sockopt::set_recv_buffer(socket.as_fd(), options.recv_buffer)?;
+    match options.send_buffer {
+        Some(bytes) => sockopt::set_send_buffer(socket.as_fd(), bytes),
+        None => Ok(()),
+    }
+}

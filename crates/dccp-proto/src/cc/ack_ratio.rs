@@ -1,0 +1,118 @@
+//! How often the peer is asked to acknowledge: Ack Ratio (RFC 4341 §6.1.2; design 8c).
+
+/// Above this many packets per round trip the Ack Ratio rises so as to keep this many
+/// acknowledgements per round trip (design 8c).
+const ACKS_PER_RTT: u32 = 16;
+/// No Ack Ratio is raised above this for the sake of fewer acknowledgements (design 8c).
+const RATIO_MAX: u32 = 64;
+
+/// The Ack Ratio of a CCID 2 sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct AckRatio {
+    /// What the loss of acknowledgements asks for.
+    congestion: u32,
+    /// The value that the application fixed.
+    fixed: Option<u32>,
+    is_strict: bool,
+    /// The value wished for.
+    wanted: u32,
+    /// The value last asked for.
+    asked: u32,
+    /// The value that the peer is known to use.
+    in_use: u32,
+    /// The round trip that is being watched, and whether it lost acknowledgements.
+    round: u64,
+    has_lost: bool,
+    /// Consecutive round trips without loss of acknowledgements.
+    clean_rounds: u32,
+}
+
+impl AckRatio {
+    /// The control of a connection whose window starts at `cwnd` packets.
+    pub(crate) fn new(cwnd: u32, fixed: Option<u16>, is_strict: bool) -> Self {
+        let mut control = Self {
+            congestion: 2,
+            fixed: fixed.map(u32::from),
+            is_strict,
+            wanted: 2,
+            asked: 2,
+            in_use: 2,
+            round: 0,
+            has_lost: false,
+            clean_rounds: 0,
+        };
+        control.wanted = control.wish(cwnd);
+        control
+    }
+
+    /// The value that the peer is known to use, at least 1 (AMB-4: at 0 it chooses itself).
+    pub(crate) fn in_use(&self) -> u32 {
+        self.in_use.max(1)
+    }
+
+    /// The feature has this value now.
+    pub(crate) fn on_confirm(&mut self, value: u64) {
+        self.in_use = u32::try_from(value).unwrap_or(u32::MAX);
+        self.asked = self.in_use;
+    }
+
+    /// An acknowledgement arrived in round trip `round`; `acks_lost` before it were lost or marked.
+    pub(crate) fn on_feedback(&mut self, round: u64, acks_lost: u32, cwnd: u32) {
+        self.has_lost |= acks_lost > 0;
+        if round > self.round {
+            self.round = round;
+            self.on_round(cwnd);
+            self.wanted = self.wish(cwnd);
+        }
+    }
+
+    /// The value to ask for, once, if it is another than the one asked for last.
+    ///
+    /// Once per round trip (4341-6.1.2-3), except that a window that shrank makes the old value
+    /// illegal at once (4341-6.1.2-1).
+    pub(crate) fn poll(&mut self, cwnd: u32) -> Option<u16> {
+        self.wanted = self.wanted.min(largest(cwnd));
+        if self.wanted == self.asked {
+            return None;
+        }
+        self.asked = self.wanted;
+        u16::try_from(self.wanted).ok()
+    }
+
+    /// 4341-6.1.2-2: twice as much after a round trip that lost acknowledgements; one less after
+    /// cwnd / (R² − R) clean ones.
+    fn on_round(&mut self, cwnd: u32) {
+        let r = self.congestion;
+        if core::mem::take(&mut self.has_lost) {
+            self.congestion = (2 * r).min(largest(cwnd));
+            self.clean_rounds = 0;
+            return;
+        }
+        self.clean_rounds += 1;
+        if r > 2 && self.clean_rounds * (r * r - r) >= cwnd {
+            self.congestion = r - 1;
+            self.clean_rounds = 0;
+        }
+    }
+
+    fn wish(&self, cwnd: u32) -> u32 {
+        if cwnd <= 3 {
+            // 4341-6.1.2-3, LINUX-10: a peer without a delayed-ack timer would never acknowledge
+            // the last packets of a small window.
+            return 1;
+        }
+        let scaled = if self.is_strict {
+            2
+        } else {
+            (cwnd / ACKS_PER_RTT).min(RATIO_MAX)
+        };
+        self.fixed
+            .unwrap_or(self.congestion.max(scaled))
+            .clamp(2, largest(cwnd))
+    }
+}
+
+/// The largest legal Ack Ratio: half the window, rounded up; 2 always is (4341-6.1.2-1).
+fn largest(cwnd: u32) -> u32 {
+    cwnd.div_ceil(2).max(2)
+}

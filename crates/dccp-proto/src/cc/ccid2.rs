@@ -1,0 +1,249 @@
+//! CCID 2, TCP-like congestion control (RFC 4341): a window sender that also governs how often the
+//! peer acknowledges, and a receiver that counts to the Ack Ratio.
+//!
+//! The Ack Vectors that CCID 2 lives on are the connection's (`conn/ack_vector.rs`).
+
+use super::ack_ratio::AckRatio;
+use super::law::Law;
+use super::law::reno::Reno;
+use super::registry::CcConfig;
+use super::window::WindowSender;
+use super::{
+    AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
+    Snapshot,
+};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::Ecn;
+use crate::wire::features::Feature;
+use core::time::Duration;
+
+const ACK_RATIO: u8 = Feature::AckRatio.number();
+/// Acknowledgements are acknowledged this often per window (design 8c) …
+const ACKS_OF_ACKS_PER_WINDOW: u32 = 4;
+/// … and after this many data packets at the latest.
+const ACK_OF_ACKS_PACKETS: u32 = 128;
+/// The round-trip time to assume where none is known (RFC 4340 §3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+
+/// The sending half of CCID 2 with Reno's window.
+pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
+    Box::new(Sender::new(config, Box::<Reno>::default()))
+}
+
+/// The receiving half of CCID 2.
+pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
+    Box::new(Receiver::new(config))
+}
+
+/// The sending half of CCID 2, with any law.
+pub(crate) struct Sender {
+    window: WindowSender,
+    ratio: AckRatio,
+    is_strict: bool,
+    /// Data packets sent since the peer's acknowledgements were last acknowledged.
+    sent_since_ack: u32,
+    /// Acknowledgements arrived since then.
+    has_new_acks: bool,
+    wants_ack: bool,
+}
+
+impl Sender {
+    /// A sender governed by `law`.
+    pub(crate) fn new(config: &CcConfig, law: Box<dyn Law>) -> Self {
+        let window = WindowSender::new(config, law);
+        let cwnd = window.window().packets();
+        Self {
+            window,
+            ratio: AckRatio::new(cwnd, config.ack_ratio, config.is_strict),
+            is_strict: config.is_strict,
+            sent_since_ack: 0,
+            has_new_acks: false,
+            wants_ack: false,
+        }
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.window.window().packets()
+    }
+
+    /// 4341-6.2-1: the peer can forget Ack Vector state only when told that it arrived.
+    fn acknowledge_acks(&mut self) {
+        self.sent_since_ack += 1;
+        let every = if self.is_strict {
+            self.cwnd()
+        } else {
+            (self.cwnd() / ACKS_OF_ACKS_PER_WINDOW).clamp(1, ACK_OF_ACKS_PACKETS)
+        };
+        if self.has_new_acks && self.sent_since_ack >= every {
+            self.sent_since_ack = 0;
+            self.has_new_acks = false;
+            self.wants_ack = true;
+        }
+    }
+}
+
+impl HcSender for Sender {
+    fn permit(&self, now: Instant, pipe: u32) -> Permit {
+        self.window.permit(now, pipe)
+    }
+
+    fn on_send(&mut self, out: &mut Outgoing<'_>) {
+        // 4341-3-1
+        *out.ccval = 0;
+        self.window.on_send(out, self.ratio.in_use());
+        self.acknowledge_acks();
+    }
+
+    fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
+        self.has_new_acks = true;
+        self.window.on_feedback(now, fb, self.ratio.in_use());
+        // 4341-6.1.1-1
+        let cwnd = self.cwnd();
+        self.ratio.on_feedback(fb.round, fb.acks_lost, cwnd);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.window.poll_timeout()
+    }
+
+    fn on_timeout(&mut self, now: Instant) -> bool {
+        self.window.on_timeout(now)
+    }
+
+    fn poll_signal(&mut self) -> Option<Signal> {
+        if core::mem::take(&mut self.wants_ack) {
+            return Some(Signal::SendAck);
+        }
+        let value = self.ratio.poll(self.cwnd())?;
+        Some(Signal::Change {
+            feature: ACK_RATIO,
+            value: u64::from(value),
+        })
+    }
+
+    fn on_rtt_hint(&mut self, _now: Instant, rtt: Duration) {
+        self.window.on_rtt_hint(rtt);
+    }
+
+    fn on_mps(&mut self, mps: usize) {
+        self.window.on_mps(mps);
+    }
+
+    fn on_feature(&mut self, feature: u8, value: u64) {
+        if feature == ACK_RATIO {
+            self.ratio.on_confirm(value);
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.window.snapshot();
+        let ratio = f64::from(self.ratio.in_use());
+        snapshot.inner.push(("ack_ratio", ratio));
+        snapshot
+    }
+}
+
+/// The receiving half of CCID 2: one acknowledgement per Ack Ratio data packets, sooner where
+/// congestion shows, and never later than the delayed-ack timer.
+#[derive(Debug)]
+struct Receiver {
+    ratio: u32,
+    delayed_ack: Duration,
+    /// Greatest sequence number received.
+    greatest: Option<Seq>,
+    /// Data packets since the last acknowledgement, and when the first of them arrived.
+    pending: u32,
+    pending_since: Instant,
+    is_urgent: bool,
+    /// When a mark last caused an acknowledgement.
+    marked_at: Option<Instant>,
+    last_data: Option<Instant>,
+    rtt: Duration,
+}
+
+impl Receiver {
+    fn new(config: &CcConfig) -> Self {
+        Self {
+            ratio: 2,
+            delayed_ack: config.delayed_ack,
+            greatest: None,
+            pending: 0,
+            pending_since: config.now,
+            is_urgent: false,
+            marked_at: None,
+            last_data: None,
+            rtt: config.rtt.unwrap_or(DEFAULT_RTT),
+        }
+    }
+
+    /// Whether the packet shows a gap, or closes one (4340-11.3-4).
+    fn is_out_of_order(&mut self, seq: Seq) -> bool {
+        let Some(greatest) = self.greatest.replace(seq) else {
+            return false;
+        };
+        self.greatest = Some(greatest.max(seq));
+        seq != greatest.next()
+    }
+}
+
+impl HcReceiver for Receiver {
+    fn on_packet(&mut self, p: &Arrival<'_>) {
+        self.rtt = p.rtt.unwrap_or(self.rtt);
+        self.is_urgent |= self.is_out_of_order(p.seq);
+        if !p.is_data {
+            return;
+        }
+        if p.ecn == Ecn::Ce && self.marked_at.is_none_or(|at| p.now >= at + self.rtt) {
+            // 4340-11.3-4: a queue that marks everything must not make us answer everything.
+            self.marked_at = Some(p.now);
+            self.is_urgent = true;
+        }
+        if self.pending == 0 {
+            self.pending_since = p.now;
+        }
+        self.pending += 1;
+        self.last_data = Some(p.now);
+    }
+
+    fn ack_due(&self, _now: Instant) -> AckDue {
+        // 4340-11.3-1; AMB-4: without an Ack Ratio, one per two packets.
+        let ratio = if self.ratio == 0 { 2 } else { self.ratio };
+        if self.is_urgent || self.pending >= ratio {
+            AckDue::Now
+        } else if self.pending > 0 {
+            // 4340-11.3-3
+            AckDue::At(self.pending_since + self.delayed_ack)
+        } else {
+            AckDue::No
+        }
+    }
+
+    fn on_ack(&mut self, _ack: &mut OutgoingAck<'_>) -> bool {
+        // 4340-11.3-2: an acknowledgement with data tells the same, so counting starts anew.
+        self.pending = 0;
+        self.is_urgent = false;
+        true
+    }
+
+    fn on_feature(&mut self, feature: u8, value: u64) {
+        if feature == ACK_RATIO {
+            self.ratio = u32::try_from(value).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn is_quiescent(&self, now: Instant) -> bool {
+        super::is_quiescent(self.last_data, self.rtt, now)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            rtt: Some(self.rtt),
+            inner: vec![
+                ("ack_ratio", f64::from(self.ratio)),
+                ("pending", f64::from(self.pending)),
+            ],
+            ..Snapshot::default()
+        }
+    }
+}

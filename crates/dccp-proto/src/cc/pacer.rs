@@ -1,0 +1,99 @@
+//! Spreads packets over time, and bounds how many may be committed ahead of their time.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// No batch may hold more than this much time at the current rate (design 8b).
+const COMMIT_HORIZON: Duration = Duration::from_micros(250);
+/// What a late wake-up may catch up, besides the granularity of the caller's timers.
+const CATCH_UP: Duration = Duration::from_millis(1);
+
+/// How many packets that leave `interval` apart may be committed at once: at least 1.
+pub(crate) fn commit_horizon(interval: Duration) -> u32 {
+    let packets = COMMIT_HORIZON.as_nanos() / interval.as_nanos().max(1);
+    u32::try_from(packets).unwrap_or(u32::MAX).max(1)
+}
+
+/// Keeps the time at which the next packet may leave.
+///
+/// That time is computed from the time the last packet *should* have left, so that late wake-ups do
+/// not lower the rate; what can be caught up is bounded, so that an idle sender does not burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pacer {
+    next: Instant,
+    catch_up: Duration,
+}
+
+impl Pacer {
+    /// A pacer whose first packet may leave at once, for a caller with timers of this granularity.
+    pub(crate) fn new(now: Instant, granularity: Duration) -> Self {
+        Self {
+            next: now,
+            catch_up: CATCH_UP + granularity,
+        }
+    }
+
+    /// When the next packet may leave.
+    pub(crate) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// A packet leaves; the next one is to follow after `interval`. At most a quarter of the
+    /// round-trip time is ever caught up.
+    pub(crate) fn on_send(&mut self, now: Instant, interval: Duration, rtt: Duration) {
+        let credit = self.catch_up.min(rtt / 4);
+        self.next = self.next.max(now - credit) + interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    const START: Instant = Instant::from_nanos(1_000_000_000);
+    const RTT: Duration = us(100_000);
+
+    #[test]
+    fn a_batch_holds_250_us_and_at_least_one_packet() {
+        for (interval_us, packets) in [(1, 250), (2, 125), (100, 2), (125, 2), (126, 1), (9_000, 1)]
+        {
+            assert_eq!(commit_horizon(us(interval_us)), packets, "{interval_us} µs");
+        }
+        assert_eq!(commit_horizon(Duration::ZERO), 250_000);
+    }
+
+    #[test]
+    fn packets_leave_one_interval_apart() {
+        let mut p = Pacer::new(START, Duration::ZERO);
+        assert_eq!(p.next(), START);
+        p.on_send(START, us(500), RTT);
+        p.on_send(START, us(300), RTT);
+        assert_eq!(p.next(), START + us(800));
+    }
+
+    #[test]
+    fn a_late_wake_up_is_caught_up() {
+        let mut p = Pacer::new(START, Duration::ZERO);
+        p.on_send(START, us(500), RTT);
+        p.on_send(START + us(700), us(500), RTT);
+        assert_eq!(p.next(), START + us(1_000));
+    }
+
+    #[test]
+    fn an_idle_sender_catches_up_one_millisecond_and_a_timer_tick_at_most() {
+        let mut p = Pacer::new(START, us(50));
+        p.on_send(START + us(80_000), us(500), RTT);
+        assert_eq!(p.next(), START + us(80_000 - 1_050 + 500));
+    }
+
+    #[test]
+    fn on_a_short_path_a_quarter_of_the_round_trip_is_the_most() {
+        let mut p = Pacer::new(START, us(50));
+        p.on_send(START + us(80_000), us(10), us(400));
+        assert_eq!(p.next(), START + us(80_000 - 100 + 10));
+    }
+}

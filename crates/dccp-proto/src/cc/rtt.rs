@@ -1,0 +1,154 @@
+//! The round-trip time estimator and the transmit timeout of a window sender (RFC 6298).
+
+use core::time::Duration;
+
+/// The timeout before the first sample (RFC 6298 §2).
+const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// No timeout is longer, however often it was doubled (RFC 6298 §2.5).
+const RTO_MAX: Duration = Duration::from_secs(64);
+
+/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RttEstimator {
+    smoothed: Option<Duration>,
+    variation: Duration,
+    rto_min: Duration,
+    granularity: Duration,
+    backoff: u32,
+}
+
+impl RttEstimator {
+    /// An estimator without a sample. `rto_min` is the lowest timeout: 4341-5-5 lifts TCP's floor of
+    /// one second. `granularity` is that of the caller's timers.
+    pub(crate) const fn new(rto_min: Duration, granularity: Duration) -> Self {
+        Self {
+            smoothed: None,
+            variation: Duration::ZERO,
+            rto_min,
+            granularity,
+            backoff: 0,
+        }
+    }
+
+    /// Takes a sample, and with it ends the doubling of the timeout.
+    pub(crate) fn sample(&mut self, rtt: Duration) {
+        self.backoff = 0;
+        // 4341-5-5: gains 1/8 and 1/4, the variation first because it needs the old mean.
+        self.smoothed = Some(match self.smoothed {
+            None => {
+                self.variation = rtt / 2;
+                rtt
+            }
+            Some(mean) => {
+                self.variation = self.variation * 3 / 4 + mean.abs_diff(rtt) / 4;
+                mean * 7 / 8 + rtt / 8
+            }
+        });
+    }
+
+    /// The smoothed round-trip time, if there was a sample.
+    pub(crate) const fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// The timeout as it stands, doubled as often as it expired since the last sample.
+    pub(crate) fn rto(&self) -> Duration {
+        let base = self.smoothed.map_or(INITIAL_RTO, |mean| {
+            mean + self.granularity.max(self.variation * 4)
+        });
+        let factor = 1_u32.checked_shl(self.backoff).unwrap_or(u32::MAX);
+        base.max(self.rto_min).saturating_mul(factor).min(RTO_MAX)
+    }
+
+    /// The timeout expired: doubles it (4341-5-5).
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// Whether the timeout expired since the last sample.
+    pub(crate) const fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    #[test]
+    fn samples_move_mean_variation_and_timeout_as_pinned() {
+        // 4341-5-5, congestion-control §2.2
+        let mut e = RttEstimator::new(Duration::ZERO, Duration::ZERO);
+        for (sample, mean, variation, rto) in [
+            (ms(100), 100_000_000, 50_000_000, 300_000_000),
+            (ms(120), 102_500_000, 42_500_000, 272_500_000),
+            (ms(200), 114_687_500, 56_250_000, 339_687_500),
+            (ms(100), 112_851_562, 45_859_375, 296_289_062),
+        ] {
+            e.sample(sample);
+            assert_eq!(e.smoothed(), Some(Duration::from_nanos(mean)));
+            assert_eq!(e.variation, Duration::from_nanos(variation));
+            assert_eq!(e.rto(), Duration::from_nanos(rto));
+        }
+    }
+
+    #[test]
+    fn the_first_timeout_is_one_second() {
+        let e = RttEstimator::new(ms(200), us(50));
+        assert_eq!(e.rto(), Duration::from_secs(1));
+        assert_eq!(e.smoothed(), None);
+    }
+
+    #[test]
+    fn the_floor_is_settable_and_below_one_second() {
+        // 4341-5-5
+        let mut e = RttEstimator::new(ms(200), us(50));
+        e.sample(ms(10));
+        assert_eq!(e.rto(), ms(200));
+        let mut e = RttEstimator::new(Duration::from_secs(1), us(50));
+        e.sample(ms(100));
+        assert_eq!(e.rto(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_coarse_timer_counts_where_the_variation_is_smaller() {
+        let mut e = RttEstimator::new(Duration::ZERO, ms(10));
+        for _ in 0..100 {
+            e.sample(ms(50));
+        }
+        // Integer division takes a few nanoseconds off the mean.
+        assert!(e.rto().abs_diff(ms(60)) < us(1));
+    }
+
+    #[test]
+    fn each_expiry_doubles_up_to_64_s_and_a_sample_ends_it() {
+        // 4341-5-5: the back-off is TCP's.
+        let mut e = RttEstimator::new(ms(200), us(50));
+        e.sample(ms(100));
+        let mut expected = 300;
+        for _ in 0..7 {
+            assert_eq!(e.rto(), ms(expected));
+            e.back_off();
+            expected *= 2;
+        }
+        assert_eq!(e.rto(), ms(38_400));
+        e.back_off();
+        assert_eq!(e.rto(), Duration::from_secs(64));
+        for _ in 0..100 {
+            e.back_off();
+        }
+        assert_eq!(e.rto(), Duration::from_secs(64));
+        assert!(e.is_backed_off());
+        e.sample(ms(100));
+        assert!(!e.is_backed_off());
+        assert_eq!(e.rto(), ms(250));
+    }
+}

@@ -1,0 +1,326 @@
+//! The window sender: everything that window-based congestion controls share (RFC 4341 §5).
+//!
+//! It compares the packets in flight (`pipe`) with the congestion window, runs slow start and the
+//! transmit timeout, tells congestion events apart, spreads packets over the round trip, and
+//! notices when the application, not the window, is the limit. How the window answers to
+//! congestion is up to a [`Law`].
+
+use super::law::{Ack, Cause, Congestion, Law, Window};
+use super::pacer::{Pacer, commit_horizon};
+use super::registry::CcConfig;
+use super::rtt::RttEstimator;
+use super::slow_start::SlowStart;
+use super::{Feedback, Outgoing, Permit, Snapshot};
+use crate::seq::Seq;
+use crate::time::{Instant, Rate};
+use core::time::Duration;
+
+/// How much faster than one window per round trip packets may leave in slow start (design 8b).
+const PACING_SLOW_START: f64 = 2.0;
+/// The same in congestion avoidance: enough for the window to be the limit, not the pacer.
+const PACING_AVOID: f64 = 1.2;
+
+/// The initial window in packets for packets of this many bytes of application data
+/// (4341-5-9; the packet-size classes of RFC 5681 §3.1).
+pub(crate) const fn initial_window(packet_size: usize) -> u32 {
+    match packet_size {
+        0..=1095 => 4,
+        1096..=2190 => 3,
+        _ => 2,
+    }
+}
+
+/// A sender that keeps at most a window of packets in flight.
+pub(crate) struct WindowSender {
+    law: Box<dyn Law>,
+    window: Window,
+    initial_window: u32,
+    slow_start: SlowStart,
+    rtt: RttEstimator,
+    /// The round of the last sample that the timeout took.
+    sampled_round: Option<u64>,
+    timeout: Option<Instant>,
+    delayed_ack: Duration,
+    pacer: Pacer,
+    is_paced: bool,
+    last_sent: Option<(Instant, Seq)>,
+    /// Losses and marks of packets up to this one belong to an event that was answered.
+    answered: Option<Seq>,
+    /// When the window was last seen full.
+    full_at: Option<Instant>,
+    /// No growth before this moment: the peer's application is slow.
+    hold_until: Instant,
+    mps: usize,
+    mean_size: usize,
+}
+
+impl WindowSender {
+    /// A sender at its initial window.
+    pub(crate) fn new(config: &CcConfig, law: Box<dyn Law>) -> Self {
+        let mut rtt = RttEstimator::new(config.rto_min, config.granularity);
+        if let Some(sample) = config.rtt {
+            rtt.sample(sample);
+        }
+        let initial_window = initial_window(config.mps);
+        Self {
+            law,
+            window: Window::new(initial_window),
+            initial_window,
+            slow_start: SlowStart::default(),
+            rtt,
+            sampled_round: None,
+            timeout: None,
+            delayed_ack: config.delayed_ack,
+            pacer: Pacer::new(config.now, config.granularity),
+            is_paced: config.is_paced,
+            last_sent: None,
+            answered: None,
+            full_at: None,
+            hold_until: config.now,
+            mps: config.mps,
+            mean_size: config.mps,
+        }
+    }
+
+    /// The window as it stands.
+    pub(crate) const fn window(&self) -> Window {
+        self.window
+    }
+
+    /// A first estimate of the round-trip time, if there is none yet.
+    pub(crate) fn on_rtt_hint(&mut self, rtt: Duration) {
+        if self.rtt.smoothed().is_none() {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    /// The maximum packet size changed.
+    pub(crate) const fn on_mps(&mut self, mps: usize) {
+        self.mps = mps;
+    }
+
+    /// May a packet leave now, with `pipe` in flight?
+    pub(crate) fn permit(&self, now: Instant, pipe: u32) -> Permit {
+        let window = self.window_after_idle(now, pipe);
+        // 4341-5-1
+        let Some(room) = window.packets().checked_sub(pipe).filter(|&room| room > 0) else {
+            return Permit::OnFeedback;
+        };
+        let mut packets = room.min((window.packets() / 4).max(1));
+        if let Some(interval) = self.interval(&window) {
+            if self.is_paced && now < self.pacer.next() {
+                return Permit::At(self.pacer.next());
+            }
+            packets = packets.min(commit_horizon(interval));
+        }
+        Permit::Now {
+            packets,
+            bytes: self.mps.saturating_mul(packets as usize),
+        }
+    }
+
+    /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
+    pub(crate) fn on_send(&mut self, out: &Outgoing<'_>, ack_ratio: u32) {
+        let window = self.window_after_idle(out.now, out.pipe);
+        if window != self.window
+            && let Some((at, _)) = self.last_sent
+        {
+            self.window = window;
+            self.slow_start.reset();
+            self.law.on_idle(out.now, out.now - at);
+        }
+        // 4341-5-10
+        if let Some(interval) = self.interval(&self.window) {
+            let rtt = self.rtt.smoothed().unwrap_or_default();
+            self.pacer.on_send(out.now, interval, rtt);
+        }
+        self.last_sent = Some((out.now, out.seq));
+        if self.timeout.is_none() {
+            self.arm_timeout(out.now, out.pipe + 1, ack_ratio);
+        }
+    }
+
+    /// An acknowledgement arrived.
+    pub(crate) fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
+        self.mean_size = fb.mean_size;
+        self.sample_rtt(fb);
+        if fb.pipe_max >= self.window.packets() {
+            self.full_at = Some(now);
+        }
+        let before = self.window;
+        self.answer_congestion(now, fb);
+        self.answer_host(now, fb, before);
+        self.grow(now, fb, ack_ratio);
+        if fb.pipe == 0 {
+            self.timeout = None;
+        } else if fb.acked.packets + fb.marked.packets > 0 {
+            self.arm_timeout(now, fb.pipe, ack_ratio);
+        }
+    }
+
+    /// When nothing in flight will have been acknowledged for too long.
+    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    /// The transmit timeout, if it is over: whether everything in flight is lost.
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
+        if self.timeout.is_none_or(|at| now < at) {
+            return false;
+        }
+        self.timeout = None;
+        self.law.on_timeout(&mut self.window, now);
+        self.slow_start.reset();
+        self.rtt.back_off();
+        self.answered = self.last_sent.map(|(_, seq)| seq);
+        true
+    }
+
+    /// What can be seen from outside.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let w = self.window;
+        let mut inner = Vec::new();
+        self.law.inner(&mut inner);
+        Snapshot {
+            cwnd_packets: Some(w.cwnd),
+            ssthresh_packets: w.ssthresh.is_finite().then_some(w.ssthresh),
+            rate: self
+                .interval(&w)
+                .map(|interval| Rate::over(self.mean_size as u64, interval)),
+            rtt: self.rtt.smoothed(),
+            rto: Some(self.rtt.rto()),
+            phase: Some(if w.is_slow_start() {
+                "slow_start"
+            } else {
+                "avoid"
+            }),
+            packets_per_rtt: Some(w.cwnd),
+            inner,
+            ..Snapshot::default()
+        }
+    }
+
+    /// Time between packets, once a round trip is known.
+    fn interval(&self, window: &Window) -> Option<Duration> {
+        let gain = if window.is_slow_start() {
+            PACING_SLOW_START
+        } else {
+            PACING_AVOID
+        };
+        Some(self.rtt.smoothed()?.div_f64(gain * window.cwnd))
+    }
+
+    /// The window that is left after the time without data: half for each timeout that passed, not
+    /// below the initial window (4341-5.1-1, RFC 2861 §3.1).
+    fn window_after_idle(&self, now: Instant, pipe: u32) -> Window {
+        let mut window = self.window;
+        let Some((at, _)) = self.last_sent.filter(|_| pipe == 0) else {
+            return window;
+        };
+        let rto = self.rtt.rto();
+        let floor = self.initial_window;
+        let mut idle = now - at;
+        while idle > rto && window.packets() > floor {
+            idle -= rto;
+            window.ssthresh = window.ssthresh.max(0.75 * window.cwnd);
+            window.cwnd = f64::from((window.packets() / 2).max(floor));
+        }
+        window
+    }
+
+    /// One sample per round trip moves the timeout (4341-5-5), and the first after it expired.
+    fn sample_rtt(&mut self, fb: &Feedback<'_>) {
+        let Some(rtt) = fb.rtt else { return };
+        if self.sampled_round != Some(fb.round) || self.rtt.is_backed_off() {
+            self.sampled_round = Some(fb.round);
+            self.rtt.sample(rtt);
+        }
+    }
+
+    /// Losses and marks (4341-5-6, 4341-5-7).
+    fn answer_congestion(&mut self, now: Instant, fb: &Feedback<'_>) {
+        let Some(seq) = fb.congestion else { return };
+        if self
+            .answered
+            .is_some_and(|answered| !seq.is_after(answered))
+        {
+            return;
+        }
+        self.answered = self.last_sent.map(|(_, seq)| seq);
+        let marked = fb.marked.packets + fb.drops.corrupt;
+        let (cause, packets) = if fb.lost.packets > 0 {
+            (Cause::Loss, fb.lost.packets + marked)
+        } else {
+            (Cause::Mark, marked)
+        };
+        self.slow_start.reset();
+        self.law.on_congestion(
+            &mut self.window,
+            &Congestion {
+                now,
+                cause,
+                packets,
+                pipe: fb.pipe,
+            },
+        );
+    }
+
+    /// Data Dropped and Slow Receiver (4341-5.2-1).
+    fn answer_host(&mut self, now: Instant, fb: &Feedback<'_>, before: Window) {
+        if fb.drops.receive_buffer > 0 {
+            // 4340-11.7.1-1: the smaller of the two windows.
+            let mut window = before;
+            self.law.on_host_drop(&mut window, fb.drops.receive_buffer);
+            self.window.cwnd = self.window.cwnd.min(window.cwnd);
+        }
+        if fb.slow_receiver {
+            // 4340-11.6-1
+            self.hold_until = now + self.rtt.smoothed().unwrap_or(self.rtt.rto());
+        }
+        if fb.slow_receiver || fb.drops != super::Drops::default() {
+            self.window.leave_slow_start();
+        }
+    }
+
+    /// Growth, if the window was the limit within the last round trip (4341-5.1-1).
+    ///
+    /// Not "since the last acknowledgement": of several that arrive in one batch only the first
+    /// would count.
+    fn grow(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
+        let round_trip = self.rtt.smoothed().unwrap_or(self.rtt.rto());
+        let is_limit = self.full_at.is_some_and(|at| now <= at + round_trip);
+        let is_clean = fb.congestion.is_none() && fb.lost.packets == 0;
+        let may_grow =
+            is_limit && is_clean && fb.drops.receive_buffer == 0 && now >= self.hold_until;
+        let mut growth = 0;
+        if may_grow {
+            growth = self
+                .slow_start
+                .grow(&mut self.window, fb.acked.packets, ack_ratio);
+        }
+        self.law.on_ack(
+            &mut self.window,
+            &Ack {
+                now,
+                acked: fb.acked.packets,
+                growth,
+                is_clean,
+                rtt: fb.rtt,
+                delivered_rate: fb.delivered_rate,
+                is_app_limited: fb.is_app_limited,
+                pipe: fb.pipe,
+                round: fb.round,
+            },
+        );
+    }
+
+    /// Fewer packets in flight than the Ack Ratio may wait for the peer's delayed-ack timer.
+    fn arm_timeout(&mut self, now: Instant, pipe: u32, ack_ratio: u32) {
+        let wait = if pipe < ack_ratio {
+            self.delayed_ack
+        } else {
+            Duration::ZERO
+        };
+        self.timeout = Some(now + self.rtt.rto() + wait);
+    }
+}

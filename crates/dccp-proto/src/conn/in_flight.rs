@@ -1,0 +1,491 @@
+//! What we sent and what became of it: one [`Feedback`] per acknowledgement (RFC 4340 §11.4,
+//! RFC 4341 §5).
+//!
+//! ```text
+//!    front              decided            received  received  received    gss
+//!      | all of it is decided | to be decided  |         |         |        |
+//!      +----------------------+----------------+---------+---------+--------+
+//!        kept for late reports  fewer than 3 later packets are received
+//! ```
+//!
+//! Every packet, with data or without, has a record in a ring from the moment that it is sent; its
+//! **position** is the number of packets sent before it. A packet is **decided** when it is
+//! received, or taken for lost because [`NUM_DUP_ACK`] packets that were sent after it are received.
+//! So everything below the third-newest received packet is decided, and an Ack Vector need be read
+//! no further than down to there: reading costs what is new, whatever the window. Once per round
+//! trip reports are read as far as the records reach, for what changed later: packets that were
+//! taken for lost and yet arrived, late marks and late drops. Records stay for at least one round
+//! trip after the one in which they were decided.
+
+mod news;
+mod pipe;
+mod rate;
+mod record;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use crate::cc::Feedback;
+use crate::config::bounds::IN_FLIGHT_PACKETS;
+use crate::queue::{Fate, Slot};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::{AckState, DropCode, Options};
+use core::ops::Range;
+use core::time::Duration;
+use news::News;
+use pipe::Pipe;
+use rate::Delivery;
+use record::{Data, Record, State};
+use report::{DropCursor, Reports, Validity};
+use std::collections::VecDeque;
+
+/// So many packets sent later must be received before a packet counts as lost (4341-5-3).
+const NUM_DUP_ACK: usize = 3;
+
+/// The mean size of data packets moves by this part of the difference with each packet.
+const MEAN_SIZE_GAIN: u64 = 16;
+
+/// Takes the fate of each datagram, exactly once.
+pub(crate) type TellFate<'a> = &'a mut dyn FnMut(Slot, Fate);
+
+/// A packet that has just been sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPacket {
+    /// When it departed.
+    pub(crate) now: Instant,
+    /// Its sequence number: the one after the last.
+    pub(crate) seq: Seq,
+    /// Its CCVal.
+    pub(crate) ccval: u8,
+    /// It carried an Ack Vector, whose receipt frees our own acknowledgement state.
+    pub(crate) has_vector: bool,
+    /// Its application data, if it had any.
+    pub(crate) data: Option<SentData>,
+}
+
+/// The application data of a sent packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentData {
+    /// Who is to learn its fate; `None` for data that the connection itself keeps (of a Request).
+    pub(crate) slot: Option<Slot>,
+    /// Bytes of application data.
+    pub(crate) len: usize,
+}
+
+/// An acknowledgement that arrived: any valid packet with an Acknowledgement Number but a Sync
+/// (4340-5.7-1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack<'a> {
+    /// Its sequence number.
+    pub(crate) seq: Seq,
+    /// Its Acknowledgement Number.
+    pub(crate) names: Seq,
+    /// Its Elapsed Time, or that of its Timestamp Echo.
+    pub(crate) elapsed: Option<Duration>,
+    /// It had a Slow Receiver option.
+    pub(crate) slow_receiver: bool,
+    /// Acknowledgements lost or marked since the last one (`reverse_path.rs`).
+    pub(crate) acks_lost: u32,
+    /// Its options: Ack Vectors and Data Dropped are read here, the CCID's are passed on.
+    pub(crate) options: Options<'a>,
+}
+
+/// What happened that no [`Feedback`] tells; for statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Oddities {
+    /// Data packets that were taken for lost and then reported as received.
+    pub(crate) spurious_losses: u64,
+    /// Acknowledgements whose Ack Vectors reach below the first packet (4340-11.4-4).
+    pub(crate) invalid_vectors: u64,
+    /// Acknowledgements whose Data Dropped options do so (4340-11.7-7).
+    pub(crate) invalid_drops: u64,
+    /// Packets given up because there were too many.
+    pub(crate) forgotten: u64,
+}
+
+/// The packets in flight, and those before them that late reports may still concern.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    iss: Seq,
+    /// Position of the oldest record.
+    front: u64,
+    records: VecDeque<Record>,
+    /// All packets below this position are decided; never below `front`.
+    decided: u64,
+    newest_received: NewestReceived,
+    round: u64,
+    /// Where this round trip and the two before it began, oldest first.
+    round_starts: [u64; 3],
+    is_deep_read_due: bool,
+    expects_vectors: bool,
+    pipe: Pipe,
+    /// Mean size of data packets, in bytes times [`MEAN_SIZE_GAIN`].
+    mean_size_scaled: u64,
+    delivery: Delivery,
+    acked_vector: Option<Seq>,
+    oddities: Oddities,
+}
+
+impl InFlight {
+    /// Nothing sent yet; the first packet will have the number `iss`.
+    pub(crate) fn new(iss: Seq) -> Self {
+        Self {
+            iss,
+            front: 0,
+            records: VecDeque::new(),
+            decided: 0,
+            newest_received: NewestReceived::default(),
+            round: 0,
+            round_starts: [0; 3],
+            is_deep_read_due: false,
+            expects_vectors: false,
+            pipe: Pipe::default(),
+            mean_size_scaled: 0,
+            delivery: Delivery::default(),
+            acked_vector: None,
+            oddities: Oddities::default(),
+        }
+    }
+
+    /// Whether the peer has agreed to send Ack Vectors (4340-11.5-1). While it has not, an
+    /// acknowledgement without one means that all older packets have left the network in one way or
+    /// the other, and their fate is told as sent.
+    pub(crate) fn expect_vectors(&mut self, yes: bool) {
+        self.expects_vectors = yes;
+    }
+
+    /// Data packets in flight (4341-5-1).
+    pub(crate) fn pipe(&self) -> u32 {
+        self.pipe.packets()
+    }
+
+    /// Bytes of application data in flight.
+    pub(crate) fn pipe_bytes(&self) -> u64 {
+        self.pipe.bytes()
+    }
+
+    /// What no feedback tells.
+    pub(crate) fn oddities(&self) -> Oddities {
+        self.oddities
+    }
+
+    /// The newest of our packets with an Ack Vector that has become acknowledged since the last call:
+    /// what it reported, and with it all that older ones did, need not be kept (4340-A-1).
+    pub(crate) fn take_acked_vector(&mut self) -> Option<Seq> {
+        self.acked_vector.take()
+    }
+
+    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records the oldest is given up: later
+    /// reports about it are ignored (4340-11.4.1-3), and if its fate was open it is told as sent.
+    pub(crate) fn on_send(&mut self, packet: &SentPacket, tell: TellFate<'_>) {
+        debug_assert_eq!(packet.seq, self.seq_at(self.end()), "numbers have no gaps");
+        if self.records.len() == IN_FLIGHT_PACKETS {
+            self.oddities.forgotten += 1;
+            self.forget_oldest(tell);
+        }
+        let data = packet.data.map(|data| self.send_data(packet.now, data));
+        self.records.push_back(Record {
+            sent_at: packet.now,
+            ccval: packet.ccval,
+            has_vector: packet.has_vector,
+            state: State::InFlight,
+            data,
+        });
+    }
+
+    /// A data packet may leave, but the application has none: rate samples of what is sent until
+    /// the data now in flight has been delivered say little about the path.
+    pub(crate) fn on_app_limited(&mut self) {
+        self.delivery.on_app_limited(self.pipe.bytes());
+    }
+
+    /// The retransmission timeout: nothing is in flight any more (4341-5-2). A late report still
+    /// decides the fate of what was.
+    pub(crate) fn on_timeout(&mut self) {
+        let decided = index(self.decided - self.front);
+        for record in self.records.range_mut(decided..) {
+            if record.state == State::InFlight {
+                record.state = State::TimedOut;
+            }
+        }
+        self.pipe.clear();
+    }
+
+    /// The connection is over: of what nobody reported on there is only to say that it was sent.
+    pub(crate) fn on_close(&mut self, tell: TellFate<'_>) {
+        while !self.records.is_empty() {
+            self.forget_oldest(&mut *tell);
+        }
+    }
+
+    /// An acknowledgement arrived. `None` if it names a packet that was never sent.
+    pub(crate) fn on_ack<'a>(
+        &mut self,
+        now: Instant,
+        ack: &Ack<'a>,
+        tell: TellFate<'_>,
+    ) -> Option<Feedback<'a>> {
+        let named = self.position(ack.names)?;
+        let before = self.record(named).copied();
+        let mut news = News::new(now, tell);
+        let has_vector = self.read_reports(ack.options, named, &mut news);
+        if has_vector {
+            self.infer_losses(named, &mut news);
+        } else if !self.expects_vectors {
+            self.pass_older(named, &mut news);
+        }
+        self.advance_round();
+        self.oddities.spurious_losses += news.spurious_losses;
+        if let Some(pos) = news.newest_vector {
+            self.acked_vector = Some(self.seq_at(pos));
+        }
+        let sample = news
+            .newest_data
+            .and_then(|(_, r)| Some((r.data?.stamp, r.sent_at)));
+        Some(Feedback {
+            seq: ack.seq,
+            ack: ack.names,
+            acked: news.acked,
+            marked: news.marked,
+            lost: news.lost,
+            congestion: news.congestion.map(|pos| self.seq_at(pos)),
+            drops: news.drops,
+            slow_receiver: ack.slow_receiver,
+            rtt: before.and_then(|r| r.rtt(now, ack.elapsed)),
+            ack_sent_at: before.map(|r| r.sent_at),
+            ack_ccval: before.filter(|r| r.data.is_some()).map(|r| r.ccval),
+            pipe: self.pipe.packets(),
+            pipe_max: self.pipe.take_max(),
+            delivered_rate: sample.and_then(|(s, sent_at)| self.delivery.sample(now, &s, sent_at)),
+            is_app_limited: sample.is_some_and(|(s, _)| s.is_app_limited),
+            round: self.round,
+            acks_lost: ack.acks_lost,
+            mean_size: index(self.mean_size_scaled / MEAN_SIZE_GAIN),
+            gss: self.seq_at(self.end()).minus(1),
+            options: ack.options,
+            elapsed: ack.elapsed,
+        })
+    }
+
+    /// Reads the Ack Vectors and Data Dropped options of an acknowledgement of the packet at
+    /// `named`. Returns whether there was a valid vector.
+    fn read_reports(&mut self, options: Options<'_>, named: u64, news: &mut News<'_>) -> bool {
+        let reports = Reports::new(options, named);
+        let vector = reports.vector();
+        let drops = reports.drops();
+        self.oddities.invalid_vectors += u64::from(vector == Validity::Invalid);
+        self.oddities.invalid_drops += u64::from(drops == Validity::Invalid);
+        let floor = if core::mem::take(&mut self.is_deep_read_due) {
+            self.front
+        } else {
+            self.decided
+        };
+        let drop_runs = (drops == Validity::Valid).then(|| reports.drop_runs());
+        let drop_runs = drop_runs.into_iter().flatten();
+        if vector == Validity::Valid {
+            self.read_vector(&reports, floor, DropCursor::new(drop_runs), news);
+        } else {
+            self.read_drops(drop_runs, floor, news);
+        }
+        // 4340-11.4-2: the packet that is named is received, whatever its cell says.
+        self.receive(named, false, None, news);
+        vector == Validity::Valid
+    }
+
+    /// Reads the vector down to `floor`. State 2 is taken for state 3 (4340-11.4-6), as is what no
+    /// cell covers (4340-11.4-5). Drop Codes count only for packets that the vector reports as
+    /// received (4340-11.7-7).
+    fn read_vector(
+        &mut self,
+        reports: &Reports<'_>,
+        floor: u64,
+        mut codes: DropCursor<impl Iterator<Item = (Range<u64>, Option<DropCode>)>>,
+        news: &mut News<'_>,
+    ) {
+        for (run, state) in reports.vector_runs() {
+            if matches!(state, AckState::Received | AckState::Marked) {
+                let is_marked = state == AckState::Marked;
+                for pos in (run.start.max(floor)..run.end).rev() {
+                    self.receive(pos, is_marked, codes.code_of(pos), news);
+                }
+            }
+            if run.start <= floor {
+                break;
+            }
+        }
+    }
+
+    /// Without a vector, a Drop Block is the news that its packets arrived.
+    fn read_drops(
+        &mut self,
+        runs: impl Iterator<Item = (Range<u64>, Option<DropCode>)>,
+        floor: u64,
+        news: &mut News<'_>,
+    ) {
+        for (run, code) in runs {
+            if code.is_some() {
+                for pos in (run.start.max(floor)..run.end).rev() {
+                    self.receive(pos, false, code, news);
+                }
+            }
+            if run.start <= floor {
+                break;
+            }
+        }
+    }
+
+    /// The packet at `pos` is reported as received. Neither a receipt nor a mark is ever taken back
+    /// (4340-11.4.1-1); what is no longer known is ignored (4340-11.4.1-3).
+    fn receive(&mut self, pos: u64, is_marked: bool, code: Option<DropCode>, news: &mut News<'_>) {
+        let at = pos.checked_sub(self.front).map(index);
+        let Some(record) = at.and_then(|i| self.records.get_mut(i)) else {
+            return;
+        };
+        let before = *record;
+        if !before.state.is_received() {
+            self.newest_received.note(pos);
+            self.pipe.remove(&before);
+            record.state = State::Received;
+        }
+        if is_marked {
+            record.state = State::Marked;
+        }
+        let mut code = code;
+        if let Some(data) = &mut record.data {
+            // 4340-11.7-7: a Drop Code is never changed.
+            code = code.filter(|_| !data.is_dropped);
+            data.is_dropped |= code.is_some();
+            if !before.state.is_received() {
+                self.delivery.on_delivered(news.now, data.len);
+            }
+        }
+        news.note_report(pos, &before, is_marked, code);
+    }
+
+    /// Takes for lost what is not received although [`NUM_DUP_ACK`] later packets are (4341-5-3).
+    /// `named` bounds what the vector just read can have covered.
+    fn infer_losses(&mut self, named: u64, news: &mut News<'_>) {
+        let limit = self.newest_received.oldest().min(named);
+        for pos in self.decided..limit {
+            let Some(record) = self.records.get_mut(index(pos - self.front)) else {
+                break;
+            };
+            if record.state.is_open() {
+                self.pipe.remove(record);
+                record.state = State::Lost;
+                news.note_lost(pos, record);
+            }
+        }
+        self.decided = self.decided.max(limit);
+    }
+
+    /// All packets older than the one at `named` have left the network, and nobody will tell how.
+    fn pass_older(&mut self, named: u64, news: &mut News<'_>) {
+        for pos in self.decided..named {
+            let Some(record) = self.records.get_mut(index(pos - self.front)) else {
+                break;
+            };
+            if record.state.is_open() {
+                self.pipe.remove(record);
+                record.state = State::Passed;
+                news.tell(record, Fate::Sent);
+            }
+        }
+        self.decided = self.decided.max(named);
+    }
+
+    /// A round trip is over when a packet is received that was sent after the last one was over.
+    /// Then records that were decided a round trip ago are dropped.
+    fn advance_round(&mut self) {
+        let [_, previous, current] = self.round_starts;
+        if self.newest_received.newest() < Some(current) {
+            return;
+        }
+        self.round += 1;
+        self.round_starts = [previous, current, self.end()];
+        self.is_deep_read_due = true;
+        let old = previous.min(self.decided).saturating_sub(self.front);
+        self.records.drain(..index(old));
+        self.front += old;
+    }
+
+    /// Gives up the oldest record.
+    fn forget_oldest(&mut self, tell: TellFate<'_>) {
+        let Some(record) = self.records.pop_front() else {
+            return;
+        };
+        self.pipe.remove(&record);
+        self.front += 1;
+        self.decided = self.decided.max(self.front);
+        if record.state.is_open() {
+            record.tell(tell, Fate::Sent);
+        }
+    }
+
+    fn send_data(&mut self, now: Instant, data: SentData) -> Data {
+        let len = u32::try_from(data.len).unwrap_or(u32::MAX);
+        let stamp = self.delivery.on_send(now, self.pipe.packets() == 0);
+        self.pipe.add(len);
+        self.mean_size_scaled = match self.mean_size_scaled {
+            0 => u64::from(len) * MEAN_SIZE_GAIN,
+            mean => mean - mean / MEAN_SIZE_GAIN + u64::from(len),
+        };
+        Data {
+            slot: data.slot,
+            len,
+            stamp,
+            is_dropped: false,
+        }
+    }
+
+    fn record(&self, pos: u64) -> Option<&Record> {
+        self.records.get(index(pos.checked_sub(self.front)?))
+    }
+
+    /// Position of the next packet.
+    fn end(&self) -> u64 {
+        self.front + self.records.len() as u64
+    }
+
+    fn seq_at(&self, pos: u64) -> Seq {
+        self.iss.plus(pos)
+    }
+
+    /// The position of the packet with this number, if it was ever sent.
+    fn position(&self, seq: Seq) -> Option<u64> {
+        let next = self.end();
+        next.checked_add_signed(seq.distance(self.seq_at(next)))
+            .filter(|&pos| pos < next)
+    }
+}
+
+/// The greatest positions that were reported as received, greatest first.
+#[derive(Debug, Default)]
+struct NewestReceived([Option<u64>; NUM_DUP_ACK]);
+
+impl NewestReceived {
+    fn note(&mut self, pos: u64) {
+        let [.., oldest] = &mut self.0;
+        if *oldest < Some(pos) {
+            *oldest = Some(pos);
+            self.0.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    fn newest(&self) -> Option<u64> {
+        let [newest, ..] = self.0;
+        newest
+    }
+
+    /// The position below which enough later packets are received; 0 while they are too few.
+    fn oldest(&self) -> u64 {
+        let [.., oldest] = self.0;
+        oldest.unwrap_or(0)
+    }
+}
+
+/// A place in the ring, which has no more of them than `usize` can count.
+fn index(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,48 @@
+//! The pipe: data packets in flight (RFC 4341 §5).
+
+use super::record::{Record, State};
+
+/// Data packets and their bytes in flight.
+#[derive(Debug, Default)]
+pub(super) struct Pipe {
+    packets: u32,
+    bytes: u64,
+    /// The most packets since [`take_max`](Self::take_max).
+    max: u32,
+}
+
+impl Pipe {
+    pub(super) const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The most packets in flight since the last call.
+    pub(super) fn take_max(&mut self) -> u32 {
+        core::mem::replace(&mut self.max, self.packets)
+    }
+
+    /// A data packet was sent (4341-5-1).
+    pub(super) fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+        self.max = self.max.max(self.packets);
+    }
+
+    /// A packet stops being in flight, if it was: only data counts, and only once (4341-5-4).
+    pub(super) fn remove(&mut self, record: &Record) {
+        if let (State::InFlight, Some(data)) = (record.state, &record.data) {
+            self.packets -= 1;
+            self.bytes -= u64::from(data.len);
+        }
+    }
+
+    /// Nothing is in flight (4341-5-2).
+    pub(super) fn clear(&mut self) {
+        self.packets = 0;
+        self.bytes = 0;
+    }
+}

@@ -1,0 +1,66 @@
+//! How fast data is delivered: bytes over time between two acknowledgements, by the longer of the
+//! time it took to send them and the time it took to learn of them.
+
+use crate::time::{Instant, Rate};
+
+/// What had been delivered when a packet was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamp {
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the packet was sent whose receipt was known last.
+    first_sent_at: Instant,
+    /// The sender had run out of data.
+    pub(super) is_app_limited: bool,
+}
+
+/// What has been delivered so far.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    app_limited_until: u64,
+}
+
+impl Delivery {
+    /// A data packet leaves; `is_first`: nothing was in flight, so idle time ends here.
+    pub(super) fn on_send(&mut self, now: Instant, is_first: bool) -> Stamp {
+        if is_first {
+            self.delivered_at = now;
+            self.first_sent_at = now;
+        }
+        Stamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            is_app_limited: self.delivered < self.app_limited_until,
+        }
+    }
+
+    /// The application has nothing to send while `pipe_bytes` are in flight.
+    pub(super) fn on_app_limited(&mut self, pipe_bytes: u64) {
+        self.app_limited_until = self.delivered + pipe_bytes.max(1);
+    }
+
+    /// The peer reported a packet with `len` bytes.
+    pub(super) fn on_delivered(&mut self, now: Instant, len: u32) {
+        self.delivered += u64::from(len);
+        self.delivered_at = now;
+    }
+
+    /// The rate since the newest packet that an acknowledgement reports was sent; `None` if no time
+    /// has passed.
+    pub(super) fn sample(
+        &mut self,
+        now: Instant,
+        newest: &Stamp,
+        sent_at: Instant,
+    ) -> Option<Rate> {
+        self.first_sent_at = sent_at;
+        let sending = sent_at - newest.first_sent_at;
+        let learning = now - newest.delivered_at;
+        let time = sending.max(learning);
+        (!time.is_zero()).then(|| Rate::over(self.delivered - newest.delivered, time))
+    }
+}

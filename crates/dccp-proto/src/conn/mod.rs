@@ -1,0 +1,4 @@
+//! One connection (RFC 4340 §6–§8, §11–§14).
+
+#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
+pub(crate) mod in_flight;
