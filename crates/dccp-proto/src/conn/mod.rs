@@ -2,3 +2,9 @@
 
 #[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
 pub(crate) mod in_flight;
+mod stats;
+#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
+pub(crate) mod timers;
+
+pub use stats::{Counters, DropCounts, DropReason, Mib, PerType, Stats};
+pub use timers::Timer;

@@ -1,0 +1,423 @@
+//! Counters: Linux's DCCP MIB by its names, and what it lacks; why packets are dropped.
+
+use crate::wire::{PacketType, ParseError};
+use core::ops::AddAssign;
+
+/// A struct of counters with a name for each, which can be listed and summed.
+macro_rules! counters {
+    (
+        $(#[$doc:meta])*
+        pub struct $type:ident { $($(#[$field_doc:meta])* $field:ident = $name:literal,)+ }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct $type { $($(#[$field_doc])* pub $field: u64,)+ }
+
+        impl $type {
+            /// All counters with their names, always in the same order.
+            pub fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$(($name, self.$field),)+].into_iter()
+            }
+        }
+
+        impl AddAssign for $type {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// The counters of Linux's DCCP MIB, named as `/proc` would name them.
+    pub struct Mib {
+        /// Connections opened actively.
+        active_opens = "DCCPActiveOpens",
+        /// Established connections that were reset.
+        estab_resets = "DCCPEstabResets",
+        /// Connections established now. The only one that also goes down.
+        curr_estab = "DCCPCurrEstab",
+        /// Packets sent.
+        out_segs = "DCCPOutSegs",
+        /// Resets sent.
+        out_rsts = "DCCPOutRsts",
+        /// Connections given up after repeating a packet in vain.
+        abort_on_timeout = "DCCPAbortOnTimeout",
+        /// Timeouts of any sort that made a packet be repeated.
+        timeouts = "DCCPTimeouts",
+        /// Resets that could not be sent.
+        abort_failed = "DCCPAbortFailed",
+        /// Connections accepted.
+        passive_opens = "DCCPPassiveOpens",
+        /// Handshakes that failed.
+        attempt_fails = "DCCPAttemptFails",
+        /// Datagrams of the application sent.
+        out_datagrams = "DCCPOutDatagrams",
+        /// Packets received that were malformed or had a bad checksum.
+        in_errs = "DCCPInErrs",
+        /// Connections reset because a Mandatory option was not understood.
+        opt_mandatory_error = "DCCPOptMandatoryError",
+        /// Connections reset because of an invalid option.
+        invalid_opt = "DCCPInvalidOpt",
+    }
+}
+
+counters! {
+    /// What happened to data, acknowledgements and control packets of a connection.
+    pub struct Counters {
+        /// Bytes sent, DCCP headers included.
+        bytes_out = "bytes_out",
+        /// Bytes received, DCCP headers included.
+        bytes_in = "bytes_in",
+        /// Bytes of application data sent.
+        data_bytes_out = "data_bytes_out",
+        /// Bytes of application data received for the first time.
+        data_bytes_in = "data_bytes_in",
+        /// Datagrams sent.
+        data_sent = "data_sent",
+        /// Sent datagrams that the peer reported as received, unmarked.
+        data_acked = "data_acked",
+        /// Sent datagrams that the peer reported as received with a congestion mark.
+        data_marked = "data_marked",
+        /// Sent datagrams that were taken for lost.
+        data_lost = "data_lost",
+        /// Datagrams taken for lost that the peer reported as received later.
+        spurious_losses = "spurious_losses",
+        /// Datagrams received for the first time.
+        data_received = "data_received",
+        /// Received datagrams that the application took.
+        data_delivered = "data_delivered",
+        /// Packets received more than once.
+        duplicates = "duplicates",
+        /// Packets received with a congestion mark.
+        ce_received = "ce_received",
+        /// Packets received with ECT(1).
+        ect1_received = "ect1_received",
+        /// Acknowledgements of the peer that were lost or marked.
+        acks_lost = "acks_lost",
+        /// Ack Vectors received with Nonce Echo 0 (4340-12.2-2).
+        nonce_echoes_0 = "nonce_echoes_0",
+        /// Ack Vectors received with Nonce Echo 1 (4340-12.2-2).
+        nonce_echoes_1 = "nonce_echoes_1",
+        /// Ack Vectors that could not be true and were ignored.
+        invalid_vectors = "invalid_vectors",
+        /// Data Dropped options that could not be true and were ignored.
+        invalid_data_dropped = "invalid_data_dropped",
+        /// Slow Receiver options received.
+        slow_receiver = "slow_receiver",
+        /// Round-trip samples.
+        rtt_samples = "rtt_samples",
+        /// Samples of the delivered rate.
+        rate_samples = "rate_samples",
+        /// Retransmission or nofeedback timeouts of the sending CCID.
+        cc_timeouts = "cc_timeouts",
+        /// Syncs not sent because of the limit (4340-7.5.4-6).
+        syncs_limited = "syncs_limited",
+        /// Resets not sent because of a limit (4340-8.1.3-1).
+        resets_limited = "resets_limited",
+        /// Options that the peer should not have sent, ignored.
+        options_ignored = "options_ignored",
+        /// Path MTU probes sent.
+        pmtu_probes = "pmtu_probes",
+        /// Path MTU probes that were answered.
+        pmtu_probes_acked = "pmtu_probes_acked",
+        /// Times that the path stopped carrying packets of a size that it had carried.
+        pmtu_black_holes = "pmtu_black_holes",
+        /// ICMP messages used.
+        icmp_used = "icmp_used",
+        /// ICMP messages ignored because they quoted nothing sent lately (4340-14.1-3).
+        icmp_ignored = "icmp_ignored",
+    }
+}
+
+/// One counter for each packet type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerType([u64; PacketType::ALL.len()]);
+
+impl PerType {
+    /// One more packet of this type.
+    pub fn count(&mut self, packet_type: PacketType) {
+        self.0[packet_type as usize] += 1;
+    }
+
+    /// Packets of this type.
+    pub fn of(&self, packet_type: PacketType) -> u64 {
+        self.0[packet_type as usize]
+    }
+
+    /// Packets of all types.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl AddAssign for PerType {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// Reasons to drop a packet, with a name for each.
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal,)+) => {
+        /// Why a received packet, or its data, was dropped. In the order of RFC 4340 §8.5.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum DropReason { $($(#[$doc])* $reason,)+ }
+
+        impl DropReason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$reason,)+];
+
+            /// The reason's name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$reason => $name,)+ }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Step 1: fewer than 12 bytes.
+    TooShort = "too_short",
+    /// Step 1: a packet type that is not assigned.
+    UnknownType = "unknown_type",
+    /// Step 1: 24-bit sequence numbers on a type that needs 48.
+    ShortSeqno = "short_seqno",
+    /// Step 1: Data Offset points into the header.
+    DataOffsetTooSmall = "data_offset_too_small",
+    /// Step 1: Data Offset points behind the end.
+    DataOffsetTooLarge = "data_offset_too_large",
+    /// Step 1: Checksum Coverage exceeds the application data.
+    CscovTooLarge = "cscov_too_large",
+    /// Step 1: the checksum does not match.
+    BadChecksum = "bad_checksum",
+    /// Step 1: a simulated datagram whose counted zeros begin in the middle of something.
+    Divided = "divided",
+    /// From or to an address that no connection can have.
+    BadAddress = "bad_address",
+    /// Step 2: no connection and no listener.
+    NoConnection = "no_connection",
+    /// Step 2: the connection is in TIMEWAIT.
+    TimeWait = "time_wait",
+    /// Step 2: another connection has the UDP ports (RFC 6773 §3.8).
+    PortReuse = "port_reuse",
+    /// Step 3: only a Request opens a connection.
+    NotRequest = "not_request",
+    /// Step 3: nobody offers the Service Code on this port.
+    BadServiceCode = "bad_service_code",
+    /// Step 3: too many connections already.
+    TooBusy = "too_busy",
+    /// Step 3: the Init Cookie is wrong or missing.
+    BadInitCookie = "bad_init_cookie",
+    /// A Listen packet that nobody waits for (RFC 5596).
+    UnwantedListen = "unwanted_listen",
+    /// Step 4: in REQUEST only a Response or Reset of our Request counts.
+    NotResponse = "not_response",
+    /// Step 5: a Sync or SyncAck out of the windows.
+    SyncOutOfWindow = "sync_out_of_window",
+    /// Step 6: 24-bit sequence numbers without having agreed on them.
+    ShortSeqnoRefused = "short_seqno_refused",
+    /// Step 6: the sequence number is out of its window.
+    SeqnoOutOfWindow = "seqno_out_of_window",
+    /// Step 6: the acknowledgement number is out of its window.
+    AcknoOutOfWindow = "ackno_out_of_window",
+    /// Step 7: a type that cannot come in this state.
+    UnexpectedType = "unexpected_type",
+    /// Step 8: an option made us reset the connection.
+    OptionReset = "option_reset",
+    /// The connection is over.
+    Closed = "closed",
+    /// The packet, or the data of a repeated Request, came before.
+    Duplicate = "duplicate",
+    /// The data came before the negotiation that it needs was done (4340-8.2-3).
+    NotReady = "not_ready",
+    /// Less of the data is covered by the checksum than we accept (4340-9.2.1-2).
+    BelowMinCscov = "below_min_cscov",
+    /// Data Checksum does not match (4340-9.3-2).
+    DataCorrupt = "data_corrupt",
+    /// The application's receive buffer is full.
+    ReceiveBuffer = "receive_buffer",
+    /// The application does not listen any more.
+    NotListening = "not_listening",
+}
+
+impl From<ParseError> for DropReason {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::TooShort => Self::TooShort,
+            ParseError::UnknownType => Self::UnknownType,
+            ParseError::ShortSeqno => Self::ShortSeqno,
+            ParseError::DataOffsetTooSmall => Self::DataOffsetTooSmall,
+            ParseError::DataOffsetTooLarge => Self::DataOffsetTooLarge,
+            ParseError::CscovTooLarge => Self::CscovTooLarge,
+            ParseError::BadChecksum => Self::BadChecksum,
+            ParseError::Divided => Self::Divided,
+        }
+    }
+}
+
+/// One counter for each [`DropReason`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DropCounts([u64; DropReason::ALL.len()]);
+
+impl DropCounts {
+    /// One more packet dropped for this reason.
+    pub fn count(&mut self, reason: DropReason) {
+        self.0[reason as usize] += 1;
+    }
+
+    /// Packets dropped for this reason.
+    pub fn of(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Packets dropped for any reason.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// All counters with their names, in the order of [`DropReason::ALL`].
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        DropReason::ALL.iter().map(|r| r.name()).zip(self.0)
+    }
+}
+
+impl AddAssign for DropCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// All counters of one connection; added up, of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Linux's counters.
+    pub mib: Mib,
+    /// Ours.
+    pub counters: Counters,
+    /// Packets sent, by type.
+    pub packets_out: PerType,
+    /// Valid packets received, by type.
+    pub packets_in: PerType,
+    /// Sent datagrams that the peer's host dropped, by Drop Code (RFC 4340 §11.7).
+    pub rx_dropped: [u64; 8],
+    /// Received packets that were dropped, by reason.
+    pub drops: DropCounts,
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Self) {
+        self.mib += other.mib;
+        self.counters += other.counters;
+        self.packets_out += other.packets_out;
+        self.packets_in += other.packets_in;
+        let codes = self.rx_dropped.iter_mut().zip(other.rx_dropped);
+        codes.for_each(|(a, b)| *a += b);
+        self.drops += other.drops;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_mib_has_the_names_of_linux() {
+        let mib = Mib {
+            active_opens: 1,
+            estab_resets: 2,
+            curr_estab: 3,
+            out_segs: 4,
+            out_rsts: 5,
+            abort_on_timeout: 6,
+            timeouts: 7,
+            abort_failed: 8,
+            passive_opens: 9,
+            attempt_fails: 10,
+            out_datagrams: 11,
+            in_errs: 12,
+            opt_mandatory_error: 13,
+            invalid_opt: 14,
+        };
+        let named: Vec<_> = mib.by_name().collect();
+        let expected = [
+            ("DCCPActiveOpens", 1),
+            ("DCCPEstabResets", 2),
+            ("DCCPCurrEstab", 3),
+            ("DCCPOutSegs", 4),
+            ("DCCPOutRsts", 5),
+            ("DCCPAbortOnTimeout", 6),
+            ("DCCPTimeouts", 7),
+            ("DCCPAbortFailed", 8),
+            ("DCCPPassiveOpens", 9),
+            ("DCCPAttemptFails", 10),
+            ("DCCPOutDatagrams", 11),
+            ("DCCPInErrs", 12),
+            ("DCCPOptMandatoryError", 13),
+            ("DCCPInvalidOpt", 14),
+        ];
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let drops = DropCounts::default();
+        let counters = Counters::default();
+        let names: Vec<_> = drops.by_name().map(|(n, _)| n).collect();
+        assert_eq!(names.len(), BTreeSet::from_iter(&names).len());
+        assert_eq!(names.len(), DropReason::ALL.len());
+        let names: Vec<_> = counters.by_name().map(|(n, _)| n).collect();
+        assert_eq!(names.len(), BTreeSet::from_iter(&names).len());
+    }
+
+    #[test]
+    fn each_parse_error_keeps_its_name() {
+        for error in ParseError::ALL {
+            assert_eq!(DropReason::from(error).name(), error.name());
+        }
+    }
+
+    #[test]
+    fn each_reason_and_each_type_has_its_counter() {
+        let mut stats = Stats::default();
+        for (n, &reason) in DropReason::ALL.iter().enumerate() {
+            (0..=n).for_each(|_| stats.drops.count(reason));
+        }
+        for (n, packet_type) in PacketType::ALL.into_iter().enumerate() {
+            (0..=n).for_each(|_| stats.packets_in.count(packet_type));
+        }
+        for (n, (&reason, (name, count))) in
+            (1..).zip(DropReason::ALL.iter().zip(stats.drops.by_name()))
+        {
+            assert_eq!((stats.drops.of(reason), reason.name()), (n, name));
+            assert_eq!(count, n);
+        }
+        for (n, packet_type) in (1..).zip(PacketType::ALL) {
+            assert_eq!(stats.packets_in.of(packet_type), n);
+        }
+        assert_eq!(stats.packets_in.total(), 66);
+        let all = DropReason::ALL.len() as u64;
+        assert_eq!(stats.drops.total(), all * (all + 1) / 2);
+    }
+
+    #[test]
+    fn the_sum_of_two_connections_is_that_of_each_counter() {
+        let mut one = Stats::default();
+        one.mib.out_segs = 3;
+        one.counters.data_lost = 4;
+        one.packets_out.count(PacketType::Data);
+        one.packets_in.count(PacketType::Ack);
+        one.rx_dropped[2] = 5;
+        one.drops.count(DropReason::Closed);
+        let mut sum = one;
+        sum += one;
+        assert_eq!((sum.mib.out_segs, sum.counters.data_lost), (6, 8));
+        assert_eq!(sum.packets_out.of(PacketType::Data), 2);
+        assert_eq!(sum.packets_in.of(PacketType::Ack), 2);
+        assert_eq!(
+            (sum.rx_dropped[2], sum.drops.of(DropReason::Closed)),
+            (10, 2)
+        );
+    }
+}

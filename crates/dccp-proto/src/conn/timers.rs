@@ -1,0 +1,181 @@
+//! Named timers, the next deadline and its reason; how intervals back off.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// What a connection waits for. Of timers that are due at the same moment the first here goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// TIMEWAIT ends (RFC 4340 §8.3).
+    TimeWait,
+    /// The handshake has taken too long: give up (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
+    GiveUp,
+    /// Repeat the Request (RFC 4340 §8.1.1).
+    Request,
+    /// Repeat the Ack of PARTOPEN (RFC 4340 §8.1.5).
+    PartOpen,
+    /// Repeat the Close or CloseReq (RFC 4340 §8.3).
+    Close,
+    /// Repeat the Change options (RFC 4340 §6.6.3).
+    Feature,
+    /// The sending CCID's timeout.
+    HcSender,
+    /// The receiving CCID's timeout.
+    HcReceiver,
+    /// An acknowledgement is due (RFC 4340 §11.3).
+    Ack,
+    /// The next data packet may leave.
+    Pace,
+    /// A path MTU probe was lost or the next one is due (RFC 8899).
+    Pmtu,
+    /// Keep NAT mappings alive.
+    Keepalive,
+}
+
+impl Timer {
+    /// All timers.
+    pub const ALL: [Self; 12] = [
+        Self::TimeWait,
+        Self::GiveUp,
+        Self::Request,
+        Self::PartOpen,
+        Self::Close,
+        Self::Feature,
+        Self::HcSender,
+        Self::HcReceiver,
+        Self::Ack,
+        Self::Pace,
+        Self::Pmtu,
+        Self::Keepalive,
+    ];
+}
+
+/// The deadlines of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    at: [Option<Instant>; Timer::ALL.len()],
+}
+
+impl Timers {
+    /// When the timer goes off, if it is set.
+    pub(crate) fn deadline(&self, timer: Timer) -> Option<Instant> {
+        self.at[timer as usize]
+    }
+
+    /// Sets the timer, whether it was set or not.
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.at[timer as usize] = Some(at);
+    }
+
+    /// Stops the timer.
+    pub(crate) fn clear(&mut self, timer: Timer) {
+        self.at[timer as usize] = None;
+    }
+
+    /// Stops all timers.
+    pub(crate) fn clear_all(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The next deadline and its reason.
+    pub(crate) fn next(&self) -> Option<(Instant, Timer)> {
+        let set = Timer::ALL.into_iter().zip(self.at);
+        set.filter_map(|(timer, at)| Some((at?, timer))).min()
+    }
+
+    /// Stops and returns the next timer whose deadline has come; call until there is none.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Timer> {
+        let (_, timer) = self.next().filter(|&(at, _)| at <= now)?;
+        self.clear(timer);
+        Some(timer)
+    }
+}
+
+/// Intervals that double from a first one up to a minute and four seconds, as RFC 4340 asks of all
+/// that is repeated until it is answered (4340-8.1.1-1, 4340-6.6.3-2, 4340-8.1.5-2, 4340-8.3-3).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backoff {
+    next: Duration,
+}
+
+impl Backoff {
+    /// Intervals grow no longer than this.
+    pub(crate) const MAX: Duration = Duration::from_secs(64);
+
+    /// Begins with `first`, or with [`MAX`](Self::MAX) if that is less.
+    pub(crate) fn new(first: Duration) -> Self {
+        Self {
+            next: first.min(Self::MAX),
+        }
+    }
+
+    /// The interval to wait now.
+    pub(crate) fn interval(&mut self) -> Duration {
+        let interval = self.next;
+        self.next = (interval * 2).min(Self::MAX);
+        interval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(n: u64) -> Instant {
+        Instant::from_nanos(n)
+    }
+
+    #[test]
+    fn the_next_deadline_comes_with_its_reason() {
+        let mut timers = Timers::default();
+        assert_eq!(timers.next(), None);
+        timers.set(Timer::Ack, at(20));
+        timers.set(Timer::Pace, at(10));
+        assert_eq!(timers.next(), Some((at(10), Timer::Pace)));
+        timers.set(Timer::Pace, at(30));
+        assert_eq!(timers.next(), Some((at(20), Timer::Ack)));
+        timers.clear(Timer::Ack);
+        assert_eq!(timers.deadline(Timer::Ack), None);
+        assert_eq!(timers.deadline(Timer::Pace), Some(at(30)));
+        timers.clear_all();
+        assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn timers_expire_at_their_deadline_in_its_order() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Keepalive, at(10));
+        timers.set(Timer::Request, at(11));
+        timers.set(Timer::GiveUp, at(11));
+        timers.set(Timer::Ack, at(13));
+        assert_eq!(timers.expire(at(9)), None);
+        let mut expired = Vec::new();
+        while let Some(timer) = timers.expire(at(12)) {
+            expired.push(timer);
+        }
+        assert_eq!(expired, [Timer::Keepalive, Timer::GiveUp, Timer::Request]);
+        assert_eq!(timers.expire(at(13)), Some(Timer::Ack));
+        assert_eq!(timers.expire(at(13)), None);
+    }
+
+    #[test]
+    fn each_timer_has_its_place() {
+        let mut timers = Timers::default();
+        for (i, timer) in (1..).zip(Timer::ALL) {
+            timers.set(timer, at(i));
+        }
+        for (i, timer) in (1..).zip(Timer::ALL) {
+            assert_eq!(timers.deadline(timer), Some(at(i)));
+        }
+    }
+
+    #[test]
+    fn intervals_double_up_to_64_s() {
+        // 4340-8.1.1-1, 4340-6.6.3-2, 4340-8.3-3
+        let mut backoff = Backoff::new(Duration::from_secs(1));
+        let intervals: Vec<u64> = (0..8).map(|_| backoff.interval().as_secs()).collect();
+        assert_eq!(intervals, [1, 2, 4, 8, 16, 32, 64, 64]);
+        let mut backoff = Backoff::new(Duration::from_secs(100));
+        assert_eq!(backoff.interval(), Backoff::MAX);
+    }
+}
