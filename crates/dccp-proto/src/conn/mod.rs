@@ -1,5 +1,11 @@
 //! One connection (RFC 4340 §6–§8, §11–§14).
 
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the Connection, which uses all of it, lands next"
+)]
+pub(crate) mod features;
 #[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
 pub(crate) mod in_flight;
 mod stats;

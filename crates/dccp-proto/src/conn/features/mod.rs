@@ -1,0 +1,295 @@
+//! Feature negotiation (RFC 4340 §6): what both ends agree on, and how they come to agree.
+//!
+//! [`Features`] holds both sides of every feature. The connection
+//! - says what it wants ([`change`](Features::change), [`change_number`](Features::change_number)) and
+//!   what it would accept ([`prefer`](Features::prefer));
+//! - hands in each feature option of a valid packet ([`on_option`](Features::on_option)), then says
+//!   that the packet is done ([`after_packet`](Features::after_packet));
+//! - lets it [`write`](Features::write) into every packet that leaves, and asks whether it
+//!   [`wants_packet`](Features::wants_packet);
+//! - acts on the values that took effect ([`poll_changed`](Features::poll_changed)).
+//!
+//! A Confirm answers a Change and nothing answers a Confirm, so negotiation cannot go round in
+//! circles. Memory: two tables of fixed size, [`PENDING_CONFIRMS`] answers, one report per feature.
+//!
+//! [`PENDING_CONFIRMS`]: crate::config::bounds::PENDING_CONFIRMS
+
+mod receive;
+mod send;
+mod table;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub(crate) use receive::Refusal;
+pub(crate) use table::Side;
+
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::features::{Feature, Reconciliation};
+use core::time::Duration;
+use std::collections::VecDeque;
+use table::Slot;
+use values::Values;
+
+/// The round-trip time before one has been measured (RFC 4340 §3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+
+const FEATURES: usize = Feature::ALL.len();
+
+/// The state of all features of a connection.
+#[derive(Debug)]
+pub(crate) struct Features {
+    is_server: bool,
+    local: [Negotiation; FEATURES],
+    remote: [Negotiation; FEATURES],
+    /// How many of them are not `Stable`: with none, a packet costs next to nothing.
+    unsettled: usize,
+    /// Confirms that wait for a packet, in the order of the Changes that they answer.
+    confirms: VecDeque<Confirm>,
+    changed: VecDeque<(Side, Feature, u64)>,
+    /// Greatest sequence number received on a packet with feature options, before the current one.
+    fgsr: Option<Seq>,
+    /// The current packet, if it has feature options and came in order.
+    reading: Option<Seq>,
+    /// Sequence number of the last packet with a new Change.
+    fgss: Seq,
+    rtt: Duration,
+    /// When feature options left last.
+    last_written: Option<Instant>,
+}
+
+/// What is in force for one feature at one end, and what we are doing about it.
+#[derive(Clone, Copy, Debug)]
+struct Negotiation {
+    /// What is in force.
+    value: u64,
+    /// SP: our preferences; in `Changing`, those that our Change carries.
+    list: Values,
+    /// NN: the value that our Change carries or will carry.
+    wanted: u64,
+    phase: Phase,
+    /// Our Change is Mandatory.
+    is_mandatory: bool,
+    /// How often the current Change has left.
+    transmissions: u32,
+    /// Changes sent so far less Confirms received.
+    unanswered: u32,
+    /// Some of `unanswered` had other contents than the current Change.
+    is_superseding: bool,
+    interval: Duration,
+    retransmit_at: Instant,
+}
+
+/// Where a negotiation stands (4340-6.6.2-1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// STABLE.
+    Stable,
+    /// STABLE, with a Change to send.
+    Wishing,
+    /// CHANGING.
+    Changing,
+    /// UNSTABLE: CHANGING with an outdated Change; the new one is to be sent.
+    Unstable,
+}
+
+/// An answer to a Change that waits for a packet.
+#[derive(Clone, Copy, Debug)]
+struct Confirm {
+    side: Side,
+    number: u8,
+    values: Values,
+    /// What takes effect when it leaves; `None`: the Confirm is empty.
+    effect: Option<(Slot, u64)>,
+    /// The packet that carried the Change: the answer must acknowledge it.
+    asked_by: Seq,
+}
+
+impl Features {
+    /// The initial values of a connection whose first own sequence number is `iss`.
+    pub(crate) fn new(is_server: bool, iss: Seq) -> Self {
+        let initial = |side| Feature::ALL.map(|feature| Negotiation::new(Slot { side, feature }));
+        Self {
+            is_server,
+            local: initial(Side::Local),
+            remote: initial(Side::Remote),
+            unsettled: 0,
+            confirms: VecDeque::new(),
+            changed: VecDeque::new(),
+            fgsr: None,
+            reading: None,
+            // 4340-6.6.4-3
+            fgss: iss,
+            rtt: DEFAULT_RTT,
+            last_written: None,
+        }
+    }
+
+    /// The first sequence number of the peer, once it is known.
+    pub(crate) fn set_isr(&mut self, isr: Seq) {
+        // 4340-6.6.4-2
+        self.fgsr = Some(isr.minus(1));
+    }
+
+    /// The round-trip time that paces retransmissions from now on.
+    pub(crate) fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// The value in force.
+    pub(crate) fn value(&self, side: Side, feature: Feature) -> u64 {
+        self.at(Slot { side, feature }).value
+    }
+
+    /// The value that will be in force once the Confirms that wait have left.
+    pub(crate) fn agreed(&self, side: Side, feature: Feature) -> u64 {
+        let slot = Slot { side, feature };
+        let effects = self.confirms.iter().rev().filter_map(|c| c.effect);
+        effects
+            .filter(|&(s, _)| s == slot)
+            .map(|(_, value)| value)
+            .next()
+            .unwrap_or(self.at(slot).value)
+    }
+
+    /// Whether a Change of ours waits to be sent or answered.
+    pub(crate) fn is_negotiating(&self, side: Side, feature: Feature) -> bool {
+        self.at(Slot { side, feature }).phase != Phase::Stable
+    }
+
+    /// Sets what we accept for an SP feature, preferred first, without asking for a negotiation.
+    /// If one is under way, it starts again with this list.
+    pub(crate) fn prefer(&mut self, side: Side, feature: Feature, preferences: &[u8]) {
+        let slot = Slot { side, feature };
+        let list = Values::new(preferences);
+        if self.at(slot).list != list {
+            self.set_outdated(slot);
+        }
+        self.at_mut(slot).list = list;
+    }
+
+    /// Negotiates an SP feature with these preferences. A mandatory negotiation ends with one of
+    /// them, or ends the connection (RFC 4340 §6.6.9).
+    pub(crate) fn change(
+        &mut self,
+        side: Side,
+        feature: Feature,
+        preferences: &[u8],
+        is_mandatory: bool,
+    ) {
+        debug_assert_eq!(
+            feature.info().reconciliation,
+            Reconciliation::ServerPriority,
+            "{feature:?} has a number, not preferences"
+        );
+        let slot = Slot { side, feature };
+        let list = Values::new(preferences);
+        let n = self.at(slot);
+        if (n.list, n.is_mandatory) != (list, is_mandatory) {
+            self.set_outdated(slot);
+        }
+        let n = self.at_mut(slot);
+        n.list = list;
+        n.is_mandatory = is_mandatory;
+        self.wish(slot);
+    }
+
+    /// Announces a new value of an NN feature at this end; it is brought into the feature's range.
+    /// (4340-6.3.2-2: the peer's cannot be asked for.)
+    pub(crate) fn change_number(&mut self, feature: Feature, value: u64) {
+        let info = feature.info();
+        debug_assert_eq!(
+            info.reconciliation,
+            Reconciliation::NonNegotiable,
+            "{feature:?} has preferences, not a number"
+        );
+        let value = value.clamp(info.min, info.max);
+        let slot = Slot {
+            side: Side::Local,
+            feature,
+        };
+        if self.at(slot).wanted != value {
+            self.set_outdated(slot);
+            self.at_mut(slot).wanted = value;
+            self.wish(slot);
+        }
+    }
+
+    /// The next value that took effect, in order. Of several changes of one feature since the last
+    /// call only the last is told.
+    pub(crate) fn poll_changed(&mut self) -> Option<(Side, Feature, u64)> {
+        self.changed.pop_front()
+    }
+
+    fn at(&self, slot: Slot) -> &Negotiation {
+        match slot.side {
+            Side::Local => &self.local[index(slot.feature)],
+            Side::Remote => &self.remote[index(slot.feature)],
+        }
+    }
+
+    fn at_mut(&mut self, slot: Slot) -> &mut Negotiation {
+        match slot.side {
+            Side::Local => &mut self.local[index(slot.feature)],
+            Side::Remote => &mut self.remote[index(slot.feature)],
+        }
+    }
+
+    /// 4340-6.6.5-1: what has been sent is not what we want any more.
+    fn set_outdated(&mut self, slot: Slot) {
+        if self.at(slot).phase == Phase::Changing {
+            self.set_phase(slot, Phase::Unstable);
+        }
+    }
+
+    fn wish(&mut self, slot: Slot) {
+        if self.at(slot).phase == Phase::Stable {
+            self.set_phase(slot, Phase::Wishing);
+        }
+    }
+
+    fn set_phase(&mut self, slot: Slot, phase: Phase) {
+        let was_stable = self.at(slot).phase == Phase::Stable;
+        self.at_mut(slot).phase = phase;
+        self.unsettled += usize::from(was_stable);
+        self.unsettled -= usize::from(phase == Phase::Stable);
+    }
+
+    fn take_effect(&mut self, Slot { side, feature }: Slot, value: u64) {
+        let n = self.at_mut(Slot { side, feature });
+        if n.value == value {
+            return;
+        }
+        n.value = value;
+        self.changed.retain(|&(s, f, _)| (s, f) != (side, feature));
+        self.changed.push_back((side, feature, value));
+    }
+}
+
+impl Negotiation {
+    fn new(slot: Slot) -> Self {
+        let initial = slot.feature.info().initial;
+        Self {
+            value: initial,
+            list: Values::new(slot.acceptable()),
+            wanted: initial,
+            phase: Phase::Stable,
+            is_mandatory: false,
+            transmissions: 0,
+            unanswered: 0,
+            is_superseding: false,
+            interval: Duration::ZERO,
+            retransmit_at: Instant::ZERO,
+        }
+    }
+}
+
+/// Where a feature stands in [`Feature::ALL`].
+const fn index(feature: Feature) -> usize {
+    match feature {
+        Feature::SendRttEstimate => FEATURES - 2,
+        Feature::SendLossEventRate => FEATURES - 1,
+        _ => feature.number() as usize - 1,
+    }
+}

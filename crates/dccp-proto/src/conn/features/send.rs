@@ -1,0 +1,204 @@
+//! Feature options that leave, and when (RFC 4340 §6.6.1, §6.6.3).
+
+use super::receive::low_byte;
+use super::table::{Slot, ccid_defines};
+use super::{Features, Phase, Side};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::features::Reconciliation;
+use crate::wire::option_writer::NoSpace;
+use crate::wire::options::FeatureOpt;
+use crate::wire::{Opt, OptionWriter, PacketType};
+use core::time::Duration;
+
+/// The longest time between two transmissions of a Change (4340-6.6.3-2).
+const INTERVAL_MAX: Duration = Duration::from_secs(64);
+
+/// What a peer may add to the round trip before it answers: its delayed acknowledgement
+/// (4340-11.3-3).
+const ANSWER_DELAY: Duration = Duration::from_millis(200);
+
+/// After so many transmissions, a Change that a peer need not understand makes no packets of its own
+/// any more. It still leaves with others, every 64 s: 4340-6.6.3-1 wants it repeated without end, and
+/// some peers never answer (LINUX-4).
+const OWN_PACKETS_MAX: u32 = 8;
+
+impl Features {
+    /// Adds what is to be said to a packet that leaves now: the Confirms that wait, if it
+    /// acknowledges (they take effect by this), new Changes, and those that are due again. What does
+    /// not fit waits for the next packet.
+    ///
+    /// Request and Response carry every outstanding Change each time; Data, `CloseReq`, Close and
+    /// Reset carry none.
+    pub(crate) fn write(
+        &mut self,
+        now: Instant,
+        packet_type: PacketType,
+        seq: Seq,
+        ack: Option<Seq>,
+        w: &mut OptionWriter,
+    ) {
+        use PacketType as P;
+        let before = w.len();
+        // 4340-6-1, 4340-6.6.1-1: no Confirm where nothing is acknowledged.
+        if let Some(ack) = ack {
+            self.write_confirms(ack, w);
+        }
+        match packet_type {
+            P::Request | P::Response => self.write_changes(now, true, seq, w),
+            P::Ack | P::DataAck | P::Sync | P::SyncAck => self.write_changes(now, false, seq, w),
+            P::Data | P::CloseReq | P::Close | P::Reset | P::Listen => {}
+        }
+        if w.len() > before {
+            self.last_written = Some(now);
+        }
+    }
+
+    /// Whether negotiation alone is reason enough for an acknowledgement now. To be asked from
+    /// PARTOPEN on: before, the packets of the handshake carry the options.
+    pub(crate) fn wants_packet(&self, now: Instant) -> bool {
+        self.poll_timeout().is_some_and(|at| at <= now)
+    }
+
+    /// When [`wants_packet`](Self::wants_packet) becomes true; that may be past.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        if self.unsettled == 0 && self.confirms.is_empty() {
+            return None;
+        }
+        let hold = self.hold_until();
+        let changes = Slot::all().filter_map(|slot| {
+            let n = self.at(slot);
+            let makes_packets =
+                slot.feature.info().is_required || n.transmissions < OWN_PACKETS_MAX;
+            match n.phase {
+                Phase::Stable => None,
+                Phase::Wishing | Phase::Unstable => (!self.waits_for_ccid(slot)).then_some(hold),
+                Phase::Changing => makes_packets.then_some(n.retransmit_at),
+            }
+        });
+        let confirms = (!self.confirms.is_empty()).then_some(Instant::ZERO);
+        let need = changes.chain(confirms).min()?;
+        // 4340-6.6.1-3: at most one packet per round trip that would not have left anyway.
+        let earliest = self.last_written.map_or(Instant::ZERO, |at| at + self.rtt);
+        Some(need.max(earliest))
+    }
+
+    fn write_confirms(&mut self, ack: Seq, w: &mut OptionWriter) {
+        while let Some(confirm) = self.confirms.front() {
+            // A Sync may acknowledge less than the packet that the Change came with.
+            if ack.is_before(confirm.asked_by) {
+                return;
+            }
+            let values = FeatureOpt {
+                feature: confirm.number,
+                values: confirm.values.as_slice(),
+            };
+            let option = match confirm.side {
+                Side::Local => Opt::ConfirmL(values),
+                Side::Remote => Opt::ConfirmR(values),
+            };
+            if w.push(&option).is_err() {
+                return;
+            }
+            // 4340-6.6.1-2: the confirming end switches now.
+            if let Some((slot, value)) = confirm.effect {
+                self.take_effect(slot, value);
+            }
+            self.confirms.pop_front();
+        }
+    }
+
+    fn write_changes(&mut self, now: Instant, repeats_all: bool, seq: Seq, w: &mut OptionWriter) {
+        if self.unsettled == 0 {
+            return;
+        }
+        let may_start = repeats_all || self.hold_until() <= now;
+        for slot in Slot::all() {
+            let n = self.at(slot);
+            let is_due = match n.phase {
+                Phase::Stable => false,
+                Phase::Wishing | Phase::Unstable => may_start && !self.waits_for_ccid(slot),
+                Phase::Changing => repeats_all || n.retransmit_at <= now,
+            };
+            if is_due && self.push_change(slot, w).is_ok() {
+                self.on_change_sent(slot, now, seq);
+            }
+        }
+    }
+
+    /// Until when new Changes wait. A new Change makes us ignore Confirms that do not acknowledge it
+    /// (4340-6.6.4-3), so those that should be on their way get the time to arrive first; else
+    /// features that change every round trip would starve the others, and each other.
+    fn hold_until(&self) -> Instant {
+        Slot::all()
+            .map(|slot| self.at(slot))
+            .filter(|n| {
+                matches!(n.phase, Phase::Changing | Phase::Unstable) && n.transmissions == 1
+            })
+            .map(|n| n.retransmit_at)
+            .max()
+            .unwrap_or(Instant::ZERO)
+    }
+
+    /// 4340-10.3-2: what has its meaning from a CCID waits until that CCID is sure.
+    fn waits_for_ccid(&self, slot: Slot) -> bool {
+        let Some(ccid) = slot.ccid().map(|ccid| self.at(ccid)) else {
+            return false;
+        };
+        let is_sure = match ccid.phase {
+            Phase::Stable => ccid_defines(low_byte(ccid.value), slot.feature),
+            Phase::Wishing | Phase::Unstable => false,
+            Phase::Changing => {
+                let mut offered = ccid.list.as_slice().iter();
+                ccid.is_mandatory && offered.all(|&c| ccid_defines(c, slot.feature))
+            }
+        };
+        !is_sure
+    }
+
+    fn push_change(&self, slot: Slot, w: &mut OptionWriter) -> Result<(), NoSpace> {
+        let n = self.at(slot);
+        let number = slot.feature.encode_number(n.wanted);
+        let values = FeatureOpt {
+            feature: slot.feature.number(),
+            values: match slot.feature.info().reconciliation {
+                Reconciliation::ServerPriority => n.list.as_slice(),
+                Reconciliation::NonNegotiable => number.as_slice(),
+            },
+        };
+        let option = match slot.side {
+            Side::Local => Opt::ChangeL(values),
+            Side::Remote => Opt::ChangeR(values),
+        };
+        if n.is_mandatory {
+            w.push_mandatory(&option)
+        } else {
+            w.push(&option)
+        }
+    }
+
+    fn on_change_sent(&mut self, slot: Slot, now: Instant, seq: Seq) {
+        let first_interval = self.rtt + ANSWER_DELAY;
+        let is_new = self.at(slot).phase != Phase::Changing;
+        self.set_phase(slot, Phase::Changing);
+        let n = self.at_mut(slot);
+        if is_new {
+            n.is_superseding = n.unanswered > 0;
+            n.transmissions = 0;
+        }
+        // 4340-6.6.3-2
+        n.interval = if is_new {
+            first_interval
+        } else {
+            2 * n.interval
+        }
+        .min(INTERVAL_MAX);
+        n.retransmit_at = now + n.interval;
+        n.transmissions = n.transmissions.saturating_add(1);
+        n.unanswered = n.unanswered.saturating_add(1);
+        // 4340-6.6.4-5: a repetition, identical, leaves FGSS alone.
+        if is_new {
+            self.fgss = seq;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What negotiation knows of each feature beyond its constants in [`Feature`].
+
+use crate::wire::features::Feature;
+
+/// At which end a feature is located.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// Here: this end's "L" options speak of it.
+    Local,
+    /// At the peer: this end's "R" options speak of it.
+    Remote,
+}
+
+impl Side {
+    /// The other end.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Local => Self::Remote,
+            Self::Remote => Self::Local,
+        }
+    }
+}
+
+/// One feature at one end: F/A in the RFC's notation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    pub(super) side: Side,
+    pub(super) feature: Feature,
+}
+
+impl Slot {
+    /// All features in the order in which their options are written: the CCIDs first, because they
+    /// say what features 128 and above mean.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Feature::ALL
+            .into_iter()
+            .flat_map(|feature| [Side::Local, Side::Remote].map(|side| Self { side, feature }))
+    }
+
+    /// The CCID that gives a feature of 128 and above its meaning (4340-10.3-1): 128–191 are located
+    /// at an HC-Sender, where its CCID is too, 192–255 at an HC-Receiver. `None` for the features of
+    /// all connections.
+    pub(super) const fn ccid(self) -> Option<Self> {
+        let side = match self.feature.number() {
+            0..=127 => return None,
+            128..=191 => self.side,
+            192..=255 => self.side.other(),
+        };
+        Some(Self {
+            side,
+            feature: Feature::CongestionControlId,
+        })
+    }
+
+    /// What we accept for an SP feature before anybody sets another list, preferred first.
+    ///
+    /// LINUX-C1: whatever a Linux peer declares Mandatory in its handshake is among it.
+    pub(super) const fn acceptable(self) -> &'static [u8] {
+        match (self.feature, self.side) {
+            (Feature::CongestionControlId, _) => &[2],
+            // What we demand ourselves is a setting.
+            (Feature::MinChecksumCoverage, Side::Local) | (Feature::MultipathCapable, _) => &[0],
+            (Feature::MinChecksumCoverage, Side::Remote) => {
+                &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+            }
+            (Feature::SequenceWindow | Feature::AckRatio, _) => &[],
+            _ => &[0, 1],
+        }
+    }
+}
+
+/// Whether a CCID defines a feature of 128 and above.
+pub(super) const fn ccid_defines(ccid: u8, feature: Feature) -> bool {
+    let is_tfrc = matches!(ccid, 3 | 4);
+    is_tfrc
+        && matches!(
+            feature,
+            Feature::SendRttEstimate | Feature::SendLossEventRate
+        )
+}
+
+/// The first entry of the server's list that the client's has too (4340-6.3.1-1).
+pub(super) fn reconcile(server: &[u8], client: &[u8]) -> Option<u8> {
+    server.iter().copied().find(|v| client.contains(v))
+}
