@@ -215,7 +215,7 @@ guest_exec() {
 	shift
 	printf -v line '%q ' "$@"
 	# "exec" so that a signal reaches the command and not only a shell
-	control "${options[@]}" "exec $line"
+	exec python3 "$here/control.py" "$RUN" "${options[@]}" "exec $line"
 }
 
 stop() {
@@ -236,7 +236,7 @@ case "${1:-}" in
 build) build ;;
 run) run ;;
 exec) shift; guest_exec "$@" ;;
-sh) shift; control "$@" ;;
+sh) shift; exec python3 "$here/control.py" "$RUN" "$@" ;;
 host) shift; exec ip netns exec "$NETNS" "$@" ;;
 env) printf '%s\n' NETNS=$NETNS TAP=$TAP HOST4=$HOST4 GUEST4=$GUEST4 HOST6=$HOST6 GUEST6=$GUEST6 ;;
 status) if pid=$(qemu_pid); then echo "running, pid $pid"; else echo "not running"; exit 1; fi ;;

@@ -4,14 +4,7 @@
 //! output of a test that passes to itself unless asked; `--show-output` lists it at the end of
 //! each test program, under the test's name, and that is where the skips are found.
 
-/// What a run of tests came to.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) passed: usize,
-    pub(crate) failed: usize,
-    /// Each with its reason: `name: needs …`.
-    pub(crate) skipped: Vec<String>,
-}
+use crate::tally::Tally;
 
 /// Where in the output of a test program we are.
 #[derive(Default, PartialEq)]

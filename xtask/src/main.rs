@@ -1,11 +1,13 @@
 //! The project's own commands, `cargo xtask NAME`: a file each.
 
 mod ci;
+mod interop;
 mod libtest;
 mod packages;
 mod shell;
 mod source;
 mod spec;
+mod tally;
 mod test;
 mod tidy;
 mod tree;
@@ -30,6 +32,8 @@ enum Command {
     Ci,
     /// The style rules that a program can check
     Tidy,
+    /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
+    Interop(interop::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
 }
@@ -52,6 +56,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
+        Command::Interop(args) => interop::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }
 }

@@ -5,9 +5,10 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
-use crate::libtest::{Reader, Tally};
-use crate::packages;
+use crate::libtest::Reader;
 use crate::shell::command;
+use crate::tally::Tally;
+use crate::{interop, packages};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -18,8 +19,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
-    let tally = rust_tests()?;
-    Ok(conclude(&tally, args.allow_skip))
+    let mut tally = rust_tests()?;
+    tally.add(interop::short()?);
+    Ok(tally.conclude(args.allow_skip))
 }
 
 /// Unit, property, conversation, corpus and documentation tests of the workspace.
@@ -41,22 +43,4 @@ fn rust_tests() -> Result<Tally> {
         }
     }
     Ok(reader.finish(child.wait()?.success()))
-}
-
-/// Prints the skips and the last line; whether all is well.
-fn conclude(tally: &Tally, allow_skip: bool) -> bool {
-    let Tally {
-        passed,
-        failed,
-        skipped,
-    } = tally;
-    println!();
-    for skip in skipped {
-        println!("SKIP {skip}");
-    }
-    println!(
-        "{passed} passed, {failed} failed, {} skipped",
-        skipped.len()
-    );
-    *failed == 0 && *passed > 0 && (skipped.is_empty() || allow_skip)
 }
