@@ -5,6 +5,7 @@ mod interop;
 mod libtest;
 mod packages;
 mod shell;
+mod soak;
 mod source;
 mod spec;
 mod tally;
@@ -34,6 +35,8 @@ enum Command {
     Tidy,
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
     Interop(interop::Args),
+    /// Checks that take long: simulations, fuzzing, mutations
+    Soak(soak::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
 }
@@ -57,6 +60,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
         Command::Interop(args) => interop::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }
 }

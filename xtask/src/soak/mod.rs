@@ -1,0 +1,86 @@
+//! `cargo xtask soak NAME`: checks that take longer than a submission may.
+
+mod fuzz;
+mod mutants;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{self, command};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Simulations, each with everything drawn from its seed
+    Seeds {
+        /// How many
+        count: u64,
+    },
+    /// Every fuzz target
+    Fuzz {
+        /// For each: 90s, 30m, 2h
+        #[arg(value_parser = parse_duration)]
+        duration: Duration,
+        /// Only targets whose names contain this
+        #[arg(default_value = "")]
+        pattern: String,
+    },
+    /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
+    Mutants(mutants::Args),
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    match &args.what {
+        What::Seeds { count } => seeds(*count),
+        What::Fuzz { duration, pattern } => fuzz::run(*duration, pattern),
+        What::Mutants(args) => mutants::run(args),
+    }
+}
+
+fn seeds(count: u64) -> Result<bool> {
+    let mut soak = command(&[
+        "cargo",
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "dccp-sim",
+    ]);
+    soak.args(["--example", "soak", "--", &count.to_string()]);
+    shell::run(&mut soak)?;
+    Ok(true)
+}
+
+/// `90s`, `30m`, `2h`.
+fn parse_duration(text: &str) -> Result<Duration> {
+    let units = [('s', 1), ('m', 60), ('h', 3600)];
+    for (unit, seconds) in units {
+        if let Some(number) = text.strip_suffix(unit) {
+            let number: u64 = number
+                .parse()
+                .with_context(|| format!("{number} is no number"))?;
+            return Ok(Duration::from_secs(number * seconds));
+        }
+    }
+    bail!("a number with s, m or h, such as 30m");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(parse_duration("30m").unwrap(), Duration::from_mins(30));
+        assert_eq!(parse_duration("5s").unwrap(), Duration::from_secs(5));
+        assert_eq!(parse_duration("2h").unwrap(), Duration::from_hours(2));
+        assert!(parse_duration("30").is_err());
+        assert!(parse_duration("xm").is_err());
+    }
+}
