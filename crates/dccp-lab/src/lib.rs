@@ -1,0 +1,3 @@
+//! The lab, where measurements become tables and pictures. So far: the pictures.
+
+pub mod plot;
