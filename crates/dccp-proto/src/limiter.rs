@@ -1,0 +1,123 @@
+//! How often we answer what nobody asked for: a token bucket for Syncs and Resets (RFC 4340 §7.5.4,
+//! §8.1.3, §18).
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Grants at most a number of packets in any second: somewhat more than half of them at once, and
+/// half of them per second in the long run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limiter {
+    /// The time in which one token comes back.
+    interval: Duration,
+    /// How far `full_at` may lie ahead for a token to be left.
+    slack: Duration,
+    /// When all tokens will be back.
+    full_at: Instant,
+}
+
+impl Limiter {
+    /// At most `n` grants in any second, and at least one.
+    pub(crate) fn per_second(n: u32) -> Self {
+        let n = n.max(1);
+        let refill = (n / 2).max(1);
+        let burst = n + 1 - refill;
+        // Rounded up, so that a second never holds one interval more.
+        let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(refill)));
+        Self {
+            interval,
+            slack: interval * (burst - 1),
+            full_at: Instant::ZERO,
+        }
+    }
+
+    /// Whether one more packet may be sent now; if so it is counted.
+    pub(crate) fn grant(&mut self, now: Instant) -> bool {
+        let full_at = self.full_at.max(now);
+        let is_granted = full_at - now <= self.slack;
+        if is_granted {
+            self.full_at = full_at + self.interval;
+        }
+        is_granted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ms(n: u64) -> Instant {
+        Instant::from_nanos(n * 1_000_000)
+    }
+
+    /// How many of `n` requests are granted at once.
+    fn grants(limiter: &mut Limiter, now: Instant, n: usize) -> usize {
+        (0..n).filter(|_| limiter.grant(now)).count()
+    }
+
+    #[test]
+    fn a_flood_of_a_second_gets_no_more_than_the_limit() {
+        // 4340-7.5.4-6, 4340-8.1.3-1, 4340-18-3
+        for limit in [1, 2, 3, 8, 9, 1024] {
+            let mut limiter = Limiter::per_second(limit);
+            let start = ms(5000);
+            let granted: usize = (0..1000)
+                .map(|i| grants(&mut limiter, start + Duration::from_millis(i), 100))
+                .sum();
+            assert_eq!(granted, limit as usize);
+        }
+    }
+
+    #[test]
+    fn more_than_half_come_at_once_and_the_rest_one_by_one() {
+        let mut limiter = Limiter::per_second(8);
+        assert_eq!(grants(&mut limiter, ms(1000), 100), 5);
+        assert!(!limiter.grant(ms(1250) - Duration::from_nanos(1)));
+        assert_eq!(grants(&mut limiter, ms(1250), 100), 1);
+        assert_eq!(grants(&mut limiter, ms(1750), 100), 2);
+        assert_eq!(grants(&mut limiter, ms(2999), 100), 4);
+        assert_eq!(
+            grants(&mut limiter, ms(60_000), 100),
+            5,
+            "no more are saved up"
+        );
+    }
+
+    #[test]
+    fn the_smallest_limit_is_one() {
+        let mut limiter = Limiter::per_second(0);
+        assert_eq!(grants(&mut limiter, ms(0), 9), 1);
+        assert!(!limiter.grant(Instant::from_nanos(999_999_999)));
+        assert!(limiter.grant(ms(1000)));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_grants_nothing_extra() {
+        let mut limiter = Limiter::per_second(8);
+        assert_eq!(grants(&mut limiter, ms(1000), 100), 5);
+        assert_eq!(grants(&mut limiter, ms(10), 100), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_second_holds_more_than_the_limit(
+            limit in 1..40_u32,
+            gaps in proptest::collection::vec(0..400_000_000_u64, 1..200),
+        ) {
+            let mut limiter = Limiter::per_second(limit);
+            let mut now = 0;
+            let mut granted = Vec::new();
+            for gap in gaps {
+                now += gap;
+                if limiter.grant(Instant::from_nanos(now)) {
+                    granted.push(now);
+                }
+            }
+            for (i, start) in granted.iter().enumerate() {
+                let within = granted[i..].iter().filter(|&t| t - start < 1_000_000_000).count();
+                prop_assert!(within <= limit as usize);
+            }
+        }
+    }
+}
