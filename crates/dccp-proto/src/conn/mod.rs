@@ -8,6 +8,10 @@
 pub(crate) mod features;
 #[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
 pub(crate) mod in_flight;
+#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
+pub(crate) mod ndp;
+#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
+pub(crate) mod reverse_path;
 mod stats;
 #[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
 pub(crate) mod timers;

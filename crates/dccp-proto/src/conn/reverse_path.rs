@@ -1,0 +1,178 @@
+//! How many of the peer's acknowledgements the path to us loses or marks (RFC 4341 §6.1.1).
+
+use super::ndp::hole_had_data;
+use crate::seq::Seq;
+use crate::wire::Ecn;
+use core::mem;
+
+/// A packet is lost when so many later ones have arrived (4341-6.1.1-1).
+const LATER_ARRIVALS: usize = 3;
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    seq: Seq,
+    /// Its NDP Count; `None` if the peer sends none.
+    ndp_count: Option<u64>,
+}
+
+/// Watches the numbers of arriving packets.
+///
+/// Of all arrivals only the newest [`LATER_ARRIVALS`] are kept: what is missing before the oldest of
+/// them is lost, and has been counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReversePath {
+    has_ndp_counts: bool,
+    /// Newest first.
+    newest: [Option<Arrival>; LATER_ARRIVALS],
+    lost_or_marked: u32,
+}
+
+impl ReversePath {
+    /// The peer's Send NDP Count feature has this value.
+    pub(crate) fn expect_ndp_counts(&mut self, yes: bool) {
+        self.has_ndp_counts = yes;
+    }
+
+    /// A valid packet arrived, of a type that carries data or not.
+    pub(crate) fn on_packet(&mut self, seq: Seq, is_data: bool, ndp_count: Option<u64>, ecn: Ecn) {
+        let is_duplicate = self.newest.iter().flatten().any(|a| a.seq == seq);
+        if is_duplicate {
+            return;
+        }
+        if ecn == Ecn::Ce && !is_data {
+            self.count(1);
+        }
+        let newer = |a: &&Option<Arrival>| a.is_some_and(|a| a.seq.is_after(seq));
+        let place = self.newest.iter().filter(newer).count();
+        if place == LATER_ARRIVALS {
+            return; // Too late: it was counted as lost, or it is an old duplicate.
+        }
+        // Absence of the option means zero, if the peer sends it at all (4340-7.7-1).
+        let ndp_count = self.has_ndp_counts.then(|| ndp_count.unwrap_or(0));
+        let oldest = self.newest[LATER_ARRIVALS - 1];
+        self.newest[place..].rotate_right(1);
+        self.newest[place] = Some(Arrival { seq, ndp_count });
+        if let (Some(before), Some(after)) = (oldest, self.newest[LATER_ARRIVALS - 1]) {
+            self.count_hole(before.seq, after);
+        }
+    }
+
+    /// How many acknowledgements were lost or marked since the last call.
+    pub(crate) fn take(&mut self) -> u32 {
+        mem::take(&mut self.lost_or_marked)
+    }
+
+    /// All between `before` and `after` are lost. They count as acknowledgements unless the NDP Count
+    /// behind them says that one had data; of the others it says nothing (4341-6.1.1-1).
+    fn count_hole(&mut self, before: Seq, after: Arrival) {
+        let hole = after.seq.steps_from(before).saturating_sub(1);
+        let had_data = after.ndp_count.is_some_and(|n| hole_had_data(hole, n));
+        self.count(hole - u64::from(had_data));
+    }
+
+    fn count(&mut self, n: u64) {
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        self.lost_or_marked = self.lost_or_marked.saturating_add(n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is counted after Acks with these numbers arrived in this order.
+    fn lost(numbers: &[u64]) -> u32 {
+        let mut path = ReversePath::default();
+        for &n in numbers {
+            path.on_packet(Seq::new(n), false, None, Ecn::Ect0);
+        }
+        path.take()
+    }
+
+    #[test]
+    fn three_later_arrivals_make_a_loss() {
+        // 4341-6.1.1-1
+        assert_eq!(lost(&[1, 3, 4]), 0);
+        assert_eq!(lost(&[1, 3, 4, 5]), 1);
+        assert_eq!(lost(&[1, 9, 10, 11]), 7);
+        assert_eq!(
+            lost(&[1, 3, 5, 7, 9]),
+            2,
+            "the holes before 7 and 9 are too young"
+        );
+    }
+
+    #[test]
+    fn reordering_is_no_loss_until_it_is_too_late() {
+        assert_eq!(lost(&[1, 3, 4, 2, 5, 6, 7]), 0);
+        assert_eq!(lost(&[1, 3, 2, 4, 5]), 0);
+        assert_eq!(lost(&[4, 3, 2, 1, 5, 6, 7]), 0);
+        assert_eq!(lost(&[1, 3, 4, 5, 2]), 1);
+        assert_eq!(lost(&[1, 4, 3, 5, 6, 7]), 1, "2 only");
+    }
+
+    #[test]
+    fn duplicates_are_no_arrivals() {
+        assert_eq!(lost(&[1, 3, 3, 3, 3]), 0);
+        assert_eq!(lost(&[1, 3, 4, 4, 3]), 0);
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        let max = (1 << 48) - 1;
+        assert_eq!(lost(&[max - 1, 1, 2, 3]), 2);
+    }
+
+    #[test]
+    fn a_hole_is_counted_once() {
+        let mut path = ReversePath::default();
+        for n in [1, 3, 4, 5] {
+            path.on_packet(Seq::new(n), false, None, Ecn::Ect0);
+        }
+        assert_eq!(path.take(), 1);
+        path.on_packet(Seq::new(6), false, None, Ecn::Ect0);
+        assert_eq!(path.take(), 0);
+    }
+
+    #[test]
+    fn ndp_counts_tell_data_from_acknowledgements() {
+        // 4341-6.1.1-1: 2 and 3 are lost, and packet 4 says how many before it had no data.
+        for (is_expected, ndp_count, acks) in [
+            (true, Some(2), 2),
+            (true, Some(3), 2),
+            (true, Some(1), 1),
+            (true, None, 1),
+            (false, None, 2),
+            (false, Some(0), 2),
+        ] {
+            let mut path = ReversePath::default();
+            path.expect_ndp_counts(is_expected);
+            path.on_packet(Seq::new(1), true, Some(0), Ecn::Ect0);
+            path.on_packet(Seq::new(4), true, ndp_count, Ecn::Ect0);
+            path.on_packet(Seq::new(5), true, Some(0), Ecn::Ect0);
+            path.on_packet(Seq::new(6), true, Some(0), Ecn::Ect0);
+            assert_eq!(path.take(), acks, "{is_expected} {ndp_count:?}");
+        }
+    }
+
+    #[test]
+    fn marks_count_on_acknowledgements_only() {
+        // 4341-6.1.1-1
+        let mut path = ReversePath::default();
+        path.on_packet(Seq::new(1), false, None, Ecn::Ce);
+        path.on_packet(Seq::new(1), false, None, Ecn::Ce);
+        path.on_packet(Seq::new(2), true, None, Ecn::Ce);
+        path.on_packet(Seq::new(3), false, None, Ecn::Ect1);
+        assert_eq!(path.take(), 1);
+    }
+
+    #[test]
+    fn an_absurd_jump_does_not_overflow() {
+        let far = 1 << 46;
+        assert_eq!(
+            lost(&[1, far, far + 1, far + 2, far + 9, far + 10, far + 11]),
+            u32::MAX
+        );
+    }
+}
