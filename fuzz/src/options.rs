@@ -11,6 +11,9 @@ use dccp_proto::wire::{
 
 /// Decodes all options to their types, as every CCID and on every packet type, and encodes them
 /// again: they must come out as they went in.
+///
+/// # Panics
+/// If one does not.
 pub fn run(data: &[u8]) {
     let area = data.get(..OPTIONS_MAX).unwrap_or(data);
     let mut writer = OptionWriter::new(OPTIONS_MAX);

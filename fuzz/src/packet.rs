@@ -7,6 +7,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// `data` is the number of zeros that follow the datagram, one byte, and the datagram. Parses it in
 /// every way; what parses is rebuilt, and must come out as it went in.
+///
+/// # Panics
+/// If it does not.
 pub fn run(data: &[u8]) {
     let Some((&zeros, bytes)) = data.split_first() else {
         return;
