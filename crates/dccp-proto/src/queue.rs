@@ -1,6 +1,11 @@
 //! Order and fate of datagrams, over slot numbers: socket, ring and simulator use it (design 7).
 //!
-//! [`Outbox`] and [`Inbox`] are what a connection sees of the application.
+//! [`Outbox`] and [`Inbox`] are what a connection sees of the application; [`SendQueue`]
+//! keeps the books for whoever implements an outbox.
+
+mod send;
+
+pub use send::{FateCounts, FateReport, Full, SendQueue};
 
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -35,6 +40,25 @@ pub enum Fate {
     Limited,
     /// It was larger than the maximum packet size at the moment it should have left.
     TooBig,
+}
+
+impl Fate {
+    /// The fate's name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Acked => "acked",
+            Self::AckedCe => "acked_ce",
+            Self::Lost => "lost",
+            Self::RxDropped(_) => "rx_dropped",
+            Self::Expired => "expired",
+            Self::Superseded => "superseded",
+            Self::Withdrawn => "withdrawn",
+            Self::Overflowed => "overflowed",
+            Self::Limited => "limited",
+            Self::TooBig => "too_big",
+        }
+    }
 }
 
 /// The datagram that an [`Outbox`] would give next.
