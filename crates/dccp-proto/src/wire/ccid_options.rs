@@ -275,17 +275,24 @@ impl<'a> LossIntervals<'a> {
             .flatten()
             .map(|&bytes| LossInterval::from_bytes(bytes))
     }
-}
 
-/// The counts of all Dropped Packets options of a packet, in the order of the loss intervals.
-pub fn drop_counts(options: Options<'_>) -> impl Iterator<Item = u32> {
-    ccid_4_options(options, DROPPED_PACKETS)
-        .filter_map(|option| match option {
-            CcidOpt::DroppedPackets(counts) => Some(counts),
-            _ => None,
+    /// The intervals, each with how many packets were lost in it as the packet's Dropped Packets
+    /// options say: never more than the Loss Length, which also stands in for a missing count
+    /// (5622-8.7-2).
+    pub fn iter_with_drops(self) -> impl Iterator<Item = (LossInterval, u32)> + use<'a> {
+        let mut counts = ccid_4_options(self.options, DROPPED_PACKETS)
+            .filter_map(|option| match option {
+                CcidOpt::DroppedPackets(counts) => Some(counts),
+                _ => None,
+            })
+            .flatten();
+        self.iter().map(move |interval| {
+            let count = counts
+                .next()
+                .map_or(interval.loss, |&count| from_24_bits(count));
+            (interval, count.min(interval.loss))
         })
-        .flatten()
-        .map(|&count| from_24_bits(count))
+    }
 }
 
 /// The options of one type, which CCID 4 understands as CCID 3 does.

@@ -18,7 +18,7 @@ impl<'a> Options<'a> {
     /// No options.
     pub const EMPTY: Options<'static> = Options(&[]);
 
-    /// The options in order of appearance. An option whose length is below 2 or leads beyond the
+    /// The options in order of appearance (4340-5.8-3). An option whose length is below 2 or leads beyond the
     /// area ends the iteration (4340-5.8-5).
     pub const fn iter(self) -> OptionIter<'a> {
         OptionIter { rest: self.0 }
@@ -46,7 +46,7 @@ impl fmt::Debug for Options<'_> {
 /// unassigned number is [`Opt::Unknown`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opt<'a> {
-    /// Type 0.
+    /// Type 0; anywhere, any number of times (4340-5.8.1-1).
     Padding,
     /// Type 1: the next option must be understood (§5.8.2).
     Mandatory,
@@ -78,7 +78,7 @@ pub enum Opt<'a> {
     },
     /// Type 40 (§11.7): block bytes, newest first.
     DataDropped(&'a [u8]),
-    /// Type 41 (§13.1), in units of 10 µs.
+    /// Type 41 (§13.1): 32 bits of a clock that counts units of 10 µs (4340-13.1-1).
     Timestamp(u32),
     /// Type 42 (§13.3).
     TimestampEcho {
@@ -109,7 +109,7 @@ pub enum Opt<'a> {
         /// Its data.
         data: &'a [u8],
     },
-    /// A number that is not assigned.
+    /// A number that is not assigned: ignored, unless it is Mandatory (4340-5.8-4).
     Unknown {
         /// The option type.
         kind: u8,

@@ -39,10 +39,33 @@ fn dropped_packets_match_the_example() {
     // 5622-8.7-1, 5622-8.7-2
     let bytes = [195, 14, 0, 0, 1, 0, 0, 4, 0, 0, 1, 0, 0, 0];
     let counts = [1, 4, 1, 0];
-    assert_eq!(drop_counts(Options(&bytes)).collect::<Vec<_>>(), counts);
     let mut writer = OptionWriter::new(14);
     push_dropped_packets(&mut writer, &counts).unwrap();
     assert_eq!(writer.as_slice(), bytes);
+    let area = [&EXAMPLE, &bytes[..]].concat();
+    let with_drops = LossIntervals::of(Options(&area)).unwrap().iter_with_drops();
+    let expected: Vec<_> = INTERVALS.into_iter().zip(counts).collect();
+    assert_eq!(with_drops.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn drop_counts_are_at_most_the_loss_length_which_replaces_missing_ones() {
+    // 5622-8.7-2
+    for (dropped_packets, drops) in [
+        (&[][..], [1, 5, 1, 0]),
+        (&[195, 5, 0, 0, 2], [1, 5, 1, 0]),
+        (&[195, 8, 0, 0, 0, 0, 0, 3], [0, 3, 1, 0]),
+        (&[195, 5, 0, 0, 0, 195, 8, 0, 0, 4, 0, 0, 0], [0, 4, 0, 0]),
+        (
+            &[195, 17, 0, 0, 1, 0, 0, 6, 0, 0, 1, 0, 0, 1, 0, 0, 9],
+            [1, 5, 1, 0],
+        ),
+    ] {
+        let area = [&EXAMPLE, dropped_packets].concat();
+        let with_drops = LossIntervals::of(Options(&area)).unwrap().iter_with_drops();
+        let found: Vec<_> = with_drops.map(|(_, drops)| drops).collect();
+        assert_eq!(found, drops, "{dropped_packets:?}");
+    }
 }
 
 #[test]
@@ -75,7 +98,13 @@ fn an_option_holds_84_drop_counts_and_the_rest_follows_in_more() {
     let mut writer = OptionWriter::new(1000);
     push_dropped_packets(&mut writer, &counts).unwrap();
     assert_eq!(writer.len(), 254 + 254 + 2 + 3 * 32);
-    assert_eq!(drop_counts(writer.options()).collect::<Vec<_>>(), counts);
+    let found: Vec<_> = ccid_4_options(writer.options(), DROPPED_PACKETS)
+        .flat_map(|option| match option {
+            CcidOpt::DroppedPackets(counts) => counts.iter().map(|&n| from_24_bits(n)),
+            _ => unreachable!("only dropped packets were written"),
+        })
+        .collect();
+    assert_eq!(found, counts);
 }
 
 #[test]

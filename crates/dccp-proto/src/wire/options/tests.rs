@@ -35,6 +35,7 @@ fn feature_options_match_the_examples() {
 #[test]
 fn options_are_decoded_in_order_of_appearance() {
     // 4340-3.1-1, 4340-5.8-2, 4340-5.8-3, 4340-5.8.1-1: unaligned, with Padding in between
+    // 4340-13.1-1
     let area = [
         1, 34, 4, 6, 1, 0, 2, 37, 5, 1, 2, 3, 41, 6, 1, 2, 3, 4, 0, 0, 44, 6, 9, 8, 7, 6, 0,
     ];
