@@ -109,7 +109,7 @@ impl Batch {
             && self.segments.len() < self.segments_max
             && len <= size
             && self.last_len() == size
-            && self.bytes.len() + len <= self.bytes_max
+            && (self.segments.len() + 1) * size <= self.bytes_max
     }
 
     /// Whether zeros are counted instead of stored.
@@ -118,16 +118,19 @@ impl Batch {
     }
 
     /// Appends a datagram, for which [`fits`](Self::fits) was asked before: `write` appends its bytes
-    /// to the buffer, `zeros` bytes of value zero follow (stored or counted).
+    /// to the buffer, `zeros` bytes of value zero follow (stored or counted). If `write` returns
+    /// `false` it has written nothing, and nothing is appended. Returns what `write` returned.
     pub fn push(
         &mut self,
         path: &Path,
         ecn: Ecn,
         may_fragment: bool,
         zeros: usize,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
-        write(&mut self.bytes);
+        write: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        if !write(&mut self.bytes) {
+            return false;
+        }
         let zeros = if self.keeps_zeros {
             zeros
         } else {
@@ -140,9 +143,11 @@ impl Batch {
         });
         self.destination = Some((*path, ecn));
         self.may_fragment = may_fragment;
+        true
     }
 
-    fn last_len(&self) -> usize {
+    /// Length of the last datagram in bytes; 0 while empty.
+    pub fn last_len(&self) -> usize {
         let start = match self.segments.as_slice() {
             [.., before, _] => before.end,
             _ => 0,

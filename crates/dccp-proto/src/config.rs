@@ -1,5 +1,6 @@
 //! Settings, and every bound on memory that a peer can make us use.
 
+use crate::cc::registry;
 use crate::wire::ServiceCode;
 use core::time::Duration;
 
@@ -102,8 +103,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            tx_ccids: vec![2, 3],
-            rx_ccids: vec![2, 3],
+            tx_ccids: vec![2],
+            rx_ccids: vec![2],
             service_code: ServiceCode::NONE,
             sequence_window: 100,
             adapt_sequence_window: true,
@@ -129,5 +130,34 @@ impl Default for Config {
             cookie_threshold: 256,
             simultaneous_open: false,
         }
+    }
+}
+
+impl Config {
+    /// Says what contradicts itself.
+    ///
+    /// # Errors
+    /// The sentence that tells the caller.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let is_known = |ccids: &[u8]| {
+            !ccids.is_empty() && ccids.iter().all(|&ccid| registry::find(ccid).is_some())
+        };
+        if !is_known(&self.tx_ccids) || !is_known(&self.rx_ccids) {
+            return Err("a list of CCIDs is empty or has one that is not built in");
+        }
+        // 4340-7.5.2-1
+        if !(32..1 << 46).contains(&self.sequence_window) {
+            return Err("the sequence window must be from 32 to 2^46 - 1 packets");
+        }
+        if self.send_cscov > 15 || self.min_cscov > 15 {
+            return Err("checksum coverage must be from 0 to 15");
+        }
+        if self.service_code == ServiceCode::INVALID {
+            return Err("4294967295 is not a service code");
+        }
+        if !(576..=65_535).contains(&self.mtu) {
+            return Err("the MTU must be from 576 to 65535 bytes");
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,17 @@
 //! What a connection tells its application.
 
-use crate::wire::ResetCode;
+use crate::wire::{ResetCode, ServiceCode};
 
 /// Something happened to a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// A listener has a new connection, in RESPOND; [`Connected`](Self::Connected) follows.
+    Accepted {
+        /// The listening port.
+        port: u16,
+        /// The Service Code that the client asked for (5595-3.3-2).
+        service: ServiceCode,
+    },
     /// The handshake is done: data may flow.
     Connected,
     /// The maximum packet size changed; in bytes of application data.

@@ -9,9 +9,10 @@ pub mod batch;
 pub mod cc;
 pub mod config;
 pub mod conn;
+pub mod endpoint;
+pub mod error;
 pub mod event;
-#[allow(dead_code, reason = "the endpoint, which uses it, lands next")]
-pub(crate) mod limiter;
+mod limiter;
 pub mod path;
 pub mod queue;
 pub mod seq;
@@ -19,6 +20,9 @@ pub mod time;
 pub mod wire;
 
 pub use config::Config;
+pub use conn::Connection;
+pub use endpoint::{ConnId, Endpoint, IcmpError, IcmpKind, KeyedHash, Queues};
+pub use error::{ConnectError, ListenError};
 pub use event::{CloseReason, Event};
 pub use seq::Seq;
 pub use time::{Instant, Rate};

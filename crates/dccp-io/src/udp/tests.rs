@@ -54,6 +54,7 @@ fn batch(path: &Path, ecn: Ecn, lens: &[usize]) -> Batch {
         assert!(batch.fits(path, ecn, len, false));
         batch.push(path, ecn, false, 0, |bytes| {
             bytes.resize(bytes.len() + len, value);
+            true
         });
     }
     batch
@@ -104,8 +105,7 @@ fn batches_and_marks_travel_both_ways_over_both_families() {
                 .iter()
                 .map(|d| (back(there), ecn, d.to_vec()))
                 .collect();
-            // Not assert_eq: it would print all the bytes.
-            assert!(got == expected, "{ip} {ecn:?}");
+            assert_eq!(got, expected, "{ip} {ecn:?}");
         }
         let reply = batch(&back(there), Ecn::Ce, &[20]);
         send_all(&mut b, &reply);

@@ -136,6 +136,10 @@ impl HcSender for Sender {
         }
     }
 
+    fn packets_per_rtt(&self) -> Option<f64> {
+        Some(self.window.window().cwnd)
+    }
+
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.window.snapshot();
         let ratio = f64::from(self.ratio.in_use());

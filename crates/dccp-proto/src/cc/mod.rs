@@ -166,8 +166,6 @@ pub struct Snapshot {
     pub receive_rate: Option<Rate>,
     /// `slow_start`, `avoid`, …
     pub phase: Option<&'static str>,
-    /// Packets that a round trip takes: what Sequence Window follows (4340-7.5.2-2).
-    pub packets_per_rtt: Option<f64>,
     /// Inner values of the law by name.
     pub inner: Vec<(&'static str, f64)>,
 }
@@ -176,6 +174,16 @@ pub struct Snapshot {
 pub trait HcSender: Send {
     /// May a data packet leave now?
     fn permit(&self, now: Instant, pipe: u32) -> Permit;
+
+    /// Bytes of options that [`on_send`](Self::on_send) will add to the next data packet, exactly: its
+    /// header is laid out before.
+    fn data_options_len(&self) -> usize {
+        0
+    }
+
+    /// Packets that a round trip takes at the current window or rate, if known: Sequence Window
+    /// follows it (4340-7.5.2-2).
+    fn packets_per_rtt(&self) -> Option<f64>;
 
     /// A data packet leaves: sets CCVal, adds options, accounts. Once per data packet.
     fn on_send(&mut self, out: &mut Outgoing<'_>);

@@ -31,12 +31,12 @@ pub struct CcConfig {
 /// Who must have which value of a feature for a CCID to work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dependency {
-    /// Feature number.
-    pub feature: u8,
+    /// The feature.
+    pub feature: Feature,
     /// Located at the HC-Sender (`true`) or at the HC-Receiver (`false`).
     pub at_sender: bool,
     /// The value needed.
-    pub value: u64,
+    pub value: u8,
 }
 
 /// A congestion control that connections can negotiate.
@@ -59,6 +59,14 @@ pub fn find(ccid: u8) -> Option<&'static Entry> {
     ENTRIES.iter().find(|e| e.ccid == ccid)
 }
 
+/// The entry of the first CCID in a list that we have; CCID 2 if there is none.
+pub fn first_of(ccids: &[u8]) -> &'static Entry {
+    ccids
+        .iter()
+        .find_map(|&ccid| find(ccid))
+        .unwrap_or(&ENTRIES[0])
+}
+
 /// All congestion controls, in the order of their numbers.
 pub const ENTRIES: &[Entry] = &[Entry {
     ccid: 2,
@@ -67,7 +75,7 @@ pub const ENTRIES: &[Entry] = &[Entry {
     receiver: ccid2::receiver,
     // 4341-4-1
     needs: &[Dependency {
-        feature: Feature::SendAckVector.number(),
+        feature: Feature::SendAckVector,
         at_sender: false,
         value: 1,
     }],

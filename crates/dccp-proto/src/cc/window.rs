@@ -194,7 +194,6 @@ impl WindowSender {
             } else {
                 "avoid"
             }),
-            packets_per_rtt: Some(w.cwnd),
             inner,
             ..Snapshot::default()
         }

@@ -1,20 +1,397 @@
-//! One connection (RFC 4340 §6–§8, §11–§14).
+//! A connection (RFC 4340 §8): its fields and public calls. The logic is in the files beside:
+//! [`recv`] takes packets in, [`send`] gives packets out, the others each hold one subject.
 
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the Connection, which uses all of it, lands next"
-)]
-pub(crate) mod features;
-#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
-pub(crate) mod in_flight;
-#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
-pub(crate) mod ndp;
-#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
-pub(crate) mod reverse_path;
-mod stats;
-#[allow(dead_code, reason = "the Connection, which uses all of it, lands next")]
-pub(crate) mod timers;
+mod accounting;
+mod ack_vector;
+mod close;
+mod data_dropped;
+mod features;
+mod handshake;
+mod icmp;
+mod in_flight;
+mod ndp;
+mod negotiate;
+mod options;
+mod pmtu;
+mod recv;
+mod reverse_path;
+mod send;
+mod seqno;
+mod snapshot;
+mod state;
+pub mod stats;
+mod timers;
+mod wakeup;
 
-pub use stats::{Counters, DropCounts, DropReason, Mib, PerType, Stats};
+pub use snapshot::ConnSnapshot;
+pub use state::{Role, State};
 pub use timers::Timer;
+
+use crate::cc::registry::{self, CcConfig};
+use crate::cc::{HcReceiver, HcSender};
+use crate::config::{Config, bounds};
+use crate::event::{CloseReason, Event};
+use crate::limiter::Limiter;
+use crate::path::Flow;
+use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::features::Feature;
+use crate::wire::{Payload, ResetCode, ServiceCode};
+use ack_vector::AckVector;
+use close::Closing;
+use core::time::Duration;
+use data_dropped::DataDropped;
+use features::Features;
+use handshake::Handshake;
+use in_flight::InFlight;
+use pmtu::Pmtu;
+use reverse_path::ReversePath;
+use seqno::SeqNos;
+use stats::Stats;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use timers::Timers;
+
+/// The round-trip time while none is known (4340-3.4-1).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// Sequence Window before it is negotiated (RFC 4340 §7.5.2).
+const INITIAL_WINDOW: u64 = Feature::SequenceWindow.info().initial;
+
+/// One end of a DCCP connection, without I/O.
+///
+/// After every batch of inputs drain [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event), then wait for a packet or for
+/// [`poll_timeout`](Self::poll_timeout).
+pub struct Connection {
+    flow: Flow,
+    role: Role,
+    state: State,
+    service: ServiceCode,
+    config: Arc<Config>,
+    seqs: SeqNos,
+    features: Features,
+    tx: Half<dyn HcSender>,
+    rx: Half<dyn HcReceiver>,
+    in_flight: InFlight,
+    ack_vector: AckVector,
+    data_dropped: DataDropped,
+    reverse_path: ReversePath,
+    ndp: ndp::NdpCounter,
+    pmtu: Pmtu,
+    timers: Timers,
+    stats: Stats,
+    sync_limit: Limiter,
+    reset_limit: Limiter,
+    due: Due,
+    handshake: Handshake,
+    closing: Closing,
+    /// Smoothed round-trip time of this end.
+    rtt: Option<Duration>,
+    /// When a valid packet last arrived, and when any packet last left.
+    last_valid: Instant,
+    last_sent: Instant,
+    /// When the packet that GSR names arrived: Elapsed Time counts from here.
+    gsr_arrived: Instant,
+    /// A Timestamp that waits for its echo.
+    timestamp: Option<Echo>,
+    /// Init Cookies of the peer, encoded, and the first packet that carried them (4340-8.1.4-2).
+    cookies: Vec<u8>,
+    cookies_since: Seq,
+    /// An Init Cookie of ours, for the Response (RFC 4340 §8.1.4).
+    init_cookie: Option<Vec<u8>>,
+    /// The data of a Request or Response was taken: of each at most one (4340-8.1.3-4).
+    has_handshake_data: bool,
+    /// The features that the sending CCID needs have their values.
+    has_needs_met: bool,
+    is_app_slow: bool,
+    is_peer_listening: bool,
+    was_established: bool,
+    /// No data leaves before this moment (Drop Code 0).
+    data_hold: Option<Instant>,
+    /// A controller asked for this Reset.
+    controller_reset: Option<Reset>,
+    events: VecDeque<Event>,
+}
+
+/// One half-connection's controller.
+struct Half<T: ?Sized> {
+    ccid: u8,
+    cc: Box<T>,
+}
+
+/// A Timestamp of the peer (RFC 4340 §13.1).
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    value: u32,
+    arrived: Instant,
+}
+
+/// Packets that must leave, whatever the application does.
+#[derive(Clone, Debug, Default)]
+struct Due {
+    listen: bool,
+    request: bool,
+    response: bool,
+    ack: bool,
+    /// The next acknowledgement of the peer's acknowledgements (4341-6.2-1).
+    ack_of_ack: bool,
+    /// A Sync with this Acknowledgement Number.
+    sync: Option<Seq>,
+    /// The answer to a Sync with this sequence number.
+    sync_ack: Option<Seq>,
+    close_req: bool,
+    close: bool,
+    reset: Option<DueReset>,
+}
+
+/// The content of a Reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reset {
+    pub(crate) code: ResetCode,
+    pub(crate) data: [u8; 3],
+}
+
+/// A Reset that waits to leave, with its Acknowledgement Number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct DueReset {
+    reset: Reset,
+    ack: Seq,
+}
+
+impl Reset {
+    pub(crate) const fn new(code: ResetCode) -> Self {
+        Self { code, data: [0; 3] }
+    }
+}
+
+/// The application's queues during one call.
+pub struct App<'a> {
+    /// Where data comes from, and where fates go.
+    pub outbox: &'a mut dyn Outbox,
+    /// Where data goes.
+    pub inbox: &'a mut dyn Inbox,
+}
+
+/// An application that sends nothing and takes nothing.
+pub(crate) struct NoApp;
+
+impl Outbox for NoApp {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        None
+    }
+
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+        false
+    }
+
+    fn refuse(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {}
+
+    fn on_fate(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {}
+}
+
+impl Inbox for NoApp {
+    fn deliver(&mut self, _datagram: Payload<'_>, _meta: Delivery) -> Accepted {
+        Accepted::NotListening
+    }
+}
+
+/// What an endpoint gives a new connection.
+pub(crate) struct Birth {
+    pub(crate) now: Instant,
+    pub(crate) flow: Flow,
+    pub(crate) role: Role,
+    pub(crate) config: Arc<Config>,
+    pub(crate) service: ServiceCode,
+    pub(crate) iss: Seq,
+}
+
+impl Connection {
+    /// A client in REQUEST: its first [`poll_transmit`](Self::poll_transmit) gives the Request.
+    pub(crate) fn client(birth: Birth) -> Self {
+        let now = birth.now;
+        let mut conn = Self::new(birth, State::Request);
+        conn.stats.mib.active_opens += 1;
+        conn.wish_for_features();
+        conn.start_request(now);
+        conn
+    }
+
+    /// A server in RESPOND that is about to be given the Request (step 3 of §8.5).
+    pub(crate) fn server(birth: Birth) -> Self {
+        let now = birth.now;
+        let mut conn = Self::new(birth, State::Respond);
+        conn.stats.mib.passive_opens += 1;
+        conn.wish_for_features();
+        conn.start_respond(now);
+        conn
+    }
+
+    /// A server that opens first with DCCP-Listen (RFC 5596 §2.2.2).
+    pub(crate) fn inviting_server(birth: Birth) -> Self {
+        let now = birth.now;
+        let mut conn = Self::new(birth, State::Invited);
+        conn.start_listen(now);
+        conn
+    }
+
+    fn new(birth: Birth, state: State) -> Self {
+        let Birth {
+            now,
+            flow,
+            role,
+            config,
+            service,
+            iss,
+        } = birth;
+        let mut features = Features::new(role == Role::Server, iss);
+        Self::prefer_features(&mut features, &config);
+        let pmtu = Pmtu::new(now, &flow.path, &config);
+        let (tx, rx) = (
+            registry::first_of(&config.tx_ccids),
+            registry::first_of(&config.rx_ccids),
+        );
+        let cc = CcConfig {
+            now,
+            mps: pmtu.mps(),
+            is_paced: config.pacing,
+            ack_ratio: config.ack_ratio,
+            is_strict: config.strict,
+            rto_min: config.rto_min,
+            granularity: config.granularity,
+            delayed_ack: config.delayed_ack,
+            rtt: None,
+        };
+        Self {
+            flow,
+            role,
+            state,
+            service,
+            seqs: SeqNos::new(iss, INITIAL_WINDOW, INITIAL_WINDOW),
+            features,
+            tx: Half {
+                ccid: tx.ccid,
+                cc: (tx.sender)(&cc),
+            },
+            rx: Half {
+                ccid: rx.ccid,
+                cc: (rx.receiver)(&cc),
+            },
+            in_flight: InFlight::new(iss),
+            ack_vector: AckVector::default(),
+            data_dropped: DataDropped::default(),
+            reverse_path: ReversePath::default(),
+            ndp: ndp::NdpCounter::default(),
+            pmtu,
+            timers: Timers::default(),
+            stats: Stats::default(),
+            sync_limit: Limiter::per_second(bounds::SYNCS_PER_S),
+            reset_limit: Limiter::per_second(bounds::SYNCS_PER_S),
+            due: Due::default(),
+            handshake: Handshake::new(),
+            closing: Closing::default(),
+            rtt: None,
+            last_valid: now,
+            last_sent: now,
+            gsr_arrived: now,
+            timestamp: None,
+            cookies: Vec::new(),
+            cookies_since: iss,
+            init_cookie: None,
+            has_handshake_data: false,
+            has_needs_met: false,
+            is_app_slow: false,
+            is_peer_listening: true,
+            was_established: false,
+            data_hold: None,
+            controller_reset: None,
+            events: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// The flow that this is.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// Client or server.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The state (RFC 4340 §8.4).
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The Service Code of the connection.
+    pub fn service(&self) -> ServiceCode {
+        self.service
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The maximum packet size now, in bytes of application data (4340-14-1).
+    pub fn mps(&self) -> usize {
+        self.pmtu.mps()
+    }
+
+    /// Says whether this end's application is slow to read: acknowledgements then carry Slow
+    /// Receiver (4340-11.6-2).
+    pub fn set_slow_receiver(&mut self, is_slow: bool) {
+        self.is_app_slow = is_slow;
+    }
+
+    /// The next thing to tell the application.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether the connection has ever left RESPOND or REQUEST.
+    pub(crate) fn was_established(&self) -> bool {
+        self.was_established
+    }
+
+    /// The maximum segment lifetime of this connection.
+    pub(crate) fn msl(&self) -> Duration {
+        self.config.msl
+    }
+
+    /// The Response of this connection carries an Init Cookie.
+    pub(crate) fn set_init_cookie(&mut self, cookie: Vec<u8>) {
+        self.init_cookie = Some(cookie);
+    }
+
+    /// Nothing is left to send or to tell: the endpoint may forget the connection.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.state.is_alive() && self.due.reset.is_none() && self.events.is_empty()
+    }
+
+    pub(crate) fn rtt_or_default(&self) -> Duration {
+        self.rtt.unwrap_or(DEFAULT_RTT)
+    }
+
+    fn set_state(&mut self, next: State) {
+        assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
+        self.stats.mib.curr_estab += u64::from(next == State::Open);
+        let ends = !next.is_alive() && self.seqs.osr.is_some();
+        self.stats.mib.curr_estab -= u64::from(ends);
+        self.state = next;
+    }
+
+    /// Events beyond the bound replace the newest: the last word on a connection is never lost.
+    fn tell(&mut self, event: Event) {
+        if self.events.len() >= bounds::EVENTS {
+            self.events.pop_back();
+        }
+        self.events.push_back(event);
+    }
+
+    fn tell_closed(&mut self, reason: CloseReason) {
+        self.tell(Event::Closed(reason));
+    }
+}

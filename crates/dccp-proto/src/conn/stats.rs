@@ -117,6 +117,10 @@ counters! {
         resets_limited = "resets_limited",
         /// Options that the peer should not have sent, ignored.
         options_ignored = "options_ignored",
+        /// Responses with an Init Cookie (RFC 4340 §8.1.4).
+        cookies_sent = "cookies_sent",
+        /// Values of features that changed.
+        feature_changes = "feature_changes",
         /// Path MTU probes sent.
         pmtu_probes = "pmtu_probes",
         /// Path MTU probes that were answered.

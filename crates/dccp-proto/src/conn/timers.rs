@@ -6,10 +6,10 @@ use core::time::Duration;
 /// What a connection waits for. Of timers that are due at the same moment the first here goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer {
-    /// TIMEWAIT ends (RFC 4340 §8.3).
-    TimeWait,
     /// The handshake has taken too long: give up (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
     GiveUp,
+    /// Repeat the DCCP-Listen, or stop inviting (RFC 5596 §2.2.2).
+    Listen,
     /// Repeat the Request (RFC 4340 §8.1.1).
     Request,
     /// Repeat the Ack of PARTOPEN (RFC 4340 §8.1.5).
@@ -35,8 +35,8 @@ pub enum Timer {
 impl Timer {
     /// All timers.
     pub const ALL: [Self; 12] = [
-        Self::TimeWait,
         Self::GiveUp,
+        Self::Listen,
         Self::Request,
         Self::PartOpen,
         Self::Close,

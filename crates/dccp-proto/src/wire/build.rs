@@ -84,8 +84,28 @@ pub fn build(
 /// # Errors
 /// See [`BuildError`]; `buf` is as before then.
 pub fn write_header(buf: &mut Vec<u8>, packet: &Packet<'_>) -> Result<(), BuildError> {
+    let start = buf.len();
+    let len = header_len(
+        packet.packet_type(),
+        packet.is_short,
+        packet.options.0.len(),
+    );
+    buf.resize(start + len, 0);
+    let written = write_header_at(buf.get_mut(start..).unwrap_or_default(), packet);
+    if written.is_err() {
+        buf.truncate(start);
+    }
+    written
+}
+
+/// As [`write_header`], into a place of exactly [`header_len`] bytes.
+///
+/// # Errors
+/// See [`BuildError`]; [`BuildError::OptionsTooLong`] if the place has another length.
+pub fn write_header_at(place: &mut [u8], packet: &Packet<'_>) -> Result<(), BuildError> {
     let packet_type = packet.packet_type();
-    let len = header_len(packet_type, packet.is_short, packet.options.0.len());
+    let options = packet.options.0;
+    let len = header_len(packet_type, packet.is_short, options.len());
     let data_offset = u8::try_from(len / 4).map_err(|_| BuildError::OptionsTooLong)?;
     if packet.is_short && !packet_type.may_be_short() {
         return Err(BuildError::ShortSeqno);
@@ -93,14 +113,16 @@ pub fn write_header(buf: &mut Vec<u8>, packet: &Packet<'_>) -> Result<(), BuildE
     if packet.ccval > 0xF || packet.cscov > 0xF {
         return Err(BuildError::FieldTooLarge);
     }
+    if place.len() != len {
+        return Err(BuildError::OptionsTooLong);
+    }
     let fixed = fixed_part(packet, data_offset);
-    let fixed_len = packet_type.header_len(packet.is_short);
-    let end = buf.len() + len;
-    buf.reserve(len);
-    buf.extend_from_slice(fixed.get(..fixed_len).unwrap_or_default());
-    buf.extend_from_slice(packet.options.0);
+    let (head, rest) = place.split_at_mut(packet_type.header_len(packet.is_short));
+    let (front, padding) = rest.split_at_mut(options.len());
+    head.copy_from_slice(fixed.get(..head.len()).unwrap_or_default());
+    front.copy_from_slice(options);
     // Padding is 0 (4340-5.8-1).
-    buf.resize(end, 0);
+    padding.fill(0);
     Ok(())
 }
 

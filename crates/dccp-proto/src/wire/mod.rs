@@ -28,6 +28,7 @@ pub mod service_code;
 pub use ack_cells::{AckCell, AckState, DropBlock, DropCode};
 pub use build::{
     BuildError, HEADER_MAX, build, fill_data_checksum, header_len, seal, write_header,
+    write_header_at,
 };
 pub use ccid_options::CcidOpt;
 pub use checksum::{ChecksumRule, PseudoHeader};
@@ -86,6 +87,14 @@ impl Payload<'_> {
         match self {
             Self::Bytes(b) => b.len(),
             Self::Zeros(n) => *n,
+        }
+    }
+
+    /// CRC-32c of the data, as Data Checksum has it (4340-9.3-1).
+    pub fn crc_32c(&self) -> u32 {
+        match *self {
+            Self::Bytes(bytes) => checksum::crc_32c(bytes, 0),
+            Self::Zeros(zeros) => checksum::crc_32c(&[], zeros),
         }
     }
 

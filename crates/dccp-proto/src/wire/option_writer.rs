@@ -157,6 +157,18 @@ impl OptionWriter {
         self.push(option).inspect_err(|_| self.truncate(start))
     }
 
+    /// Appends options that are encoded already, all or none.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_all(&mut self, options: Options<'_>) -> Result<(), NoSpace> {
+        let room = self.buf.get_mut(self.len..self.limit).ok_or(NoSpace)?;
+        let place = room.get_mut(..options.0.len()).ok_or(NoSpace)?;
+        place.copy_from_slice(options.0);
+        self.len += options.0.len();
+        Ok(())
+    }
+
     /// Appends a Data Checksum option whose value is not known before the payload is in place.
     ///
     /// # Errors

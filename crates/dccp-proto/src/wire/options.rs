@@ -1,8 +1,8 @@
 //! Options (RFC 4340 §5.8): what came, decoded one by one. [`OptionWriter`](super::OptionWriter)
 //! writes what goes.
 
-use super::PacketType;
 use super::checksum::crc_from_wire;
+use super::{OptionWriter, PacketType};
 use core::fmt;
 use core::time::Duration;
 
@@ -160,6 +160,20 @@ impl<'a> Opt<'a> {
             | Self::Unknown { kind, .. }
             | Self::Malformed { kind, .. } => kind,
         }
+    }
+
+    /// What a Reset says of the option: its type and the first two bytes of its data, or zeros
+    /// (4340-5.6-4).
+    pub fn reset_data(&self) -> [u8; 3] {
+        let mut writer = OptionWriter::new(OPTIONS_MAX);
+        let written = writer.push(self);
+        let encoded = if written.is_ok() {
+            writer.as_slice()
+        } else {
+            &[]
+        };
+        let byte = |i: usize| encoded.get(i).copied().unwrap_or(0);
+        [self.kind(), byte(2), byte(3)]
     }
 
     /// Whether the option means something on packets of this type; it is ignored on others, and

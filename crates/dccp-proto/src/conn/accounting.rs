@@ -1,0 +1,53 @@
+//! How packets and feedback become counters.
+
+use super::in_flight::Oddities;
+use super::stats::Stats;
+use crate::cc::Feedback;
+use crate::wire::{self, Ecn, Packet, PacketType};
+
+impl Stats {
+    /// A packet for this connection arrived, valid or not.
+    pub(super) fn on_received(&mut self, p: &Packet<'_>, ecn: Ecn) {
+        let header = wire::header_len(p.packet_type(), p.is_short, p.options.0.len());
+        self.packets_in.count(p.packet_type());
+        self.counters.bytes_in += (header + p.payload.len()) as u64;
+        self.counters.ce_received += u64::from(ecn == Ecn::Ce);
+        self.counters.ect1_received += u64::from(ecn == Ecn::Ect1);
+    }
+
+    /// A packet of `bytes` left.
+    pub(super) fn on_sent(&mut self, packet_type: PacketType, bytes: usize) {
+        self.packets_out.count(packet_type);
+        self.counters.bytes_out += bytes as u64;
+        self.mib.out_segs += 1;
+        self.mib.out_rsts += u64::from(packet_type == PacketType::Reset);
+    }
+
+    /// A datagram of the application left.
+    pub(super) fn on_data_sent(&mut self, len: usize) {
+        self.mib.out_datagrams += 1;
+        self.counters.data_sent += 1;
+        self.counters.data_bytes_out += len as u64;
+    }
+
+    /// A datagram for the application arrived.
+    pub(super) fn on_data_received(&mut self, len: usize) {
+        self.counters.data_received += 1;
+        self.counters.data_bytes_in += len as u64;
+    }
+
+    /// An acknowledgement was read.
+    pub(super) fn on_feedback(&mut self, fb: &Feedback<'_>, oddities: Oddities) {
+        let c = &mut self.counters;
+        c.spurious_losses = oddities.spurious_losses;
+        c.invalid_vectors = oddities.invalid_vectors;
+        c.invalid_data_dropped = oddities.invalid_drops;
+        c.data_acked += u64::from(fb.acked.packets);
+        c.data_marked += u64::from(fb.marked.packets);
+        c.data_lost += u64::from(fb.lost.packets);
+        c.acks_lost += u64::from(fb.acks_lost);
+        c.slow_receiver += u64::from(fb.slow_receiver);
+        c.rtt_samples += u64::from(fb.rtt.is_some());
+        c.rate_samples += u64::from(fb.delivered_rate.is_some());
+    }
+}

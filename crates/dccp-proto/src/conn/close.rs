@@ -1,0 +1,166 @@
+//! Ending a connection (RFC 4340 §8.3): close, abort, reset.
+
+use super::timers::Backoff;
+use super::{App, Connection, DueReset, Reset, Role, State, Timer};
+use crate::event::{CloseReason, Event};
+use crate::queue::Fate;
+use crate::time::Instant;
+use crate::wire::ResetCode;
+
+/// How far this end's wish to close has got.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closing {
+    /// The application closed: Close or `CloseReq` follows when the outbox is empty.
+    pub(super) is_wanted: bool,
+    backoff: Option<Backoff>,
+}
+
+impl Connection {
+    /// Closes once the outbox is empty. DCCP has no half-close: data that arrives until then is
+    /// still delivered, what arrives later is not.
+    pub(crate) fn close(&mut self, now: Instant, app: &mut App<'_>) {
+        if !self.state.is_alive() || self.closing.is_wanted {
+            return;
+        }
+        self.closing.is_wanted = true;
+        match self.state {
+            // Nothing has been promised to anybody yet.
+            State::Request | State::Invited | State::Listen1 => {
+                self.give_up(now, CloseReason::Local, app);
+            }
+            _ => self.close_when_drained(now, app),
+        }
+    }
+
+    /// Ends the connection at once with Reset "Aborted"; what waits is withdrawn.
+    pub(crate) fn abort(&mut self, now: Instant, app: &mut App<'_>) {
+        if self.state.is_alive() {
+            self.give_up(now, CloseReason::Local, app);
+        }
+    }
+
+    /// The handshake or the closing has taken too long (4340-8.1.1-3, 4340-8.1.3-6, 4340-8.1.5-2).
+    pub(super) fn on_give_up(&mut self, now: Instant, app: &mut App<'_>) {
+        self.stats.mib.abort_on_timeout += 1;
+        self.stats.mib.attempt_fails += u64::from(!self.was_established);
+        self.give_up(now, CloseReason::TimedOut, app);
+    }
+
+    /// Sends Reset "Aborted" and forgets the connection.
+    pub(super) fn give_up(&mut self, now: Instant, reason: CloseReason, app: &mut App<'_>) {
+        // 4340-8.1.1-3: nothing was received in REQUEST, so the ackno is 0; before that nobody
+        // knows of us.
+        let ack = match self.state {
+            State::Invited | State::Listen1 => None,
+            State::Request => Some(crate::seq::Seq::ZERO),
+            _ => Some(self.seqs.gsr),
+        };
+        self.finish(now, State::Closed, reason, app);
+        self.due.reset = ack.map(|ack| DueReset {
+            reset: Reset::new(ResetCode::ABORTED),
+            ack,
+        });
+    }
+
+    /// Resets the connection because of what the peer sent.
+    pub(super) fn reset(&mut self, now: Instant, reset: Reset, app: &mut App<'_>) {
+        let ack = self.seqs.gsr;
+        self.finish(now, State::Closed, CloseReason::Aborted(reset.code), app);
+        self.due.reset = Some(DueReset { reset, ack });
+    }
+
+    /// Goes on with [`close`](Self::close) when nothing waits to be sent any more.
+    pub(super) fn close_when_drained(&mut self, now: Instant, app: &mut App<'_>) {
+        let is_drained = app.outbox.peek(now).is_none() || !self.is_peer_listening;
+        if !self.closing.is_wanted || !is_drained {
+            return;
+        }
+        match (self.state, self.role) {
+            (State::Open, Role::Server) => {
+                self.set_state(State::CloseReq);
+                self.due.close_req = true;
+                self.start_close_timer(now);
+            }
+            (State::Open | State::PartOpen, _) => self.enter_closing(now, app),
+            _ => {}
+        }
+    }
+
+    /// Sends Close: an active close, or the answer to `CloseReq` (4340-8.3-1).
+    pub(super) fn enter_closing(&mut self, now: Instant, app: &mut App<'_>) {
+        if self.state == State::Closing {
+            self.due.close = true;
+            return;
+        }
+        self.set_state(State::Closing);
+        self.withdraw(now, app);
+        self.due.close = true;
+        self.start_close_timer(now);
+    }
+
+    /// The peer's Close: answer Reset "Closed" and forget (4340-8.3-1, 4340-8.3-2, AMB-8).
+    pub(super) fn on_close(&mut self, now: Instant, app: &mut App<'_>) {
+        let reason = if self.closing.is_wanted {
+            CloseReason::Local
+        } else {
+            CloseReason::Peer
+        };
+        if reason == CloseReason::Peer {
+            self.tell(Event::PeerClosed);
+        }
+        let ack = self.seqs.gsr;
+        self.finish(now, State::Closed, reason, app);
+        self.due.reset = Some(DueReset {
+            reset: Reset::new(ResetCode::CLOSED),
+            ack,
+        });
+    }
+
+    /// 4340-8.3-3: repeats `CloseReq` or Close, less and less often.
+    pub(super) fn on_close_timeout(&mut self, now: Instant) {
+        self.stats.mib.timeouts += 1;
+        match self.state {
+            State::CloseReq => self.due.close_req = true,
+            State::Closing => self.due.close = true,
+            _ => return,
+        }
+        self.set_close_timer(now);
+    }
+
+    fn start_close_timer(&mut self, now: Instant) {
+        self.closing.backoff = Some(Backoff::new(2 * self.rtt_or_default()));
+        self.timers.set(Timer::GiveUp, now + 4 * self.config.msl);
+        self.set_close_timer(now);
+    }
+
+    fn set_close_timer(&mut self, now: Instant) {
+        if let Some(backoff) = &mut self.closing.backoff {
+            self.timers.set(Timer::Close, now + backoff.interval());
+        }
+    }
+
+    /// The connection is over: fates are told, timers stop, nothing is due any more.
+    pub(super) fn finish(
+        &mut self,
+        now: Instant,
+        state: State,
+        reason: CloseReason,
+        app: &mut App<'_>,
+    ) {
+        self.set_state(state);
+        self.withdraw(now, app);
+        let outbox = &mut *app.outbox;
+        self.in_flight
+            .on_close(&mut |slot, fate| outbox.on_fate(now, slot, fate));
+        self.timers.clear_all();
+        self.due = super::Due::default();
+        self.tell_closed(reason);
+    }
+
+    /// Data that has not left will not leave any more.
+    fn withdraw(&mut self, now: Instant, app: &mut App<'_>) {
+        while let Some(offer) = app.outbox.peek(now) {
+            app.outbox.refuse(now, offer.slot, Fate::Withdrawn);
+        }
+    }
+}

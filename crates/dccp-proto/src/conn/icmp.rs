@@ -1,0 +1,46 @@
+//! What ICMP says about a packet of this connection (RFC 4340 §14.1, RFC 5927).
+
+use super::{App, Connection, State};
+use crate::endpoint::{IcmpError, IcmpKind};
+use crate::event::CloseReason;
+use crate::seq::Seq;
+use crate::time::Instant;
+
+impl Connection {
+    /// Takes an ICMP error that quotes the beginning of one of our packets.
+    pub(crate) fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>, app: &mut App<'_>) {
+        // 4340-14.1-3, LINUX-19: what was not sent lately is a guess or a forgery.
+        let quoted = quoted_seq(error.quoted).map(|(seq, is_short)| {
+            if is_short {
+                Seq::extend_24(seq.low_24(), self.seqs.gss)
+            } else {
+                seq
+            }
+        });
+        let is_plausible = quoted.is_some_and(|seq| self.seqs.is_ack_valid(seq));
+        match error.kind {
+            IcmpKind::TooBig { mtu, .. } => self.pmtu.on_too_big(now, mtu, is_plausible),
+            // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: the
+            // timers decide.
+            IcmpKind::Unreachable { kind, code } => {
+                let is_setting_up = matches!(self.state, State::Request | State::Respond);
+                if is_setting_up && (is_plausible || quoted.is_none()) {
+                    self.stats.mib.attempt_fails += 1;
+                    self.stats.counters.icmp_used += 1;
+                    self.give_up(now, CloseReason::Unreachable { kind, code }, app);
+                }
+            }
+        }
+        self.after_input(now, app);
+    }
+}
+
+/// The sequence number in a quoted header, and whether it has only 24 bits.
+fn quoted_seq(quoted: &[u8]) -> Option<(Seq, bool)> {
+    let number = |bytes: &[u8]| Seq::new(bytes.iter().fold(0, |n, &b| (n << 8) | u64::from(b)));
+    if quoted.get(8)? & 1 == 1 {
+        Some((number(quoted.get(10..16)?), false))
+    } else {
+        Some((number(quoted.get(9..12)?), true))
+    }
+}

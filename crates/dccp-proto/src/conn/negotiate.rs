@@ -1,0 +1,326 @@
+//! What this end wants of the features (RFC 4340 §6), and what follows when they change.
+
+use super::features::{Features, Side};
+use super::{Connection, Half, Reset};
+use crate::cc::Signal;
+use crate::cc::registry::{self, CcConfig, Dependency};
+use crate::config::Config;
+use crate::time::Instant;
+use crate::wire::ResetCode;
+use crate::wire::features::Feature;
+
+/// How many round trips' worth of packets the Sequence Window should hold (4340-7.5.2-2).
+const WINDOW_TARGET: f64 = 5.0;
+/// The bounds of a Sequence Window that follows the rate.
+const WINDOW_MIN: f64 = 32.0;
+const WINDOW_MAX: f64 = 4_294_967_296.0;
+/// It does not shrink below this, or below what the application set if that is less.
+const DEFAULT_WINDOW: u64 = 100;
+
+impl Connection {
+    /// Which values this end would agree to if the peer asked, preferred first.
+    pub(super) fn prefer_features(features: &mut Features, config: &Config) {
+        features.prefer(Side::Local, Feature::CongestionControlId, &config.tx_ccids);
+        features.prefer(Side::Remote, Feature::CongestionControlId, &config.rx_ccids);
+        // 4340-7.5.5-1: short numbers are easier to guess, so they need the application's consent.
+        let short: &[u8] = if config.short_seqnos { &[1, 0] } else { &[0] };
+        features.prefer(Side::Local, Feature::AllowShortSeqnos, short);
+        features.prefer(Side::Remote, Feature::AllowShortSeqnos, short);
+        let incapable: &[u8] = if config.ecn { &[0, 1] } else { &[1] };
+        features.prefer(Side::Local, Feature::EcnIncapable, incapable);
+        let coverage = coverage_from(config.min_cscov);
+        features.prefer(Side::Local, Feature::MinChecksumCoverage, &coverage);
+    }
+
+    /// Asks for what differs from the initial values, with the Request or the Response. What the
+    /// peer settles before, by asking itself, is not asked for any more.
+    pub(super) fn wish_for_features(&mut self) {
+        let config = self.config.clone();
+        self.wish_for_ccid(Side::Local, &config.tx_ccids);
+        self.wish_for_ccid(Side::Remote, &config.rx_ccids);
+        self.features
+            .change_number(Feature::SequenceWindow, config.sequence_window);
+        if config.short_seqnos {
+            self.features
+                .change(Side::Local, Feature::AllowShortSeqnos, &[1, 0], false);
+        }
+        if !config.ecn {
+            // 4340-12.1-3
+            self.features
+                .change(Side::Local, Feature::EcnIncapable, &[1], true);
+        }
+        if let Some(ratio) = config.ack_ratio {
+            self.features
+                .change_number(Feature::AckRatio, u64::from(ratio));
+        }
+        if config.ndp_count {
+            self.features
+                .change(Side::Local, Feature::SendNdpCount, &[1, 0], false);
+            self.features
+                .change(Side::Remote, Feature::SendNdpCount, &[1, 0], false);
+        }
+        if config.min_cscov > 0 {
+            let values = coverage_from(config.min_cscov);
+            self.features
+                .change(Side::Local, Feature::MinChecksumCoverage, &values, false);
+        }
+        if config.send_cscov > 0 {
+            // 4340-9.2.1-1: the peer's minimum must not exceed what we cover.
+            let values: Vec<u8> = (1..=config.send_cscov).rev().collect();
+            self.features
+                .change(Side::Remote, Feature::MinChecksumCoverage, &values, false);
+        }
+        if config.data_checksum {
+            // 4340-9.3.1-1
+            self.features
+                .change(Side::Remote, Feature::CheckDataChecksum, &[1], false);
+        }
+        if let [ccid] = *config.tx_ccids {
+            self.wish_for_needs(needs_of_sender(ccid));
+        }
+        if let [ccid] = *config.rx_ccids {
+            self.wish_for_needs(needs_of_receiver(ccid));
+        }
+    }
+
+    /// 4340-10-1: without CCID 2 in the list, the peer must agree to another or refuse.
+    fn wish_for_ccid(&mut self, side: Side, ccids: &[u8]) {
+        let is_mandatory = !ccids.contains(&2);
+        if ccids != [2] {
+            self.features
+                .change(side, Feature::CongestionControlId, ccids, is_mandatory);
+        }
+    }
+
+    /// What a CCID needs of other features, if they do not have it yet.
+    fn wish_for_needs(&mut self, needs: impl Iterator<Item = (Side, &'static Dependency)>) {
+        for (side, need) in needs {
+            if self.features.agreed(side, need.feature) != u64::from(need.value) {
+                self.features
+                    .change(side, need.feature, &[need.value], true);
+            }
+        }
+    }
+
+    /// The CCIDs that are agreed on take their places, and ask for what they need.
+    pub(super) fn settle_ccids(&mut self, now: Instant) {
+        let cc = self.cc_config(now);
+        let tx = self.agreed_ccid(Side::Local);
+        if tx != self.tx.ccid
+            && let Some(entry) = registry::find(tx)
+        {
+            self.tx = Half {
+                ccid: tx,
+                cc: (entry.sender)(&cc),
+            };
+        }
+        let rx = self.agreed_ccid(Side::Remote);
+        if rx != self.rx.ccid
+            && let Some(entry) = registry::find(rx)
+        {
+            self.rx = Half {
+                ccid: rx,
+                cc: (entry.receiver)(&cc),
+            };
+        }
+        self.wish_for_needs(needs_of_sender(tx));
+        self.wish_for_needs(needs_of_receiver(rx));
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a CCID is a byte on the wire"
+    )]
+    fn agreed_ccid(&self, side: Side) -> u8 {
+        self.features.agreed(side, Feature::CongestionControlId) as u8
+    }
+
+    pub(super) fn cc_config(&self, now: Instant) -> CcConfig {
+        CcConfig {
+            now,
+            mps: self.pmtu.mps(),
+            is_paced: self.config.pacing,
+            ack_ratio: self.config.ack_ratio,
+            is_strict: self.config.strict,
+            rto_min: self.config.rto_min,
+            granularity: self.config.granularity,
+            delayed_ack: self.config.delayed_ack,
+            rtt: self.rtt,
+        }
+    }
+
+    /// Whether the features that the sending CCID needs have their values: no data before
+    /// (4341-4-1).
+    pub(super) fn are_needs_met(&self) -> bool {
+        let ccid = self
+            .features
+            .value(Side::Local, Feature::CongestionControlId);
+        ccid == u64::from(self.tx.ccid)
+            && needs_of_sender(self.tx.ccid).all(|(side, need)| {
+                self.features.value(side, need.feature) == u64::from(need.value)
+            })
+    }
+
+    /// Values that have just changed take effect.
+    pub(super) fn take_feature_changes(&mut self, now: Instant) {
+        while let Some((side, feature, value)) = self.features.poll_changed() {
+            self.stats.counters.feature_changes += 1;
+            match (side, feature) {
+                (Side::Local, Feature::SequenceWindow) => self.seqs.local_window = value,
+                (Side::Remote, Feature::SequenceWindow) => self.seqs.remote_window = value,
+                (_, Feature::CongestionControlId) => self.settle_ccids(now),
+                (Side::Local, Feature::SendNdpCount) => self.ndp.set_enabled(value == 1),
+                (Side::Remote, Feature::SendNdpCount) => {
+                    self.reverse_path.expect_ndp_counts(value == 1);
+                }
+                (Side::Remote, Feature::SendAckVector) => self.in_flight.expect_vectors(value == 1),
+                _ => {}
+            }
+            self.tell_controllers(side, feature, value);
+        }
+        self.has_needs_met = self.are_needs_met();
+    }
+
+    /// Whose half-connection a feature concerns (4340-10.3-1): one that is located at an HC-Sender
+    /// concerns our sender if it is ours and our receiver if it is the peer's; one that is located
+    /// at an HC-Receiver the other way round.
+    fn tell_controllers(&mut self, side: Side, feature: Feature, value: u64) {
+        let is_at_sender = match feature {
+            Feature::AckRatio | Feature::SendRttEstimate => true,
+            Feature::SendAckVector | Feature::SendLossEventRate => false,
+            _ => return,
+        };
+        if is_at_sender == (side == Side::Local) {
+            self.tx.cc.on_feature(feature.number(), value);
+        } else {
+            self.rx.cc.on_feature(feature.number(), value);
+        }
+    }
+
+    /// Does what the controllers ask for, and lets the Sequence Window follow the rate.
+    pub(super) fn follow_controllers(&mut self) {
+        while let Some(signal) = self
+            .tx
+            .cc
+            .poll_signal()
+            .or_else(|| self.rx.cc.poll_signal())
+        {
+            match signal {
+                // 4341-6.2-1
+                Signal::SendAck => self.due.ack_of_ack = true,
+                // An Ack Ratio that the application fixed stays.
+                Signal::Change { feature, value } => {
+                    if let Some(feature) = Feature::from_number(feature) {
+                        self.features.change_number(feature, value);
+                    }
+                }
+                Signal::Report => {}
+                Signal::Reset(code) => self.controller_reset = Some(Reset::new(ResetCode(code))),
+                Signal::OptionError(data) => {
+                    self.controller_reset = Some(Reset {
+                        code: ResetCode::OPTION_ERROR,
+                        data,
+                    });
+                }
+            }
+        }
+        self.adapt_sequence_window();
+    }
+
+    /// 4340-7.5.2-2: doubled when the rate needs it, halved when it needs far less, so that it
+    /// changes once per doubling of the rate.
+    fn adapt_sequence_window(&mut self) {
+        if !self.config.adapt_sequence_window
+            || self
+                .features
+                .is_negotiating(Side::Local, Feature::SequenceWindow)
+        {
+            return;
+        }
+        let Some(packets) = self.tx.cc.packets_per_rtt() else {
+            return;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to the window's bounds"
+        )]
+        let wanted = (packets * WINDOW_TARGET).clamp(WINDOW_MIN, WINDOW_MAX) as u64;
+        let wanted = wanted.max(self.config.sequence_window.min(DEFAULT_WINDOW));
+        let window = self.seqs.local_window;
+        if wanted > window || wanted.next_power_of_two() * 4 < window {
+            self.features
+                .change_number(Feature::SequenceWindow, wanted.next_power_of_two());
+        }
+    }
+
+    /// Whether data must be refused because the peer does not know yet that we cannot read ECN
+    /// (4340-12.1-3).
+    pub(super) fn refuses_ecn_blind_data(&self) -> bool {
+        !self.config.ecn && self.features.value(Side::Local, Feature::EcnIncapable) == 0
+    }
+
+    /// 4340-9.2.1-1
+    pub(super) fn accepts_coverage(&self, cscov: u8) -> bool {
+        let minimum = self
+            .features
+            .value(Side::Local, Feature::MinChecksumCoverage);
+        cscov == 0 || minimum > 0 && u64::from(cscov) >= minimum
+    }
+
+    /// The Checksum Coverage for so much data: what the application chose, where the peer accepts it
+    /// and the packet is long enough (4340-9.2-1, 4340-9.2.1-1).
+    pub(super) fn coverage_to_send(&self, payload_len: usize) -> u8 {
+        let chosen = self.config.send_cscov;
+        let minimum = self
+            .features
+            .value(Side::Remote, Feature::MinChecksumCoverage);
+        let fits = payload_len >= usize::from(chosen.saturating_sub(1)) * 4;
+        if minimum > 0 && u64::from(chosen) >= minimum && fits {
+            chosen
+        } else {
+            0
+        }
+    }
+}
+
+/// A receiver that accepts coverage `min` accepts more (4340-9.2.1-1).
+fn coverage_from(min: u8) -> Vec<u8> {
+    if min == 0 {
+        vec![0]
+    } else {
+        (min..=15).collect()
+    }
+}
+
+fn needs_of_sender(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependency)> {
+    needs(ccid).map(|need| {
+        (
+            if need.at_sender {
+                Side::Local
+            } else {
+                Side::Remote
+            },
+            need,
+        )
+    })
+}
+
+fn needs_of_receiver(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependency)> {
+    needs(ccid).map(|need| {
+        (
+            if need.at_sender {
+                Side::Remote
+            } else {
+                Side::Local
+            },
+            need,
+        )
+    })
+}
+
+fn needs(ccid: u8) -> impl Iterator<Item = &'static Dependency> {
+    registry::find(ccid)
+        .into_iter()
+        .flat_map(|entry| entry.needs)
+}

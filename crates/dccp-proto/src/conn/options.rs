@@ -1,0 +1,237 @@
+//! Step 8 of RFC 4340 §8.5: options of a packet that passed the sequence checks (§5.8), and what
+//! its Acknowledgement Number tells.
+
+use super::in_flight::Ack;
+use super::{App, Connection, Echo, Reset, State};
+use crate::config::bounds;
+use crate::event::Event;
+use crate::time::Instant;
+use crate::wire::ccid_options::CcidOpt;
+use crate::wire::options::{Elapsed, Opt};
+use crate::wire::{Packet, PacketType, ResetCode};
+use core::time::Duration;
+
+/// What the options of a packet told that later steps need.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) ndp_count: Option<u64>,
+    pub(super) data_checksum: Option<u32>,
+    pub(super) elapsed: Option<Duration>,
+    pub(super) is_slow_receiver: bool,
+}
+
+impl Connection {
+    /// Processes the options in order of appearance (4340-5.8-3); the error is the Reset that they
+    /// lead to. Nothing on a Data packet leads to one (4340-7.5.5-2).
+    pub(super) fn process_options(&mut self, now: Instant, p: &Packet<'_>) -> Result<Told, Reset> {
+        let mut told = Told::default();
+        let mut is_mandatory = false;
+        let packet_type = p.packet_type();
+        for opt in p.options {
+            match opt {
+                // 4340-5.8.2-4
+                Opt::Padding => is_mandatory = false,
+                // 4340-5.8.2-2, 4340-5.8.2-3
+                Opt::Mandatory if packet_type == PacketType::Data => {}
+                Opt::Mandatory if is_mandatory => return Err(mandatory_alone()),
+                Opt::Mandatory => is_mandatory = true,
+                // 4340-5.8-7
+                _ if !opt.is_allowed_on(packet_type) => {
+                    self.refuse_if_mandatory(is_mandatory, &opt)?;
+                    is_mandatory = false;
+                }
+                _ => {
+                    self.process_option(now, p, &opt, is_mandatory, &mut told)?;
+                    is_mandatory = false;
+                }
+            }
+        }
+        if is_mandatory {
+            return Err(mandatory_alone());
+        }
+        Ok(told)
+    }
+
+    fn process_option(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        opt: &Opt<'_>,
+        is_mandatory: bool,
+        told: &mut Told,
+    ) -> Result<(), Reset> {
+        match *opt {
+            Opt::SlowReceiver => told.is_slow_receiver = true,
+            Opt::ChangeL(_) | Opt::ConfirmL(_) | Opt::ChangeR(_) | Opt::ConfirmR(_) => {
+                self.features
+                    .on_option(opt, is_mandatory, p.seq, p.ack())
+                    .map_err(|refusal| Reset {
+                        code: refusal.code,
+                        data: refusal.data,
+                    })?;
+            }
+            Opt::InitCookie(cookie) => self.keep_cookie(p.packet_type(), cookie),
+            Opt::NdpCount { count, .. } => told.ndp_count = Some(count),
+            // 4340-13.1-2
+            Opt::Timestamp(value) => {
+                self.timestamp = Some(Echo {
+                    value,
+                    arrived: now,
+                })
+            }
+            Opt::TimestampEcho { echo, elapsed } => {
+                self.on_timestamp_echo(now, echo, elapsed, told)
+            }
+            // 4340-13.2-3: packets without an ackno are not allowed to have it.
+            Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
+            Opt::DataChecksum(crc) => told.data_checksum = Some(crc),
+            // Read with the acknowledgement, all of a packet's at once.
+            Opt::AckVector { .. } | Opt::DataDropped(_) => {}
+            // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
+            Opt::CcidSpecific { kind, data } => {
+                let ccid = if kind < 192 {
+                    self.rx.ccid
+                } else {
+                    self.tx.ccid
+                };
+                if CcidOpt::decode(ccid, kind, data) == CcidOpt::Unknown {
+                    self.refuse_if_mandatory(is_mandatory, opt)?;
+                }
+            }
+            // 4340-5.8-4, 4340-5.8-8, 4340-15-1: not understood, so ignored.
+            Opt::QuickStartResponse { .. }
+            | Opt::Multipath(_)
+            | Opt::Unknown { .. }
+            | Opt::Malformed { .. } => {
+                self.refuse_if_mandatory(is_mandatory, opt)?;
+                self.stats.counters.options_ignored += 1;
+            }
+            Opt::Padding | Opt::Mandatory => {}
+        }
+        Ok(())
+    }
+
+    /// 4340-5.8.2-1
+    fn refuse_if_mandatory(&mut self, is_mandatory: bool, opt: &Opt<'_>) -> Result<(), Reset> {
+        if !is_mandatory {
+            return Ok(());
+        }
+        Err(Reset {
+            code: ResetCode::MANDATORY_ERROR,
+            data: opt.reset_data(),
+        })
+    }
+
+    /// 4340-8.1.4-1, 4340-8.1.4-2: only a client that awaits or repeats its Response keeps them.
+    fn keep_cookie(&mut self, packet_type: PacketType, cookie: &[u8]) {
+        let is_wanted = packet_type == PacketType::Response && self.state == State::Request;
+        if is_wanted && self.cookies.len() + cookie.len() + 2 <= bounds::COOKIE_BYTES {
+            self.cookies
+                .extend([36, u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX)]);
+            self.cookies.extend_from_slice(cookie);
+            self.cookies_since = self.seqs.gss.next();
+        }
+    }
+
+    /// 4340-13.3-1
+    fn on_timestamp_echo(&mut self, now: Instant, echo: u32, elapsed: Elapsed, told: &mut Told) {
+        if !matches!(elapsed, Elapsed::None) {
+            told.elapsed = Some(elapsed.duration());
+        }
+        if !self.config.timestamps {
+            return;
+        }
+        let units = now
+            .timestamp()
+            .wrapping_sub(echo)
+            .saturating_sub(elapsed.units());
+        let sample = Duration::from_micros(10 * u64::from(units));
+        // An echo of something that we never sent gives an absurd time.
+        if sample < Duration::from_secs(60) {
+            self.on_rtt_sample(now, sample);
+        }
+    }
+
+    /// What the packet acknowledges. A Sync's ackno says nothing (4340-5.7-1).
+    pub(super) fn process_acknowledgement(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        told: &Told,
+        app: &mut App<'_>,
+    ) {
+        let Some(ack) = p.ack() else {
+            return;
+        };
+        if matches!(p.packet_type(), PacketType::Sync) {
+            return;
+        }
+        if p.packet_type() == PacketType::SyncAck {
+            self.pmtu.on_sync_acked(now, ack);
+            return;
+        }
+        let outbox = &mut *app.outbox;
+        let ack = Ack {
+            seq: p.seq,
+            names: ack,
+            elapsed: told.elapsed,
+            slow_receiver: told.is_slow_receiver,
+            acks_lost: self.reverse_path.take(),
+            options: p.options,
+        };
+        let Some(feedback) = self
+            .in_flight
+            .on_ack(now, &ack, &mut |slot, fate| outbox.on_fate(now, slot, fate))
+        else {
+            return;
+        };
+        self.stats.on_feedback(&feedback, self.in_flight.oddities());
+        if let Some(carrier) = self.in_flight.take_acked_vector() {
+            self.ack_vector.on_acked(carrier);
+        }
+        if self.state > State::Request && !ack.names.is_before(self.cookies_since) {
+            self.cookies.clear();
+        }
+        if let Some(sample) = feedback.rtt {
+            self.on_rtt_sample(now, sample);
+        }
+        self.pmtu.on_feedback(now, &feedback);
+        self.tx.cc.on_feedback(now, &feedback);
+        self.obey_receiver(now, &feedback);
+        self.follow_controllers();
+    }
+
+    /// Slow Receiver and the drop codes that are not the controller's alone.
+    fn obey_receiver(&mut self, now: Instant, fb: &crate::cc::Feedback<'_>) {
+        if fb.slow_receiver {
+            // 4340-11.6-2
+            self.tell(Event::SlowReceiver);
+        }
+        if fb.drops.not_listening > 0 && self.is_peer_listening {
+            // 4340-11.7.2-2
+            self.is_peer_listening = false;
+            self.tell(Event::PeerNotListening);
+        }
+        if fb.drops.protocol > 0 {
+            // 4340-11.7.2-1: nothing tells when the constraint is gone; try again a round trip later.
+            self.data_hold = Some(now + self.rtt_or_default());
+        }
+    }
+
+    pub(super) fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
+        let rtt = self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8);
+        if self.rtt.is_none() {
+            self.tx.cc.on_rtt_hint(now, sample);
+        }
+        self.rtt = Some(rtt);
+        self.features.set_rtt(rtt);
+    }
+}
+
+/// 4340-5.8.2-3: Mandatory before Mandatory, or before nothing.
+fn mandatory_alone() -> Reset {
+    Reset {
+        code: ResetCode::OPTION_ERROR,
+        data: [1, 0, 0],
+    }
+}

@@ -1,0 +1,422 @@
+//! Receiving: steps 4 to 16 of RFC 4340 §8.5, in order, one function each. Step 1 is
+//! `wire/parse.rs`, steps 2 and 3 are `endpoint.rs`.
+
+use super::features::Side;
+use super::options::Told;
+use super::stats::DropReason;
+use super::{App, Connection, DueReset, Reset, Role, State};
+use crate::cc::Arrival;
+use crate::event::{CloseReason, Event};
+use crate::queue::{Accepted, Delivery};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::ack_cells::DropCode;
+use crate::wire::features::Feature;
+use crate::wire::{Ecn, Kind, Packet, PacketType, Payload, ResetCode};
+
+use core::ops::ControlFlow::{self, Break, Continue};
+
+/// What stops a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// It is ignored.
+    Drop(DropReason),
+    /// It is ignored and answered by a Sync with this Acknowledgement Number.
+    Sync(DropReason, Seq),
+    /// The connection is reset.
+    Reset(Reset),
+    /// It has had its effect.
+    Done,
+}
+
+type Step = ControlFlow<Verdict>;
+
+impl Connection {
+    /// Takes a packet that step 1 let through and that belongs to this connection.
+    pub(crate) fn handle_packet(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        ecn: Ecn,
+        app: &mut App<'_>,
+    ) {
+        self.stats.on_received(p, ecn);
+        match self.receive(now, *p, ecn, app) {
+            Continue(()) | Break(Verdict::Done) => {}
+            Break(Verdict::Drop(reason)) => self.stats.drops.count(reason),
+            Break(Verdict::Sync(reason, ack)) => {
+                self.stats.drops.count(reason);
+                self.send_limited_sync(now, ack);
+            }
+            Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
+        }
+        self.features.after_packet(self.seqs.gsr, self.seqs.gss);
+        self.after_input(now, app);
+    }
+
+    /// What any input may have made possible.
+    pub(super) fn after_input(&mut self, now: Instant, app: &mut App<'_>) {
+        if self.state.is_alive() {
+            if let Some(reset) = self.controller_reset.take() {
+                return self.reset(now, reset, app);
+            }
+            self.take_feature_changes(now);
+            self.close_when_drained(now, app);
+        }
+        if let Some(mps) = self.pmtu.poll_changed() {
+            self.tx.cc.on_mps(mps);
+            self.tell(Event::Mps(mps));
+        }
+    }
+
+    fn receive(&mut self, now: Instant, mut p: Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
+        self.step_4_in_request(now, &p)?;
+        self.step_5_prepare_for_sync(now, &p)?;
+        self.step_6_check_sequence(now, &mut p)?;
+        self.step_7_check_type(&p)?;
+        let told = self.step_8_process_options(now, &p, ecn, app)?;
+        self.step_9_process_reset(now, &p, app)?;
+        self.step_10_leave_request(now, &p);
+        self.step_11_in_respond(now, &p)?;
+        self.step_12_in_partopen(now, &p);
+        self.step_13_process_close_req(now, &p, app);
+        self.step_14_process_close(now, &p, app)?;
+        self.step_15_process_sync(&p);
+        self.step_16_process_data(now, &p, ecn, &told, app);
+        Continue(())
+    }
+
+    /// 4340-8.5-4: in REQUEST only a Response or Reset that answers one of our Requests counts.
+    fn step_4_in_request(&mut self, now: Instant, p: &Packet<'_>) -> Step {
+        if self.state != State::Request {
+            return Continue(());
+        }
+        if p.packet_type() == PacketType::Listen {
+            return self.on_listen_in_request(now);
+        }
+        let is_answer = matches!(p.kind, Kind::Response { .. } | Kind::Reset { .. });
+        // AWL in REQUEST is ISS: every Request that was sent may be answered.
+        if is_answer
+            && p.ack()
+                .is_some_and(|ack| ack.is_within(self.seqs.iss, self.seqs.awh()))
+        {
+            self.seqs.start_receiving(p.seq);
+            self.features.set_isr(p.seq);
+            return Continue(());
+        }
+        // 4340-7.5.4-5, 4340-18-3: also the answer to a Sync from a half-open server; limited, so
+        // that two ends in REQUEST fall silent.
+        if self.reset_limit.grant(now) {
+            // 4340-5.6-4, AMB-3
+            let data = [p.packet_type() as u8, 0, 0];
+            let reset = Reset {
+                code: ResetCode::PACKET_ERROR,
+                data,
+            };
+            self.due.reset = Some(DueReset { reset, ack: p.seq });
+        }
+        Break(Verdict::Drop(DropReason::NotResponse))
+    }
+
+    /// 4340-8.5-5, 4340-7.5.4-1
+    fn step_5_prepare_for_sync(&mut self, now: Instant, p: &Packet<'_>) -> Step {
+        let (Kind::Sync { ack } | Kind::SyncAck { ack }) = p.kind else {
+            return Continue(());
+        };
+        let is_active = now - self.last_valid < 3 * self.rtt_or_default();
+        if !self.seqs.is_sync_valid(p.seq, ack, is_active) {
+            return Break(Verdict::Drop(DropReason::SyncOutOfWindow));
+        }
+        self.note_received(now, p.seq);
+        Continue(())
+    }
+
+    /// 4340-8.5-6, 4340-7.5.3-1
+    fn step_6_check_sequence(&mut self, now: Instant, p: &mut Packet<'_>) -> Step {
+        if p.is_short {
+            // 4340-7.6.1-1
+            if self.features.value(Side::Remote, Feature::AllowShortSeqnos) == 0 {
+                return Break(Verdict::Drop(DropReason::ShortSeqnoRefused));
+            }
+            self.extend(p);
+        }
+        if let Some(fault) = self.seqs.fault(p) {
+            // 4340-7.5.4-2, 4340-7.5.4-3
+            let ack = if p.packet_type() == PacketType::Reset {
+                self.seqs.gsr
+            } else {
+                p.seq
+            };
+            return Break(Verdict::Sync(fault, ack));
+        }
+        self.note_received(now, p.seq);
+        if let Some(ack) = p.ack()
+            && p.packet_type() != PacketType::Sync
+        {
+            self.seqs.on_acked(ack);
+        }
+        Continue(())
+    }
+
+    /// 4340-7.6-1
+    fn extend(&self, p: &mut Packet<'_>) {
+        p.seq = Seq::extend_24(p.seq.low_24(), self.seqs.gsr);
+        if let Some(ack) = p.ack() {
+            p.kind = p.kind.with_ack(Seq::extend_24(ack.low_24(), self.seqs.gss));
+        }
+        p.is_short = false;
+    }
+
+    /// 4340-8.5-7
+    fn step_7_check_type(&self, p: &Packet<'_>) -> Step {
+        use PacketType::{CloseReq, Data, Request, Response};
+        let packet_type = p.packet_type();
+        let is_unexpected = match (self.role, packet_type) {
+            (Role::Server, CloseReq | Response) | (Role::Client, Request) => true,
+            (_, Request | Response) => {
+                self.state >= State::Open && self.seqs.osr.is_none_or(|osr| !p.seq.is_before(osr))
+            }
+            (_, Data) => self.state == State::Respond,
+            // 5596-2.2.3-1: a Listen is never answered by a connection.
+            (_, PacketType::Listen) => return Break(Verdict::Drop(DropReason::UnwantedListen)),
+            _ => false,
+        };
+        if is_unexpected {
+            return Break(Verdict::Sync(DropReason::UnexpectedType, p.seq));
+        }
+        Continue(())
+    }
+
+    /// 4340-8.5-8: options first, then the packet counts as received.
+    fn step_8_process_options(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        ecn: Ecn,
+        app: &mut App<'_>,
+    ) -> ControlFlow<Verdict, Told> {
+        let told = match self.process_options(now, p) {
+            Ok(told) => told,
+            Err(reset) => return Break(Verdict::Reset(reset)),
+        };
+        self.take_feature_changes(now);
+        self.ack_vector.on_packet(p.seq, ecn);
+        self.reverse_path
+            .on_packet(p.seq, p.packet_type().is_data(), told.ndp_count, ecn);
+        let is_data = is_application_data(p);
+        self.rx.cc.on_packet(&Arrival {
+            now,
+            seq: p.seq,
+            ccval: p.ccval,
+            ecn,
+            is_data,
+            payload_len: if is_data { p.payload.len() } else { 0 },
+            ndp_count: told.ndp_count,
+            rtt: self.rtt,
+            options: p.options,
+        });
+        self.process_acknowledgement(now, p, &told, app);
+        Continue(told)
+    }
+
+    /// 4340-8.5-9
+    fn step_9_process_reset(&mut self, now: Instant, p: &Packet<'_>, app: &mut App<'_>) -> Step {
+        let Kind::Reset { code, data, .. } = p.kind else {
+            return Continue(());
+        };
+        self.on_reset(now, code, data, p.payload, app);
+        Break(Verdict::Done)
+    }
+
+    /// 4340-8.5-10: only a Response gets this far in REQUEST.
+    fn step_10_leave_request(&mut self, now: Instant, p: &Packet<'_>) {
+        if self.state == State::Request {
+            self.enter_partopen(now, p);
+        }
+    }
+
+    /// 4340-8.5-11
+    fn step_11_in_respond(&mut self, now: Instant, p: &Packet<'_>) -> Step {
+        if self.state == State::Respond {
+            if p.packet_type() == PacketType::Request {
+                // 4340-8.1.3-3
+                self.due.response = true;
+            } else {
+                self.enter_open(now, p.seq);
+            }
+        }
+        Continue(())
+    }
+
+    /// 4340-8.5-12, 4340-8.1.5-3
+    fn step_12_in_partopen(&mut self, now: Instant, p: &Packet<'_>) {
+        if self.state == State::PartOpen {
+            match p.packet_type() {
+                PacketType::Response => self.due.ack = true,
+                PacketType::Sync => {}
+                _ => self.enter_open(now, p.seq),
+            }
+        }
+    }
+
+    /// 4340-8.5-13, 4340-8.3-1
+    fn step_13_process_close_req(&mut self, now: Instant, p: &Packet<'_>, app: &mut App<'_>) {
+        if p.packet_type() == PacketType::CloseReq && self.state < State::CloseReq {
+            self.tell(Event::PeerClosed);
+            self.enter_closing(now, app);
+        }
+    }
+
+    /// 4340-8.5-14: in every state that gets here.
+    fn step_14_process_close(&mut self, now: Instant, p: &Packet<'_>, app: &mut App<'_>) -> Step {
+        if p.packet_type() != PacketType::Close {
+            return Continue(());
+        }
+        self.on_close(now, app);
+        Break(Verdict::Done)
+    }
+
+    /// 4340-8.5-15, 4340-7.5.4-4, 4340-8.2-2, 4340-5.7-2
+    fn step_15_process_sync(&mut self, p: &Packet<'_>) {
+        if p.packet_type() == PacketType::Sync {
+            self.due.sync_ack = Some(p.seq);
+        }
+    }
+
+    /// 4340-8.5-16
+    fn step_16_process_data(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        ecn: Ecn,
+        told: &Told,
+        app: &mut App<'_>,
+    ) {
+        let mut is_corrupt = false;
+        if let Some(expected) = told.data_checksum
+            && p.payload.crc_32c() != expected
+        {
+            // 4340-9.3-2, 4340-9.3-3
+            let is_wanted = self.config.deliver_corrupt && is_application_data(p);
+            let code = if is_wanted {
+                DropCode::DELIVERED_CORRUPT
+            } else {
+                DropCode::CORRUPT
+            };
+            self.refuse_data(p.seq, DropReason::DataCorrupt, code);
+            if !is_wanted {
+                return;
+            }
+            is_corrupt = true;
+        }
+        if !is_application_data(p) {
+            return;
+        }
+        if let Some(reason) = self.constraint_on_data(p) {
+            self.refuse_data(p.seq, reason, DropCode::PROTOCOL_CONSTRAINTS);
+            return;
+        }
+        self.stats.on_data_received(p.payload.len());
+        let meta = Delivery {
+            arrived: now,
+            seq: p.seq,
+            ecn,
+            is_corrupt,
+        };
+        match app.inbox.deliver(p.payload, meta) {
+            Accepted::Yes => self.stats.counters.data_delivered += 1,
+            Accepted::Full => {
+                self.refuse_data(p.seq, DropReason::ReceiveBuffer, DropCode::RECEIVE_BUFFER);
+            }
+            Accepted::NotListening => {
+                let code = DropCode::APPLICATION_NOT_LISTENING;
+                self.refuse_data(p.seq, DropReason::NotListening, code);
+            }
+        }
+    }
+
+    /// Why the protocol does not let us take this packet's data, if it does not.
+    fn constraint_on_data(&mut self, p: &Packet<'_>) -> Option<DropReason> {
+        let is_handshake = matches!(p.packet_type(), PacketType::Request | PacketType::Response);
+        if !self.accepts_coverage(p.cscov) {
+            // 4340-9.2.1-2
+            Some(DropReason::BelowMinCscov)
+        } else if self.refuses_ecn_blind_data() {
+            // 4340-12.1-3, 4340-8.2-3
+            Some(DropReason::NotReady)
+        } else if is_handshake && core::mem::replace(&mut self.has_handshake_data, true) {
+            // 4340-8.1.3-4, 4340-8.1.3-5: the data of one Request is taken, not that of the others.
+            Some(DropReason::Duplicate)
+        } else {
+            None
+        }
+    }
+
+    /// Counts dropped data and reports it to the peer (4340-11.7-6).
+    fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
+        self.stats.drops.count(reason);
+        self.data_dropped.on_drop(seq, code);
+    }
+
+    /// 4340-7.5.4-6
+    fn send_limited_sync(&mut self, now: Instant, ack: Seq) {
+        if self.sync_limit.grant(now) {
+            self.due.sync = Some(ack);
+        } else {
+            self.stats.counters.syncs_limited += 1;
+        }
+    }
+
+    fn note_received(&mut self, now: Instant, seq: Seq) {
+        if seq.is_after(self.seqs.gsr) {
+            self.gsr_arrived = now;
+        }
+        self.seqs.on_received(seq);
+        self.last_valid = now;
+    }
+
+    fn on_reset(
+        &mut self,
+        now: Instant,
+        code: ResetCode,
+        data: [u8; 3],
+        text: Payload<'_>,
+        app: &mut App<'_>,
+    ) {
+        let reason = match (self.state, code) {
+            (State::Closing, ResetCode::CLOSED) if self.closing.is_wanted => CloseReason::Local,
+            (_, ResetCode::CLOSED) => CloseReason::Peer,
+            _ => CloseReason::Reset {
+                code,
+                data,
+                text: error_text(text),
+            },
+        };
+        if self.was_established && code != ResetCode::CLOSED {
+            self.stats.mib.estab_resets += 1;
+        } else if !self.was_established {
+            self.stats.mib.attempt_fails += 1;
+        }
+        self.finish(now, State::TimeWait, reason, app);
+    }
+}
+
+/// Whether the packet's application area holds data: always on Data and `DataAck`, even when empty
+/// (4340-5.4-1); on Request and Response when it is not empty (4340-5.2-1); never on the others,
+/// which use it for padding (4340-5.4-2).
+fn is_application_data(p: &Packet<'_>) -> bool {
+    match p.packet_type() {
+        PacketType::Data | PacketType::DataAck => true,
+        PacketType::Request | PacketType::Response => !p.payload.is_empty(),
+        _ => false,
+    }
+}
+
+/// The text of a Reset, cut to a length that a log can bear.
+fn error_text(payload: Payload<'_>) -> String {
+    const MAX: usize = 256;
+    match payload {
+        Payload::Bytes(b) => String::from_utf8_lossy(&b[..b.len().min(MAX)]).into_owned(),
+        Payload::Zeros(_) => String::new(),
+    }
+}

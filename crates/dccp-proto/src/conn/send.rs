@@ -1,0 +1,513 @@
+//! Sending: what must leave, then data as the controller permits.
+//!
+//! A datagram is claimed only when it may leave now and fits the batch (style: "permit → claim →
+//! build"): until then the application may change its mind. Packets that differ from plain data
+//! (other types, options) open a batch of their own, because one batch has one packet length.
+
+use super::features::Side;
+use super::in_flight::{SentData, SentPacket};
+use super::{App, Connection, DueReset, State, Timer};
+use crate::batch::Batch;
+use crate::cc::{AckDue, Outgoing, OutgoingAck, Permit};
+use crate::endpoint::checksum_rule;
+use crate::queue::{Fate, Offer};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::features::Feature;
+use crate::wire::option_writer::DataChecksumSlot;
+use crate::wire::options::{Elapsed, OPTIONS_MAX, Opt};
+use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload};
+use core::time::Duration;
+
+/// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
+/// CCID, a Timestamp Echo.
+const ACK_OPTIONS_LEN: usize = 48;
+/// Acknowledgements that waited this long say so with Elapsed Time, whatever the CCID.
+const ELAPSED_TIME_FROM: Duration = Duration::from_millis(1);
+
+impl Connection {
+    /// Appends packets to an empty batch as long as they fit together. `false`: nothing may leave
+    /// now, and `batch` is still empty.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+    ) -> bool {
+        while self.transmit(now, app, batch) {}
+        !batch.is_empty()
+    }
+
+    /// Appends one packet. `false` if none may leave or the next does not fit.
+    fn transmit(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+        if self.has_control_due() {
+            return batch.is_empty() && self.send_control(now, app, batch);
+        }
+        if self.send_data(now, app, batch) {
+            return true;
+        }
+        batch.is_empty() && self.is_ack_due(now) && self.send_ack(now, app, batch)
+    }
+
+    fn has_control_due(&self) -> bool {
+        let due = &self.due;
+        due.reset.is_some()
+            || due.listen
+            || due.request
+            || due.response
+            || due.sync.is_some()
+            || due.sync_ack.is_some()
+            || due.close_req
+            || due.close
+            || self.pmtu.has_probe_due()
+    }
+
+    /// Sends the most urgent packet that does not depend on the application.
+    fn send_control(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+        let service = self.service;
+        let gsr = self.seqs.gsr;
+        if let Some(DueReset { reset, ack }) = self.due.reset.take() {
+            let kind = Kind::Reset {
+                ack,
+                code: reset.code,
+                data: reset.data,
+            };
+            self.send_packet(now, kind, 0, app, batch);
+        } else if core::mem::take(&mut self.due.listen) {
+            self.send_listen(batch);
+        } else if core::mem::take(&mut self.due.request) {
+            self.send_packet(now, Kind::Request { service }, 0, app, batch);
+        } else if core::mem::take(&mut self.due.response) {
+            // 4340-5.3-1, 4340-8.1.3-3
+            self.send_packet(now, Kind::Response { ack: gsr, service }, 0, app, batch);
+        } else if let Some(ack) = self.due.sync_ack.take() {
+            self.send_packet(now, Kind::SyncAck { ack }, 0, app, batch);
+        } else if let Some(ack) = self.due.sync.take() {
+            self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
+        } else if core::mem::take(&mut self.due.close_req) {
+            self.send_packet(now, Kind::CloseReq { ack: gsr }, 0, app, batch);
+        } else if core::mem::take(&mut self.due.close) {
+            self.send_packet(now, Kind::Close { ack: gsr }, 0, app, batch);
+        } else if let Some(size) = self.pmtu.poll_probe(now) {
+            // 4340-14.1-5: a Sync, padded with data that the peer ignores.
+            let padding = size.saturating_sub(self.flow.path.overhead() + 24);
+            let seq = self.send_packet(now, Kind::Sync { ack: gsr }, padding, app, batch);
+            self.pmtu.on_probe_sent(now, seq, size);
+        }
+        true
+    }
+
+    /// 5596-2.2.1-1: a Listen has no place in the sequence.
+    fn send_listen(&mut self, batch: &mut Batch) {
+        let packet = self.packet(
+            Kind::Listen {
+                service: self.service,
+            },
+            Seq::ZERO,
+            0,
+        );
+        self.put(&packet, Ecn::NotEct, batch);
+    }
+
+    /// Sends a packet without application data; `padding` bytes of zeros follow its header.
+    fn send_packet(
+        &mut self,
+        now: Instant,
+        kind: Kind,
+        padding: usize,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+    ) -> Seq {
+        let seq = self.seqs.next_to_send();
+        let mut options = OptionWriter::new(self.option_room(kind.packet_type(), padding));
+        self.write_options(now, kind, seq, &mut options);
+        let mut packet = self.packet(kind, seq, 0);
+        packet.options = Options(options.as_slice());
+        packet.payload = Payload::Zeros(padding);
+        let has_vector = self.features.value(Side::Local, Feature::SendAckVector) == 1
+            && matches!(kind, Kind::Ack { .. });
+        self.record(now, seq, 0, has_vector, None, app);
+        // 4340-12-1: acknowledgements too; what sets up and ends a connection goes without.
+        let is_ect = matches!(
+            kind,
+            Kind::Ack { .. } | Kind::Sync { .. } | Kind::SyncAck { .. }
+        );
+        let ecn = if is_ect { self.ecn() } else { Ecn::NotEct };
+        self.put(&packet, ecn, batch);
+        self.after_send(now, kind.packet_type(), batch);
+        seq
+    }
+
+    /// The options of every packet that is not plain data.
+    fn write_options(&mut self, now: Instant, kind: Kind, seq: Seq, w: &mut OptionWriter) {
+        let packet_type = kind.packet_type();
+        // Nothing is written half: what does not fit now goes with the next packet.
+        let _ = self.ndp.write(w);
+        if !self.cookies.is_empty() && packet_type != PacketType::Request {
+            // 4340-8.1.4-2, 4340-8.1.5-1
+            let _ = w.push_all(Options(&self.cookies));
+        }
+        match packet_type {
+            PacketType::Request | PacketType::Response | PacketType::Ack | PacketType::DataAck => {
+                self.write_timestamps(now, packet_type, w);
+                self.features.write(now, packet_type, seq, kind.ack(), w);
+            }
+            _ => {}
+        }
+        if self.is_app_slow && matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
+            let _ = w.push(&Opt::SlowReceiver);
+        }
+        if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
+            self.write_acknowledgement(now, packet_type, seq, w);
+        }
+    }
+
+    /// 4340-13.1-2, 4340-13.3-1
+    fn write_timestamps(&mut self, now: Instant, packet_type: PacketType, w: &mut OptionWriter) {
+        if let Some(echo) = self.timestamp.take() {
+            let elapsed = Elapsed::smallest(now - echo.arrived);
+            let _ = w.push(&Opt::TimestampEcho {
+                echo: echo.value,
+                elapsed,
+            });
+        }
+        if self.config.timestamps && packet_type != PacketType::DataAck {
+            let _ = w.push(&Opt::Timestamp(now.timestamp()));
+        }
+    }
+
+    /// What an acknowledgement carries: Elapsed Time, the CCID's options, Data Dropped, Ack Vectors.
+    fn write_acknowledgement(
+        &mut self,
+        now: Instant,
+        packet_type: PacketType,
+        seq: Seq,
+        w: &mut OptionWriter,
+    ) {
+        let waited = now - self.gsr_arrived;
+        if waited >= ELAPSED_TIME_FROM || self.rx.cc.wants_elapsed_time() {
+            let _ = w.push(&Opt::ElapsedTime(Elapsed::from_duration(waited)));
+        }
+        self.rx.cc.on_ack(&mut OutgoingAck {
+            now,
+            seq,
+            ack: self.seqs.gsr,
+            has_data: packet_type == PacketType::DataAck,
+            options: w,
+        });
+        // 4340-11.5-1, 4340-11.7-6
+        if self.features.value(Side::Local, Feature::SendAckVector) == 1 {
+            self.data_dropped.write(&self.ack_vector, w);
+            self.ack_vector.write(w);
+            self.ack_vector.on_sent(seq);
+        }
+        self.due.ack = false;
+        self.due.ack_of_ack = false;
+    }
+
+    fn send_ack(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+        self.send_packet(now, Kind::Ack { ack: self.seqs.gsr }, 0, app, batch);
+        true
+    }
+
+    /// Whether a pure Ack must leave if no data does.
+    fn is_ack_due(&self, now: Instant) -> bool {
+        if !matches!(
+            self.state,
+            State::PartOpen | State::Open | State::CloseReq | State::Closing
+        ) {
+            return false;
+        }
+        self.due.ack
+            || self.due.ack_of_ack
+            || self.rx.cc.ack_due(now) == AckDue::Now
+            || self.features.wants_packet(now)
+    }
+
+    /// Claims the next datagram if it may leave now, and appends its packet.
+    fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+        if !self.may_send_data(now) {
+            return false;
+        }
+        let Some(offer) = app.outbox.peek(now) else {
+            self.in_flight.on_app_limited();
+            self.close_when_drained(now, app);
+            return false;
+        };
+        if offer.len > self.pmtu.mps() {
+            // 4340-14-2
+            app.outbox.refuse(now, offer.slot, Fate::TooBig);
+            return true;
+        }
+        match self.tx.cc.permit(now, self.in_flight.pipe()) {
+            Permit::Now { .. } => {}
+            Permit::At(at) => {
+                self.timers.set(Timer::Pace, at);
+                return false;
+            }
+            Permit::OnFeedback => return false,
+            Permit::Drop => {
+                app.outbox.refuse(now, offer.slot, Fate::Limited);
+                return true;
+            }
+        }
+        let plan = self.plan_data(now, &offer, batch.is_empty());
+        let len = plan.header_len + offer.len;
+        if !plan.is_plain && !batch.is_empty()
+            || !batch.fits(&self.flow.path, self.ecn(), len, false)
+        {
+            return false;
+        }
+        if plan.ack_goes_alone {
+            return self.send_ack(now, app, batch);
+        }
+        self.claim(now, &offer, &plan, app, batch)
+    }
+
+    /// Whether data may leave, congestion control apart.
+    pub(super) fn may_send_data(&mut self, now: Instant) -> bool {
+        if !matches!(self.state, State::PartOpen | State::Open) || !self.is_peer_listening {
+            return false;
+        }
+        if let Some(until) = self.data_hold {
+            if now < until {
+                self.timers.set(Timer::Pace, until);
+                return false;
+            }
+            self.data_hold = None;
+        }
+        // 4341-4-1; and 4340-7.5.2-3: what the peer's window cannot hold would be invalid there.
+        self.has_needs_met && self.outstanding() < self.send_window()
+    }
+
+    /// Packets sent since the last one that is known to have arrived.
+    pub(super) fn outstanding(&self) -> u64 {
+        self.seqs.gss.steps_from(self.seqs.gar)
+    }
+
+    /// If all packets up to this many are lost, the next still lies below the peer's SWH.
+    pub(super) fn send_window(&self) -> u64 {
+        self.seqs.local_window * 3 / 4
+    }
+
+    /// Decides the shape of the next data packet without changing anything.
+    fn plan_data(&self, now: Instant, offer: &Offer, is_first: bool) -> Plan {
+        let needs_ack = self.state == State::PartOpen
+            || !self.cookies.is_empty()
+            || self.due.ack
+            || self.due.ack_of_ack
+            || self.features.wants_packet(now)
+            || is_first && self.rx.cc.ack_due(now) != AckDue::No;
+        if !needs_ack {
+            let is_short = self.sends_short();
+            let options_len = self.ndp.option_len()
+                + self.tx.cc.data_options_len()
+                + if self.config.data_checksum { 6 } else { 0 };
+            return Plan {
+                is_plain: options_len == self.tx.cc.data_options_len(),
+                has_ack: false,
+                ack_goes_alone: false,
+                header_len: wire::header_len(PacketType::Data, is_short, options_len),
+            };
+        }
+        // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
+        let room = self.option_room(PacketType::DataAck, offer.len);
+        let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
+        let wanted = self.ack_vector.option_len() + ACK_OPTIONS_LEN;
+        Plan {
+            is_plain: false,
+            has_ack: true,
+            ack_goes_alone: wanted > room && !must_share,
+            header_len: 0,
+        }
+    }
+
+    /// Takes the datagram, straight into its place in the batch, and builds its header before it.
+    fn claim(
+        &mut self,
+        now: Instant,
+        offer: &Offer,
+        plan: &Plan,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+    ) -> bool {
+        let mut options = OptionWriter::new(self.option_room(PacketType::DataAck, offer.len));
+        let seq = self.seqs.gss.next();
+        let kind = if plan.has_ack {
+            Kind::DataAck { ack: self.seqs.gsr }
+        } else {
+            Kind::Data
+        };
+        let checksum_slot = self.write_data_options(now, kind, seq, &mut options);
+        let mut packet = self.packet(kind, seq, offer.len);
+        let options_len = options.len() + self.tx.cc.data_options_len();
+        let header_len = wire::header_len(kind.packet_type(), packet.is_short, options_len);
+        let zeros = if offer.is_zeros { offer.len } else { 0 };
+        let (path, ecn) = (self.flow.path, self.ecn());
+        let is_claimed = batch.push(&path, ecn, false, zeros, |buf| {
+            let start = buf.len();
+            buf.resize(start + header_len + offer.len - zeros, 0);
+            let (header, payload) = buf[start..].split_at_mut(header_len);
+            if !app.outbox.claim_into(now, offer.slot, payload) {
+                buf.truncate(start);
+                return false;
+            }
+            let has_more = app.outbox.peek(now).is_some();
+            self.tx.cc.on_send(&mut Outgoing {
+                now,
+                seq,
+                payload_len: offer.len,
+                pipe: self.in_flight.pipe(),
+                has_more,
+                ccval: &mut packet.ccval,
+                options: &mut options,
+            });
+            packet.options = Options(options.as_slice());
+            let written = wire::write_header_at(header, &packet);
+            debug_assert!(written.is_ok(), "{written:?}");
+            self.seal(&mut buf[start..], zeros, checksum_slot);
+            true
+        });
+        if is_claimed {
+            self.seqs.next_to_send();
+            let data = SentData {
+                slot: Some(offer.slot),
+                len: offer.len,
+            };
+            self.record(now, seq, packet.ccval, plan.has_ack, Some(data), app);
+            self.after_send(now, kind.packet_type(), batch);
+            self.stats.on_data_sent(offer.len);
+        } else if plan.has_ack {
+            // The datagram was taken back meanwhile; its acknowledgement leaves alone.
+            self.due.ack = true;
+        }
+        true
+    }
+
+    fn seal(&self, datagram: &mut [u8], zeros: usize, slot: Option<DataChecksumSlot>) {
+        if let Some(slot) = slot {
+            let filled = wire::fill_data_checksum(datagram, zeros, slot);
+            debug_assert!(filled.is_ok(), "{filled:?}");
+        }
+        let sealed = wire::seal(datagram, zeros, checksum_rule(&self.flow.path));
+        debug_assert!(sealed.is_ok(), "{sealed:?}");
+    }
+
+    fn write_data_options(
+        &mut self,
+        now: Instant,
+        kind: Kind,
+        seq: Seq,
+        w: &mut OptionWriter,
+    ) -> Option<DataChecksumSlot> {
+        let slot = if self.config.data_checksum {
+            w.push_data_checksum().ok()
+        } else {
+            None
+        };
+        if kind == Kind::Data {
+            let _ = self.ndp.write(w);
+        } else {
+            self.write_options(now, kind, seq, w);
+        }
+        slot
+    }
+
+    /// A packet of this connection with the defaults of its type.
+    fn packet(&self, kind: Kind, seq: Seq, payload_len: usize) -> Packet<'static> {
+        let is_data = matches!(kind, Kind::Data | Kind::DataAck { .. });
+        Packet {
+            source_port: self.flow.local_port,
+            dest_port: self.flow.remote_port,
+            ccval: 0,
+            cscov: if is_data {
+                self.coverage_to_send(payload_len)
+            } else {
+                0
+            },
+            is_short: is_data && self.sends_short()
+                || matches!(kind, Kind::Ack { .. }) && self.sends_short(),
+            seq,
+            kind,
+            options: Options::EMPTY,
+            payload: Payload::EMPTY,
+        }
+    }
+
+    /// 4340-7.6.1-1, 4340-7.6.2-1
+    fn sends_short(&self) -> bool {
+        const WINDOW_MAX: u64 = 1 << 16;
+        self.config.short_seqnos
+            && self.features.value(Side::Local, Feature::AllowShortSeqnos) == 1
+            && self.seqs.local_window <= WINDOW_MAX
+    }
+
+    /// 4340-12-1, 4340-12.1-2, 8311-6-1
+    pub(super) fn ecn(&self) -> Ecn {
+        if self.config.ecn && self.features.value(Side::Remote, Feature::EcnIncapable) == 0 {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
+    }
+
+    /// Bytes of options that fit a packet of this type with so much data (4340-14-3).
+    fn option_room(&self, packet_type: PacketType, payload_len: usize) -> usize {
+        let fixed = self.flow.path.overhead() + packet_type.header_len(false) + payload_len;
+        (self.pmtu.pmtu().saturating_sub(fixed) & !3).min(OPTIONS_MAX - 16)
+    }
+
+    fn put(&self, packet: &Packet<'_>, ecn: Ecn, batch: &mut Batch) {
+        let rule = checksum_rule(&self.flow.path);
+        let zeros = packet.payload.len();
+        // 4340-14.2-1
+        let may_fragment = matches!(
+            packet.packet_type(),
+            PacketType::Request | PacketType::Response | PacketType::Reset
+        );
+        batch.push(&self.flow.path, ecn, may_fragment, zeros, |buf| {
+            let built = wire::build(buf, packet, rule);
+            debug_assert!(built.is_ok(), "{built:?}");
+            built.is_ok()
+        });
+    }
+
+    fn record(
+        &mut self,
+        now: Instant,
+        seq: Seq,
+        ccval: u8,
+        has_vector: bool,
+        data: Option<SentData>,
+        app: &mut App<'_>,
+    ) {
+        let outbox = &mut *app.outbox;
+        self.in_flight.on_send(
+            &SentPacket {
+                now,
+                seq,
+                ccval,
+                has_vector,
+                data,
+            },
+            &mut |slot, fate| outbox.on_fate(now, slot, fate),
+        );
+    }
+
+    fn after_send(&mut self, now: Instant, packet_type: PacketType, batch: &Batch) {
+        self.stats.on_sent(packet_type, batch.last_len());
+        self.ndp.on_sent(packet_type.is_data());
+        self.last_sent = now;
+    }
+}
+
+/// The shape of a data packet.
+struct Plan {
+    /// A Data packet whose options all data packets have: it can join a batch.
+    is_plain: bool,
+    has_ack: bool,
+    /// The acknowledgement does not fit beside the data: an Ack leaves first.
+    ack_goes_alone: bool,
+    /// Length of the header of a packet without acknowledgement.
+    header_len: usize,
+}

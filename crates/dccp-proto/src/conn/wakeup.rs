@@ -1,0 +1,103 @@
+//! Deadlines: what is due, and when the next is.
+
+use super::{App, Connection, State, Timer};
+use crate::cc::AckDue;
+use crate::time::Instant;
+
+impl Connection {
+    /// When [`handle_timeout`](Self::handle_timeout) is due next, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        let own = self.timers.next();
+        let at = |at: Option<Instant>, timer| at.map(|at| (at, timer));
+        let ack = match self.rx.cc.ack_due(self.last_valid) {
+            AckDue::At(at) if self.state.is_alive() => Some(at),
+            _ => None,
+        };
+        let is_alive = self.state.is_alive();
+        [
+            own,
+            at(ack, Timer::Ack),
+            at(
+                self.tx.cc.poll_timeout().filter(|_| is_alive),
+                Timer::HcSender,
+            ),
+            at(
+                self.rx.cc.poll_timeout().filter(|_| is_alive),
+                Timer::HcReceiver,
+            ),
+            at(
+                self.features.poll_timeout().filter(|_| is_alive),
+                Timer::Feature,
+            ),
+            at(
+                self.pmtu
+                    .poll_timeout()
+                    .filter(|_| self.state == State::Open),
+                Timer::Pmtu,
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(at, _)| *at)
+    }
+
+    /// Does what is due by `now`. Calling early is harmless.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, app: &mut App<'_>) {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                Timer::GiveUp => self.on_give_up(now, app),
+                Timer::Request => self.on_request_timeout(now),
+                Timer::PartOpen => self.on_partopen_timeout(now),
+                Timer::Listen => self.on_listen_timeout(now),
+                Timer::Close => self.on_close_timeout(now),
+                Timer::Keepalive => self.on_keepalive_timeout(now),
+                // A deadline only: the packet leaves with the next poll_transmit.
+                Timer::Pace
+                | Timer::Ack
+                | Timer::Feature
+                | Timer::HcSender
+                | Timer::HcReceiver
+                | Timer::Pmtu => {}
+            }
+        }
+        if !self.state.is_alive() {
+            return;
+        }
+        if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
+            self.on_sender_timeout(now);
+        }
+        if self.rx.cc.poll_timeout().is_some_and(|at| at <= now) {
+            self.rx.cc.on_timeout(now);
+        }
+        if self.state == State::Open {
+            self.pmtu.on_timeout(now);
+        }
+        self.after_input(now, app);
+    }
+
+    /// The controller's RTO or nofeedback timer (4341-5-7, 5348-4.4-1).
+    fn on_sender_timeout(&mut self, now: Instant) {
+        self.stats.mib.timeouts += 1;
+        self.stats.counters.cc_timeouts += 1;
+        if self.tx.cc.on_timeout(now) {
+            self.in_flight.on_timeout();
+        }
+        self.follow_controllers();
+        if self.outstanding() >= self.send_window() {
+            // Everything that the peer's window can hold may be lost: only a Sync is valid beyond.
+            self.due.sync = Some(self.seqs.gsr);
+        }
+    }
+
+    /// 6773-L-1
+    fn on_keepalive_timeout(&mut self, now: Instant) {
+        let Some(interval) = self.config.keepalive else {
+            return;
+        };
+        if now - self.last_sent >= interval && self.state == State::Open {
+            self.due.sync = Some(self.seqs.gsr);
+            self.last_sent = now;
+        }
+        self.timers.set(Timer::Keepalive, self.last_sent + interval);
+    }
+}

@@ -1,0 +1,542 @@
+//! One local address: finds the connection of a packet, listens, answers for nobody (RFC 4340 §8.5,
+//! steps 1 to 3), and keeps the clockwork of its connections.
+
+mod cookie;
+mod listener;
+mod schedule;
+mod stateless;
+mod table;
+mod time_wait;
+
+#[cfg(test)]
+mod tests;
+
+pub use table::ConnId;
+
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::conn::stats::{DropReason, Stats};
+use crate::conn::{App, Birth, Connection, Role, State};
+use crate::error::{ConnectError, ListenError};
+use crate::event::Event;
+use crate::path::{Encap, Flow, Path};
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::checksum::{ChecksumRule, PseudoHeader};
+use crate::wire::{self, Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
+use listener::Listeners;
+use schedule::Schedule;
+use stateless::Stateless;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use table::Table;
+use time_wait::TimeWait;
+
+/// A keyed hash for sequence numbers and cookies: the core writes no cryptography (design 11c).
+pub trait KeyedHash: Send {
+    /// The hash of `data` under a secret that never leaves the implementor. Whoever does not know
+    /// the secret must not be able to guess it.
+    fn hash(&self, data: &[u8]) -> u128;
+}
+
+/// The application's queues, by connection.
+pub trait Queues {
+    /// Both queues of a connection.
+    fn app(&mut self, id: ConnId) -> App<'_>;
+}
+
+/// What the network says about a packet of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpError<'a> {
+    /// The path of the packet, as we sent it.
+    pub path: Path,
+    /// The beginning of its DCCP header, as far as it is quoted.
+    pub quoted: &'a [u8],
+    /// What happened.
+    pub kind: IcmpKind,
+}
+
+/// The ICMP errors that matter to a transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpKind {
+    /// Fragmentation needed, or Packet Too Big.
+    TooBig {
+        /// MTU of the next hop in bytes; 0 if the router did not say.
+        mtu: usize,
+        /// The ECN field of the quoted IP header.
+        ecn: Ecn,
+    },
+    /// Destination unreachable.
+    Unreachable {
+        /// ICMP type.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+    },
+}
+
+/// The connections and listeners of one local address.
+///
+/// Each connection costs one boxed [`Connection`] (see `docs/`), a slot of the table, an entry in
+/// the flow map and at most a few entries in the timer heap.
+pub struct Endpoint {
+    hash: Box<dyn KeyedHash>,
+    table: Table,
+    listeners: Listeners,
+    time_wait: TimeWait,
+    stateless: Stateless,
+    schedule: Schedule,
+    events: VecDeque<(ConnId, Event)>,
+    /// Counters of packets that found no connection, and of connections that are gone.
+    stats: Stats,
+    answers_strangers: bool,
+}
+
+impl Endpoint {
+    /// An endpoint without connections and listeners.
+    pub fn new(hash: Box<dyn KeyedHash>) -> Self {
+        Self {
+            hash,
+            table: Table::default(),
+            listeners: Listeners::default(),
+            time_wait: TimeWait::default(),
+            stateless: Stateless::default(),
+            schedule: Schedule::default(),
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            answers_strangers: true,
+        }
+    }
+
+    /// Whether packets of unknown flows are answered with Resets. An engine that shares IP protocol
+    /// 33 with others must stay silent (design 11b).
+    pub fn set_answers_strangers(&mut self, answers: bool) {
+        self.answers_strangers = answers;
+    }
+
+    /// Listens on a DCCP port for some Service Codes. May be called again for the same port with
+    /// other codes; the first call's settings hold for the whole port.
+    ///
+    /// # Errors
+    /// [`ListenError`]; nothing changes then.
+    pub fn listen(
+        &mut self,
+        port: u16,
+        services: &[ServiceCode],
+        config: Config,
+    ) -> Result<(), ListenError> {
+        config
+            .check()
+            .map_err(|why| ListenError::Open(ConnectError::Config(why)))?;
+        self.listeners.add(port, services, config)
+    }
+
+    /// Ends listening on a port. Connections that it accepted live on.
+    pub fn unlisten(&mut self, port: u16) {
+        self.listeners.remove(port);
+    }
+
+    /// Opens a connection actively.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; nothing changes then.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        config: Config,
+    ) -> Result<ConnId, ConnectError> {
+        let service = config.service_code;
+        let birth = self.birth(now, flow, Role::Client, config, service)?;
+        Ok(self.adopt(now, Connection::client(birth)))
+    }
+
+    /// Opens passively towards a known peer, with DCCP-Listen (RFC 5596 §2.2.2).
+    ///
+    /// # Errors
+    /// [`ListenError`]; nothing changes then.
+    pub fn open_simultaneously(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        config: Config,
+    ) -> Result<ConnId, ListenError> {
+        let service = config.service_code;
+        let birth = self
+            .birth(now, flow, Role::Server, config, service)
+            .map_err(ListenError::Open)?;
+        Ok(self.adopt(now, Connection::inviting_server(birth)))
+    }
+
+    fn birth(
+        &self,
+        now: Instant,
+        flow: Flow,
+        role: Role,
+        config: Config,
+        service: ServiceCode,
+    ) -> Result<Birth, ConnectError> {
+        config.check().map_err(ConnectError::Config)?;
+        if self.table.find(&flow).is_some() || self.time_wait.holds(now, &flow) {
+            return Err(ConnectError::FlowInUse);
+        }
+        if self.table.is_full() {
+            return Err(ConnectError::TooManyConnections);
+        }
+        let iss = self.initial_seq(now, &flow);
+        Ok(Birth {
+            now,
+            flow,
+            role,
+            config: Arc::new(config),
+            service,
+            iss,
+        })
+    }
+
+    /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1: a keyed hash of the flow, moved on by a clock that is
+    /// faster than any sender (a step each 256 ns).
+    fn initial_seq(&self, now: Instant, flow: &Flow) -> Seq {
+        let offset = self.hash.hash(&stateless::flow_bytes(b"iss", flow));
+        #[expect(clippy::cast_possible_truncation, reason = "48 bits of it are used")]
+        let offset = offset as u64;
+        Seq::new(offset.wrapping_add(now.as_nanos() >> 8))
+    }
+
+    fn adopt(&mut self, now: Instant, conn: Connection) -> ConnId {
+        let id = self.table.insert(conn);
+        self.schedule.wake(id);
+        self.settle(now, id);
+        id
+    }
+
+    /// Takes a datagram that arrived over `path` with an ECN mark.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        ecn: Ecn,
+        datagram: Datagram<'_>,
+        queues: &mut dyn Queues,
+    ) {
+        let packet = match wire::parse(datagram, checksum_rule(path)) {
+            Ok(packet) => packet,
+            Err(error) => {
+                // 4340-8.5-1
+                self.stats.mib.in_errs += 1;
+                self.stats.drops.count(error.into());
+                return;
+            }
+        };
+        let flow = Flow {
+            path: *path,
+            local_port: packet.dest_port,
+            remote_port: packet.source_port,
+        };
+        match self.table.find(&flow) {
+            Some(id) => self.give(now, id, &packet, ecn, queues),
+            None => self.handle_stranger(now, flow, &packet, ecn, queues),
+        }
+    }
+
+    /// Gives a packet to its connection: steps 4 to 16.
+    fn give(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        packet: &Packet<'_>,
+        ecn: Ecn,
+        queues: &mut dyn Queues,
+    ) {
+        let Some(conn) = self.table.get_mut(id) else {
+            return;
+        };
+        if matches!(conn.state(), State::Invited | State::Listen1) {
+            // 5596-2.2.2-2, 5596-2.2.2-3
+            match packet.kind {
+                Kind::Request { service } if service == conn.service() => {
+                    conn.respond_to_invited(now, packet.seq);
+                }
+                Kind::Request { .. } => {
+                    self.refuse(now, packet, id, ResetCode::BAD_SERVICE_CODE);
+                    return;
+                }
+                Kind::Listen { .. } => return self.stats.drops.count(DropReason::UnwantedListen),
+                _ => return self.refuse(now, packet, id, ResetCode::NO_CONNECTION),
+            }
+        }
+        conn.handle_packet(now, packet, ecn, &mut queues.app(id));
+        self.schedule.wake(id);
+    }
+
+    fn refuse(&mut self, now: Instant, packet: &Packet<'_>, id: ConnId, code: ResetCode) {
+        if let Some(conn) = self.table.get(id) {
+            let path = conn.flow().path;
+            self.answer_with_reset(now, &path, packet, code);
+        }
+    }
+
+    /// Steps 2 and 3: a packet of no connection (4340-8.5-2, 4340-8.5-3, AMB-1).
+    fn handle_stranger(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        packet: &Packet<'_>,
+        ecn: Ecn,
+        queues: &mut dyn Queues,
+    ) {
+        if matches!(packet.kind, Kind::Listen { .. }) {
+            // 5596-2.2.2-5
+            return self.stats.drops.count(DropReason::UnwantedListen);
+        }
+        let is_resting = self.time_wait.holds(now, &flow);
+        let port = flow.local_port;
+        let code = match packet.kind {
+            _ if is_resting => ResetCode::NO_CONNECTION,
+            Kind::Request { service } => match self.listeners.check(port, service) {
+                Ok(()) => return self.accept(now, flow, packet, service, ecn, queues),
+                Err(code) => code,
+            },
+            _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
+                Ok(Some(conn)) => return self.welcome(now, conn, packet, ecn, queues),
+                Ok(None) => ResetCode::NO_CONNECTION,
+                Err(code) => code,
+            },
+            _ => ResetCode::NO_CONNECTION,
+        };
+        self.stats.drops.count(match code {
+            _ if is_resting => DropReason::TimeWait,
+            ResetCode::BAD_SERVICE_CODE => DropReason::BadServiceCode,
+            ResetCode::BAD_INIT_COOKIE => DropReason::BadInitCookie,
+            _ => DropReason::NoConnection,
+        });
+        self.answer_with_reset(now, &flow.path, packet, code);
+    }
+
+    /// Never answers a Reset; limited over all flows together (4340-18-3, 4340-8.1.3-1).
+    fn answer_with_reset(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        packet: &Packet<'_>,
+        code: ResetCode,
+    ) {
+        if matches!(packet.kind, Kind::Reset { .. }) || !self.answers_strangers {
+            return;
+        }
+        if self.stateless.push_reset(now, path, packet, code) {
+            self.stats.mib.out_rsts += 1;
+        } else {
+            self.stats.counters.resets_limited += 1;
+        }
+    }
+
+    /// Step 3: a Request that a listener takes.
+    fn accept(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        packet: &Packet<'_>,
+        service: ServiceCode,
+        ecn: Ecn,
+        queues: &mut dyn Queues,
+    ) {
+        if self.listeners.is_flooded(flow.local_port) || self.table.is_full() {
+            self.offer_cookie(now, &flow, packet, service);
+            return;
+        }
+        let conn = self.new_server(now, flow, service, packet.seq, None);
+        self.listeners.on_half_open(flow.local_port);
+        self.welcome(now, conn, packet, ecn, queues);
+    }
+
+    fn new_server(
+        &self,
+        now: Instant,
+        flow: Flow,
+        service: ServiceCode,
+        isr: Seq,
+        iss: Option<Seq>,
+    ) -> Connection {
+        let config = self.listeners.config(flow.local_port);
+        let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow));
+        let mut conn = Connection::server(Birth {
+            now,
+            flow,
+            role: Role::Server,
+            config,
+            service,
+            iss,
+        });
+        conn.begin_receiving(isr);
+        conn
+    }
+
+    fn welcome(
+        &mut self,
+        now: Instant,
+        conn: Connection,
+        packet: &Packet<'_>,
+        ecn: Ecn,
+        queues: &mut dyn Queues,
+    ) {
+        let (port, service) = (conn.flow().local_port, conn.service());
+        let id = self.table.insert(conn);
+        self.events
+            .push_back((id, Event::Accepted { port, service }));
+        self.give(now, id, packet, ecn, queues);
+    }
+
+    /// Takes an ICMP error about a packet of ours (4340-14.1-3, 6773-3.6-1).
+    pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>, queues: &mut dyn Queues) {
+        let Some(id) = self.table.find_quoted(error) else {
+            self.stats.counters.icmp_ignored += 1;
+            return;
+        };
+        if let Some(conn) = self.table.get_mut(id) {
+            conn.handle_icmp(now, error, &mut queues.app(id));
+            self.schedule.wake(id);
+        }
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant, queues: &mut dyn Queues) {
+        while let Some(id) = self.schedule.expire(now) {
+            if let Some(conn) = self.table.get_mut(id) {
+                conn.handle_timeout(now, &mut queues.app(id));
+                self.schedule.wake(id);
+            }
+        }
+    }
+
+    /// The application put data into the outbox of a connection.
+    pub fn on_data_ready(&mut self, id: ConnId) {
+        self.schedule.wake(id);
+    }
+
+    /// Ends a connection once its outbox is empty (RFC 4340 §8.3).
+    pub fn close(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
+        if let Some(conn) = self.table.get_mut(id) {
+            conn.close(now, &mut queues.app(id));
+            self.schedule.wake(id);
+        }
+    }
+
+    /// Ends a connection at once with Reset "Aborted".
+    pub fn abort(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
+        if let Some(conn) = self.table.get_mut(id) {
+            conn.abort(now, &mut queues.app(id));
+            self.schedule.wake(id);
+        }
+    }
+
+    /// Says whether the application is slow to read (4340-11.6-2).
+    pub fn set_slow_receiver(&mut self, id: ConnId, is_slow: bool) {
+        if let Some(conn) = self.table.get_mut(id) {
+            conn.set_slow_receiver(is_slow);
+        }
+    }
+
+    /// Fills an empty batch with packets that may leave now. `false`: there are none, until the next
+    /// packet, deadline or call.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        queues: &mut dyn Queues,
+        batch: &mut Batch,
+    ) -> bool {
+        debug_assert!(
+            batch.is_empty(),
+            "the batch of an earlier call has not been taken"
+        );
+        if self.stateless.poll_transmit(batch) {
+            return true;
+        }
+        while let Some(id) = self.schedule.next_ready() {
+            let Some(conn) = self.table.get_mut(id) else {
+                self.schedule.sleep(id);
+                continue;
+            };
+            if conn.poll_transmit(now, &mut queues.app(id), batch) {
+                self.schedule.rotate();
+                return true;
+            }
+            self.schedule.sleep(id);
+            self.settle(now, id);
+        }
+        false
+    }
+
+    /// After its outputs are drained: takes a connection's events, arms its timer, or forgets it.
+    fn settle(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.table.get_mut(id) else {
+            return;
+        };
+        while let Some(event) = conn.poll_event() {
+            if event == Event::Connected && conn.role() == Role::Server {
+                self.listeners.on_established(conn.flow().local_port);
+            }
+            self.events.push_back((id, event));
+        }
+        if conn.is_finished() {
+            self.forget(now, id);
+        } else if let Some((at, _)) = conn.poll_timeout() {
+            self.schedule.arm(id, at);
+        }
+    }
+
+    fn forget(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.table.remove(id) else {
+            return;
+        };
+        if conn.role() == Role::Server && !conn.was_established() {
+            self.listeners.on_established(conn.flow().local_port);
+        }
+        if conn.state() == State::TimeWait {
+            // 4340-8.3-2
+            self.time_wait.sweep(now);
+            self.time_wait.add(now + 2 * conn.msl(), *conn.flow());
+        }
+        self.stats += *conn.stats();
+        self.schedule.disarm(id);
+    }
+
+    /// The next event of a connection. Its id is unknown afterwards if the event is
+    /// [`Event::Closed`].
+    pub fn poll_event(&mut self) -> Option<(ConnId, Event)> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.schedule.next_deadline()
+    }
+
+    /// A connection.
+    pub fn connection(&self, id: ConnId) -> Option<&Connection> {
+        self.table.get(id)
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Flows that rest in TIMEWAIT.
+    pub fn resting(&self) -> usize {
+        self.time_wait.len()
+    }
+
+    /// Counters over all: packets of no connection, and connections that are gone.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+/// How a packet of this path is checked (4340-9.1-2, 6773-3.3-2).
+pub(crate) fn checksum_rule(path: &Path) -> ChecksumRule {
+    match path.encap {
+        Encap::Udp { .. } => ChecksumRule::Udp,
+        Encap::Ip => ChecksumRule::Ip(PseudoHeader::new(path.local, path.remote)),
+    }
+}

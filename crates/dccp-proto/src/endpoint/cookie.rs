@@ -1,0 +1,165 @@
+//! Init Cookies: under a flood of Requests a listener keeps no state (RFC 4340 §8.1.4).
+//!
+//! The cookie holds what the connection was made from: both initial sequence numbers, the Service
+//! Code, the Request's options and the time, sealed with a keyed hash. When it comes back the
+//! connection is made again in the same way, which gives the same Response; that is forgotten, and
+//! the client's packet finds the connection in RESPOND.
+//!
+//! ```text
+//! issued, ns (8) | ISS (6) | ISR (6) | Service Code (4) | options of the Request | seal (16)
+//! ```
+
+use super::stateless::flow_bytes;
+use super::{Connection, Endpoint};
+use crate::batch::Batch;
+use crate::conn::{App, NoApp};
+use crate::path::Flow;
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::{Ecn, Kind, Opt, Options, Packet, Payload, ResetCode, ServiceCode};
+use core::time::Duration;
+
+/// How long a cookie is good.
+const LIFETIME: Duration = Duration::from_secs(30);
+/// Bytes of a cookie without the Request's options.
+const FIXED_LEN: usize = 8 + 6 + 6 + 4 + SEAL_LEN;
+const SEAL_LEN: usize = 16;
+/// Bytes that one option can hold.
+const COOKIE_MAX: usize = 253;
+
+/// What a cookie says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Cookie<'a> {
+    issued: Instant,
+    iss: Seq,
+    isr: Seq,
+    service: ServiceCode,
+    options: &'a [u8],
+}
+
+impl Endpoint {
+    /// Answers a Request with a Response that carries a cookie, and forgets it.
+    pub(super) fn offer_cookie(
+        &mut self,
+        now: Instant,
+        flow: &Flow,
+        packet: &Packet<'_>,
+        service: ServiceCode,
+    ) {
+        let cookie = Cookie {
+            issued: now,
+            iss: self.initial_seq(now, flow),
+            isr: packet.seq,
+            service,
+            options: packet.options.0,
+        };
+        let Some(bytes) = self.seal(flow, &cookie) else {
+            // More options than a cookie can hold: no stateless answer is possible.
+            return self.answer_with_reset(now, &flow.path, packet, ResetCode::TOO_BUSY);
+        };
+        let mut batch = Batch::new(1);
+        let (mut outbox, mut inbox) = (NoApp, NoApp);
+        let mut app = App {
+            outbox: &mut outbox,
+            inbox: &mut inbox,
+        };
+        let mut conn = self.rebuild(flow, &cookie, &mut app);
+        conn.set_init_cookie(bytes);
+        if conn.poll_transmit(now, &mut app, &mut batch) {
+            self.stats.counters.cookies_sent += 1;
+            self.stateless.push(&flow.path, batch.bytes().to_vec());
+        }
+    }
+
+    /// The connection that a packet's cookie stands for: `None` if it carries no cookie.
+    pub(super) fn redeem_cookie(
+        &self,
+        now: Instant,
+        flow: &Flow,
+        packet: &Packet<'_>,
+    ) -> Result<Option<Connection>, ResetCode> {
+        // 4340-8.1.4-1: never on Data, and a Reset needs no connection.
+        if matches!(packet.kind, Kind::Data | Kind::Reset { .. }) {
+            return Ok(None);
+        }
+        let Some(bytes) = packet.options.iter().find_map(|opt| match opt {
+            Opt::InitCookie(bytes) => Some(bytes),
+            _ => None,
+        }) else {
+            return Ok(None);
+        };
+        // 4340-8.1.4-3
+        let cookie = self.unseal(flow, bytes).ok_or(ResetCode::BAD_INIT_COOKIE)?;
+        let is_fresh = cookie.issued <= now && now - cookie.issued <= LIFETIME;
+        if !is_fresh || self.table.is_full() {
+            return Err(ResetCode::BAD_INIT_COOKIE);
+        }
+        let (mut outbox, mut inbox) = (NoApp, NoApp);
+        let mut app = App {
+            outbox: &mut outbox,
+            inbox: &mut inbox,
+        };
+        let mut conn = self.rebuild(flow, &cookie, &mut app);
+        conn.poll_transmit(cookie.issued, &mut app, &mut Batch::new(1));
+        Ok(Some(conn))
+    }
+
+    /// The connection in RESPOND, its Response not yet sent.
+    fn rebuild(&self, flow: &Flow, cookie: &Cookie<'_>, app: &mut App<'_>) -> Connection {
+        let (now, service) = (cookie.issued, cookie.service);
+        let mut conn = self.new_server(now, *flow, service, cookie.isr, Some(cookie.iss));
+        let request = Packet {
+            source_port: flow.remote_port,
+            dest_port: flow.local_port,
+            ccval: 0,
+            cscov: 0,
+            is_short: false,
+            seq: cookie.isr,
+            kind: Kind::Request { service },
+            options: Options(cookie.options),
+            payload: Payload::EMPTY,
+        };
+        conn.handle_packet(now, &request, Ecn::NotEct, app);
+        conn
+    }
+
+    fn seal(&self, flow: &Flow, cookie: &Cookie<'_>) -> Option<Vec<u8>> {
+        if cookie.options.len() + FIXED_LEN > COOKIE_MAX {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(COOKIE_MAX);
+        bytes.extend_from_slice(&cookie.issued.as_nanos().to_be_bytes());
+        bytes.extend_from_slice(&cookie.iss.value().to_be_bytes()[2..]);
+        bytes.extend_from_slice(&cookie.isr.value().to_be_bytes()[2..]);
+        bytes.extend_from_slice(&cookie.service.0.to_be_bytes());
+        bytes.extend_from_slice(cookie.options);
+        let seal = self.seal_of(flow, &bytes);
+        bytes.extend_from_slice(&seal);
+        Some(bytes)
+    }
+
+    fn unseal<'a>(&self, flow: &Flow, bytes: &'a [u8]) -> Option<Cookie<'a>> {
+        let (content, seal) = bytes.split_last_chunk::<SEAL_LEN>()?;
+        if self.seal_of(flow, content) != *seal {
+            return None;
+        }
+        let (issued, rest) = content.split_first_chunk::<8>()?;
+        let (iss, rest) = rest.split_first_chunk::<6>()?;
+        let (isr, rest) = rest.split_first_chunk::<6>()?;
+        let (service, options) = rest.split_first_chunk::<4>()?;
+        let seq = |b: &[u8; 6]| Seq::new(b.iter().fold(0, |n, &b| (n << 8) | u64::from(b)));
+        Some(Cookie {
+            issued: Instant::from_nanos(u64::from_be_bytes(*issued)),
+            iss: seq(iss),
+            isr: seq(isr),
+            service: ServiceCode(u32::from_be_bytes(*service)),
+            options,
+        })
+    }
+
+    fn seal_of(&self, flow: &Flow, content: &[u8]) -> [u8; SEAL_LEN] {
+        let mut bytes = flow_bytes(b"cookie", flow);
+        bytes.extend_from_slice(content);
+        self.hash.hash(&bytes).to_be_bytes()
+    }
+}

@@ -1,0 +1,119 @@
+//! The connections of an endpoint, by id and by flow.
+
+use super::IcmpError;
+use crate::config::bounds;
+use crate::conn::Connection;
+use crate::path::Flow;
+use std::collections::HashMap;
+
+/// Names a connection of one endpoint. Never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ConnId(u64);
+
+impl ConnId {
+    fn new(index: usize, generation: u32) -> Self {
+        Self((u64::from(generation) << 32) | index as u64)
+    }
+
+    /// The place of the connection in tables of the caller: small numbers, reused after the
+    /// connection is gone.
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is the index")]
+    pub fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the high half is the generation"
+    )]
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    // Only looked up, never iterated: its order cannot matter.
+    by_flow: HashMap<Flow, ConnId>,
+}
+
+struct Slot {
+    generation: u32,
+    conn: Option<Box<Connection>>,
+}
+
+impl Table {
+    pub(super) fn is_full(&self) -> bool {
+        self.by_flow.len() >= bounds::CONNECTIONS
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_flow.len()
+    }
+
+    pub(super) fn find(&self, flow: &Flow) -> Option<ConnId> {
+        self.by_flow.get(flow).copied()
+    }
+
+    pub(super) fn get(&self, id: ConnId) -> Option<&Connection> {
+        let slot = self.slots.get(id.index())?;
+        slot.conn
+            .as_deref()
+            .filter(|_| slot.generation == id.generation())
+    }
+
+    pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(id.index())?;
+        let is_same = slot.generation == id.generation();
+        slot.conn.as_deref_mut().filter(|_| is_same)
+    }
+
+    pub(super) fn insert(&mut self, conn: Connection) -> ConnId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                conn: None,
+            });
+            self.slots.len() - 1
+        });
+        let flow = *conn.flow();
+        let slot = &mut self.slots[index];
+        slot.conn = Some(Box::new(conn));
+        let id = ConnId::new(index, slot.generation);
+        self.by_flow.insert(flow, id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Connection>> {
+        let slot = self
+            .slots
+            .get_mut(id.index())
+            .filter(|s| s.generation == id.generation())?;
+        let conn = slot.conn.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.by_flow.remove(conn.flow());
+        self.free.push(id.index());
+        Some(conn)
+    }
+
+    /// The connection whose packet an ICMP error quotes. Over UDP a quote may end before the DCCP
+    /// ports (6773-3.6-1): it counts only if the endpoint has no other connection.
+    pub(super) fn find_quoted(&self, error: &IcmpError<'_>) -> Option<ConnId> {
+        let Some(&[a, b, c, d]) = error.quoted.first_chunk() else {
+            let mut flows = self.slots.iter().filter_map(|s| s.conn.as_deref());
+            let only = flows.next().filter(|conn| conn.flow().path == error.path)?;
+            return flows
+                .next()
+                .is_none()
+                .then(|| self.find(only.flow()))
+                .flatten();
+        };
+        self.find(&Flow {
+            path: error.path,
+            local_port: u16::from_be_bytes([a, b]),
+            remote_port: u16::from_be_bytes([c, d]),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! Two endpoints and a wire between them with a fixed delay: the smallest network.
+
+use super::*;
+use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
+use crate::wire::Payload;
+use core::net::{IpAddr, Ipv4Addr};
+use core::time::Duration;
+
+const DELAY: Duration = Duration::from_millis(10);
+
+struct Mix(u64);
+
+impl KeyedHash for Mix {
+    fn hash(&self, data: &[u8]) -> u128 {
+        let step =
+            |h: u128, &b: &u8| (h ^ u128::from(b)).wrapping_mul(0x0100_0000_01b3 << 40 | 0x3b);
+        data.iter().fold(u128::from(self.0), step)
+    }
+}
+
+#[derive(Default)]
+struct Side {
+    to_send: u32,
+    next: u32,
+    fates: Vec<(Slot, Fate)>,
+}
+
+impl Outbox for Side {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        (self.next < self.to_send).then(|| Offer {
+            slot: Slot(self.next),
+            len: 1000,
+            is_zeros: true,
+        })
+    }
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+        self.next += 1;
+        true
+    }
+    fn refuse(&mut self, _now: Instant, slot: Slot, fate: Fate) {
+        self.next += 1;
+        self.fates.push((slot, fate));
+    }
+    fn on_fate(&mut self, _now: Instant, slot: Slot, fate: Fate) {
+        self.fates.push((slot, fate));
+    }
+}
+
+#[derive(Default)]
+struct Taker(u32);
+
+impl Inbox for Taker {
+    fn deliver(&mut self, datagram: Payload<'_>, _meta: Delivery) -> Accepted {
+        assert_eq!(datagram.len(), 1000);
+        self.0 += 1;
+        Accepted::Yes
+    }
+}
+
+#[derive(Default)]
+struct Apps {
+    out: Side,
+    taker: Taker,
+}
+
+impl Queues for Apps {
+    fn app(&mut self, _id: ConnId) -> App<'_> {
+        App {
+            outbox: &mut self.out,
+            inbox: &mut self.taker,
+        }
+    }
+}
+
+struct Host {
+    endpoint: Endpoint,
+    apps: Apps,
+    events: Vec<(ConnId, Event)>,
+}
+
+struct Net {
+    now: Instant,
+    hosts: [Host; 2],
+    /// Arrival time, receiver, path as it sees it, bytes, zeros.
+    wire: VecDeque<(Instant, usize, Path, Ecn, Vec<u8>, usize)>,
+    packets: u32,
+}
+
+fn path(local: u8, remote: u8) -> Path {
+    let ip = |n| IpAddr::V4(Ipv4Addr::new(192, 0, 2, n));
+    Path {
+        local: ip(local),
+        remote: ip(remote),
+        encap: Encap::Ip,
+    }
+}
+
+impl Net {
+    fn new() -> Self {
+        let host = |n| Host {
+            endpoint: Endpoint::new(Box::new(Mix(n))),
+            apps: Apps::default(),
+            events: Vec::new(),
+        };
+        Self {
+            now: Instant::ZERO,
+            hosts: [host(1), host(2)],
+            wire: VecDeque::new(),
+            packets: 0,
+        }
+    }
+
+    fn drain(&mut self, i: usize) {
+        let host = &mut self.hosts[i];
+        let mut batch = Batch::for_simulation(64);
+        while host
+            .endpoint
+            .poll_transmit(self.now, &mut host.apps, &mut batch)
+        {
+            let (path, ecn) = batch.destination().map(|(p, e)| (*p, e)).unwrap();
+            let seen = Path {
+                local: path.remote,
+                remote: path.local,
+                ..path
+            };
+            for d in batch.datagrams() {
+                self.packets += 1;
+                let at = self.now + DELAY;
+                self.wire
+                    .push_back((at, 1 - i, seen, ecn, d.bytes.to_vec(), d.zeros));
+            }
+            batch.clear();
+        }
+        while let Some(event) = host.endpoint.poll_event() {
+            host.events.push(event);
+        }
+    }
+
+    fn run(&mut self, until: Instant) {
+        for i in 0..2 {
+            self.drain(i);
+        }
+        loop {
+            let arrival = self.wire.front().map(|w| w.0);
+            let timeouts = self.hosts.iter().filter_map(|h| h.endpoint.poll_timeout());
+            let Some(next) = arrival.into_iter().chain(timeouts).min() else {
+                return;
+            };
+            if next > until {
+                return;
+            }
+            self.now = self.now.max(next);
+            if arrival == Some(next) {
+                let (_, i, path, ecn, bytes, zeros) = self.wire.pop_front().unwrap();
+                let host = &mut self.hosts[i];
+                let datagram = Datagram {
+                    bytes: &bytes,
+                    zeros,
+                };
+                host.endpoint
+                    .handle_datagram(self.now, &path, ecn, datagram, &mut host.apps);
+                self.drain(i);
+            }
+            for i in 0..2 {
+                let host = &mut self.hosts[i];
+                host.endpoint.handle_timeout(self.now, &mut host.apps);
+                self.drain(i);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_connection_opens_carries_data_and_closes() {
+    let mut net = Net::new();
+    let service = ServiceCode(42);
+    net.hosts[1]
+        .endpoint
+        .listen(5001, &[service], Config::default())
+        .unwrap();
+    let flow = Flow {
+        path: path(1, 2),
+        local_port: 40_000,
+        remote_port: 5001,
+    };
+    let config = Config {
+        service_code: service,
+        ..Config::default()
+    };
+    let id = net.hosts[0]
+        .endpoint
+        .connect(net.now, flow, config)
+        .unwrap();
+    net.run(Instant::from_nanos(100_000_000));
+    assert_eq!(net.hosts[0].events, [(id, Event::Connected)]);
+    net.hosts[0].apps.out.to_send = 5000;
+    net.hosts[0].endpoint.on_data_ready(id);
+    net.run(Instant::from_nanos(60_000_000_000));
+    let c = net.hosts[0].endpoint.connection(id).unwrap();
+    println!("{:#?}", c.snapshot());
+    assert_eq!(net.hosts[1].apps.taker.0, 5000);
+    let acked = net.hosts[0]
+        .apps
+        .out
+        .fates
+        .iter()
+        .filter(|f| f.1 == Fate::Acked)
+        .count();
+    assert!(acked >= 4990, "{acked}");
+    let now = net.now;
+    let host = &mut net.hosts[0];
+    host.endpoint.close(now, id, &mut host.apps);
+    net.run(Instant::from_nanos(70_000_000_000));
+    assert_eq!(
+        net.hosts[0].events.last(),
+        Some(&(id, Event::Closed(crate::CloseReason::Local)))
+    );
+    assert_eq!(net.hosts[0].endpoint.connections(), 0);
+    assert_eq!(net.hosts[1].endpoint.connections(), 0);
+    assert_eq!(net.hosts[0].endpoint.resting(), 1);
+    println!("{} packets at {:?}", net.packets, net.now);
+}
