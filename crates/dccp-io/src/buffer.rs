@@ -2,6 +2,9 @@
 
 use std::io::IoSliceMut;
 
+#[cfg(target_os = "linux")]
+use crate::sys::cmsg::Control;
+
 /// Buffers of one receive call.
 pub(crate) const SLOTS: usize = 32;
 /// Bytes of each: the largest UDP datagram, and the largest chain that GRO makes.
@@ -11,6 +14,8 @@ pub(crate) const SLOT_LEN: usize = 1 << 16;
 /// handed on before the next call. Pages that are never used cost nothing.
 pub struct RecvBuffer {
     bytes: Vec<u8>,
+    #[cfg(target_os = "linux")]
+    controls: Box<[Control; SLOTS]>,
 }
 
 impl RecvBuffer {
@@ -18,17 +23,20 @@ impl RecvBuffer {
     pub fn new() -> Self {
         Self {
             bytes: vec![0; SLOTS * SLOT_LEN],
+            #[cfg(target_os = "linux")]
+            controls: Box::new([Control::EMPTY; SLOTS]),
         }
     }
 
     /// The buffers, ready for a call that fills them.
     pub(crate) fn slices(&mut self) -> [IoSliceMut<'_>; SLOTS] {
-        let mut rest = self.bytes.as_mut_slice();
-        core::array::from_fn(|_| {
-            let (slot, tail) = core::mem::take(&mut rest).split_at_mut(SLOT_LEN);
-            rest = tail;
-            IoSliceMut::new(slot)
-        })
+        slices(&mut self.bytes)
+    }
+
+    /// The same, with room for control messages.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn parts(&mut self) -> ([IoSliceMut<'_>; SLOTS], &mut [Control; SLOTS]) {
+        (slices(&mut self.bytes), &mut self.controls)
     }
 
     /// The bytes of one buffer.
@@ -48,4 +56,12 @@ impl Default for RecvBuffer {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn slices(mut rest: &mut [u8]) -> [IoSliceMut<'_>; SLOTS] {
+    core::array::from_fn(|_| {
+        let (slot, tail) = core::mem::take(&mut rest).split_at_mut(SLOT_LEN);
+        rest = tail;
+        IoSliceMut::new(slot)
+    })
 }

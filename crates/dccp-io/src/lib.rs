@@ -22,11 +22,16 @@
 //! Nothing here reads a clock: time-outs are durations from now.
 
 mod buffer;
+mod carrier;
 mod counters;
 mod error;
 #[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
 mod icmp;
 pub mod poll;
+#[cfg(target_os = "linux")]
+mod raw;
 pub mod route;
 mod send;
 mod transport;
@@ -36,9 +41,14 @@ mod udp;
 mod sys;
 
 pub use buffer::RecvBuffer;
+pub use carrier::{Carrier, PortClaim};
 pub use counters::Counters;
 pub use error::OpenError;
+#[cfg(target_os = "linux")]
+pub use host::{Host, HostPort};
 pub use poll::{Poller, Ready, Token, Waker};
+#[cfg(target_os = "linux")]
+pub use raw::Raw;
 pub use transport::{
     BufferSizes, DropReason, IcmpKind, IcmpReport, LocalDrop, Options, Over, Received, Sent,
     Source, Transport,

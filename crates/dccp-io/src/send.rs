@@ -91,13 +91,18 @@ pub(crate) fn past_pending<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Re
     call()
 }
 
+/// Whether a queue of the host was full.
+pub(crate) fn is_queue_full(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(NO_BUFFERS)
+}
+
 /// Sorts the error of a refused datagram.
 pub(crate) fn drop_reason(e: &io::Error, mtu: impl FnOnce() -> Option<u32>) -> DropReason {
     use io::ErrorKind as K;
     if quinn_udp::is_msg_size_err(e) {
         return DropReason::TooBig { mtu: mtu() };
     }
-    if e.raw_os_error() == Some(NO_BUFFERS) {
+    if is_queue_full(e) {
         return DropReason::QueueFull;
     }
     match e.kind() {

@@ -190,8 +190,8 @@ pub trait Transport: Send {
     /// peer never fails the socket: it is told by the result and counted.
     fn send(&mut self, batch: &Batch, from: usize) -> Sent;
 
-    /// Gives each datagram of one receive call to `sink`; returns how many there were. 0: nothing
-    /// is left, until the [`Poller`](crate::Poller) says readable again.
+    /// Gives the datagrams of one receive call to `sink`; returns how many packets the socket had.
+    /// 0: nothing is left, until the [`Poller`](crate::Poller) says readable again.
     ///
     /// # Errors
     /// When the socket itself is broken.

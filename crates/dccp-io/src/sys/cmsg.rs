@@ -117,14 +117,12 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-#[cfg(test)]
 /// Writes control messages one after the other.
 pub(crate) struct Writer<'a> {
     control: &'a mut Control,
     len: usize,
 }
 
-#[cfg(test)]
 impl<'a> Writer<'a> {
     /// Starts at the front of `control`.
     pub(crate) fn new(control: &'a mut Control) -> Self {
@@ -147,9 +145,9 @@ impl<'a> Writer<'a> {
         bytes[start + HEADER..end].copy_from_slice(data);
     }
 
-    /// Bytes written.
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// The messages, for a send call.
+    pub(crate) fn finish(self) -> &'a [u8] {
+        &self.control.0[..self.len]
     }
 }
 
@@ -207,9 +205,7 @@ mod tests {
         error[4..7].copy_from_slice(&[libc::SO_EE_ORIGIN_ICMP, 3, 4]);
         error[8..12].copy_from_slice(&1280u32.to_ne_bytes());
         writer.push(libc::IPPROTO_IP, libc::IP_RECVERR, &error);
-        let len = writer.len();
-
-        let received = Received::parse(&control.0[..len]);
+        let received = Received::parse(writer.finish());
         assert_eq!(received.tos, 3);
         assert_eq!(received.local, Some(Ipv4Addr::new(192, 0, 2, 7).into()));
         assert_eq!(received.timestamp, None);
@@ -234,9 +230,7 @@ mod tests {
         time[..8].copy_from_slice(&5i64.to_ne_bytes());
         time[8..].copy_from_slice(&7i64.to_ne_bytes());
         writer.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
-        let len = writer.len();
-
-        let received = Received::parse(&control.0[..len]);
+        let received = Received::parse(writer.finish());
         assert_eq!(received.tos, 2);
         assert_eq!(received.local, Some(Ipv6Addr::LOCALHOST.into()));
         assert_eq!(received.timestamp, Some(Duration::new(5, 7)));

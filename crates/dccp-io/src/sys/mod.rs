@@ -2,4 +2,5 @@
 
 pub(crate) mod cmsg;
 pub(crate) mod error_queue;
+pub(crate) mod mmsg;
 pub(crate) mod sockopt;

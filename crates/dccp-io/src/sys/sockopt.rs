@@ -10,7 +10,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, socklen_t};
 
+/// What `SO_MEMINFO` tells: bytes that wait in the host, the send buffer, datagrams dropped.
 const MEMINFO_WORDS: usize = 9;
+const MEMINFO_SEND_ALLOCATED: usize = 2;
+const MEMINFO_SEND_BUFFER: usize = 3;
 const MEMINFO_DROPS: usize = 8;
 
 /// Whether routers, and this host, may fragment what the socket sends.
@@ -34,6 +37,24 @@ pub(crate) fn set_may_fragment(fd: BorrowedFd<'_>, is_ipv6: bool, may: bool) -> 
     } else {
         set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode)
     }
+}
+
+/// Makes a raw socket tell ECN marks, local addresses, arrival times and errors; unfragmentable.
+pub(crate) fn prepare_raw(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<()> {
+    if is_ipv6 {
+        let level = libc::IPPROTO_IPV6;
+        set(fd, level, libc::IPV6_RECVTCLASS, 1)?;
+        set(fd, level, libc::IPV6_RECVPKTINFO, 1)?;
+        set(fd, level, libc::IPV6_RECVERR, 1)?;
+        // The kernel must not touch the checksum: it may cover a part of the packet only.
+        set(fd, level, libc::IPV6_CHECKSUM, -1)?;
+    } else {
+        // The IP header, which the socket gives, has the mark.
+        set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+        set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1)?;
+    }
+    set_timestamps(fd, true)?;
+    set_may_fragment(fd, is_ipv6, false)
 }
 
 /// Sets the receive buffer in bytes, beyond the system's limit where we may.
@@ -71,13 +92,23 @@ pub(crate) fn path_mtu(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<u32> {
 /// `SO_MEMINFO` tells the same number that `SO_RXQ_OVFL` would put into every message, but only
 /// when asked.
 pub(crate) fn recv_drops(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut words = [0u32; MEMINFO_WORDS];
+    Ok(meminfo(fd)?[MEMINFO_DROPS])
+}
+
+/// Whether a poller would call the socket writable: less than half of its send buffer is in use.
+pub(crate) fn has_room(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let words = meminfo(fd)?;
+    Ok(words[MEMINFO_SEND_ALLOCATED] < words[MEMINFO_SEND_BUFFER] / 2)
+}
+
+fn meminfo(fd: BorrowedFd<'_>) -> io::Result<[u32; MEMINFO_WORDS]> {
+    let mut words = [0; MEMINFO_WORDS];
     get(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
-    Ok(words[MEMINFO_DROPS])
+    Ok(words)
 }
 
 /// Sets an option whose value is an `int`.
-pub(crate) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     // SAFETY: `value` lives through the call and the length is its size; the kernel only reads it.
     let rc = unsafe {
         libc::setsockopt(

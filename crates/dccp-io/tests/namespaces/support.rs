@@ -1,0 +1,142 @@
+//! Namespaces, and datagrams to send in them.
+
+use core::time::Duration;
+use std::env;
+use std::net::{IpAddr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use dccp_io::{Host, Options, Poller, Raw, Received, RecvBuffer, Token, Transport, Udp};
+use dccp_proto::batch::Batch;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::Ecn;
+
+const INSIDE: &str = "DCCP_IO_INSIDE";
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether this process is inside the namespace. If not, the test `name` is run inside a new one,
+/// after the shell commands `setup`; where that cannot be, it says so.
+pub(crate) fn is_inside(name: &str, setup: &str) -> bool {
+    if env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let Some(unshare) = unshare() else {
+        eprintln!("SKIP {name}: needs unshare and ip, and root or unprivileged user namespaces");
+        return false;
+    };
+    let script = format!("ip link set lo up\n{setup}\nexec \"$0\" \"$@\"");
+    let output = Command::new("unshare")
+        .args(unshare)
+        .args(["sh", "-ec", &script])
+        .arg(env::current_exe().expect("this program has a path"))
+        .args([name, "--exact", "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .expect("unshare runs");
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && out.contains("1 passed"),
+        "{out}\n{err}"
+    );
+    false
+}
+
+/// Arguments with which `unshare` makes a namespace here.
+fn unshare() -> Option<&'static [&'static str]> {
+    const WAYS: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
+    WAYS.into_iter().find(|way| {
+        Command::new("unshare")
+            .args(*way)
+            .args(["ip", "link", "set", "lo", "up"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    })
+}
+
+/// Runs a shell command in this namespace.
+pub(crate) fn sh(command: &str) {
+    let status = Command::new("sh").args(["-ec", command]).status();
+    assert!(status.expect("sh runs").success(), "{command}");
+}
+
+/// A way to `remote` over UDP and over IP, each with a transport on `local`.
+pub(crate) fn both(
+    local: IpAddr,
+    remote: IpAddr,
+    options: &Options,
+) -> [(Box<dyn Transport>, Path); 2] {
+    let udp = Udp::bind(SocketAddr::new(local, 0), options).unwrap();
+    let encap = Encap::Udp {
+        local_port: udp.local_addr().port(),
+        remote_port: 7,
+    };
+    let raw = raw(local, &Host::join().unwrap(), options);
+    let path = |encap| Path {
+        local,
+        remote,
+        encap,
+    };
+    [(Box::new(udp), path(encap)), (raw, path(Encap::Ip))]
+}
+
+/// A raw socket.
+pub(crate) fn raw(local: IpAddr, host: &Arc<Host>, options: &Options) -> Box<dyn Transport> {
+    Box::new(Raw::open(local, Arc::clone(host), options).unwrap())
+}
+
+/// Datagrams of the given lengths to a DCCP port, each of one byte value that tells its place.
+pub(crate) fn batch(path: &Path, ecn: Ecn, port: u16, lens: &[usize]) -> Batch {
+    fragmentable_batch(path, ecn, port, lens, false)
+}
+
+/// The same, fragmentable or not.
+pub(crate) fn fragmentable_batch(
+    path: &Path,
+    ecn: Ecn,
+    port: u16,
+    lens: &[usize],
+    may_fragment: bool,
+) -> Batch {
+    let mut batch = Batch::new(64);
+    for (value, &len) in (1..).zip(lens) {
+        assert!(batch.fits(path, ecn, len, may_fragment));
+        let datagram = datagram(port, value, len);
+        batch.push(path, ecn, may_fragment, 0, |b| {
+            b.extend(datagram);
+            true
+        });
+    }
+    batch
+}
+
+/// Source port, destination port, and then one byte value. Where the checksum belongs there is that
+/// value too: it is wrong, and nobody below the core may care.
+pub(crate) fn datagram(port: u16, value: u8, len: usize) -> Vec<u8> {
+    let mut bytes = vec![value; len];
+    bytes[2..4].copy_from_slice(&port.to_be_bytes());
+    bytes
+}
+
+/// What is received until there are `n` datagrams or nothing comes any more.
+pub(crate) fn receive<T>(
+    transport: &mut dyn Transport,
+    n: usize,
+    mut take: impl FnMut(Received<'_>) -> T,
+) -> Vec<T> {
+    let mut poller = Poller::new(Duration::ZERO).unwrap();
+    poller.add(transport.source(), Token(0)).unwrap();
+    let mut buffer = RecvBuffer::new();
+    let (mut got, mut ready) = (Vec::new(), Vec::new());
+    while got.len() < n {
+        poller.wait(Some(PATIENCE), &mut ready).unwrap();
+        if ready.is_empty() {
+            break;
+        }
+        let mut sink = |r: Received<'_>| got.push(take(r));
+        while transport.recv(&mut buffer, &mut sink).unwrap() > 0 {}
+    }
+    got
+}
