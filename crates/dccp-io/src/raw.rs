@@ -225,6 +225,10 @@ impl Transport for Raw {
         })
     }
 
+    fn reads_ecn(&self) -> bool {
+        true
+    }
+
     fn source(&mut self) -> Source<'_> {
         self.socket.as_fd()
     }

@@ -227,6 +227,10 @@ pub trait Transport: Send {
     /// When the system does not tell.
     fn buffer_sizes(&self) -> io::Result<BufferSizes>;
 
+    /// Whether the system tells the ECN marks of what is received. If not, the peer has to be told
+    /// that this end is not ECN-capable (4340-12.1-3).
+    fn reads_ecn(&self) -> bool;
+
     /// What to wait for.
     fn source(&mut self) -> Source<'_>;
 }

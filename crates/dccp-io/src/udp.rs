@@ -1,7 +1,8 @@
 //! DCCP in UDP (RFC 6773), by `quinn-udp`: segmentation offload both ways, ECN, local addresses.
 //!
-//! The kernel makes and checks the UDP checksum, which is never 0 (6773-3.3-1), and discards
-//! packets whose UDP length is wrong (6773-3.3-3); what is too short for DCCP is the parser's.
+//! The kernel makes and checks the UDP checksum, and discards packets whose UDP length is wrong
+//! (6773-3.3-3); what is too short for DCCP is the parser's. Over IPv4 it lets a sender do without
+//! a checksum: on Linux a filter on the socket drops such packets (6773-3.3-1).
 
 use std::io;
 use std::net::SocketAddr;
@@ -241,6 +242,17 @@ impl Transport for Udp {
             recv: socket.recv_buffer_size()?,
             send: socket.send_buffer_size()?,
         })
+    }
+
+    fn reads_ecn(&self) -> bool {
+        // 6773-3.5-1, 4340-12.1-3: the systems for which `quinn-udp` asks for the mark.
+        !cfg!(any(
+            target_os = "openbsd",
+            target_os = "netbsd",
+            target_os = "dragonfly",
+            target_os = "solaris",
+            target_os = "illumos"
+        ))
     }
 
     #[cfg(target_os = "linux")]

@@ -105,7 +105,8 @@ fn batches_and_marks_travel_both_ways_over_both_families() {
                 .iter()
                 .map(|d| (back(there), ecn, d.to_vec()))
                 .collect();
-            assert_eq!(got, expected, "{ip} {ecn:?}");
+            // Not assert_eq: it would print all the bytes.
+            assert!(got == expected, "{ip} {ecn:?}");
         }
         let reply = batch(&back(there), Ecn::Ce, &[20]);
         send_all(&mut b, &reply);

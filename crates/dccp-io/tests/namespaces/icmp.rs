@@ -7,7 +7,7 @@ use dccp_io::{IcmpKind, IcmpReport, Options, Poller, RecvBuffer, Token};
 use dccp_proto::path::{Encap, Path};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::support::{PATIENCE, both, datagram, is_inside};
+use crate::support::{PATIENCE, both, datagram, internet_sum, is_inside};
 
 const MTU: u16 = 1400;
 
@@ -50,12 +50,7 @@ fn forge(path: &Path) {
     };
     // For ICMPv6 the kernel makes the checksum.
     if path.local.is_ipv4() {
-        let words = message
-            .chunks(2)
-            .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
-        let sum: u32 = words.sum();
-        let folded = (sum & 0xffff) + (sum >> 16);
-        let checksum = !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap();
+        let checksum = internet_sum(&message);
         message[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
     let to = SocketAddr::new(path.local, 0);

@@ -10,3 +10,4 @@ mod limits;
 mod raw;
 mod sharing;
 mod support;
+mod udp;

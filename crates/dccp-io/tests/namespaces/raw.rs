@@ -1,9 +1,9 @@
 //! DCCP over IP on the loopback.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use dccp_io::{Host, OpenError, Options, Raw, Transport};
+use dccp_io::{Carrier, Host, OpenError, Options, Over, Raw, Transport};
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 
@@ -45,10 +45,14 @@ fn batches_marks_and_addresses_travel_both_ways_over_both_families() {
     if !is_inside(name, "") {
         return;
     }
-    let (one, other) = (Host::join().unwrap(), Host::join().unwrap());
-    let _ports = (one.claim(1000).unwrap(), other.claim(2000).unwrap());
+    let carrier = Carrier::new(Over::Ip, Options::default()).unwrap();
+    assert!(carrier.owns_host());
+    let other = Host::join().unwrap();
+    let _ports = (carrier.claim(1000).unwrap(), other.claim(2000).unwrap());
+    let taken = carrier.claim(2000).unwrap_err();
+    assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);
     for ip in LOCALHOSTS {
-        let mut a = raw(ip, &one, &Options::default());
+        let mut a = carrier.open(SocketAddr::new(ip, 0)).unwrap();
         let mut b = raw(any(ip), &other, &Options::default());
         let path = Path {
             local: ip,

@@ -140,3 +140,11 @@ pub(crate) fn receive<T>(
     }
     got
 }
+
+/// The Internet checksum (RFC 1071) of bytes whose checksum field is 0.
+pub(crate) fn internet_sum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|w| [w[0], *w.get(1).unwrap_or(&0)]);
+    let sum: u64 = words.map(|w| u64::from(u16::from_be_bytes(w))).sum();
+    let once = (sum & 0xffff) + (sum >> 16);
+    !u16::try_from((once & 0xffff) + (once >> 16)).unwrap()
+}
