@@ -210,14 +210,14 @@ impl HcReceiver for Receiver {
         self.last_data = Some(p.now);
     }
 
-    fn ack_due(&self, _now: Instant) -> AckDue {
+    fn ack_due(&self, now: Instant) -> AckDue {
         // 4340-11.3-1; AMB-4: without an Ack Ratio, one per two packets.
         let ratio = if self.ratio == 0 { 2 } else { self.ratio };
         if self.is_urgent || self.pending >= ratio {
             AckDue::Now
         } else if self.pending > 0 {
             // 4340-11.3-3
-            AckDue::At(self.pending_since + self.delayed_ack)
+            AckDue::at(self.pending_since + self.delayed_ack, now)
         } else {
             AckDue::No
         }

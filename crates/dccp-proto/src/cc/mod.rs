@@ -6,6 +6,7 @@
 
 mod ack_ratio;
 pub mod ccid2;
+pub mod ccid3;
 pub mod law;
 mod pacer;
 pub mod registry;
@@ -15,7 +16,7 @@ mod window;
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
-use crate::wire::{Ecn, OptionWriter, Options};
+use crate::wire::{Ecn, OptionWriter, Options, PacketType};
 use core::time::Duration;
 
 /// May a data packet leave?
@@ -232,8 +233,10 @@ pub struct Arrival<'a> {
     pub seq: Seq,
     /// CCVal.
     pub ccval: u8,
-    /// ECN field.
+    /// ECN field; CE also for data that was dropped as corrupt (4340-11.7.2-4).
     pub ecn: Ecn,
+    /// Its type.
+    pub packet_type: PacketType,
     /// Whether it is a Data or DataAck packet (or a Request or Response with data).
     pub is_data: bool,
     /// Bytes of application data.
@@ -255,6 +258,13 @@ pub enum AckDue {
     At(Instant),
     /// Yes.
     Now,
+}
+
+impl AckDue {
+    /// Due at the moment `at`, as seen `now`.
+    fn at(at: Instant, now: Instant) -> Self {
+        if at <= now { Self::Now } else { Self::At(at) }
+    }
 }
 
 /// An acknowledgement (Ack or `DataAck`) that is about to leave.
@@ -279,6 +289,11 @@ pub trait HcReceiver: Send {
 
     /// Is an acknowledgement due?
     fn ack_due(&self, now: Instant) -> AckDue;
+
+    /// The most bytes of options that [`on_ack`](Self::on_ack) would add now.
+    fn ack_options_len(&self, _now: Instant) -> usize {
+        0
+    }
 
     /// An acknowledgement leaves: adds the CCID's options and accounts. Returns `false`, with
     /// nothing written, if the options do not fit and the acknowledgement must go alone.

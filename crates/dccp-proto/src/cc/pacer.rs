@@ -8,9 +8,10 @@ const COMMIT_HORIZON: Duration = Duration::from_micros(250);
 /// What a late wake-up may catch up, besides the granularity of the caller's timers.
 const CATCH_UP: Duration = Duration::from_millis(1);
 
-/// How many packets that leave `interval` apart may be committed at once: at least 1.
-pub(crate) fn commit_horizon(interval: Duration) -> u32 {
-    let packets = COMMIT_HORIZON.as_nanos() / interval.as_nanos().max(1);
+/// How many packets that leave `interval` apart may be committed at once: those of 250 µs, but of no
+/// more time than `most`, and at least 1.
+pub(crate) fn commit_horizon(interval: Duration, most: Duration) -> u32 {
+    let packets = COMMIT_HORIZON.min(most).as_nanos() / interval.as_nanos().max(1);
     u32::try_from(packets).unwrap_or(u32::MAX).max(1)
 }
 
@@ -61,9 +62,14 @@ mod tests {
     fn a_batch_holds_250_us_and_at_least_one_packet() {
         for (interval_us, packets) in [(1, 250), (2, 125), (100, 2), (125, 2), (126, 1), (9_000, 1)]
         {
-            assert_eq!(commit_horizon(us(interval_us)), packets, "{interval_us} µs");
+            assert_eq!(
+                commit_horizon(us(interval_us), RTT),
+                packets,
+                "{interval_us} µs"
+            );
         }
-        assert_eq!(commit_horizon(Duration::ZERO), 250_000);
+        assert_eq!(commit_horizon(Duration::ZERO, RTT), 250_000);
+        assert_eq!(commit_horizon(us(2), us(100)), 50);
     }
 
     #[test]

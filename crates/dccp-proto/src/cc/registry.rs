@@ -1,6 +1,6 @@
 //! From a CCID number to its two halves and what they need of the connection (RFC 4340 §10).
 
-use super::{HcReceiver, HcSender, ccid2};
+use super::{HcReceiver, HcSender, ccid2, ccid3};
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use core::time::Duration;
@@ -68,15 +68,82 @@ pub fn first_of(ccids: &[u8]) -> &'static Entry {
 }
 
 /// All congestion controls, in the order of their numbers.
-pub const ENTRIES: &[Entry] = &[Entry {
-    ccid: 2,
-    name: "tcp-like",
-    sender: ccid2::sender,
-    receiver: ccid2::receiver,
-    // 4341-4-1
-    needs: &[Dependency {
-        feature: Feature::SendAckVector,
-        at_sender: false,
-        value: 1,
-    }],
-}];
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        ccid: 2,
+        name: "tcp-like",
+        sender: ccid2::sender,
+        receiver: ccid2::receiver,
+        // 4341-4-1
+        needs: &[Dependency {
+            feature: Feature::SendAckVector,
+            at_sender: false,
+            value: 1,
+        }],
+    },
+    Entry {
+        ccid: 3,
+        name: "tfrc",
+        sender: ccid3::sender,
+        receiver: ccid3::receiver,
+        needs: &[
+            // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
+            Dependency {
+                feature: Feature::SendLossEventRate,
+                at_sender: false,
+                value: 1,
+            },
+            // Else the receiver takes lost acknowledgements for lost data (4342-6.1-2).
+            Dependency {
+                feature: Feature::SendNdpCount,
+                at_sender: true,
+                value: 1,
+            },
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_by_their_number() {
+        // 4340-10-2
+        assert_eq!(find(2).map(|e| e.name), Some("tcp-like"));
+        assert_eq!(find(3).map(|e| e.name), Some("tfrc"));
+        assert!(find(4).is_none());
+        assert!(ENTRIES.is_sorted_by_key(|e| e.ccid));
+    }
+
+    #[test]
+    fn ccid_2_needs_ack_vectors_from_its_receiver() {
+        // 4341-4-1
+        let needs = find(2).map_or(&[][..], |e| e.needs);
+        assert_eq!(
+            needs,
+            [Dependency {
+                feature: Feature::SendAckVector,
+                at_sender: false,
+                value: 1
+            }]
+        );
+    }
+
+    #[test]
+    fn ccid_3_needs_loss_event_rates_from_its_receiver_and_ndp_counts_from_its_sender() {
+        // 4342-8.4-1, 4342-6.1-2
+        let needs = find(3).map_or(&[][..], |e| e.needs);
+        let features: Vec<_> = needs
+            .iter()
+            .map(|n| (n.feature, n.at_sender, n.value))
+            .collect();
+        assert_eq!(
+            features,
+            [
+                (Feature::SendLossEventRate, false, 1),
+                (Feature::SendNdpCount, true, 1)
+            ]
+        );
+    }
+}

@@ -111,7 +111,7 @@ impl WindowSender {
             if self.is_paced && now < self.pacer.next() {
                 return Permit::At(self.pacer.next());
             }
-            packets = packets.min(commit_horizon(interval));
+            packets = packets.min(commit_horizon(interval, Duration::MAX));
         }
         Permit::Now {
             packets,

@@ -209,6 +209,7 @@ impl Connection {
             seq: p.seq,
             ccval: p.ccval,
             ecn,
+            packet_type: p.packet_type(),
             is_data,
             payload_len: if is_data { p.payload.len() } else { 0 },
             ndp_count: told.ndp_count,

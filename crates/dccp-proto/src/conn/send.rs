@@ -313,7 +313,8 @@ impl Connection {
         // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
         let room = self.option_room(PacketType::DataAck, offer.len);
         let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
-        let wanted = self.ack_vector.option_len() + ACK_OPTIONS_LEN;
+        let wanted =
+            self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
         Plan {
             is_plain: false,
             has_ack: true,

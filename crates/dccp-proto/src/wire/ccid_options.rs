@@ -134,6 +134,11 @@ impl RttEstimate {
         (self.us != 0).then(|| Duration::from_micros(u64::from(self.us)))
     }
 
+    /// Bytes of the whole option.
+    pub fn wire_len(self) -> usize {
+        2 + usize::from(self.width)
+    }
+
     fn decode(data: &[u8]) -> Option<Self> {
         let width = u8::try_from(data.len())
             .ok()

@@ -1,0 +1,71 @@
+//! CCID 3, TFRC congestion control (RFC 4342, RFC 5348; RFC 6323 for the receiver's round-trip
+//! time).
+//!
+//! The sender computes the rate that a TCP would have at the loss event rate which the receiver
+//! reports about once per round trip. Symbols are those of RFC 5348:
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | `s` | mean packet size, application data only | bytes |
+//! | `r` | round-trip time | s |
+//! | `p` | loss event rate: loss events per data packet | 1 |
+//! | `x` | allowed sending rate | bytes/s |
+//! | `x_bps` | rate by the throughput equation | bytes/s |
+//! | `x_recv` | rate at which the receiver got data | bytes/s |
+//! | `x_inst` | `x` corrected for short-term queueing | bytes/s |
+//! | `t_ipi` | time between two packets, `s / x_inst` | s |
+//! | `t_mbi` | longest time between two packets, 64 s | s |
+//! | `tld` | when `x` was last doubled | |
+
+mod data_limited;
+mod equation;
+mod host_limits;
+mod loss_history;
+mod loss_intervals;
+mod receive_rate;
+mod receiver;
+mod receiver_rtt;
+mod report;
+mod round_trip;
+mod sender;
+mod window_counter;
+mod x_recv_set;
+
+use super::registry::CcConfig;
+use super::{HcReceiver, HcSender};
+use core::time::Duration;
+
+/// The sending half of CCID 3.
+pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
+    Box::new(sender::Sender::new(config))
+}
+
+/// The receiving half of CCID 3.
+pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
+    Box::new(receiver::Receiver::new(config))
+}
+
+/// A count as a float.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of packets and bytes stay below 2^53"
+)]
+const fn float(n: u64) -> f64 {
+    n as f64
+}
+
+/// The whole number at or above `x`, at most `u32::MAX`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from float saturates, and rates and intervals are not negative"
+)]
+fn whole(x: f64) -> u32 {
+    libm::ceil(x) as u32
+}
+
+/// A time in seconds as a duration; a day where it is longer or no number.
+fn seconds(s: f64) -> Duration {
+    const DAY: Duration = Duration::from_hours(24);
+    Duration::try_from_secs_f64(s).unwrap_or(DAY).min(DAY)
+}

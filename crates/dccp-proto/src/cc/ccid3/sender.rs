@@ -1,0 +1,381 @@
+//! The sending half of CCID 3 (RFC 5348 §4, §8; RFC 4342 §5, §8.1).
+
+use super::data_limited::NotLimited;
+use super::equation::{Path, T_MBI, initial_window};
+use super::host_limits::HostLimits;
+use super::report::{Report, Reports};
+use super::round_trip::RoundTrip;
+use super::window_counter::WindowCounter;
+use super::x_recv_set::XRecvSet;
+use super::{float, seconds};
+use crate::cc::pacer::{Pacer, commit_horizon};
+use crate::cc::registry::CcConfig;
+use crate::cc::{Feedback, HcSender, Outgoing, Permit, Signal, Snapshot};
+use crate::time::{Instant, Rate};
+use crate::wire::ccid_options::{CcidOpt, RttEstimate};
+use crate::wire::features::Feature;
+use crate::wire::{Opt, OptionWriter};
+use core::time::Duration;
+
+/// The nofeedback timer before the first feedback (5348-4.2-1).
+const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
+/// What a data-limited sender gets of the receive rate after a loss (5348-4.3-3).
+const LIMITED_LOSS: f64 = 0.85;
+
+/// The sending half of CCID 3.
+#[derive(Debug)]
+pub(super) struct Sender {
+    s: f64,
+    mps: usize,
+    granularity: Duration,
+    x: f64,
+    p: f64,
+    round_trip: Option<RoundTrip>,
+    tld: Instant,
+    reports: Reports,
+    x_recv_set: XRecvSet,
+    not_limited: NotLimited,
+    has_feedback: bool,
+    nofeedback: Option<Instant>,
+    /// Data was sent since the nofeedback timer was set.
+    is_active: bool,
+    counter: WindowCounter,
+    pacer: Pacer,
+    host_limits: HostLimits,
+    sends_rtt: bool,
+    acks: AcksOfAcks,
+}
+
+/// Acknowledges the peer's Ack Vectors and Data Dropped once per round trip (4342-6.3-1).
+#[derive(Debug)]
+struct AcksOfAcks {
+    /// The peer sent what it must keep until it is acknowledged.
+    is_needed: bool,
+    last: Instant,
+    is_due: bool,
+}
+
+impl AcksOfAcks {
+    fn on_feedback(&mut self, fb: &Feedback<'_>) {
+        self.is_needed |= fb
+            .options
+            .iter()
+            .any(|o| matches!(o, Opt::AckVector { .. } | Opt::DataDropped(_)));
+    }
+
+    fn on_send(&mut self, now: Instant, rtt: Duration) {
+        if self.is_needed && now - self.last >= rtt {
+            self.is_needed = false;
+            self.last = now;
+            self.is_due = true;
+        }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(config: &CcConfig) -> Self {
+        let mut sender = Self {
+            s: float(config.mps as u64).max(1.0),
+            mps: config.mps,
+            granularity: config.granularity,
+            x: 0.0,
+            p: 0.0,
+            round_trip: None,
+            tld: config.now,
+            reports: Reports::default(),
+            x_recv_set: XRecvSet::new(config.now),
+            not_limited: NotLimited::default(),
+            has_feedback: false,
+            nofeedback: None,
+            is_active: false,
+            counter: WindowCounter::default(),
+            pacer: Pacer::new(config.now, config.granularity),
+            host_limits: HostLimits::default(),
+            sends_rtt: false,
+            acks: AcksOfAcks {
+                is_needed: false,
+                last: config.now,
+                is_due: false,
+            },
+        };
+        // 5348-4.2-1: one packet per second until there is a round-trip time.
+        sender.x = sender.s;
+        if let Some(rtt) = config.rtt {
+            sender.on_rtt_sample(config.now, rtt);
+        }
+        sender
+    }
+
+    fn rtt(&self) -> Option<Duration> {
+        self.round_trip.map(|t| seconds(t.r))
+    }
+
+    /// The rate of 2 to 4 packets per round trip to start with, and to return to after idling
+    /// (4342-5-1).
+    fn initial_rate(&self) -> f64 {
+        self.round_trip
+            .map_or(self.s, |t| initial_window(self.s) / t.r)
+    }
+
+    /// One packet per 64 s.
+    fn x_min(&self) -> f64 {
+        self.s / T_MBI
+    }
+
+    fn x_inst(&self) -> f64 {
+        let damping = self.round_trip.map_or(1.0, |t| t.damping());
+        (self.x * damping).max(self.x_min())
+    }
+
+    /// Time between packets, `t_ipi`.
+    fn interval(&self) -> Duration {
+        seconds(self.s / self.x_inst())
+    }
+
+    /// How early a packet may leave (5348-8.3-1).
+    fn t_delta(&self, interval: Duration) -> Duration {
+        let rtt = self.rtt().unwrap_or(interval);
+        interval.min(self.granularity).min(rtt) / 2
+    }
+
+    fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
+        let sample = sample.max(Duration::from_micros(1)).as_secs_f64();
+        if let Some(t) = &mut self.round_trip {
+            t.update(sample);
+        } else {
+            self.round_trip = Some(RoundTrip::first(sample));
+            // 5348-4.2-1
+            self.tld = now;
+            self.x = self.initial_rate();
+        }
+    }
+
+    /// The rate that the throughput equation gives; without loss or round trip, no bound.
+    fn x_bps(&self) -> f64 {
+        match self.round_trip {
+            Some(t) if self.p > 0.0 => Path::new(self.s, t.r).rate(self.p),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Puts the receive rate into its set and returns `recv_limit` (5348-4.3-2, 5348-4.3-3).
+    fn recv_limit(&mut self, now: Instant, fb: &Feedback<'_>, report: &Report) -> f64 {
+        let rtt = self.rtt().unwrap_or_default();
+        let sent = fb.ack_sent_at.unwrap_or(now - rtt);
+        let was_limited = self.not_limited.was_data_limited(now, sent, rtt);
+        let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
+        let x_recv = self.host_limits.limit(report.x_recv, packet_rate);
+        if !was_limited || report.x_recv <= 0.0 {
+            self.x_recv_set.add(now, x_recv, 2 * rtt);
+            2.0 * self.x_recv_set.max()
+        } else if report.is_worse {
+            self.x_recv_set.halve();
+            self.x_recv_set.maximize(now, LIMITED_LOSS * x_recv);
+            self.x_recv_set.max()
+        } else {
+            self.x_recv_set.maximize(now, x_recv);
+            2.0 * self.x_recv_set.max()
+        }
+    }
+
+    /// A new rate within `recv_limit` (5348-4.3-4).
+    fn update_x(&mut self, now: Instant, recv_limit: f64) {
+        if self.p > 0.0 {
+            self.x = self.x_bps().min(recv_limit).max(self.x_min());
+        } else if now - self.tld >= self.rtt().unwrap_or(Duration::MAX) {
+            self.x = (2.0 * self.x).min(recv_limit).max(self.initial_rate());
+            self.tld = now;
+        }
+    }
+
+    fn restart_nofeedback(&mut self, now: Instant) {
+        self.nofeedback = Some(now + self.nofeedback_interval());
+        self.is_active = false;
+    }
+
+    /// `max(4 r, 2 s / x)` (5348-4.3-1).
+    fn nofeedback_interval(&self) -> Duration {
+        let r = self.round_trip.map_or(0.0, |t| t.r);
+        seconds((4.0 * r).max(2.0 * self.s / self.x))
+    }
+
+    /// A feedback packet arrived.
+    fn on_report(&mut self, now: Instant, fb: &Feedback<'_>, report: &Report) {
+        self.p = report.p;
+        let recv_limit = self.recv_limit(now, fb, report);
+        self.update_x(now, recv_limit);
+        self.has_feedback = true;
+        self.restart_nofeedback(now);
+    }
+
+    /// No feedback for four round trips (5348-4.4-1).
+    fn halve(&mut self, now: Instant) {
+        let x_recv = self.x_recv_set.max();
+        let x_bps = self.x_bps();
+        if self.p <= 0.0 || self.round_trip.is_none() {
+            self.x = (self.x / 2.0).max(self.x_min());
+        } else if x_bps > 2.0 * x_recv {
+            self.update_limits(now, x_recv);
+        } else {
+            self.update_limits(now, x_bps / 2.0);
+        }
+    }
+
+    /// 5348-4.4-2
+    fn update_limits(&mut self, now: Instant, limit: f64) {
+        let limit = limit.max(self.x_min());
+        self.x_recv_set.replace(now, limit / 2.0);
+        self.update_x(now, limit);
+    }
+
+    /// An idle sender keeps the rate that it may start with again.
+    fn is_idle_enough(&self) -> bool {
+        let recover_rate = self.initial_rate();
+        let is_slow = if self.p > 0.0 {
+            self.x_recv_set.max() < recover_rate
+        } else {
+            self.x < 2.0 * recover_rate
+        };
+        !self.is_active && (is_slow || self.round_trip.is_none())
+    }
+
+    /// 6323-3.3-1
+    fn push_rtt_estimate(&self, options: &mut OptionWriter) {
+        if self.sends_rtt {
+            // Where even five bytes do not fit, the next packet will do.
+            let _ = CcidOpt::RttEstimate(RttEstimate::new(self.rtt())).push(options);
+        }
+    }
+}
+
+impl HcSender for Sender {
+    fn permit(&self, now: Instant, _pipe: u32) -> Permit {
+        let interval = self.interval();
+        let t_delta = self.t_delta(interval);
+        if now + t_delta < self.pacer.next() {
+            return Permit::At(self.pacer.next() - t_delta);
+        }
+        let quarter = self.rtt().unwrap_or(interval) / 4;
+        let span = commit_horizon(interval, quarter);
+        Permit::Now {
+            packets: span,
+            bytes: self.mps.saturating_mul(span as usize),
+        }
+    }
+
+    fn packets_per_rtt(&self) -> Option<f64> {
+        self.round_trip.map(|t| self.x * t.r / self.s)
+    }
+
+    fn data_options_len(&self) -> usize {
+        if self.sends_rtt {
+            RttEstimate::new(self.rtt()).wire_len()
+        } else {
+            0
+        }
+    }
+
+    fn on_send(&mut self, out: &mut Outgoing<'_>) {
+        if !self.has_feedback && self.nofeedback.is_none() {
+            self.s = float(out.payload_len as u64).max(1.0);
+            self.x = self.initial_rate();
+        }
+        *out.ccval = self.counter.on_send(out.now, self.rtt());
+        self.push_rtt_estimate(out.options);
+        let rtt = self.rtt().unwrap_or_default();
+        self.pacer.on_send(out.now, self.interval(), rtt);
+        if out.has_more {
+            self.not_limited.on_send(out.now);
+        }
+        if self.nofeedback.is_none() {
+            let first = if self.has_feedback {
+                self.nofeedback_interval()
+            } else {
+                FIRST_NOFEEDBACK
+            };
+            self.nofeedback = Some(out.now + first);
+        }
+        self.is_active = true;
+        self.acks.on_send(out.now, rtt);
+    }
+
+    fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
+        if let Some(ccval) = fb.ack_ccval {
+            self.counter.on_ack(now, ccval);
+        }
+        self.host_limits.on_feedback(fb);
+        self.acks.on_feedback(fb);
+        let Some(report) = self.reports.read(fb) else {
+            return;
+        };
+        self.s = float(fb.mean_size as u64).max(1.0);
+        if let Some(sample) = fb.rtt {
+            self.on_rtt_sample(now, sample);
+        }
+        self.on_report(now, fb, &report);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.nofeedback
+    }
+
+    fn on_timeout(&mut self, now: Instant) -> bool {
+        if self.nofeedback.is_none_or(|at| now < at) {
+            return false;
+        }
+        if self.is_idle_enough() {
+            // Nothing will change before data is sent again; the timer starts with that.
+            self.nofeedback = None;
+        } else {
+            self.halve(now);
+            self.restart_nofeedback(now);
+        }
+        false
+    }
+
+    fn poll_signal(&mut self) -> Option<Signal> {
+        core::mem::take(&mut self.acks.is_due).then_some(Signal::SendAck)
+    }
+
+    fn on_rtt_hint(&mut self, now: Instant, rtt: Duration) {
+        if self.round_trip.is_none() {
+            self.on_rtt_sample(now, rtt);
+        }
+    }
+
+    fn on_mps(&mut self, mps: usize) {
+        self.mps = mps;
+    }
+
+    fn on_send_sync(&mut self, options: &mut OptionWriter) {
+        self.push_rtt_estimate(options);
+    }
+
+    fn on_feature(&mut self, feature: u8, value: u64) {
+        if feature == Feature::SendRttEstimate.number() {
+            self.sends_rtt = value == 1;
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let phase = match self.round_trip {
+            None => "initial",
+            Some(_) if self.p > 0.0 => "equation",
+            Some(_) => "slow_start",
+        };
+        let x_recv = Some(self.x_recv_set.max()).filter(|x| x.is_finite());
+        Snapshot {
+            rate: Some(Rate::from_bytes_per_s(self.x)),
+            rtt: self.rtt(),
+            rto: Some(self.nofeedback_interval()),
+            loss_event_rate: Some(self.p),
+            receive_rate: x_recv.map(Rate::from_bytes_per_s),
+            phase: Some(phase),
+            inner: vec![("s", self.s), ("x_inst", self.x_inst())],
+            ..Snapshot::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
