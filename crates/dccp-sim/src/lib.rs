@@ -19,15 +19,18 @@
 mod check;
 pub mod frame;
 pub mod link;
+pub mod linux;
 pub mod loss;
 pub mod net;
 pub mod node;
 pub mod pcap;
 pub mod queue;
 pub mod random;
+mod report;
 mod routes;
 pub mod rule;
 mod schedule;
+pub mod source;
 pub mod tap;
 #[cfg(test)]
 mod testing;
@@ -39,5 +42,6 @@ pub use link::LinkConfig;
 pub use net::{Context, Departure, LinkId, Totals};
 pub use node::{Node, NodeId, Router};
 pub use random::{Seed, Stream};
+pub use report::Report;
 pub use tap::Tap;
 pub use world::{Handle, World};

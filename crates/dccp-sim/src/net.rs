@@ -333,6 +333,11 @@ impl Context<'_> {
         self.net.routes.next_link(self.me, to)
     }
 
+    /// Which node has an address.
+    pub fn node_of(&self, address: IpAddr) -> Option<NodeId> {
+        self.net.routes.node_of(address)
+    }
+
     /// Sends a datagram of this node.
     pub fn send(&mut self, departure: &Departure<'_>) {
         let header = Frame {
