@@ -11,6 +11,8 @@ pub mod bounds {
     pub const ACK_VECTOR_CELLS: usize = 16_384;
     /// Packets that carried an Ack Vector and are not acknowledged yet (RFC 4340 appendix A).
     pub const ACK_RECORDS: usize = 256;
+    /// Runs of packets with one Drop Code that are kept to be reported (RFC 4340 §11.7).
+    pub const DATA_DROPPED_RUNS: usize = 512;
     /// Packets in flight whose fate is still open.
     pub const IN_FLIGHT_PACKETS: usize = 1 << 20;
     /// Preference-list entries kept per feature.

@@ -2,6 +2,7 @@
 //! [`recv`] takes packets in, [`send`] gives packets out, the others each hold one subject.
 
 mod accounting;
+mod ack_records;
 mod ack_vector;
 mod close;
 mod data_dropped;

@@ -18,6 +18,8 @@ pub(super) struct Told {
     pub(super) data_checksum: Option<u32>,
     pub(super) elapsed: Option<Duration>,
     pub(super) is_slow_receiver: bool,
+    /// A packet with this number was received before.
+    pub(super) is_duplicate: bool,
 }
 
 impl Connection {
@@ -188,6 +190,7 @@ impl Connection {
         self.stats.on_feedback(&feedback, self.in_flight.oddities());
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
+            self.data_dropped.on_acked(carrier);
         }
         if self.state > State::Request && !ack.names.is_before(self.cookies_since) {
             self.cookies.clear();

@@ -1,6 +1,7 @@
 //! Receiving: steps 4 to 16 of RFC 4340 §8.5, in order, one function each. Step 1 is
 //! `wire/parse.rs`, steps 2 and 3 are `endpoint.rs`.
 
+use super::ack_vector::Recorded;
 use super::features::Side;
 use super::options::Told;
 use super::stats::DropReason;
@@ -195,12 +196,12 @@ impl Connection {
         ecn: Ecn,
         app: &mut App<'_>,
     ) -> ControlFlow<Verdict, Told> {
-        let told = match self.process_options(now, p) {
+        let mut told = match self.process_options(now, p) {
             Ok(told) => told,
             Err(reset) => return Break(Verdict::Reset(reset)),
         };
         self.take_feature_changes(now);
-        self.ack_vector.on_packet(p.seq, ecn);
+        told.is_duplicate = self.ack_vector.on_packet(p.seq, ecn) == Recorded::Duplicate;
         self.reverse_path
             .on_packet(p.seq, p.packet_type().is_data(), told.ndp_count, ecn);
         let is_data = is_application_data(p);
@@ -293,6 +294,11 @@ impl Connection {
         told: &Told,
         app: &mut App<'_>,
     ) {
+        if told.is_duplicate && is_application_data(p) {
+            // RFC 4340 §7: made by the network. What became of the data was told with the first.
+            self.stats.drops.count(DropReason::Duplicate);
+            return;
+        }
         let mut is_corrupt = false;
         if let Some(expected) = told.data_checksum
             && p.payload.crc_32c() != expected

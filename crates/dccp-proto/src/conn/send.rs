@@ -65,7 +65,7 @@ impl Connection {
     /// Sends the most urgent packet that does not depend on the application.
     fn send_control(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         let service = self.service;
-        let gsr = self.seqs.gsr;
+        let ackno = self.ackno();
         if let Some(DueReset { reset, ack }) = self.due.reset.take() {
             let kind = Kind::Reset {
                 ack,
@@ -79,19 +79,28 @@ impl Connection {
             self.send_packet(now, Kind::Request { service }, 0, app, batch);
         } else if core::mem::take(&mut self.due.response) {
             // 4340-5.3-1, 4340-8.1.3-3
-            self.send_packet(now, Kind::Response { ack: gsr, service }, 0, app, batch);
+            self.send_packet(
+                now,
+                Kind::Response {
+                    ack: ackno,
+                    service,
+                },
+                0,
+                app,
+                batch,
+            );
         } else if let Some(ack) = self.due.sync_ack.take() {
             self.send_packet(now, Kind::SyncAck { ack }, 0, app, batch);
         } else if let Some(ack) = self.due.sync.take() {
             self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close_req) {
-            self.send_packet(now, Kind::CloseReq { ack: gsr }, 0, app, batch);
+            self.send_packet(now, Kind::CloseReq { ack: ackno }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close) {
-            self.send_packet(now, Kind::Close { ack: gsr }, 0, app, batch);
+            self.send_packet(now, Kind::Close { ack: ackno }, 0, app, batch);
         } else if let Some(size) = self.pmtu.poll_probe(now) {
             // 4340-14.1-5: a Sync, padded with data that the peer ignores.
             let padding = size.saturating_sub(self.flow.path.overhead() + 24);
-            let seq = self.send_packet(now, Kind::Sync { ack: gsr }, padding, app, batch);
+            let seq = self.send_packet(now, Kind::Sync { ack: ackno }, padding, app, batch);
             self.pmtu.on_probe_sent(now, seq, size);
         }
         true
@@ -124,9 +133,8 @@ impl Connection {
         let mut packet = self.packet(kind, seq, 0);
         packet.options = Options(options.as_slice());
         packet.payload = Payload::Zeros(padding);
-        let has_vector = self.features.value(Side::Local, Feature::SendAckVector) == 1
-            && matches!(kind, Kind::Ack { .. });
-        self.record(now, seq, 0, has_vector, None, app);
+        let has_report = matches!(kind, Kind::Ack { .. });
+        self.record(now, seq, 0, has_report, None, app);
         // 4340-12-1: acknowledgements too; what sets up and ends a connection goes without.
         let is_ect = matches!(
             kind,
@@ -191,37 +199,47 @@ impl Connection {
         self.rx.cc.on_ack(&mut OutgoingAck {
             now,
             seq,
-            ack: self.seqs.gsr,
+            ack: self.ackno(),
             has_data: packet_type == PacketType::DataAck,
             options: w,
         });
-        // 4340-11.5-1, 4340-11.7-6
-        if self.features.value(Side::Local, Feature::SendAckVector) == 1 {
-            self.data_dropped.write(&self.ack_vector, w);
-            self.ack_vector.write(w);
-            self.ack_vector.on_sent(seq);
+        // 4340-11.5-1, 4340-11.7-6: drops are few; where they are not, half of the room is theirs.
+        let has_vector = self.features.value(Side::Local, Feature::SendAckVector) == 1;
+        let room = w.remaining() / if has_vector { 2 } else { 1 };
+        self.data_dropped.write(seq, self.ackno(), w, room);
+        if has_vector {
+            self.ack_vector.write(seq, w);
         }
         self.due.ack = false;
         self.due.ack_of_ack = false;
     }
 
+    /// The newest acknowledgeable packet: what acknowledgements name and Ack Vectors begin with. GSR may
+    /// be ahead of it, because of a packet that was valid but of an unexpected type (4340-8.5-7).
+    fn ackno(&self) -> Seq {
+        self.ack_vector.newest().unwrap_or(self.seqs.gsr)
+    }
+
     fn send_ack(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
-        self.send_packet(now, Kind::Ack { ack: self.seqs.gsr }, 0, app, batch);
+        self.send_packet(now, Kind::Ack { ack: self.ackno() }, 0, app, batch);
         true
     }
 
     /// Whether a pure Ack must leave if no data does.
     fn is_ack_due(&self, now: Instant) -> bool {
-        if !matches!(
+        self.may_send_acks()
+            && (self.due.ack
+                || self.due.ack_of_ack
+                || self.rx.cc.ack_due(now) == AckDue::Now
+                || self.features.wants_packet(now))
+    }
+
+    /// Whether the state has pure Acks.
+    pub(super) fn may_send_acks(&self) -> bool {
+        matches!(
             self.state,
             State::PartOpen | State::Open | State::CloseReq | State::Closing
-        ) {
-            return false;
-        }
-        self.due.ack
-            || self.due.ack_of_ack
-            || self.rx.cc.ack_due(now) == AckDue::Now
-            || self.features.wants_packet(now)
+        )
     }
 
     /// Claims the next datagram if it may leave now, and appends its packet.
@@ -335,7 +353,7 @@ impl Connection {
         let mut options = OptionWriter::new(self.option_room(PacketType::DataAck, offer.len));
         let seq = self.seqs.gss.next();
         let kind = if plan.has_ack {
-            Kind::DataAck { ack: self.seqs.gsr }
+            Kind::DataAck { ack: self.ackno() }
         } else {
             Kind::Data
         };
@@ -478,7 +496,7 @@ impl Connection {
         now: Instant,
         seq: Seq,
         ccval: u8,
-        has_vector: bool,
+        has_report: bool,
         data: Option<SentData>,
         app: &mut App<'_>,
     ) {
@@ -488,7 +506,7 @@ impl Connection {
                 now,
                 seq,
                 ccval,
-                has_vector,
+                has_vector: has_report,
                 data,
             },
             &mut |slot, fate| outbox.on_fate(now, slot, fate),

@@ -26,7 +26,9 @@ impl Connection {
                 Timer::HcReceiver,
             ),
             at(
-                self.features.poll_timeout().filter(|_| is_alive),
+                self.features
+                    .poll_timeout()
+                    .filter(|_| self.may_send_acks()),
                 Timer::Feature,
             ),
             at(

@@ -21,7 +21,6 @@ mod table;
 mod tests;
 mod values;
 
-pub(crate) use receive::Refusal;
 pub(crate) use table::Side;
 
 use crate::seq::Seq;

@@ -4,7 +4,8 @@ mod exchange;
 mod timing;
 mod validity;
 
-use super::{Features, Refusal, Side};
+use super::receive::Refusal;
+use super::{Features, Side};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;

@@ -1,0 +1,153 @@
+//! The ring against a map from packets to states, over a network that loses, reorders, duplicates and
+//! marks, in both directions.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A packet so far ahead of (or behind) the newest arrives.
+    Arrive { ahead: i64, ecn: Ecn },
+    /// We send a vector of at most so many bytes.
+    Report { room: usize },
+    /// The peer acknowledges the packet so far back among those that we sent.
+    Acked { back: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ecn = prop_oneof![4 => Just(Ecn::Ect0), 2 => Just(Ecn::Ect1), 1 => Just(Ecn::Ce)];
+    let ahead = prop_oneof![6 => Just(1_i64), 2 => 2..6_i64, 3 => -8..1_i64, 1 => -80..90_i64];
+    let room = prop_oneof![5 => Just(ROOM), 1 => 0..30_usize];
+    prop_oneof![
+        8 => (ahead, ecn).prop_map(|(ahead, ecn)| Step::Arrive { ahead, ecn }),
+        2 => room.prop_map(|room| Step::Report { room }),
+        1 => (0..5_usize).prop_map(|back| Step::Acked { back }),
+    ]
+}
+
+/// What a map knows: position after the base → state and nonce.
+#[derive(Default)]
+struct Model {
+    arrived: BTreeMap<i64, (AckState, bool)>,
+    newest: i64,
+    /// Per packet of ours: what its vector said of which arrived packets.
+    sent: Vec<BTreeMap<i64, AckState>>,
+    /// What the peer knows for sure.
+    known: BTreeMap<i64, AckState>,
+}
+
+impl Model {
+    fn arrive(&mut self, at: i64, ecn: Ecn) {
+        let marked = (AckState::Marked, false);
+        let entry = self.arrived.entry(at);
+        match ecn {
+            Ecn::Ce => *entry.or_insert(marked) = marked,
+            _ => {
+                entry.or_insert((AckState::Received, ecn == Ecn::Ect1));
+            }
+        }
+        self.newest = self.newest.max(at);
+    }
+
+    fn state(&self, at: i64) -> AckState {
+        self.arrived.get(&at).map_or(AckState::NotReceived, |s| s.0)
+    }
+}
+
+/// Checks a report against the model; returns what it says of arrived packets.
+fn check(model: &Model, base: Seq, ack: Seq, bytes: &[u8]) -> BTreeMap<i64, AckState> {
+    assert_eq!(ack.distance(base), model.newest);
+    let mut said = BTreeMap::new();
+    let mut at = model.newest;
+    for option in Options(bytes) {
+        let Opt::AckVector { nonce, cells } = option else {
+            panic!("{option:?}");
+        };
+        let mut sum = false;
+        for &byte in cells {
+            let cell = AckCell::from_byte(byte);
+            for _ in 0..cell.len {
+                assert_eq!(cell.state, model.state(at), "packet {at}");
+                if cell.state != AckState::NotReceived {
+                    said.insert(at, cell.state);
+                    sum ^= cell.state == AckState::Received && model.arrived[&at].1;
+                }
+                at -= 1;
+            }
+        }
+        assert_eq!(nonce, sum);
+    }
+    said
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn vectors_tell_the_truth_until_the_peer_knows_it(
+        base in prop_oneof![Just(0), Just((1_u64 << 48) - 100), any::<u64>()],
+        steps in prop::collection::vec(step(), 1..300),
+    ) {
+        let base = Seq::new(base);
+        let mut v = AckVector::default();
+        let mut model = Model::default();
+        // Truncated reports give up what they leave out (design 8c); from then on only truth is due.
+        let mut is_complete = true;
+        model.arrive(0, Ecn::Ect0);
+        v.on_packet(base, Ecn::Ect0);
+        for step in steps {
+            match step {
+                Step::Arrive { ahead, ecn } => {
+                    let at = model.newest + ahead;
+                    if at < 0 {
+                        continue;
+                    }
+                    let was_there = model.arrived.contains_key(&at);
+                    match v.on_packet(base.plus(at.unsigned_abs()), ecn) {
+                        Recorded::New => {
+                            prop_assert!(!was_there);
+                            model.arrive(at, ecn);
+                        }
+                        Recorded::Duplicate => {
+                            prop_assert!(was_there);
+                            model.arrive(at, ecn);
+                        }
+                        // What is not kept is older than something that the peer knows.
+                        Recorded::Forgotten => prop_assert!(model.known.keys().any(|&k| k >= at)),
+                    }
+                }
+                Step::Report { room } => {
+                    let mut w = OptionWriter::new(room);
+                    let own = Seq::new(model.sent.len() as u64);
+                    let wrote = v.write(own, &mut w);
+                    prop_assert_eq!(wrote, room >= 3);
+                    let said = check(&model, base, v.newest().unwrap(), w.as_slice());
+                    if room == ROOM && is_complete {
+                        // 4340-11.4.2-1: whatever is left out, the peer knows.
+                        for (at, (state, _)) in &model.arrived {
+                            let told = said.get(at).or_else(|| model.known.get(at));
+                            prop_assert_eq!(told, Some(state), "packet {}", at);
+                        }
+                    }
+                    is_complete &= room == ROOM;
+                    model.sent.push(said);
+                }
+                Step::Acked { back } => {
+                    let Some(index) = model.sent.len().checked_sub(back + 1) else {
+                        continue;
+                    };
+                    v.on_acked(Seq::new(index as u64));
+                    for (at, state) in model.sent[index].clone() {
+                        // 4340-11.4.1-1: what was marked once stays so.
+                        let known = model.known.entry(at).or_insert(state);
+                        if state == AckState::Marked {
+                            *known = state;
+                        }
+                    }
+                }
+            }
+            let packets: u64 = v.cells.iter().map(|c| c.len()).sum();
+            prop_assert_eq!(packets, v.packets);
+        }
+    }
+}
