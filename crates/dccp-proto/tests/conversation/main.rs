@@ -1,0 +1,6 @@
+//! Conversations: one real endpoint, and the test as its peer, packet by packet.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bench;
+mod handshake;
