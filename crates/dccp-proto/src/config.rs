@@ -105,8 +105,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            tx_ccids: vec![2],
-            rx_ccids: vec![2],
+            tx_ccids: vec![2, 3],
+            rx_ccids: vec![2, 3],
             service_code: ServiceCode::NONE,
             sequence_window: 100,
             adapt_sequence_window: true,

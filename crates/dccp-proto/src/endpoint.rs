@@ -480,7 +480,9 @@ impl Endpoint {
         }
         if conn.is_finished() {
             self.forget(now, id);
-        } else if let Some((at, _)) = conn.poll_timeout() {
+        } else if let Some((at, timer)) = conn.poll_timeout() {
+            // What is due has been done: a deadline that stays in the past would be a loop.
+            debug_assert!(at > now, "{timer:?} is due at {at:?}, it is {now:?}");
             self.schedule.arm(id, at);
         }
     }

@@ -7,31 +7,25 @@ use crate::time::Instant;
 impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) is due next, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
-        let own = self.timers.next();
-        let at = |at: Option<Instant>, timer| at.map(|at| (at, timer));
+        if !self.state.is_alive() {
+            return None;
+        }
+        let is_up = self.may_send_acks();
         let ack = match self.rx.cc.ack_due(self.last_valid) {
-            AckDue::At(at) if self.state.is_alive() => Some(at),
+            AckDue::At(at) if is_up => Some((at, Timer::Ack)),
             _ => None,
         };
-        let is_alive = self.state.is_alive();
+        let named = |at: Option<Instant>, timer| at.map(|at| (at, timer));
         [
-            own,
-            at(ack, Timer::Ack),
-            at(
-                self.tx.cc.poll_timeout().filter(|_| is_alive),
-                Timer::HcSender,
-            ),
-            at(
-                self.rx.cc.poll_timeout().filter(|_| is_alive),
-                Timer::HcReceiver,
-            ),
-            at(
-                self.features
-                    .poll_timeout()
-                    .filter(|_| self.may_send_acks()),
+            self.timers.next(),
+            ack,
+            named(self.tx.cc.poll_timeout(), Timer::HcSender),
+            named(self.rx.cc.poll_timeout(), Timer::HcReceiver),
+            named(
+                self.features.poll_timeout().filter(|_| is_up),
                 Timer::Feature,
             ),
-            at(
+            named(
                 self.pmtu
                     .poll_timeout()
                     .filter(|_| self.state == State::Open),
@@ -40,7 +34,7 @@ impl Connection {
         ]
         .into_iter()
         .flatten()
-        .min_by_key(|(at, _)| *at)
+        .min()
     }
 
     /// Does what is due by `now`. Calling early is harmless.

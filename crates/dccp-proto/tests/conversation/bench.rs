@@ -8,8 +8,8 @@ use dccp_proto::conn::{App, ConnSnapshot, State};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use dccp_proto::wire::{
-    self, ChecksumRule, Datagram, Ecn, Kind, Opt, OptionWriter, Options, Packet, PacketType, Payload,
-    PseudoHeader, ResetCode, ServiceCode,
+    self, ChecksumRule, Datagram, Ecn, Kind, Opt, OptionWriter, Options, Packet, PacketType,
+    Payload, PseudoHeader, ResetCode, ServiceCode,
 };
 use dccp_proto::{
     Config, ConnId, Endpoint, Event, IcmpError, IcmpKind, Instant, KeyedHash, Queues, Seq,
@@ -86,7 +86,10 @@ impl Pkt {
     }
 
     pub(crate) fn opts(&self) -> Vec<Opt<'_>> {
-        Options(&self.options).iter().filter(|o| *o != Opt::Padding).collect()
+        Options(&self.options)
+            .iter()
+            .filter(|o| *o != Opt::Padding)
+            .collect()
     }
 
     /// The Reset code, of a Reset.
@@ -119,7 +122,10 @@ struct InboxOf {
 
 impl Default for InboxOf {
     fn default() -> Self {
-        Self { got: Vec::new(), answer: Accepted::Yes }
+        Self {
+            got: Vec::new(),
+            answer: Accepted::Yes,
+        }
     }
 }
 
@@ -164,7 +170,10 @@ impl Inbox for InboxOf {
 
 impl Queues for Application {
     fn app(&mut self, _id: ConnId) -> App<'_> {
-        App { outbox: &mut self.outbox, inbox: &mut self.inbox }
+        App {
+            outbox: &mut self.outbox,
+            inbox: &mut self.inbox,
+        }
     }
 }
 
@@ -174,7 +183,9 @@ pub(crate) struct WeakHash(pub(crate) u64);
 impl KeyedHash for WeakHash {
     fn hash(&self, data: &[u8]) -> u128 {
         const PRIME: u128 = (1 << 88) + 0x13b;
-        data.iter().fold(u128::from(self.0), |h, &b| (h ^ u128::from(b)).wrapping_mul(PRIME))
+        data.iter().fold(u128::from(self.0), |h, &b| {
+            (h ^ u128::from(b)).wrapping_mul(PRIME)
+        })
     }
 }
 
@@ -207,11 +218,19 @@ impl Bench {
 
     pub(crate) fn path() -> Path {
         let ip = |n| IpAddr::V4(Ipv4Addr::new(192, 0, 2, n));
-        Path { local: ip(1), remote: ip(2), encap: Encap::Ip }
+        Path {
+            local: ip(1),
+            remote: ip(2),
+            encap: Encap::Ip,
+        }
     }
 
     pub(crate) fn flow() -> Flow {
-        Flow { path: Self::path(), local_port: OUR_PORT, remote_port: PEER_PORT }
+        Flow {
+            path: Self::path(),
+            local_port: OUR_PORT,
+            remote_port: PEER_PORT,
+        }
     }
 
     /// The settings of most tests: CCID 2 both ways, no probing.
@@ -235,7 +254,10 @@ impl Bench {
     /// A client in REQUEST, and its Request.
     pub(crate) fn requesting(config: Config) -> (Self, Pkt) {
         let mut bench = Self::new();
-        let id = bench.endpoint.connect(bench.now, Self::flow(), config).unwrap();
+        let id = bench
+            .endpoint
+            .connect(bench.now, Self::flow(), config)
+            .unwrap();
         bench.id = Some(id);
         let request = bench.take_one();
         (bench, request)
@@ -254,7 +276,9 @@ impl Bench {
     pub(crate) fn open_server(config: Config) -> Self {
         let (mut bench, response) = Self::responding(config);
         let confirms = confirms_for(&response);
-        let ack = bench.next(Kind::Ack { ack: response.seq }).with_raw_options(&confirms);
+        let ack = bench
+            .next(Kind::Ack { ack: response.seq })
+            .with_raw_options(&confirms);
         bench.give(&ack);
         bench.take();
         assert_eq!(bench.state(), State::Open);
@@ -266,7 +290,10 @@ impl Bench {
         let (mut bench, request) = Self::requesting(config);
         let confirms = confirms_for(&request);
         let response = bench
-            .next(Kind::Response { ack: request.seq, service: SERVICE })
+            .next(Kind::Response {
+                ack: request.seq,
+                service: SERVICE,
+            })
             .with_raw_options(&confirms);
         bench.give(&response);
         bench.take();
@@ -305,20 +332,29 @@ impl Bench {
             options: Options(&packet.options),
             payload: Payload::Bytes(&packet.payload),
         };
-        wire::build(&mut bytes, &view, ChecksumRule::Ip(PseudoHeader::new(path.remote, path.local)))
-            .unwrap();
+        wire::build(
+            &mut bytes,
+            &view,
+            ChecksumRule::Ip(PseudoHeader::new(path.remote, path.local)),
+        )
+        .unwrap();
         self.give_bytes(&bytes, packet.ecn);
     }
 
     /// These bytes arrive.
     pub(crate) fn give_bytes(&mut self, bytes: &[u8], ecn: Ecn) {
         let datagram = Datagram::new(bytes);
-        self.endpoint.handle_datagram(self.now, &Self::path(), ecn, datagram, &mut self.app);
+        self.endpoint
+            .handle_datagram(self.now, &Self::path(), ecn, datagram, &mut self.app);
     }
 
     /// An ICMP error about a packet that begins with `quoted` arrives.
     pub(crate) fn give_icmp(&mut self, quoted: &[u8], kind: IcmpKind) {
-        let error = IcmpError { path: Self::path(), quoted, kind };
+        let error = IcmpError {
+            path: Self::path(),
+            quoted,
+            kind,
+        };
         self.endpoint.handle_icmp(self.now, &error, &mut self.app);
     }
 
@@ -326,12 +362,17 @@ impl Bench {
     pub(crate) fn take(&mut self) -> Vec<Pkt> {
         let mut sent = Vec::new();
         let mut batch = Batch::new(64);
-        while self.endpoint.poll_transmit(self.now, &mut self.app, &mut batch) {
+        while self
+            .endpoint
+            .poll_transmit(self.now, &mut self.app, &mut batch)
+        {
             let (path, ecn) = batch.destination().map(|(path, ecn)| (*path, ecn)).unwrap();
             let rule = ChecksumRule::Ip(PseudoHeader::new(path.local, path.remote));
             for datagram in batch.datagrams() {
                 let p = wire::parse(datagram, rule).expect("what is sent can be parsed");
-                let Payload::Bytes(payload) = p.payload else { panic!("zeros on a socket") };
+                let Payload::Bytes(payload) = p.payload else {
+                    panic!("zeros on a socket")
+                };
                 sent.push(Pkt {
                     kind: p.kind,
                     seq: p.seq,
@@ -345,7 +386,11 @@ impl Bench {
             }
             batch.clear();
         }
-        if let Some(last) = sent.iter().rev().find(|p| !matches!(p.kind, Kind::Listen { .. })) {
+        if let Some(last) = sent
+            .iter()
+            .rev()
+            .find(|p| !matches!(p.kind, Kind::Listen { .. }))
+        {
             self.gss = last.seq;
         }
         while let Some((id, event)) = self.endpoint.poll_event() {
@@ -398,7 +443,12 @@ impl Bench {
 
     /// What the application got so far.
     pub(crate) fn got(&self) -> Vec<&[u8]> {
-        self.app.inbox.got.iter().map(|(bytes, _)| bytes.as_slice()).collect()
+        self.app
+            .inbox
+            .got
+            .iter()
+            .map(|(bytes, _)| bytes.as_slice())
+            .collect()
     }
 
     /// What came with the datagrams that the application got.
@@ -433,7 +483,10 @@ impl Bench {
     }
 
     pub(crate) fn snapshot(&self) -> ConnSnapshot {
-        self.endpoint.connection(self.id.unwrap()).unwrap().snapshot()
+        self.endpoint
+            .connection(self.id.unwrap())
+            .unwrap()
+            .snapshot()
     }
 
     /// How often packets were dropped for this reason.

@@ -12,7 +12,10 @@ fn a_client_goes_from_request_to_open() {
     let (mut bench, request) = Bench::requesting(Bench::config());
     assert_eq!(request.kind, Kind::Request { service: SERVICE });
     assert_eq!(bench.state(), State::Request);
-    let response = bench.next(Kind::Response { ack: request.seq, service: SERVICE });
+    let response = bench.next(Kind::Response {
+        ack: request.seq,
+        service: SERVICE,
+    });
     let ack = bench.answers(&response).remove(0);
     assert_eq!(ack.kind, Kind::Ack { ack: response.seq });
     assert_eq!(ack.seq, request.seq.next());
@@ -27,12 +30,21 @@ fn a_client_goes_from_request_to_open() {
 fn a_server_goes_from_request_to_open() {
     // 4340-8.5-3, 4340-8.5-11, 5595-3.3-2
     let (mut bench, response) = Bench::responding(Bench::config());
-    assert_eq!(response.kind, Kind::Response { ack: bench.peer_gss, service: SERVICE });
+    assert_eq!(
+        response.kind,
+        Kind::Response {
+            ack: bench.peer_gss,
+            service: SERVICE
+        }
+    );
     assert_eq!(bench.state(), State::Respond);
     let ack = bench.next(Kind::Ack { ack: response.seq });
     bench.answers(&ack);
     assert_eq!(bench.state(), State::Open);
-    let accepted = Event::Accepted { port: crate::bench::OUR_PORT, service: SERVICE };
+    let accepted = Event::Accepted {
+        port: crate::bench::OUR_PORT,
+        service: SERVICE,
+    };
     assert_eq!(bench.events, [accepted, Event::Connected]);
 }
 
@@ -57,7 +69,9 @@ fn requests_are_repeated_ever_more_slowly() {
 fn a_wrong_service_code_is_refused() {
     // 4340-8.1.2-2, 5595-3.3.1-2
     let mut bench = Bench::listening(Bench::config());
-    let request = bench.next(Kind::Request { service: ServiceCode(1) });
+    let request = bench.next(Kind::Request {
+        service: ServiceCode(1),
+    });
     let reset = bench.answers(&request).remove(0);
     assert_eq!(reset.reset_code().map(|c| c.0), Some(8));
 }
