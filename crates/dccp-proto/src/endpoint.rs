@@ -437,6 +437,13 @@ impl Endpoint {
         }
     }
 
+    /// Looks for the path MTU anew, from the interface's MTU on. `false`: the connection is unknown,
+    /// or the last time was less than two seconds ago (RFC 4340 §14.1).
+    pub fn rediscover_pmtu(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) -> bool {
+        let conn = self.table.get_mut(id);
+        conn.is_some_and(|conn| conn.rediscover_pmtu(now, &mut queues.app(id)))
+    }
+
     /// Fills an empty batch with packets that may leave now. `false`: there are none, until the next
     /// packet, deadline or call.
     pub fn poll_transmit(

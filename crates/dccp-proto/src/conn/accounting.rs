@@ -1,6 +1,7 @@
 //! How packets and feedback become counters.
 
 use super::in_flight::Oddities;
+use super::pmtu::PmtuCounts;
 use super::stats::Stats;
 use crate::cc::Feedback;
 use crate::wire::{self, Ecn, Packet, PacketType};
@@ -34,6 +35,13 @@ impl Stats {
     pub(super) fn on_data_received(&mut self, len: usize) {
         self.counters.data_received += 1;
         self.counters.data_bytes_in += len as u64;
+    }
+
+    /// The search for the path MTU went on.
+    pub(super) fn on_pmtu(&mut self, counts: PmtuCounts) {
+        self.counters.pmtu_probes = counts.probes;
+        self.counters.pmtu_probes_acked = counts.probes_acked;
+        self.counters.pmtu_black_holes = counts.black_holes;
     }
 
     /// An acknowledgement was read.

@@ -19,7 +19,11 @@ impl Connection {
         });
         let is_plausible = quoted.is_some_and(|seq| self.seqs.is_ack_valid(seq));
         match error.kind {
-            IcmpKind::TooBig { mtu, .. } => self.pmtu.on_too_big(now, mtu, is_plausible),
+            IcmpKind::TooBig { mtu, .. } => {
+                let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
+                self.stats.counters.icmp_used += u64::from(is_used);
+                self.stats.counters.icmp_ignored += u64::from(!is_used);
+            }
             // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: the
             // timers decide.
             IcmpKind::Unreachable { kind, code } => {

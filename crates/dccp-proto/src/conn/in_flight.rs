@@ -104,6 +104,25 @@ pub(crate) struct Oddities {
     pub(crate) forgotten: u64,
 }
 
+/// What became of data by its length: a path that loses only long datagrams is too narrow for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LargeNews {
+    /// The longest datagram reported as received; 0 if there is none.
+    pub(crate) received_len: usize,
+    /// Large datagrams lost, or gone without a report.
+    pub(crate) gone: u32,
+    /// The shortest of these; `usize::MAX` if there is none.
+    pub(crate) gone_len: usize,
+}
+
+impl LargeNews {
+    const NONE: Self = Self {
+        received_len: 0,
+        gone: 0,
+        gone_len: usize::MAX,
+    };
+}
+
 /// The packets in flight, and those before them that late reports may still concern.
 #[derive(Debug)]
 pub(crate) struct InFlight {
@@ -124,6 +143,9 @@ pub(crate) struct InFlight {
     mean_size_scaled: u64,
     delivery: Delivery,
     acked_vector: Option<Seq>,
+    /// Datagrams longer than this are large.
+    large_len: usize,
+    large: LargeNews,
     oddities: Oddities,
 }
 
@@ -144,6 +166,8 @@ impl InFlight {
             mean_size_scaled: 0,
             delivery: Delivery::default(),
             acked_vector: None,
+            large_len: usize::MAX,
+            large: LargeNews::NONE,
             oddities: Oddities::default(),
         }
     }
@@ -174,6 +198,25 @@ impl InFlight {
     /// what it reported, and with it all that older ones did, need not be kept (4340-A-1).
     pub(crate) fn take_acked_vector(&mut self) -> Option<Seq> {
         self.acked_vector.take()
+    }
+
+    /// What the last acknowledgement told of large datagrams: those longer than
+    /// [`set_large_len`](Self::set_large_len) says.
+    pub(crate) fn large_news(&self) -> LargeNews {
+        self.large
+    }
+
+    /// From which length on datagrams are large.
+    pub(crate) fn set_large_len(&mut self, len: usize) {
+        self.large_len = len;
+    }
+
+    /// Large datagrams in flight; takes time in proportion to all that is.
+    pub(crate) fn large_in_flight(&self) -> u32 {
+        let undecided = self.records.range(index(self.decided - self.front)..);
+        let in_flight = undecided.filter(|r| r.state == State::InFlight);
+        let lengths = in_flight.filter_map(|r| Some(index(u64::from(r.data?.len))));
+        lengths.map(|len| u32::from(len > self.large_len)).sum()
     }
 
     /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records the oldest is given up: later
@@ -228,7 +271,7 @@ impl InFlight {
     ) -> Option<Feedback<'a>> {
         let named = self.position(ack.names)?;
         let before = self.record(named).copied();
-        let mut news = News::new(now, tell);
+        let mut news = News::new(now, self.large_len, tell);
         let has_vector = self.read_reports(ack.options, named, &mut news);
         if has_vector {
             self.infer_losses(named, &mut news);
@@ -237,6 +280,7 @@ impl InFlight {
         }
         self.advance_round();
         self.oddities.spurious_losses += news.spurious_losses;
+        self.large = news.large;
         if let Some(pos) = news.newest_vector {
             self.acked_vector = Some(self.seq_at(pos));
         }
@@ -389,7 +433,7 @@ impl InFlight {
             if record.state.is_open() {
                 self.pipe.remove(record);
                 record.state = State::Passed;
-                news.tell(record, Fate::Sent);
+                news.note_passed(record);
             }
         }
         self.decided = self.decided.max(named);

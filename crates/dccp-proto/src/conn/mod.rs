@@ -247,7 +247,9 @@ impl Connection {
         } = birth;
         let mut features = Features::new(role == Role::Server, iss);
         Self::prefer_features(&mut features, &config);
-        let pmtu = Pmtu::new(now, &flow.path, &config);
+        let pmtu = Pmtu::new(&flow.path, &config);
+        let mut in_flight = InFlight::new(iss);
+        in_flight.set_large_len(pmtu.large_len());
         let (tx, rx) = (
             registry::first_of(&config.tx_ccids),
             registry::first_of(&config.rx_ccids),
@@ -278,7 +280,7 @@ impl Connection {
                 ccid: rx.ccid,
                 cc: (rx.receiver)(&cc),
             },
-            in_flight: InFlight::new(iss),
+            in_flight,
             ack_vector: AckVector::default(),
             data_dropped: DataDropped::default(),
             reverse_path: ReversePath::default(),
@@ -339,6 +341,14 @@ impl Connection {
     /// The maximum packet size now, in bytes of application data (4340-14-1).
     pub fn mps(&self) -> usize {
         self.pmtu.mps()
+    }
+
+    /// Looks for the path MTU anew, from the interface's MTU on. `false`: the last time was less than
+    /// two seconds ago (RFC 4340 §14.1).
+    pub(crate) fn rediscover_pmtu(&mut self, now: Instant, app: &mut App<'_>) -> bool {
+        let has_begun = self.pmtu.rediscover(now);
+        self.after_input(now, app);
+        has_begun
     }
 
     /// Says whether this end's application is slow to read: acknowledgements then carry Slow

@@ -198,7 +198,7 @@ impl Connection {
         if let Some(sample) = feedback.rtt {
             self.on_rtt_sample(now, sample);
         }
-        self.pmtu.on_feedback(now, &feedback);
+        self.pmtu.on_large(now, self.in_flight.large_news());
         self.tx.cc.on_feedback(now, &feedback);
         self.obey_receiver(now, &feedback);
         self.follow_controllers();
@@ -228,6 +228,7 @@ impl Connection {
         }
         self.rtt = Some(rtt);
         self.features.set_rtt(rtt);
+        self.pmtu.set_rtt(rtt);
     }
 }
 

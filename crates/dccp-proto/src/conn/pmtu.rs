@@ -1,52 +1,449 @@
-//! Path MTU.
+//! How large a packet may be: the path MTU (RFC 4340 §14), found out as RFC 8899 does.
+//!
+//! ```text
+//!                         suspicion                       lost: a black hole, fall back
+//!   start ──▶ idle ──────────────────▶ verify the PMTU ──────────────────────┐
+//!              ▲ ▲                       │ acked │ ▲                         ▼
+//!              │ └───────────────────────┘       │ └──────────────── verify the fallback
+//!              │ done            after a raise or│                      │ lost at the floor:
+//!              └──── search upward ◀── fallback ─┘                      ▼ idle, try again later
+//! ```
+//!
+//! The search begins at the interface's MTU, as RFC 4340 asks, and believes it until an ICMP message
+//! or losses speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5).
+//! Sizes are of whole packets in bytes, IP header included, unless they are called lengths: those
+//! are of application data.
 
-use crate::cc::Feedback;
+#[cfg(test)]
+mod tests;
+
+use super::in_flight::LargeNews;
 use crate::config::Config;
 use crate::path::Path;
 use crate::seq::Seq;
 use crate::time::Instant;
+use core::time::Duration;
 
+/// What any IPv6 path carries (RFC 8200 §5): no smaller size is ever used on one.
+const FLOOR_V6: usize = 1280;
+/// What every IPv4 host takes; paths that carry less are not worth a search.
+const FLOOR_V4: usize = 576;
+/// What nearly all IPv4 paths carry (RFC 8899 §5.1.2): the first fallback.
+const BASE_V4: usize = 1200;
+/// MTUs of links that exist, largest first (RFC 1191 §7).
+const PLATEAUS: [usize; 10] = [32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
+/// Probes of one size that may be lost before the size is given up (RFC 8899 §5.1.2).
+const PROBES_MAX: usize = 3;
+/// A probe is lost when it is not answered after so many round trips …
+const PATIENCE_RTTS: u32 = 4;
+/// … and after this time.
+const PATIENCE_LEAST: Duration = Duration::from_secs(1);
+/// The search ends when it can win no more than this.
+const STEP: usize = 8;
+/// A larger size is tried again after this time (RFC 8899 §5.1.1).
+const RAISE_INTERVAL: Duration = Duration::from_mins(10);
+/// When not even the smallest size gets through, all is tried again after this time.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+/// More losses than this, of packets larger than any that arrive, are suspicious (4340-14.1-3).
+const LOSSES: u32 = 3;
+/// More ICMP messages than this that quote nothing sent lately are believed, if losses agree
+/// (4340-14.1-3).
+const ODD_MESSAGES: u32 = 3;
+/// After a probe has answered a suspicion there is no other for this time.
+const TRUST: Duration = Duration::from_secs(10);
+/// The application may start the discovery again once in this time (RFC 4340 §14.1).
+const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
+/// What the MPS leaves for the DCCP header and options: a `DataAck` with one option of 4 bytes, a
+/// Data packet with 12 bytes of them.
+const HEADER_ROOM: usize = 28;
+/// No data packet has a smaller header.
+const HEADER_LEAST: usize = 12;
+
+/// Counts for statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PmtuCounts {
+    /// Probes sent.
+    pub(crate) probes: u64,
+    /// Probes acknowledged.
+    pub(crate) probes_acked: u64,
+    /// Times that a size stopped getting through.
+    pub(crate) black_holes: u64,
+}
+
+/// The path MTU of one connection (4340-14.1-1), and with it the maximum packet size (4340-14-1):
+/// none of our CCIDs has a CCMPS of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Pmtu {
+    /// Bytes below DCCP.
+    overhead: usize,
+    /// MTU of the interface.
+    interface: usize,
+    base: usize,
+    floor: usize,
+    /// The PMTU.
+    size: usize,
+    /// What the application was told last, as a length.
+    told: usize,
+    can_probe: bool,
+    probe: Option<Probe>,
+    /// When to look for a larger size.
+    raise_at: Option<Instant>,
+    gone: Gone,
+    trusted_until: Instant,
+    odd: Odd,
+    /// When an ICMP message last lowered the PMTU.
+    lowered_at: Option<Instant>,
+    rtt: Duration,
+    rediscovered_at: Option<Instant>,
+    counts: PmtuCounts,
+}
+
+/// What a probe is to find out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    /// Whether the PMTU still gets through.
+    Verify { then_search: bool },
+    /// Whether more does: at most `high`.
+    Search { high: usize },
+}
+
+/// The size that is being probed.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    goal: Goal,
+    size: usize,
+    /// The Syncs sent so far. A late answer to the first is as good as one to the last.
+    sent: [Option<Seq>; PROBES_MAX],
+    /// When the last one counts as lost; `None`: the next one is due.
+    expires: Option<Instant>,
+}
+
+/// Large packets that were lost since one as large arrived.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    packets: u32,
+    /// The smallest of them, as a length.
+    smallest: usize,
+}
+
+/// ICMP messages that quoted nothing sent lately.
+#[derive(Clone, Copy, Debug, Default)]
+struct Odd {
+    messages: u32,
+    losses: u32,
+    /// The largest MTU that they named.
     mtu: usize,
-    headers: usize,
-    changed: bool,
 }
 
 impl Pmtu {
-    pub(crate) fn new(_now: Instant, path: &Path, config: &Config) -> Self {
-        Self {
-            mtu: config.mtu,
-            headers: path.overhead() + 28,
-            changed: false,
-        }
+    /// The path begins with the MTU of the interface (4340-14.1-1).
+    pub(crate) fn new(path: &Path, config: &Config) -> Self {
+        let (base, floor) = if path.remote.is_ipv6() {
+            (FLOOR_V6, FLOOR_V6)
+        } else {
+            (BASE_V4, FLOOR_V4)
+        };
+        let interface = config.mtu;
+        let mut pmtu = Self {
+            overhead: path.overhead(),
+            interface,
+            base: base.min(interface),
+            floor: floor.min(interface),
+            size: interface,
+            told: 0,
+            can_probe: config.probe_pmtu,
+            probe: None,
+            raise_at: None,
+            gone: Gone::NONE,
+            trusted_until: Instant::ZERO,
+            odd: Odd::default(),
+            lowered_at: None,
+            rtt: Duration::ZERO,
+            rediscovered_at: None,
+            counts: PmtuCounts::default(),
+        };
+        pmtu.told = pmtu.mps();
+        pmtu
     }
-    pub(crate) fn mps(&self) -> usize {
-        self.mtu - self.headers
-    }
+
+    /// The size of the largest packet to send.
     pub(crate) fn pmtu(&self) -> usize {
-        self.mtu
+        self.size
     }
-    pub(crate) fn has_probe_due(&self) -> bool {
-        false
+
+    /// The maximum packet size: bytes of application data that fit (4340-14-1).
+    pub(crate) fn mps(&self) -> usize {
+        self.size.saturating_sub(self.overhead + HEADER_ROOM)
     }
-    pub(crate) fn poll_probe(&mut self, _now: Instant) -> Option<usize> {
-        None
+
+    /// The new maximum packet size, if it has changed since the last call.
+    pub(crate) fn poll_changed(&mut self) -> Option<usize> {
+        let mps = self.mps();
+        let has_changed = core::mem::replace(&mut self.told, mps) != mps;
+        has_changed.then_some(mps)
     }
-    pub(crate) fn on_probe_sent(&mut self, _now: Instant, _seq: Seq, _size: usize) {}
-    pub(crate) fn on_sync_acked(&mut self, _now: Instant, _ack: Seq) {}
-    pub(crate) fn on_feedback(&mut self, _now: Instant, _fb: &Feedback<'_>) {}
-    pub(crate) fn on_too_big(&mut self, _now: Instant, mtu: usize, is_plausible: bool) {
-        if is_plausible && mtu < self.mtu && mtu > self.headers {
-            self.mtu = mtu;
-            self.changed = true;
+
+    /// Data longer than this makes a packet so large that its loss may mean a black hole; what
+    /// [`LargeNews`] is to tell of.
+    pub(crate) fn large_len(&self) -> usize {
+        match self.fallback() {
+            Some(size) if self.can_probe => size.saturating_sub(self.overhead + HEADER_LEAST),
+            _ => usize::MAX,
         }
     }
+
+    /// Counts for statistics.
+    pub(crate) fn counts(&self) -> PmtuCounts {
+        self.counts
+    }
+
+    /// The round-trip time, on which a probe's patience depends.
+    pub(crate) fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// The application asks to start again from the interface's MTU. Too soon after the last time
+    /// nothing happens and the answer is `false` (RFC 4340 §14.1).
+    pub(crate) fn rediscover(&mut self, now: Instant) -> bool {
+        let is_early = |at: Instant| now < at + REDISCOVERY_INTERVAL;
+        if self.rediscovered_at.is_some_and(is_early) {
+            return false;
+        }
+        self.rediscovered_at = Some(now);
+        self.use_size(self.interface);
+        self.rest(now);
+        true
+    }
+
+    /// An ICMP message says that a packet was too big for a link of this MTU; 0 if it does not say
+    /// which. `is_plausible`: it quotes a packet sent lately. Returns whether it was of use.
+    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: usize, is_plausible: bool) -> bool {
+        let searched = self.probe.filter(|p| matches!(p.goal, Goal::Search { .. }));
+        let mtu = match mtu {
+            0 if searched.is_some() => self.size, // The probe was too big, and will be missed.
+            0 => self.next_plateau(now),
+            named => named.max(self.floor),
+        };
+        if mtu < self.size && (is_plausible || self.is_believable(mtu)) {
+            self.lowered_at = Some(now);
+            self.use_size(mtu);
+            self.rest(now);
+            return true;
+        }
+        // 4340-14.1-2: above the PMTU it only says how far a search can reach.
+        let is_hint = is_plausible && mtu > self.size && searched.is_some_and(|p| mtu < p.size);
+        if is_hint {
+            self.search(now, mtu, mtu);
+        }
+        is_hint
+    }
+
+    /// What became of large packets.
+    pub(crate) fn on_large(&mut self, now: Instant, news: LargeNews) {
+        if self.size_of(news.received_len) > self.odd.mtu {
+            self.odd = Odd::default();
+        }
+        if news.received_len >= self.gone.smallest {
+            self.gone = Gone::NONE;
+        }
+        if news.gone > 0 && news.received_len < news.gone_len {
+            self.gone.smallest = self.gone.smallest.min(news.gone_len);
+            self.count_gone(now, news.gone);
+        }
+    }
+
+    /// The sending CCID's timer expired while so many large packets were in flight. Two such times
+    /// in a row are suspicious.
+    pub(crate) fn on_silence(&mut self, now: Instant, large_in_flight: u32) {
+        if large_in_flight > 0 {
+            self.count_gone(now, large_in_flight.max(LOSSES.div_ceil(2)));
+        }
+    }
+
+    /// Whether a probe is due.
+    pub(crate) fn has_probe_due(&self) -> bool {
+        self.probe.is_some_and(|p| p.expires.is_none())
+    }
+
+    /// The size of the packet with which to probe now.
+    pub(crate) fn poll_probe(&self) -> Option<usize> {
+        self.probe.filter(|p| p.expires.is_none()).map(|p| p.size)
+    }
+
+    /// The probe that was due has left as the Sync with this number.
+    pub(crate) fn on_probe_sent(&mut self, now: Instant, seq: Seq) {
+        let expires = now + self.patience();
+        let Some(probe) = &mut self.probe else {
+            return;
+        };
+        self.counts.probes += 1;
+        probe.expires = Some(expires);
+        if let Some(free) = probe.sent.iter_mut().find(|s| s.is_none()) {
+            *free = Some(seq);
+        }
+    }
+
+    /// A `SyncAck` names this Sync.
+    pub(crate) fn on_sync_acked(&mut self, now: Instant, sync: Seq) {
+        let Some(probe) = self.probe.filter(|p| p.sent.contains(&Some(sync))) else {
+            return;
+        };
+        self.counts.probes_acked += 1;
+        match probe.goal {
+            Goal::Verify { then_search: false } => {
+                self.gone = Gone::NONE;
+                self.trusted_until = now + TRUST;
+                self.probe = None;
+            }
+            Goal::Verify { then_search: true } => self.search(now, self.interface, self.interface),
+            Goal::Search { high } => {
+                self.use_size(probe.size);
+                self.search(now, high, middle(probe.size, high));
+            }
+        }
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        None
+        match self.probe {
+            Some(probe) => probe.expires,
+            None => self.raise_at,
+        }
     }
-    pub(crate) fn on_timeout(&mut self, _now: Instant) {}
-    pub(crate) fn poll_changed(&mut self) -> Option<usize> {
-        core::mem::take(&mut self.changed).then(|| self.mps())
+
+    /// The moment of [`poll_timeout`](Self::poll_timeout) may have come.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_none_or(|at| now < at) {
+            return;
+        }
+        match &mut self.probe {
+            None => self.verify(true),
+            Some(probe) if probe.sent.contains(&None) => probe.expires = None,
+            Some(Probe { goal, size, .. }) => {
+                let (goal, size) = (*goal, *size);
+                self.on_size_lost(now, goal, size);
+            }
+        }
     }
+
+    /// All probes of this size were lost.
+    fn on_size_lost(&mut self, now: Instant, goal: Goal, size: usize) {
+        match (goal, self.fallback()) {
+            (Goal::Search { .. }, _) => {
+                let high = size - 1;
+                self.search(now, high, middle(self.size, high));
+            }
+            (Goal::Verify { then_search }, Some(smaller)) => {
+                self.counts.black_holes += u64::from(!then_search);
+                self.use_size(smaller);
+                self.verify(true);
+            }
+            (Goal::Verify { .. }, None) => {
+                self.probe = None;
+                self.raise_at = Some(now + RETRY_INTERVAL);
+            }
+        }
+    }
+
+    /// Probes `size` next, unless there is too little to win up to `high`.
+    fn search(&mut self, now: Instant, high: usize, size: usize) {
+        if high < self.size + STEP {
+            self.rest(now);
+        } else {
+            self.probe = Some(Probe::new(Goal::Search { high }, size));
+        }
+    }
+
+    fn verify(&mut self, then_search: bool) {
+        self.probe = Some(Probe::new(Goal::Verify { then_search }, self.size));
+    }
+
+    /// So many more large packets are gone: verifies the PMTU if they are too many.
+    fn count_gone(&mut self, now: Instant, packets: u32) {
+        self.odd.losses = self.odd.losses.saturating_add(packets);
+        self.gone.packets = self.gone.packets.saturating_add(packets);
+        let is_verifying = matches!(
+            self.probe,
+            Some(Probe {
+                goal: Goal::Verify { .. },
+                ..
+            })
+        );
+        let may = self.can_probe && self.fallback().is_some() && now >= self.trusted_until;
+        if may && !is_verifying && self.gone.packets > LOSSES {
+            self.verify(false);
+        }
+    }
+
+    /// Ends all probing for now.
+    fn rest(&mut self, now: Instant) {
+        self.probe = None;
+        let may_rise = self.can_probe && self.size < self.interface;
+        self.raise_at = may_rise.then(|| now + RAISE_INTERVAL);
+    }
+
+    fn use_size(&mut self, size: usize) {
+        self.size = size;
+        self.gone = Gone::NONE;
+        self.odd = Odd::default();
+    }
+
+    /// The next smaller size that can be expected to work; none below the floor.
+    fn fallback(&self) -> Option<usize> {
+        [self.base, self.floor]
+            .into_iter()
+            .find(|&size| size < self.size)
+    }
+
+    /// 4340-14.1-2: where a message names no MTU, the plateau below the PMTU. All packets in flight
+    /// when it was lowered may cause such messages: for a while they lower it no further.
+    fn next_plateau(&self, now: Instant) -> usize {
+        let is_recent = |at: Instant| now < at + self.patience();
+        if self.lowered_at.is_some_and(is_recent) {
+            return self.size;
+        }
+        let below = PLATEAUS.into_iter().find(|&p| p < self.size);
+        below.unwrap_or(self.size).max(self.floor)
+    }
+
+    /// How long an answer may take.
+    fn patience(&self) -> Duration {
+        (self.rtt * PATIENCE_RTTS).max(PATIENCE_LEAST)
+    }
+
+    /// Counts a message that quotes nothing sent lately: believed when there are many, and losses
+    /// (4340-14.1-3).
+    fn is_believable(&mut self, mtu: usize) -> bool {
+        self.odd.messages += 1;
+        self.odd.mtu = self.odd.mtu.max(mtu);
+        self.odd.messages > ODD_MESSAGES && self.odd.losses > LOSSES
+    }
+
+    /// The least size of a packet with so much data.
+    fn size_of(&self, len: usize) -> usize {
+        len + self.overhead + HEADER_LEAST
+    }
+}
+
+impl Probe {
+    const fn new(goal: Goal, size: usize) -> Self {
+        Self {
+            goal,
+            size,
+            sent: [None; PROBES_MAX],
+            expires: None,
+        }
+    }
+}
+
+impl Gone {
+    const NONE: Self = Self {
+        packets: 0,
+        smallest: usize::MAX,
+    };
+}
+
+/// Half way from `low` to `high`, nearer to `high`.
+const fn middle(low: usize, high: usize) -> usize {
+    low + (high - low).div_ceil(2)
 }

@@ -64,7 +64,9 @@ impl Connection {
             self.take_feature_changes(now);
             self.close_when_drained(now, app);
         }
+        self.stats.on_pmtu(self.pmtu.counts());
         if let Some(mps) = self.pmtu.poll_changed() {
+            self.in_flight.set_large_len(self.pmtu.large_len());
             self.tx.cc.on_mps(mps);
             self.tell(Event::Mps(mps));
         }

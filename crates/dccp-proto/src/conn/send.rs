@@ -59,7 +59,7 @@ impl Connection {
             || due.sync_ack.is_some()
             || due.close_req
             || due.close
-            || self.pmtu.has_probe_due()
+            || self.state == State::Open && self.pmtu.has_probe_due()
     }
 
     /// Sends the most urgent packet that does not depend on the application.
@@ -97,11 +97,12 @@ impl Connection {
             self.send_packet(now, Kind::CloseReq { ack: ackno }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close) {
             self.send_packet(now, Kind::Close { ack: ackno }, 0, app, batch);
-        } else if let Some(size) = self.pmtu.poll_probe(now) {
+        } else if let Some(size) = self.pmtu.poll_probe() {
             // 4340-14.1-5: a Sync, padded with data that the peer ignores.
             let padding = size.saturating_sub(self.flow.path.overhead() + 24);
             let seq = self.send_packet(now, Kind::Sync { ack: ackno }, padding, app, batch);
-            self.pmtu.on_probe_sent(now, seq, size);
+            self.pmtu.on_probe_sent(now, seq);
+            self.stats.on_pmtu(self.pmtu.counts());
         }
         true
     }

@@ -57,11 +57,6 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// When the timer goes off, if it is set.
-    pub(crate) fn deadline(&self, timer: Timer) -> Option<Instant> {
-        self.at[timer as usize]
-    }
-
     /// Sets the timer, whether it was set or not.
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = Some(at);
@@ -135,8 +130,7 @@ mod tests {
         timers.set(Timer::Pace, at(30));
         assert_eq!(timers.next(), Some((at(20), Timer::Ack)));
         timers.clear(Timer::Ack);
-        assert_eq!(timers.deadline(Timer::Ack), None);
-        assert_eq!(timers.deadline(Timer::Pace), Some(at(30)));
+        assert_eq!(timers.next(), Some((at(30), Timer::Pace)));
         timers.clear_all();
         assert_eq!(timers.next(), None);
     }
@@ -165,7 +159,8 @@ mod tests {
             timers.set(timer, at(i));
         }
         for (i, timer) in (1..).zip(Timer::ALL) {
-            assert_eq!(timers.deadline(timer), Some(at(i)));
+            assert_eq!(timers.next(), Some((at(i), timer)));
+            timers.clear(timer);
         }
     }
 

@@ -75,6 +75,7 @@ impl Connection {
     fn on_sender_timeout(&mut self, now: Instant) {
         self.stats.mib.timeouts += 1;
         self.stats.counters.cc_timeouts += 1;
+        self.pmtu.on_silence(now, self.in_flight.large_in_flight());
         if self.tx.cc.on_timeout(now) {
             self.in_flight.on_timeout();
         }

@@ -1,7 +1,7 @@
 //! What one acknowledgement tells for the first time.
 
-use super::TellFate;
 use super::record::{Record, State};
+use super::{LargeNews, TellFate};
 use crate::cc::{Count, Drops};
 use crate::queue::Fate;
 use crate::time::Instant;
@@ -23,10 +23,12 @@ pub(super) struct News<'t> {
     pub(super) newest_vector: Option<u64>,
     /// Data packets that had been taken for lost.
     pub(super) spurious_losses: u64,
+    large_len: usize,
+    pub(super) large: LargeNews,
 }
 
 impl<'t> News<'t> {
-    pub(super) fn new(now: Instant, tell: TellFate<'t>) -> Self {
+    pub(super) fn new(now: Instant, large_len: usize, tell: TellFate<'t>) -> Self {
         Self {
             now,
             tell,
@@ -38,6 +40,8 @@ impl<'t> News<'t> {
             newest_data: None,
             newest_vector: None,
             spurious_losses: 0,
+            large_len,
+            large: LargeNews::NONE,
         }
     }
 
@@ -58,8 +62,11 @@ impl<'t> News<'t> {
         let Some(data) = &before.data else {
             return;
         };
-        if is_new && self.newest_data.is_none_or(|(newest, _)| newest < pos) {
-            self.newest_data = Some((pos, *before));
+        if is_new {
+            self.large.received_len = self.large.received_len.max(data.len as usize);
+            if self.newest_data.is_none_or(|(newest, _)| newest < pos) {
+                self.newest_data = Some((pos, *before));
+            }
         }
         if before.state == State::Lost {
             self.spurious_losses += 1;
@@ -87,13 +94,30 @@ impl<'t> News<'t> {
         if let Some(data) = &record.data {
             count(&mut self.lost, data.len);
             self.note_congestion(pos);
+            self.note_gone(data.len);
             self.tell(record, Fate::Lost);
         }
     }
 
+    /// The packet has left the network, and nobody will tell how.
+    pub(super) fn note_passed(&mut self, record: &Record) {
+        if let Some(data) = &record.data {
+            self.note_gone(data.len);
+            self.tell(record, Fate::Sent);
+        }
+    }
+
     /// Tells the fate of the packet's data, if the application waits for it.
-    pub(super) fn tell(&mut self, record: &Record, fate: Fate) {
+    fn tell(&mut self, record: &Record, fate: Fate) {
         record.tell(&mut *self.tell, fate);
+    }
+
+    fn note_gone(&mut self, len: u32) {
+        let len = len as usize;
+        if len > self.large_len {
+            self.large.gone += 1;
+            self.large.gone_len = self.large.gone_len.min(len);
+        }
     }
 
     fn note_congestion(&mut self, pos: u64) {

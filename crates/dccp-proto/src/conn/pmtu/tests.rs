@@ -1,0 +1,503 @@
+use super::*;
+use crate::path::Encap;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IPv4 and UDP below DCCP.
+const OVERHEAD: usize = 28;
+
+fn path(is_ipv6: bool) -> Path {
+    let host: IpAddr = if is_ipv6 {
+        Ipv6Addr::LOCALHOST.into()
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    };
+    Path {
+        local: host,
+        remote: host,
+        encap: Encap::Udp {
+            local_port: 1,
+            remote_port: 2,
+        },
+    }
+}
+
+fn with_mtu(mtu: usize) -> Pmtu {
+    let config = Config {
+        mtu,
+        ..Config::default()
+    };
+    Pmtu::new(&path(false), &config)
+}
+
+fn new() -> Pmtu {
+    with_mtu(1500)
+}
+
+const fn s(seconds: u64) -> Instant {
+    Instant::from_nanos(1_000_000_000 * seconds)
+}
+
+fn lost(packets: u32, len: usize) -> LargeNews {
+    LargeNews {
+        received_len: 0,
+        gone: packets,
+        gone_len: len,
+    }
+}
+
+fn received(len: usize) -> LargeNews {
+    LargeNews {
+        received_len: len,
+        gone: 0,
+        gone_len: usize::MAX,
+    }
+}
+
+/// A path that carries packets up to a size and is silent about larger ones. Probes travel 50 ms
+/// there and back.
+struct TestPath {
+    pmtu: Pmtu,
+    now: Instant,
+    /// What it carries.
+    carries: usize,
+    seq: Seq,
+    /// All sizes that were probed, in order.
+    probed: Vec<usize>,
+}
+
+impl TestPath {
+    fn new(pmtu: Pmtu, carries: usize) -> Self {
+        Self {
+            pmtu,
+            now: s(1),
+            carries,
+            seq: Seq::new(100),
+            probed: Vec::new(),
+        }
+    }
+
+    /// Answers probes and lets timers expire until `end`.
+    fn run_until(&mut self, end: Instant) {
+        loop {
+            if let Some(size) = self.pmtu.poll_probe() {
+                assert!(self.pmtu.has_probe_due());
+                self.probed.push(size);
+                self.seq = self.seq.next();
+                self.pmtu.on_probe_sent(self.now, self.seq);
+                assert!(!self.pmtu.has_probe_due());
+                if size <= self.carries {
+                    self.now += Duration::from_millis(50);
+                    self.pmtu.on_sync_acked(self.now, self.seq);
+                }
+            } else if let Some(at) = self.pmtu.poll_timeout().filter(|&at| at <= end) {
+                self.now = at;
+                self.pmtu.on_timeout(at);
+            } else {
+                self.now = end;
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_path_begins_with_the_interface() {
+    // 4340-14.1-1, 4340-14-1
+    let mut pmtu = new();
+    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1500, 1500 - OVERHEAD - 28));
+    assert_eq!((pmtu.poll_changed(), pmtu.poll_timeout()), (None, None));
+    assert!(!pmtu.has_probe_due());
+    assert_eq!(pmtu.poll_probe(), None);
+    pmtu.on_timeout(s(9999));
+    assert!(!pmtu.has_probe_due());
+}
+
+#[test]
+fn icmp_lowers_the_pmtu_and_never_raises_it() {
+    // 4340-14.1-2, 4340-14.1-3
+    for (mtu, is_plausible, result) in [
+        (1400, true, 1400),
+        (1499, true, 1499),
+        (1500, true, 1500),
+        (9000, true, 1500),
+        (68, true, 576), // below what is worth a search
+        (1400, false, 1500),
+        (0, true, 1492),
+        (0, false, 1500),
+    ] {
+        let mut pmtu = new();
+        let is_used = pmtu.on_too_big(s(1), mtu, is_plausible);
+        assert_eq!(
+            (pmtu.pmtu(), is_used),
+            (result, result < 1500),
+            "{mtu} {is_plausible}"
+        );
+        let mps = (result < 1500).then_some(result - OVERHEAD - 28);
+        assert_eq!((pmtu.poll_changed(), pmtu.poll_changed()), (mps, None));
+    }
+}
+
+#[test]
+fn an_ipv6_path_never_falls_below_1280() {
+    let mut pmtu = Pmtu::new(&path(true), &Config::default());
+    assert!(pmtu.on_too_big(s(1), 1000, true));
+    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1280, 1280 - 48 - 28));
+    assert!(!pmtu.on_too_big(s(1), 1000, true));
+    assert_eq!(
+        pmtu.large_len(),
+        usize::MAX,
+        "nothing is left to fall back to"
+    );
+}
+
+#[test]
+fn an_interface_below_the_base_is_the_base() {
+    let mut pmtu = with_mtu(500);
+    assert_eq!((pmtu.pmtu(), pmtu.large_len()), (500, usize::MAX));
+    assert!(!pmtu.on_too_big(s(1), 300, true));
+    assert_eq!(pmtu.pmtu(), 500);
+}
+
+#[test]
+fn messages_without_an_mtu_step_down_the_plateaus() {
+    // 4340-14.1-2 with the table of RFC 1191 §7, down to the floor
+    let mut pmtu = with_mtu(65_535);
+    let mut sizes = Vec::new();
+    for i in 1..12 {
+        pmtu.on_too_big(s(2 * i), 0, true);
+        sizes.push(pmtu.pmtu());
+    }
+    let plateaus = [
+        32000, 17914, 8166, 4352, 2002, 1492, 1006, 576, 576, 576, 576,
+    ];
+    assert_eq!(sizes, plateaus);
+}
+
+#[test]
+fn a_burst_of_such_messages_is_one_step() {
+    let mut pmtu = new();
+    assert!(pmtu.on_too_big(s(1), 0, true));
+    assert!(!pmtu.on_too_big(s(2) - Duration::from_nanos(1), 0, true));
+    assert_eq!(pmtu.pmtu(), 1492);
+    assert!(
+        pmtu.on_too_big(s(1), 1300, true),
+        "one that names it counts"
+    );
+    pmtu.set_rtt(Duration::from_millis(500));
+    assert!(!pmtu.on_too_big(s(3) - Duration::from_nanos(1), 0, true));
+    assert!(pmtu.on_too_big(s(3), 0, true));
+    assert_eq!(pmtu.pmtu(), 1006);
+}
+
+#[test]
+fn odd_messages_count_when_there_are_more_than_three_and_more_than_three_losses() {
+    // 4340-14.1-3
+    for (messages, losses, result) in [
+        (4, 4, 1400),
+        (3, 4, 1500),
+        (4, 3, 1500),
+        (9, 0, 1500),
+        (1, 9, 1500),
+    ] {
+        let mut pmtu = new();
+        for _ in 1..messages {
+            pmtu.on_too_big(s(1), 1400, false);
+        }
+        pmtu.on_large(s(1), lost(losses, 1430));
+        pmtu.on_too_big(s(1), 1400, false);
+        assert_eq!(pmtu.pmtu(), result, "{messages} {losses}");
+    }
+}
+
+#[test]
+fn a_packet_that_arrives_refutes_odd_messages() {
+    // A packet with 1361 bytes of data is larger than 1400 bytes whatever its header.
+    for (len, result) in [(1360, 1400), (1361, 1500)] {
+        let mut pmtu = new();
+        for _ in 0..3 {
+            pmtu.on_too_big(s(1), 1400, false);
+        }
+        pmtu.on_large(s(1), lost(4, 1430));
+        pmtu.on_large(s(1), received(len));
+        pmtu.on_too_big(s(1), 1400, false);
+        assert_eq!(pmtu.pmtu(), result, "{len}");
+    }
+}
+
+#[test]
+fn a_lowered_pmtu_is_tried_again_after_ten_minutes() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1400, true);
+    assert_eq!(pmtu.poll_timeout(), Some(s(601)));
+    let mut path = TestPath::new(pmtu, 1500);
+    path.run_until(s(601) - Duration::from_nanos(1));
+    assert_eq!(path.probed, []);
+    path.run_until(s(602));
+    assert_eq!(
+        path.probed,
+        [1400, 1500],
+        "that it still works, then the most"
+    );
+    assert_eq!((path.pmtu.pmtu(), path.pmtu.poll_timeout()), (1500, None));
+    let counts = PmtuCounts {
+        probes: 2,
+        probes_acked: 2,
+        black_holes: 0,
+    };
+    assert_eq!(path.pmtu.counts(), counts);
+}
+
+#[test]
+fn a_search_ends_below_what_the_path_carries() {
+    // 4340-14.1-5
+    for carries in (576..=1500).step_by(7).chain([1492, 1493, 1499, 1500]) {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 576, true);
+        let mut path = TestPath::new(pmtu, carries);
+        path.run_until(s(661));
+        let found = path.pmtu.pmtu();
+        assert!(
+            found <= carries && carries < found + STEP,
+            "{carries}: {found}"
+        );
+        assert!(path.probed.len() <= 2 + 3 * 9, "{:?}", path.probed);
+        let is_all = found == 1500;
+        assert_eq!(path.pmtu.poll_timeout().is_none(), is_all, "{carries}");
+    }
+}
+
+#[test]
+fn a_search_halves_what_is_left() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1200, true);
+    let mut path = TestPath::new(pmtu, 1400);
+    path.run_until(s(660));
+    path.probed.dedup();
+    assert_eq!(
+        path.probed,
+        [1200, 1500, 1350, 1425, 1387, 1406, 1396, 1401]
+    );
+    assert_eq!(path.pmtu.pmtu(), 1396);
+    // 50 ms for each of four answers, 3 s for each of four sizes that are too large.
+    let end = s(601) + Duration::from_millis(4 * 50 + 4 * 3000);
+    assert_eq!(path.pmtu.poll_timeout(), Some(end + RAISE_INTERVAL));
+}
+
+#[test]
+fn icmp_shortens_a_search() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1200, true);
+    let mut path = TestPath::new(pmtu, 1404);
+    path.run_until(s(601) + Duration::from_millis(60));
+    assert_eq!(path.probed, [1200, 1500]);
+    let pmtu = &mut path.pmtu;
+    assert!(
+        !pmtu.on_too_big(path.now, 0, true),
+        "says nothing about the PMTU"
+    );
+    assert!(!pmtu.on_too_big(path.now, 1404, false));
+    assert!(
+        !pmtu.on_too_big(path.now, 1500, true),
+        "the size of the probe"
+    );
+    assert!(!pmtu.on_too_big(path.now, 1200, true), "the PMTU");
+    assert!(pmtu.on_too_big(path.now, 1404, true));
+    path.run_until(s(605));
+    assert_eq!(path.probed, [1200, 1500, 1404]);
+    assert_eq!(path.pmtu.pmtu(), 1404);
+}
+
+#[test]
+fn a_late_answer_to_an_early_probe_counts() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1400, true);
+    pmtu.on_timeout(s(601));
+    let seqs = [7, 8, 9].map(Seq::new);
+    for (i, seq) in (0..).zip(seqs) {
+        assert_eq!(pmtu.poll_probe(), Some(1400));
+        pmtu.on_probe_sent(s(601 + i), seq);
+        assert_eq!(pmtu.poll_timeout(), Some(s(602 + i)));
+        pmtu.on_timeout(s(602 + i) - Duration::from_nanos(1));
+        assert_eq!(pmtu.poll_probe(), None, "not yet lost");
+        if i < 2 {
+            pmtu.on_timeout(s(602 + i));
+        }
+    }
+    pmtu.on_sync_acked(s(604), Seq::new(10));
+    assert_eq!(pmtu.poll_probe(), None, "not ours");
+    pmtu.on_sync_acked(s(604), seqs[0]);
+    assert_eq!(pmtu.poll_probe(), Some(1500));
+    pmtu.on_sync_acked(s(604), seqs[1]);
+    assert_eq!(
+        pmtu.counts().probes_acked,
+        1,
+        "an answer to an older question"
+    );
+}
+
+#[test]
+fn a_probe_waits_four_round_trips_if_that_is_longer() {
+    let mut pmtu = new();
+    pmtu.set_rtt(Duration::from_millis(251));
+    pmtu.on_too_big(s(1), 1400, true);
+    pmtu.on_timeout(s(601));
+    pmtu.on_probe_sent(s(601), Seq::new(1));
+    assert_eq!(
+        pmtu.poll_timeout(),
+        Some(s(601) + Duration::from_millis(1004))
+    );
+}
+
+#[test]
+fn a_black_hole_is_found_and_measured() {
+    let mut path = TestPath::new(new(), 1400);
+    path.pmtu.on_large(path.now, lost(4, 1444));
+    path.run_until(s(60));
+    assert_eq!(path.probed[..6], [1500, 1500, 1500, 1200, 1500, 1500]);
+    assert_eq!(path.pmtu.pmtu(), 1396);
+    assert_eq!(path.pmtu.counts().black_holes, 1);
+}
+
+#[test]
+fn three_losses_are_no_suspicion_and_four_are() {
+    let mut pmtu = new();
+    pmtu.on_large(s(1), lost(3, 1444));
+    assert!(!pmtu.has_probe_due());
+    pmtu.on_large(s(1), lost(1, 1444));
+    assert_eq!(pmtu.poll_probe(), Some(1500));
+}
+
+#[test]
+fn losses_mean_nothing_when_packets_as_large_arrive() {
+    let mut pmtu = new();
+    for _ in 0..9 {
+        pmtu.on_large(s(1), lost(3, 1300));
+        pmtu.on_large(s(1), received(1300));
+        let both = LargeNews {
+            received_len: 1300,
+            ..lost(4, 1300)
+        };
+        pmtu.on_large(s(1), both);
+    }
+    assert!(!pmtu.has_probe_due());
+    // Smaller ones that arrive say nothing about larger ones that do not.
+    pmtu.on_large(s(1), lost(2, 1301));
+    pmtu.on_large(s(1), received(1300));
+    pmtu.on_large(
+        s(1),
+        LargeNews {
+            received_len: 1300,
+            ..lost(2, 1400)
+        },
+    );
+    assert!(pmtu.has_probe_due());
+}
+
+#[test]
+fn an_answered_suspicion_is_not_raised_again_for_ten_seconds() {
+    let mut path = TestPath::new(new(), 1500);
+    path.pmtu.on_large(s(1), lost(4, 1444));
+    path.run_until(s(2));
+    assert_eq!((path.pmtu.pmtu(), &path.probed[..]), (1500, &[1500][..]));
+    let answered = s(1) + Duration::from_millis(50);
+    path.pmtu
+        .on_large(answered + TRUST - Duration::from_nanos(1), lost(4, 1444));
+    assert!(!path.pmtu.has_probe_due());
+    path.pmtu.on_large(answered + TRUST, lost(1, 1444));
+    assert!(path.pmtu.has_probe_due());
+}
+
+#[test]
+fn two_timeouts_with_a_large_packet_in_flight_are_suspicious() {
+    let mut pmtu = new();
+    pmtu.on_silence(s(1), 0);
+    pmtu.on_silence(s(2), 1);
+    assert!(!pmtu.has_probe_due());
+    pmtu.on_silence(s(3), 1);
+    assert!(pmtu.has_probe_due());
+    let mut pmtu = new();
+    pmtu.on_silence(s(1), 4);
+    assert!(pmtu.has_probe_due());
+}
+
+#[test]
+fn an_outage_ends_with_the_full_size() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, 9);
+    path.run_until(s(100));
+    assert_eq!(path.pmtu.pmtu(), 576);
+    path.probed.dedup();
+    assert_eq!(
+        path.probed,
+        [1500, 1200, 576],
+        "and then 576 again and again"
+    );
+    path.carries = 1500;
+    path.run_until(s(140));
+    assert_eq!(path.pmtu.pmtu(), 1500);
+    assert_eq!(path.pmtu.counts().black_holes, 1);
+}
+
+#[test]
+fn nothing_gets_through_so_try_again_in_half_a_minute() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, 9);
+    path.run_until(s(1 + 9));
+    assert_eq!(path.probed.len(), 9);
+    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 9 + 30)));
+}
+
+#[test]
+fn large_is_what_the_fallback_cannot_carry() {
+    let mut pmtu = new();
+    assert_eq!(pmtu.large_len(), 1200 - OVERHEAD - 12);
+    pmtu.on_too_big(s(1), 1200, true);
+    assert_eq!(pmtu.large_len(), 576 - OVERHEAD - 12);
+    pmtu.on_too_big(s(1), 576, true);
+    assert_eq!(pmtu.large_len(), usize::MAX);
+    pmtu.on_silence(s(1), 9);
+    assert!(!pmtu.has_probe_due());
+}
+
+#[test]
+fn without_probing_only_icmp_counts() {
+    let config = Config {
+        probe_pmtu: false,
+        ..Config::default()
+    };
+    let mut pmtu = Pmtu::new(&path(false), &config);
+    assert_eq!(pmtu.large_len(), usize::MAX);
+    pmtu.on_large(s(1), lost(9, 1444));
+    pmtu.on_silence(s(1), 9);
+    assert!(!pmtu.has_probe_due());
+    pmtu.on_too_big(s(1), 1400, true);
+    assert_eq!((pmtu.pmtu(), pmtu.poll_timeout()), (1400, None));
+}
+
+#[test]
+fn the_application_may_begin_again_every_two_seconds() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1400, true);
+    pmtu.poll_changed();
+    assert!(pmtu.rediscover(s(2)));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_timeout()), (1500, None));
+    assert_eq!(pmtu.poll_changed(), Some(1500 - OVERHEAD - 28));
+    pmtu.on_too_big(s(3), 1400, true);
+    assert!(!pmtu.rediscover(s(4) - Duration::from_nanos(1)));
+    assert_eq!(pmtu.pmtu(), 1400);
+    assert!(pmtu.rediscover(s(4)));
+    assert_eq!(pmtu.pmtu(), 1500);
+}
+
+#[test]
+fn a_search_is_given_up_when_the_path_shrinks() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1300, true);
+    pmtu.on_timeout(s(601));
+    pmtu.on_probe_sent(s(601), Seq::new(1));
+    pmtu.on_sync_acked(s(601), Seq::new(1));
+    assert_eq!(pmtu.poll_probe(), Some(1500));
+    assert!(pmtu.on_too_big(s(602), 1250, true));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (1250, None));
+    assert_eq!(pmtu.poll_timeout(), Some(s(1202)));
+}
