@@ -29,6 +29,8 @@ pub enum BuildError {
     FieldTooLarge,
     /// The Checksum Coverage exceeds the application data (4340-9.2-1).
     CscovTooLarge,
+    /// The place for the header is longer or shorter than the header.
+    WrongPlace,
     /// What is to be sealed does not begin with a header of [`write_header`].
     NoHeader,
 }
@@ -40,6 +42,7 @@ impl fmt::Display for BuildError {
             Self::ShortSeqno => "the packet type needs 48-bit sequence numbers",
             Self::FieldTooLarge => "CCVal or CsCov exceeds 15",
             Self::CscovTooLarge => "the checksum coverage exceeds the application data",
+            Self::WrongPlace => "the place for the header has another length",
             Self::NoHeader => "there is no header to seal",
         })
     }
@@ -101,7 +104,7 @@ pub fn write_header(buf: &mut Vec<u8>, packet: &Packet<'_>) -> Result<(), BuildE
 /// As [`write_header`], into a place of exactly [`header_len`] bytes.
 ///
 /// # Errors
-/// See [`BuildError`]; [`BuildError::OptionsTooLong`] if the place has another length.
+/// See [`BuildError`]; nothing is written then.
 pub fn write_header_at(place: &mut [u8], packet: &Packet<'_>) -> Result<(), BuildError> {
     let packet_type = packet.packet_type();
     let options = packet.options.0;
@@ -114,7 +117,7 @@ pub fn write_header_at(place: &mut [u8], packet: &Packet<'_>) -> Result<(), Buil
         return Err(BuildError::FieldTooLarge);
     }
     if place.len() != len {
-        return Err(BuildError::OptionsTooLong);
+        return Err(BuildError::WrongPlace);
     }
     let fixed = fixed_part(packet, data_offset);
     let (head, rest) = place.split_at_mut(packet_type.header_len(packet.is_short));

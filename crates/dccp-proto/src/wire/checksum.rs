@@ -48,21 +48,15 @@ impl PseudoHeader {
         }
     }
 
-    /// The checksum of a packet of `len` bytes of which `covered` is covered, with its Checksum
-    /// field as it stands there.
-    fn checksum(self, covered: &[u8], len: usize) -> u16 {
+    /// What belongs into the Checksum field of a packet of `len` bytes of which the first are
+    /// `covered`, the field itself being 0 (4340-9.1-1).
+    pub(crate) fn compute(self, covered: &[u8], len: usize) -> u16 {
         !fold(self.sum + len as u64 + sum(covered))
     }
 
-    /// What belongs into the Checksum field, which is now 0 (4340-9.1-1). `len` is the length of
-    /// the whole packet in bytes, covered or not.
-    pub(crate) fn compute(self, covered: &[u8], len: usize) -> u16 {
-        self.checksum(covered, len)
-    }
-
-    /// Whether the Checksum field fits what it covers.
+    /// Whether the Checksum field fits what it covers: with the field in it, the sum is all ones.
     pub(crate) fn matches(self, covered: &[u8], len: usize) -> bool {
-        self.checksum(covered, len) == 0
+        self.compute(covered, len) == 0
     }
 }
 

@@ -231,6 +231,13 @@ fn lengths_count_the_zeros() {
 }
 
 #[test]
+fn payloads_have_the_crc_of_their_bytes() {
+    // 4340-9.3-1; appendix A.2 of the requirements
+    assert_eq!(Payload::Bytes(b"123456789").crc_32c(), 0xE306_9283);
+    assert_eq!(Payload::Zeros(32).crc_32c(), 0x8A91_36AA);
+}
+
+#[test]
 fn ecn_bits_follow_rfc_3168() {
     // AMB-10: the two low bits, whatever the DSCP says.
     for (bits, ecn) in [

@@ -248,6 +248,23 @@ fn a_packet_in_steps_is_the_packet_in_one() {
 }
 
 #[test]
+fn a_header_fills_its_place_exactly() {
+    // 4340-5.8-1
+    let p = Packet {
+        options: Options(&[2, 2, 2, 2, 2]),
+        ..REQUEST
+    };
+    let mut place = [0xEE; 28];
+    assert_eq!(write_header_at(&mut place, &p), Ok(()));
+    assert_eq!(place[..], built(&p, ChecksumRule::Udp).unwrap());
+    for len in [0, 24, 27, 29, 32] {
+        let mut place = vec![0xEE; len];
+        assert_eq!(write_header_at(&mut place, &p), Err(BuildError::WrongPlace));
+        assert!(place.iter().all(|&b| b == 0xEE));
+    }
+}
+
+#[test]
 fn sealing_again_gives_the_same_checksum() {
     // 4340-9.1-1: the field itself counts as 0.
     let mut bytes = built(&REQUEST, v4()).unwrap();
@@ -373,6 +390,7 @@ fn errors_say_what_is_wrong() {
         BuildError::ShortSeqno,
         BuildError::FieldTooLarge,
         BuildError::CscovTooLarge,
+        BuildError::WrongPlace,
         BuildError::NoHeader,
     ];
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();

@@ -245,10 +245,10 @@ fn rtt_estimates_take_the_shortest_form() {
         (Some(Duration::MAX), &[128, 5, 255, 255, 255]),
     ] {
         let mut writer = OptionWriter::new(5);
-        CcidOpt::RttEstimate(RttEstimate::new(rtt))
-            .push(&mut writer)
-            .unwrap();
+        let estimate = RttEstimate::new(rtt);
+        CcidOpt::RttEstimate(estimate).push(&mut writer).unwrap();
         assert_eq!(writer.as_slice(), bytes, "{rtt:?}");
+        assert_eq!(estimate.wire_len(), bytes.len());
     }
 }
 

@@ -120,6 +120,17 @@ fn elapsed_time_always_has_a_value() {
 }
 
 #[test]
+fn encoded_options_are_appended_whole_or_not_at_all() {
+    let mut writer = OptionWriter::new(7);
+    writer.push(&Opt::SlowReceiver).unwrap();
+    assert_eq!(writer.push_all(Options(&[34, 5, 1, 3, 2])), Ok(()));
+    assert_eq!(writer.push_all(Options(&[2, 2])), Err(NoSpace));
+    assert_eq!(writer.push_all(Options(&[0])), Ok(()));
+    assert_eq!(writer.push_all(Options::EMPTY), Ok(()));
+    assert_eq!(writer.as_slice(), [2, 34, 5, 1, 3, 2, 0]);
+}
+
+#[test]
 fn a_data_checksum_slot_knows_its_place() {
     let mut writer = OptionWriter::new(100);
     writer.push(&Opt::SlowReceiver).unwrap();

@@ -307,6 +307,22 @@ fn ndp_counts_take_the_smallest_width() {
 }
 
 #[test]
+fn resets_name_an_option_and_the_first_bytes_of_its_data() {
+    // 4340-5.6-4
+    for (bytes, expected) in [
+        (&[34, 5, 1, 3, 2][..], [34, 1, 3]),
+        (&[33, 3, 126], [33, 126, 0]),
+        (&[36, 2], [36, 0, 0]),
+        (&[30], [30, 0, 0]),
+        (&[41, 5, 7, 8, 9], [41, 7, 8]),
+        (&[200, 4, 7, 8], [200, 7, 8]),
+    ] {
+        let option = Options(bytes).iter().next().unwrap();
+        assert_eq!(option.reset_data(), expected);
+    }
+}
+
+#[test]
 fn options_are_shown_as_a_list() {
     assert_eq!(
         format!("{:?}", Options(&[1, 0, 2])),
