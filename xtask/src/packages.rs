@@ -37,7 +37,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     program("dash", "dash"),
     program("cpio", "cpio"),
     program("kmod", "depmod"),
-    program("xz-utils", "xz"),
+    program("python3", "python3"),
 ];
 
 /// Installs what is missing of `packages`, where that is possible, and says so. What stays

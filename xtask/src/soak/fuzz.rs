@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::packages;
 use crate::shell::{self, command};
+use crate::{packages, tree};
 
 const CARGO_FUZZ: &str = "0.13.2";
 
@@ -49,17 +49,14 @@ pub(super) fn run(duration: Duration, pattern: &str) -> Result<bool> {
 
 /// Runs a target; how far it came, and whether it found nothing.
 fn fuzz(target: &str, duration: Duration) -> Result<(Progress, bool)> {
+    // New inputs go to the first folder; the second one is the corpus that is part of the project.
+    let found = tree::root()?.join("target/fuzz-corpus").join(target);
+    let known = tree::root()?.join("fuzz/corpus").join(target);
+    std::fs::create_dir_all(&found)?;
+    let (found, known) = (found.to_string_lossy(), known.to_string_lossy());
     let seconds = format!("-max_total_time={}", duration.as_secs());
-    let words = [
-        "cargo",
-        "+nightly",
-        "fuzz",
-        "run",
-        target,
-        "--",
-        &seconds,
-        "-print_final_stats=1",
-    ];
+    let words = ["cargo", "+nightly", "fuzz", "run", target, &found, &known];
+    let words = [&words[..], &["--", &seconds, "-print_final_stats=1"]].concat();
     println!("$ {}", words.join(" "));
     let mut child = command(&words)
         .stdin(Stdio::null())
@@ -78,10 +75,17 @@ fn fuzz(target: &str, duration: Duration) -> Result<(Progress, bool)> {
 }
 
 impl Progress {
-    /// Takes a line in; whether it was one of progress.
+    /// Takes a line in; whether it needs no showing.
     fn read(&mut self, line: &str) -> bool {
         if let Some(executions) = line.strip_prefix("stat::number_of_executed_units: ") {
             self.executions = executions.trim().parse().unwrap_or(0);
+            return true;
+        }
+        // Its other figures, and the dictionary that it recommends.
+        if ["stat::", "\"", "######"]
+            .iter()
+            .any(|start| line.starts_with(start))
+        {
             return true;
         }
         let mut words = line.split_whitespace();
@@ -109,6 +113,7 @@ mod tests {
                 .read("#9000\tDONE   cov: 320 ft: 910 corp: 81/1Kb lim: 43 exec/s: 4096 rss: 40Mb")
         );
         assert!(progress.read("stat::number_of_executed_units: 9000"));
+        assert!(progress.read("stat::peak_rss_mb: 187"));
         assert!(!progress.read("==1== ERROR: libFuzzer: deadly signal"));
         let expected = Progress {
             executions: 9000,
