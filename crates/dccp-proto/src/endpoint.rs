@@ -87,6 +87,8 @@ pub struct Endpoint {
     stateless: Stateless,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
+    /// The connection whose end was polled last.
+    closed: Option<ConnId>,
     /// Counters of packets that found no connection, and of connections that are gone.
     stats: Stats,
     answers_strangers: bool,
@@ -103,6 +105,7 @@ impl Endpoint {
             stateless: Stateless::default(),
             schedule: Schedule::default(),
             events: VecDeque::new(),
+            closed: None,
             stats: Stats::default(),
             answers_strangers: true,
         }
@@ -474,7 +477,7 @@ impl Endpoint {
         false
     }
 
-    /// After its outputs are drained: takes a connection's events, arms its timer, or forgets it.
+    /// After its outputs are drained: takes a connection's events, arms its timer, or retires it.
     fn settle(&mut self, now: Instant, id: ConnId) {
         let Some(conn) = self.table.get_mut(id) else {
             return;
@@ -486,7 +489,7 @@ impl Endpoint {
             self.events.push_back((id, event));
         }
         if conn.is_finished() {
-            self.forget(now, id);
+            self.retire(now, id);
         } else if let Some((at, timer)) = conn.poll_timeout() {
             // What is due has been done: a deadline that stays in the past would be a loop.
             debug_assert!(at > now, "{timer:?} is due at {at:?}, it is {now:?}");
@@ -494,8 +497,10 @@ impl Endpoint {
         }
     }
 
-    fn forget(&mut self, now: Instant, id: ConnId) {
-        let Some(conn) = self.table.remove(id) else {
+    /// Frees the flow of a connection that is over. It can be looked at until its last event has
+    /// been polled.
+    fn retire(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.table.retire(id) else {
             return;
         };
         if conn.role() == Role::Server && !conn.was_established() {
@@ -510,10 +515,17 @@ impl Endpoint {
         self.schedule.disarm(id);
     }
 
-    /// The next event of a connection. Its id is unknown afterwards if the event is
-    /// [`Event::Closed`].
+    /// The next event of a connection. After [`Event::Closed`] the connection can be looked at until
+    /// the next call; then its id is unknown.
     pub fn poll_event(&mut self) -> Option<(ConnId, Event)> {
-        self.events.pop_front()
+        if let Some(id) = self.closed.take() {
+            self.table.remove(id);
+        }
+        let (id, event) = self.events.pop_front()?;
+        if matches!(event, Event::Closed(_)) {
+            self.closed = Some(id);
+        }
+        Some((id, event))
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due next.

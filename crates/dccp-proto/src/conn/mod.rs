@@ -357,9 +357,11 @@ impl Connection {
         self.is_app_slow = is_slow;
     }
 
-    /// The next thing to tell the application.
+    /// The next thing to tell the application. The end is told when its Reset has left.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let has_reset_due = self.due.reset.is_some();
+        self.events
+            .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)))
     }
 
     /// Whether the connection has ever left RESPOND or REQUEST.

@@ -86,16 +86,32 @@ impl Table {
         id
     }
 
-    pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Connection>> {
+    /// Frees the flow of a connection, which stays known by its id; `None` if it was done before.
+    pub(super) fn retire(&mut self, id: ConnId) -> Option<&Connection> {
+        let slot = self
+            .slots
+            .get(id.index())
+            .filter(|s| s.generation == id.generation())?;
+        let conn = slot.conn.as_deref()?;
+        if self.by_flow.get(conn.flow()) != Some(&id) {
+            return None;
+        }
+        self.by_flow.remove(conn.flow());
+        Some(conn)
+    }
+
+    /// Forgets a connection that has been retired.
+    pub(super) fn remove(&mut self, id: ConnId) {
         let slot = self
             .slots
             .get_mut(id.index())
-            .filter(|s| s.generation == id.generation())?;
-        let conn = slot.conn.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.by_flow.remove(conn.flow());
-        self.free.push(id.index());
-        Some(conn)
+            .filter(|s| s.generation == id.generation());
+        if let Some(slot) = slot
+            && slot.conn.take().is_some()
+        {
+            slot.generation = slot.generation.wrapping_add(1);
+            self.free.push(id.index());
+        }
     }
 
     /// The connection whose packet an ICMP error quotes. Over UDP a quote may end before the DCCP

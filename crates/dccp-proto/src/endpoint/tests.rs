@@ -220,3 +220,33 @@ fn a_connection_opens_carries_data_and_closes() {
     assert_eq!(net.hosts[0].endpoint.resting(), 1);
     println!("{} packets at {:?}", net.packets, net.now);
 }
+
+#[test]
+fn an_ended_connection_can_be_looked_at_until_the_next_event_is_polled() {
+    let mut endpoint = Endpoint::new(Box::new(Mix(1)));
+    let mut apps = Apps::default();
+    let mut batch = Batch::for_simulation(64);
+    let flow = Flow {
+        path: path(1, 2),
+        local_port: 40_000,
+        remote_port: 5001,
+    };
+    let now = Instant::ZERO;
+    let id = endpoint.connect(now, flow, Config::default()).unwrap();
+    assert!(endpoint.poll_transmit(now, &mut apps, &mut batch));
+    endpoint.abort(now, id, &mut apps);
+    assert_eq!(endpoint.poll_event(), None, "its Reset has not left");
+    batch.clear();
+    assert!(endpoint.poll_transmit(now, &mut apps, &mut batch));
+    batch.clear();
+    assert!(!endpoint.poll_transmit(now, &mut apps, &mut batch));
+    assert_eq!(endpoint.connections(), 0, "its flow is free");
+    let end = Event::Closed(crate::CloseReason::Local);
+    assert_eq!(endpoint.poll_event(), Some((id, end)));
+    let sent = endpoint.connection(id).map(|c| c.stats().mib.out_rsts);
+    assert_eq!(sent, Some(1));
+    assert_eq!(endpoint.poll_event(), None);
+    assert!(endpoint.connection(id).is_none());
+    let again = endpoint.connect(now, flow, Config::default()).unwrap();
+    assert_ne!(again, id, "ids are never used again");
+}
