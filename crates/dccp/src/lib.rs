@@ -1,1 +1,63 @@
-//! Placeholder.
+//! DCCP sockets in user space: congestion-controlled datagrams.
+//!
+//! ```no_run
+//! use dccp::{Options, Socket};
+//!
+//! let options = Options::new().ccid(2).service_code(*b"DMON");
+//! let socket = Socket::connect("192.0.2.10:14233", 5001, &options)?;
+//! socket.send(b"hello")?;
+//! let mut answer = [0; 1500];
+//! let len = socket.recv(&mut answer)?;
+//! println!("{} bytes came back", len);
+//! socket.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Socket`] is a connection, a [`Listener`] accepts them; [`Options`] are the settings of both.
+//! One thread inside the program, the [`Engine`], runs the connections; it starts with the first
+//! socket, and no daemon is needed.
+//!
+//! - Datagrams are not repeated when they are lost. [`Socket::recv_fates`] tells what became of
+//!   each, [`Socket::stats`] tells it in sum, exactly.
+//! - A datagram waits in the send buffer until the congestion control lets it leave. A small buffer
+//!   ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
+//! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
+//!   `ready_fd` gives a descriptor for `poll` and its relatives.
+//! - Over UDP (the default) a connection needs no privilege; over IP it speaks with the DCCP of
+//!   kernels.
+
+pub mod clock;
+mod driver;
+mod engine;
+mod error;
+mod hash;
+mod links;
+mod listener;
+mod options;
+mod patience;
+mod port;
+mod recv_buffer;
+mod send_buffer;
+mod shared;
+mod signal;
+mod socket;
+mod stats;
+
+pub use engine::{Engine, EngineOptions};
+pub use error::{
+    AcceptError, BindError, CloseError, ConnectError, Fault, OptionError, RecvError, SendError,
+    reason_text,
+};
+pub use listener::Listener;
+pub use options::{DEFAULT_UDP_PORT, Options};
+pub use recv_buffer::{Received, RecvBatch, RecvCounts};
+pub use send_buffer::{DatagramId, FateReport, SendCounts};
+pub use shared::Ready;
+#[cfg(unix)]
+pub use signal::ReadyFd;
+pub use socket::{SendItem, Socket};
+pub use stats::Stats;
+
+pub use dccp_io::Over;
+pub use dccp_proto as proto;
+pub use dccp_proto::{CloseReason, Event, Instant, Rate};

@@ -1,0 +1,319 @@
+//! The loop: transports ↔ endpoints ↔ queues ↔ timers. It holds no protocol rule.
+//!
+//! ```text
+//! commands ─┐
+//! packets ──┼─▶ a port's endpoint ─▶ outputs drained ─▶ its transport, its sockets
+//! deadlines ┘
+//! ```
+//!
+//! One turn of a port takes one receive batch, so that one batch makes at most one acknowledgement
+//! and no port starves another.
+
+use crate::clock;
+use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey};
+use crate::error::{BindError, ConnectError};
+use crate::hash::ProcessHash;
+use crate::listener::Incoming;
+use crate::port::Port;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
+use dccp_io::{Carrier, OpenError, Over, Poller, Ready, RecvBuffer, route};
+use dccp_proto::Endpoint;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::{Config, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+/// The engine's thread.
+pub(crate) struct Driver {
+    mailbox: Arc<Mailbox>,
+    poller: Poller,
+    hash: ProcessHash,
+    udp: Carrier,
+    /// Made when first asked for: it looks at the host and takes part in sharing it.
+    ip: Option<Carrier>,
+    is_finishing: bool,
+    ports: BTreeMap<PortKey, Port>,
+    next_key: u64,
+    /// Ports that have something to do now; one may stand here twice.
+    runnable: Vec<PortKey>,
+    deadlines: BTreeSet<(Instant, PortKey)>,
+    buffer: RecvBuffer,
+}
+
+/// The loop.
+impl Driver {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(mailbox: Arc<Mailbox>, poller: Poller) -> io::Result<Self> {
+        let udp = Carrier::new(Over::Udp, dccp_io::Options::default());
+        Ok(Self {
+            mailbox,
+            poller,
+            hash: ProcessHash::new()?,
+            udp: udp.map_err(io::Error::other)?,
+            ip: None,
+            is_finishing: false,
+            ports: BTreeMap::new(),
+            next_key: 0,
+            runnable: Vec::new(),
+            deadlines: BTreeSet::new(),
+            buffer: RecvBuffer::new(),
+        })
+    }
+
+    /// Runs until nobody needs the engine any more.
+    pub(crate) fn run(mut self) {
+        let mut commands = Vec::new();
+        let mut ready = Vec::new();
+        let mut turns = Vec::new();
+        loop {
+            self.mailbox.take(&mut commands);
+            for command in commands.drain(..) {
+                self.obey(command);
+            }
+            if self.is_finishing && self.ports.is_empty() {
+                return;
+            }
+            if self.wait(&mut ready).is_err() {
+                // The poller is broken, and with it everything: `drop` tells the sockets.
+                return;
+            }
+            self.mark_runnable(&ready);
+            core::mem::swap(&mut self.runnable, &mut turns);
+            turns.sort_unstable();
+            turns.dedup();
+            for key in turns.drain(..) {
+                self.run_port(key);
+            }
+        }
+    }
+
+    /// Waits for packets, commands or the next deadline.
+    fn wait(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let timeout = if !self.runnable.is_empty() || !self.mailbox.fall_asleep() {
+            Some(Duration::ZERO)
+        } else {
+            let now = clock::now();
+            self.deadlines.first().map(|(due, _)| *due - now)
+        };
+        let waited = self.poller.wait(timeout, ready);
+        self.mailbox.wake_up();
+        waited
+    }
+
+    fn mark_runnable(&mut self, ready: &[Ready]) {
+        for news in ready {
+            let key = PortKey(news.token.0 as u64);
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.on_ready(*news);
+                self.runnable.push(key);
+            }
+        }
+        let now = clock::now();
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
+        self.runnable.extend(due.map(|(_, key)| *key));
+    }
+
+    fn run_port(&mut self, key: PortKey) {
+        let Some(port) = self.ports.get_mut(&key) else {
+            return;
+        };
+        match port.turn(&mut self.poller, &mut self.buffer) {
+            Ok(true) => {
+                self.runnable.push(key);
+            }
+            Ok(false) => {}
+            Err(_) => port.fail(),
+        }
+        let next = port.next_deadline();
+        if next != port.deadline {
+            if let Some(old) = port.deadline {
+                self.deadlines.remove(&(old, key));
+            }
+            self.deadlines.extend(next.map(|at| (at, key)));
+            port.deadline = next;
+        }
+        self.close_if_idle(key);
+    }
+
+    fn close_if_idle(&mut self, key: PortKey) {
+        let Some(port) = self.ports.get_mut(&key) else {
+            return;
+        };
+        if !port.is_idle() {
+            return;
+        }
+        port.unwatch(&mut self.poller);
+        if let Some(at) = port.deadline {
+            self.deadlines.remove(&(at, key));
+        }
+        self.ports.remove(&key);
+    }
+}
+
+/// Commands.
+impl Driver {
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Connect(connect) => {
+                let opened = self.connect(&connect);
+                // Who asked waits for the answer.
+                let _ = connect.reply.send(opened);
+            }
+            Command::Listen(listen) => {
+                let bound = self.listen(&listen);
+                if bound.is_err() {
+                    self.unlisten(&listen.incoming);
+                }
+                let _ = listen.reply.send(bound);
+            }
+            Command::Unlisten(incoming) => self.unlisten(&incoming),
+            Command::Do(conn, request) => {
+                if let Some(port) = self.ports.get_mut(&conn.port) {
+                    port.request(conn.conn, request);
+                    self.runnable.push(conn.port);
+                }
+            }
+            Command::Finish => self.is_finishing = true,
+        }
+    }
+
+    fn connect(&mut self, connect: &Connect) -> Result<Opened, ConnectError> {
+        let remote = connect.remote;
+        let way = route::to(remote.ip())?;
+        let local = match connect.local {
+            Some(local) if !local.ip().is_unspecified() => local,
+            Some(any) => SocketAddr::new(way.source, any.port()),
+            None => SocketAddr::new(way.source, 0),
+        };
+        // 6773-3.8-2: each connection has a UDP port of its own; over IP all share one socket.
+        let key = match connect.over {
+            Over::Udp => self.open(connect.over, connect.gso, local)?,
+            Over::Ip => self.find_or_open(connect.over, connect.gso, any_of(local.ip()))?,
+        };
+        let mut config = connect.config.clone();
+        config.mtu = connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu));
+        let opened = self.connect_at(key, local.ip(), &config, connect);
+        self.runnable.push(key);
+        opened
+    }
+
+    fn connect_at(
+        &mut self,
+        key: PortKey,
+        local: IpAddr,
+        config: &Config,
+        connect: &Connect,
+    ) -> Result<Opened, ConnectError> {
+        let carrier = self.carrier(connect.over)?;
+        let Some(port) = self.ports.get_mut(&key) else {
+            return Err(ConnectError::NoRoom);
+        };
+        let encap = match connect.over {
+            Over::Ip => Encap::Ip,
+            Over::Udp => Encap::Udp {
+                local_port: port.local_addr().port(),
+                remote_port: connect.remote.port(),
+            },
+        };
+        let path = Path {
+            local,
+            remote: connect.remote.ip(),
+            encap,
+        };
+        port.connect(&carrier, path, connect, config)
+    }
+
+    fn listen(&mut self, listen: &Listen) -> Result<Vec<SocketAddr>, BindError> {
+        let mut bound = Vec::new();
+        let carrier = self.carrier(listen.over)?;
+        for local in &listen.locals {
+            let key = self.find_or_open(listen.over, listen.gso, *local)?;
+            self.runnable.push(key);
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.listen(&carrier, listen)?;
+                bound.push(port.local_addr());
+            }
+        }
+        Ok(bound)
+    }
+
+    fn unlisten(&mut self, incoming: &Arc<Incoming>) {
+        let waiting = incoming.close();
+        for (key, port) in &mut self.ports {
+            port.unlisten(incoming);
+            self.runnable.push(*key);
+        }
+        for accepted in waiting {
+            let conn = accepted.opened.conn;
+            self.obey(Command::Do(conn, crate::engine::Request::Abort));
+        }
+    }
+
+    /// The port at this address, if somebody has opened it for listening.
+    fn find_or_open(
+        &mut self,
+        over: Over,
+        gso: bool,
+        local: SocketAddr,
+    ) -> Result<PortKey, OpenError> {
+        let found = self.ports.values().find(|p| {
+            p.over == over && p.local_addr() == local && (over == Over::Ip || local.port() != 0)
+        });
+        match found {
+            Some(port) => Ok(port.key),
+            None => self.open(over, gso, local),
+        }
+    }
+
+    fn carrier(&mut self, over: Over) -> Result<Carrier, OpenError> {
+        if over == Over::Udp {
+            return Ok(self.udp.clone());
+        }
+        let ip = match self.ip.take() {
+            Some(ip) => ip,
+            None => Carrier::new(over, dccp_io::Options::default())?,
+        };
+        Ok(self.ip.insert(ip).clone())
+    }
+
+    fn open(&mut self, over: Over, gso: bool, local: SocketAddr) -> Result<PortKey, OpenError> {
+        let transport = self.carrier(over)?.open(local)?;
+        let key = PortKey(self.next_key);
+        self.next_key += 1;
+        let endpoint = Endpoint::new(Box::new(self.hash.clone()));
+        let mut port = Port::new(key, over, gso, transport, endpoint);
+        port.watch(&mut self.poller)?;
+        self.ports.insert(key, port);
+        Ok(key)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.mailbox.finish();
+        for port in self.ports.values_mut() {
+            port.fail();
+        }
+    }
+}
+
+fn any_of(ip: IpAddr) -> SocketAddr {
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(any, 0)
+}
+
+/// The MTU that a connection begins with if nobody chose one: the route's, but not more than jumbo
+/// frames have: what a loopback interface promises, no other path keeps.
+fn usual_mtu(route: Option<u32>) -> usize {
+    const ETHERNET: usize = 1500;
+    const JUMBO: usize = 9000;
+    route
+        .and_then(|mtu| usize::try_from(mtu).ok())
+        .map_or(ETHERNET, |mtu| mtu.min(JUMBO))
+}

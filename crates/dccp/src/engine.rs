@@ -1,0 +1,268 @@
+//! The engine: one thread inside the program that runs connections. No daemon is needed.
+//!
+//! Sockets and listeners send it [`Command`]s; it answers through channels and through the
+//! [`Shared`] state of each connection. Most programs never see it: the first socket starts the one
+//! that all share.
+
+use crate::driver::Driver;
+use crate::error::{BindError, ConnectError};
+use crate::listener::Incoming;
+use crate::shared::Shared;
+use crate::stats::Inspection;
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp_io::{Over, Poller, Waker};
+use dccp_proto::wire::ServiceCode;
+use dccp_proto::{Config, ConnId};
+use std::io;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A thread that runs connections. Clones are handles of the same thread.
+///
+/// The thread ends when no handle, socket or listener is left and all connections have ended.
+#[derive(Clone)]
+pub struct Engine {
+    handle: Arc<Handle>,
+}
+
+/// Settings of an engine.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct EngineOptions {
+    busy_wait: Duration,
+}
+
+impl EngineOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The thread does not sleep through the last so much before a deadline, but looks for packets
+    /// again and again: exact to the microsecond, at the price of CPU time. Zero, the default: it
+    /// sleeps to the end.
+    pub fn busy_wait(mut self, before_deadline: Duration) -> Self {
+        self.busy_wait = before_deadline;
+        self
+    }
+}
+
+impl Engine {
+    /// Starts an engine of its own.
+    ///
+    /// # Errors
+    /// When the system gives no thread, no poller or no randomness.
+    pub fn start(options: &EngineOptions) -> io::Result<Self> {
+        let busy_wait = options.busy_wait;
+        let (started, outcome) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("dccp".into())
+            .spawn(move || match begin(busy_wait) {
+                Ok((mailbox, driver)) => {
+                    // Who started us waits for the answer.
+                    let _ = started.send(Ok(mailbox));
+                    driver.run();
+                }
+                Err(e) => {
+                    let _ = started.send(Err(e));
+                }
+            })?;
+        let mailbox = outcome
+            .recv()
+            .map_err(|_| io::Error::other("the engine's thread ended at once"))??;
+        Ok(Self {
+            handle: Arc::new(Handle { mailbox }),
+        })
+    }
+
+    /// The engine that the process shares; starts it if it does not run yet.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn shared() -> io::Result<Self> {
+        static SHARED: Mutex<Option<Engine>> = Mutex::new(None);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = &*shared {
+            return Ok(engine.clone());
+        }
+        let engine = Self::start(&EngineOptions::new())?;
+        *shared = Some(engine.clone());
+        Ok(engine)
+    }
+
+    pub(crate) fn send(&self, command: Command) {
+        self.handle.mailbox.push(command);
+    }
+}
+
+/// What the thread needs, made on it: a poller belongs to one thread.
+fn begin(busy_wait: Duration) -> io::Result<(Arc<Mailbox>, Driver)> {
+    let poller = Poller::new(busy_wait)?;
+    let mailbox = Arc::new(Mailbox::new(poller.waker()));
+    let driver = Driver::new(mailbox.clone(), poller)?;
+    Ok((mailbox, driver))
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+/// Tells the thread when nobody outside can send commands any more.
+struct Handle {
+    mailbox: Arc<Mailbox>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.mailbox.push(Command::Finish);
+    }
+}
+
+/// Names a connection in its engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ConnRef {
+    /// The transport that it uses.
+    pub(crate) port: PortKey,
+    /// Its name there.
+    pub(crate) conn: ConnId,
+}
+
+/// Names a transport and its endpoint in an engine; never used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct PortKey(pub(crate) u64);
+
+/// What sockets and listeners ask of the engine.
+pub(crate) enum Command {
+    /// Open a connection.
+    Connect(Box<Connect>),
+    /// Listen.
+    Listen(Box<Listen>),
+    /// Stop listening: the listener that gave this.
+    Unlisten(Arc<Incoming>),
+    /// About a connection.
+    Do(ConnRef, Request),
+    /// No more commands will come: end when the connections have ended.
+    Finish,
+}
+
+/// A connection to open.
+pub(crate) struct Connect {
+    pub(crate) over: Over,
+    pub(crate) gso: bool,
+    pub(crate) local: Option<SocketAddr>,
+    /// Address and, over UDP, UDP port of the peer.
+    pub(crate) remote: SocketAddr,
+    /// DCCP port of the peer.
+    pub(crate) dccp_port: u16,
+    pub(crate) config: Config,
+    /// Replaces the configuration's MTU; `None`: the route's.
+    pub(crate) mtu: Option<usize>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) reply: SyncSender<Result<Opened, ConnectError>>,
+}
+
+/// A connection that is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) conn: ConnRef,
+    pub(crate) flow: dccp_proto::path::Flow,
+}
+
+/// A DCCP port to listen on, at several addresses.
+pub(crate) struct Listen {
+    pub(crate) over: Over,
+    pub(crate) gso: bool,
+    pub(crate) locals: Vec<SocketAddr>,
+    pub(crate) dccp_port: u16,
+    pub(crate) services: Vec<ServiceCode>,
+    pub(crate) config: Config,
+    pub(crate) incoming: Arc<Incoming>,
+    /// The addresses that are really used.
+    pub(crate) reply: SyncSender<Result<Vec<SocketAddr>, BindError>>,
+}
+
+/// What a socket asks for its connection.
+pub(crate) enum Request {
+    /// There is something to send.
+    DataReady,
+    /// Send what waits, then close.
+    Close,
+    /// Reset at once.
+    Abort,
+    /// The application is slow to read, or not any more.
+    SlowReceiver(bool),
+    /// Show everything.
+    Inspect(SyncSender<Inspection>),
+}
+
+/// The commands on their way to the thread.
+pub(crate) struct Mailbox {
+    inner: Mutex<Inner>,
+    waker: Waker,
+}
+
+struct Inner {
+    commands: Vec<Command>,
+    is_asleep: bool,
+    is_over: bool,
+}
+
+impl Mailbox {
+    fn new(waker: Waker) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                commands: Vec::new(),
+                is_asleep: false,
+                is_over: false,
+            }),
+            waker,
+        }
+    }
+
+    /// Hands a command over. If the thread has ended it is dropped, and with it the way to answer.
+    pub(crate) fn push(&self, command: Command) {
+        let mut inner = self.lock();
+        if inner.is_over {
+            return;
+        }
+        inner.commands.push(command);
+        if core::mem::take(&mut inner.is_asleep) {
+            drop(inner);
+            self.waker.wake();
+        }
+    }
+
+    /// Takes all commands.
+    pub(crate) fn take(&self, into: &mut Vec<Command>) {
+        core::mem::swap(&mut self.lock().commands, into);
+    }
+
+    /// The thread wants to sleep; `false` if there are commands.
+    pub(crate) fn fall_asleep(&self) -> bool {
+        let mut inner = self.lock();
+        inner.is_asleep = inner.commands.is_empty();
+        inner.is_asleep
+    }
+
+    /// The thread is awake again: nobody need wake it.
+    pub(crate) fn wake_up(&self) {
+        self.lock().is_asleep = false;
+    }
+
+    /// The thread has ended.
+    pub(crate) fn finish(&self) {
+        let mut inner = self.lock();
+        inner.is_over = true;
+        let late = core::mem::take(&mut inner.commands);
+        drop(inner);
+        drop(late);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

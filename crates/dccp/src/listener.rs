@@ -1,0 +1,242 @@
+//! Listening for connections.
+
+use crate::engine::{Command, Engine, Listen, Opened};
+use crate::error::{AcceptError, BindError};
+use crate::options::{Buffers, Options, Waiting};
+use crate::patience::Patience;
+use crate::shared::Shared;
+#[cfg(unix)]
+use crate::signal::ReadyFd;
+use crate::signal::Signal;
+use crate::socket::Socket;
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp_io::Over;
+use dccp_proto::config::bounds;
+use dccp_proto::wire::ServiceCode;
+use std::collections::VecDeque;
+use std::net::ToSocketAddrs;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Waits for connections to one DCCP port at one or more addresses.
+///
+/// Dropping it stops listening; connections that nobody accepted are aborted, accepted ones live on.
+#[derive(Debug)]
+pub struct Listener {
+    engine: Engine,
+    incoming: Arc<Incoming>,
+    locals: Vec<SocketAddr>,
+    options: Options,
+}
+
+impl Listener {
+    /// Listens on `dccp_port` at every address that `addrs` gives: address and UDP port; over IP
+    /// the UDP port means nothing. To serve both families, give both `0.0.0.0` and `[::]`.
+    ///
+    /// # Errors
+    /// When an option cannot be, or an address or port cannot be had.
+    pub fn bind(
+        addrs: impl ToSocketAddrs,
+        dccp_port: u16,
+        options: &Options,
+    ) -> Result<Self, BindError> {
+        let config = options.checked_config(bounds::SERVICE_CODES)?;
+        let locals: Vec<SocketAddr> = addrs.to_socket_addrs()?.collect();
+        if locals.is_empty() {
+            return Err(BindError::NoAddress);
+        }
+        // 6773-3.8-1: a program with the stack inside leaves this port to a system-wide service.
+        if options.over == Over::Udp && locals.iter().any(|a| a.port() == RESERVED_UDP_PORT) {
+            return Err(BindError::ReservedUdpPort);
+        }
+        let engine = options.engine_or_shared()?;
+        let incoming = Arc::new(Incoming::new(options));
+        let (reply, answer) = sync_channel(1);
+        engine.send(Command::Listen(Box::new(Listen {
+            over: options.over,
+            gso: options.gso,
+            locals,
+            dccp_port,
+            services: options.services(),
+            config,
+            incoming: incoming.clone(),
+            reply,
+        })));
+        let locals = answer.recv().map_err(|_| engine_stopped())??;
+        Ok(Self {
+            engine,
+            incoming,
+            locals,
+            options: options.clone(),
+        })
+    }
+
+    /// The addresses and UDP ports where it listens.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.locals
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// When there is none and the call may not wait (longer), or the listener is closed.
+    pub fn accept(&self) -> Result<Socket, AcceptError> {
+        let waiting = self.options.waiting;
+        let patience = if waiting.is_nonblocking {
+            Patience::None
+        } else {
+            Patience::of(waiting.recv_timeout)
+        };
+        self.take(patience)
+    }
+
+    /// The next connection within `at_most`.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_timeout(&self, at_most: Duration) -> Result<Socket, AcceptError> {
+        self.take(Patience::For(at_most))
+    }
+
+    /// A descriptor that is readable while a connection waits.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    #[cfg(unix)]
+    pub fn ready_fd(&self) -> std::io::Result<ReadyFd> {
+        let mut state = self.incoming.lock();
+        if state.signal.is_none() {
+            state.signal = Some(Signal::new()?);
+        }
+        state.update_signal();
+        match &state.signal {
+            Some(signal) => Ok(ReadyFd {
+                fd: signal.watch()?,
+            }),
+            None => Err(std::io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    fn take(&self, patience: Patience) -> Result<Socket, AcceptError> {
+        let accepted = self.incoming.pop(patience)?;
+        Ok(Socket::from_accepted(
+            &self.engine,
+            &accepted,
+            &self.options,
+        ))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.engine.send(Command::Unlisten(self.incoming.clone()));
+    }
+}
+
+/// UDP port of a system-wide DCCP service (RFC 6773 §3.8).
+const RESERVED_UDP_PORT: u16 = 6511;
+
+pub(crate) fn engine_stopped() -> std::io::Error {
+    std::io::Error::other("the engine's thread has ended")
+}
+
+/// A connection that came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Accepted {
+    pub(crate) opened: Opened,
+    pub(crate) service: ServiceCode,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// The connections that wait to be accepted, shared with the engine.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) buffers: Buffers,
+    pub(crate) waiting: Waiting,
+    backlog: usize,
+    state: Mutex<State>,
+    arrival: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connections: VecDeque<Accepted>,
+    is_closed: bool,
+    signal: Option<Signal>,
+}
+
+impl State {
+    fn update_signal(&mut self) {
+        let up = !self.connections.is_empty() || self.is_closed;
+        if let Some(signal) = &mut self.signal {
+            signal.set(up);
+        }
+    }
+}
+
+impl Incoming {
+    fn new(options: &Options) -> Self {
+        Self {
+            buffers: options.buffers,
+            waiting: options.waiting,
+            backlog: options.backlog,
+            state: Mutex::default(),
+            arrival: Condvar::new(),
+        }
+    }
+
+    /// Takes a connection in; `false` if too many wait.
+    pub(crate) fn push(&self, accepted: Accepted) -> bool {
+        let mut state = self.lock();
+        if state.connections.len() >= self.backlog || state.is_closed {
+            return false;
+        }
+        state.connections.push_back(accepted);
+        state.update_signal();
+        drop(state);
+        self.arrival.notify_one();
+        true
+    }
+
+    /// No more connections will come; gives those that wait.
+    pub(crate) fn close(&self) -> Vec<Accepted> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let left = state.connections.drain(..).collect();
+        state.update_signal();
+        drop(state);
+        self.arrival.notify_all();
+        left
+    }
+
+    fn pop(&self, patience: Patience) -> Result<Accepted, AcceptError> {
+        let mut waiting = patience.begin();
+        let mut state = self.lock();
+        loop {
+            if let Some(accepted) = state.connections.pop_front() {
+                state.update_signal();
+                return Ok(accepted);
+            }
+            if state.is_closed {
+                return Err(AcceptError::Closed);
+            }
+            state = match waiting.left()? {
+                None => self
+                    .arrival
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    self.arrival
+                        .wait_timeout(state, time)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,484 @@
+//! Settings of sockets and listeners, in builder style.
+
+use crate::engine::Engine;
+use crate::error::OptionError;
+use crate::patience::Patience;
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp_io::Over;
+use dccp_proto::Config;
+use dccp_proto::config::bounds;
+use dccp_proto::wire::ServiceCode;
+use std::io;
+
+/// UDP port that listeners take if none is given. 6511 is kept for a system-wide service
+/// (6773-3.8-1).
+pub const DEFAULT_UDP_PORT: u16 = 14233;
+
+/// Settings of a socket, or of a listener and the sockets that it accepts.
+///
+/// ```
+/// use dccp::Options;
+/// let options = Options::new().ccid(3).service_code(*b"VIDE").send_buffer(32);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Options {
+    pub(crate) config: Config,
+    pub(crate) mtu: Option<usize>,
+    pub(crate) services: Vec<ServiceCode>,
+    pub(crate) over: Over,
+    pub(crate) bind: Option<SocketAddr>,
+    pub(crate) engine: Option<Engine>,
+    pub(crate) buffers: Buffers,
+    pub(crate) waiting: Waiting,
+    pub(crate) backlog: usize,
+    pub(crate) linger: Duration,
+    pub(crate) gso: bool,
+}
+
+/// What a socket may store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Buffers {
+    /// Datagrams that wait to be sent.
+    pub(crate) send_packets: usize,
+    /// Datagrams that wait for the application.
+    pub(crate) recv_packets: usize,
+    /// Fates that wait for the application; 0: they are only counted.
+    pub(crate) fates: usize,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self {
+            send_packets: 256,
+            recv_packets: 1024,
+            fates: 0,
+        }
+    }
+}
+
+/// How calls wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Waiting {
+    /// Not at all.
+    pub(crate) is_nonblocking: bool,
+    /// How long `send` waits for room; `None`: until there is.
+    pub(crate) send_timeout: Option<Duration>,
+    /// How long `recv` and `accept` wait; `None`: until there is something.
+    pub(crate) recv_timeout: Option<Duration>,
+}
+
+impl Waiting {
+    /// What a call with this time-out does.
+    pub(crate) fn patience(self, timeout: Option<Duration>) -> Patience {
+        if self.is_nonblocking {
+            Patience::None
+        } else {
+            Patience::of(timeout)
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            config: Config {
+                connect_timeout: Duration::from_secs(10),
+                ..Config::default()
+            },
+            mtu: None,
+            services: Vec::new(),
+            over: Over::Udp,
+            bind: None,
+            engine: None,
+            buffers: Buffers::default(),
+            waiting: Waiting::default(),
+            backlog: 128,
+            linger: Duration::from_secs(10),
+            gso: true,
+        }
+    }
+}
+
+/// Congestion control, reliability of headers, and other things that the two ends negotiate.
+impl Options {
+    /// The defaults: over UDP, CCID 2 (or 3 if the peer prefers), Service Code 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The CCID of both directions: no other is accepted.
+    pub fn ccid(self, ccid: u8) -> Self {
+        self.send_ccids(&[ccid]).recv_ccids(&[ccid])
+    }
+
+    /// CCIDs for the data that this end sends, preferred first.
+    pub fn send_ccids(mut self, ccids: &[u8]) -> Self {
+        self.config.tx_ccids = ccids.to_vec();
+        self
+    }
+
+    /// CCIDs for the data that the peer sends, preferred first.
+    pub fn recv_ccids(mut self, ccids: &[u8]) -> Self {
+        self.config.rx_ccids = ccids.to_vec();
+        self
+    }
+
+    /// The Service Code (RFC 5595): what a client asks for, or one more that a listener serves.
+    pub fn service_code(mut self, code: [u8; 4]) -> Self {
+        self.services.push(ServiceCode(u32::from_be_bytes(code)));
+        self
+    }
+
+    /// Checksum Coverage of sent data, 0 (all) to 15 (RFC 4340 §9.2). Over UDP it is negotiated
+    /// but covers nothing less (6773-3.3.1-1).
+    pub fn checksum_coverage(mut self, coverage: u8) -> Self {
+        self.config.send_cscov = coverage;
+        self
+    }
+
+    /// The least Checksum Coverage that received data must have, 0 (all) to 15.
+    pub fn min_checksum_coverage(mut self, coverage: u8) -> Self {
+        self.config.min_cscov = coverage;
+        self
+    }
+
+    /// Protects data by a CRC of its own, and asks the peer to check it (RFC 4340 §9.3).
+    pub fn data_checksum(mut self, on: bool) -> Self {
+        self.config.data_checksum = on;
+        self
+    }
+
+    /// Hands out data whose Data Checksum fails, marked as corrupt.
+    pub fn deliver_corrupt(mut self, on: bool) -> Self {
+        self.config.deliver_corrupt = on;
+        self
+    }
+
+    /// The first Sequence Window in packets, 32 to 2^46−1; it follows the rate later.
+    pub fn sequence_window(mut self, packets: u64) -> Self {
+        self.config.sequence_window = packets;
+        self
+    }
+
+    /// A fixed Ack Ratio for the data that this end sends; otherwise CCID 2 chooses.
+    pub fn ack_ratio(mut self, packets_per_ack: u16) -> Self {
+        self.config.ack_ratio = Some(packets_per_ack);
+        self
+    }
+
+    /// Sends 24-bit sequence numbers where the peer allows them.
+    pub fn short_sequence_numbers(mut self, on: bool) -> Self {
+        self.config.short_seqnos = on;
+        self
+    }
+
+    /// Asks for NDP Counts, and sends them (RFC 4340 §7.7).
+    pub fn ndp_count(mut self, on: bool) -> Self {
+        self.config.ndp_count = on;
+        self
+    }
+
+    /// Explicit Congestion Notification. On by default.
+    pub fn ecn(mut self, on: bool) -> Self {
+        self.config.ecn = on;
+        self
+    }
+
+    /// Spreads packets over the round trip. On by default.
+    pub fn pacing(mut self, on: bool) -> Self {
+        self.config.pacing = on;
+        self
+    }
+
+    /// Keeps to the letter of the RFCs where the defaults depart from it.
+    pub fn strict(mut self, on: bool) -> Self {
+        self.config.strict = on;
+        self
+    }
+
+    /// Measures the round trip with Timestamp options too.
+    pub fn timestamps(mut self, on: bool) -> Self {
+        self.config.timestamps = on;
+        self
+    }
+
+    /// Sends something after this much silence, so that NATs keep their mapping (6773-L-1).
+    pub fn keepalive(mut self, after: Duration) -> Self {
+        self.config.keepalive = Some(after);
+        self
+    }
+
+    /// The largest packet in bytes, IP header included, that the way to the peer is taken to bear
+    /// before the network says otherwise. By default that of the interface, 9000 at most.
+    pub fn mtu(mut self, bytes: usize) -> Self {
+        self.mtu = Some(bytes);
+        self
+    }
+
+    /// Searches for a larger path MTU, and detects black holes (RFC 8899). On by default.
+    pub fn probe_mtu(mut self, on: bool) -> Self {
+        self.config.probe_pmtu = on;
+        self
+    }
+
+    /// Makes the changes that `change` makes to the core's own settings.
+    pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+}
+
+/// What the sockets do on this host.
+impl Options {
+    /// What carries DCCP. UDP by default.
+    pub fn over(mut self, over: Over) -> Self {
+        self.over = over;
+        self
+    }
+
+    /// The local address (and, over UDP, port) that a client uses; otherwise the system chooses.
+    pub fn bind(mut self, local: SocketAddr) -> Self {
+        self.bind = Some(local);
+        self
+    }
+
+    /// The engine that runs the socket; otherwise the one that the process shares.
+    pub fn engine(mut self, engine: &Engine) -> Self {
+        self.engine = Some(engine.clone());
+        self
+    }
+
+    /// How many datagrams wait to be sent at most. 256 by default.
+    pub fn send_buffer(mut self, packets: usize) -> Self {
+        self.buffers.send_packets = packets;
+        self
+    }
+
+    /// How many received datagrams wait for the application at most; more are dropped and the
+    /// peer is told (Drop Code 2). 1024 by default.
+    pub fn recv_buffer(mut self, packets: usize) -> Self {
+        self.buffers.recv_packets = packets;
+        self
+    }
+
+    /// Keeps the fate of each datagram for [`recv_fates`](crate::Socket::recv_fates), at most so
+    /// many at a time; the oldest are forgotten, and counted. 0, the default: only totals.
+    pub fn fates(mut self, at_most: usize) -> Self {
+        self.buffers.fates = at_most;
+        self
+    }
+
+    /// Calls never wait; they return `WouldBlock`.
+    pub fn nonblocking(mut self, on: bool) -> Self {
+        self.waiting.is_nonblocking = on;
+        self
+    }
+
+    /// How long sending waits for room in the buffer. For ever by default.
+    pub fn send_timeout(mut self, at_most: Duration) -> Self {
+        self.waiting.send_timeout = Some(at_most);
+        self
+    }
+
+    /// How long receiving and accepting wait. For ever by default.
+    pub fn recv_timeout(mut self, at_most: Duration) -> Self {
+        self.waiting.recv_timeout = Some(at_most);
+        self
+    }
+
+    /// How long connecting waits for an answer. 10 s by default.
+    pub fn connect_timeout(mut self, at_most: Duration) -> Self {
+        self.config.connect_timeout = at_most;
+        self
+    }
+
+    /// How long [`close`](crate::Socket::close) waits for the end of the connection. 10 s by
+    /// default.
+    pub fn linger(mut self, at_most: Duration) -> Self {
+        self.linger = at_most;
+        self
+    }
+
+    /// How many connections wait to be accepted at most; more are aborted. 128 by default.
+    pub fn backlog(mut self, connections: usize) -> Self {
+        self.backlog = connections;
+        self
+    }
+
+    /// Hands many packets at once to the system and takes many from it (GSO, GRO). On by default;
+    /// off where an emulated link must see single packets (design 11).
+    pub fn segmentation_offload(mut self, on: bool) -> Self {
+        self.gso = on;
+        self
+    }
+
+    /// The core's settings, if all options can be. `services_max`: 1 for clients.
+    pub(crate) fn checked_config(&self, services_max: usize) -> Result<Config, OptionError> {
+        let c = &self.config;
+        let services = self.services();
+        let rules = [
+            (
+                "send_ccids",
+                !c.tx_ccids.is_empty(),
+                "give at least one CCID",
+            ),
+            (
+                "recv_ccids",
+                !c.rx_ccids.is_empty(),
+                "give at least one CCID",
+            ),
+            (
+                "service_code",
+                services.len() <= services_max,
+                "a client asks for one, a listener serves 32 at most",
+            ),
+            (
+                "service_code",
+                !services.contains(&ServiceCode::INVALID),
+                "4294967295 is never valid (RFC 5595)",
+            ),
+            ("checksum_coverage", c.send_cscov <= 15, "0 to 15"),
+            ("min_checksum_coverage", c.min_cscov <= 15, "0 to 15"),
+            (
+                "sequence_window",
+                (32..1 << 46).contains(&c.sequence_window),
+                "32 to 2^46 - 1 packets",
+            ),
+            ("ack_ratio", c.ack_ratio != Some(0), "1 to 65535 packets"),
+            (
+                "mtu",
+                self.mtu.is_none_or(|m| (MTU_MIN..=MTU_MAX).contains(&m)),
+                "576 to 65535 bytes",
+            ),
+            (
+                "send_buffer",
+                (1..=PACKETS_MAX).contains(&self.buffers.send_packets),
+                "1 to 1048576 packets",
+            ),
+            (
+                "recv_buffer",
+                (1..=PACKETS_MAX).contains(&self.buffers.recv_packets),
+                "1 to 1048576 packets",
+            ),
+            (
+                "connect_timeout",
+                !c.connect_timeout.is_zero(),
+                "longer than nothing",
+            ),
+            ("backlog", self.backlog > 0, "at least 1 connection"),
+        ];
+        for (option, holds, allowed) in rules {
+            if !holds {
+                return Err(wrong(option, allowed));
+            }
+        }
+        for (option, ccids) in [("send_ccids", &c.tx_ccids), ("recv_ccids", &c.rx_ccids)] {
+            check_ccids(option, ccids)?;
+        }
+        Ok(Config {
+            service_code: services.first().copied().unwrap_or(ServiceCode::NONE),
+            ..c.clone()
+        })
+    }
+
+    /// The engine asked for, or the one that the process shares.
+    pub(crate) fn engine_or_shared(&self) -> io::Result<Engine> {
+        match &self.engine {
+            Some(engine) => Ok(engine.clone()),
+            None => Engine::shared(),
+        }
+    }
+
+    /// The Service Codes asked for or served: the unspecific one if none was given.
+    pub(crate) fn services(&self) -> Vec<ServiceCode> {
+        if self.services.is_empty() {
+            vec![ServiceCode::NONE]
+        } else {
+            self.services.clone()
+        }
+    }
+}
+
+const MTU_MIN: usize = 576;
+const MTU_MAX: usize = 65_535;
+const PACKETS_MAX: usize = bounds::IN_FLIGHT_PACKETS;
+
+fn check_ccids(option: &'static str, ccids: &[u8]) -> Result<(), OptionError> {
+    use dccp_proto::cc::registry;
+    if ccids.len() > bounds::FEATURE_VALUES {
+        return Err(wrong(option, "32 CCIDs at most"));
+    }
+    match ccids.iter().find(|&&c| registry::find(c).is_none()) {
+        None => Ok(()),
+        Some(unknown) => Err(OptionError {
+            option,
+            problem: format!(
+                "there is no CCID {unknown}; there are {}",
+                registry::ENTRIES
+                    .iter()
+                    .map(|e| e.ccid.to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        }),
+    }
+}
+
+fn wrong(option: &'static str, allowed: &str) -> OptionError {
+    OptionError {
+        option,
+        problem: allowed.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem_of(options: &Options) -> &'static str {
+        options.checked_config(1).unwrap_err().option
+    }
+
+    #[test]
+    fn the_defaults_can_be() {
+        let config = Options::new().checked_config(1).unwrap();
+        assert_eq!(config.service_code, ServiceCode::NONE);
+        assert_eq!(config.connect_timeout, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        assert_eq!(problem_of(&Options::new().send_ccids(&[])), "send_ccids");
+        assert_eq!(problem_of(&Options::new().recv_ccids(&[77])), "recv_ccids");
+        assert_eq!(
+            problem_of(&Options::new().checksum_coverage(16)),
+            "checksum_coverage"
+        );
+        assert_eq!(
+            problem_of(&Options::new().sequence_window(31)),
+            "sequence_window"
+        );
+        assert_eq!(
+            problem_of(&Options::new().sequence_window(1 << 46)),
+            "sequence_window"
+        );
+        assert_eq!(problem_of(&Options::new().ack_ratio(0)), "ack_ratio");
+        assert_eq!(problem_of(&Options::new().mtu(575)), "mtu");
+        assert_eq!(problem_of(&Options::new().send_buffer(0)), "send_buffer");
+        // 5595-2.5-1
+        assert_eq!(
+            problem_of(&Options::new().service_code([255; 4])),
+            "service_code"
+        );
+    }
+
+    #[test]
+    fn a_listener_serves_several_codes_and_a_client_asks_for_one() {
+        // 5595-3.3-2
+        let two = Options::new().service_code(*b"AAAA").service_code(*b"BBBB");
+        assert_eq!(problem_of(&two), "service_code");
+        assert!(two.checked_config(bounds::SERVICE_CODES).is_ok());
+    }
+}

@@ -1,0 +1,420 @@
+//! One transport with its endpoint, its connections and its listeners.
+
+use crate::clock;
+use crate::engine::{ConnRef, Connect, Listen, Opened, PortKey, Request};
+use crate::error::{BindError, ConnectError, OptionError};
+use crate::links::Links;
+use crate::listener::{Accepted, Incoming};
+use crate::options::Buffers;
+use crate::shared::Phase;
+use crate::stats::Inspection;
+use core::net::SocketAddr;
+use dccp_io::{Carrier, IcmpKind, Over, Poller, PortClaim, Ready, RecvBuffer, Token, Transport};
+use dccp_proto::batch::Batch;
+use dccp_proto::path::{Flow, Path};
+use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
+use dccp_proto::{
+    self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, IcmpError, Instant,
+    ListenError,
+};
+use std::io;
+use std::sync::Arc;
+
+/// A transport and what runs over it.
+pub(crate) struct Port {
+    pub(crate) key: PortKey,
+    pub(crate) over: Over,
+    transport: Box<dyn Transport>,
+    endpoint: Endpoint,
+    links: Links,
+    served: Vec<Served>,
+    batch: Batch,
+    /// Where the batch stopped, if the transport had no room.
+    blocked_at: Option<usize>,
+    is_readable: bool,
+    has_errors: bool,
+    /// The deadline that the driver knows of.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// What somebody listens for.
+struct Served {
+    dccp_port: u16,
+    services: Vec<ServiceCode>,
+    config: Config,
+    incoming: Arc<Incoming>,
+    claim: Arc<PortClaim>,
+}
+
+/// DCCP ports tried for a new connection before the local ports count as exhausted.
+const PORT_ATTEMPTS: usize = 64;
+
+/// Batches sent in one turn, so that acknowledgements are read in between.
+const BATCHES_PER_TURN: usize = 16;
+
+/// Its life.
+impl Port {
+    pub(crate) fn new(
+        key: PortKey,
+        over: Over,
+        gso: bool,
+        transport: Box<dyn Transport>,
+        endpoint: Endpoint,
+    ) -> Self {
+        // Over IP several packets go in one call, but stay single packets.
+        let segments_max = if gso || over == Over::Ip {
+            transport.segments_max()
+        } else {
+            1
+        };
+        Self {
+            key,
+            over,
+            transport,
+            endpoint,
+            links: Links::new(Buffers::default()),
+            served: Vec::new(),
+            batch: Batch::new(segments_max),
+            blocked_at: None,
+            is_readable: false,
+            has_errors: false,
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn watch(&mut self, poller: &mut Poller) -> io::Result<()> {
+        poller.add(self.transport.source(), token(self.key))
+    }
+
+    pub(crate) fn unwatch(&mut self, poller: &mut Poller) {
+        // A source that the poller does not know is what we want.
+        let _ = poller.remove(self.transport.source());
+    }
+
+    /// The bound address and UDP port.
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.transport.local_addr()
+    }
+
+    /// Whether nothing runs over it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.links.is_empty() && self.served.is_empty() && self.blocked_at.is_none()
+    }
+
+    /// The transport broke, or the engine ends: all that runs over it is over.
+    pub(crate) fn fail(&mut self) {
+        for id in self.links.ids() {
+            self.end(id, CloseReason::Aborted(ResetCode::UNSPECIFIED));
+        }
+        for served in self.served.drain(..) {
+            served.incoming.close();
+        }
+    }
+}
+
+/// Commands.
+impl Port {
+    /// Opens a connection over `path`. It gets a DCCP port that is free, chosen at random.
+    pub(crate) fn connect(
+        &mut self,
+        carrier: &Carrier,
+        path: Path,
+        connect: &Connect,
+        config: &Config,
+    ) -> Result<Opened, ConnectError> {
+        for _ in 0..PORT_ATTEMPTS {
+            let flow = Flow {
+                path,
+                local_port: random_port()?,
+                remote_port: connect.dccp_port,
+            };
+            let Some(claim) = claim(carrier, flow.local_port)? else {
+                continue;
+            };
+            match self.endpoint.connect(clock::now(), flow, config.clone()) {
+                Ok(conn) => {
+                    self.links.insert(conn, connect.shared.clone(), claim);
+                    let port = self.key;
+                    return Ok(Opened {
+                        conn: ConnRef { port, conn },
+                        flow,
+                    });
+                }
+                Err(proto::ConnectError::FlowInUse) => {}
+                Err(proto::ConnectError::TooManyConnections) => return Err(ConnectError::NoRoom),
+                Err(proto::ConnectError::Config(problem)) => return Err(wrong(problem).into()),
+            }
+        }
+        Err(ConnectError::NoRoom)
+    }
+
+    pub(crate) fn listen(&mut self, carrier: &Carrier, listen: &Listen) -> Result<(), BindError> {
+        let Listen {
+            dccp_port,
+            services,
+            config,
+            incoming,
+            ..
+        } = listen;
+        let in_use = || BindError::InUse { port: *dccp_port };
+        let held = self.served.iter().find(|s| s.dccp_port == *dccp_port);
+        let claim = match held {
+            Some(served) => served.claim.clone(),
+            None => Arc::new(claim(carrier, *dccp_port)?.ok_or_else(in_use)?),
+        };
+        self.endpoint
+            .listen(*dccp_port, services, config.clone())
+            .map_err(|e| match e {
+                ListenError::ServiceCodeInUse => in_use(),
+                other => wrong(&other.to_string()).into(),
+            })?;
+        self.links.buffers = incoming.buffers;
+        self.served.push(Served {
+            dccp_port: *dccp_port,
+            services: services.clone(),
+            config: config.clone(),
+            incoming: incoming.clone(),
+            claim,
+        });
+        Ok(())
+    }
+
+    /// Stops what was listened for with `incoming`. Other listeners of the same DCCP port stay.
+    pub(crate) fn unlisten(&mut self, incoming: &Arc<Incoming>) {
+        let is_it = |s: &Served| Arc::ptr_eq(&s.incoming, incoming);
+        let Some(index) = self.served.iter().position(is_it) else {
+            return;
+        };
+        let dccp_port = self.served.remove(index).dccp_port;
+        self.endpoint.unlisten(dccp_port);
+        for other in self.served.iter().filter(|s| s.dccp_port == dccp_port) {
+            // They were accepted before, so they are again.
+            let _ = self
+                .endpoint
+                .listen(dccp_port, &other.services, other.config.clone());
+        }
+    }
+
+    /// Does what a socket asks, if its connection still lives.
+    pub(crate) fn request(&mut self, id: ConnId, request: Request) {
+        if !self.links.holds(id) {
+            return;
+        }
+        let now = clock::now();
+        match request {
+            Request::DataReady => self.endpoint.on_data_ready(id),
+            Request::Close => self.endpoint.close(now, id, &mut self.links),
+            Request::Abort => self.endpoint.abort(now, id, &mut self.links),
+            Request::SlowReceiver(is_slow) => self.endpoint.set_slow_receiver(id, is_slow),
+            Request::Inspect(reply) => {
+                if let Some(inspection) = self.inspect(id) {
+                    // Who asked may have gone.
+                    let _ = reply.send(inspection);
+                }
+            }
+        }
+    }
+
+    fn inspect(&mut self, id: ConnId) -> Option<Inspection> {
+        let connection = self.endpoint.connection(id)?;
+        Some(Inspection {
+            snapshot: connection.snapshot(),
+            connection: *connection.stats(),
+            endpoint: *self.endpoint.stats(),
+            transport: self.transport.counters(),
+        })
+    }
+}
+
+/// Turns.
+impl Port {
+    /// The poller has news.
+    pub(crate) fn on_ready(&mut self, ready: Ready) {
+        self.is_readable |= ready.readable;
+        self.has_errors |= ready.error;
+    }
+
+    /// Takes one batch in, expires timers, sends what may leave, and tells the applications. Returns
+    /// whether there is more to do at once.
+    ///
+    /// # Errors
+    /// When the transport is broken.
+    pub(crate) fn turn(
+        &mut self,
+        poller: &mut Poller,
+        buffer: &mut RecvBuffer,
+    ) -> io::Result<bool> {
+        if self.has_errors {
+            self.read_errors(buffer)?;
+        }
+        if self.is_readable {
+            self.read(buffer)?;
+        }
+        let now = clock::now();
+        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+            self.endpoint.handle_timeout(now, &mut self.links);
+        }
+        let has_more = self.write(poller)?;
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            self.on_event(id, event);
+        }
+        self.links.wake();
+        Ok(has_more || self.is_readable || self.has_errors)
+    }
+
+    /// When it wants its next turn.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    fn read(&mut self, buffer: &mut RecvBuffer) -> io::Result<()> {
+        let now = clock::now();
+        let (endpoint, links) = (&mut self.endpoint, &mut self.links);
+        let n = self.transport.recv(buffer, &mut |r| {
+            endpoint.handle_datagram(now, &r.path, r.ecn, r.datagram, links);
+        })?;
+        self.is_readable = n > 0;
+        Ok(())
+    }
+
+    fn read_errors(&mut self, buffer: &mut RecvBuffer) -> io::Result<()> {
+        let now = clock::now();
+        let (endpoint, links) = (&mut self.endpoint, &mut self.links);
+        let n = self.transport.recv_errors(buffer, &mut |report| {
+            let error = IcmpError {
+                path: report.path,
+                quoted: report.quoted,
+                kind: icmp_kind(report.kind),
+            };
+            endpoint.handle_icmp(now, &error, links);
+        })?;
+        self.has_errors = n > 0;
+        Ok(())
+    }
+
+    /// Sends batches until there are none, the transport has no room, or it is somebody else's turn:
+    /// then `true`.
+    fn write(&mut self, poller: &mut Poller) -> io::Result<bool> {
+        for _ in 0..BATCHES_PER_TURN {
+            let from = match self.blocked_at {
+                Some(from) => from,
+                None => {
+                    self.batch.clear();
+                    let now = clock::now();
+                    if !self
+                        .endpoint
+                        .poll_transmit(now, &mut self.links, &mut self.batch)
+                    {
+                        return Ok(false);
+                    }
+                    0
+                }
+            };
+            let sent = self.transport.send(&self.batch, from);
+            let still_blocked = (!sent.is_done(&self.batch)).then_some(sent.next);
+            if still_blocked.is_some() != self.blocked_at.is_some() {
+                let wants = still_blocked.is_some();
+                poller.want_writable(self.transport.source(), token(self.key), wants)?;
+            }
+            self.blocked_at = still_blocked;
+            if still_blocked.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn on_event(&mut self, id: ConnId, event: Event) {
+        match &event {
+            Event::Accepted { port, service } => return self.accept(id, *port, *service),
+            Event::Closed(reason) => return self.end(id, reason.clone()),
+            Event::Connected => {
+                let mps = self.endpoint.connection(id).map(Connection::mps);
+                let mut state = self.links.shared(id).lock();
+                state.phase = Phase::Open;
+                state.mps = mps;
+            }
+            Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
+            Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
+            Event::PeerClosed | Event::SlowReceiver => {}
+        }
+        self.links.shared(id).lock().push_event(event);
+    }
+
+    /// Hands a new connection to its listener, which can refuse it.
+    fn accept(&mut self, id: ConnId, dccp_port: u16, service: ServiceCode) {
+        let served = self
+            .served
+            .iter()
+            .find(|s| s.dccp_port == dccp_port && s.services.contains(&service));
+        let flow = self.endpoint.connection(id).map(|c| *c.flow());
+        let mut is_taken = false;
+        if let (Some(served), Some(flow)) = (served, flow) {
+            self.links.keep(id, &served.claim);
+            let shared = self.links.shared(id).clone();
+            shared
+                .lock()
+                .adopt(served.incoming.buffers, served.incoming.waiting);
+            let port = self.key;
+            let conn = ConnRef { port, conn: id };
+            is_taken = served.incoming.push(Accepted {
+                opened: Opened { conn, flow },
+                service,
+                shared,
+            });
+        }
+        if !is_taken {
+            self.endpoint.abort(clock::now(), id, &mut self.links);
+        }
+    }
+
+    fn end(&mut self, id: ConnId, reason: CloseReason) {
+        let last = self.inspect(id);
+        if let Some(shared) = self.links.remove(id) {
+            shared.lock().end(clock::now(), reason, last);
+            shared.wake();
+        }
+    }
+}
+
+/// The poller's name of a port.
+fn token(key: PortKey) -> Token {
+    Token(usize::try_from(key.0).unwrap_or(usize::MAX))
+}
+
+/// A DCCP port of the dynamic range (RFC 4340 §19.9).
+fn random_port() -> io::Result<u16> {
+    const DYNAMIC: u16 = 0xC000;
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(DYNAMIC | u16::from_le_bytes(bytes))
+}
+
+/// Makes a DCCP port this program's; `None` if it is another's.
+fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
+    match carrier.claim(port) {
+        Ok(claim) => Ok(Some(claim)),
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// What the core has against the options that we had not seen.
+fn wrong(problem: &str) -> OptionError {
+    OptionError {
+        option: "configure",
+        problem: problem.into(),
+    }
+}
+
+/// The core takes the sizes as integers of the machine, and wants to know the mark that the router
+/// saw, which the system does not tell.
+fn icmp_kind(kind: IcmpKind) -> proto::IcmpKind {
+    match kind {
+        IcmpKind::TooBig { mtu } => proto::IcmpKind::TooBig {
+            mtu: usize::try_from(mtu).unwrap_or(usize::MAX),
+            ecn: Ecn::NotEct,
+        },
+        IcmpKind::Unreachable { kind, code } => proto::IcmpKind::Unreachable { kind, code },
+    }
+}

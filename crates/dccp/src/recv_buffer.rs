@@ -1,0 +1,266 @@
+//! Received datagrams between the engine, which copies them in, and the application, which takes
+//! them out. Memory is reused: in steady state nothing is allocated per datagram.
+
+use core::ops::Deref;
+use dccp_proto::queue::{Accepted, Delivery};
+use dccp_proto::wire::Payload;
+use std::collections::VecDeque;
+
+/// One received datagram.
+#[derive(Clone, Debug)]
+pub struct Received {
+    bytes: Vec<u8>,
+    meta: Delivery,
+}
+
+impl Received {
+    /// When it arrived, in which packet, with which ECN mark, and whether its data are corrupt.
+    pub fn meta(&self) -> Delivery {
+        self.meta
+    }
+
+    /// The data.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Room for the datagrams of one [`recv_batch`](crate::Socket::recv_batch). Use it again: its
+/// memory then goes round without copies and allocations.
+#[derive(Clone, Debug)]
+pub struct RecvBatch {
+    datagrams: Vec<Received>,
+    limit: usize,
+}
+
+impl RecvBatch {
+    /// Room for `limit` datagrams, at least one.
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.max(1);
+        Self {
+            datagrams: Vec::with_capacity(limit.min(1024)),
+            limit,
+        }
+    }
+
+    /// The datagrams of the last call, in the order of arrival.
+    pub fn iter(&self) -> core::slice::Iter<'_, Received> {
+        self.datagrams.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.datagrams.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.datagrams.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a RecvBatch {
+    type Item = &'a Received;
+    type IntoIter = core::slice::Iter<'a, Received>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The datagrams that wait, and memory for more.
+#[derive(Debug)]
+pub(crate) struct RecvBuffer {
+    waiting: VecDeque<Received>,
+    spare: Vec<Vec<u8>>,
+    capacity: usize,
+    is_closed: bool,
+    counts: RecvCounts,
+}
+
+/// What went through a receive buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RecvCounts {
+    /// Datagrams put into the buffer.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Datagrams that the application took.
+    pub taken: u64,
+    /// Datagrams dropped because the buffer was full (Drop Code 2).
+    pub dropped_full: u64,
+    /// Datagrams dropped because the application does not listen (Drop Code 1).
+    pub dropped_not_listening: u64,
+}
+
+impl RecvBuffer {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            spare: Vec::new(),
+            capacity,
+            is_closed: false,
+            counts: RecvCounts::default(),
+        }
+    }
+
+    /// Changes how many datagrams fit; those that wait stay.
+    pub(crate) fn set_capacity(&mut self, packets: usize) {
+        self.capacity = packets;
+    }
+
+    pub(crate) fn counts(&self) -> RecvCounts {
+        self.counts
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Takes nothing more, and forgets what waits: nobody will ask for it.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        self.counts.dropped_not_listening += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.spare = Vec::new();
+    }
+
+    /// Copies a datagram in.
+    pub(crate) fn push(&mut self, payload: Payload<'_>, meta: Delivery) -> Accepted {
+        if self.is_closed {
+            self.counts.dropped_not_listening += 1;
+            return Accepted::NotListening;
+        }
+        if self.waiting.len() >= self.capacity {
+            self.counts.dropped_full += 1;
+            return Accepted::Full;
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        match payload {
+            Payload::Bytes(b) => bytes.extend_from_slice(b),
+            Payload::Zeros(n) => bytes.resize(n, 0),
+        }
+        self.counts.delivered += 1;
+        self.counts.delivered_bytes += bytes.len() as u64;
+        self.waiting.push_back(Received { bytes, meta });
+        Accepted::Yes
+    }
+
+    /// Copies the oldest datagram into `buf`, as much of it as fits.
+    pub(crate) fn pop_into(&mut self, buf: &mut [u8]) -> Option<(usize, Delivery)> {
+        let datagram = self.waiting.pop_front()?;
+        let len = datagram.bytes.len();
+        let fits = len.min(buf.len());
+        buf[..fits].copy_from_slice(&datagram.bytes[..fits]);
+        self.counts.taken += 1;
+        self.recycle(datagram.bytes);
+        Some((len, datagram.meta))
+    }
+
+    /// Moves the oldest datagrams into `batch`, whose old ones give their memory back.
+    pub(crate) fn pop_batch(&mut self, batch: &mut RecvBatch) -> usize {
+        for old in batch.datagrams.drain(..) {
+            self.recycle(old.bytes);
+        }
+        let n = self.waiting.len().min(batch.limit);
+        batch.datagrams.extend(self.waiting.drain(..n));
+        self.counts.taken += n as u64;
+        n
+    }
+
+    fn recycle(&mut self, mut bytes: Vec<u8>) {
+        if self.spare.len() < self.capacity && !self.is_closed {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dccp_proto::wire::Ecn;
+    use dccp_proto::{Instant, Seq};
+
+    const META: Delivery = Delivery {
+        arrived: Instant::ZERO,
+        seq: Seq::ZERO,
+        ecn: Ecn::NotEct,
+        is_corrupt: false,
+    };
+
+    fn filled(n: u8) -> RecvBuffer {
+        let mut buffer = RecvBuffer::new(4);
+        for i in 0..n {
+            assert_eq!(buffer.push(Payload::Bytes(&[i; 3]), META), Accepted::Yes);
+        }
+        buffer
+    }
+
+    #[test]
+    fn datagrams_come_out_in_order() {
+        let mut buffer = filled(3);
+        let mut batch = RecvBatch::new(2);
+        assert_eq!(buffer.pop_batch(&mut batch), 2);
+        let first: Vec<u8> = batch.iter().map(|d| d[0]).collect();
+        assert_eq!(first, [0, 1]);
+        assert_eq!(buffer.pop_batch(&mut batch), 1);
+        assert_eq!(batch.iter().next().map(Received::bytes), Some(&[2; 3][..]));
+        assert_eq!(buffer.pop_batch(&mut batch), 0);
+        assert!(batch.is_empty());
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_newest_and_counts() {
+        let mut buffer = filled(4);
+        assert_eq!(buffer.push(Payload::Zeros(9), META), Accepted::Full);
+        assert_eq!(buffer.waiting.len(), 4);
+        assert_eq!(buffer.counts().dropped_full, 1);
+        assert_eq!(buffer.counts().delivered, 4);
+        assert_eq!(buffer.counts().delivered_bytes, 12);
+    }
+
+    #[test]
+    fn a_small_buffer_gets_the_beginning_and_the_whole_length() {
+        let mut buffer = filled(1);
+        let mut small = [9; 2];
+        assert_eq!(buffer.pop_into(&mut small), Some((3, META)));
+        assert_eq!(small, [0; 2]);
+        assert_eq!(buffer.counts().taken, 1);
+    }
+
+    #[test]
+    fn memory_goes_round() {
+        let mut buffer = filled(1);
+        let mut batch = RecvBatch::new(1);
+        buffer.pop_batch(&mut batch);
+        let memory = batch.datagrams[0].bytes.as_ptr();
+        buffer.pop_batch(&mut batch);
+        buffer.push(Payload::Zeros(3), META);
+        buffer.pop_batch(&mut batch);
+        assert_eq!(batch.datagrams[0].bytes.as_ptr(), memory);
+        assert_eq!(batch.datagrams[0].bytes(), [0; 3]);
+    }
+
+    #[test]
+    fn nobody_listens_after_close() {
+        let mut buffer = filled(2);
+        buffer.close();
+        assert!(buffer.is_empty());
+        assert_eq!(buffer.push(Payload::Zeros(1), META), Accepted::NotListening);
+        assert_eq!(buffer.counts().dropped_not_listening, 3);
+    }
+}

@@ -1,0 +1,341 @@
+//! Datagrams on their way from the application to the engine, and their fates on the way back.
+//!
+//! Order and fate are the core's [`SendQueue`]; here are the bytes, and the names that the application
+//! knows the datagrams by. A slot holds a datagram from `push` until its fate is told; its bytes are
+//! given back as soon as they have been claimed. Memory is reused: in steady state nothing is
+//! allocated per datagram.
+
+use dccp_proto::Instant;
+use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, SendQueue, Slot};
+use dccp_proto::wire::Payload;
+use std::collections::VecDeque;
+
+/// Names a datagram of one socket: they are numbered from 0 in the order of sending.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct DatagramId(pub u64);
+
+/// What became of one datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FateReport {
+    /// Which.
+    pub id: DatagramId,
+    /// What.
+    pub fate: Fate,
+    /// When that was known.
+    pub at: Instant,
+}
+
+/// Where the datagrams of a socket are: `pushed = queued + in_flight + fates.total()`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct SendCounts {
+    /// Taken from the application.
+    pub pushed: u64,
+    /// Waiting in the send buffer.
+    pub queued: u64,
+    /// Left, fate still open.
+    pub in_flight: u64,
+    /// The others, by fate.
+    pub fates: FateCounts,
+    /// Fates that were forgotten because the application did not fetch them.
+    pub fates_missed: u64,
+}
+
+/// The bytes of a datagram.
+#[derive(Debug)]
+enum Stored {
+    Bytes(Vec<u8>),
+    Zeros,
+    /// Claimed: the engine has copied them.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: DatagramId,
+    stored: Stored,
+}
+
+/// The datagrams of one socket that have no fate yet, and the fates that nobody has fetched yet.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    queue: SendQueue,
+    entries: Vec<Entry>,
+    free: Vec<Slot>,
+    spare: Vec<Vec<u8>>,
+    capacity: usize,
+    fates: VecDeque<FateReport>,
+    fates_max: usize,
+    fates_missed: u64,
+}
+
+impl SendBuffer {
+    /// Room for `capacity` datagrams that wait; keeps at most `fates_max` fates.
+    pub(crate) fn new(capacity: usize, fates_max: usize) -> Self {
+        Self {
+            queue: SendQueue::new(capacity, 1),
+            entries: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            capacity,
+            fates: VecDeque::new(),
+            fates_max,
+            fates_missed: 0,
+        }
+    }
+
+    /// Changes how much fits; what waits stays.
+    pub(crate) fn set_limits(&mut self, capacity: usize, fates_max: usize) {
+        self.queue.set_capacity(capacity);
+        self.capacity = capacity;
+        self.fates_max = fates_max;
+    }
+
+    pub(crate) fn counts(&self) -> SendCounts {
+        SendCounts {
+            pushed: self.queue.pushed(),
+            queued: self.queue.len() as u64,
+            in_flight: self.queue.open(),
+            fates: *self.queue.counts(),
+            fates_missed: self.fates_missed,
+        }
+    }
+
+    /// Whether one more datagram fits.
+    pub(crate) fn has_room(&self) -> bool {
+        self.queue.has_room()
+    }
+
+    /// Whether so much room is free that waking a sleeping sender pays.
+    pub(crate) fn is_worth_filling(&self) -> bool {
+        const BATCH: usize = 64;
+        let free = self.capacity.saturating_sub(self.queue.len());
+        free >= BATCH.min(self.capacity.div_ceil(2))
+    }
+
+    pub(crate) fn has_fates(&self) -> bool {
+        !self.fates.is_empty()
+    }
+
+    /// Takes a datagram; `None` if there is no room.
+    pub(crate) fn push(&mut self, payload: Payload<'_>) -> Option<DatagramId> {
+        if !self.has_room() {
+            return None;
+        }
+        let stored = match payload {
+            Payload::Zeros(_) => Stored::Zeros,
+            Payload::Bytes(b) => {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.extend_from_slice(b);
+                Stored::Bytes(bytes)
+            }
+        };
+        let id = DatagramId(self.queue.pushed());
+        let slot = self.store(Entry { id, stored });
+        let pushed = self.queue.push(Offer {
+            slot,
+            len: payload.len(),
+            is_zeros: matches!(payload, Payload::Zeros(_)),
+        });
+        debug_assert!(pushed.is_ok(), "there was room");
+        Some(id)
+    }
+
+    /// Moves the oldest fates into `reports`, at most `at_most`.
+    pub(crate) fn pop_fates(&mut self, reports: &mut Vec<FateReport>, at_most: usize) {
+        let n = self.fates.len().min(at_most);
+        reports.extend(self.fates.drain(..n));
+    }
+
+    /// The connection is over: what waits will not leave.
+    pub(crate) fn end(&mut self, now: Instant) {
+        while let Some(offer) = self.queue.peek() {
+            self.refuse(now, offer.slot, Fate::Withdrawn);
+        }
+        self.spare = Vec::new();
+    }
+
+    fn store(&mut self, entry: Entry) -> Slot {
+        if let Some(slot) = self.free.pop() {
+            self.entries[index(slot)] = entry;
+            return slot;
+        }
+        // The send buffer and what may be in flight are bounded far below 2^32.
+        let slot = Slot(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        self.entries.push(entry);
+        slot
+    }
+
+    /// Takes the fate that the queue has just booked: frees the slot, and keeps the report.
+    fn book(&mut self) {
+        let Some(report) = self.queue.poll_fate() else {
+            return;
+        };
+        self.recycle(report.slot);
+        self.free.push(report.slot);
+        if self.fates_max == 0 {
+            return;
+        }
+        if self.fates.len() >= self.fates_max {
+            self.fates.pop_front();
+            self.fates_missed += 1;
+        }
+        self.fates.push_back(FateReport {
+            id: self.entries[index(report.slot)].id,
+            fate: report.fate,
+            at: report.at,
+        });
+    }
+
+    fn recycle(&mut self, slot: Slot) {
+        let stored = &mut self.entries[index(slot)].stored;
+        if let Stored::Bytes(mut bytes) = core::mem::replace(stored, Stored::Gone)
+            && self.spare.len() < self.capacity
+        {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+}
+
+impl Outbox for SendBuffer {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        self.queue.peek()
+    }
+
+    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+        if !self.queue.claim(slot) {
+            return false;
+        }
+        if let Stored::Bytes(b) = &self.entries[index(slot)].stored {
+            buf.copy_from_slice(b);
+        }
+        self.recycle(slot);
+        true
+    }
+
+    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.queue.refuse(now, slot, fate);
+        self.book();
+    }
+
+    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.queue.on_fate(now, slot, fate);
+        self.book();
+    }
+}
+
+fn index(slot: Slot) -> usize {
+    slot.0 as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn claimed(buffer: &mut SendBuffer) -> (Slot, Vec<u8>) {
+        let offer = buffer.peek(NOW).unwrap();
+        let mut bytes = vec![7; if offer.is_zeros { 0 } else { offer.len }];
+        assert!(buffer.claim_into(NOW, offer.slot, &mut bytes));
+        (offer.slot, bytes)
+    }
+
+    #[test]
+    fn datagrams_leave_in_order() {
+        let mut buffer = SendBuffer::new(2, 0);
+        assert_eq!(buffer.push(Payload::Bytes(b"one")), Some(DatagramId(0)));
+        assert_eq!(buffer.push(Payload::Zeros(9)), Some(DatagramId(1)));
+        assert_eq!(buffer.push(Payload::Zeros(9)), None);
+        assert_eq!(claimed(&mut buffer).1, b"one");
+        assert!(buffer.has_room());
+        let offer = buffer.peek(NOW).unwrap();
+        assert_eq!((offer.len, offer.is_zeros), (9, true));
+    }
+
+    #[test]
+    fn every_datagram_has_one_fate() {
+        let mut buffer = SendBuffer::new(8, 8);
+        for _ in 0..5 {
+            buffer.push(Payload::Zeros(1));
+        }
+        let (a, _) = claimed(&mut buffer);
+        let (b, _) = claimed(&mut buffer);
+        buffer.on_fate(NOW, b, Fate::Lost);
+        buffer.on_fate(NOW, a, Fate::Acked);
+        let offer = buffer.peek(NOW).unwrap();
+        buffer.refuse(NOW, offer.slot, Fate::TooBig);
+        let (d, _) = claimed(&mut buffer);
+        assert_eq!(buffer.counts().in_flight, 1);
+        buffer.on_fate(NOW, d, Fate::Sent);
+        buffer.end(NOW);
+        let mut reports = Vec::new();
+        buffer.pop_fates(&mut reports, 100);
+        let told: Vec<_> = reports.iter().map(|r| (r.id.0, r.fate)).collect();
+        let expected = [
+            (1, Fate::Lost),
+            (0, Fate::Acked),
+            (2, Fate::TooBig),
+            (3, Fate::Sent),
+            (4, Fate::Withdrawn),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(
+            buffer.counts(),
+            SendCounts {
+                pushed: 5,
+                fates: FateCounts {
+                    lost: 1,
+                    acked: 1,
+                    too_big: 1,
+                    sent: 1,
+                    withdrawn: 1,
+                    ..FateCounts::default()
+                },
+                ..SendCounts::default()
+            }
+        );
+    }
+
+    #[test]
+    fn unread_fates_are_bounded_and_counted() {
+        let mut buffer = SendBuffer::new(4, 2);
+        for _ in 0..3 {
+            buffer.push(Payload::Zeros(1));
+            let (slot, _) = claimed(&mut buffer);
+            buffer.on_fate(NOW, slot, Fate::Acked);
+        }
+        let mut reports = Vec::new();
+        buffer.pop_fates(&mut reports, 100);
+        assert_eq!(reports.len(), 2);
+        assert_eq!(reports[0].id, DatagramId(1));
+        assert_eq!(buffer.counts().fates_missed, 1);
+    }
+
+    #[test]
+    fn slots_and_memory_are_used_again() {
+        let mut buffer = SendBuffer::new(4, 0);
+        for _ in 0..100 {
+            buffer.push(Payload::Bytes(&[1; 100]));
+            let (slot, _) = claimed(&mut buffer);
+            buffer.on_fate(NOW, slot, Fate::Acked);
+        }
+        assert_eq!(buffer.entries.len(), 1);
+        assert_eq!(buffer.spare.len(), 1);
+    }
+
+    #[test]
+    fn a_sender_is_woken_for_a_batch() {
+        let mut buffer = SendBuffer::new(256, 0);
+        for _ in 0..256 {
+            buffer.push(Payload::Zeros(1));
+        }
+        for _ in 0..63 {
+            claimed(&mut buffer);
+        }
+        assert!(buffer.has_room() && !buffer.is_worth_filling());
+        claimed(&mut buffer);
+        assert!(buffer.is_worth_filling());
+    }
+}
