@@ -319,3 +319,43 @@ fn records_outlive_their_decision_by_a_round_trip() {
     assert_eq!(flow.ack(2, &[]).ack_sent_at, None, "forgotten");
     assert_eq!(flow.ack(3, &[]).ack_sent_at, Some(ms(3)), "not decided");
 }
+
+/// What the last acknowledgement told of datagrams longer than 100 bytes.
+fn large(flow: &Flow) -> (usize, u32, usize) {
+    let news = flow.flight.large_news();
+    (news.received_len, news.gone, news.gone_len)
+}
+
+fn flow_of(lens: &[usize]) -> Flow {
+    let mut flow = Flow::new("");
+    flow.flight.set_large_len(100);
+    for &len in lens {
+        flow.send_one(ms(0), true, len);
+    }
+    flow
+}
+
+#[test]
+fn large_datagrams_that_are_lost_are_told_apart() {
+    let mut flow = flow_of(&[100, 101, 300, 20, 50, 40, 60]);
+    assert_eq!(large(&flow), (0, 0, usize::MAX));
+    assert_eq!(flow.flight.large_in_flight(), 2);
+    flow.ack(5, &vector("0"));
+    assert_eq!(large(&flow), (40, 0, usize::MAX));
+    flow.ack(6, &vector("000"));
+    assert_eq!(large(&flow), (60, 2, 101), "100 bytes are not large");
+    assert_eq!(flow.flight.large_in_flight(), 0);
+    flow.ack(6, &vector("000"));
+    assert_eq!(large(&flow), (0, 0, usize::MAX), "told once");
+}
+
+#[test]
+fn large_datagrams_that_pass_unreported_are_gone_too() {
+    let mut flow = flow_of(&[200, 150, 90, 170, 160]);
+    flow.flight.expect_vectors(false);
+    flow.ack(3, &[]);
+    assert_eq!(large(&flow), (170, 2, 150));
+    assert_eq!(flow.flight.large_in_flight(), 1);
+    flow.flight.on_timeout();
+    assert_eq!(flow.flight.large_in_flight(), 0);
+}
