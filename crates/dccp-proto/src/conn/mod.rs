@@ -18,6 +18,7 @@ mod recv;
 mod reverse_path;
 mod send;
 mod seqno;
+mod sequence_window;
 mod snapshot;
 mod state;
 pub mod stats;
@@ -49,6 +50,7 @@ use in_flight::InFlight;
 use pmtu::Pmtu;
 use reverse_path::ReversePath;
 use seqno::SeqNos;
+use sequence_window::SentPerRtt;
 use stats::Stats;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -75,6 +77,7 @@ pub struct Connection {
     tx: Half<dyn HcSender>,
     rx: Half<dyn HcReceiver>,
     in_flight: InFlight,
+    sent_per_rtt: SentPerRtt,
     ack_vector: AckVector,
     data_dropped: DataDropped,
     reverse_path: ReversePath,
@@ -281,6 +284,7 @@ impl Connection {
                 cc: (rx.receiver)(&cc),
             },
             in_flight,
+            sent_per_rtt: SentPerRtt::new(now, iss),
             ack_vector: AckVector::default(),
             data_dropped: DataDropped::default(),
             reverse_path: ReversePath::default(),

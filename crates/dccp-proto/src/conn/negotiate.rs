@@ -9,14 +9,6 @@ use crate::time::Instant;
 use crate::wire::ResetCode;
 use crate::wire::features::Feature;
 
-/// How many round trips' worth of packets the Sequence Window should hold (4340-7.5.2-2).
-const WINDOW_TARGET: f64 = 5.0;
-/// The bounds of a Sequence Window that follows the rate.
-const WINDOW_MIN: f64 = 32.0;
-const WINDOW_MAX: f64 = 4_294_967_296.0;
-/// It does not shrink below this, or below what the application set if that is less.
-const DEFAULT_WINDOW: u64 = 100;
-
 impl Connection {
     /// Which values this end would agree to if the peer asked, preferred first.
     pub(super) fn prefer_features(features: &mut Features, config: &Config) {
@@ -225,33 +217,6 @@ impl Connection {
             }
         }
         self.adapt_sequence_window();
-    }
-
-    /// 4340-7.5.2-2: doubled when the rate needs it, halved when it needs far less, so that it
-    /// changes once per doubling of the rate.
-    fn adapt_sequence_window(&mut self) {
-        if !self.config.adapt_sequence_window
-            || self
-                .features
-                .is_negotiating(Side::Local, Feature::SequenceWindow)
-        {
-            return;
-        }
-        let Some(packets) = self.tx.cc.packets_per_rtt() else {
-            return;
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "clamped to the window's bounds"
-        )]
-        let wanted = (packets * WINDOW_TARGET).clamp(WINDOW_MIN, WINDOW_MAX) as u64;
-        let wanted = wanted.max(self.config.sequence_window.min(DEFAULT_WINDOW));
-        let window = self.seqs.local_window;
-        if wanted > window || wanted.next_power_of_two() * 4 < window {
-            self.features
-                .change_number(Feature::SequenceWindow, wanted.next_power_of_two());
-        }
     }
 
     /// Whether data must be refused because the peer does not know yet that we cannot read ECN

@@ -104,6 +104,7 @@ impl Connection {
                 .is_some_and(|ack| ack.is_within(self.seqs.iss, self.seqs.awh()))
         {
             self.seqs.start_receiving(p.seq);
+            self.gsr_arrived = now;
             self.features.set_isr(p.seq);
             return Continue(());
         }

@@ -161,6 +161,8 @@ impl Connection {
                 self.write_timestamps(now, packet_type, w);
                 self.features.write(now, packet_type, seq, kind.ack(), w);
             }
+            // 6323-3.3-1
+            PacketType::Sync | PacketType::SyncAck => self.tx.cc.on_send_sync(w),
             _ => {}
         }
         if self.is_app_slow && matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
@@ -518,6 +520,7 @@ impl Connection {
         self.stats.on_sent(packet_type, batch.last_len());
         self.ndp.on_sent(packet_type.is_data());
         self.last_sent = now;
+        self.watch_sequence_window(now);
     }
 }
 

@@ -1,0 +1,115 @@
+//! How wide our Sequence Window should be (RFC 4340 §7.5.2).
+//!
+//! It must hold what leaves in a few round trips, or what the peer acknowledges falls out of it. A
+//! sender of data knows that from its controller before it happens. A receiver sends only
+//! acknowledgements, but those count too: the packets that acknowledge them must find them within
+//! the window.
+
+use super::Connection;
+use super::features::Side;
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::features::Feature;
+use core::time::Duration;
+
+/// How many round trips' worth of packets the window should hold (4340-7.5.2-2).
+const ROUND_TRIPS: f64 = 5.0;
+/// It does not shrink below this, or below what the application set if that is less.
+const WINDOW_MIN: u64 = 100;
+/// Beyond this no rate needs it to grow.
+const WINDOW_MAX: f64 = 4_294_967_296.0;
+
+/// Counts the packets that leave in a round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentPerRtt {
+    began: Instant,
+    gss: Seq,
+    packets: f64,
+}
+
+impl SentPerRtt {
+    pub(super) fn new(now: Instant, iss: Seq) -> Self {
+        Self {
+            began: now,
+            gss: iss,
+            packets: 0.0,
+        }
+    }
+
+    /// A packet left. Returns whether a round trip has been counted.
+    #[expect(clippy::cast_precision_loss, reason = "no round trip has 2^53 packets")]
+    fn on_sent(&mut self, now: Instant, gss: Seq, rtt: Duration) -> bool {
+        let elapsed = now - self.began;
+        if elapsed < rtt || elapsed.is_zero() {
+            return false;
+        }
+        let share = rtt.as_secs_f64() / elapsed.as_secs_f64();
+        *self = Self {
+            began: now,
+            gss,
+            packets: gss.steps_from(self.gss) as f64 * share,
+        };
+        true
+    }
+}
+
+impl Connection {
+    /// A packet left: once per round trip the window is compared with what left.
+    pub(super) fn watch_sequence_window(&mut self, now: Instant) {
+        let rtt = self.rtt_or_default();
+        if self.sent_per_rtt.on_sent(now, self.seqs.gss, rtt) {
+            self.adapt_sequence_window();
+        }
+    }
+
+    /// 4340-7.5.2-2: doubled when the rate needs it, halved when it needs far less, so that it
+    /// changes once per doubling of the rate.
+    pub(super) fn adapt_sequence_window(&mut self) {
+        if !self.config.adapt_sequence_window
+            || self
+                .features
+                .is_negotiating(Side::Local, Feature::SequenceWindow)
+        {
+            return;
+        }
+        let ahead = self.tx.cc.packets_per_rtt().unwrap_or(0.0);
+        let packets = ahead.max(self.sent_per_rtt.packets);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to the window's bounds"
+        )]
+        let wanted = (packets * ROUND_TRIPS).clamp(0.0, WINDOW_MAX) as u64;
+        let wanted = wanted.max(self.config.sequence_window.min(WINDOW_MIN));
+        let window = self.seqs.local_window;
+        if wanted > window || wanted.next_power_of_two() * 4 < window {
+            self.features
+                .change_number(Feature::SequenceWindow, wanted.next_power_of_two());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn packets_of_a_round_trip_are_counted_and_longer_times_scaled() {
+        // 4340-7.5.2-2
+        let start = Instant::from_nanos(5_000_000_000);
+        let mut sent = SentPerRtt::new(start, Seq::new(100));
+        assert!(!sent.on_sent(start + 99 * MS, Seq::new(150), 100 * MS));
+        assert!(sent.on_sent(start + 100 * MS, Seq::new(180), 100 * MS));
+        assert_eq!(sent.packets.to_bits(), 80.0_f64.to_bits());
+        assert!(sent.on_sent(start + 500 * MS, Seq::new(200), 100 * MS));
+        assert_eq!(sent.packets.to_bits(), 5.0_f64.to_bits());
+    }
+
+    #[test]
+    fn an_instant_is_no_round_trip() {
+        let mut sent = SentPerRtt::new(Instant::ZERO, Seq::ZERO);
+        assert!(!sent.on_sent(Instant::ZERO, Seq::new(1), Duration::ZERO));
+    }
+}
