@@ -237,8 +237,8 @@ impl InFlight {
         });
     }
 
-    /// A data packet may leave, but the application has none: rate samples of what is sent until
-    /// the data now in flight has been delivered say little about the path.
+    /// The window has room, but the application has no data: rate samples of what is sent until the
+    /// data now in flight has been delivered say little about the path.
     pub(crate) fn on_app_limited(&mut self) {
         self.delivery.on_app_limited(self.pipe.bytes());
     }

@@ -251,7 +251,10 @@ impl Connection {
             return false;
         }
         let Some(offer) = app.outbox.peek(now) else {
-            self.in_flight.on_app_limited();
+            // A full window is not for lack of data.
+            if self.tx.cc.permit(now, self.in_flight.pipe()) != Permit::OnFeedback {
+                self.in_flight.on_app_limited();
+            }
             self.close_when_drained(now, app);
             return false;
         };
