@@ -99,8 +99,7 @@ impl Connection {
             self.send_packet(now, Kind::Close { ack: ackno }, 0, app, batch);
         } else if let Some(size) = self.pmtu.poll_probe() {
             // 4340-14.1-5: a Sync, padded with data that the peer ignores.
-            let padding = size.saturating_sub(self.flow.path.overhead() + 24);
-            let seq = self.send_packet(now, Kind::Sync { ack: ackno }, padding, app, batch);
+            let seq = self.send_packet(now, Kind::Sync { ack: ackno }, size, app, batch);
             self.pmtu.on_probe_sent(now, seq);
             self.stats.on_pmtu(self.pmtu.counts());
         }
@@ -119,20 +118,23 @@ impl Connection {
         self.put(&packet, Ecn::NotEct, batch);
     }
 
-    /// Sends a packet without application data; `padding` bytes of zeros follow its header.
+    /// Sends a packet without application data; zeros follow its header, as many as make a packet of
+    /// `size_min` bytes with all headers.
     fn send_packet(
         &mut self,
         now: Instant,
         kind: Kind,
-        padding: usize,
+        size_min: usize,
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> Seq {
         let seq = self.seqs.next_to_send();
-        let mut options = OptionWriter::new(self.option_room(kind.packet_type(), padding));
+        let mut options = OptionWriter::new(self.option_room(kind.packet_type(), 0));
         self.write_options(now, kind, seq, &mut options);
         let mut packet = self.packet(kind, seq, 0);
         packet.options = Options(options.as_slice());
+        let headers = wire::header_len(kind.packet_type(), false, options.len());
+        let padding = size_min.saturating_sub(self.flow.path.overhead() + headers);
         packet.payload = Payload::Zeros(padding);
         let has_report = matches!(kind, Kind::Ack { .. });
         self.record(now, seq, 0, has_report, None, app);
