@@ -34,6 +34,8 @@ impl Connection {
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> bool {
+        // Asking is what the timer was for.
+        self.timers.clear(Timer::Pace);
         while self.transmit(now, app, batch) {}
         !batch.is_empty()
     }
