@@ -49,9 +49,6 @@ struct Served {
 /// DCCP ports tried for a new connection before the local ports count as exhausted.
 const PORT_ATTEMPTS: usize = 64;
 
-/// Batches sent in one turn, so that acknowledgements are read in between.
-const BATCHES_PER_TURN: usize = 16;
-
 /// Its life.
 impl Port {
     pub(crate) fn new(
@@ -237,6 +234,9 @@ impl Port {
     /// Takes one batch in, expires timers, sends what may leave, and tells the applications. Returns
     /// whether there is more to do at once.
     ///
+    /// The whole turn happens at one moment: so pacing bounds what it sends, however slow the
+    /// computer is, and the contract of the core holds: outputs are drained until they are empty.
+    ///
     /// # Errors
     /// When the transport is broken.
     pub(crate) fn turn(
@@ -244,31 +244,34 @@ impl Port {
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
     ) -> io::Result<bool> {
+        let now = clock::now();
         if self.has_errors {
-            self.read_errors(buffer)?;
+            self.read_errors(now, buffer)?;
         }
         if self.is_readable {
-            self.read(buffer)?;
+            self.read(now, buffer)?;
         }
-        let now = clock::now();
-        if self.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+        if self.next_deadline().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now, &mut self.links);
         }
-        let has_more = self.write(poller)?;
+        self.write(now, poller)?;
         while let Some((id, event)) = self.endpoint.poll_event() {
             self.on_event(id, event);
         }
         self.links.wake();
-        Ok(has_more || self.is_readable || self.has_errors)
+        Ok(self.is_readable || self.has_errors)
     }
 
-    /// When it wants its next turn.
+    /// When it wants its next turn. While the transport has no room nothing can be drained, so timers
+    /// wait too.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        if self.blocked_at.is_some() {
+            return None;
+        }
         self.endpoint.poll_timeout()
     }
 
-    fn read(&mut self, buffer: &mut RecvBuffer) -> io::Result<()> {
-        let now = clock::now();
+    fn read(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
         let n = self.transport.recv(buffer, &mut |r| {
             endpoint.handle_datagram(now, &r.path, r.ecn, r.datagram, links);
@@ -277,8 +280,7 @@ impl Port {
         Ok(())
     }
 
-    fn read_errors(&mut self, buffer: &mut RecvBuffer) -> io::Result<()> {
-        let now = clock::now();
+    fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
         let n = self.transport.recv_errors(buffer, &mut |report| {
             let error = IcmpError {
@@ -292,36 +294,32 @@ impl Port {
         Ok(())
     }
 
-    /// Sends batches until there are none, the transport has no room, or it is somebody else's turn:
-    /// then `true`.
-    fn write(&mut self, poller: &mut Poller) -> io::Result<bool> {
-        for _ in 0..BATCHES_PER_TURN {
-            let from = match self.blocked_at {
-                Some(from) => from,
-                None => {
-                    self.batch.clear();
-                    let now = clock::now();
-                    if !self
-                        .endpoint
-                        .poll_transmit(now, &mut self.links, &mut self.batch)
-                    {
-                        return Ok(false);
-                    }
-                    0
-                }
-            };
-            let sent = self.transport.send(&self.batch, from);
-            let still_blocked = (!sent.is_done(&self.batch)).then_some(sent.next);
-            if still_blocked.is_some() != self.blocked_at.is_some() {
-                let wants = still_blocked.is_some();
-                poller.want_writable(self.transport.source(), token(self.key), wants)?;
-            }
-            self.blocked_at = still_blocked;
-            if still_blocked.is_some() {
-                return Ok(false);
-            }
+    /// Sends batches until there are none, or the transport has no room.
+    fn write(&mut self, now: Instant, poller: &mut Poller) -> io::Result<()> {
+        let was_blocked = self.blocked_at.is_some();
+        if let Some(from) = self.blocked_at {
+            self.send_batch(from);
         }
-        Ok(true)
+        while self.blocked_at.is_none() {
+            self.batch.clear();
+            if !self
+                .endpoint
+                .poll_transmit(now, &mut self.links, &mut self.batch)
+            {
+                break;
+            }
+            self.send_batch(0);
+        }
+        let is_blocked = self.blocked_at.is_some();
+        if is_blocked != was_blocked {
+            poller.want_writable(self.transport.source(), token(self.key), is_blocked)?;
+        }
+        Ok(())
+    }
+
+    fn send_batch(&mut self, from: usize) {
+        let sent = self.transport.send(&self.batch, from);
+        self.blocked_at = (!sent.is_done(&self.batch)).then_some(sent.next);
     }
 
     fn on_event(&mut self, id: ConnId, event: Event) {
