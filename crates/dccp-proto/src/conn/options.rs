@@ -64,7 +64,15 @@ impl Connection {
     ) -> Result<(), Reset> {
         match *opt {
             Opt::SlowReceiver => told.is_slow_receiver = true,
-            Opt::ChangeL(_) | Opt::ConfirmL(_) | Opt::ChangeR(_) | Opt::ConfirmR(_) => {
+            Opt::ChangeL(_)
+            | Opt::ConfirmL(_)
+            | Opt::ChangeR(_)
+            | Opt::ConfirmR(_)
+            // A Change without a value: 4340-6.6.8-1
+            | Opt::Malformed {
+                kind: 32 | 34,
+                data: &[_],
+            } => {
                 self.features
                     .on_option(opt, is_mandatory, p.seq, p.ack())
                     .map_err(|refusal| Reset {

@@ -14,6 +14,7 @@
 //!
 //! [`PENDING_CONFIRMS`]: crate::config::bounds::PENDING_CONFIRMS
 
+mod negotiation;
 mod receive;
 mod send;
 mod table;
@@ -27,6 +28,7 @@ use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::{Feature, Reconciliation};
 use core::time::Duration;
+use negotiation::{Negotiation, Offer, Phase};
 use std::collections::VecDeque;
 use table::Slot;
 use values::Values;
@@ -46,6 +48,8 @@ pub(crate) struct Features {
     unsettled: usize,
     /// Confirms that wait for a packet, in the order of the Changes that they answer.
     confirms: VecDeque<Confirm>,
+    /// Of each feature the last Change that we answered, as long as it may come again.
+    answered: Vec<Answered>,
     changed: VecDeque<(Side, Feature, u64)>,
     /// Greatest sequence number received on a packet with feature options, before the current one.
     fgsr: Option<Seq>,
@@ -58,39 +62,16 @@ pub(crate) struct Features {
     last_written: Option<Instant>,
 }
 
-/// What is in force for one feature at one end, and what we are doing about it.
+/// A Change of the peer and how we answered it.
 #[derive(Clone, Copy, Debug)]
-struct Negotiation {
-    /// What is in force.
-    value: u64,
-    /// SP: our preferences; in `Changing`, those that our Change carries.
+struct Answered {
+    slot: Slot,
+    /// The peer's preferences.
+    asked: Values,
+    /// Ours, which led to the answer.
     list: Values,
-    /// NN: the value that our Change carries or will carry.
-    wanted: u64,
-    phase: Phase,
-    /// Our Change is Mandatory.
-    is_mandatory: bool,
-    /// How often the current Change has left.
-    transmissions: u32,
-    /// Changes sent so far less Confirms received.
-    unanswered: u32,
-    /// Some of `unanswered` had other contents than the current Change.
-    is_superseding: bool,
-    interval: Duration,
-    retransmit_at: Instant,
-}
-
-/// Where a negotiation stands (4340-6.6.2-1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// STABLE.
-    Stable,
-    /// STABLE, with a Change to send.
-    Wishing,
-    /// CHANGING.
-    Changing,
-    /// UNSTABLE: CHANGING with an outdated Change; the new one is to be sent.
-    Unstable,
+    /// The packet that carried the Confirm, once it has left.
+    confirmed_by: Option<Seq>,
 }
 
 /// An answer to a Change that waits for a packet.
@@ -115,6 +96,7 @@ impl Features {
             remote: initial(Side::Remote),
             unsettled: 0,
             confirms: VecDeque::new(),
+            answered: Vec::new(),
             changed: VecDeque::new(),
             fgsr: None,
             reading: None,
@@ -158,14 +140,14 @@ impl Features {
     }
 
     /// Sets what we accept for an SP feature, preferred first, without asking for a negotiation.
-    /// If one is under way, it starts again with this list.
+    /// If one is under way, another follows with this list.
     pub(crate) fn prefer(&mut self, side: Side, feature: Feature, preferences: &[u8]) {
         let slot = Slot { side, feature };
-        let list = Values::new(preferences);
-        if self.at(slot).list != list {
-            self.set_outdated(slot);
-        }
-        self.at_mut(slot).list = list;
+        let wish = Offer {
+            values: Values::new(preferences),
+            ..self.at(slot).wish
+        };
+        self.update(slot, |n| n.want(feature, wish, false));
     }
 
     /// Negotiates an SP feature with these preferences. A mandatory negotiation ends with one of
@@ -182,16 +164,11 @@ impl Features {
             Reconciliation::ServerPriority,
             "{feature:?} has a number, not preferences"
         );
-        let slot = Slot { side, feature };
-        let list = Values::new(preferences);
-        let n = self.at(slot);
-        if (n.list, n.is_mandatory) != (list, is_mandatory) {
-            self.set_outdated(slot);
-        }
-        let n = self.at_mut(slot);
-        n.list = list;
-        n.is_mandatory = is_mandatory;
-        self.wish(slot);
+        let wish = Offer {
+            values: Values::new(preferences),
+            is_mandatory,
+        };
+        self.update(Slot { side, feature }, |n| n.want(feature, wish, true));
     }
 
     /// Announces a new value of an NN feature at this end; it is brought into the feature's range.
@@ -203,15 +180,14 @@ impl Features {
             Reconciliation::NonNegotiable,
             "{feature:?} has preferences, not a number"
         );
-        let value = value.clamp(info.min, info.max);
-        let slot = Slot {
-            side: Side::Local,
-            feature,
+        let wish = Offer {
+            values: Values::number(feature, value.clamp(info.min, info.max)),
+            is_mandatory: false,
         };
-        if self.at(slot).wanted != value {
-            self.set_outdated(slot);
-            self.at_mut(slot).wanted = value;
-            self.wish(slot);
+        let side = Side::Local;
+        let slot = Slot { side, feature };
+        if self.at(slot).wish != wish {
+            self.update(slot, |n| n.want(feature, wish, true));
         }
     }
 
@@ -235,24 +211,13 @@ impl Features {
         }
     }
 
-    /// 4340-6.6.5-1: what has been sent is not what we want any more.
-    fn set_outdated(&mut self, slot: Slot) {
-        if self.at(slot).phase == Phase::Changing {
-            self.set_phase(slot, Phase::Unstable);
-        }
-    }
-
-    fn wish(&mut self, slot: Slot) {
-        if self.at(slot).phase == Phase::Stable {
-            self.set_phase(slot, Phase::Wishing);
-        }
-    }
-
-    fn set_phase(&mut self, slot: Slot, phase: Phase) {
+    /// Changes a negotiation, and keeps count of those that are not over.
+    fn update(&mut self, slot: Slot, change: impl FnOnce(&mut Negotiation)) {
         let was_stable = self.at(slot).phase == Phase::Stable;
-        self.at_mut(slot).phase = phase;
+        change(self.at_mut(slot));
+        let is_stable = self.at(slot).phase == Phase::Stable;
         self.unsettled += usize::from(was_stable);
-        self.unsettled -= usize::from(phase == Phase::Stable);
+        self.unsettled -= usize::from(is_stable);
     }
 
     fn take_effect(&mut self, Slot { side, feature }: Slot, value: u64) {
@@ -260,27 +225,9 @@ impl Features {
         if n.value == value {
             return;
         }
-        n.value = value;
+        n.previous = core::mem::replace(&mut n.value, value);
         self.changed.retain(|&(s, f, _)| (s, f) != (side, feature));
         self.changed.push_back((side, feature, value));
-    }
-}
-
-impl Negotiation {
-    fn new(slot: Slot) -> Self {
-        let initial = slot.feature.info().initial;
-        Self {
-            value: initial,
-            list: Values::new(slot.acceptable()),
-            wanted: initial,
-            phase: Phase::Stable,
-            is_mandatory: false,
-            transmissions: 0,
-            unanswered: 0,
-            is_superseding: false,
-            interval: Duration::ZERO,
-            retransmit_at: Instant::ZERO,
-        }
     }
 }
 

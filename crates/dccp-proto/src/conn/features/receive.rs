@@ -2,7 +2,7 @@
 
 use super::table::{Slot, ccid_defines, reconcile};
 use super::values::Values;
-use super::{Confirm, Features, Phase, Side};
+use super::{Answered, Confirm, Features, Negotiation, Phase, Side};
 use crate::config::bounds::PENDING_CONFIRMS;
 use crate::seq::Seq;
 use crate::wire::features::{Feature, Reconciliation};
@@ -44,8 +44,6 @@ impl Received<'_> {
 /// What a Confirm says about our Change.
 enum Verdict {
     Accepted(u64),
-    /// The value stays as it is.
-    Declined,
     Invalid,
 }
 
@@ -152,23 +150,48 @@ impl Features {
 
     /// The peer's preferences for an SP feature.
     fn on_preferences(&mut self, slot: Slot, o: &Received<'_>) -> Result<(), Refusal> {
-        let list = self.at(slot).list;
+        let n = self.at(slot);
+        let list = self.list_to_answer(slot, o);
         let shared = self.reconcile(list.as_slice(), o.values);
         if shared.is_none() && o.is_mandatory {
             // 4340-6.6.9-1
             return Err(o.refusal(ResetCode::MANDATORY_ERROR));
+        }
+        // 4340-6.6.6-1: the peer's Change answers ours too, for both ends reconcile the same lists.
+        // What we must have and did not get is still to be asked for.
+        let must_ask = shared.is_none() && n.wish.is_mandatory;
+        if list == n.preferences() && !must_ask {
+            self.update(slot, Negotiation::settle);
         }
         // 4340-6.3.1-2: nothing in common, nothing changes.
         let value = shared.unwrap_or_else(|| low_byte(self.agreed(slot.side, slot.feature)));
         // 4340-6.6.1-1
         let values = Values::choice(value, &list);
         self.confirm(o, values, Some((slot, u64::from(value))));
-        // 4340-6.6.6-1: the peer's Change answers ours too, for both ends reconcile the same lists.
-        // What we must have and did not get is still to be asked for.
-        if shared.is_some() || !self.at(slot).is_mandatory {
-            self.set_phase(slot, Phase::Stable);
-        }
+        self.answered.retain(|answered| answered.slot != slot);
+        self.answered.push(Answered {
+            slot,
+            asked: Values::new(o.values),
+            list,
+            confirmed_by: None,
+        });
         Ok(())
+    }
+
+    /// Our preferences as the peer may already know them from an answer. A Change that the peer
+    /// repeats, or sent before it can have seen our last Confirm, is answered from the list of that
+    /// Confirm, even if we want something else by now: the peer stops at the first answer that
+    /// reaches it. What we want now is for our own Change to say.
+    fn list_to_answer(&self, slot: Slot, o: &Received<'_>) -> Values {
+        let last = self.answered.iter().find(|answered| answered.slot == slot);
+        let known = last.filter(|answered| {
+            let is_seen = answered
+                .confirmed_by
+                .zip(o.ack)
+                .is_some_and(|(confirmed_by, ack)| !ack.is_before(confirmed_by));
+            !is_seen || answered.asked == Values::new(o.values)
+        });
+        known.map_or(self.at(slot).preferences(), |answered| answered.list)
     }
 
     /// 4340-6.2-2, 4340-6.6.8-1: an empty Confirm, or the end if the Change is Mandatory.
@@ -202,28 +225,26 @@ impl Features {
         if !o.is_in_order || o.ack.is_none_or(|ack| ack.is_before(self.fgss)) {
             return Ok(());
         }
-        let n = self.at_mut(slot);
-        let may_be_stale = n.is_superseding && n.unanswered > 0;
-        n.unanswered = n.unanswered.saturating_sub(1);
-        match n.phase {
-            // Unexpected Confirms are no errors (4340-6.6.8-2).
-            Phase::Stable | Phase::Wishing => return Ok(()),
-            Phase::Unstable => {
-                // What it says is outdated; that it came means that the new Change may go.
-                n.transmissions = 0;
-                return Ok(());
-            }
-            Phase::Changing => {}
+        let may_be_stale = self.at_mut(slot).on_answer();
+        // 4340-6.6.2-1, 4340-6.6.8-2: neither expected nor an error.
+        if self.at(slot).phase != Phase::Changing {
+            return Ok(());
         }
         match self.judge(slot, o.values) {
-            Verdict::Accepted(value) => self.take_effect(slot, value),
-            Verdict::Declined => {}
+            Verdict::Accepted(value) => {
+                // What we were about to confirm is overtaken.
+                let overtaken = |c: &&mut Confirm| c.effect.is_some_and(|(s, _)| s == slot);
+                let confirms = self.confirms.iter_mut().filter(overtaken);
+                confirms.for_each(|c| c.effect = None);
+                self.take_effect(slot, value);
+            }
             // LINUX-5: it answers an earlier Change; ours is still on its way.
             Verdict::Invalid if may_be_stale => return Ok(()),
             // 4340-6.6.8-1
             Verdict::Invalid => return Err(o.refusal(ResetCode::OPTION_ERROR)),
         }
-        self.set_phase(slot, Phase::Stable);
+        self.answered.retain(|answered| answered.slot != slot);
+        self.update(slot, Negotiation::settle);
         Ok(())
     }
 
@@ -231,32 +252,33 @@ impl Features {
     fn judge(&self, slot: Slot, values: &[u8]) -> Verdict {
         let n = self.at(slot);
         let info = slot.feature.info();
-        let mine = n.list.as_slice();
-        let is_declined = match (info.reconciliation, values) {
+        let mine = n.offer.values.as_slice();
+        let kept = match (info.reconciliation, values) {
             // LINUX-6: a Linux server says so when the lists have nothing in common. Of the features
             // that all must know only Sequence Window leaves no such reading.
-            (Reconciliation::ServerPriority, []) => true,
-            (Reconciliation::NonNegotiable, []) => !info.is_required,
+            (Reconciliation::ServerPriority, []) => Some(n.value),
+            (Reconciliation::NonNegotiable, []) => (!info.is_required).then_some(n.value),
             (Reconciliation::NonNegotiable, _) => {
-                return match slot.feature.decode_number(values) {
-                    Some(value) if value == n.wanted => Verdict::Accepted(value),
-                    _ => Verdict::Invalid,
-                };
+                let number = slot
+                    .feature
+                    .decode_number(values)
+                    .filter(|_| values == mine);
+                return number.map_or(Verdict::Invalid, Verdict::Accepted);
             }
             (Reconciliation::ServerPriority, &[value, ref theirs @ ..]) => {
                 // The list may be left out (RFC 4340 §6.2).
                 let theirs = if theirs.is_empty() { &[value] } else { theirs };
                 match self.reconcile(mine, theirs) {
                     Some(shared) if shared == value => return Verdict::Accepted(u64::from(value)),
-                    Some(_) => false,
-                    None => u64::from(value) == n.value,
+                    Some(_) => None,
+                    // 4340-6.3.1-2: the old value.
+                    None => Some(u64::from(value)).filter(|v| [n.value, n.previous].contains(v)),
                 }
             }
         };
-        if is_declined && !n.is_mandatory {
-            Verdict::Declined
-        } else {
-            Verdict::Invalid
+        match kept {
+            Some(value) if !n.offer.is_mandatory => Verdict::Accepted(value),
+            _ => Verdict::Invalid,
         }
     }
 
@@ -282,7 +304,8 @@ impl Features {
         let agreed = low_byte(self.agreed(ccid.side, ccid.feature));
         let n = self.at(ccid);
         let is_offered = n.phase == Phase::Changing
-            && n.list
+            && n.offer
+                .values
                 .as_slice()
                 .iter()
                 .any(|&c| ccid_defines(c, slot.feature));

@@ -1,11 +1,11 @@
 //! Feature options that leave, and when (RFC 4340 §6.6.1, §6.6.3).
 
+use super::negotiation::{Offer, PATIENCE};
 use super::receive::low_byte;
 use super::table::{Slot, ccid_defines};
 use super::{Features, Phase, Side};
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::features::Reconciliation;
 use crate::wire::option_writer::NoSpace;
 use crate::wire::options::FeatureOpt;
 use crate::wire::{Opt, OptionWriter, PacketType};
@@ -17,11 +17,6 @@ const INTERVAL_MAX: Duration = Duration::from_secs(64);
 /// What a peer may add to the round trip before it answers: its delayed acknowledgement
 /// (4340-11.3-3).
 const ANSWER_DELAY: Duration = Duration::from_millis(200);
-
-/// After so many transmissions, a Change that a peer need not understand makes no packets of its own
-/// any more. It still leaves with others, every 64 s: 4340-6.6.3-1 wants it repeated without end, and
-/// some peers never answer (LINUX-4).
-const OWN_PACKETS_MAX: u32 = 8;
 
 impl Features {
     /// Adds what is to be said to a packet that leaves now: the Confirms that wait, if it
@@ -40,16 +35,18 @@ impl Features {
     ) {
         use PacketType as P;
         let before = w.len();
+        let is_wanted = self.wants_packet(now);
         // 4340-6-1, 4340-6.6.1-1: no Confirm where nothing is acknowledged.
         if let Some(ack) = ack {
-            self.write_confirms(ack, w);
+            self.write_confirms(seq, ack, w);
         }
         match packet_type {
             P::Request | P::Response => self.write_changes(now, true, seq, w),
             P::Ack | P::DataAck | P::Sync | P::SyncAck => self.write_changes(now, false, seq, w),
             P::Data | P::CloseReq | P::Close | P::Reset | P::Listen => {}
         }
-        if w.len() > before {
+        // Even if there was no room: what does not fit must not make packets without end.
+        if is_wanted || w.len() > before {
             self.last_written = Some(now);
         }
     }
@@ -68,8 +65,7 @@ impl Features {
         let hold = self.hold_until();
         let changes = Slot::all().filter_map(|slot| {
             let n = self.at(slot);
-            let makes_packets =
-                slot.feature.info().is_required || n.transmissions < OWN_PACKETS_MAX;
+            let makes_packets = slot.feature.info().is_required || n.transmissions < PATIENCE;
             match n.phase {
                 Phase::Stable => None,
                 Phase::Wishing | Phase::Unstable => (!self.waits_for_ccid(slot)).then_some(hold),
@@ -83,7 +79,7 @@ impl Features {
         Some(need.max(earliest))
     }
 
-    fn write_confirms(&mut self, ack: Seq, w: &mut OptionWriter) {
+    fn write_confirms(&mut self, seq: Seq, ack: Seq, w: &mut OptionWriter) {
         while let Some(confirm) = self.confirms.front() {
             // A Sync may acknowledge less than the packet that the Change came with.
             if ack.is_before(confirm.asked_by) {
@@ -103,6 +99,10 @@ impl Features {
             // 4340-6.6.1-2: the confirming end switches now.
             if let Some((slot, value)) = confirm.effect {
                 self.take_effect(slot, value);
+                let mut answered = self.answered.iter_mut();
+                if let Some(answered) = answered.find(|answered| answered.slot == slot) {
+                    answered.confirmed_by = Some(seq);
+                }
             }
             self.confirms.pop_front();
         }
@@ -115,13 +115,26 @@ impl Features {
         let may_start = repeats_all || self.hold_until() <= now;
         for slot in Slot::all() {
             let n = self.at(slot);
-            let is_due = match n.phase {
+            let is_due = n.retransmit_at <= now;
+            let may_start = may_start && !self.waits_for_ccid(slot);
+            let has_new = match n.phase {
                 Phase::Stable => false,
-                Phase::Wishing | Phase::Unstable => may_start && !self.waits_for_ccid(slot),
-                Phase::Changing => repeats_all || n.retransmit_at <= now,
+                Phase::Wishing | Phase::Unstable => true,
+                Phase::Changing => is_due && n.is_given_up(slot.feature),
             };
-            if is_due && self.push_change(slot, w).is_ok() {
-                self.on_change_sent(slot, now, seq);
+            if has_new && may_start {
+                if push_change(slot, &n.wish, w).is_ok() {
+                    let interval = (self.rtt + ANSWER_DELAY).min(INTERVAL_MAX);
+                    self.update(slot, |n| n.on_change_sent(now, interval));
+                    self.fgss = seq;
+                }
+            } else if n.phase == Phase::Changing
+                && (is_due || repeats_all)
+                && push_change(slot, &n.offer, w).is_ok()
+            {
+                // 4340-6.6.3-2; 4340-6.6.4-5: identical, and FGSS stays.
+                let interval = (2 * n.interval).min(INTERVAL_MAX);
+                self.at_mut(slot).on_transmission(now, interval);
             }
         }
     }
@@ -149,56 +162,26 @@ impl Features {
             Phase::Stable => ccid_defines(low_byte(ccid.value), slot.feature),
             Phase::Wishing | Phase::Unstable => false,
             Phase::Changing => {
-                let mut offered = ccid.list.as_slice().iter();
-                ccid.is_mandatory && offered.all(|&c| ccid_defines(c, slot.feature))
+                let mut offered = ccid.offer.values.as_slice().iter();
+                ccid.offer.is_mandatory && offered.all(|&c| ccid_defines(c, slot.feature))
             }
         };
         !is_sure
     }
+}
 
-    fn push_change(&self, slot: Slot, w: &mut OptionWriter) -> Result<(), NoSpace> {
-        let n = self.at(slot);
-        let number = slot.feature.encode_number(n.wanted);
-        let values = FeatureOpt {
-            feature: slot.feature.number(),
-            values: match slot.feature.info().reconciliation {
-                Reconciliation::ServerPriority => n.list.as_slice(),
-                Reconciliation::NonNegotiable => number.as_slice(),
-            },
-        };
-        let option = match slot.side {
-            Side::Local => Opt::ChangeL(values),
-            Side::Remote => Opt::ChangeR(values),
-        };
-        if n.is_mandatory {
-            w.push_mandatory(&option)
-        } else {
-            w.push(&option)
-        }
-    }
-
-    fn on_change_sent(&mut self, slot: Slot, now: Instant, seq: Seq) {
-        let first_interval = self.rtt + ANSWER_DELAY;
-        let is_new = self.at(slot).phase != Phase::Changing;
-        self.set_phase(slot, Phase::Changing);
-        let n = self.at_mut(slot);
-        if is_new {
-            n.is_superseding = n.unanswered > 0;
-            n.transmissions = 0;
-        }
-        // 4340-6.6.3-2
-        n.interval = if is_new {
-            first_interval
-        } else {
-            2 * n.interval
-        }
-        .min(INTERVAL_MAX);
-        n.retransmit_at = now + n.interval;
-        n.transmissions = n.transmissions.saturating_add(1);
-        n.unanswered = n.unanswered.saturating_add(1);
-        // 4340-6.6.4-5: a repetition, identical, leaves FGSS alone.
-        if is_new {
-            self.fgss = seq;
-        }
+fn push_change(slot: Slot, offer: &Offer, w: &mut OptionWriter) -> Result<(), NoSpace> {
+    let values = FeatureOpt {
+        feature: slot.feature.number(),
+        values: offer.values.as_slice(),
+    };
+    let option = match slot.side {
+        Side::Local => Opt::ChangeL(values),
+        Side::Remote => Opt::ChangeR(values),
+    };
+    if offer.is_mandatory {
+        w.push_mandatory(&option)
+    } else {
+        w.push(&option)
     }
 }

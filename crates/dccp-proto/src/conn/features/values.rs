@@ -1,6 +1,7 @@
 //! The values of a feature option, in a bounded place.
 
 use crate::config::bounds::FEATURE_VALUES;
+use crate::wire::features::Feature;
 use core::fmt;
 
 /// A preference list, or the values of an option: one byte more than [`FEATURE_VALUES`], because a
@@ -23,6 +24,11 @@ impl Values {
         let mut list = Self::EMPTY;
         list.extend(values.get(..FEATURE_VALUES).unwrap_or(values));
         list
+    }
+
+    /// The value of an NN feature.
+    pub(super) fn number(feature: Feature, value: u64) -> Self {
+        Self::new(feature.encode_number(value).as_slice())
     }
 
     /// The values of an SP Confirm: the choice, then the list that led to it (4340-6.3.1-3).

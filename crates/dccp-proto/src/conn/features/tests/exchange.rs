@@ -279,26 +279,71 @@ fn our_wish_is_granted_by_a_change_that_comes_first() {
 }
 
 #[test]
-fn new_preferences_go_through_unstable() {
-    // 4340-6.6.5-1, 4340-6.6.2-1, AMB-5
+fn new_preferences_wait_for_the_answer_to_the_old() {
+    // 4340-6.6.5-1, AMB-5: what is being negotiated stays.
     let mut a = End::client();
     a.f.change(Local, CCID, &[2, 3], false);
     assert_eq!(a.ack(), [32, 5, 1, 2, 3]);
     let first = a.gss;
+    a.f.change(Local, CCID, &[4], false);
     a.f.change(Local, CCID, &[2, 3], false);
-    assert_eq!(a.f.fgss, first);
     a.f.change(Local, CCID, &[3], false);
-    // UNSTABLE: neither a Change nor a Confirm counts, but the answer frees the way for the new list.
-    a.hear(&[34, 4, 1, 2]).unwrap();
     assert_eq!(a.ack(), []);
-    a.hear(&[35, 4, 1, 2]).unwrap();
-    assert_eq!(a.f.value(Local, CCID), 2);
+    a.wait(Duration::from_millis(400));
+    assert_eq!(a.ack(), [32, 5, 1, 2, 3]);
+    assert_eq!(a.f.fgss, first);
+    a.hear(&[35, 5, 1, 2, 2]).unwrap();
     assert!(a.f.is_negotiating(Local, CCID));
     assert_eq!(a.ack(), [32, 4, 1, 3]);
     assert_eq!(a.f.fgss, a.gss);
-    // CHANGING with the new list.
     a.hear(&[35, 5, 1, 3, 3]).unwrap();
     assert_eq!(a.f.value(Local, CCID), 3);
+    assert!(!a.f.is_negotiating(Local, CCID));
+}
+
+#[test]
+fn a_crossing_change_is_reconciled_with_what_was_sent() {
+    // 4340-6.6.6-1: the server's list says 3; what the client wants by now, says the next Change.
+    let mut a = End::client();
+    a.f.change(Local, CCID, &[2, 3], false);
+    a.ack();
+    a.f.change(Local, CCID, &[2], false);
+    a.hear(&[34, 5, 1, 3, 2]).unwrap();
+    assert_eq!(a.ack(), [33, 6, 1, 3, 2, 3, 32, 4, 1, 2]);
+    // Mandatory or not is part of what was sent.
+    let mut a = End::client();
+    a.f.change(Local, CCID, &[2], false);
+    a.ack();
+    a.f.change(Local, CCID, &[2], true);
+    a.hear(&[35, 5, 1, 2, 2]).unwrap();
+    assert_eq!(a.ack(), [1, 32, 4, 1, 2]);
+}
+
+#[test]
+fn a_change_without_an_answer_is_given_up_for_another() {
+    // 4340-6.6.2-1, 4340-6.6.5-1: UNSTABLE after eight transmissions
+    let mut a = End::client();
+    a.f.change(Local, CCID, &[2, 3], false);
+    for _ in 0..7 {
+        assert_eq!(a.ack(), [32, 5, 1, 2, 3]);
+        a.now = a.f.poll_timeout().unwrap();
+    }
+    a.f.change(Local, CCID, &[3, 2], false);
+    // Still CHANGING: the eighth transmission has the new list.
+    assert_eq!(a.ack(), [32, 5, 1, 3, 2]);
+    assert_eq!(a.f.fgss, a.gss);
+    for _ in 0..7 {
+        a.now = a.f.poll_timeout().unwrap();
+        assert_eq!(a.ack(), [32, 5, 1, 3, 2]);
+    }
+    a.f.change(Local, CCID, &[4], false);
+    // UNSTABLE: neither a Change nor a Confirm counts until the new list has left.
+    a.hear(&[34, 4, 1, 3, 35, 5, 1, 3, 3]).unwrap();
+    assert!(a.f.is_negotiating(Local, CCID));
+    assert_eq!(a.f.value(Local, CCID), 2);
+    assert_eq!(a.ack(), [32, 4, 1, 4]);
+    a.hear(&[35, 5, 1, 4, 4]).unwrap();
+    assert_eq!(a.f.value(Local, CCID), 4);
     assert!(!a.f.is_negotiating(Local, CCID));
 }
 
@@ -307,19 +352,83 @@ fn preferences_may_change_without_a_negotiation() {
     let mut a = End::client();
     a.f.prefer(Local, CCID, &[4]);
     assert_eq!(a.ack(), []);
+    a.hear(&[34, 5, 1, 2, 4]).unwrap();
+    assert_eq!(a.ack(), [33, 5, 1, 4, 4]);
+    // During one, another follows if there is something new.
     a.f.change(Local, CCID, &[2], false);
     assert_eq!(a.ack(), [32, 4, 1, 2]);
-    // 4340-6.6.5-1
     a.f.prefer(Local, CCID, &[2]);
-    assert!(a.f.is_negotiating(Local, CCID));
     a.hear(&[35, 5, 1, 2, 2]).unwrap();
     assert!(!a.f.is_negotiating(Local, CCID));
     a.f.change(Local, CCID, &[4], false);
     a.ack();
     a.f.prefer(Local, CCID, &[3]);
     a.hear(&[35, 5, 1, 4, 4]).unwrap();
-    assert_eq!(a.f.value(Local, CCID), 2);
+    assert_eq!(a.f.value(Local, CCID), 4);
     assert_eq!(a.ack(), [32, 4, 1, 3]);
+}
+
+#[test]
+fn a_repeated_change_gets_the_same_answer() {
+    // 4340-6.6.1-1: the peer stops at the first that arrives.
+    let mut a = End::server();
+    a.f.prefer(Local, CCID, &[3, 2]);
+    let before = a.gss;
+    a.hear(&[34, 5, 1, 2, 3]).unwrap();
+    assert_eq!(a.ack(), [33, 6, 1, 3, 3, 2]);
+    a.f.change(Local, CCID, &[2], false);
+    // The same again, and another that left before our answer can have arrived.
+    for change in [[34, 5, 1, 2, 3], [34, 5, 1, 3, 2]] {
+        let (seq, ack) = (a.gsr.next(), Some(before));
+        let bytes = change.to_vec();
+        a.recv(&Sent { seq, ack, bytes }).unwrap();
+        let answer = a.ack();
+        assert_eq!(answer[..6], [33, 6, 1, 3, 3, 2]);
+        assert!(a.f.is_negotiating(Local, CCID));
+    }
+    // Another, sent when our answers had arrived, is reconciled with what we want now.
+    let mut a = End::server();
+    a.f.prefer(Local, CCID, &[3, 2]);
+    a.hear(&[34, 5, 1, 2, 3]).unwrap();
+    a.ack();
+    a.f.prefer(Local, CCID, &[2]);
+    a.hear(&[34, 5, 1, 3, 2]).unwrap();
+    assert_eq!(a.ack(), [33, 5, 1, 2, 2]);
+    // And an own negotiation in between makes the same Change a new one.
+    a.f.change(Local, CCID, &[3, 2], false);
+    a.ack();
+    a.hear(&[35, 5, 1, 3, 3]).unwrap();
+    a.hear(&[34, 5, 1, 3, 2]).unwrap();
+    assert_eq!(a.ack(), [33, 6, 1, 3, 3, 2]);
+}
+
+#[test]
+fn an_accepted_answer_overtakes_a_confirm_that_waits() {
+    let mut a = End::server();
+    a.f.prefer(Local, CCID, &[2]);
+    a.hear(&[34, 4, 1, 4]).unwrap();
+    assert_eq!(a.ack(), [33, 5, 1, 2, 2]);
+    a.f.change(Local, CCID, &[3], false);
+    a.ack();
+    a.hear(&[34, 4, 1, 4]).unwrap();
+    a.hear(&[35, 5, 1, 3, 3]).unwrap();
+    assert_eq!(a.f.agreed(Local, CCID), 3);
+    assert_eq!(a.ack(), [33, 5, 1, 2, 2]);
+    assert_eq!(a.f.value(Local, CCID), 3);
+}
+
+#[test]
+fn the_old_value_may_be_the_one_before_a_lost_confirm() {
+    // 4340-6.3.1-2: our Confirm of 3 was lost, so the peer still has 2.
+    let mut a = End::server();
+    a.f.prefer(Remote, CCID, &[3]);
+    a.hear(&[32, 4, 1, 3]).unwrap();
+    a.ack();
+    a.f.change(Remote, CCID, &[4], false);
+    a.ack();
+    a.hear(&[33, 5, 1, 2, 3]).unwrap();
+    assert_eq!(a.f.value(Remote, CCID), 2);
+    assert_eq!(a.changes(), [(Remote, CCID, 2)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Two ends and what travels between them.
 
+mod agreement;
 mod exchange;
 mod timing;
 mod validity;

@@ -151,3 +151,36 @@ fn an_unstable_feature_does_not_wait_for_a_repeated_change() {
     a.f.change_number(RATIO, 16);
     assert_eq!(a.ack(), [32, 5, 5, 0, 16]);
 }
+
+#[test]
+fn an_outdated_change_is_repeated_while_its_successor_must_wait() {
+    // Otherwise it would want a packet and have nothing to say.
+    let mut a = end();
+    a.f.change(Remote, NDP, &[1], false);
+    for _ in 0..6 {
+        assert_eq!(a.ack(), [34, 4, 7, 1]);
+        a.now = a.f.poll_timeout().unwrap();
+    }
+    assert_eq!(a.ack(), [34, 4, 7, 1]);
+    a.f.change(Remote, NDP, &[1, 0], false);
+    let due = a.f.poll_timeout().unwrap();
+    a.now = due - RTT;
+    a.f.change_number(RATIO, 4);
+    assert_eq!(a.ack(), [32, 5, 5, 0, 4]);
+    a.now = due;
+    assert_eq!(a.ack(), [34, 4, 7, 1]);
+    // The ninth is not held up by anybody.
+    a.hear(&[35, 5, 5, 0, 4]).unwrap();
+    a.wait(Duration::from_secs(64));
+    assert_eq!(a.ack(), [34, 5, 7, 1, 0]);
+}
+
+#[test]
+fn what_does_not_fit_wants_no_more_than_a_packet_per_round_trip() {
+    // 4340-6.6.1-3
+    let mut a = end();
+    a.f.change_number(WINDOW, 1024);
+    assert!(a.f.wants_packet(a.now));
+    assert_eq!(a.send_within(P::Ack, 4).bytes, []);
+    assert_eq!(a.f.poll_timeout(), Some(a.now + RTT));
+}
