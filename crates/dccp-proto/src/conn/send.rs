@@ -320,34 +320,34 @@ impl Connection {
 
     /// Decides the shape of the next data packet without changing anything.
     fn plan_data(&self, now: Instant, offer: &Offer, is_first: bool) -> Plan {
-        let needs_ack = self.state == State::PartOpen
-            || !self.cookies.is_empty()
-            || self.due.ack
+        let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
+        let ack_due = self.rx.cc.ack_due(now);
+        let is_ack_due = self.due.ack
             || self.due.ack_of_ack
             || self.features.wants_packet(now)
-            || is_first && self.rx.cc.ack_due(now) != AckDue::No;
-        if !needs_ack {
-            let is_short = self.sends_short();
-            let options_len = self.ndp.option_len()
-                + self.tx.cc.data_options_len()
-                + if self.config.data_checksum { 6 } else { 0 };
-            return Plan {
-                is_plain: options_len == self.tx.cc.data_options_len(),
-                has_ack: false,
-                ack_goes_alone: false,
-                header_len: wire::header_len(PacketType::Data, is_short, options_len),
-            };
-        }
+            || is_first && ack_due == AckDue::Now;
+        let may_ack_early = is_first && ack_due != AckDue::No;
         // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
-        let room = self.option_room(PacketType::DataAck, offer.len);
-        let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
         let wanted =
             self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
+        let has_room = wanted <= self.option_room(PacketType::DataAck, offer.len);
+        if must_share || is_ack_due || may_ack_early && has_room {
+            return Plan {
+                is_plain: false,
+                has_ack: true,
+                ack_goes_alone: !has_room && !must_share,
+                header_len: 0,
+            };
+        }
+        let is_short = self.sends_short();
+        let options_len = self.ndp.option_len()
+            + self.tx.cc.data_options_len()
+            + if self.config.data_checksum { 6 } else { 0 };
         Plan {
-            is_plain: false,
-            has_ack: true,
-            ack_goes_alone: wanted > room && !must_share,
-            header_len: 0,
+            is_plain: options_len == self.tx.cc.data_options_len(),
+            has_ack: false,
+            ack_goes_alone: false,
+            header_len: wire::header_len(PacketType::Data, is_short, options_len),
         }
     }
 
