@@ -9,8 +9,8 @@
 //!   [`wants_packet`](Features::wants_packet);
 //! - acts on the values that took effect ([`poll_changed`](Features::poll_changed)).
 //!
-//! A Confirm answers a Change and nothing answers a Confirm, so negotiation cannot go round in
-//! circles. Memory: two tables of fixed size, [`PENDING_CONFIRMS`] answers, one report per feature.
+//! A Confirm answers a Change and nothing answers a Confirm (4340-6.2-1), so negotiation cannot go
+//! round in circles. Memory: two tables of fixed size, [`PENDING_CONFIRMS`] answers, one report per feature.
 //!
 //! [`PENDING_CONFIRMS`]: crate::config::bounds::PENDING_CONFIRMS
 

@@ -142,7 +142,7 @@ impl Negotiation {
         self.on_transmission(now, interval);
     }
 
-    /// The outstanding Change leaves, and will leave again after `interval`.
+    /// The outstanding Change leaves, and will leave again after `interval` (4340-6.1-2).
     pub(super) fn on_transmission(&mut self, now: Instant, interval: Duration) {
         self.interval = interval;
         self.retransmit_at = now + interval;

@@ -69,7 +69,8 @@ impl Slot {
     }
 }
 
-/// Whether a CCID defines a feature of 128 and above.
+/// Whether a CCID defines a feature of 128 and above. CCID 2 defines none, so what a client asks of it
+/// before the CCIDs are agreed on is unknown, whether we have CCID 2 or not (4340-10.3-3).
 pub(super) const fn ccid_defines(ccid: u8, feature: Feature) -> bool {
     let is_tfrc = matches!(ccid, 3 | 4);
     is_tfrc

@@ -17,7 +17,8 @@ fn mandatory_error(data: [u8; 3]) -> Result<(), Refusal> {
 
 #[test]
 fn invalid_and_unknown_changes_get_an_empty_confirm_or_if_mandatory_a_reset() {
-    // 4340-6.2-2, 4340-6.6.7-1, 4340-6.6.8-1, 4340-6.6.8-2, 4340-6.6.9-1, 4340-5.6-4, erratum 1049
+    // 4340-6.2-2, 4340-6.6.7-1, 4340-6.6.8-1, 4340-6.6.8-2, 4340-6.6.9-1, 4340-5.6-4, erratum 1049;
+    // 4340-10.3-3: the last is of CCID 2, which has none.
     let table: [(&[u8], [u8; 3], [u8; 3]); 12] = [
         (&[32, 4, 126, 5], [35, 3, 126], [32, 126, 5]),
         (&[34, 4, 126, 5], [33, 3, 126], [34, 126, 5]),
