@@ -116,3 +116,6 @@ impl AckRatio {
 fn largest(cwnd: u32) -> u32 {
     cwnd.div_ceil(2).max(2)
 }
+
+#[cfg(test)]
+mod tests;

@@ -251,3 +251,6 @@ impl HcReceiver for Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 mod ack_ratio;
 pub mod ccid2;
 pub mod ccid3;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod law;
 mod pacer;
 pub mod registry;
@@ -333,3 +335,6 @@ fn is_quiescent(last_data: Option<Instant>, rtt: Duration, now: Instant) -> bool
     let silence = (2 * rtt).max(Duration::from_millis(200));
     last_data.is_none_or(|at| now >= at + silence)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,35 +15,38 @@ pub(crate) fn commit_horizon(interval: Duration, most: Duration) -> u32 {
     u32::try_from(packets).unwrap_or(u32::MAX).max(1)
 }
 
-/// Keeps the time at which the next packet may leave.
+/// Keeps the time at which the last packet should have left.
 ///
-/// That time is computed from the time the last packet *should* have left, so that late wake-ups do
-/// not lower the rate; what can be caught up is bounded, so that an idle sender does not burst.
+/// Counted from there, and not from when it did leave, late wake-ups do not lower the rate; what can
+/// be caught up is bounded, so that an idle sender does not burst. A new rate counts at once, also
+/// for the packet that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pacer {
-    next: Instant,
+    last: Option<Instant>,
     catch_up: Duration,
 }
 
 impl Pacer {
     /// A pacer whose first packet may leave at once, for a caller with timers of this granularity.
-    pub(crate) fn new(now: Instant, granularity: Duration) -> Self {
+    pub(crate) fn new(granularity: Duration) -> Self {
         Self {
-            next: now,
+            last: None,
             catch_up: CATCH_UP + granularity,
         }
     }
 
-    /// When the next packet may leave.
-    pub(crate) const fn next(&self) -> Instant {
-        self.next
+    /// When the next packet may leave, if packets leave `interval` apart.
+    pub(crate) fn next(&self, interval: Duration) -> Instant {
+        self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
-    /// A packet leaves; the next one is to follow after `interval`. At most a quarter of the
-    /// round-trip time is ever caught up.
+    /// A packet leaves. At most a quarter of the round-trip time is ever caught up.
     pub(crate) fn on_send(&mut self, now: Instant, interval: Duration, rtt: Duration) {
-        let credit = self.catch_up.min(rtt / 4);
-        self.next = self.next.max(now - credit) + interval;
+        let earliest = now - self.catch_up.min(rtt / 4);
+        self.last = Some(
+            self.last
+                .map_or(now, |last| (last + interval).max(earliest)),
+        );
     }
 }
 
@@ -74,32 +77,43 @@ mod tests {
 
     #[test]
     fn packets_leave_one_interval_apart() {
-        let mut p = Pacer::new(START, Duration::ZERO);
-        assert_eq!(p.next(), START);
+        let mut p = Pacer::new(Duration::ZERO);
+        assert_eq!(p.next(us(500)), Instant::ZERO);
+        p.on_send(START, us(500), RTT);
+        assert_eq!(p.next(us(500)), START + us(500));
         p.on_send(START, us(500), RTT);
         p.on_send(START, us(300), RTT);
-        assert_eq!(p.next(), START + us(800));
+        assert_eq!(p.next(us(500)), START + us(1_300));
+    }
+
+    #[test]
+    fn a_new_rate_counts_for_the_packet_that_waits() {
+        let mut p = Pacer::new(Duration::ZERO);
+        p.on_send(START, us(1_000_000), RTT);
+        assert_eq!(p.next(us(500)), START + us(500));
     }
 
     #[test]
     fn a_late_wake_up_is_caught_up() {
-        let mut p = Pacer::new(START, Duration::ZERO);
+        let mut p = Pacer::new(Duration::ZERO);
         p.on_send(START, us(500), RTT);
         p.on_send(START + us(700), us(500), RTT);
-        assert_eq!(p.next(), START + us(1_000));
+        assert_eq!(p.next(us(500)), START + us(1_000));
     }
 
     #[test]
     fn an_idle_sender_catches_up_one_millisecond_and_a_timer_tick_at_most() {
-        let mut p = Pacer::new(START, us(50));
+        let mut p = Pacer::new(us(50));
+        p.on_send(START, us(500), RTT);
         p.on_send(START + us(80_000), us(500), RTT);
-        assert_eq!(p.next(), START + us(80_000 - 1_050 + 500));
+        assert_eq!(p.next(us(500)), START + us(80_000 - 1_050 + 500));
     }
 
     #[test]
     fn on_a_short_path_a_quarter_of_the_round_trip_is_the_most() {
-        let mut p = Pacer::new(START, us(50));
+        let mut p = Pacer::new(us(50));
+        p.on_send(START, us(10), RTT);
         p.on_send(START + us(80_000), us(10), us(400));
-        assert_eq!(p.next(), START + us(80_000 - 100 + 10));
+        assert_eq!(p.next(us(10)), START + us(80_000 - 100 + 10));
     }
 }

@@ -36,3 +36,48 @@ impl SlowStart {
         self.acked = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(cwnd: u32, ssthresh: f64) -> Window {
+        Window {
+            ssthresh,
+            ..Window::new(cwnd)
+        }
+    }
+
+    #[test]
+    fn two_acknowledged_packets_add_one() {
+        // 4341-5-8
+        let mut w = window(3, f64::INFINITY);
+        let mut s = SlowStart::default();
+        for (acked, cwnd) in [(1, 3), (1, 4), (3, 5), (1, 6)] {
+            assert_eq!(s.grow(&mut w, acked, 4), 0);
+            assert_eq!(w.packets(), cwnd);
+        }
+        s.grow(&mut w, 1, 2);
+        s.reset();
+        s.grow(&mut w, 1, 2);
+        assert_eq!(w.packets(), 6);
+    }
+
+    #[test]
+    fn an_acknowledgement_adds_half_the_ack_ratio_at_most() {
+        // 4341-5-8
+        for (ack_ratio, grown) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (64, 32)] {
+            let mut w = window(100, f64::INFINITY);
+            SlowStart::default().grow(&mut w, 100, ack_ratio);
+            assert_eq!(w.packets(), 100 + grown, "{ack_ratio}");
+        }
+    }
+
+    #[test]
+    fn what_is_acknowledged_beyond_the_threshold_is_left_for_the_law() {
+        let mut w = window(8, 10.0);
+        assert_eq!(SlowStart::default().grow(&mut w, 10, 20), 6);
+        assert_eq!(w.packets(), 10);
+        assert_eq!(SlowStart::default().grow(&mut w, 10, 20), 10);
+    }
+}

@@ -71,7 +71,7 @@ impl WindowSender {
             sampled_round: None,
             timeout: None,
             delayed_ack: config.delayed_ack,
-            pacer: Pacer::new(config.now, config.granularity),
+            pacer: Pacer::new(config.granularity),
             is_paced: config.is_paced,
             last_sent: None,
             answered: None,
@@ -108,8 +108,9 @@ impl WindowSender {
         };
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
-            if self.is_paced && now < self.pacer.next() {
-                return Permit::At(self.pacer.next());
+            let next = self.pacer.next(interval);
+            if self.is_paced && now < next {
+                return Permit::At(next);
             }
             packets = packets.min(commit_horizon(interval, Duration::MAX));
         }
@@ -323,3 +324,6 @@ impl WindowSender {
         self.timeout = Some(now + self.rtt.rto() + wait);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,6 +175,14 @@ impl LossHistory {
         self.forgotten + self.events.len() as u64
     }
 
+    /// Whether no data arrived before the first loss event.
+    pub(crate) fn began_with_loss(&self) -> bool {
+        let (Some((first, _)), Some(e)) = (self.range, self.events.front()) else {
+            return false;
+        };
+        e.start.steps_from(first) == e.before.non_data
+    }
+
     /// Sets the data length of the interval before the first event (5348-6.3.1-1).
     pub(crate) const fn set_first_length(&mut self, packets: u64) {
         self.first_length = packets;
@@ -183,7 +191,7 @@ impl LossHistory {
     /// How many of the newest packets are in no interval: those from the first hole on that may
     /// still be filled, at most [`NDUPACK`] (4342-6.1-1, 4342-8.6-2).
     pub(crate) fn skip(&self) -> u8 {
-        let (Some(hole), Some((_, greatest))) = (self.open_hole(), self.range) else {
+        let (Some(hole), Some((_, greatest))) = (self.losses.get(self.counted), self.range) else {
             return 0;
         };
         let open = greatest.steps_from(hole.first) + 1;
@@ -195,7 +203,7 @@ impl LossHistory {
     pub(crate) fn intervals(&self) -> impl Iterator<Item = Interval> + Clone + '_ {
         let (first, greatest) = self.range.unwrap_or_default();
         let mut end = greatest.minus(u64::from(self.skip()));
-        let mut known = self.open_hole().map_or(self.prefix, |hole| hole.before);
+        let mut known = self.known_before(end.next());
         let has_first = self.range.is_some() && self.forgotten == 0;
         let events = self.events.iter().rev().map(Some);
         events.chain(has_first.then_some(None)).map(move |event| {
@@ -226,9 +234,13 @@ impl LossHistory {
         })
     }
 
-    /// The first run of missing packets that may still arrive.
-    fn open_hole(&self) -> Option<&Loss> {
-        self.losses.get(self.counted)
+    /// What is known of all packets before `seq`, the first one that is in no interval.
+    fn known_before(&self, seq: Seq) -> Prefix {
+        self.losses
+            .range(self.counted..)
+            .take_while(|l| !l.first.is_after(seq))
+            .last()
+            .map_or(self.prefix, |hole| hole.before)
     }
 
     /// Packets are missing from `first` on, up to the one that arrived.
@@ -279,7 +291,7 @@ impl LossHistory {
         };
         let mut after = hole.before;
         after.absorb(p);
-        self.shift(i, p);
+        self.shift(i, p, after.counter);
         let right = Loss {
             first: p.seq.next(),
             before: after,
@@ -305,14 +317,15 @@ impl LossHistory {
         true
     }
 
-    /// A late packet changes what is known before all later runs.
-    fn shift(&mut self, from: usize, p: &Packet) {
+    /// A late packet changes what is known before all later runs. Counters never fall.
+    fn shift(&mut self, from: usize, p: &Packet, counter: u64) {
         let is_data = p.ccval.is_some();
         let flips = is_data && p.ecn == Ecn::Ect1;
         let later = self.losses.range_mut(from..).map(|l| &mut l.before);
         for prefix in later.chain([&mut self.prefix]) {
             prefix.non_data += u64::from(!is_data);
             prefix.nonce ^= flips;
+            prefix.counter = prefix.counter.max(counter);
         }
     }
 

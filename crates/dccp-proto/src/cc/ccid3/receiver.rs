@@ -81,7 +81,12 @@ impl Receiver {
         let (s, max) = self
             .rate
             .map_or((1.0, 0.0), |rate| (rate.mean_size(), rate.max(rtt)));
-        let target = max.max(FIRST_RATE_MIN * s / r);
+        let least = FIRST_RATE_MIN * s / r;
+        let target = if self.history.began_with_loss() {
+            least
+        } else {
+            max.max(least)
+        };
         let p = Path::new(s, r).loss_event_rate(target);
         self.history
             .set_first_length(u64::from(whole(1.0 / p - 0.5)).max(1));

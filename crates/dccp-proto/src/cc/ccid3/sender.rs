@@ -89,7 +89,7 @@ impl Sender {
             nofeedback: None,
             is_active: false,
             counter: WindowCounter::default(),
-            pacer: Pacer::new(config.now, config.granularity),
+            pacer: Pacer::new(config.granularity),
             host_limits: HostLimits::default(),
             sends_rtt: false,
             acks: AcksOfAcks {
@@ -251,9 +251,9 @@ impl Sender {
 impl HcSender for Sender {
     fn permit(&self, now: Instant, _pipe: u32) -> Permit {
         let interval = self.interval();
-        let t_delta = self.t_delta(interval);
-        if now + t_delta < self.pacer.next() {
-            return Permit::At(self.pacer.next() - t_delta);
+        let next = self.pacer.next(interval) - self.t_delta(interval);
+        if now < next {
+            return Permit::At(next);
         }
         let quarter = self.rtt().unwrap_or(interval) / 4;
         let span = commit_horizon(interval, quarter);

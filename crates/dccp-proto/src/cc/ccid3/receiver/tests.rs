@@ -1,1 +1,394 @@
+//! When feedback is due, and what it says.
 
+use super::*;
+use crate::cc::fixtures::{START, at, config, is_near, ms};
+use crate::seq::Seq;
+use crate::wire::ccid_options::{LossIntervals, RttEstimate};
+use crate::wire::{Ecn, Options};
+
+/// A receiver whose own estimate of the round-trip time is 100 ms.
+fn receiver() -> Receiver {
+    Receiver::new(&CcConfig {
+        rtt: Some(ms(100)),
+        ..config()
+    })
+}
+
+/// A data packet of 1000 bytes.
+fn packet(now: Instant, seq: u64, ccval: u8) -> Arrival<'static> {
+    Arrival {
+        now,
+        seq: Seq::new(seq),
+        ccval,
+        ecn: Ecn::Ect0,
+        packet_type: PacketType::Data,
+        is_data: true,
+        payload_len: 1000,
+        ndp_count: None,
+        rtt: None,
+        options: Options::EMPTY,
+    }
+}
+
+fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
+    Arrival {
+        packet_type: PacketType::Ack,
+        is_data: false,
+        payload_len: 0,
+        ..packet(now, seq, 0)
+    }
+}
+
+/// What a feedback packet said.
+#[derive(PartialEq, Debug, Default)]
+struct Said {
+    rate: Option<u32>,
+    inverse: Option<u32>,
+    skip: u8,
+    intervals: Vec<(u32, u32, u32)>,
+}
+
+/// Lets an acknowledgement leave.
+fn ack(r: &mut Receiver, now: Instant, room: usize) -> Option<Said> {
+    let mut options = OptionWriter::new(room);
+    let fits = r.on_ack(&mut OutgoingAck {
+        now,
+        seq: Seq::ZERO,
+        ack: Seq::ZERO,
+        has_data: false,
+        options: &mut options,
+    });
+    if !fits {
+        assert!(options.is_empty());
+        return None;
+    }
+    let options = Options(options.as_slice());
+    let mut said = Said::default();
+    for option in options {
+        let Opt::CcidSpecific { kind, data } = option else {
+            panic!("{option:?}");
+        };
+        match CcidOpt::decode(3, kind, data) {
+            CcidOpt::ReceiveRate(rate) => said.rate = Some(rate),
+            CcidOpt::LossEventRate(inverse) => said.inverse = Some(inverse),
+            CcidOpt::LossIntervals { skip, .. } => said.skip = skip,
+            other => panic!("{other:?}"),
+        }
+    }
+    if let Some(told) = LossIntervals::of(options) {
+        said.intervals = told.iter().map(|i| (i.lossless, i.loss, i.data)).collect();
+    }
+    Some(said)
+}
+
+#[test]
+fn the_first_data_packet_is_answered_at_once_with_rate_0() {
+    // 5348-6.3-1
+    let mut r = receiver();
+    assert_eq!(r.ack_due(START), AckDue::No);
+    r.on_packet(&pure_ack(START, 1));
+    assert_eq!(r.ack_due(START), AckDue::No);
+    r.on_packet(&packet(at(5), 2, 0));
+    assert_eq!(r.ack_due(at(5)), AckDue::Now);
+    let said = ack(&mut r, at(5), 100).expect("room");
+    let expected = Said {
+        rate: Some(0),
+        inverse: None,
+        skip: 0,
+        intervals: vec![(2, 0, 0)],
+    };
+    assert_eq!(said, expected);
+    assert_eq!(r.ack_due(at(5)), AckDue::No);
+}
+
+#[test]
+fn feedback_is_due_when_the_counter_has_advanced_by_4() {
+    // 4342-10.3-1, 5348-6-1
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 14));
+    ack(&mut r, at(0), 100);
+    for (seq, ccval, is_due) in [(2, 14, false), (3, 1, false), (4, 2, true)] {
+        r.on_packet(&packet(at(10 * seq), seq, ccval));
+        assert_eq!(r.ack_due(at(10 * seq)) == AckDue::Now, is_due, "{ccval}");
+    }
+    ack(&mut r, at(40), 100);
+    // Counted from the greatest counter when the last feedback left, not from the one that made
+    // it due.
+    r.on_packet(&packet(at(50), 5, 5));
+    assert_ne!(r.ack_due(at(50)), AckDue::Now);
+    r.on_packet(&packet(at(60), 6, 6));
+    assert_eq!(r.ack_due(at(60)), AckDue::Now);
+}
+
+#[test]
+fn below_one_packet_per_round_trip_each_is_answered() {
+    // 5348-6-1: the sender's counter advances by 5 then.
+    let mut r = receiver();
+    for i in 0..10 {
+        r.on_packet(&packet(at(700 * i), 1 + i, (5 * i % 16) as u8));
+        assert_eq!(r.ack_due(at(700 * i)), AckDue::Now);
+        let said = ack(&mut r, at(700 * i), 100).expect("room");
+        assert_eq!(said.rate, Some(if i == 0 { 0 } else { 10_000 }));
+    }
+}
+
+#[test]
+fn the_last_packets_before_a_pause_are_reported_two_round_trips_later() {
+    // 4342-10.3-1
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 100);
+    r.on_packet(&packet(at(100), 2, 3));
+    r.on_packet(&packet(at(150), 3, 3));
+    assert_eq!(r.ack_due(at(150)), AckDue::At(at(300)));
+    assert_eq!(r.ack_due(at(299)), AckDue::At(at(300)));
+    assert_eq!(r.ack_due(at(300)), AckDue::Now);
+    // The pause is not part of what is measured: 2000 bytes in 150 ms.
+    let said = ack(&mut r, at(300), 100).expect("room");
+    assert_eq!(said.rate, Some(13_334));
+}
+
+#[test]
+fn an_acknowledgement_that_is_not_due_says_nothing() {
+    // 5348-6.2-1, 4342-8.3-1: only required acknowledgements carry the options.
+    let mut r = receiver();
+    assert_eq!(ack(&mut r, at(0), 100), Some(Said::default()));
+    r.on_packet(&packet(at(0), 1, 0));
+    assert_eq!(r.ack_options_len(at(0)), 96);
+    ack(&mut r, at(0), 100);
+    r.on_packet(&packet(at(10), 2, 1));
+    assert_eq!(r.ack_options_len(at(10)), 0);
+    assert_eq!(ack(&mut r, at(10), 100), Some(Said::default()));
+    assert_eq!(r.ack_due(at(10)), AckDue::At(at(210)));
+}
+
+#[test]
+fn without_room_nothing_is_written_and_feedback_stays_due() {
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    assert_eq!(ack(&mut r, at(0), 17), None);
+    assert_eq!(r.ack_due(at(0)), AckDue::Now);
+    assert!(ack(&mut r, at(0), 18).is_some());
+}
+
+#[test]
+fn a_new_loss_event_is_reported_at_once_and_so_is_its_end() {
+    // 5348-6-1, 5348-5.1-1
+    let mut r = receiver();
+    for seq in 1..=10 {
+        r.on_packet(&packet(at(seq), seq, 0));
+    }
+    ack(&mut r, at(10), 100);
+    for seq in [12, 13] {
+        r.on_packet(&packet(at(seq), seq, 1));
+    }
+    assert_ne!(r.ack_due(at(13)), AckDue::Now);
+    r.on_packet(&packet(at(14), 14, 1));
+    assert_eq!(r.ack_due(at(14)), AckDue::Now);
+    ack(&mut r, at(14), 100);
+    // More losses of the same event are no news.
+    for seq in [16, 17, 18] {
+        r.on_packet(&packet(at(seq), seq, 2));
+    }
+    assert_ne!(r.ack_due(at(18)), AckDue::Now);
+    r.on_packet(&packet(at(19), 15, 1));
+    assert_ne!(r.ack_due(at(19)), AckDue::Now);
+    r.on_packet(&packet(at(20), 11, 0));
+    assert_eq!(r.ack_due(at(20)), AckDue::Now);
+    let said = ack(&mut r, at(20), 100).expect("room");
+    assert_eq!(said.intervals, [(18, 0, 0)]);
+}
+
+#[test]
+fn a_loss_shown_by_packets_without_data_waits_for_data() {
+    // 5348-6.2-1: no feedback without new data.
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 100);
+    for seq in 3..6 {
+        r.on_packet(&pure_ack(at(seq), seq));
+    }
+    assert_eq!(r.ack_due(at(5)), AckDue::No);
+    r.on_packet(&packet(at(6), 6, 0));
+    assert_eq!(r.ack_due(at(6)), AckDue::At(at(206)));
+}
+
+#[test]
+fn a_mark_is_reported_at_once() {
+    // 5348-5.1-1, 5348-6-1
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 100);
+    r.on_packet(&Arrival {
+        ecn: Ecn::Ce,
+        ..packet(at(1), 2, 0)
+    });
+    assert_eq!(r.ack_due(at(1)), AckDue::Now);
+}
+
+#[test]
+fn the_first_interval_follows_from_the_highest_receive_rate() {
+    // 5348-6.3.1-1: 10 packets per round trip of 100 ms, so 82.15 packets (appendix A.4).
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 200);
+    let mut seq = 1;
+    for round in 0..3 {
+        for i in 1..=10 {
+            seq += 1;
+            let ccval = (4 * (round + i / 10) % 16) as u8;
+            r.on_packet(&packet(at(100 * round + 10 * i), seq, ccval));
+        }
+        let said = ack(&mut r, at(100 * round + 100), 200).expect("room");
+        assert_eq!(said.rate, Some(100_000));
+    }
+    r.on_packet(&packet(at(310), seq + 2, 13));
+    r.on_packet(&packet(at(320), seq + 3, 13));
+    r.on_packet(&packet(at(330), seq + 4, 13));
+    let said = ack(&mut r, at(330), 200).expect("room");
+    assert_eq!(said.intervals, [(3, 1, 4), (31, 0, 82)]);
+}
+
+#[test]
+fn if_the_very_first_data_packet_is_marked_the_interval_is_that_of_half_a_packet_per_round_trip() {
+    // 5348-6.3.1-1: 4.84 packets
+    let mut r = receiver();
+    r.on_feature(192, 1);
+    r.on_packet(&Arrival {
+        ecn: Ecn::Ce,
+        ..packet(at(0), 1, 0)
+    });
+    let said = ack(&mut r, at(0), 200).expect("room");
+    assert_eq!(said.intervals, [(0, 1, 1), (0, 0, 5)]);
+    assert_eq!(said.inverse, Some(5));
+    let snapshot = r.snapshot();
+    assert!(snapshot.loss_event_rate.is_some_and(|p| is_near(p, 0.2)));
+}
+
+#[test]
+fn if_the_very_first_data_packet_is_lost_it_is_the_same() {
+    // 5348-6.3.1-1: an Ack of the handshake came before.
+    let mut r = receiver();
+    r.on_packet(&pure_ack(at(0), 1));
+    for seq in 3..6 {
+        r.on_packet(&packet(at(seq), seq, 0));
+    }
+    let said = ack(&mut r, at(5), 200).expect("room");
+    assert_eq!(said.intervals, [(3, 1, 4), (1, 0, 5)]);
+}
+
+#[test]
+fn loss_event_rate_is_sent_where_it_was_negotiated() {
+    // 4342-8.4-1
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    let said = ack(&mut r, at(0), 100).expect("room");
+    assert_eq!(said.inverse, None);
+    r.on_feature(Feature::SendLossEventRate.number(), 1);
+    r.on_packet(&packet(at(100), 2, 4));
+    let said = ack(&mut r, at(100), 100).expect("room");
+    assert_eq!(said.inverse, Some(u32::MAX));
+    r.on_feature(Feature::SendLossEventRate.number(), 0);
+    r.on_packet(&packet(at(200), 3, 8));
+    let said = ack(&mut r, at(200), 100).expect("room");
+    assert_eq!(said.inverse, None);
+}
+
+#[test]
+fn at_least_nine_intervals_are_told() {
+    // 4342-8.6-1: every twentieth packet is lost, a round trip and more apart.
+    let mut r = receiver();
+    r.on_feature(Feature::SendLossEventRate.number(), 1);
+    for seq in (0..400).filter(|seq| seq % 20 != 19) {
+        r.on_packet(&packet(at(10 * seq), seq, (seq / 2 % 16) as u8));
+    }
+    let said = ack(&mut r, at(4000), 200).expect("room");
+    assert_eq!(said.intervals, [(19, 1, 20); 9]);
+    assert_eq!(said.inverse, Some(20));
+    assert_eq!(said.skip, 0);
+}
+
+#[test]
+fn every_acknowledgement_tells_how_long_it_waited() {
+    // 4342-8.2-1
+    assert!(receiver().wants_elapsed_time());
+}
+
+#[test]
+fn an_estimate_of_the_sender_counts_where_it_is_promised() {
+    // 6323-3.3-2
+    let mut w = OptionWriter::new(8);
+    let estimate = RttEstimate::new(Some(ms(40)));
+    CcidOpt::RttEstimate(estimate).push(&mut w).unwrap();
+    let with_estimate = Arrival {
+        options: Options(w.as_slice()),
+        ..packet(at(0), 1, 0)
+    };
+    let mut r = receiver();
+    r.on_packet(&with_estimate);
+    assert_eq!(r.snapshot().rtt, Some(ms(100)));
+    r.on_feature(Feature::SendRttEstimate.number(), 1);
+    r.on_packet(&Arrival {
+        seq: Seq::new(2),
+        ..with_estimate
+    });
+    assert_eq!(r.snapshot().rtt, Some(ms(40)));
+    assert_eq!(r.poll_signal(), None);
+}
+
+#[test]
+fn a_bad_estimate_resets_unless_it_came_on_a_data_packet() {
+    // 6323-3.3-2, 4340-7.5.5-2
+    let mut r = receiver();
+    r.on_feature(Feature::SendRttEstimate.number(), 1);
+    let bad = Options(&[128, 6, 9, 8, 7, 6]);
+    r.on_packet(&Arrival {
+        options: bad,
+        ..packet(at(0), 1, 0)
+    });
+    assert_eq!(r.poll_signal(), None);
+    r.on_packet(&Arrival {
+        options: bad,
+        packet_type: PacketType::DataAck,
+        ..packet(at(0), 2, 0)
+    });
+    assert_eq!(r.poll_signal(), Some(Signal::OptionError([128, 6, 9])));
+    assert_eq!(r.poll_signal(), None);
+    r.on_packet(&Arrival {
+        options: Options(&[128, 2]),
+        ..pure_ack(at(0), 3)
+    });
+    assert_eq!(r.poll_signal(), Some(Signal::OptionError([128, 2, 0])));
+    // The receiver's own options, coming the wrong way, are none of this half-connection.
+    r.on_packet(&Arrival {
+        options: Options(&[194, 3, 0]),
+        ..pure_ack(at(0), 4)
+    });
+    assert_eq!(r.poll_signal(), None);
+}
+
+#[test]
+fn the_sender_is_quiescent_after_two_round_trips_and_0_2_s() {
+    // 4342-6.4-1
+    let mut r = receiver();
+    assert!(r.is_quiescent(at(0)));
+    r.on_packet(&packet(at(0), 1, 0));
+    assert!(!r.is_quiescent(at(199)));
+    assert!(r.is_quiescent(at(200)));
+    let rtt = Some(ms(300));
+    r.on_packet(&Arrival {
+        rtt,
+        ..packet(at(300), 2, 0)
+    });
+    assert!(!r.is_quiescent(at(899)));
+    assert!(r.is_quiescent(at(900)));
+}
+
+#[test]
+fn a_duplicate_is_not_counted() {
+    let mut r = receiver();
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 100);
+    r.on_packet(&packet(at(100), 1, 0));
+    assert_eq!(r.ack_due(at(100)), AckDue::No);
+}

@@ -1,1 +1,98 @@
+//! A sender that gets hand-made feedback.
 
+mod departure;
+mod rate;
+mod silence;
+
+use super::*;
+use crate::cc::Drops;
+use crate::cc::fixtures::{START, at, config, feedback, is_near, ms, us};
+use crate::seq::Seq;
+use crate::wire::Options;
+use crate::wire::ccid_options::{LossInterval, push_loss_intervals};
+
+const RTT: Duration = Duration::from_millis(100);
+
+fn assert_near(value: f64, expected: f64) {
+    assert!(is_near(value, expected), "{value} {expected}");
+}
+
+/// A sender whose handshake took `RTT`.
+fn sender() -> Sender {
+    Sender::new(&CcConfig {
+        rtt: Some(RTT),
+        ..config()
+    })
+}
+
+/// Sends a packet of 1000 bytes; returns its CCVal.
+fn send(s: &mut Sender, now: Instant, has_more: bool) -> u8 {
+    send_size(s, now, has_more, 1000).0
+}
+
+fn send_size(s: &mut Sender, now: Instant, has_more: bool, size: usize) -> (u8, usize) {
+    let mut ccval = 0;
+    let mut options = OptionWriter::new(100);
+    let expected = s.data_options_len();
+    s.on_send(&mut Outgoing {
+        now,
+        seq: Seq::ZERO,
+        payload_len: size,
+        pipe: 0,
+        has_more,
+        ccval: &mut ccval,
+        options: &mut options,
+    });
+    assert_eq!(options.len(), expected);
+    (ccval, options.len())
+}
+
+/// Feedback with a receive rate and the lengths of loss intervals, newest first; the last stands for
+/// the one before the first loss.
+struct Told<'a> {
+    x_recv: u32,
+    data: &'a [u32],
+    change: fn(&mut Feedback<'_>),
+}
+
+impl Default for Told<'_> {
+    fn default() -> Self {
+        Self {
+            x_recv: u32::MAX,
+            data: &[0],
+            change: |_| {},
+        }
+    }
+}
+
+fn tell(s: &mut Sender, now: Instant, told: &Told<'_>) {
+    let mut w = OptionWriter::new(300);
+    CcidOpt::ReceiveRate(told.x_recv).push(&mut w).unwrap();
+    let intervals: Vec<_> = told
+        .data
+        .iter()
+        .enumerate()
+        .map(|(i, &data)| LossInterval {
+            lossless: data,
+            nonce: false,
+            loss: u32::from(i + 1 < told.data.len()),
+            data,
+        })
+        .collect();
+    push_loss_intervals(&mut w, 0, &intervals).unwrap();
+    let mut fb = feedback();
+    fb.ack = Seq::new(1_000_000);
+    fb.rtt = Some(RTT);
+    fb.ack_sent_at = Some(now - RTT);
+    fb.elapsed = Some(ms(0));
+    fb.options = Options(w.as_slice());
+    (told.change)(&mut fb);
+    s.on_feedback(now, &fb);
+}
+
+/// A sender that was never held back sends a packet per millisecond from `from` to `to`.
+fn send_all(s: &mut Sender, from: u64, to: u64, has_more: bool) {
+    for t in from..to {
+        send(s, at(t), has_more);
+    }
+}

@@ -1,0 +1,350 @@
+//! CCID 2's own parts: acknowledgements of acknowledgements, and the receiver.
+
+use super::*;
+use crate::cc::fixtures::{START, at, config, feedback, ms, packets};
+use crate::wire::{OptionWriter, Options, PacketType};
+
+fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
+    Arrival {
+        now,
+        seq: Seq::new(seq),
+        ccval: 0,
+        ecn: Ecn::Ect0,
+        packet_type: PacketType::Data,
+        is_data: true,
+        payload_len: 1000,
+        ndp_count: None,
+        rtt: None,
+        options: Options::EMPTY,
+    }
+}
+
+fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
+    Arrival {
+        packet_type: PacketType::Ack,
+        is_data: false,
+        payload_len: 0,
+        ..arrival(now, seq)
+    }
+}
+
+fn ack(r: &mut Receiver, now: Instant) {
+    let mut options = OptionWriter::new(0);
+    assert!(r.on_ack(&mut OutgoingAck {
+        now,
+        seq: Seq::ZERO,
+        ack: Seq::ZERO,
+        has_data: false,
+        options: &mut options,
+    }));
+    assert!(options.is_empty());
+}
+
+fn send(s: &mut Sender, now: Instant, seq: u64) -> u8 {
+    let mut ccval = 9;
+    s.on_send(&mut Outgoing {
+        now,
+        seq: Seq::new(seq),
+        payload_len: 1000,
+        pipe: 5,
+        has_more: true,
+        ccval: &mut ccval,
+        options: &mut OptionWriter::new(0),
+    });
+    ccval
+}
+
+/// How many packets a sender with a window of `cwnd` sends from one acknowledgement of
+/// acknowledgements to the next.
+fn packets_per_ack_of_acks(cwnd: u16, is_strict: bool) -> u64 {
+    let mut s = Sender::new(
+        &CcConfig {
+            is_strict,
+            ..config()
+        },
+        Box::<Reno>::default(),
+    );
+    // Slow start up to the window, by Ack Ratio 1.
+    s.on_feature(5, 1);
+    while s.cwnd() < u32::from(cwnd) {
+        s.on_feedback(
+            START,
+            &Feedback {
+                acked: packets(2),
+                pipe_max: u32::MAX,
+                ..feedback()
+            },
+        );
+    }
+    let mut seq = 0;
+    let mut until_ack = || {
+        let start = seq;
+        loop {
+            seq += 1;
+            send(&mut s, START, seq);
+            let mut is_due = false;
+            while let Some(signal) = s.poll_signal() {
+                is_due |= signal == Signal::SendAck;
+            }
+            s.on_feedback(START, &feedback());
+            if is_due {
+                return seq - start;
+            }
+        }
+    };
+    until_ack();
+    until_ack()
+}
+
+#[test]
+fn ccval_is_zero() {
+    // 4341-3-1
+    let mut s = Sender::new(&config(), Box::<Reno>::default());
+    assert_eq!(send(&mut s, START, 1), 0);
+}
+
+#[test]
+fn acknowledgements_are_acknowledged_four_times_per_window_and_every_128_packets() {
+    // 4341-6.2-1, design 8c
+    for (cwnd, packets) in [
+        (4, 1),
+        (8, 2),
+        (100, 25),
+        (511, 127),
+        (512, 128),
+        (2000, 128),
+    ] {
+        assert_eq!(packets_per_ack_of_acks(cwnd, false), packets, "{cwnd}");
+    }
+}
+
+#[test]
+fn a_strict_sender_acknowledges_acknowledgements_once_per_window() {
+    // 4341-6.2-1
+    for cwnd in [4, 100, 2000] {
+        assert_eq!(packets_per_ack_of_acks(cwnd, true), u64::from(cwnd));
+    }
+}
+
+#[test]
+fn without_new_acknowledgements_there_is_nothing_to_acknowledge() {
+    // 4341-6.2-1
+    let mut s = Sender::new(&config(), Box::<Reno>::default());
+    for seq in 0..100 {
+        send(&mut s, START, seq);
+    }
+    assert_eq!(s.poll_signal(), None);
+}
+
+#[test]
+fn the_ack_ratio_is_asked_for_and_followed() {
+    // 4341-6.1.2-3, LINUX-10: a window of 3 wants every packet acknowledged.
+    let config = CcConfig {
+        mps: 1400,
+        ..config()
+    };
+    let mut s = Sender::new(&config, Box::<Reno>::default());
+    assert_eq!(
+        s.poll_signal(),
+        Some(Signal::Change {
+            feature: 5,
+            value: 1
+        })
+    );
+    assert_eq!(s.poll_signal(), None);
+    s.on_feature(5, 1);
+    s.on_feature(6, 77);
+    let inner = s.snapshot().inner;
+    assert!(inner.contains(&("ack_ratio", 1.0)), "{inner:?}");
+    assert_eq!(s.packets_per_rtt(), Some(3.0));
+}
+
+#[test]
+fn lost_acknowledgements_raise_the_ack_ratio() {
+    // 4341-6.1.1-1, 4341-6.1.2-2
+    let mut s = Sender::new(
+        &CcConfig {
+            mps: 500,
+            ..config()
+        },
+        Box::<Reno>::default(),
+    );
+    while s.cwnd() < 20 {
+        s.on_feedback(
+            START,
+            &Feedback {
+                acked: packets(2),
+                pipe_max: u32::MAX,
+                ..feedback()
+            },
+        );
+    }
+    assert_eq!(s.poll_signal(), None);
+    s.on_feedback(
+        START,
+        &Feedback {
+            acks_lost: 3,
+            ..feedback()
+        },
+    );
+    s.on_feedback(
+        START,
+        &Feedback {
+            round: 1,
+            ..feedback()
+        },
+    );
+    assert_eq!(
+        s.poll_signal(),
+        Some(Signal::Change {
+            feature: 5,
+            value: 4
+        })
+    );
+}
+
+#[test]
+fn every_second_packet_is_acknowledged_at_once() {
+    // 4340-11.3-1
+    let mut r = Receiver::new(&config());
+    assert_eq!(r.ack_due(START), AckDue::No);
+    r.on_packet(&arrival(at(0), 1));
+    assert_eq!(r.ack_due(at(0)), AckDue::At(at(200)));
+    r.on_packet(&arrival(at(1), 2));
+    assert_eq!(r.ack_due(at(1)), AckDue::Now);
+    ack(&mut r, at(1));
+    assert_eq!(r.ack_due(at(1)), AckDue::No);
+}
+
+#[test]
+fn the_ack_ratio_is_obeyed_and_0_means_2() {
+    // 4340-11.3-1, AMB-4
+    for (ratio, expected) in [(1, 1), (2, 2), (7, 7), (64, 64), (0, 2)] {
+        let mut r = Receiver::new(&config());
+        r.on_feature(5, ratio);
+        r.on_feature(6, 99);
+        let mut n = 0;
+        while r.ack_due(START) != AckDue::Now {
+            n += 1;
+            r.on_packet(&arrival(START, n));
+        }
+        assert_eq!(n, expected);
+    }
+}
+
+#[test]
+fn a_lone_packet_is_acknowledged_after_the_delay() {
+    // 4340-11.3-3: counted from the first packet that waits.
+    let mut r = Receiver::new(&config());
+    r.on_feature(5, 10);
+    r.on_packet(&arrival(at(10), 1));
+    r.on_packet(&arrival(at(100), 2));
+    assert_eq!(r.ack_due(at(209)), AckDue::At(at(210)));
+    assert_eq!(r.ack_due(at(210)), AckDue::Now);
+    ack(&mut r, at(210));
+    r.on_packet(&arrival(at(300), 3));
+    assert_eq!(r.ack_due(at(300)), AckDue::At(at(500)));
+    let mut r = Receiver::new(&CcConfig {
+        delayed_ack: ms(40),
+        ..config()
+    });
+    r.on_packet(&arrival(at(0), 1));
+    assert_eq!(r.ack_due(at(0)), AckDue::At(at(40)));
+}
+
+#[test]
+fn gaps_and_late_packets_are_acknowledged_at_once() {
+    // 4340-11.3-4
+    let mut r = Receiver::new(&config());
+    r.on_feature(5, 10);
+    for (seq, is_urgent) in [
+        (5, false),
+        (6, false),
+        (8, true),
+        (9, false),
+        (7, true),
+        (10, false),
+    ] {
+        r.on_packet(&arrival(at(seq), seq));
+        assert_eq!(r.ack_due(at(seq)) == AckDue::Now, is_urgent, "{seq}");
+        if is_urgent {
+            ack(&mut r, at(seq));
+        }
+    }
+    // A packet without data shows a gap, too, but is itself not counted.
+    let mut r = Receiver::new(&config());
+    r.on_packet(&pure_ack(at(0), 1));
+    r.on_packet(&pure_ack(at(0), 2));
+    assert_eq!(r.ack_due(at(0)), AckDue::No);
+    r.on_packet(&pure_ack(at(0), 4));
+    assert_eq!(r.ack_due(at(0)), AckDue::Now);
+}
+
+#[test]
+fn marks_are_acknowledged_at_once_but_once_per_round_trip() {
+    // 4340-11.3-4
+    let mut r = Receiver::new(&CcConfig {
+        rtt: Some(ms(50)),
+        ..config()
+    });
+    r.on_feature(5, 10_000);
+    let mut urgent = Vec::new();
+    for t in 0..200 {
+        r.on_packet(&Arrival {
+            ecn: Ecn::Ce,
+            rtt: (t >= 100).then_some(ms(20)),
+            ..arrival(at(t), t)
+        });
+        if r.ack_due(at(t)) == AckDue::Now {
+            urgent.push(t);
+            ack(&mut r, at(t));
+        }
+    }
+    assert_eq!(urgent, [0, 50, 100, 120, 140, 160, 180]);
+    // Marks on packets without data are not.
+    let mut r = Receiver::new(&config());
+    r.on_packet(&Arrival {
+        ecn: Ecn::Ce,
+        ..pure_ack(at(0), 1)
+    });
+    assert_eq!(r.ack_due(at(0)), AckDue::No);
+}
+
+#[test]
+fn an_acknowledgement_with_data_counts_like_one_without() {
+    // 4340-11.3-2
+    let mut r = Receiver::new(&config());
+    r.on_packet(&arrival(at(0), 1));
+    ack(&mut r, at(0));
+    r.on_packet(&arrival(at(1), 2));
+    assert_eq!(r.ack_due(at(1)), AckDue::At(at(201)));
+}
+
+#[test]
+fn the_sender_is_quiescent_after_two_round_trips_and_0_2_s() {
+    // 4341-6.2.1-1
+    let mut r = Receiver::new(&config());
+    assert!(r.is_quiescent(START));
+    r.on_packet(&arrival(at(0), 1));
+    // The round-trip time that is assumed is 0.2 s.
+    assert!(!r.is_quiescent(at(399)));
+    assert!(r.is_quiescent(at(400)));
+    r.on_packet(&Arrival {
+        rtt: Some(ms(10)),
+        ..arrival(at(1000), 2)
+    });
+    assert!(!r.is_quiescent(at(1199)));
+    assert!(r.is_quiescent(at(1200)));
+    // What is no data does not end it.
+    r.on_packet(&pure_ack(at(1200), 3));
+    assert!(r.is_quiescent(at(1200)));
+}
+
+#[test]
+fn a_receiver_shows_what_it_waits_for() {
+    let mut r = Receiver::new(&config());
+    r.on_packet(&arrival(at(0), 1));
+    let shown = r.snapshot();
+    assert_eq!(shown.inner, [("ack_ratio", 2.0), ("pending", 1.0)]);
+    assert_eq!(shown.rtt, Some(ms(200)));
+}
