@@ -90,7 +90,8 @@ pub(crate) struct RecvBuffer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RecvCounts {
-    /// Datagrams put into the buffer.
+    /// Datagrams put into the buffer; those that are neither there nor taken were thrown away when
+    /// the application stopped reading.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
@@ -133,7 +134,6 @@ impl RecvBuffer {
     /// Takes nothing more, and forgets what waits: nobody will ask for it.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        self.counts.dropped_not_listening += self.waiting.len() as u64;
         self.waiting.clear();
         self.spare = Vec::new();
     }
@@ -261,6 +261,8 @@ mod tests {
         buffer.close();
         assert!(buffer.is_empty());
         assert_eq!(buffer.push(Payload::Zeros(1), META), Accepted::NotListening);
-        assert_eq!(buffer.counts().dropped_not_listening, 3);
+        let counts = buffer.counts();
+        assert_eq!(counts.dropped_not_listening, 1);
+        assert_eq!((counts.delivered, counts.taken), (2, 0));
     }
 }

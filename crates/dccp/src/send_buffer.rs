@@ -101,6 +101,11 @@ impl SendBuffer {
         }
     }
 
+    /// Datagrams that wait to leave.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Whether one more datagram fits.
     pub(crate) fn has_room(&self) -> bool {
         self.queue.has_room()

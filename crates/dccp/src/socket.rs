@@ -315,7 +315,7 @@ impl Socket {
     ///
     /// # Errors
     /// When the connection has not ended in time; it then ends in the background.
-    pub fn close(self) -> Result<CloseReason, CloseError> {
+    pub fn close(&self) -> Result<CloseReason, CloseError> {
         self.shutdown(Shutdown::Write);
         self.wait_closed(self.linger)
     }
@@ -336,7 +336,7 @@ impl Socket {
     }
 
     /// Ends the connection at once by Reset 2, Aborted; what waits is withdrawn.
-    pub fn abort(self) {
+    pub fn abort(&self) {
         self.request(Request::Abort);
     }
 }
@@ -402,6 +402,11 @@ impl Socket {
     /// (RFC 4340 §11.6); or that it is not slow any more.
     pub fn set_slow_receiver(&self, is_slow: bool) {
         self.request(Request::SlowReceiver(is_slow));
+    }
+
+    /// Datagrams that wait in the send buffer.
+    pub fn queued(&self) -> usize {
+        self.shared.lock().tx.len()
     }
 
     /// What can be done without waiting.
