@@ -1,3 +1,36 @@
-//! The measuring program.
+//! Measures DCCP paths: throughput, delay, and where each loss happened.
 
-fn main() {}
+mod args;
+mod cmd;
+mod control;
+mod error;
+mod flow;
+mod host;
+mod interrupt;
+mod ledger;
+mod meter;
+mod output;
+mod packet;
+mod plan;
+mod report;
+mod result;
+mod verdict;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
+        Command::Serve(serve) => cmd::serve::run(&serve),
+        Command::Bulk(bulk) => cmd::bulk::run(bulk),
+        Command::Show(text) => {
+            print!("{text}");
+            Ok(error::exit::DONE)
+        }
+    });
+    let code = outcome.unwrap_or_else(|failure| {
+        eprintln!("{failure}");
+        failure.code
+    });
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

@@ -1,0 +1,349 @@
+//! `dccpmon HOST`: throughput, round trip and loss to a server.
+
+use crate::args::Bulk;
+use crate::control::{Channel, Lost, Message, Setup};
+use crate::error::{Failure, exit};
+use crate::flow::Traffic;
+use crate::host::{Usage, nanos};
+use crate::interrupt;
+use crate::meter::{End, Meter, SAMPLE};
+use crate::output::json;
+use crate::output::table::{self, Table};
+use crate::packet::{Head, Kind, LEN_MIN};
+use crate::plan::Plan;
+use crate::report::{FlowTotal, Host};
+use crate::result::{Sides, Status, TestResult, combine};
+use core::time::Duration;
+use dccp::{ConnectError, Over, Socket, clock};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How long each step of the agreement with the server may take.
+const STEP: Duration = Duration::from_secs(10);
+/// How long the server may take to send its totals after the end.
+const TOTALS: Duration = Duration::from_secs(8);
+/// How long the acknowledgement of the tokens is waited for.
+const SETTLE: Duration = Duration::from_millis(500);
+/// A connection says its token so often until the server knows it.
+const JOIN: Duration = Duration::from_millis(100);
+
+/// Runs the test and prints the result; gives the exit code.
+pub(crate) fn run(asked: Bulk) -> Result<i32, Failure> {
+    interrupt::listen()?;
+    let plan = Plan::new(asked)?;
+    let is_json = plan.asked.is_json;
+    let mut table = Table::new(is_json);
+    table.plan(&plan);
+    let outcome = Client::connect(plan.clone()).and_then(|client| client.measure(&mut table));
+    let result = match outcome {
+        Ok(result) => result,
+        Err(failure) => {
+            if is_json {
+                println!("{}", json::failure(&plan, &failure));
+            }
+            return Err(failure);
+        }
+    };
+    let code = match result.status {
+        Status::Complete => exit::DONE,
+        Status::Interrupted => exit::INTERRUPTED,
+        Status::Incomplete => exit::INCOMPLETE,
+    };
+    if is_json {
+        println!("{}", json::document(&plan, &result, code));
+    } else {
+        table::summary(&plan, &result);
+    }
+    Ok(code)
+}
+
+/// The client's side of a test.
+struct Client {
+    plan: Plan,
+    channel: Channel,
+    token: u64,
+    length: usize,
+    sockets: Vec<Arc<Socket>>,
+}
+
+/// What the server has told.
+#[derive(Default)]
+struct Told {
+    totals: Vec<FlowTotal>,
+    host: Option<Host>,
+    has_sent: bool,
+}
+
+/// Agreement with the server.
+impl Client {
+    fn connect(plan: Plan) -> Result<Self, Failure> {
+        let port = plan.asked.dccp_port;
+        let control = Socket::connect(plan.remotes.as_slice(), port, &plan.control)
+            .map_err(|e| explain(&plan, e))?;
+        let mps = control.max_packet_size().unwrap_or(usize::MAX);
+        let length = plan.length(mps)?;
+        let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
+        let mut client = Self {
+            plan,
+            channel,
+            token: 0,
+            length,
+            sockets: Vec::new(),
+        };
+        client.agree()?;
+        client.open_flows()?;
+        client.join()?;
+        Ok(client)
+    }
+
+    fn agree(&mut self) -> Result<(), Failure> {
+        let asked = &self.plan.asked;
+        self.say(&Message::Setup(Setup {
+            version: env!("CARGO_PKG_VERSION").into(),
+            flows: asked.flows,
+            duration_ns: nanos(asked.duration),
+            interval_ns: nanos(asked.interval),
+            is_reverse: asked.is_reverse,
+            length_bytes: self.length,
+            rate_bps: asked.rate_bps,
+        }))?;
+        let until = clock::now() + STEP;
+        match self.channel.poll(until).map_err(|e| lost(&e))? {
+            Some(Message::Ready { token }) => {
+                self.token = token;
+                Ok(())
+            }
+            Some(Message::Refused { reason, next }) => Err(Failure::refused(
+                format!("the server refused: {}", reason.escape_debug()),
+                next.escape_debug().to_string(),
+            )),
+            _ => Err(lost(&Lost::Nonsense)),
+        }
+    }
+
+    fn open_flows(&mut self) -> Result<(), Failure> {
+        let remote = self.channel.socket().peer_addr();
+        for _ in 0..self.plan.asked.flows {
+            let socket = Socket::connect(remote, self.plan.asked.dccp_port, &self.plan.data)
+                .map_err(|e| explain(&self.plan, e))?;
+            self.sockets.push(Arc::new(socket));
+        }
+        Ok(())
+    }
+
+    /// Tells the server which connection is which flow, until it knows all.
+    fn join(&mut self) -> Result<(), Failure> {
+        let mut joined = BTreeSet::new();
+        let until = clock::now() + STEP;
+        let mut repeat_at = clock::now();
+        while joined.len() < self.sockets.len() {
+            let now = clock::now();
+            if now >= until {
+                return Err(Failure::run(
+                    "the server does not see the data connections",
+                    "check that the path carries packets of this size, or try a smaller -l",
+                ));
+            }
+            if now >= repeat_at {
+                repeat_at = now + JOIN;
+                self.say_tokens(&joined)?;
+            }
+            if let Some(Message::Joined { flow }) =
+                self.channel.poll(repeat_at).map_err(|e| lost(&e))?
+            {
+                joined.insert(flow);
+            }
+        }
+        Ok(())
+    }
+
+    fn say_tokens(&self, joined: &BTreeSet<u32>) -> Result<(), Failure> {
+        for (flow, socket) in (0..).zip(&self.sockets) {
+            if joined.contains(&flow) {
+                continue;
+            }
+            let mut datagram = [0; LEN_MIN];
+            let head = Head {
+                kind: Kind::Join,
+                token: self.token,
+                flow,
+                number: 0,
+            };
+            head.write(&mut datagram);
+            socket.set_send_timeout(Some(JOIN));
+            match socket.send(&datagram) {
+                Ok(_) | Err(dccp::SendError::TimedOut) => {}
+                Err(e) => return Err(Failure::run(e.to_string(), "try again")),
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, message: &Message) -> Result<(), Failure> {
+        self.channel.say(message).map_err(|e| lost(&e))
+    }
+}
+
+/// The test itself.
+impl Client {
+    fn measure(mut self, table: &mut Table) -> Result<TestResult, Failure> {
+        let usage = Usage::begin();
+        self.settle();
+        self.say(&Message::Start)?;
+        let mut meter = Meter::new(self.start_flows()?, self.plan.asked.over == Over::Ip);
+        let mut told = Told::default();
+        let mut status = self.watch(&mut meter, &mut told, table);
+        let elapsed = meter.elapsed().min(self.plan.asked.duration);
+        status = self.finish(status, &mut meter, &mut told, table);
+        let mut totals = meter.totals();
+        totals.append(&mut told.totals);
+        let sides = Sides {
+            totals,
+            client: usage.host(meter.mib()),
+            server: told.host,
+        };
+        let intervals = table.finish();
+        Ok(combine(
+            &self.plan.asked,
+            self.length,
+            status,
+            elapsed,
+            intervals,
+            sides,
+        ))
+    }
+
+    /// Waits until the fate of the tokens is known, so that only data are counted.
+    fn settle(&self) {
+        let is_settled = |s: &Arc<Socket>| s.stats().is_none_or(|s| s.sent.in_flight == 0);
+        let until = clock::now() + SETTLE;
+        while !self.sockets.iter().all(is_settled) && clock::now() < until {
+            std::thread::sleep(SAMPLE);
+        }
+    }
+
+    fn start_flows(&self) -> Result<Vec<End>, Failure> {
+        let asked = &self.plan.asked;
+        (0..)
+            .zip(&self.sockets)
+            .map(|(flow, socket)| {
+                if asked.is_reverse {
+                    return End::receive(socket, self.token, flow);
+                }
+                let traffic = Traffic {
+                    token: self.token,
+                    flow,
+                    length: self.length,
+                    rate_bps: asked.rate_bps,
+                };
+                End::send(socket, traffic, asked.duration)
+            })
+            .collect::<std::io::Result<_>>()
+            .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))
+    }
+
+    /// Until the time is over, or something else ends the test.
+    fn watch(&mut self, meter: &mut Meter, told: &mut Told, table: &mut Table) -> Status {
+        let Bulk {
+            interval, duration, ..
+        } = self.plan.asked;
+        let mut next = interval;
+        loop {
+            meter.sample();
+            let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
+            if self.listen(until, told, table).is_err() {
+                return Status::Incomplete;
+            }
+            let elapsed = meter.elapsed();
+            let is_over = told.has_sent || elapsed >= duration || meter.is_done();
+            if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {
+                next += interval;
+                meter.interval().into_iter().for_each(|i| table.add(i));
+            }
+            if interrupt::is_pressed() {
+                return Status::Interrupted;
+            }
+            if is_over {
+                return Status::Complete;
+            }
+        }
+    }
+
+    /// Ends both directions and gets the server's totals.
+    fn finish(
+        &mut self,
+        status: Status,
+        meter: &mut Meter,
+        told: &mut Told,
+        table: &mut Table,
+    ) -> Status {
+        if self.plan.asked.is_reverse {
+            let _ = self.channel.say(&Message::Stop);
+            meter.finish_receiving();
+        } else {
+            meter.finish_sending();
+            let _ = self.channel.say(&Message::Sent);
+        }
+        let until = clock::now() + TOTALS;
+        while told.host.is_none() {
+            if clock::now() >= until || self.listen(SAMPLE, told, table).is_err() {
+                return Status::Incomplete;
+            }
+        }
+        let _ = self.channel.say(&Message::Bye);
+        let _ = self.channel.flush(clock::now() + STEP / 10);
+        status
+    }
+
+    /// Hears what the server says in this time.
+    fn listen(&mut self, time: Duration, told: &mut Told, table: &mut Table) -> Result<(), Lost> {
+        let until = clock::now() + time;
+        while let Some(message) = self.channel.poll(until)? {
+            match message {
+                Message::Interval(interval) => table.add(interval),
+                Message::Total(total) => told.totals.push(*total),
+                Message::Host(host) => told.host = Some(*host),
+                Message::Sent => told.has_sent = true,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lost(e: &Lost) -> Failure {
+    Failure::run(e.to_string(), "look at the server's output, and try again")
+}
+
+/// A failed connection in the words of this program.
+fn explain(plan: &Plan, e: ConnectError) -> Failure {
+    let host = &plan.asked.host;
+    let place = match plan.asked.over {
+        Over::Udp => format!("{host} port {}", plan.asked.udp_port),
+        Over::Ip => format!("{host}, DCCP port {}", plan.asked.dccp_port),
+    };
+    let is_it_running = "is `dccpmon serve` running there, and do firewalls let it through?";
+    match e {
+        ConnectError::NoAnswer {
+            requests, waited, ..
+        } => Failure::run(
+            format!(
+                "nothing answers at {place} ({requests} DCCP-Request packets in {:.1} s, no reply, no ICMP)",
+                waited.as_secs_f64()
+            ),
+            is_it_running,
+        ),
+        ConnectError::Unreachable { kind, code, .. } => Failure::run(
+            format!("nothing listens at {place} (ICMP type {kind} code {code})"),
+            "start `dccpmon serve` there, or check the port",
+        ),
+        ConnectError::Refused { .. } => Failure::run(
+            format!(
+                "{place} answers, but not for DCCP port {}",
+                plan.asked.dccp_port
+            ),
+            "start `dccpmon serve` there, or check --dccp-port",
+        ),
+        other => Failure::from(other),
+    }
+}

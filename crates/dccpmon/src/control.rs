@@ -1,0 +1,431 @@
+//! The two ends' protocol: numbered messages over a DCCP connection of their own, repeated until
+//! they are acknowledged, so that no count depends on the luck of one packet.
+//!
+//! A message is JSON, cut into parts that fit in a packet:
+//!
+//! ```text
+//!  0    2       3     4        8     12
+//!  +----+-------+-----+--------+-----+---- …
+//!  | DC |version|flags| number | ack | part of a message
+//!  +----+-------+-----+--------+-----+---- …
+//! ```
+//!
+//! `number` counts parts from 1, 0 is no part but only an acknowledgement; `ack` is the number up to
+//! which all parts of the other end have arrived. Flag 1 marks the last part of a message. Fields of
+//! a message that this version does not know are ignored; the version of the head is that of this
+//! framing. Bounds: [`PARTS_MAX`] parts on their way, [`MESSAGE_MAX`] bytes in a message.
+
+use crate::report::{FlowTotal, Host, Interval};
+use core::time::Duration;
+use dccp::{Instant, RecvError, Socket, clock};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What the ends say to each other.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// Client: this is the test that I want.
+    Setup(Setup),
+    /// Server: connect the flows and let each send this token.
+    Ready {
+        /// Names the test.
+        token: u64,
+    },
+    /// Server: not with me.
+    Refused {
+        /// Why.
+        reason: String,
+        /// What to do.
+        next: String,
+    },
+    /// Server: the connection of this flow is known.
+    Joined {
+        /// The flow.
+        flow: u32,
+    },
+    /// Client: all are joined, begin.
+    Start,
+    /// Server: what an interval brought for one flow.
+    Interval(Interval),
+    /// Client: end now (of a test in which the server sends).
+    Stop,
+    /// The sending end: nothing more will be sent.
+    Sent,
+    /// Server: what a flow brought in total.
+    Total(Box<FlowTotal>),
+    /// Server: about its host; the last message of a test.
+    Host(Box<Host>),
+    /// Client: everything has arrived, good bye.
+    Bye,
+}
+
+/// A test.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// The client's version of the program.
+    pub(crate) version: String,
+    pub(crate) flows: u32,
+    pub(crate) duration_ns: u64,
+    pub(crate) interval_ns: u64,
+    /// Whether the server sends.
+    pub(crate) is_reverse: bool,
+    /// Bytes of a datagram.
+    pub(crate) length_bytes: usize,
+    /// Bits per second and flow.
+    pub(crate) rate_bps: Option<u64>,
+}
+
+/// Bytes of a message.
+const MESSAGE_MAX: usize = 16 << 10;
+/// Parts that wait for their acknowledgement.
+const PARTS_MAX: usize = 256;
+/// Bytes of a part: fits in the smallest packet of a path (RFC 8899's base).
+const PART_BYTES: usize = 400;
+const HEAD_BYTES: usize = 12;
+const MAGIC: [u8; 2] = *b"DC";
+const VERSION: u8 = 1;
+const LAST_PART: u8 = 1;
+/// A part is repeated after this time, doubled with each attempt up to the maximum.
+const REPEAT_FIRST: Duration = Duration::from_millis(250);
+const REPEAT_MAX: Duration = Duration::from_secs(1);
+/// Something is said at least so often, so that the other end knows that this one lives.
+const SAY: Duration = Duration::from_secs(1);
+/// After so long a silence the other end is lost.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Why there is no more to hear.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Lost {
+    /// The connection is over.
+    Closed(String),
+    /// Nothing came for too long.
+    Silent,
+    /// What came is no message, or too much at once.
+    Nonsense,
+}
+
+impl core::fmt::Display for Lost {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Closed(why) => write!(f, "the control connection ended ({why})"),
+            Self::Silent => write!(f, "nothing was heard for {} s", SILENCE_MAX.as_secs()),
+            Self::Nonsense => f.write_str("the other end does not speak dccpmon's language"),
+        }
+    }
+}
+
+/// One end of the conversation.
+pub(crate) struct Channel {
+    socket: Socket,
+    parts: Parts,
+    heard_at: Instant,
+    said_at: Instant,
+}
+
+impl Channel {
+    /// A conversation over a connection. `heard`: a first datagram that was read already.
+    pub(crate) fn new(socket: Socket, heard: Option<&[u8]>) -> Result<Self, Lost> {
+        socket.set_nonblocking(false);
+        let now = clock::now();
+        let mut channel = Self {
+            socket,
+            parts: Parts::default(),
+            heard_at: now,
+            said_at: now,
+        };
+        if let Some(datagram) = heard {
+            channel.parts.hear(datagram)?;
+        }
+        Ok(channel)
+    }
+
+    /// Whether a datagram is part of such a conversation.
+    pub(crate) fn is_control(datagram: &[u8]) -> bool {
+        datagram.starts_with(&MAGIC)
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Says something; it is repeated until it has arrived, as long as [`poll`](Self::poll) or
+    /// [`flush`](Self::flush) is called.
+    pub(crate) fn say(&mut self, message: &Message) -> Result<(), Lost> {
+        self.parts.say(message)?;
+        self.speak(clock::now());
+        Ok(())
+    }
+
+    /// Whether much of what was said is not heard yet: no time for what can be left out.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.parts.unheard.len() > PARTS_MAX / 2
+    }
+
+    /// The next message, or nothing until `until`.
+    pub(crate) fn poll(&mut self, until: Instant) -> Result<Option<Message>, Lost> {
+        let mut datagram = [0; HEAD_BYTES + PART_BYTES];
+        loop {
+            if let Some(message) = self.parts.heard.pop_front() {
+                return Ok(Some(message));
+            }
+            let now = clock::now();
+            if now - self.heard_at > SILENCE_MAX {
+                return Err(Lost::Silent);
+            }
+            self.speak(now);
+            if now >= until {
+                return Ok(None);
+            }
+            let next = self.parts.next_repeat().unwrap_or(until).min(until);
+            let wait = (next - now).clamp(Duration::from_micros(100), SAY);
+            self.socket.set_recv_timeout(Some(wait));
+            match self.socket.recv(&mut datagram) {
+                Ok(len) => {
+                    self.heard_at = clock::now();
+                    let datagram = datagram.get(..len).ok_or(Lost::Nonsense)?;
+                    if self.parts.hear(datagram)? {
+                        self.send(&self.parts.acknowledgement());
+                    }
+                }
+                Err(RecvError::TimedOut | RecvError::WouldBlock) => {}
+                Err(RecvError::Closed(reason)) => {
+                    return Err(Lost::Closed(dccp::reason_text(&reason)));
+                }
+                Err(RecvError::ShutDown) => return Err(Lost::Closed("shut down".into())),
+            }
+        }
+    }
+
+    /// Repeats until everything said has arrived; `false` if it has not by `until`. What is heard
+    /// meanwhile is kept.
+    pub(crate) fn flush(&mut self, until: Instant) -> Result<bool, Lost> {
+        let mut later = VecDeque::new();
+        while !self.parts.unheard.is_empty() && clock::now() < until {
+            let soon = (clock::now() + Duration::from_millis(20)).min(until);
+            later.extend(self.poll(soon)?);
+        }
+        later.append(&mut self.parts.heard);
+        self.parts.heard = later;
+        Ok(self.parts.unheard.is_empty())
+    }
+
+    /// Sends what is due.
+    fn speak(&mut self, now: Instant) {
+        let mut due = self.parts.due(now);
+        if due.is_empty() && now - self.said_at >= SAY {
+            due.push(self.parts.acknowledgement());
+        }
+        for datagram in due {
+            self.send(&datagram);
+            self.said_at = now;
+        }
+    }
+
+    fn send(&self, datagram: &[u8]) {
+        // What does not leave now is repeated later, as if the network had lost it.
+        self.socket.set_send_timeout(Some(Duration::from_millis(1)));
+        let _ = self.socket.send(datagram);
+    }
+}
+
+/// The parts on their way in both directions: what [`Channel`] does apart from sockets and clocks.
+#[derive(Default)]
+struct Parts {
+    /// Number of the last part made.
+    said: u32,
+    unheard: VecDeque<Part>,
+    /// Number up to which all parts have arrived.
+    arrived: u32,
+    /// The beginning of a message.
+    pending: Vec<u8>,
+    heard: VecDeque<Message>,
+}
+
+struct Part {
+    number: u32,
+    flags: u8,
+    bytes: Vec<u8>,
+    repeat_at: Instant,
+    repeat_after: Duration,
+}
+
+impl Parts {
+    fn say(&mut self, message: &Message) -> Result<(), Lost> {
+        let text = serde_json::to_vec(message).map_err(|_| Lost::Nonsense)?;
+        let parts = text.chunks(PART_BYTES);
+        let last = parts.len().saturating_sub(1);
+        if text.len() > MESSAGE_MAX || self.unheard.len() + parts.len() > PARTS_MAX {
+            return Err(Lost::Nonsense);
+        }
+        for (i, bytes) in parts.enumerate() {
+            self.said += 1;
+            self.unheard.push_back(Part {
+                number: self.said,
+                flags: if i == last { LAST_PART } else { 0 },
+                bytes: bytes.to_vec(),
+                repeat_at: Instant::ZERO,
+                repeat_after: REPEAT_FIRST,
+            });
+        }
+        Ok(())
+    }
+
+    /// The datagrams that are to be sent (again) by `now`.
+    fn due(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let ack = self.arrived;
+        let mut due = Vec::new();
+        for part in self.unheard.iter_mut().filter(|p| p.repeat_at <= now) {
+            due.push(datagram(part.flags, part.number, ack, &part.bytes));
+            part.repeat_at = now + part.repeat_after;
+            part.repeat_after = (part.repeat_after * 2).min(REPEAT_MAX);
+        }
+        due
+    }
+
+    fn next_repeat(&self) -> Option<Instant> {
+        self.unheard.iter().map(|p| p.repeat_at).min()
+    }
+
+    fn acknowledgement(&self) -> Vec<u8> {
+        datagram(0, 0, self.arrived, &[])
+    }
+
+    /// Takes a datagram; whether it wants an acknowledgement.
+    fn hear(&mut self, datagram: &[u8]) -> Result<bool, Lost> {
+        let (flags, number, ack, bytes) = read(datagram).ok_or(Lost::Nonsense)?;
+        while self.unheard.front().is_some_and(|p| p.number <= ack) {
+            self.unheard.pop_front();
+        }
+        if number == 0 {
+            return Ok(false);
+        }
+        if number == self.arrived.wrapping_add(1) {
+            if self.pending.len() + bytes.len() > MESSAGE_MAX || self.heard.len() > PARTS_MAX {
+                return Err(Lost::Nonsense);
+            }
+            self.arrived = number;
+            self.pending.extend_from_slice(bytes);
+            if flags & LAST_PART != 0 {
+                let text = core::mem::take(&mut self.pending);
+                let message = serde_json::from_slice(&text).map_err(|_| Lost::Nonsense)?;
+                self.heard.push_back(message);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn datagram(flags: u8, number: u32, ack: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut datagram = Vec::with_capacity(HEAD_BYTES + bytes.len());
+    datagram.extend_from_slice(&MAGIC);
+    datagram.extend_from_slice(&[VERSION, flags]);
+    datagram.extend_from_slice(&number.to_be_bytes());
+    datagram.extend_from_slice(&ack.to_be_bytes());
+    datagram.extend_from_slice(bytes);
+    datagram
+}
+
+fn read(datagram: &[u8]) -> Option<(u8, u32, u32, &[u8])> {
+    let (magic, rest) = datagram.split_first_chunk::<2>()?;
+    let (&[version, flags], rest) = rest.split_first_chunk::<2>()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (ack, bytes) = rest.split_first_chunk()?;
+    (*magic == MAGIC && version == VERSION).then_some((
+        flags,
+        u32::from_be_bytes(*number),
+        u32::from_be_bytes(*ack),
+        bytes,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long() -> Message {
+        Message::Refused {
+            reason: "x".repeat(1000),
+            next: "y".into(),
+        }
+    }
+
+    /// Plays a conversation over a network that loses the datagrams for which `loses` is true.
+    fn play(messages: &[Message], mut loses: impl FnMut(usize) -> bool) -> Vec<Message> {
+        let (mut a, mut b) = (Parts::default(), Parts::default());
+        for m in messages {
+            a.say(m).unwrap();
+        }
+        let mut now = Instant::ZERO;
+        let mut count = 0;
+        let mut arrives = || {
+            count += 1;
+            !loses(count)
+        };
+        for _ in 0..200 {
+            for datagram in a.due(now) {
+                if arrives() && b.hear(&datagram).unwrap() && arrives() {
+                    a.hear(&b.acknowledgement()).unwrap();
+                }
+            }
+            now += REPEAT_FIRST;
+        }
+        assert!(a.unheard.is_empty());
+        b.heard.into()
+    }
+
+    #[test]
+    fn messages_arrive_in_order_whatever_single_packet_is_lost() {
+        let messages = [long(), Message::Start, Message::Joined { flow: 3 }, long()];
+        for lost in 0..20 {
+            assert_eq!(play(&messages, |n| n == lost), messages);
+        }
+    }
+
+    #[test]
+    fn messages_arrive_though_half_of_all_packets_are_lost() {
+        let messages = [Message::Ready { token: u64::MAX }, long(), Message::Bye];
+        let mut state = 12345_u32;
+        let loses = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 31 == 1
+        };
+        assert_eq!(play(&messages, loses), messages);
+    }
+
+    #[test]
+    fn a_repeated_part_is_taken_once() {
+        let (mut a, mut b) = (Parts::default(), Parts::default());
+        a.say(&Message::Start).unwrap();
+        let due = a.due(Instant::ZERO);
+        assert_eq!(b.hear(&due[0]), Ok(true));
+        assert_eq!(b.hear(&due[0]), Ok(true));
+        assert_eq!(b.heard.len(), 1);
+    }
+
+    #[test]
+    fn nonsense_and_floods_are_refused() {
+        let mut parts = Parts::default();
+        assert_eq!(parts.hear(b"GET / HTTP/1.1"), Err(Lost::Nonsense));
+        assert_eq!(
+            parts.hear(&datagram(LAST_PART, 1, 0, b"{\"message\":\"shout\"}")),
+            Err(Lost::Nonsense)
+        );
+        let mut parts = Parts::default();
+        let flood = (1..).try_for_each(|n| {
+            parts
+                .hear(&datagram(0, n, 0, &[b' '; PART_BYTES]))
+                .map(|_| ())
+        });
+        assert_eq!(flood, Err(Lost::Nonsense));
+        assert!(parts.pending.len() <= MESSAGE_MAX);
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_ignored() {
+        let mut parts = Parts::default();
+        let text = br#"{"message":"joined","flow":1,"colour":"red"}"#;
+        parts.hear(&datagram(LAST_PART, 1, 0, text)).unwrap();
+        assert_eq!(parts.heard.pop_front(), Some(Message::Joined { flow: 1 }));
+    }
+}

@@ -1,0 +1,26 @@
+//! Ctrl-C: the first ends the test with a full summary, the second the program.
+
+use crate::error::{Failure, exit};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to listen for Ctrl-C.
+pub(crate) fn listen() -> Result<(), Failure> {
+    let handler = || {
+        if IS_INTERRUPTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(exit::INTERRUPTED);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|e| {
+        Failure::run(
+            format!("Ctrl-C cannot be caught: {e}"),
+            "check this system's limits",
+        )
+    })
+}
+
+/// Whether Ctrl-C was pressed.
+pub(crate) fn is_pressed() -> bool {
+    IS_INTERRUPTED.load(Ordering::SeqCst)
+}

@@ -1,0 +1,404 @@
+//! One end of a running test: its flows, and what it tells about them. Client and server use the
+//! same.
+
+use crate::flow::{Receiver, RxCounts, Sender, Traffic, TxCounts};
+use crate::host::nanos;
+use crate::report::{
+    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, Spread, TxInterval, TxTotal,
+};
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use dccp::proto::cc::Snapshot;
+use dccp::proto::conn::ConnSnapshot;
+use dccp::{Instant, Socket, Stats, clock};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// How often the senders are looked at: what round-trip times and verdicts are made from.
+pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
+/// How long what has been handed over may take to leave and to be acknowledged after the end.
+const DRAIN_MAX: Duration = Duration::from_secs(2);
+
+/// The flows of one end.
+pub(crate) struct Meter {
+    flows: Vec<End>,
+    begin: Instant,
+    /// Where the current interval began.
+    since: Instant,
+    index: u32,
+    /// Several flows use one transport at this end: its drops are theirs together.
+    shares_transport: bool,
+}
+
+/// This end of a flow.
+pub(crate) enum End {
+    /// It sends.
+    Tx(Box<TxEnd>),
+    /// It receives.
+    Rx(Box<RxEnd>),
+}
+
+/// A sending end and what was seen of it.
+pub(crate) struct TxEnd {
+    id: u32,
+    sender: Sender,
+    before: Option<Stats>,
+    /// What had left and its bytes when the interval began.
+    left: u64,
+    length: u64,
+    /// Round-trip times of the interval, and of the whole test, in nanoseconds.
+    rtts: Vec<u64>,
+    all_rtts: Vec<u64>,
+    samples: Samples,
+    last: Option<ConnSnapshot>,
+}
+
+/// A receiving end and what was seen of it.
+pub(crate) struct RxEnd {
+    id: u32,
+    receiver: Receiver,
+    before: Option<Stats>,
+    counts: RxCounts,
+}
+
+impl End {
+    /// A sending end that begins now.
+    pub(crate) fn send(
+        socket: &Arc<Socket>,
+        traffic: Traffic,
+        duration: Duration,
+    ) -> io::Result<Self> {
+        let before = socket.stats();
+        Ok(Self::Tx(Box::new(TxEnd {
+            id: traffic.flow,
+            sender: Sender::start(socket, traffic, duration)?,
+            before,
+            left: 0,
+            length: traffic.length as u64,
+            rtts: Vec::new(),
+            all_rtts: Vec::new(),
+            samples: Samples::default(),
+            last: None,
+        })))
+    }
+
+    /// A receiving end that begins now.
+    pub(crate) fn receive(socket: &Arc<Socket>, token: u64, flow: u32) -> io::Result<Self> {
+        let before = socket.stats();
+        Ok(Self::Rx(Box::new(RxEnd {
+            id: flow,
+            receiver: Receiver::start(socket, token, flow)?,
+            before,
+            counts: RxCounts::default(),
+        })))
+    }
+
+    fn socket(&self) -> &Socket {
+        match self {
+            Self::Tx(tx) => &tx.sender.socket,
+            Self::Rx(rx) => &rx.receiver.socket,
+        }
+    }
+}
+
+impl Meter {
+    /// The flows of a test that begins now.
+    pub(crate) fn new(flows: Vec<End>, shares_transport: bool) -> Self {
+        let now = clock::now();
+        Self {
+            flows,
+            begin: now,
+            since: now,
+            index: 0,
+            shares_transport,
+        }
+    }
+
+    /// Since the test began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        clock::now() - self.begin
+    }
+
+    /// Looks at the senders.
+    pub(crate) fn sample(&mut self) {
+        for flow in &mut self.flows {
+            if let End::Tx(tx) = flow {
+                tx.sample();
+            }
+        }
+    }
+
+    /// Whether all threads have ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.flows.iter().all(|flow| match flow {
+            End::Tx(tx) => tx.sender.is_done(),
+            End::Rx(rx) => rx.receiver.is_done(),
+        })
+    }
+
+    /// What the interval that ends now brought.
+    pub(crate) fn interval(&mut self) -> Vec<Interval> {
+        let now = clock::now();
+        let (t0, t1) = (self.since - self.begin, now - self.begin);
+        let index = self.index;
+        self.since = now;
+        self.index += 1;
+        let empty = |flow| Interval {
+            flow,
+            index,
+            t0_ns: nanos(t0),
+            t1_ns: nanos(t1),
+            tx: None,
+            rx: None,
+        };
+        self.flows
+            .iter_mut()
+            .map(|flow| match flow {
+                End::Tx(tx) => Interval {
+                    tx: Some(tx.interval()),
+                    ..empty(tx.id)
+                },
+                End::Rx(rx) => Interval {
+                    rx: Some(rx.interval()),
+                    ..empty(rx.id)
+                },
+            })
+            .collect()
+    }
+
+    /// Ends sending: waits until what was handed over has left and is acknowledged, but not for
+    /// ever, and closes the connections. Samples go on meanwhile.
+    pub(crate) fn finish_sending(&mut self) {
+        for flow in &mut self.flows {
+            if let End::Tx(tx) = flow {
+                tx.sender.stop();
+            }
+        }
+        let until = clock::now() + DRAIN_MAX;
+        while clock::now() < until && !self.flows.iter().all(is_drained) {
+            self.sample();
+            std::thread::sleep(SAMPLE);
+        }
+        for flow in &self.flows {
+            if is_drained(flow) {
+                flow.socket().shutdown(std::net::Shutdown::Write);
+            } else {
+                flow.socket().abort();
+            }
+        }
+        for flow in &self.flows {
+            // What has not ended by then is aborted, so that every datagram has its fate.
+            if flow.socket().wait_closed(DRAIN_MAX).is_err() {
+                flow.socket().abort();
+                let _ = flow.socket().wait_closed(DRAIN_MAX);
+            }
+        }
+    }
+
+    /// Ends receiving: waits until the connections have ended, but not for ever.
+    pub(crate) fn finish_receiving(&mut self) {
+        let until = clock::now() + DRAIN_MAX;
+        while !self.is_done() && clock::now() < until {
+            std::thread::sleep(SAMPLE);
+        }
+        for flow in &mut self.flows {
+            if let End::Rx(rx) = flow {
+                rx.receiver.stop();
+            }
+        }
+    }
+
+    /// What the flows brought in total, once they have ended.
+    pub(crate) fn totals(&mut self) -> Vec<FlowTotal> {
+        let shares_transport = self.shares_transport;
+        self.flows
+            .iter_mut()
+            .map(|flow| match flow {
+                End::Tx(tx) => FlowTotal {
+                    flow: tx.id,
+                    tx: Some(tx.total(shares_transport)),
+                    rx: None,
+                },
+                End::Rx(rx) => FlowTotal {
+                    flow: rx.id,
+                    tx: None,
+                    rx: Some(rx.total(shares_transport)),
+                },
+            })
+            .collect()
+    }
+
+    /// Protocol counters of all flows, those above 0.
+    pub(crate) fn mib(&self) -> BTreeMap<String, u64> {
+        let mut sum = BTreeMap::new();
+        for stats in self.flows.iter().filter_map(|f| f.socket().stats()) {
+            let s = &stats.connection;
+            let named = s.mib.by_name().chain(s.counters.by_name());
+            for (name, n) in named.filter(|(_, n)| *n > 0) {
+                *sum.entry(name.to_owned()).or_default() += n;
+            }
+            for (reason, n) in s.drops.by_name().filter(|(_, n)| *n > 0) {
+                *sum.entry(format!("dropped_{reason}")).or_default() += n;
+            }
+        }
+        sum
+    }
+}
+
+fn is_drained(flow: &End) -> bool {
+    match flow {
+        End::Rx(_) => true,
+        End::Tx(tx) => tx
+            .sender
+            .socket
+            .stats()
+            .is_none_or(|s| s.sent.queued == 0 && s.sent.in_flight == 0),
+    }
+}
+
+impl TxEnd {
+    fn sample(&mut self) {
+        let Some(now) = self.sender.socket.snapshot() else {
+            return;
+        };
+        if let Some(rtt) = now.tx.rtt.or(now.rtt) {
+            self.rtts.push(nanos(rtt));
+        }
+        let is_idle = self.sender.socket.queued() == 0;
+        let is_full = now
+            .tx
+            .cwnd_packets
+            .is_some_and(|cwnd| f64::from(now.pipe_packets) + 1.0 > cwnd);
+        self.samples.n += 1;
+        *match (is_idle, is_full) {
+            (true, _) => &mut self.samples.idle,
+            (false, true) => &mut self.samples.window_full,
+            (false, false) => &mut self.samples.paced,
+        } += 1;
+        self.samples.slow_start += u64::from(now.tx.phase == Some("slow_start"));
+        self.last = Some(now);
+    }
+
+    fn interval(&mut self) -> TxInterval {
+        let left = self
+            .sender
+            .socket
+            .stats()
+            .map_or(self.left, |s| self.left(&s));
+        let packets = left - self.left;
+        self.left = left;
+        let rtt_ns = Spread::of(&mut self.rtts);
+        self.all_rtts.append(&mut self.rtts);
+        let tx = self.last.as_ref().map(|s| s.tx.clone()).unwrap_or_default();
+        TxInterval {
+            packets,
+            bytes: packets * self.length,
+            rtt_ns,
+            cwnd_packets: tx.cwnd_packets,
+            ssthresh_packets: tx.ssthresh_packets,
+            rate_bps: rate_bps(&tx),
+            cc_state: tx.phase.map(str::to_owned),
+        }
+    }
+
+    fn total(&mut self, shares_transport: bool) -> TxTotal {
+        self.all_rtts.append(&mut self.rtts);
+        let TxCounts { offered, refused } = &*self.sender.counts;
+        let mut total = TxTotal {
+            offered: offered.load(Ordering::Relaxed),
+            refused: refused.load(Ordering::Relaxed),
+            rtt_ns: Spread::of(&mut self.all_rtts),
+            samples: self.samples,
+            shares_transport,
+            ..TxTotal::default()
+        };
+        if let Some(last) = &self.last {
+            total.connection = Negotiated {
+                ccid: last.tx_ccid,
+                ack_ratio: last.ack_ratio,
+                is_ecn: last.is_ecn,
+                mps_bytes: last.mps as u64,
+                cscov: last.cscov,
+            };
+        }
+        let Some(stats) = self.sender.socket.stats() else {
+            return total;
+        };
+        let since = |of: fn(&Stats) -> u64| of(&stats) - self.before.as_ref().map_or(0, of);
+        total.left = self.left(&stats);
+        total.dropped_queue = since(|s| s.sent.pushed) - total.left;
+        total.acked = since(|s| s.sent.fates.acked);
+        total.marked = since(|s| s.sent.fates.acked_ce);
+        total.lost = since(|s| s.sent.fates.lost);
+        total.rx_dropped = since(|s| s.sent.fates.rx_dropped);
+        total.unreported = since(|s| s.sent.fates.sent) + stats.sent.in_flight;
+        total.dropped_host = since(|s| s.transport.dropped());
+        let overhead = self.sender.socket.flow().path.overhead() as u64;
+        total.wire_bytes = since(|s| s.connection.counters.bytes_out)
+            + since(|s| s.connection.packets_out.total()) * overhead;
+        total
+    }
+
+    /// Datagrams of the test that have left.
+    fn left(&self, stats: &Stats) -> u64 {
+        left(stats) - self.before.as_ref().map_or(0, left)
+    }
+}
+
+impl RxEnd {
+    fn interval(&mut self) -> RxInterval {
+        let now = self.receiver.counts();
+        let before = core::mem::replace(&mut self.counts, now);
+        let now = &self.counts;
+        RxInterval {
+            packets: now.numbers.distinct - before.numbers.distinct,
+            bytes: now.bytes - before.bytes,
+            // What comes late was counted as missing in an earlier interval.
+            lost_packets: now
+                .numbers
+                .missing()
+                .saturating_sub(before.numbers.missing()),
+        }
+    }
+
+    fn total(&mut self, shares_transport: bool) -> RxTotal {
+        let counts = self.receiver.counts();
+        let mut total = RxTotal {
+            delivered: counts.numbers.distinct,
+            bytes: counts.bytes,
+            duplicates: counts.numbers.duplicates,
+            reordered: counts.numbers.reordered,
+            marked: counts.marked,
+            duration_ns: counts
+                .first_at
+                .map_or(0, |first| nanos(counts.last_at - first)),
+            shares_transport,
+            ..RxTotal::default()
+        };
+        if let Some(stats) = self.receiver.socket.stats() {
+            total.dropped_socket = stats.received.dropped_full;
+            total.unread = stats.received.delivered - stats.received.taken
+                + stats.received.dropped_not_listening;
+            let before = self.before.as_ref();
+            total.dropped_kernel = stats.transport.recv_overflowed.map(|now| {
+                now - before
+                    .and_then(|b| b.transport.recv_overflowed)
+                    .unwrap_or(0)
+            });
+        }
+        total
+    }
+}
+
+/// Datagrams that have left.
+fn left(stats: &Stats) -> u64 {
+    let sent = &stats.sent;
+    let f = &sent.fates;
+    let stayed = f.expired + f.superseded + f.withdrawn + f.overflowed + f.limited + f.too_big;
+    sent.pushed - sent.queued - stayed
+}
+
+fn rate_bps(tx: &Snapshot) -> Option<f64> {
+    tx.rate.map(dccp::Rate::bits_per_s)
+}

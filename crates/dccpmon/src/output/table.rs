@@ -1,0 +1,273 @@
+//! The result as text: a line for each interval, and a summary.
+
+use crate::ledger::Ledger;
+use crate::output::units;
+use crate::plan::Plan;
+use crate::report::{Host, Interval, RxTotal};
+use crate::result::{FlowResult, Status, TestResult, rate};
+use crate::verdict::cpu_percent;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Collects the intervals of both ends and prints a line when both halves are there.
+pub(crate) struct Table {
+    is_silent: bool,
+    /// By index and flow.
+    intervals: BTreeMap<(u32, u32), Interval>,
+    /// How many have been printed.
+    printed: usize,
+}
+
+const HEAD: &str =
+    "[ID]  interval    sent      goodput       loss   RTT p50/p99 ms   cwnd   retx  state";
+
+impl Table {
+    /// A table; a silent one only collects.
+    pub(crate) fn new(is_silent: bool) -> Self {
+        Self {
+            is_silent,
+            intervals: BTreeMap::new(),
+            printed: 0,
+        }
+    }
+
+    /// What will be done.
+    pub(crate) fn plan(&self, plan: &Plan) {
+        if !self.is_silent {
+            println!("{plan}");
+        }
+    }
+
+    /// One end's half of an interval.
+    pub(crate) fn add(&mut self, half: Interval) {
+        if self.intervals.is_empty() && !self.is_silent {
+            println!("{HEAD}");
+        }
+        let key = (half.index, half.flow);
+        match self.intervals.get_mut(&key) {
+            Some(known) => {
+                known.tx = half.tx.or(known.tx.take());
+                known.rx = half.rx.or(known.rx.take());
+            }
+            None => {
+                self.intervals.insert(key, half);
+            }
+        }
+        self.print_complete();
+    }
+
+    /// Prints what is complete and follows on what was printed.
+    fn print_complete(&mut self) {
+        for interval in self.intervals.values().skip(self.printed) {
+            if interval.tx.is_none() || interval.rx.is_none() {
+                break;
+            }
+            self.printed += 1;
+            if !self.is_silent {
+                println!("{}", line(interval));
+            }
+        }
+    }
+
+    /// Prints what is left, complete or not, and gives all intervals.
+    pub(crate) fn finish(&mut self) -> Vec<Interval> {
+        // A last interval that only one end began is no interval.
+        let halves = |i: &Interval| i.tx.is_some() && i.rx.is_some();
+        let last = self.intervals.values().rposition(halves);
+        let last = last.map_or(self.intervals.len(), |i| i + 1);
+        if !self.is_silent {
+            for interval in self.intervals.values().take(last).skip(self.printed) {
+                println!("{}", line(interval));
+            }
+        }
+        let intervals = core::mem::take(&mut self.intervals);
+        intervals.into_values().take(last).collect()
+    }
+}
+
+/// The totals.
+pub(crate) fn summary(plan: &Plan, result: &TestResult) {
+    println!("{}", "-".repeat(81));
+    for flow in &result.flows {
+        if result.flows.len() > 1 {
+            println!("{}", flow_line(flow));
+        }
+    }
+    for text in totals(result) {
+        println!("{text}");
+    }
+    for text in details(plan, result) {
+        println!("{text}");
+    }
+    match result.status {
+        Status::Complete => {}
+        Status::Interrupted => println!(" interrupted"),
+        Status::Incomplete => {
+            println!(" incomplete   the server was lost before its totals came");
+        }
+    }
+}
+
+/// One interval of one flow.
+fn line(i: &Interval) -> String {
+    let tx = i.tx.clone().unwrap_or_default();
+    let time = Duration::from_nanos(i.t1_ns - i.t0_ns);
+    let (goodput, loss) = match &i.rx {
+        None => ("-".into(), "-".into()),
+        Some(rx) => (
+            units::rate(rate(rx.bytes, time)),
+            units::loss(rx.lost_packets, rx.lost_packets + rx.packets),
+        ),
+    };
+    let rtt = tx.rtt_ns.map_or("-".into(), |r| {
+        format!("{} / {}", units::millis(r.p50), units::millis(r.p99))
+    });
+    let span = format!("{}-{} s", units::seconds(i.t0_ns), units::seconds(i.t1_ns));
+    let window = match (tx.cwnd_packets, tx.rate_bps) {
+        (Some(cwnd), _) => format!("{cwnd:.0} p"),
+        (None, Some(x)) => units::rate(x),
+        (None, None) => "-".into(),
+    };
+    let state = tx.cc_state.unwrap_or_default().replace('_', " ");
+    format!(
+        "[{:>2}]  {span:<9} {:>9}  {goodput:>12}  {loss:>7}  {rtt:>15}  {window:>7}    -   {state}",
+        i.flow + 1,
+        units::bytes(tx.bytes),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+fn flow_line(flow: &FlowResult) -> String {
+    format!(
+        "[{:>2}] goodput {}   loss {} = {} packets   limited by {}",
+        flow.id + 1,
+        units::rate(flow.goodput_bps),
+        units::loss(flow.ledger.lost(), flow.ledger.sent),
+        flow.ledger.lost(),
+        flow.limit.verdict,
+    )
+}
+
+/// Throughput and the ledger, over all flows.
+fn totals(result: &TestResult) -> Vec<String> {
+    let ledger = Ledger::sum(result.flows.iter().map(|f| &f.ledger));
+    let goodput: f64 = result.flows.iter().map(|f| f.goodput_bps).sum();
+    let wire: f64 = result.flows.iter().map(|f| f.wire_bps).sum();
+    let mut bytes = 0;
+    for flow in &result.flows {
+        bytes += flow.rx.as_ref().map_or(0, |r| r.bytes);
+    }
+    vec![
+        format!(
+            " total  {:.2} s  {}  goodput {} (wire {})   loss {} = {} packets",
+            result.elapsed.as_secs_f64(),
+            units::bytes(bytes),
+            units::rate(goodput),
+            units::rate(wire),
+            units::loss(ledger.lost(), ledger.sent),
+            ledger.lost(),
+        ),
+        where_lost(&ledger),
+    ]
+}
+
+fn where_lost(l: &Ledger) -> String {
+    let mut places = vec![
+        ("app", l.lost_app),
+        ("send ring", l.dropped_send_ring),
+        ("network", l.lost_network),
+        ("peer socket", l.lost_peer_socket),
+        ("peer app", l.lost_peer_app),
+    ];
+    if l.lost_host > 0 {
+        places.insert(2, ("host queue", l.lost_host));
+    }
+    if l.unknown > 0 {
+        places.push(("unknown", l.unknown));
+    }
+    let places: Vec<String> = places.iter().map(|(p, n)| format!("{p} {n}")).collect();
+    format!(
+        " where lost   {}   (sum {} = sent {} - delivered {})",
+        places.join("   "),
+        l.lost(),
+        l.sent,
+        l.delivered
+    )
+}
+
+/// Round trips, order, CPU and verdict.
+fn details(plan: &Plan, result: &TestResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_single = result.flows.len() == 1;
+    for flow in &result.flows {
+        let label = if is_single {
+            String::new()
+        } else {
+            format!("[{:>2}] ", flow.id + 1)
+        };
+        if let Some(r) = flow.tx.rtt_ns {
+            lines.push(format!(
+                " RTT          {label}min {}  p50 {}  p99 {}  max {} ms",
+                units::millis(r.min),
+                units::millis(r.p50),
+                units::millis(r.p99),
+                units::millis(r.max)
+            ));
+        }
+    }
+    let sum = |of: fn(&RxTotal) -> u64| -> u64 {
+        result
+            .flows
+            .iter()
+            .filter_map(|f| f.rx.as_ref())
+            .map(of)
+            .sum()
+    };
+    let dropped: u64 = result.flows.iter().map(|f| f.tx.rx_dropped).sum();
+    lines.push(format!(
+        " reordered {}   duplicates {}   ECN marks {}   data dropped {dropped}",
+        sum(|r| r.reordered),
+        sum(|r| r.duplicates),
+        sum(|r| r.marked),
+    ));
+    lines.push(cpu(plan, result));
+    let limits = result.flows.iter().map(|f| {
+        let label = if is_single {
+            String::new()
+        } else {
+            format!("[{:>2}] ", f.id + 1)
+        };
+        format!(
+            " limited by   {label}{}: {}",
+            f.limit.verdict,
+            f.limit.evidence.join(", ")
+        )
+    });
+    lines.extend(limits);
+    lines
+}
+
+fn cpu(plan: &Plan, result: &TestResult) -> String {
+    let ledger = Ledger::sum(result.flows.iter().map(|f| &f.ledger));
+    let (here, there) = if plan.asked.is_reverse {
+        (ledger.delivered, ledger.sent)
+    } else {
+        (ledger.sent, ledger.delivered)
+    };
+    let of = |host: Option<&Host>, packets: u64| {
+        let known = host.and_then(|h| Some((h.cpu_ns?, cpu_percent(h)?)));
+        known.map_or("unknown".into(), |(ns, percent)| {
+            let each = ns.checked_div(packets).unwrap_or(0);
+            format!(
+                "{percent:.0} % of a core ({} us/packet)",
+                units::micros(each)
+            )
+        })
+    };
+    format!(
+        " CPU          here {}   there {}",
+        of(Some(&result.client), here),
+        of(result.server.as_ref(), there)
+    )
+}

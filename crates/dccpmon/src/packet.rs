@@ -1,0 +1,110 @@
+//! The head of each data packet: which test and flow, and which number.
+//!
+//! ```text
+//!  0    2       3    4        12     16       24
+//!  +----+-------+----+--------+------+--------+---- …
+//!  | DM |version|kind| token  | flow | number | zeros
+//!  +----+-------+----+--------+------+--------+---- …
+//! ```
+//!
+//! All numbers are big-endian.
+
+/// Bytes of the head: the shortest datagram.
+pub(crate) const LEN_MIN: usize = 24;
+/// The longest datagram that a test can ask for.
+pub(crate) const LEN_MAX: usize = 65_000;
+
+const MAGIC: [u8; 2] = *b"DM";
+const VERSION: u8 = 1;
+
+/// What a datagram is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// To be counted.
+    Data,
+    /// Tells the server which flow of which test the connection carries; not counted.
+    Join,
+}
+
+/// The head of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Head {
+    pub(crate) kind: Kind,
+    /// Names the test; known to both ends only.
+    pub(crate) token: u64,
+    pub(crate) flow: u32,
+    /// Counts the data packets of a flow from 0.
+    pub(crate) number: u64,
+}
+
+impl Head {
+    /// Writes the head to the beginning of a datagram of at least [`LEN_MIN`] bytes.
+    pub(crate) fn write(&self, datagram: &mut [u8]) {
+        let mut head = [0; LEN_MIN];
+        head[..2].copy_from_slice(&MAGIC);
+        head[2] = VERSION;
+        head[3] = self.kind as u8;
+        head[4..12].copy_from_slice(&self.token.to_be_bytes());
+        head[12..16].copy_from_slice(&self.flow.to_be_bytes());
+        head[16..].copy_from_slice(&self.number.to_be_bytes());
+        datagram[..LEN_MIN].copy_from_slice(&head);
+    }
+
+    /// Reads the head; `None` if the datagram is not one of ours.
+    pub(crate) fn read(datagram: &[u8]) -> Option<Self> {
+        let (magic, rest) = datagram.split_first_chunk::<2>()?;
+        let (&[version, kind], rest) = rest.split_first_chunk::<2>()?;
+        let (token, rest) = rest.split_first_chunk()?;
+        let (flow, rest) = rest.split_first_chunk()?;
+        let (number, _) = rest.split_first_chunk()?;
+        let kind = match kind {
+            0 => Kind::Data,
+            1 => Kind::Join,
+            _ => return None,
+        };
+        (*magic == MAGIC && version == VERSION).then_some(Self {
+            kind,
+            token: u64::from_be_bytes(*token),
+            flow: u32::from_be_bytes(*flow),
+            number: u64::from_be_bytes(*number),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let head = Head {
+            kind: Kind::Join,
+            token: u64::MAX - 1,
+            flow: 7,
+            number: 1 << 40,
+        };
+        let mut datagram = [0xEE; 40];
+        head.write(&mut datagram);
+        assert_eq!(Head::read(&datagram), Some(head));
+        assert_eq!(datagram[LEN_MIN..], [0xEE; 16]);
+    }
+
+    #[test]
+    fn strangers_are_not_read() {
+        let mut datagram = [0; LEN_MIN];
+        assert_eq!(Head::read(&datagram), None);
+        let head = Head {
+            kind: Kind::Data,
+            token: 1,
+            flow: 0,
+            number: 0,
+        };
+        head.write(&mut datagram);
+        assert_eq!(Head::read(&datagram[..LEN_MIN - 1]), None);
+        datagram[2] = VERSION + 1;
+        assert_eq!(Head::read(&datagram), None);
+        datagram[2] = VERSION;
+        datagram[3] = 2;
+        assert_eq!(Head::read(&datagram), None);
+    }
+}

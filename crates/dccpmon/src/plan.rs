@@ -1,0 +1,122 @@
+//! From what was asked to what is ready to run: names looked up, options made.
+
+use crate::args::{Bulk, Family};
+use crate::error::Failure;
+use core::fmt;
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp::{Options, Over};
+use std::net::ToSocketAddrs;
+
+/// The Service Code of measurements.
+pub(crate) const SERVICE: [u8; 4] = *b"DMON";
+/// Bytes of a datagram if nobody asked for another size and the path bears it.
+const LENGTH: usize = 1400;
+/// How long a server may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A bulk test, ready to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) asked: Bulk,
+    /// Where the server may be.
+    pub(crate) remotes: Vec<SocketAddr>,
+    /// Of the control connection.
+    pub(crate) control: Options,
+    /// Of the data connections.
+    pub(crate) data: Options,
+}
+
+impl Plan {
+    /// Looks the host up and makes the options.
+    pub(crate) fn new(asked: Bulk) -> Result<Self, Failure> {
+        let remotes = look_up(&asked.host, asked.udp_port, asked.family)?;
+        let common = Options::new()
+            .service_code(SERVICE)
+            .over(asked.over)
+            .connect_timeout(ANSWER);
+        Ok(Self {
+            remotes,
+            control: common.clone().ccid(2),
+            data: data_options(common.ccid(asked.ccid)),
+            asked,
+        })
+    }
+
+    /// Bytes of a datagram on a path that bears `mps` bytes.
+    pub(crate) fn length(&self, mps: usize) -> Result<usize, Failure> {
+        match self.asked.length {
+            Some(length) if length > mps => Err(Failure::run(
+                format!(
+                    "-l {length}: a packet to {} holds {mps} bytes at most",
+                    self.asked.host
+                ),
+                format!("write -l {mps}, or leave it out"),
+            )),
+            Some(length) => Ok(length),
+            None => Ok(LENGTH.min(mps)),
+        }
+    }
+}
+
+/// What connections that carry the measured data store: enough that the program is not what limits.
+pub(crate) fn data_options(options: Options) -> Options {
+    const SEND_PACKETS: usize = 512;
+    const RECV_PACKETS: usize = 4096;
+    options.send_buffer(SEND_PACKETS).recv_buffer(RECV_PACKETS)
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use crate::output::units;
+        let Bulk {
+            flows,
+            duration,
+            host,
+            udp_port,
+            ..
+        } = &self.asked;
+        let cc = dccp::proto::cc::registry::find(self.asked.ccid).map_or("?", |e| e.name);
+        let several = if *flows == 1 { "" } else { "s" };
+        let time = units::seconds(crate::host::nanos(*duration));
+        let length = self.asked.length.unwrap_or(LENGTH);
+        write!(
+            f,
+            "plan  bulk, DCCP CCID {} ({cc}), {flows} flow{several}, {time} s, {length} B packets",
+            self.asked.ccid
+        )?;
+        if let Some(bps) = self.asked.rate_bps {
+            #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
+            let bps = bps as f64;
+            write!(f, " at {} each", units::rate(bps))?;
+        }
+        let direction = if self.asked.is_reverse { "from" } else { "to" };
+        match self.asked.over {
+            Over::Udp => write!(f, ", {direction} {host}:{udp_port} (UDP-encapsulated)"),
+            Over::Ip => write!(f, ", {direction} {host} (IP protocol 33)"),
+        }
+    }
+}
+
+fn look_up(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, Failure> {
+    let found = (host, port).to_socket_addrs().map_err(|e| {
+        Failure::run(
+            format!("the name {host} cannot be looked up: {e}"),
+            "check the spelling, or write the address itself",
+        )
+    })?;
+    let remotes: Vec<SocketAddr> = found
+        .filter(|a| match family {
+            Family::Any => true,
+            Family::V4 => a.is_ipv4(),
+            Family::V6 => a.is_ipv6(),
+        })
+        .collect();
+    if remotes.is_empty() {
+        return Err(Failure::run(
+            format!("{host} has no address of the family that was asked for"),
+            "leave out -4 or -6",
+        ));
+    }
+    Ok(remotes)
+}

@@ -1,0 +1,184 @@
+//! What an end knows of a test: the content of the control messages, and of the result.
+//!
+//! Each flow has a sending and a receiving end; each end fills its half, the client puts them
+//! together. Units stand in the names.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One interval of one flow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Interval {
+    pub(crate) flow: u32,
+    /// Counts the intervals from 0.
+    pub(crate) index: u32,
+    pub(crate) t0_ns: u64,
+    pub(crate) t1_ns: u64,
+    pub(crate) tx: Option<TxInterval>,
+    pub(crate) rx: Option<RxInterval>,
+}
+
+/// What the sender saw in an interval.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TxInterval {
+    /// Datagrams that left.
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) rtt_ns: Option<Spread>,
+    pub(crate) cwnd_packets: Option<f64>,
+    pub(crate) ssthresh_packets: Option<f64>,
+    /// The controller's rate.
+    pub(crate) rate_bps: Option<f64>,
+    pub(crate) cc_state: Option<String>,
+}
+
+/// What the receiver saw in an interval.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RxInterval {
+    /// Datagrams that arrived for the first time.
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Numbers that the highest number passed and that have not arrived.
+    pub(crate) lost_packets: u64,
+}
+
+/// A distribution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(crate) min: u64,
+    pub(crate) p50: u64,
+    pub(crate) p99: u64,
+    pub(crate) max: u64,
+    /// How many samples.
+    pub(crate) n: u64,
+}
+
+impl Spread {
+    /// Of these samples, which are sorted on the way.
+    pub(crate) fn of(samples: &mut [u64]) -> Option<Self> {
+        samples.sort_unstable();
+        let (min, max) = (*samples.first()?, *samples.last()?);
+        let at = |percent: usize| samples[(samples.len() * percent).div_ceil(100) - 1];
+        Some(Self {
+            min,
+            p50: at(50),
+            p99: at(99),
+            max,
+            n: samples.len() as u64,
+        })
+    }
+}
+
+/// The whole test of one flow, as far as one end knows it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FlowTotal {
+    pub(crate) flow: u32,
+    pub(crate) tx: Option<TxTotal>,
+    pub(crate) rx: Option<RxTotal>,
+}
+
+/// What the sender counted.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TxTotal {
+    /// Datagrams that the program wanted to send.
+    pub(crate) offered: u64,
+    /// Of these, refused by the socket.
+    pub(crate) refused: u64,
+    /// Of these, dropped before they left: too big by then, or still waiting at the end.
+    pub(crate) dropped_queue: u64,
+    /// Of these, left.
+    pub(crate) left: u64,
+    pub(crate) acked: u64,
+    pub(crate) marked: u64,
+    pub(crate) lost: u64,
+    /// Reported as dropped by the peer's host.
+    pub(crate) rx_dropped: u64,
+    /// Of what left, not reported on.
+    pub(crate) unreported: u64,
+    /// Packets that this host dropped after they had left the connection; of all flows together if
+    /// they share a transport.
+    pub(crate) dropped_host: u64,
+    pub(crate) shares_transport: bool,
+    /// Bytes of IP packets sent, headers included.
+    pub(crate) wire_bytes: u64,
+    pub(crate) rtt_ns: Option<Spread>,
+    /// The sender's state at the samples.
+    pub(crate) samples: Samples,
+    pub(crate) connection: Negotiated,
+}
+
+/// What held the sender back, by samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Samples {
+    pub(crate) n: u64,
+    /// Nothing waited to be sent.
+    pub(crate) idle: u64,
+    /// Data waited, and the window was full.
+    pub(crate) window_full: u64,
+    /// Data waited though the window had room: held by pacing or by a rate.
+    pub(crate) paced: u64,
+    /// In slow start.
+    pub(crate) slow_start: u64,
+}
+
+/// What the two ends agreed on, as the sender sees it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Negotiated {
+    pub(crate) ccid: u8,
+    pub(crate) ack_ratio: u64,
+    pub(crate) is_ecn: bool,
+    pub(crate) mps_bytes: u64,
+    pub(crate) cscov: u8,
+}
+
+/// What the receiver counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RxTotal {
+    /// Different datagrams that the program got.
+    pub(crate) delivered: u64,
+    pub(crate) bytes: u64,
+    pub(crate) duplicates: u64,
+    /// Datagrams that came after one with a higher number.
+    pub(crate) reordered: u64,
+    /// Datagrams that came with a congestion mark.
+    pub(crate) marked: u64,
+    /// Datagrams dropped because the socket's receive buffer was full.
+    pub(crate) dropped_socket: u64,
+    /// Datagrams that reached the socket and were not read.
+    pub(crate) unread: u64,
+    /// Packets that the kernel dropped for want of buffer, of all flows together if they share a
+    /// transport; `None` where the system does not tell.
+    pub(crate) dropped_kernel: Option<u64>,
+    pub(crate) shares_transport: bool,
+    /// From the first to the last datagram.
+    pub(crate) duration_ns: u64,
+}
+
+/// One end's host.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Host {
+    pub(crate) version: String,
+    pub(crate) system: String,
+    /// CPU time of the process during the test; `None` where the system does not tell.
+    pub(crate) cpu_ns: Option<u64>,
+    pub(crate) wall_ns: u64,
+    /// Protocol counters of all flows, those above 0, by their names.
+    pub(crate) dccp_mib: BTreeMap<String, u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples() {
+        let mut samples: Vec<u64> = (1..=200).rev().collect();
+        let spread = Spread::of(&mut samples).unwrap();
+        assert_eq!(
+            (spread.min, spread.p50, spread.p99, spread.max, spread.n),
+            (1, 100, 198, 200, 200)
+        );
+        assert_eq!(Spread::of(&mut [7]).map(|s| (s.p50, s.p99)), Some((7, 7)));
+        assert_eq!(Spread::of(&mut []), None);
+    }
+}

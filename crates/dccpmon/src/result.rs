@@ -1,0 +1,163 @@
+//! The result of a test: both ends put together.
+
+use crate::args::Bulk;
+use crate::ledger::{Ledger, share};
+use crate::report::{FlowTotal, Host, Interval, RxTotal, TxTotal};
+use crate::verdict::{Limit, Sight};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// How a test ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    /// As planned.
+    Complete,
+    /// By the user; what was measured is whole.
+    Interrupted,
+    /// The peer was lost midway.
+    Incomplete,
+}
+
+/// What a test brought.
+#[derive(Debug)]
+pub(crate) struct TestResult {
+    pub(crate) status: Status,
+    /// Bytes of a datagram.
+    pub(crate) length: usize,
+    /// How long it sent.
+    pub(crate) elapsed: Duration,
+    /// All intervals of all flows, in order of time.
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) flows: Vec<FlowResult>,
+    pub(crate) client: Host,
+    pub(crate) server: Option<Host>,
+}
+
+/// What a flow brought.
+#[derive(Debug)]
+pub(crate) struct FlowResult {
+    pub(crate) id: u32,
+    pub(crate) tx: TxTotal,
+    pub(crate) rx: Option<RxTotal>,
+    pub(crate) ledger: Ledger,
+    /// Bits per second of application data that arrived.
+    pub(crate) goodput_bps: f64,
+    /// Bits per second of IP packets that were sent.
+    pub(crate) wire_bps: f64,
+    pub(crate) limit: Limit,
+}
+
+/// Both ends' halves of one flow.
+#[derive(Default)]
+struct Halves {
+    tx: Option<TxTotal>,
+    rx: Option<RxTotal>,
+}
+
+/// Both ends' totals and hosts.
+pub(crate) struct Sides {
+    pub(crate) totals: Vec<FlowTotal>,
+    pub(crate) client: Host,
+    pub(crate) server: Option<Host>,
+}
+
+/// Puts the halves together.
+pub(crate) fn combine(
+    asked: &Bulk,
+    length: usize,
+    status: Status,
+    elapsed: Duration,
+    intervals: Vec<Interval>,
+    sides: Sides,
+) -> TestResult {
+    let Sides {
+        totals,
+        client,
+        server,
+    } = sides;
+    let mut halves: BTreeMap<u32, Halves> = BTreeMap::new();
+    for total in totals {
+        let flow = halves.entry(total.flow).or_default();
+        flow.tx = total.tx.or(flow.tx.take());
+        flow.rx = total.rx.or(flow.rx.take());
+    }
+    divide_shared_drops(&mut halves);
+    let (sender, receiver) = if asked.is_reverse {
+        (server.as_ref(), Some(&client))
+    } else {
+        (Some(&client), server.as_ref())
+    };
+    let per_second = |n: u64| rate(n, elapsed);
+    let flows = halves
+        .into_iter()
+        .map(|(id, Halves { tx, rx })| {
+            let tx = tx.unwrap_or_default();
+            let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
+            let ledger = Ledger::of(&tx, rx.as_ref(), kernel_drops);
+            let bytes = rx
+                .as_ref()
+                .map_or(ledger.delivered * length as u64, |r| r.bytes);
+            let (goodput_bps, wire_bps) = (per_second(bytes), per_second(tx.wire_bytes));
+            let limit = Limit::of(&Sight {
+                tx: &tx,
+                ledger: &ledger,
+                rate_bps: asked.rate_bps,
+                goodput_bps,
+                sender,
+                receiver,
+            });
+            FlowResult {
+                id,
+                tx,
+                rx,
+                ledger,
+                goodput_bps,
+                wire_bps,
+                limit,
+            }
+        })
+        .collect();
+    TestResult {
+        status,
+        length,
+        elapsed,
+        intervals,
+        flows,
+        client,
+        server,
+    }
+}
+
+/// Bits per second.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() {
+        return 0.0;
+    }
+    bytes as f64 * 8.0 / time.as_secs_f64()
+}
+
+/// Drops of a transport that several flows share are each end's together: divides them by what the
+/// flows miss.
+fn divide_shared_drops(halves: &mut BTreeMap<u32, Halves>) {
+    let missing: Vec<u64> = halves
+        .values()
+        .map(|h| {
+            let left = h.tx.as_ref().map_or(0, |t| t.left);
+            left.saturating_sub(h.rx.as_ref().map_or(0, |r| r.delivered))
+        })
+        .collect();
+    let most = |of: fn(&Halves) -> Option<u64>| halves.values().filter_map(of).max();
+    let kernel = most(|h| h.rx.as_ref().filter(|r| r.shares_transport)?.dropped_kernel);
+    let host = most(|h| Some(h.tx.as_ref().filter(|t| t.shares_transport)?.dropped_host));
+    let kernel = kernel.map(|drops| share(drops, &missing));
+    let host = host.map(|drops| share(drops, &missing));
+    for (i, flow) in halves.values_mut().enumerate() {
+        if let (Some(parts), Some(rx)) = (&kernel, &mut flow.rx) {
+            rx.dropped_kernel = Some(parts[i]);
+        }
+        if let (Some(parts), Some(tx)) = (&host, &mut flow.tx) {
+            tx.dropped_host = parts[i];
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What limited a flow, with the evidence.
+
+use crate::ledger::Ledger;
+use crate::output::units;
+use crate::report::{Host, TxTotal};
+use serde::Serialize;
+
+/// What limited a flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct Limit {
+    /// One of `application`, `receiver`, `cpu`, `network`, `window`, `law`, `pacing`, `unknown`.
+    pub(crate) verdict: &'static str,
+    pub(crate) evidence: Vec<String>,
+}
+
+/// What can be seen of a flow.
+pub(crate) struct Sight<'a> {
+    pub(crate) tx: &'a TxTotal,
+    pub(crate) ledger: &'a Ledger,
+    /// The rate asked for.
+    pub(crate) rate_bps: Option<u64>,
+    pub(crate) goodput_bps: f64,
+    pub(crate) sender: Option<&'a Host>,
+    pub(crate) receiver: Option<&'a Host>,
+}
+
+/// A process with one thread that is always busy needs at least so much of a core.
+const BUSY_PERCENT: f64 = 90.0;
+/// More than this share of the samples is most of the time.
+const MOST: f64 = 0.5;
+/// This share of what left is a loss that holds a sender back.
+const LOSS: f64 = 1e-5;
+
+impl Limit {
+    /// Asks from the ends inwards: what is wrong at an end explains what is seen in between.
+    pub(crate) fn of(sight: &Sight<'_>) -> Self {
+        let told = [
+            of_receiver,
+            of_application,
+            of_cpu,
+            of_network,
+            of_slow_start,
+            of_window,
+            of_pacing,
+        ];
+        told.iter()
+            .find_map(|ask| ask(sight))
+            .unwrap_or_else(|| Self::new("unknown", vec!["no sample shows a reason".into()]))
+    }
+
+    fn new(verdict: &'static str, evidence: Vec<String>) -> Self {
+        Self { verdict, evidence }
+    }
+}
+
+fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
+    let dropped = s.ledger.lost_peer_socket + s.ledger.lost_peer_app;
+    (share(dropped, s.ledger.sent) > LOSS).then(|| {
+        Limit::new(
+            "receiver",
+            vec![format!("{dropped} packets dropped in the peer's host")],
+        )
+    })
+}
+
+fn of_application(s: &Sight<'_>) -> Option<Limit> {
+    let idle = share(s.tx.samples.idle, s.tx.samples.n);
+    if idle <= MOST {
+        return None;
+    }
+    let mut evidence = vec![format!(
+        "nothing waited to be sent in {} of the samples",
+        units::percent(idle)
+    )];
+    if let Some(asked) = s.rate_bps {
+        evidence.push(format!(
+            "asked for {}, got {}",
+            units::rate(as_f64(asked)),
+            units::rate(s.goodput_bps)
+        ));
+    }
+    Some(Limit::new("application", evidence))
+}
+
+fn of_cpu(s: &Sight<'_>) -> Option<Limit> {
+    let busy = |host: Option<&Host>, name| {
+        let percent = cpu_percent(host?)?;
+        (percent >= BUSY_PERCENT).then(|| format!("{name} uses {percent:.0} % of a core"))
+    };
+    let evidence: Vec<String> = [
+        busy(s.sender, "the sender"),
+        busy(s.receiver, "the receiver"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!evidence.is_empty()).then(|| Limit::new("cpu", evidence))
+}
+
+fn of_network(s: &Sight<'_>) -> Option<Limit> {
+    let mut evidence = Vec::new();
+    if share(s.ledger.lost_network, s.ledger.sent) > LOSS {
+        evidence.push(format!("{} packets lost", s.ledger.lost_network));
+    }
+    if share(s.ledger.lost_host, s.ledger.sent) > LOSS {
+        let lost = s.ledger.lost_host;
+        evidence.push(format!("{lost} packets lost in the sending host's queue"));
+    }
+    if share(s.tx.marked, s.ledger.sent) > LOSS {
+        evidence.push(format!("{} packets marked", s.tx.marked));
+    }
+    if evidence.is_empty() {
+        return None;
+    }
+    if let Some(rtt) = s.tx.rtt_ns {
+        evidence.push(format!(
+            "p99 RTT - min = {} ms",
+            units::millis(rtt.p99 - rtt.min)
+        ));
+    }
+    Some(Limit::new("network", evidence))
+}
+
+fn of_slow_start(s: &Sight<'_>) -> Option<Limit> {
+    let part = share(s.tx.samples.slow_start, s.tx.samples.n);
+    (part > MOST).then(|| {
+        let evidence = format!("slow start in {} of the samples", units::percent(part));
+        Limit::new("law", vec![evidence])
+    })
+}
+
+fn of_window(s: &Sight<'_>) -> Option<Limit> {
+    let part = share(s.tx.samples.window_full, s.tx.samples.n);
+    (part > MOST).then(|| {
+        let evidence = format!(
+            "the window was full in {} of the samples",
+            units::percent(part)
+        );
+        Limit::new("window", vec![evidence])
+    })
+}
+
+fn of_pacing(s: &Sight<'_>) -> Option<Limit> {
+    let part = share(s.tx.samples.paced, s.tx.samples.n);
+    (part > MOST).then(|| {
+        let evidence = format!(
+            "data waited for the controller's rate in {} of the samples",
+            units::percent(part)
+        );
+        Limit::new("pacing", vec![evidence])
+    })
+}
+
+/// CPU time of a process in percent of one core.
+pub(crate) fn cpu_percent(host: &Host) -> Option<f64> {
+    let cpu = host.cpu_ns?;
+    (host.wall_ns > 0).then(|| as_f64(cpu) * 100.0 / as_f64(host.wall_ns))
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    as_f64(part) / as_f64(whole)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Samples, Spread};
+
+    fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
+        let host = |percent| Host {
+            cpu_ns: Some(percent * 10),
+            wall_ns: 1000,
+            ..Host::default()
+        };
+        Limit::of(&Sight {
+            tx,
+            ledger: &ledger,
+            rate_bps: Some(50_000_000),
+            goodput_bps: 49.9e6,
+            sender: Some(&host(sender_cpu_percent)),
+            receiver: Some(&host(10)),
+        })
+    }
+
+    fn sampled(idle: u64, window_full: u64, paced: u64, slow_start: u64) -> TxTotal {
+        TxTotal {
+            samples: Samples {
+                n: idle + window_full + paced,
+                idle,
+                window_full,
+                paced,
+                slow_start,
+            },
+            rtt_ns: Some(Spread {
+                min: 20_000_000,
+                p50: 25_000_000,
+                p99: 42_800_000,
+                max: 43_000_000,
+                n: 100,
+            }),
+            ..TxTotal::default()
+        }
+    }
+
+    fn sent(n: u64) -> Ledger {
+        Ledger {
+            sent: n,
+            delivered: n,
+            ..Ledger::default()
+        }
+    }
+
+    #[test]
+    fn an_idle_sender_is_the_applications() {
+        let limit = verdict_of(&sampled(60, 40, 0, 0), sent(1000), 10);
+        assert_eq!(limit.verdict, "application");
+        assert_eq!(
+            limit.evidence,
+            [
+                "nothing waited to be sent in 60 % of the samples",
+                "asked for 50.0 Mbit/s, got 49.9 Mbit/s"
+            ]
+        );
+    }
+
+    #[test]
+    fn drops_at_the_peer_are_the_receivers() {
+        let ledger = Ledger {
+            lost_peer_socket: 3,
+            ..sent(1000)
+        };
+        let limit = verdict_of(&sampled(60, 40, 0, 0), ledger, 99);
+        assert_eq!(limit.verdict, "receiver");
+    }
+
+    #[test]
+    fn a_busy_core_comes_before_the_network() {
+        let ledger = Ledger {
+            lost_network: 50,
+            ..sent(1000)
+        };
+        assert_eq!(
+            verdict_of(&sampled(0, 100, 0, 0), ledger, 90).verdict,
+            "cpu"
+        );
+        let limit = verdict_of(&sampled(0, 100, 0, 0), ledger, 89);
+        assert_eq!(limit.verdict, "network");
+        assert_eq!(
+            limit.evidence,
+            ["50 packets lost", "p99 RTT - min = 22.8 ms"]
+        );
+    }
+
+    #[test]
+    fn without_loss_the_sender_itself_is_asked() {
+        assert_eq!(
+            verdict_of(&sampled(0, 100, 0, 80), sent(9), 1).verdict,
+            "law"
+        );
+        assert_eq!(
+            verdict_of(&sampled(0, 60, 40, 0), sent(9), 1).verdict,
+            "window"
+        );
+        assert_eq!(
+            verdict_of(&sampled(0, 40, 60, 0), sent(9), 1).verdict,
+            "pacing"
+        );
+        assert_eq!(
+            verdict_of(&sampled(0, 0, 0, 0), sent(9), 1).verdict,
+            "unknown"
+        );
+    }
+}
