@@ -115,6 +115,15 @@ impl Connection {
                 cc: (entry.receiver)(&cc),
             };
         }
+        self.wish_for_agreed_needs();
+    }
+
+    /// Asks for what the CCIDs that are agreed on need.
+    pub(super) fn wish_for_agreed_needs(&mut self) {
+        let (tx, rx) = (
+            self.agreed_ccid(Side::Local),
+            self.agreed_ccid(Side::Remote),
+        );
         self.wish_for_needs(needs_of_sender(tx));
         self.wish_for_needs(needs_of_receiver(rx));
     }

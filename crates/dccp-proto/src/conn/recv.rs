@@ -144,7 +144,11 @@ impl Connection {
             }
             self.extend(p);
         }
-        if let Some(fault) = self.seqs.fault(p) {
+        // 4340-8.5-4: what answers a Request is valid, since step 4 took its number as the first. A
+        // Reset without a connection has any number (4340-8.3.1-2).
+        if self.state != State::Request
+            && let Some(fault) = self.seqs.fault(p)
+        {
             // 4340-7.5.4-2, 4340-7.5.4-3
             let ack = if p.packet_type() == PacketType::Reset {
                 self.seqs.gsr
@@ -244,6 +248,9 @@ impl Connection {
     fn step_11_in_respond(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         if self.state == State::Respond {
             if p.packet_type() == PacketType::Request {
+                // LINUX-4: what the CCIDs need of other features is asked for in the Response, because a
+                // Linux client negotiates preferences in the handshake only.
+                self.wish_for_agreed_needs();
                 // 4340-8.1.3-3
                 self.due.response = true;
             } else {
