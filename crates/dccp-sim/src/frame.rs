@@ -18,9 +18,18 @@ pub enum Content {
     Icmp {
         /// The error.
         error: IcmpError,
-        /// Length of the DCCP datagram that it is about, in bytes.
-        about_len: usize,
+        /// What its quote says of the datagram that it is about.
+        about: About,
     },
+}
+
+/// What an ICMP error quotes of an IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// Length of the DCCP datagram in bytes.
+    pub len: usize,
+    /// The ECN field.
+    pub ecn: Ecn,
 }
 
 /// The ICMP errors that routers and hosts send.
@@ -216,7 +225,10 @@ mod tests {
         let error = Frame {
             content: Content::Icmp {
                 error: IcmpError::TooBig { mtu: 100 },
-                about_len: 112,
+                about: About {
+                    len: 112,
+                    ecn: Ecn::Ect0,
+                },
             },
             ..datagram.clone()
         };

@@ -18,11 +18,13 @@
 
 mod check;
 pub mod frame;
+pub mod host;
 pub mod link;
 pub mod linux;
 pub mod loss;
 pub mod net;
 pub mod node;
+pub mod pair;
 pub mod pcap;
 pub mod queue;
 pub mod random;
@@ -38,6 +40,7 @@ mod trace;
 pub mod world;
 
 pub use frame::{Frame, FrameId};
+pub use host::{Host, SimHash};
 pub use link::LinkConfig;
 pub use net::{Context, Departure, LinkId, Totals};
 pub use node::{Node, NodeId, Router};

@@ -1,7 +1,7 @@
 //! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
 //! it while it is called.
 
-use crate::frame::{Content, Frame, FrameId, Frames, IcmpError};
+use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
 use crate::link::{Link, LinkConfig, Parcel, TooBig};
 use crate::loss::{Fate, Loss, Losses};
 use crate::node::NodeId;
@@ -272,7 +272,10 @@ impl Net {
         let header = Frame {
             content: Content::Icmp {
                 error,
-                about_len: frame.datagram().len(),
+                about: About {
+                    len: frame.datagram().len(),
+                    ecn: frame.ecn,
+                },
             },
             bytes: Vec::new(),
             zeros: 0,

@@ -4,7 +4,7 @@
 //! checksum where DCCP is in UDP, ICMP messages, and payloads of zeros in full. The time is virtual
 //! and begins at 1970.
 
-use crate::frame::{Content, Frame, IcmpError};
+use crate::frame::{About, Content, Frame, IcmpError};
 use core::net::IpAddr;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
@@ -124,7 +124,7 @@ pub fn write_ip_packet(frame: &Frame, out: &mut Vec<u8>) {
             );
             write_datagram(frame, out);
         }
-        Content::Icmp { error, about_len } => write_icmp(frame, error, about_len, out),
+        Content::Icmp { error, about } => write_icmp(frame, error, about, out),
     }
 }
 
@@ -205,7 +205,9 @@ fn write_ip_header(
 }
 
 /// An ICMP error from the peer's address: the simulator's routers have none of their own.
-fn write_icmp(frame: &Frame, error: IcmpError, about_len: usize, out: &mut Vec<u8>) {
+fn write_icmp(frame: &Frame, error: IcmpError, about: About, out: &mut Vec<u8>) {
+    let about_len = about.len;
+    let tos = about.ecn as u8;
     let mut message = Vec::new();
     let is_v6 = frame.path.local.is_ipv6();
     let (kind, code, rest) = match (error, is_v6) {
@@ -218,7 +220,7 @@ fn write_icmp(frame: &Frame, error: IcmpError, about_len: usize, out: &mut Vec<u
     write_ip_header(
         &frame.path,
         protocol(&frame.path),
-        0,
+        tos,
         false,
         about_len,
         &mut message,

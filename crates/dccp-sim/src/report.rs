@@ -1,8 +1,9 @@
 //! What one end of a connection has done, as its application saw it.
 
 use crate::source::Message;
-use dccp_proto::Instant;
+use dccp_proto::queue::FateCounts;
 use dccp_proto::wire::{Payload, ResetCode};
+use dccp_proto::{CloseReason, Event, Instant};
 
 /// Counters and events of one end of a connection. Datagrams are the application's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,6 +24,16 @@ pub struct Report {
     pub last_received: Option<Instant>,
     /// The datagrams themselves, if the application keeps them.
     pub messages: Vec<Message>,
+    /// Datagrams that a source with a rhythm of its own found no room for.
+    pub overflowed: u64,
+    /// Datagrams that found the receive buffer full.
+    pub refused: u64,
+    /// What became of the datagrams sent, as far as it is known (of our own hosts only).
+    pub fates: FateCounts,
+    /// Datagrams sent whose fate is open (of our own hosts only).
+    pub in_flight: u64,
+    /// All events of the connection (of our own hosts only).
+    pub events: Vec<Event>,
     /// The Reset that ended the connection, received or sent.
     pub reset: Option<ResetCode>,
     /// The connection is over.
@@ -30,6 +41,26 @@ pub struct Report {
 }
 
 impl Report {
+    pub(crate) fn on_event(&mut self, event: Event) {
+        if let Event::Closed(reason) = &event {
+            self.is_over = true;
+            self.reset = match reason {
+                CloseReason::Reset { code, .. } | CloseReason::Aborted(code) => Some(*code),
+                CloseReason::Local | CloseReason::Peer => Some(ResetCode::CLOSED),
+                CloseReason::TimedOut | CloseReason::Unreachable { .. } => None,
+            };
+        }
+        self.events.push(event);
+    }
+
+    /// Why the connection ended (of our own hosts only).
+    pub fn close_reason(&self) -> Option<&CloseReason> {
+        self.events.iter().find_map(|event| match event {
+            Event::Closed(reason) => Some(reason),
+            _ => None,
+        })
+    }
+
     pub(crate) fn on_message(&mut self, now: Instant, payload: Payload<'_>, keep: bool) {
         self.received += 1;
         self.received_bytes += payload.len() as u64;

@@ -80,6 +80,20 @@ pub enum Closing {
     Never,
 }
 
+/// How an application reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// Everything as it comes.
+    #[default]
+    AtOnce,
+    /// One datagram each time that so much has passed.
+    Every(Duration),
+    /// Nothing: the receive buffer fills.
+    Never,
+    /// Nothing, and it says so (Drop Code 1).
+    NotListening,
+}
+
 /// An application at one end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct App {
@@ -91,8 +105,8 @@ pub struct App {
     pub closing: Closing,
     /// How many received datagrams its transport keeps until it reads them.
     pub receive_buffer: usize,
-    /// How often it reads one; `None`: everything at once.
-    pub read_every: Option<Duration>,
+    /// How it reads them.
+    pub reading: Reading,
     /// Keeps what it receives, for tests that look at the bytes.
     pub keeps: bool,
 }
@@ -104,7 +118,7 @@ impl Default for App {
             echo: false,
             closing: Closing::AfterPeer,
             receive_buffer: 1000,
-            read_every: None,
+            reading: Reading::AtOnce,
             keeps: false,
         }
     }
@@ -145,6 +159,11 @@ impl RunningSource {
             opened,
             given: 0,
         }
+    }
+
+    /// Whether it always has more, as fast as the transport takes it.
+    pub(crate) fn is_greedy(&self) -> bool {
+        matches!(self.source, Source::Bulk { .. })
     }
 
     /// When the next datagram is there; `None` if there is none any more.

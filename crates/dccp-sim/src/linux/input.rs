@@ -286,6 +286,8 @@ impl Socket {
             State::PartOpen | State::Open => self.on_peer_closed(now, State::PassiveClose),
             // LINUX-8: of two ends that close at once, the client answers.
             State::Closing if self.is_server => {}
+            // Said before: the application has not closed yet.
+            State::PassiveClose => {}
             _ => self.reset(now, ResetCode::CLOSED, [0; 3]),
         }
     }

@@ -149,7 +149,10 @@ fn what_is_no_packet_is_told_too() {
     let mut error = testing::frame(PacketType::Data);
     error.content = Content::Icmp {
         error: IcmpError::TooBig { mtu: 1280 },
-        about_len: 124,
+        about: crate::frame::About {
+            len: 124,
+            ecn: dccp_proto::wire::Ecn::NotEct,
+        },
     };
     assert_eq!(
         line_of(&mut trace, &mut error),

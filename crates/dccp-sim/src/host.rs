@@ -1,0 +1,395 @@
+//! A host that runs a real [`Endpoint`]: between frames and the endpoint, and between the endpoint
+//! and applications.
+//!
+//! It keeps to the endpoint's contract to the letter: after every input it drains what leaves, then
+//! the events, then asks when to call next. It holds no protocol rule.
+
+mod app;
+mod watch;
+
+use crate::frame::{Content, FrameId, IcmpError};
+use crate::loss::Loss;
+use crate::net::{Context, Departure};
+use crate::node::Node;
+use crate::random::{Seed, mix};
+use crate::report::Report;
+use crate::schedule::Schedule;
+use crate::source::App;
+use app::Running;
+use dccp_proto::batch::Batch;
+use dccp_proto::conn::ConnSnapshot;
+use dccp_proto::conn::stats::Stats;
+use dccp_proto::path::Flow;
+use dccp_proto::wire::ServiceCode;
+use dccp_proto::{
+    Config, ConnId, ConnectError, Connection, Endpoint, Event, IcmpKind, Instant, KeyedHash,
+    ListenError, Queues,
+};
+use std::collections::BTreeMap;
+use watch::Watch;
+
+/// Datagrams that one call hands to the interface at most.
+const SEGMENTS_MAX: usize = 64;
+
+/// The keyed hash of a simulated host: good enough to spread, and the same on every machine. It
+/// keeps no secret from anybody who knows the seed.
+#[derive(Clone, Copy, Debug)]
+pub struct SimHash(u64, u64);
+
+impl SimHash {
+    /// The hash of the host with this name.
+    pub fn new(seed: Seed, host: &str) -> Self {
+        let mut stream = seed.stream(&format!("host {host} hash"));
+        Self(stream.bits(), stream.bits())
+    }
+}
+
+impl KeyedHash for SimHash {
+    fn hash(&self, data: &[u8]) -> u128 {
+        let half = |key: u64| {
+            data.chunks(8)
+                .fold(mix(key ^ data.len() as u64), |h, chunk| {
+                    let word = chunk.iter().fold(0, |w, &b| w << 8 | u64::from(b));
+                    mix(h.wrapping_add(word).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                })
+        };
+        u128::from(half(self.0)) << 64 | u128::from(half(self.1))
+    }
+}
+
+/// A host with our DCCP.
+pub struct Host {
+    endpoint: Endpoint,
+    listeners: BTreeMap<u16, App>,
+    apps: Apps,
+    /// When applications write or read next, by number of the connection.
+    timers: Schedule,
+    batch: Batch,
+}
+
+/// The applications of all connections that there have been.
+#[derive(Default)]
+struct Apps {
+    running: Vec<(ConnId, Running, Watch)>,
+    /// The number of each connection that the endpoint knows, by the index of its id.
+    numbers: Vec<Option<(ConnId, usize)>>,
+    /// Connections that something happened to since the endpoint was last drained.
+    touched: Vec<usize>,
+    /// Those of the last time, which are to be checked.
+    drained: Vec<usize>,
+}
+
+impl Host {
+    /// A host without connections.
+    pub fn new(hash: SimHash) -> Self {
+        Self {
+            endpoint: Endpoint::new(Box::new(hash)),
+            listeners: BTreeMap::new(),
+            apps: Apps::default(),
+            timers: Schedule::default(),
+            batch: Batch::for_simulation(SEGMENTS_MAX),
+        }
+    }
+
+    /// Listens on a port; every connection gets such an application.
+    ///
+    /// # Errors
+    /// What the endpoint says.
+    pub fn listen(
+        &mut self,
+        port: u16,
+        services: &[ServiceCode],
+        config: Config,
+        app: App,
+    ) -> Result<(), ListenError> {
+        self.endpoint.listen(port, services, config)?;
+        self.listeners.insert(port, app);
+        Ok(())
+    }
+
+    /// Stops listening.
+    pub fn unlisten(&mut self, port: u16) {
+        self.endpoint.unlisten(port);
+    }
+
+    /// Connects, and returns the number of the connection on this host.
+    ///
+    /// # Errors
+    /// What the endpoint says.
+    pub fn connect(
+        &mut self,
+        context: &mut Context<'_>,
+        flow: Flow,
+        config: Config,
+        app: App,
+    ) -> Result<usize, ConnectError> {
+        let id = self.endpoint.connect(context.now(), flow, config)?;
+        let number = self.apps.add(id, app);
+        self.drive(context);
+        Ok(number)
+    }
+
+    /// Waits for one peer and opens the way for it (RFC 5596).
+    ///
+    /// # Errors
+    /// What the endpoint says.
+    pub fn open_simultaneously(
+        &mut self,
+        context: &mut Context<'_>,
+        flow: Flow,
+        config: Config,
+        app: App,
+    ) -> Result<usize, ListenError> {
+        let now = context.now();
+        let id = self.endpoint.open_simultaneously(now, flow, config)?;
+        let number = self.apps.add(id, app);
+        self.drive(context);
+        Ok(number)
+    }
+
+    /// Closes a connection: what is queued leaves first.
+    pub fn close(&mut self, context: &mut Context<'_>, number: usize) {
+        let id = self.apps.running[number].0;
+        self.endpoint.close(context.now(), id, &mut self.apps);
+        self.drive(context);
+    }
+
+    /// Ends a connection at once.
+    pub fn abort(&mut self, context: &mut Context<'_>, number: usize) {
+        let id = self.apps.running[number].0;
+        self.endpoint.abort(context.now(), id, &mut self.apps);
+        self.drive(context);
+    }
+
+    /// Uses the endpoint in a way that has no method here, then drains it.
+    pub fn with_endpoint<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        f: impl FnOnce(&mut Endpoint) -> R,
+    ) -> R {
+        let result = f(&mut self.endpoint);
+        self.drive(context);
+        result
+    }
+
+    /// How many connections there have been, accepted ones included, in the order of their begin.
+    pub fn connections(&self) -> usize {
+        self.apps.running.len()
+    }
+
+    /// What a connection has done so far.
+    pub fn report(&self, number: usize) -> Report {
+        self.apps.running[number].1.report()
+    }
+
+    /// A connection, until it is over.
+    pub fn connection(&self, number: usize) -> Option<&Connection> {
+        self.endpoint.connection(self.apps.running[number].0)
+    }
+
+    /// A connection at this moment, until it is over.
+    pub fn snapshot(&self, number: usize) -> Option<ConnSnapshot> {
+        self.connection(number).map(Connection::snapshot)
+    }
+
+    /// Counters of a connection: of one that is over, as they last were.
+    pub fn stats(&self, number: usize) -> Stats {
+        let last = self.apps.running[number].2.stats();
+        self.connection(number).map_or(last, |c| *c.stats())
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Drains the endpoint after any input, and arranges for the next.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
+        self.apps.drained.clear();
+        loop {
+            self.transmit(context);
+            let had_events = self.take_events(now);
+            let has_news = self.run_touched(now);
+            if !had_events && !has_news {
+                break;
+            }
+        }
+        let next = [self.endpoint.poll_timeout(), self.timers.next_at()];
+        context.wake_at(next.into_iter().flatten().min());
+    }
+
+    fn transmit(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
+        while self
+            .endpoint
+            .poll_transmit(now, &mut self.apps, &mut self.batch)
+        {
+            if let Some((&path, ecn)) = self.batch.destination() {
+                for datagram in self.batch.datagrams() {
+                    context.send(&Departure {
+                        path,
+                        ecn,
+                        may_fragment: self.batch.may_fragment(),
+                        datagram,
+                    });
+                }
+            }
+            self.batch.clear();
+        }
+    }
+
+    fn take_events(&mut self, now: Instant) -> bool {
+        let mut some = false;
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            some = true;
+            let number = self.apps.number(id);
+            let running = &mut self.apps.running[number].1;
+            match &event {
+                Event::Accepted { port, .. } => {
+                    running.set_app(self.listeners.get(port).cloned().unwrap_or_default());
+                }
+                Event::Connected => running.open(now),
+                Event::PeerClosed if running.closes_after_peer() => {
+                    self.endpoint.close(now, id, &mut self.apps);
+                }
+                Event::Closed(_) => {
+                    running.end(now);
+                }
+                _ => {}
+            }
+            let report = &mut self.apps.running[number].1.receive.report;
+            report.on_event(event);
+            self.apps.touched.push(number);
+        }
+        some
+    }
+
+    /// Lets the applications of touched connections write, read and close. Returns whether the
+    /// endpoint has to be drained again.
+    fn run_touched(&mut self, now: Instant) -> bool {
+        let mut has_news = false;
+        let mut touched = core::mem::take(&mut self.apps.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &number in &touched {
+            let (id, running, watch) = &mut self.apps.running[number];
+            let id = *id;
+            watch.look(self.endpoint.connection(id), now);
+            if running.run(now) {
+                self.endpoint.on_data_ready(id);
+                has_news = true;
+            }
+            if running.wants_close() && watch.closes_once() {
+                self.endpoint.close(now, id, &mut self.apps);
+                has_news = true;
+            }
+            let next = self.apps.running[number].1.next_at();
+            self.timers.set(timer(number), next);
+        }
+        self.apps.drained.append(&mut touched);
+        has_news
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "memory ends before 2^32 connections"
+)]
+const fn timer(number: usize) -> u32 {
+    number as u32
+}
+
+impl Apps {
+    fn add(&mut self, id: ConnId, app: App) -> usize {
+        self.running.push((id, Running::new(app), Watch::default()));
+        let number = self.running.len() - 1;
+        if self.numbers.len() <= id.index() {
+            self.numbers.resize(id.index() + 1, None);
+        }
+        self.numbers[id.index()] = Some((id, number));
+        number
+    }
+
+    /// The number of a connection. An accepted one is first heard of here.
+    fn number(&mut self, id: ConnId) -> usize {
+        match self.numbers.get(id.index()) {
+            Some(&Some((known, number))) if known == id => number,
+            _ => self.add(id, App::default()),
+        }
+    }
+}
+
+impl Queues for Apps {
+    fn app(&mut self, id: ConnId) -> dccp_proto::conn::App<'_> {
+        let number = self.number(id);
+        if self.touched.last() != Some(&number) {
+            self.touched.push(number);
+        }
+        let running = &mut self.running[number].1;
+        dccp_proto::conn::App {
+            outbox: &mut running.send,
+            inbox: &mut running.receive,
+        }
+    }
+}
+
+impl Node for Host {
+    fn on_frame(&mut self, context: &mut Context<'_>, id: FrameId) {
+        let now = context.now();
+        let frame = context.frame(id);
+        let path = frame.path_of_receiver();
+        if context.node_of(path.local) != Some(context.me()) {
+            return context.lose(id, Loss::Stranger);
+        }
+        match frame.content {
+            Content::Dccp => {
+                let (ecn, datagram) = (frame.ecn, frame.datagram());
+                self.endpoint
+                    .handle_datagram(now, &path, ecn, datagram, &mut self.apps);
+            }
+            Content::Icmp { error, about } => {
+                let kind = match error {
+                    IcmpError::TooBig { mtu } => IcmpKind::TooBig {
+                        mtu,
+                        ecn: about.ecn,
+                    },
+                    IcmpError::Unreachable { kind, code } => IcmpKind::Unreachable { kind, code },
+                };
+                let quoted = &frame.bytes;
+                let error = dccp_proto::IcmpError { path, quoted, kind };
+                self.endpoint.handle_icmp(now, &error, &mut self.apps);
+            }
+        }
+        context.deliver(id);
+        self.drive(context);
+    }
+
+    fn on_wake(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now, &mut self.apps);
+        }
+        while self.timers.next_at().is_some_and(|at| at <= now) {
+            if let Some((_, number)) = self.timers.pop() {
+                self.apps.touched.push(number as usize);
+            }
+        }
+        if !self.apps.touched.is_empty() {
+            self.run_touched(now);
+        }
+        self.drive(context);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for &number in &self.apps.drained {
+            let (_, running, watch) = &self.apps.running[number];
+            running.check()?;
+            watch.verdict()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! The application's side of one connection: its queues, its source, its reading.
+
+use crate::report::Report;
+use crate::source::{App, Closing, Message, Reading, RunningSource};
+use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
+use dccp_proto::wire::Payload;
+use std::collections::VecDeque;
+
+/// Datagrams of an application that wait in the host until the connection sends them.
+const SEND_QUEUE: usize = 256;
+
+/// One end of a connection above the protocol.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) send: Outgoing,
+    pub(super) receive: Incoming,
+}
+
+/// What goes out.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    queue: SendQueue,
+    /// Bytes of datagrams by slot, where they are not all zeros; and slots that can be used again.
+    bytes: Vec<Vec<u8>>,
+    free: Vec<u32>,
+    source: Option<RunningSource>,
+    echoes: VecDeque<Message>,
+    closing: Closing,
+    sent: u64,
+    sent_bytes: u64,
+    overflowed: u64,
+}
+
+/// What comes in.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    app: App,
+    buffer: VecDeque<Message>,
+    next_read: Option<Instant>,
+    /// For the outgoing half.
+    echoes: VecDeque<Message>,
+    pub(super) report: Report,
+}
+
+impl Running {
+    /// An application on a connection that is not open yet.
+    pub(super) fn new(app: App) -> Self {
+        Self {
+            send: Outgoing {
+                queue: SendQueue::new(SEND_QUEUE, 0),
+                bytes: Vec::new(),
+                free: Vec::new(),
+                source: None,
+                echoes: VecDeque::new(),
+                closing: app.closing,
+                sent: 0,
+                sent_bytes: 0,
+                overflowed: 0,
+            },
+            receive: Incoming {
+                app,
+                buffer: VecDeque::new(),
+                next_read: None,
+                echoes: VecDeque::new(),
+                report: Report::default(),
+            },
+        }
+    }
+
+    /// The application of an accepted connection becomes known after the connection itself.
+    pub(super) fn set_app(&mut self, app: App) {
+        self.send.closing = app.closing;
+        self.receive.app = app;
+    }
+
+    pub(super) fn open(&mut self, now: Instant) {
+        self.receive.report.opened = Some(now);
+        let source = self.receive.app.source.clone();
+        self.send.source = Some(RunningSource::new(source, now));
+    }
+
+    pub(super) fn closes_after_peer(&self) -> bool {
+        self.send.closing != Closing::Never
+    }
+
+    /// When [`run`](Self::run) is due next. A source that is always ready is asked by the connection
+    /// itself.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        let source = self.send.source.as_ref().filter(|s| !s.is_greedy());
+        let written = source.and_then(RunningSource::next_at);
+        [written, self.receive.next_read]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Writes and reads what is due. Returns whether there is something new to send.
+    pub(super) fn run(&mut self, now: Instant) -> bool {
+        self.receive.read(now);
+        let before = self.send.queue.pushed();
+        self.send.echoes.append(&mut self.receive.echoes);
+        self.send.fill(now);
+        self.send.queue.pushed() > before
+    }
+
+    /// Whether the application has nothing more to send and wants to close for it.
+    pub(super) fn wants_close(&self) -> bool {
+        let source = self.send.source.as_ref();
+        let is_done = source.is_some_and(|s| s.next_at().is_none());
+        is_done && self.send.closing == Closing::WhenSent && self.send.echoes.is_empty()
+    }
+
+    /// The account of this end, up to date.
+    pub(super) fn report(&self) -> Report {
+        let Outgoing {
+            sent,
+            sent_bytes,
+            overflowed,
+            ..
+        } = self.send;
+        Report {
+            sent,
+            sent_bytes,
+            overflowed,
+            unsent: self.send.queue.counts().withdrawn,
+            fates: *self.send.queue.counts(),
+            in_flight: self.send.queue.open(),
+            ..self.receive.report.clone()
+        }
+    }
+
+    /// The connection is gone: what was queued will not leave.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.send.source = None;
+        self.send.queue.withdraw_all(now);
+        self.receive.next_read = None;
+    }
+
+    /// # Errors
+    /// What is wrong with the books.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.send.queue.check();
+        let held = self.receive.buffer.len();
+        if held > self.receive.app.receive_buffer {
+            return Err(format!("{held} datagrams in the receive buffer"));
+        }
+        if self.send.queue.len() > SEND_QUEUE {
+            return Err(format!(
+                "{} datagrams in the send queue",
+                self.send.queue.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Outgoing {
+    /// Moves what the application has by now into the send queue.
+    fn fill(&mut self, now: Instant) {
+        while self.queue.has_room()
+            && let Some(message) = self.echoes.pop_front()
+        {
+            self.push(message);
+        }
+        let is_greedy = self.source.as_ref().is_some_and(RunningSource::is_greedy);
+        loop {
+            if is_greedy && !self.queue.has_room() {
+                return;
+            }
+            let Some(message) = self.source.as_mut().and_then(|s| s.poll(now)) else {
+                return;
+            };
+            if self.queue.has_room() {
+                self.push(message);
+            } else {
+                // A source with a rhythm of its own does not wait.
+                self.overflowed += 1;
+            }
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "slots in use are bounded by IN_FLIGHT_PACKETS"
+    )]
+    fn push(&mut self, message: Message) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.bytes.push(Vec::new());
+            self.bytes.len() as u32 - 1
+        });
+        let offer = Offer {
+            slot: Slot(slot),
+            len: message.len(),
+            is_zeros: matches!(message, Message::Zeros(_)),
+        };
+        if let Message::Bytes(bytes) = message {
+            self.bytes[slot as usize] = bytes;
+        }
+        self.queue.push(offer).expect("there is room");
+    }
+
+    fn release(&mut self, slot: Slot) {
+        self.bytes[slot.0 as usize].clear();
+        self.free.push(slot.0);
+    }
+}
+
+impl Outbox for Outgoing {
+    fn peek(&mut self, now: Instant) -> Option<Offer> {
+        if self.queue.is_empty() {
+            self.fill(now);
+        }
+        self.queue.peek()
+    }
+
+    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+        let len = self.queue.peek().map_or(0, |o| o.len);
+        if !self.queue.claim(slot) {
+            return false;
+        }
+        if !buf.is_empty() {
+            buf.copy_from_slice(&self.bytes[slot.0 as usize]);
+        }
+        self.sent += 1;
+        self.sent_bytes += len as u64;
+        true
+    }
+
+    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.queue.refuse(now, slot, fate);
+        self.release(slot);
+    }
+
+    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.queue.on_fate(now, slot, fate);
+        self.release(slot);
+    }
+}
+
+impl Incoming {
+    fn read(&mut self, now: Instant) {
+        let Reading::Every(pause) = self.app.reading else {
+            return;
+        };
+        while self.next_read.is_some_and(|at| at <= now) {
+            if let Some(message) = self.buffer.pop_front() {
+                self.take(now, &message);
+            }
+            let has_more = !self.buffer.is_empty();
+            self.next_read = has_more.then(|| now + pause.max(Duration::from_nanos(1)));
+        }
+    }
+
+    /// The application takes a datagram.
+    fn take(&mut self, now: Instant, message: &Message) {
+        self.report
+            .on_message(now, message.payload(), self.app.keeps);
+        if self.app.echo {
+            self.echoes.push_back(message.clone());
+        }
+    }
+}
+
+impl Inbox for Incoming {
+    fn deliver(&mut self, datagram: Payload<'_>, meta: Delivery) -> Accepted {
+        match self.app.reading {
+            Reading::AtOnce => self.take(meta.arrived, &datagram.into()),
+            Reading::NotListening => return Accepted::NotListening,
+            Reading::Every(_) | Reading::Never if self.buffer.len() >= self.app.receive_buffer => {
+                self.report.refused += 1;
+                return Accepted::Full;
+            }
+            Reading::Never => self.buffer.push_back(datagram.into()),
+            Reading::Every(pause) => {
+                self.buffer.push_back(datagram.into());
+                self.next_read.get_or_insert(meta.arrived + pause);
+            }
+        }
+        Accepted::Yes
+    }
+}
