@@ -115,11 +115,7 @@ fn tshark_has_nothing_to_complain_about() {
             let (packets, wrong) = verdict(&path);
             assert_eq!(wrong, Vec::<String>::new(), "{name}");
             // This tshark does not look for DCCP in UDP: there it judges IP and UDP.
-            assert_eq!(
-                packets > 10,
-                !over_udp,
-                "{name}: {packets} packets of DCCP"
-            );
+            assert_eq!(packets > 10, !over_udp, "{name}: {packets} packets of DCCP");
         }
     }
 }
