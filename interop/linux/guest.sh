@@ -186,7 +186,8 @@ run() {
 	off+=,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off
 
 	start=$(date +%s.%N)
-	ip netns exec "$NETNS" qemu-system-x86_64 -name "guest=$NAME" \
+	# A guest that waits for its processor loses packets.
+	ip netns exec "$NETNS" nice -n -10 qemu-system-x86_64 -name "guest=$NAME" \
 		-nodefaults -no-user-config -display none -no-reboot \
 		-machine q35 -accel "${DCCP_GUEST_ACCEL:-tcg}" -cpu max \
 		-smp "${DCCP_GUEST_CPUS:-1}" -m "${DCCP_GUEST_MEM:-512}" \

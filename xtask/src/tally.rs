@@ -9,6 +9,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped.extend(other.skipped);
+    }
+
     /// Prints the skips and the last line; whether all is well.
     pub(crate) fn conclude(&self, allow_skip: bool) -> bool {
         println!();

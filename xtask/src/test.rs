@@ -6,9 +6,9 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 
 use crate::libtest::Reader;
-use crate::packages;
 use crate::shell::command;
 use crate::tally::Tally;
+use crate::{interop, packages};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,7 +19,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
-    let tally = rust_tests()?;
+    let mut tally = rust_tests()?;
+    tally.add(interop::short()?);
     Ok(tally.conclude(args.allow_skip))
 }
 

@@ -23,11 +23,11 @@ pub(super) enum Line {
     /// Once a second.
     Report {},
     Summary(Summary),
-    /// A call failed; ours also say with which Reset Code.
+    /// A call failed.
     Error {
         call: String,
+        /// The kernel's name for it, such as `ECONNREFUSED`.
         error: String,
-        reset_code: Option<u8>,
     },
 }
 

@@ -15,7 +15,8 @@ use crate::shell::command;
 const PORT: u16 = 5001;
 const PEER: &str = "target/debug/examples/peer";
 
-/// Runs it and judges what came of it; a note for the table.
+/// Runs it and judges what came of it; a note for the table. What both ends said and what the
+/// guest's devices counted is in `target/interop/NAME.log`.
 pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     let link = Link::set_up(guest, cell)?;
     // The kernel never adapts the Sequence Window with CCID 3.
@@ -27,8 +28,22 @@ pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     let ends = converse(guest, &link, cell);
     let packets = capture.finish()?;
     let ends = ends?;
+    write_log(guest, cell, &ends)?;
     capture::check(&packets)?;
     verdict::judge(cell, &ends, &packets)
+}
+
+fn write_log(guest: &Guest, cell: &Cell, ends: &Ends) -> Result<()> {
+    let both = [("us", &ends.ours), ("Linux", &ends.linux)];
+    let said = both.iter().flat_map(|(name, lines)| {
+        let lines = lines.iter();
+        lines.map(move |line| format!("{name}: {line:?}\n"))
+    });
+    let counted = guest
+        .shell("tc -s qdisc show dev eth0; ip -s link show dev eth0; cat /proc/net/softnet_stat")?;
+    let log: String = said.chain([counted]).collect();
+    std::fs::write(format!("target/interop/{}.log", cell.name()), log)?;
+    Ok(())
 }
 
 /// Starts both ends and waits for them.
@@ -89,7 +104,7 @@ fn arguments(cell: &Cell, link: &Link, connects: bool) -> Vec<String> {
     };
     let service = 42 + u32::from(cell.plan == Plan::WrongService && connects);
     let traffic = match cell.plan {
-        Plan::Clean => "--count 1000 --rate 500",
+        Plan::Clean => "--count 500 --rate 250",
         Plan::Loss => "--count 5000 --rate 0",
         Plan::Renegotiation => "--count 10000 --rate 0",
         Plan::Long => "--duration 600 --rate 125",

@@ -21,7 +21,7 @@ const MOVING_FEATURES: [u8; 2] = [3, 5];
 pub(super) fn judge(cell: &Cell, ends: &Ends, packets: &[Packet]) -> Result<String> {
     match cell.plan {
         Plan::WrongService => refused(cell, ends, packets, 8, "EBADRQC"),
-        Plan::ClosedPort if cell.we_connect => refused(cell, ends, packets, 3, ""),
+        Plan::ClosedPort if cell.we_connect => refused(cell, ends, packets, 3, "ECONNREFUSED"),
         Plan::ClosedPort => refused(cell, ends, packets, 7, "ECONNREFUSED"),
         Plan::Clean | Plan::WeClose | Plan::LinuxCloses => all_arrived(cell, ends),
         Plan::Coverage => {
@@ -47,12 +47,11 @@ pub(super) fn judge(cell: &Cell, ends: &Ends, packets: &[Packet]) -> Result<Stri
 /// Every message arrived, in both directions, and the connection was closed properly.
 fn all_arrived(cell: &Cell, ends: &Ends) -> Result<String> {
     let (ours, linux) = closed_properly(cell, ends)?;
-    for (from, to) in [(&ours, &linux), (&linux, &ours)] {
+    for (name, from, to) in [("us", &ours, &linux), ("Linux", &linux, &ours)] {
+        let (sent, received) = (from.sent, to.received);
         ensure!(
-            to.received == from.sent,
-            "{} of {} messages arrived",
-            to.received,
-            from.sent
+            received == sent,
+            "{received} of {sent} messages from {name} arrived"
         );
         ensure!(
             to.lost == Some(0),
@@ -66,15 +65,14 @@ fn all_arrived(cell: &Cell, ends: &Ends) -> Result<String> {
 /// At most 3 % are missing.
 fn most_arrived(cell: &Cell, ends: &Ends) -> Result<String> {
     let (ours, linux) = closed_properly(cell, ends)?;
-    for (from, to) in [(&ours, &linux), (&linux, &ours)] {
-        let missing = from
-            .sent
-            .checked_sub(to.received)
+    for (name, from, to) in [("us", &ours, &linux), ("Linux", &linux, &ours)] {
+        let (sent, received) = (from.sent, to.received);
+        let missing = sent
+            .checked_sub(received)
             .context("more arrived than was sent")?;
         ensure!(
-            missing * 100 <= from.sent * 3,
-            "{missing} of {} messages are missing",
-            from.sent
+            missing * 100 <= sent * 3,
+            "{received} of {sent} messages from {name} arrived"
         );
         let gaps = to.lost.context("messages without numbers")?;
         ensure!(
@@ -82,9 +80,10 @@ fn most_arrived(cell: &Cell, ends: &Ends) -> Result<String> {
             "{gaps} gaps, but only {missing} messages missing"
         );
     }
+    let (out, back) = (linux.received, ours.received);
     Ok(format!(
-        "{} out, {} arrived; {} back, {} arrived",
-        ours.sent, linux.received, linux.sent, ours.received
+        "{out} of {} out, {back} of {} back",
+        ours.sent, linux.sent
     ))
 }
 
@@ -141,21 +140,14 @@ fn refused(cell: &Cell, ends: &Ends, packets: &[Packet], code: u8, errno: &str) 
     } else {
         &ends.linux
     };
-    let Some(Line::Error {
-        call,
-        error,
-        reset_code,
-    }) = connector.last()
-    else {
+    let Some(Line::Error { call, error }) = connector.last() else {
         bail!("no error at the connecting end: {:?}", connector.last());
     };
-    ensure!(call == "connect", "the error is of {call}");
-    if cell.we_connect {
-        ensure!(*reset_code == Some(code), "we saw Reset {reset_code:?}");
-    } else {
-        ensure!(error == errno, "Linux says {error}");
-    }
-    Ok(format!("Reset {code}"))
+    ensure!(
+        call == "connect" && error == errno,
+        "{call}() failed with {error}"
+    );
+    Ok(format!("Reset {code}, {errno}"))
 }
 
 /// Data packets of both ends say Checksum Coverage 1.
