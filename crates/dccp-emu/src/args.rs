@@ -1,0 +1,212 @@
+//! The command line, and the plain values that it stands for.
+
+use clap::{Args, Parser, Subcommand};
+use core::time::Duration;
+use dccp_proto::Rate;
+use dccp_quantity as quantity;
+use dccp_sim::loss::FaultConfig;
+use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::{LinkConfig, Seed};
+use std::net::SocketAddr;
+
+/// A link in real time: rate, delay, drop-tail queue, loss.
+#[derive(Parser, Debug)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Relay UDP datagrams between clients and one server; needs no privileges.
+    Relay {
+        /// Address that clients send to.
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        listen: SocketAddr,
+        /// Address of the server.
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        to: SocketAddr,
+        #[command(flatten)]
+        link: Link,
+    },
+    /// Carry IP packets between two TUN devices (Linux, root).
+    Tun {
+        /// First end: `[namespace/]device,address/prefix[,address/prefix]`.
+        #[arg(long, value_name = "END")]
+        left: String,
+        /// Second end, likewise.
+        #[arg(long, value_name = "END")]
+        right: String,
+        #[command(flatten)]
+        link: Link,
+    },
+}
+
+/// Settings of the link. Those of the way back are the same unless given.
+#[derive(Args, Debug)]
+pub(crate) struct Link {
+    /// Bits per second of IP packets, for example 50M; none: no limit.
+    #[arg(long, value_parser = rate)]
+    rate: Option<Rate>,
+    /// One-way delay, for example 20ms.
+    #[arg(long, value_parser = time, default_value = "0ms")]
+    delay: Duration,
+    /// Queue in packets (100p) or bytes (64KiB).
+    #[arg(long, value_parser = limit, default_value = "1000p")]
+    queue: Limit,
+    /// Mark ECN-capable packets that find so much in the queue.
+    #[arg(long, value_parser = limit)]
+    mark_at: Option<Limit>,
+    /// Share of packets lost, each independently, for example 1%.
+    #[arg(long, value_parser = share, default_value = "0")]
+    loss: f64,
+    /// Share of packets that arrive twice.
+    #[arg(long, value_parser = share, default_value = "0")]
+    duplicate: f64,
+    /// Share of packets with a flipped bit.
+    #[arg(long, value_parser = share, default_value = "0")]
+    corrupt: f64,
+    /// Share of packets held back by --reorder-by, so that others overtake them.
+    #[arg(long, value_parser = share, default_value = "0")]
+    reorder: f64,
+    /// How long such packets are held back.
+    #[arg(long, value_parser = time, default_value = "5ms")]
+    reorder_by: Duration,
+    /// Random extra delay up to this; packets stay in order.
+    #[arg(long, value_parser = time, default_value = "0ms")]
+    jitter: Duration,
+    /// Largest IP packet in bytes.
+    #[arg(long, default_value_t = 1500)]
+    mtu: usize,
+    /// Rate of the way back.
+    #[arg(long, value_parser = rate)]
+    back_rate: Option<Rate>,
+    /// Delay of the way back.
+    #[arg(long, value_parser = time)]
+    back_delay: Option<Duration>,
+    /// Queue of the way back.
+    #[arg(long, value_parser = limit)]
+    back_queue: Option<Limit>,
+    /// Loss of the way back.
+    #[arg(long, value_parser = share)]
+    back_loss: Option<f64>,
+    /// Seed of all random choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Stop sleeping so long before a packet's moment, for exact timing at the cost of CPU.
+    #[arg(long, value_parser = time, default_value = "0ms")]
+    pub(crate) busy_wait: Duration,
+    /// End by itself after this time; none: run until interrupted.
+    #[arg(long, value_parser = time_or_seconds)]
+    pub(crate) duration: Option<Duration>,
+}
+
+impl Link {
+    /// The links there and back.
+    pub(crate) fn configs(&self) -> [LinkConfig; 2] {
+        let forward = LinkConfig {
+            rate: self.rate,
+            delay: self.delay,
+            queue: QueueConfig {
+                limit: self.queue,
+                mark_at: self.mark_at,
+            },
+            mtu: self.mtu,
+            faults: FaultConfig {
+                loss: self.loss,
+                duplicate: self.duplicate,
+                corrupt: self.corrupt,
+                reorder: self.reorder,
+                reorder_by: self.reorder_by,
+                jitter: self.jitter,
+                ..FaultConfig::default()
+            },
+            ..LinkConfig::default()
+        };
+        let mut back = forward.clone();
+        back.rate = self.back_rate.or(back.rate);
+        back.delay = self.back_delay.unwrap_or(back.delay);
+        back.queue.limit = self.back_queue.unwrap_or(back.queue.limit);
+        back.faults.loss = self.back_loss.unwrap_or(back.faults.loss);
+        [forward, back]
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
+        Seed(self.seed)
+    }
+}
+
+fn told(error: &quantity::QuantityError) -> String {
+    format!("{error}; {}", error.next_step())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no link has 2^53 bit/s")]
+fn rate(text: &str) -> Result<Rate, String> {
+    match quantity::rate_bits_per_s(text).map_err(|e| told(&e))? {
+        0 => Err("a link of 0 bit/s carries nothing".into()),
+        bits => Ok(Rate::from_bytes_per_s(bits as f64 / 8.0)),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    quantity::time(text).map_err(|e| told(&e))
+}
+
+fn time_or_seconds(text: &str) -> Result<Duration, String> {
+    quantity::time_or_seconds(text).map_err(|e| told(&e))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    quantity::share(text).map_err(|e| told(&e))
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if let Some(packets) = text.strip_suffix('p') {
+        let n = packets
+            .parse()
+            .map_err(|_| format!("`{text}` is no number of packets; write 100p"))?;
+        return Ok(Limit::Packets(n));
+    }
+    let bytes = quantity::size_bytes(text).map_err(|e| told(&e))?;
+    usize::try_from(bytes)
+        .map(Limit::Bytes)
+        .map_err(|e| e.to_string())
+}
+
+/// Reads `[namespace/]device,address/prefix[,…]`.
+#[cfg(target_os = "linux")]
+pub(crate) fn end(text: &str) -> Result<dccp_emu::tun::End, String> {
+    let mut parts = text.split(',');
+    let place = parts.next().unwrap_or_default();
+    let (namespace, device) = match place.split_once('/') {
+        Some((namespace, device)) => (Some(namespace.to_owned()), device),
+        None => (None, place),
+    };
+    if device.is_empty() || device.len() > 15 {
+        return Err(format!("`{place}` names no device of 1 to 15 characters"));
+    }
+    let addresses = parts.map(address).collect::<Result<Vec<_>, _>>()?;
+    if addresses.is_empty() {
+        return Err(format!("`{text}` has no address"));
+    }
+    Ok(dccp_emu::tun::End {
+        namespace,
+        device: device.to_owned(),
+        addresses,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn address(text: &str) -> Result<(std::net::IpAddr, u8), String> {
+    let wrong = || format!("`{text}` is no address with a prefix, such as 10.9.0.1/24");
+    let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+    let address: std::net::IpAddr = address.parse().map_err(|_| wrong())?;
+    let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
+    let longest = if address.is_ipv6() { 128 } else { 32 };
+    if prefix > longest {
+        Err(wrong())
+    } else {
+        Ok((address, prefix))
+    }
+}

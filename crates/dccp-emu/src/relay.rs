@@ -1,0 +1,298 @@
+//! A UDP relay: clients send to it instead of to the server. It needs no privileges.
+//!
+//! ```text
+//!  client A ──▶ ┌ listening ┐ ══ forward link ══▶ ┌ one socket ┐ ──▶ server
+//!  client B ──▶ └  socket   ┘ ◀══ back link ═════ └ per client ┘ ◀──
+//! ```
+//! The clients share the two links. Like a NAT, the relay gives each client a socket of its own
+//! towards the server; a client that was silent for two minutes loses it.
+
+use crate::channel::Channel;
+use crate::clock;
+use crate::report::{DirectionReport, Report};
+use core::time::Duration;
+use dccp_io::{Carrier, OpenError, Options, Over, Poller, Ready, RecvBuffer, Token, Transport};
+use dccp_proto::Instant;
+use dccp_proto::batch::Batch;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::Ecn;
+use dccp_sim::{LinkConfig, Seed};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+/// Clients at once; beyond, packets of new ones are dropped.
+const CLIENTS_MAX: usize = 1024;
+/// A client that was silent so long is forgotten.
+const IDLE: Duration = Duration::from_mins(2);
+const LISTENER: Token = Token(0);
+/// What precedes a packet in a channel: the number of its client.
+const CLIENT_LEN: usize = 8;
+
+/// A relay between clients and one server.
+pub struct Relay {
+    poller: Poller,
+    listener: Box<dyn Transport>,
+    server: SocketAddr,
+    forward: Channel,
+    back: Channel,
+    clients: BTreeMap<usize, Client>,
+    by_path: BTreeMap<Path, usize>,
+    next_client: usize,
+    buffer: RecvBuffer,
+    batch: Batch,
+}
+
+/// A client with its socket towards the server.
+struct Client {
+    /// How the listening socket sees it.
+    path: Path,
+    socket: Box<dyn Transport>,
+    last_heard: Instant,
+}
+
+impl Relay {
+    /// A relay that listens at `listen` and passes on to `server`. `busy_wait`: how long before each
+    /// packet's moment to stop sleeping.
+    ///
+    /// # Errors
+    /// When the sockets cannot be opened.
+    pub fn new(
+        listen: SocketAddr,
+        server: SocketAddr,
+        links: [LinkConfig; 2],
+        seed: Seed,
+        busy_wait: Duration,
+    ) -> Result<Self, OpenError> {
+        let mut poller = Poller::new(busy_wait)?;
+        let mut listener = Carrier::new(Over::Udp, Options::default())?.open(listen)?;
+        poller.add(listener.source(), LISTENER)?;
+        // A packet's IP and UDP headers take their time too; the client's number does not.
+        let is_ipv6 = server.is_ipv6();
+        let encap = Encap::Udp {
+            local_port: 0,
+            remote_port: 0,
+        };
+        let overhead = encap.overhead(is_ipv6) - CLIENT_LEN;
+        let [forward, back] = links;
+        Ok(Self {
+            poller,
+            listener,
+            server,
+            forward: Channel::new(forward, seed, "forward", overhead),
+            back: Channel::new(back, seed, "back", overhead),
+            clients: BTreeMap::new(),
+            by_path: BTreeMap::new(),
+            next_client: 1,
+            buffer: RecvBuffer::new(),
+            batch: Batch::new(1),
+        })
+    }
+
+    /// The address that clients send to.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr()
+    }
+
+    /// Relays until `until` at the latest; may return early.
+    ///
+    /// # Errors
+    /// When a socket is broken.
+    pub fn run_until(&mut self, until: Instant) -> io::Result<()> {
+        let mut ready = Vec::new();
+        loop {
+            let now = clock::now();
+            self.deliver(now);
+            if now >= until {
+                return Ok(());
+            }
+            let next = [self.forward.next_at(), self.back.next_at()];
+            let wake = next.into_iter().flatten().fold(until, Instant::min);
+            self.poller.wait(Some(wake - clock::now()), &mut ready)?;
+            for news in &ready {
+                self.receive(*news)?;
+            }
+        }
+    }
+
+    /// The counters so far.
+    pub fn report(&mut self) -> Report {
+        let overflow = |t: &mut Box<dyn Transport>| t.counters().recv_overflowed.unwrap_or(0);
+        let at_clients: u64 = self
+            .clients
+            .values_mut()
+            .map(|c| overflow(&mut c.socket))
+            .sum();
+        Report {
+            forward: DirectionReport::new(&self.forward.stats(), overflow(&mut self.listener)),
+            back: DirectionReport::new(&self.back.stats(), at_clients),
+        }
+    }
+
+    fn receive(&mut self, news: Ready) -> io::Result<()> {
+        if news.token == LISTENER {
+            return self.receive_from_clients(news);
+        }
+        let Some(client) = self.clients.get_mut(&news.token.0) else {
+            return Ok(());
+        };
+        let back = &mut self.back;
+        let number = news.token.0;
+        let mut packet = Vec::new();
+        let mut sink = |received: dccp_io::Received<'_>| {
+            store(&mut packet, number, received.datagram.bytes);
+            back.offer(clock::now(), &packet, received.ecn);
+        };
+        if news.error {
+            // The server is not there (yet): the client will see that by its silence.
+            client.socket.recv_errors(&mut self.buffer, &mut |_| {})?;
+        }
+        while client.socket.recv(&mut self.buffer, &mut sink)? > 0 {}
+        Ok(())
+    }
+
+    fn receive_from_clients(&mut self, news: Ready) -> io::Result<()> {
+        if news.error {
+            self.listener.recv_errors(&mut self.buffer, &mut |_| {})?;
+        }
+        let mut arrived = Vec::new();
+        loop {
+            let got = self.listener.recv(&mut self.buffer, &mut |r| {
+                arrived.push((r.path, r.ecn, r.datagram.bytes.to_vec()));
+            })?;
+            if got == 0 {
+                return Ok(());
+            }
+            for (path, ecn, bytes) in arrived.drain(..) {
+                let now = clock::now();
+                let Some(number) = self.client(now, path) else {
+                    continue;
+                };
+                let mut packet = Vec::with_capacity(CLIENT_LEN + bytes.len());
+                store(&mut packet, number, &bytes);
+                self.forward.offer(now, &packet, ecn);
+            }
+        }
+    }
+
+    /// The number of the client at `path`, with a socket for it.
+    fn client(&mut self, now: Instant, path: Path) -> Option<usize> {
+        if let Some(&number) = self.by_path.get(&path) {
+            self.clients.get_mut(&number)?.last_heard = now;
+            return Some(number);
+        }
+        self.forget_idle(now);
+        if self.clients.len() >= CLIENTS_MAX {
+            return None;
+        }
+        let source = dccp_io::route::to(self.server.ip()).ok()?.source;
+        let carrier = Carrier::new(Over::Udp, Options::default()).ok()?;
+        let mut socket = carrier.open(SocketAddr::new(source, 0)).ok()?;
+        let number = self.next_client;
+        self.poller.add(socket.source(), Token(number)).ok()?;
+        self.next_client += 1;
+        self.by_path.insert(path, number);
+        self.clients.insert(
+            number,
+            Client {
+                path,
+                socket,
+                last_heard: now,
+            },
+        );
+        Some(number)
+    }
+
+    fn forget_idle(&mut self, now: Instant) {
+        let idle: Vec<usize> = self
+            .clients
+            .iter()
+            .filter(|(_, c)| now - c.last_heard > IDLE)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in idle {
+            if let Some(mut client) = self.clients.remove(&number) {
+                // A socket that is gone cannot be watched any more; nothing else can go wrong.
+                let _ = self.poller.remove(client.socket.source());
+                self.by_path.remove(&client.path);
+            }
+        }
+    }
+
+    /// Sends on the packets whose moment has come.
+    fn deliver(&mut self, now: Instant) {
+        let Self {
+            forward,
+            back,
+            clients,
+            listener,
+            batch,
+            server,
+            ..
+        } = self;
+        forward.poll(now, &mut |packet, ecn| {
+            let Some((number, bytes)) = read(packet) else {
+                return false;
+            };
+            let Some(client) = clients.get_mut(&number) else {
+                return false;
+            };
+            let local = client.socket.local_addr();
+            send(
+                client.socket.as_mut(),
+                batch,
+                &path_between(local, *server),
+                ecn,
+                bytes,
+            )
+        });
+        back.poll(now, &mut |packet, ecn| {
+            let Some((number, bytes)) = read(packet) else {
+                return false;
+            };
+            let Some(client) = clients.get(&number) else {
+                return false;
+            };
+            send(listener.as_mut(), batch, &client.path, ecn, bytes)
+        });
+    }
+}
+
+fn store(packet: &mut Vec<u8>, number: usize, bytes: &[u8]) {
+    packet.clear();
+    packet.extend_from_slice(&(number as u64).to_be_bytes());
+    packet.extend_from_slice(bytes);
+}
+
+fn read(packet: &[u8]) -> Option<(usize, &[u8])> {
+    let (number, bytes) = packet.split_first_chunk::<CLIENT_LEN>()?;
+    Some((usize::try_from(u64::from_be_bytes(*number)).ok()?, bytes))
+}
+
+fn path_between(local: SocketAddr, remote: SocketAddr) -> Path {
+    Path {
+        local: local.ip(),
+        remote: remote.ip(),
+        encap: Encap::Udp {
+            local_port: local.port(),
+            remote_port: remote.port(),
+        },
+    }
+}
+
+/// Sends one datagram. `false` if the host did not take it.
+fn send(
+    socket: &mut dyn Transport,
+    batch: &mut Batch,
+    path: &Path,
+    ecn: Ecn,
+    bytes: &[u8],
+) -> bool {
+    batch.clear();
+    batch.push(path, ecn, true, 0, |buf| {
+        buf.extend_from_slice(bytes);
+        true
+    });
+    let sent = socket.send(batch, 0);
+    sent.is_done(batch) && sent.dropped.is_none()
+}
