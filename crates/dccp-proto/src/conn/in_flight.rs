@@ -219,8 +219,9 @@ impl InFlight {
         lengths.map(|len| u32::from(len > self.large_len)).sum()
     }
 
-    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records the oldest is given up: later
-    /// reports about it are ignored (4340-11.4.1-3), and if its fate was open it is told as sent.
+    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records (64 MiB) the oldest is given
+    /// up: later reports about it are ignored (4340-11.4.1-3), and if its fate was open it is told
+    /// as sent.
     pub(crate) fn on_send(&mut self, packet: &SentPacket, tell: TellFate<'_>) {
         debug_assert_eq!(packet.seq, self.seq_at(self.end()), "numbers have no gaps");
         if self.records.len() == IN_FLIGHT_PACKETS {
