@@ -248,6 +248,17 @@ fn a_lowered_pmtu_is_tried_again_after_ten_minutes() {
 }
 
 #[test]
+fn eight_bytes_are_worth_a_probe_and_seven_are_not() {
+    for (mtu, probed) in [(1492, &[1492, 1500][..]), (1493, &[1493])] {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), mtu, true);
+        let mut path = TestPath::new(pmtu, 1500);
+        path.run_until(s(602));
+        assert_eq!(path.probed, probed);
+    }
+}
+
+#[test]
 fn a_search_ends_below_what_the_path_carries() {
     // 4340-14.1-5
     for carries in (576..=1500).step_by(7).chain([1492, 1493, 1499, 1500]) {
