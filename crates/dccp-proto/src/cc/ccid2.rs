@@ -224,6 +224,7 @@ impl HcReceiver for Receiver {
     }
 
     fn on_ack(&mut self, _ack: &mut OutgoingAck<'_>) -> bool {
+        // 4341-10-1: there are no options of CCID 2; its Ack Vectors are the connection's.
         // 4340-11.3-2: an acknowledgement with data tells the same, so counting starts anew.
         self.pending = 0;
         self.is_urgent = false;

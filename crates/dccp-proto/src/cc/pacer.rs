@@ -40,7 +40,7 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
-    /// A packet leaves. At most a quarter of the round-trip time is ever caught up.
+    /// A packet leaves. At most a quarter of the round-trip time is ever caught up (5348-4.6-1).
     pub(crate) fn on_send(&mut self, now: Instant, interval: Duration, rtt: Duration) {
         let earliest = now - self.catch_up.min(rtt / 4);
         self.last = Some(

@@ -237,7 +237,8 @@ impl WindowSender {
         }
     }
 
-    /// Losses and marks (4341-5-6, 4341-5-7).
+    /// Losses, marks (4341-7-1) and what counts like them (4340-11.7-5): one event per round trip
+    /// (4341-5-6, 4341-5-7).
     fn answer_congestion(&mut self, now: Instant, fb: &Feedback<'_>) {
         let Some(seq) = fb.congestion else { return };
         if self

@@ -20,6 +20,8 @@ pub(super) struct Told {
     pub(super) is_slow_receiver: bool,
     /// A packet with this number was received before.
     pub(super) is_duplicate: bool,
+    /// Its data does not match its Data Checksum.
+    pub(super) is_corrupt: bool,
 }
 
 impl Connection {

@@ -212,11 +212,16 @@ impl Connection {
         self.reverse_path
             .on_packet(p.seq, p.packet_type().is_data(), told.ndp_count, ecn);
         let is_data = is_application_data(p);
+        // 4340-9.3-1
+        told.is_corrupt = told
+            .data_checksum
+            .is_some_and(|crc| p.payload.crc_32c() != crc);
         self.rx.cc.on_packet(&Arrival {
             now,
             seq: p.seq,
             ccval: p.ccval,
-            ecn,
+            // 4340-11.7-5: the peer must answer to corrupt data as to a mark, so it is counted as one.
+            ecn: if told.is_corrupt { Ecn::Ce } else { ecn },
             packet_type: p.packet_type(),
             is_data,
             payload_len: if is_data { p.payload.len() } else { 0 },
@@ -309,10 +314,7 @@ impl Connection {
             self.stats.drops.count(DropReason::Duplicate);
             return;
         }
-        let mut is_corrupt = false;
-        if let Some(expected) = told.data_checksum
-            && p.payload.crc_32c() != expected
-        {
+        if told.is_corrupt {
             // 4340-9.3-2, 4340-9.3-3
             let is_wanted = self.config.deliver_corrupt && is_application_data(p);
             let code = if is_wanted {
@@ -324,7 +326,6 @@ impl Connection {
             if !is_wanted {
                 return;
             }
-            is_corrupt = true;
         }
         if !is_application_data(p) {
             return;
@@ -338,7 +339,7 @@ impl Connection {
             arrived: now,
             seq: p.seq,
             ecn,
-            is_corrupt,
+            is_corrupt: told.is_corrupt,
         };
         match app.inbox.deliver(p.payload, meta) {
             Accepted::Yes => self.stats.counters.data_delivered += 1,

@@ -1,7 +1,7 @@
 //! Data, and acknowledgements that travel with them.
 
 use crate::bench::Bench;
-use dccp_proto::wire::{Kind, PacketType};
+use dccp_proto::wire::{Kind, Opt, PacketType};
 
 /// One data packet has come, so an acknowledgement is due a little later; ours leave no room for it.
 #[test]
@@ -31,4 +31,28 @@ fn an_acknowledgement_that_is_due_leaves_once_before_data_without_room() {
     let types: Vec<_> = sent.iter().map(crate::bench::Pkt::packet_type).collect();
     assert_eq!(types, [PacketType::Ack, PacketType::Data]);
     assert_eq!(sent[0].ack(), Some(bench.peer_gss));
+}
+
+/// One packet of two that the Ack Ratio waits for, but its data is corrupt.
+#[test]
+fn corrupt_data_is_reported_at_once_like_a_mark() {
+    // 4340-11.7-5, 4340-11.7.2-4, 4340-11.3-4
+    let mut bench = Bench::open_server(Bench::config());
+    let good = bench.next(Kind::Data).with_payload(b"one");
+    assert_eq!(bench.answers(&good), []);
+    let mut bench = Bench::open_server(Bench::config());
+    let bad = bench
+        .next(Kind::Data)
+        .with(&[Opt::DataChecksum(7)])
+        .with_payload(b"one");
+    let answers = bench.answers(&bad);
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].packet_type(), PacketType::Ack);
+    // Drop Code 3 for the newest packet.
+    assert!(
+        answers[0]
+            .opts()
+            .contains(&Opt::DataDropped(&[0x80 | 3 << 4])),
+        "{answers:?}"
+    );
 }

@@ -223,7 +223,7 @@ impl LossHistory {
                 lossless: end.steps_from(e.loss_end),
                 nonce: known.nonce ^ e.nonce,
                 loss: e.loss_end.steps_from(e.start) + 1,
-                // 4342-6.1.1-1
+                // 5348-5.3-1, 4342-6.1.1-1
                 data: (end.steps_from(e.start) + 1)
                     .saturating_sub(known.non_data - e.before.non_data)
                     .max(1),

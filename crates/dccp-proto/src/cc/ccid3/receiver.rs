@@ -129,7 +129,7 @@ impl Receiver {
         }
     }
 
-    /// Writes the options of a feedback packet.
+    /// Writes the options of a feedback packet: all that is known of losses and marks (4340-11-1).
     fn push_feedback(&self, rate: f64, options: &mut OptionWriter) -> Result<(), NoSpace> {
         // 4342-8.3-1
         CcidOpt::ReceiveRate(whole(rate)).push(options)?;

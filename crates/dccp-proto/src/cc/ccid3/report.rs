@@ -121,7 +121,8 @@ impl Reports {
         };
         self.merge(&list, is_new);
         let p = match (self.p_of_intervals(newest), rate) {
-            // Beyond 2^24 packets the intervals only bound p; the other option is wider.
+            // Beyond 2^24 packets the intervals only bound p; the other option is wider. Elsewhere the
+            // two may differ, and that proves nothing (4342-9.2-1).
             (p, Some(rate)) if is_saturated => p.min(rate),
             (p, _) => p,
         };

@@ -127,7 +127,7 @@ impl Sender {
         (self.x * damping).max(self.x_min())
     }
 
-    /// Time between packets, `t_ipi`.
+    /// Time between packets, `t_ipi` (5348-4.6-1).
     fn interval(&self) -> Duration {
         seconds(self.s / self.x_inst())
     }
@@ -308,6 +308,9 @@ impl HcSender for Sender {
         let Some(report) = self.reports.read(fb) else {
             return;
         };
+        // 5348-4.1-1: the mean of the packets in flight, not of four loss intervals: where nothing is
+        // lost those never end, and an application that turns to smaller packets would see its
+        // receive rate, and with it its limit, collapse.
         self.s = float(fb.mean_size as u64).max(1.0);
         if let Some(sample) = fb.rtt {
             self.on_rtt_sample(now, sample);

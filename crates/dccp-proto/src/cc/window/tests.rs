@@ -211,7 +211,7 @@ fn events_are_told_apart_across_the_wrap_of_numbers() {
 
 #[test]
 fn a_mark_counts_like_a_loss() {
-    // 4341-5-7, 4341-7-1, 4340-11.7.2-4
+    // 4341-5-7, 4341-7-1, 4340-11.7.2-4, 4340-11.7-5
     let marked = Feedback {
         marked: packets(1),
         ..lost(1)

@@ -296,7 +296,7 @@ fn loss_event_rate_is_sent_where_it_was_negotiated() {
 
 #[test]
 fn at_least_nine_intervals_are_told() {
-    // 4342-8.6-1: every twentieth packet is lost, a round trip and more apart.
+    // 4342-8.6-1, 4340-11-1: every twentieth packet is lost, a round trip and more apart.
     let mut r = receiver();
     r.on_feature(Feature::SendLossEventRate.number(), 1);
     for seq in (0..400).filter(|seq| seq % 20 != 19) {

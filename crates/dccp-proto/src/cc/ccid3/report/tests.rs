@@ -126,6 +126,7 @@ fn a_linux_peer_sends_loss_event_rate_alone() {
 
 #[test]
 fn intervals_are_finer_than_the_rounded_rate() {
+    // 4342-9.2-1
     let intervals = [interval(2, 1, 3), interval(1, 0, 2)];
     let report = read(&mut Reports::default(), 9, 0, &intervals, Some(4));
     assert_near(p(report), 1.0 / 3.0);
