@@ -528,6 +528,10 @@ impl Connection {
         self.ndp.on_sent(packet_type.is_data());
         self.last_sent = now;
         self.watch_sequence_window(now);
+        if packet_type != PacketType::Data {
+            // 4340-6.6.1-2: a Confirm that has left is in force, for the peer may rely on it.
+            self.take_feature_changes(now);
+        }
     }
 }
 
