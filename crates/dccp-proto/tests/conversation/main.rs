@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bench;
+mod checks;
 mod data;
 mod handshake;
+mod sequence;

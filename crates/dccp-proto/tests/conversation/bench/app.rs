@@ -1,0 +1,92 @@
+//! The application of the endpoint under test.
+
+use dccp_proto::conn::App;
+use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
+use dccp_proto::wire::Payload;
+use dccp_proto::{ConnId, Instant, Queues};
+use std::collections::VecDeque;
+
+/// The application: what it has to send, what it got, what became of what it sent.
+#[derive(Default)]
+pub(crate) struct Application {
+    pub(super) outbox: OutboxOf,
+    pub(super) inbox: InboxOf,
+}
+
+#[derive(Default)]
+pub(super) struct OutboxOf {
+    queue: VecDeque<(Slot, Vec<u8>)>,
+    pushed: u32,
+    pub(super) fates: Vec<(Slot, Fate)>,
+}
+
+pub(super) struct InboxOf {
+    pub(super) got: Vec<(Vec<u8>, Delivery)>,
+    pub(super) answer: Accepted,
+}
+
+impl Default for InboxOf {
+    fn default() -> Self {
+        Self {
+            got: Vec::new(),
+            answer: Accepted::Yes,
+        }
+    }
+}
+
+impl OutboxOf {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Slot {
+        let slot = Slot(self.pushed);
+        self.pushed += 1;
+        self.queue.push_back((slot, bytes.to_vec()));
+        slot
+    }
+}
+
+impl Outbox for OutboxOf {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        self.queue.front().map(|(slot, bytes)| Offer {
+            slot: *slot,
+            len: bytes.len(),
+            is_zeros: false,
+        })
+    }
+
+    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+        let (first, bytes) = self.queue.pop_front().unwrap();
+        assert_eq!(first, slot);
+        buf.copy_from_slice(&bytes);
+        true
+    }
+
+    fn refuse(&mut self, _now: Instant, slot: Slot, fate: Fate) {
+        assert_eq!(self.queue.pop_front().unwrap().0, slot);
+        self.fates.push((slot, fate));
+    }
+
+    fn on_fate(&mut self, _now: Instant, slot: Slot, fate: Fate) {
+        self.fates.push((slot, fate));
+    }
+}
+
+impl Inbox for InboxOf {
+    fn deliver(&mut self, datagram: Payload<'_>, meta: Delivery) -> Accepted {
+        let bytes = match datagram {
+            Payload::Bytes(bytes) => bytes.to_vec(),
+            Payload::Zeros(n) => vec![0; n],
+        };
+        if self.answer == Accepted::Yes {
+            self.got.push((bytes, meta));
+        }
+        self.answer
+    }
+}
+
+impl Queues for Application {
+    fn app(&mut self, _id: ConnId) -> App<'_> {
+        App {
+            outbox: &mut self.outbox,
+            inbox: &mut self.inbox,
+        }
+    }
+}

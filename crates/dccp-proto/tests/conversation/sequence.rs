@@ -1,0 +1,623 @@
+//! Sequence numbers: windows, Syncs and what is invalid (RFC 4340 §7).
+
+use crate::bench::{Bench, PEER_ISS, Pkt};
+use dccp_proto::Seq;
+use dccp_proto::conn::State;
+use dccp_proto::conn::stats::DropReason;
+use dccp_proto::queue::Fate;
+use dccp_proto::wire::{FeatureOpt, Kind, Opt, PacketType, ResetCode};
+use std::time::Duration;
+
+/// The longest time that still counts as active: three round trips of 200 ms (nothing was measured).
+const ACTIVE: Duration = Duration::from_millis(600);
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+fn reset(ack: Seq) -> Kind {
+    Kind::Reset {
+        ack,
+        code: ResetCode::ABORTED,
+        data: [0; 3],
+    }
+}
+
+/// The peer sends so many Data packets; what the endpoint answers is not looked at.
+fn give_data(bench: &mut Bench, n: usize) {
+    for _ in 0..n {
+        bench.give_next(Kind::Data);
+        bench.take();
+    }
+}
+
+/// Asserts that the packet is answered by a Sync with this Acknowledgement Number and the
+/// endpoint's next number, and by nothing else.
+fn assert_challenged(bench: &mut Bench, packet: &Pkt, ack: Seq) {
+    let next = bench.gss.next();
+    let sync = bench.answer(packet);
+    assert_eq!((sync.kind, sync.seq), (Kind::Sync { ack }, next));
+    assert_eq!((sync.options.len(), sync.payload.len()), (0, 0));
+}
+
+/// Asserts that the packet is valid: it is not dropped, and no Sync answers it.
+fn assert_valid(bench: &mut Bench, packet: &Pkt) {
+    let dropped = bench.stats().drops.total();
+    let sent = bench.answers(packet);
+    assert!(!sent.iter().any(|p| p.packet_type() == PacketType::Sync));
+    assert_eq!(bench.stats().drops.total(), dropped);
+}
+
+#[test]
+fn what_lies_above_the_window_is_answered_by_a_sync_that_names_it() {
+    // 4340-7.5.1-1, 4340-7.5.3-1, 4340-7.5.4-3, 4340-8.5-6: W is 100, so SWH is GSR + 75.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let gsr = bench.peer_gss;
+        let packet = Pkt::new(Kind::Data, gsr.plus(76)).with_payload(b"beyond");
+        assert_challenged(&mut bench, &packet, packet.seq);
+        assert_eq!(bench.dropped(DropReason::SeqnoOutOfWindow), 1);
+        assert!(bench.got().is_empty());
+        // GSR has not moved, so the same bound holds.
+        let packet = Pkt::new(Kind::DataAck { ack: bench.gss }, gsr.plus(76));
+        assert_challenged(&mut bench, &packet, packet.seq);
+        let packet = Pkt::new(Kind::Data, gsr.plus(75)).with_payload(b"within");
+        let ack = bench.answer(&packet);
+        assert_eq!(ack.kind, Kind::Ack { ack: packet.seq });
+        assert_eq!(bench.got(), [b"within"]);
+    }
+}
+
+#[test]
+fn what_lies_below_the_window_is_answered_by_a_sync_that_names_it() {
+    // 4340-7.5.1-1, 4340-7.5.3-1: SWL is GSR - 24.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        give_data(&mut bench, 60);
+        let gsr = bench.peer_gss;
+        let packet = Pkt::new(Kind::Data, gsr.minus(25));
+        assert_challenged(&mut bench, &packet, packet.seq);
+        let packet = Pkt::new(Kind::Ack { ack: bench.gss }, gsr.minus(24));
+        assert_valid(&mut bench, &packet);
+    }
+}
+
+#[test]
+fn at_the_start_nothing_before_the_initial_numbers_is_valid() {
+    // 4340-7.5.1-2
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let isr = Seq::new(PEER_ISS);
+        let iss = bench.gss.minus(bench.stats().packets_out.total() - 1);
+        let packet = Pkt::new(Kind::Data, isr.minus(1));
+        assert_challenged(&mut bench, &packet, isr.minus(1));
+        let packet = bench.next(Kind::Ack { ack: iss.minus(1) });
+        assert_challenged(&mut bench, &packet, packet.seq);
+        assert_eq!(bench.dropped(DropReason::AcknoOutOfWindow), 1);
+        let packet = bench.next(Kind::Ack { ack: iss });
+        assert_valid(&mut bench, &packet);
+    }
+}
+
+#[test]
+fn acknowledgement_numbers_must_lie_in_their_window() {
+    // 4340-7.5.1-1, 4340-7.5.3-1, 4340-8.5-6: W' is 100, so AWL is GSS - 99.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.exchange_syncs(120);
+        let packet = bench.next(Kind::Ack { ack: bench.gss });
+        assert_valid(&mut bench, &packet);
+        let oldest = bench.gss.minus(99);
+        let packet = bench.next(Kind::DataAck { ack: oldest });
+        assert_valid(&mut bench, &packet);
+        let packet = bench.next(Kind::Ack {
+            ack: bench.gss.next(),
+        });
+        assert_challenged(&mut bench, &packet, packet.seq);
+        let too_old = bench.gss.minus(100);
+        let packet = bench
+            .next(Kind::DataAck { ack: too_old })
+            .with_payload(b"x");
+        assert_challenged(&mut bench, &packet, packet.seq);
+        assert_eq!(bench.dropped(DropReason::AcknoOutOfWindow), 2);
+        assert!(!bench.got().contains(&b"x".as_slice()));
+    }
+}
+
+#[test]
+fn what_ends_a_connection_must_be_newer_than_all_before() {
+    // 4340-7.5.3-1, 4340-8.5-6: GSR < seqno, GAR <= ackno.
+    let ends = |ack| [Kind::Close { ack }, Kind::CloseReq { ack }, reset(ack)];
+    for which in 0..3 {
+        for mut bench in Bench::open_both(&Bench::config()) {
+            bench.exchange_syncs(3);
+            let gar = bench.gss.minus(1);
+            let ack = bench.next(Kind::Ack { ack: gar });
+            assert_valid(&mut bench, &ack);
+            let gsr = bench.peer_gss;
+            let answered = |kind: Kind, seq| match kind {
+                // 4340-7.5.4-2
+                Kind::Reset { .. } => gsr,
+                _ => seq,
+            };
+            let old = Pkt::new(ends(gar)[which], gsr);
+            assert_challenged(&mut bench, &old, gsr);
+            let far = Pkt::new(ends(gar)[which], gsr.plus(76));
+            assert_challenged(&mut bench, &far, answered(far.kind, far.seq));
+            let stale = Pkt::new(ends(gar.minus(1))[which], gsr.plus(1));
+            assert_challenged(&mut bench, &stale, answered(stale.kind, stale.seq));
+            let early = Pkt::new(ends(bench.gss.next())[which], gsr.plus(1));
+            assert_challenged(&mut bench, &early, answered(early.kind, early.seq));
+            assert_eq!(bench.state(), State::Open);
+            bench.now += Duration::from_secs(2);
+            let valid = Pkt::new(ends(gar)[which], gsr.plus(75));
+            bench.give(&valid);
+            bench.take();
+            let is_refused = which == 1 && bench.is_server();
+            assert_eq!(bench.state() == State::Open, is_refused);
+        }
+    }
+}
+
+#[test]
+fn an_invalid_sync_is_ignored() {
+    // 4340-7.5.4-1, 4340-8.5-5
+    for mut bench in Bench::open_both(&Bench::config()) {
+        give_data(&mut bench, 60);
+        bench.now += ACTIVE;
+        let (gsr, gss) = (bench.peer_gss, bench.gss);
+        for (seq, ack) in [
+            (gsr.minus(25), gss),
+            (gsr.plus(1), gss.next()),
+            (gsr.plus(1), gss.minus(100)),
+        ] {
+            for kind in [Kind::Sync { ack }, Kind::SyncAck { ack }] {
+                assert_eq!(bench.answers(&Pkt::new(kind, seq)), []);
+            }
+        }
+        assert_eq!(bench.dropped(DropReason::SyncOutOfWindow), 6);
+        let sync = Pkt::new(Kind::Sync { ack: gss }, gsr.minus(24));
+        assert_eq!(
+            bench.first_answer(&sync).kind,
+            Kind::SyncAck { ack: sync.seq }
+        );
+    }
+}
+
+#[test]
+fn a_sync_is_answered_by_a_sync_ack_and_moves_the_window() {
+    // 4340-7.5.4-4, 4340-8.2-2, 4340-8.5-15, 4340-5.7-2, 4340-7.5.4-3
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let (gsr, gss) = (bench.peer_gss, bench.gss);
+        let sync = Pkt::new(Kind::Sync { ack: gss }, gsr.plus(75)).with_payload(b"padding");
+        let answer = bench.first_answer(&sync);
+        assert_eq!(answer.kind, Kind::SyncAck { ack: sync.seq });
+        assert_eq!(answer.seq, gss.next());
+        assert!(bench.got().is_empty());
+        // The window begins at GSR + 1 - 25 now.
+        let packet = Pkt::new(Kind::Data, gsr.plus(50));
+        assert_challenged(&mut bench, &packet, packet.seq);
+        // An older Sync that is still valid: the SyncAck names it, not GSR.
+        let old = Pkt::new(Kind::Sync { ack: gss }, gsr.plus(51));
+        assert_eq!(
+            bench.first_answer(&old).kind,
+            Kind::SyncAck { ack: old.seq }
+        );
+        let packet = Pkt::new(Kind::Data, gsr.plus(75 + 75));
+        assert_eq!(bench.answer(&packet).kind, Kind::Ack { ack: packet.seq });
+    }
+}
+
+#[test]
+fn a_sync_far_ahead_is_ignored_on_an_active_connection() {
+    // 4340-7.5.3-2
+    // The last is as far as a number can lie ahead of SWL, which is ISR, one below GSR.
+    for jump in [76, 1 << 40, (1 << 47) - 2] {
+        for mut bench in Bench::open_both(&Bench::config()) {
+            let far = bench.peer_gss.plus(jump);
+            let kinds = [
+                Kind::SyncAck { ack: bench.gss },
+                Kind::Sync { ack: bench.gss },
+            ];
+            bench.now += ACTIVE - NANOSECOND;
+            for kind in kinds {
+                assert_eq!(bench.answers(&Pkt::new(kind, far)), []);
+            }
+            bench.now += NANOSECOND;
+            let sync = Pkt::new(Kind::Sync { ack: bench.gss }, far);
+            assert_eq!(bench.first_answer(&sync).kind, Kind::SyncAck { ack: far });
+            let packet = Pkt::new(Kind::Data, far.plus(75)).with_payload(b"in sync");
+            assert_eq!(bench.answer(&packet).ack(), Some(packet.seq));
+            assert_eq!(bench.got(), [b"in sync"]);
+            let packet = Pkt::new(Kind::Data, far.plus(151));
+            assert_challenged(&mut bench, &packet, packet.seq);
+        }
+    }
+}
+
+#[test]
+fn half_of_the_number_space_lies_behind() {
+    // 4340-3.1-2, 4340-7.5.3-1
+    let mut bench = Bench::open_server(Bench::config());
+    bench.now += ACTIVE;
+    let behind = bench.peer_gss.plus((1 << 47) - 1);
+    let sync = Pkt::new(Kind::Sync { ack: bench.gss }, behind);
+    assert_eq!(bench.answers(&sync), []);
+}
+
+#[test]
+fn a_burst_of_loss_is_survived() {
+    // 4340-7.5.4-3, 4340-7.5.4-4: RFC 4340 §7.5.6, the first example, seen from its B.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.now += ACTIVE;
+        let data = Pkt::new(Kind::Data, bench.peer_gss.plus(100)).with_payload(b"lost");
+        let sync = bench.answer(&data);
+        assert_eq!(sync.kind, Kind::Sync { ack: data.seq });
+        let sync_ack = Pkt::new(Kind::SyncAck { ack: sync.seq }, data.seq.plus(1));
+        assert!(
+            bench
+                .answers(&sync_ack)
+                .iter()
+                .all(|p| p.packet_type() == PacketType::Ack)
+        );
+        let data = Pkt::new(Kind::Data, data.seq.plus(2)).with_payload(b"found");
+        bench.give(&data);
+        assert_eq!(bench.got(), [b"found"]);
+    }
+}
+
+#[test]
+fn a_sender_whose_numbers_ran_away_answers_the_sync() {
+    // 4340-7.5.4-4: the same example seen from its A.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.send(b"lost");
+        let data = bench.take_one();
+        let sync = bench.next(Kind::Sync { ack: data.seq });
+        let answer = bench.answer(&sync);
+        assert_eq!(answer.kind, Kind::SyncAck { ack: sync.seq });
+        assert_eq!(answer.seq, data.seq.next());
+    }
+}
+
+#[test]
+fn a_blind_attack_changes_nothing() {
+    // 4340-7.5.4-1, 4340-7.5.4-3: RFC 4340 §7.5.6, the second example, seen from its A and its B.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let forged = Pkt::new(Kind::Data, bench.peer_gss.plus(1_000_000));
+        assert_challenged(&mut bench, &forged, forged.seq);
+        let before = bench.snapshot();
+        let sync = bench.next(Kind::Sync {
+            ack: bench.gss.plus(1_000_000),
+        });
+        assert_eq!(bench.answers(&sync), []);
+        assert_eq!(bench.snapshot(), before);
+    }
+}
+
+#[test]
+fn a_sync_acknowledges_nothing() {
+    // 4340-5.7-1, 4340-8.5-6: neither GAR nor the fate of data depends on a Sync's ackno.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let slot = bench.send(b"data");
+        let data = bench.take_one();
+        let vector = Opt::AckVector {
+            nonce: false,
+            cells: &[0],
+        };
+        let sync = bench.next(Kind::Sync { ack: data.seq }).with(&[vector]);
+        bench.answer(&sync);
+        assert_eq!(bench.fates(), []);
+        // GAR is older than the Sync's ackno, so this is still valid:
+        let ack = Kind::Ack {
+            ack: data.seq.minus(1),
+        };
+        bench.give_next(ack);
+        assert_eq!(bench.fates(), []);
+        bench.give_next(Kind::Close {
+            ack: data.seq.minus(1),
+        });
+        assert_eq!(bench.fates(), [(slot, Fate::Sent)]);
+        bench.take();
+        assert_eq!(bench.state(), State::Closed);
+    }
+}
+
+#[test]
+fn a_sync_ack_moves_gar() {
+    // 4340-8.5-6
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.exchange_syncs(2);
+        let sync_ack = bench.next(Kind::SyncAck { ack: bench.gss });
+        assert_eq!(bench.answers(&sync_ack), []);
+        let close = bench.next(Kind::Close {
+            ack: bench.gss.minus(1),
+        });
+        assert_challenged(&mut bench, &close, close.seq);
+    }
+}
+
+#[test]
+fn gar_never_shrinks() {
+    // 4340-8.5-6, LINUX-16
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.exchange_syncs(4);
+        let gar = bench.gss;
+        for ack in [gar, gar.minus(3)] {
+            let ack = bench.next(Kind::Ack { ack });
+            assert_valid(&mut bench, &ack);
+        }
+        let close = bench.next(Kind::Close { ack: gar.minus(1) });
+        assert_challenged(&mut bench, &close, close.seq);
+    }
+}
+
+#[test]
+fn an_invalid_packet_has_no_other_effect() {
+    // 4340-7.5.4-7: neither options nor data nor acknowledgement count.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.send(b"data");
+        let data = bench.take_one();
+        let before = bench.snapshot();
+        let window = Opt::ChangeL(FeatureOpt {
+            feature: 3,
+            values: &[0, 0, 0, 0, 2, 0],
+        });
+        let vector = Opt::AckVector {
+            nonce: false,
+            cells: &[0],
+        };
+        let kind = Kind::DataAck { ack: data.seq };
+        let packet = Pkt::new(kind, bench.peer_gss.plus(76))
+            .with(&[vector, window, Opt::Timestamp(5)])
+            .with_raw_options(&[1, 3])
+            .with_payload(b"not valid");
+        assert_challenged(&mut bench, &packet, packet.seq);
+        assert_eq!(bench.fates(), []);
+        assert!(bench.got().is_empty());
+        assert_eq!(bench.snapshot(), before);
+        let ack = bench.next(Kind::Data);
+        bench.give(&ack);
+        let later = bench.advance(Duration::from_secs(1));
+        assert!(
+            later
+                .iter()
+                .all(|(_, p)| p.packet_type() != PacketType::Reset)
+        );
+        let ack = later
+            .iter()
+            .find(|(_, p)| p.packet_type() == PacketType::Ack);
+        let answered = |o: &Opt<'_>| matches!(o, Opt::ConfirmR(_) | Opt::TimestampEcho { .. });
+        assert!(!ack.unwrap().1.opts().iter().any(answered));
+    }
+}
+
+#[test]
+fn no_more_than_eight_syncs_answer_a_flood_of_a_second() {
+    // 4340-7.5.4-6, 4340-18-2
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let mut syncs = 0;
+        for n in 0..1000 {
+            let forged = Pkt::new(Kind::Data, bench.peer_gss.plus(1000 + n));
+            syncs += bench.answers(&forged).len();
+            bench.now += Duration::from_millis(1);
+        }
+        assert_eq!(syncs, 8);
+        assert_eq!(bench.stats().counters.syncs_limited, 992);
+        assert_eq!(bench.dropped(DropReason::SeqnoOutOfWindow), 1000);
+        // Answers to valid Syncs have no limit.
+        bench.exchange_syncs(100);
+    }
+}
+
+#[test]
+fn a_conversation_goes_on_across_the_end_of_the_number_space() {
+    // 4340-3.1-2, 4340-7-1: everything wraps, on both sides, at different moments.
+    let max = (1 << 48) - 1;
+    for (iss, peer_iss) in [(max, max), (max - 1, max - 3), (max - 40, max - 20)] {
+        let fresh = || Bench::numbered(iss, peer_iss);
+        for mut bench in [
+            fresh().open_as_server(Bench::config()),
+            fresh().open_as_client(Bench::config()),
+        ] {
+            for n in 0..60 {
+                let slot = bench.send(&[n]);
+                let data = bench.take_one();
+                let vector = Opt::AckVector {
+                    nonce: false,
+                    cells: &[0],
+                };
+                let kind = Kind::DataAck { ack: data.seq };
+                let answer = bench.next(kind).with(&[vector]).with_payload(&[n]);
+                bench.give(&answer);
+                assert_eq!(bench.fates().last(), Some(&(slot, Fate::Acked)), "{n}");
+                bench.now += Duration::from_millis(100);
+            }
+            assert_eq!(bench.got().len(), 60);
+            assert_eq!(bench.stats().drops.total(), 0);
+            assert_eq!(bench.stats().packets_out.of(PacketType::Sync), 0);
+            assert_eq!(bench.stats().counters.data_acked, 60);
+            let close = bench.next(Kind::Close { ack: bench.gss });
+            let reset = bench.answer(&close);
+            assert_eq!(reset.reset_code(), Some(ResetCode::CLOSED));
+        }
+    }
+}
+
+#[test]
+fn windows_are_right_at_the_end_of_the_number_space() {
+    // 4340-3.1-2, 4340-7.5.1-1
+    let max = (1 << 48) - 1;
+    for before_end in [0, 1, 24, 25, 74, 75, 76] {
+        let bench = Bench::numbered(max - 50, max - before_end - 101);
+        let mut bench = bench.open_as_server(Bench::config());
+        give_data(&mut bench, 100);
+        let gsr = bench.peer_gss;
+        assert_eq!(gsr, Seq::new(max - before_end));
+        for (seq, is_valid) in [
+            (gsr.minus(25), false),
+            (gsr.minus(24), true),
+            (gsr.plus(76), false),
+            (gsr.plus(75), true),
+        ] {
+            let packet = Pkt::new(Kind::Data, seq);
+            let syncs = bench.answers(&packet);
+            let is_sync = syncs.iter().any(|p| p.kind == Kind::Sync { ack: seq });
+            assert_eq!(is_sync, !is_valid, "{seq} with GSR {gsr}");
+        }
+    }
+}
+
+#[test]
+fn every_packet_takes_the_next_number_and_names_the_newest_packet() {
+    // 4340-5.1-7, 4340-5.1-9, 4340-7-1, 4340-7.4-1
+    for mut bench in Bench::open_both(&Bench::config()) {
+        let mut expected = bench.gss;
+        for round in 0..30_u64 {
+            bench.give_next(Kind::Data);
+            if round % 3 == 0 {
+                bench.send(b"mine");
+            }
+            if round % 7 == 0 {
+                bench.give_next(Kind::Sync { ack: bench.gss });
+            }
+            bench.now += Duration::from_millis(250);
+            let gsr = bench.peer_gss;
+            for packet in bench.take() {
+                expected = expected.next();
+                assert_eq!(packet.seq, expected);
+                let is_sync = packet.packet_type() == PacketType::SyncAck;
+                assert!(is_sync || packet.ack().is_none_or(|ack| ack == gsr));
+                let vector = Opt::AckVector {
+                    nonce: false,
+                    cells: &[0],
+                };
+                let ack = bench.next(Kind::Ack { ack: packet.seq });
+                bench.give(&ack.with(&[vector]));
+            }
+        }
+        bench.close();
+        let last = bench.take_one();
+        assert_eq!(
+            (last.seq, last.ack()),
+            (expected.next(), Some(bench.peer_gss))
+        );
+        bench.abort();
+        let reset = bench.take_one();
+        assert_eq!(
+            (reset.seq, reset.ack()),
+            (last.seq.next(), Some(bench.peer_gss))
+        );
+    }
+}
+
+#[test]
+fn a_larger_window_of_the_peer_holds_from_our_confirm_on() {
+    // 4340-7.5.1-1, 4340-7.5.2-1, 4340-6.3.2-1: W becomes 1024; SWL is GSR - 255, SWH is GSR + 768.
+    for mut bench in Bench::open_both(&Bench::config()) {
+        bench.now += Duration::from_secs(1);
+        let window = [0, 0, 0, 0, 4, 0];
+        let option = FeatureOpt {
+            feature: 3,
+            values: &window,
+        };
+        let change = bench.next(Kind::Ack { ack: bench.gss });
+        let confirm = bench.answer(&change.with(&[Opt::ChangeL(option)]));
+        assert_eq!(confirm.opts(), [Opt::ConfirmR(option), vector_of(&confirm)]);
+        assert_eq!(bench.snapshot().peer_sequence_window, 1024);
+        give_data(&mut bench, 300);
+        let gsr = bench.peer_gss;
+        let low = Pkt::new(Kind::Data, gsr.minus(256));
+        assert_challenged(&mut bench, &low, low.seq);
+        let high = Pkt::new(Kind::Data, gsr.plus(769));
+        assert_challenged(&mut bench, &high, high.seq);
+        for seq in [gsr.minus(255), gsr.plus(768)] {
+            let packet = Pkt::new(Kind::Ack { ack: bench.gss }, seq);
+            assert_valid(&mut bench, &packet);
+        }
+    }
+}
+
+/// The Ack Vector of a packet.
+fn vector_of(packet: &Pkt) -> Opt<'_> {
+    let is_vector = |o: &Opt<'_>| matches!(o, Opt::AckVector { .. });
+    packet.opts().into_iter().find(is_vector).unwrap()
+}
+
+#[test]
+fn windows_that_are_no_windows_are_declined() {
+    // 4340-7.5.2-1: 32 to 2^46 - 1.
+    for (window, is_valid) in [
+        (0, false),
+        (31, false),
+        (32, true),
+        ((1 << 46) - 1, true),
+        (1 << 46, false),
+    ] {
+        let mut bench = Bench::open_server(Bench::config());
+        bench.now += Duration::from_secs(1);
+        let bytes: [u8; 8] = u64::to_be_bytes(window);
+        let option = |values| FeatureOpt { feature: 3, values };
+        let change = bench.next(Kind::Ack { ack: bench.gss });
+        let confirm = bench.answer(&change.with(&[Opt::ChangeL(option(&bytes[2..]))]));
+        let expected = if is_valid { &bytes[2..] } else { &[] };
+        assert_eq!(confirm.opts()[0], Opt::ConfirmR(option(expected)));
+        let expected = if is_valid { window } else { 100 };
+        assert_eq!(bench.snapshot().peer_sequence_window, expected);
+    }
+}
+
+#[test]
+fn initial_numbers_of_two_flows_have_nothing_in_common() {
+    // 4340-7.2-2, 4340-18-1, 4340-7.3-1
+    let iss = |key, port| {
+        let mut bench = Bench::keyed(key);
+        let mut flow = Bench::flow();
+        flow.local_port = port;
+        let id = bench.endpoint.connect(bench.now, flow, Bench::config());
+        id.unwrap();
+        bench.take_one().seq
+    };
+    let numbers = [iss(1, 1), iss(1, 2), iss(2, 1), iss(2, 2)];
+    for (i, a) in numbers.iter().enumerate() {
+        for b in &numbers[..i] {
+            assert!(a.distance(*b).unsigned_abs() > 1 << 32, "{numbers:?}");
+        }
+    }
+    assert_eq!(iss(1, 1), iss(1, 1));
+}
+
+#[test]
+fn a_flow_that_is_opened_again_begins_beyond_what_it_used() {
+    // 4340-7.2-1: the clock makes a step each 256 ns; no connection sends faster.
+    let (mut bench, first) = Bench::requesting(Bench::config());
+    bench.abort();
+    let last = bench.take_one().seq;
+    bench.now += Duration::from_micros(256);
+    let (bench, again) = bench.connect(Bench::config());
+    assert_eq!(again.seq, first.seq.plus(1000));
+    assert!(again.seq.is_after(last));
+    drop(bench);
+}
+
+#[test]
+fn data_waits_when_the_peers_window_could_not_hold_it() {
+    // 4340-7.5.2-3: of W = 32 packets, 24 lie above GSR at the peer.
+    let config = dccp_proto::Config {
+        sequence_window: 32,
+        adapt_sequence_window: false,
+        pacing: false,
+        ..Bench::config()
+    };
+    for mut bench in Bench::open_both(&config) {
+        assert_eq!(bench.snapshot().sequence_window, 32);
+        for _ in 0..500 {
+            bench.send(b"x");
+        }
+        while bench.snapshot().tx.cwnd_packets.unwrap() <= 30.0 {
+            for data in bench.take() {
+                let vector = Opt::AckVector {
+                    nonce: false,
+                    cells: &[0],
+                };
+                let ack = bench.next(Kind::Ack { ack: data.seq });
+                bench.give(&ack.with(&[vector]));
+            }
+            bench.now += Duration::from_millis(10);
+        }
+        // All that has been sent is acknowledged.
+        assert_eq!(bench.take().len(), 24);
+    }
+}
