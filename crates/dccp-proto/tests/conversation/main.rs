@@ -4,6 +4,7 @@
 
 mod bench;
 mod checks;
+mod close;
 mod data;
 mod handshake;
 mod sequence;

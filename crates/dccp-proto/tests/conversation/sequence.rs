@@ -1,6 +1,6 @@
 //! Sequence numbers: windows, Syncs and what is invalid (RFC 4340 §7).
 
-use crate::bench::{Bench, PEER_ISS, Pkt};
+use crate::bench::{Bench, PEER_ISS, Pkt, RECEIVED, reset};
 use dccp_proto::Seq;
 use dccp_proto::conn::State;
 use dccp_proto::conn::stats::DropReason;
@@ -11,14 +11,6 @@ use std::time::Duration;
 /// The longest time that still counts as active: three round trips of 200 ms (nothing was measured).
 const ACTIVE: Duration = Duration::from_millis(600);
 const NANOSECOND: Duration = Duration::from_nanos(1);
-
-fn reset(ack: Seq) -> Kind {
-    Kind::Reset {
-        ack,
-        code: ResetCode::ABORTED,
-        data: [0; 3],
-    }
-}
 
 /// The peer sends so many Data packets; what the endpoint answers is not looked at.
 fn give_data(bench: &mut Bench, n: usize) {
@@ -120,7 +112,13 @@ fn acknowledgement_numbers_must_lie_in_their_window() {
 #[test]
 fn what_ends_a_connection_must_be_newer_than_all_before() {
     // 4340-7.5.3-1, 4340-8.5-6: GSR < seqno, GAR <= ackno.
-    let ends = |ack| [Kind::Close { ack }, Kind::CloseReq { ack }, reset(ack)];
+    let ends = |ack| {
+        [
+            Kind::Close { ack },
+            Kind::CloseReq { ack },
+            reset(ack, ResetCode::ABORTED),
+        ]
+    };
     for which in 0..3 {
         for mut bench in Bench::open_both(&Bench::config()) {
             bench.exchange_syncs(3);
@@ -293,11 +291,7 @@ fn a_sync_acknowledges_nothing() {
     for mut bench in Bench::open_both(&Bench::config()) {
         let slot = bench.send(b"data");
         let data = bench.take_one();
-        let vector = Opt::AckVector {
-            nonce: false,
-            cells: &[0],
-        };
-        let sync = bench.next(Kind::Sync { ack: data.seq }).with(&[vector]);
+        let sync = bench.next(Kind::Sync { ack: data.seq }).with(&[RECEIVED]);
         bench.answer(&sync);
         assert_eq!(bench.fates(), []);
         // GAR is older than the Sync's ackno, so this is still valid:
@@ -355,13 +349,9 @@ fn an_invalid_packet_has_no_other_effect() {
             feature: 3,
             values: &[0, 0, 0, 0, 2, 0],
         });
-        let vector = Opt::AckVector {
-            nonce: false,
-            cells: &[0],
-        };
         let kind = Kind::DataAck { ack: data.seq };
         let packet = Pkt::new(kind, bench.peer_gss.plus(76))
-            .with(&[vector, window, Opt::Timestamp(5)])
+            .with(&[RECEIVED, window, Opt::Timestamp(5)])
             .with_raw_options(&[1, 3])
             .with_payload(b"not valid");
         assert_challenged(&mut bench, &packet, packet.seq);
@@ -415,12 +405,8 @@ fn a_conversation_goes_on_across_the_end_of_the_number_space() {
             for n in 0..60 {
                 let slot = bench.send(&[n]);
                 let data = bench.take_one();
-                let vector = Opt::AckVector {
-                    nonce: false,
-                    cells: &[0],
-                };
                 let kind = Kind::DataAck { ack: data.seq };
-                let answer = bench.next(kind).with(&[vector]).with_payload(&[n]);
+                let answer = bench.next(kind).with(&[RECEIVED]).with_payload(&[n]);
                 bench.give(&answer);
                 assert_eq!(bench.fates().last(), Some(&(slot, Fate::Acked)), "{n}");
                 bench.now += Duration::from_millis(100);
@@ -480,12 +466,8 @@ fn every_packet_takes_the_next_number_and_names_the_newest_packet() {
                 assert_eq!(packet.seq, expected);
                 let is_sync = packet.packet_type() == PacketType::SyncAck;
                 assert!(is_sync || packet.ack().is_none_or(|ack| ack == gsr));
-                let vector = Opt::AckVector {
-                    nonce: false,
-                    cells: &[0],
-                };
                 let ack = bench.next(Kind::Ack { ack: packet.seq });
-                bench.give(&ack.with(&[vector]));
+                bench.give(&ack.with(&[RECEIVED]));
             }
         }
         bench.close();
@@ -608,12 +590,8 @@ fn data_waits_when_the_peers_window_could_not_hold_it() {
         }
         while bench.snapshot().tx.cwnd_packets.unwrap() <= 30.0 {
             for data in bench.take() {
-                let vector = Opt::AckVector {
-                    nonce: false,
-                    cells: &[0],
-                };
                 let ack = bench.next(Kind::Ack { ack: data.seq });
-                bench.give(&ack.with(&[vector]));
+                bench.give(&ack.with(&[RECEIVED]));
             }
             bench.now += Duration::from_millis(10);
         }

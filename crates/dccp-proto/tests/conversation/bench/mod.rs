@@ -8,16 +8,14 @@ mod opening;
 mod packet;
 
 pub(crate) use app::Application;
-pub(crate) use packet::{Pkt, confirms_for};
+pub(crate) use packet::{Pkt, RECEIVED, confirms_for, reset};
 
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::stats::{DropReason, Stats};
 use dccp_proto::conn::{ConnSnapshot, Connection, Role, State};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::{Accepted, Delivery, Fate, Slot};
-use dccp_proto::wire::{
-    self, ChecksumRule, Datagram, Ecn, Kind, Options, Packet, Payload, PseudoHeader, ServiceCode,
-};
+use dccp_proto::wire::{self, Datagram, Ecn, Kind, Options, Packet, Payload, ServiceCode};
 use dccp_proto::{Config, ConnId, Endpoint, Event, IcmpError, IcmpKind, Instant, KeyedHash, Seq};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -168,11 +166,28 @@ impl Bench {
 
     /// The peer's packet arrives.
     pub(crate) fn give(&mut self, packet: &Pkt) {
+        self.give_on(&Self::flow(), packet);
+    }
+
+    /// A packet of another flow arrives.
+    pub(crate) fn give_on(&mut self, flow: &Flow, packet: &Pkt) {
+        let bytes = Self::encode(flow, packet);
+        self.endpoint.handle_datagram(
+            self.now,
+            &flow.path,
+            packet.ecn,
+            Datagram::new(&bytes),
+            &mut self.app,
+        );
+    }
+
+    /// The bytes of a packet of the peer.
+    pub(crate) fn encode(flow: &Flow, packet: &Pkt) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let path = Self::path();
+        let path = flow.path;
         let view = Packet {
-            source_port: PEER_PORT,
-            dest_port: OUR_PORT,
+            source_port: flow.remote_port,
+            dest_port: flow.local_port,
             ccval: packet.ccval,
             cscov: packet.cscov,
             is_short: packet.is_short,
@@ -181,13 +196,8 @@ impl Bench {
             options: Options(&packet.options),
             payload: Payload::Bytes(&packet.payload),
         };
-        wire::build(
-            &mut bytes,
-            &view,
-            ChecksumRule::Ip(PseudoHeader::new(path.remote, path.local)),
-        )
-        .unwrap();
-        self.give_bytes(&bytes, packet.ecn);
+        wire::build(&mut bytes, &view, path.reversed().checksum_rule()).unwrap();
+        bytes
     }
 
     /// These bytes arrive.
@@ -216,7 +226,7 @@ impl Bench {
             .poll_transmit(self.now, &mut self.app, &mut batch)
         {
             let (path, ecn) = batch.destination().map(|(path, ecn)| (*path, ecn)).unwrap();
-            let rule = ChecksumRule::Ip(PseudoHeader::new(path.local, path.remote));
+            let rule = path.checksum_rule();
             for datagram in batch.datagrams() {
                 let p = wire::parse(datagram, rule).expect("what is sent can be parsed");
                 let Payload::Bytes(payload) = p.payload else {

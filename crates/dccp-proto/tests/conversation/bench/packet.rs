@@ -60,6 +60,11 @@ impl Pkt {
         self.kind.packet_type()
     }
 
+    /// Whether this is a Reset with this code.
+    pub(crate) fn is_reset(&self, code: ResetCode) -> bool {
+        self.reset_code() == Some(code)
+    }
+
     pub(crate) fn ack(&self) -> Option<Seq> {
         self.kind.ack()
     }
@@ -79,6 +84,21 @@ impl Pkt {
         }
     }
 }
+
+/// A Reset with this code and no data.
+pub(crate) const fn reset(ack: Seq, code: ResetCode) -> Kind {
+    Kind::Reset {
+        ack,
+        code,
+        data: [0; 3],
+    }
+}
+
+/// An Ack Vector that reports one packet as received.
+pub(crate) const RECEIVED: Opt<'static> = Opt::AckVector {
+    nonce: false,
+    cells: &[0],
+};
 
 /// The Confirms that a willing peer answers to the Changes of a packet: the first preference.
 pub(crate) fn confirms_for(packet: &Pkt) -> Vec<u8> {
