@@ -418,7 +418,9 @@ impl Endpoint {
 
     /// The application put data into the outbox of a connection.
     pub fn on_data_ready(&mut self, id: ConnId) {
-        self.schedule.wake(id);
+        if self.table.get(id).is_some() {
+            self.schedule.wake(id);
+        }
     }
 
     /// Ends a connection once its outbox is empty (RFC 4340 §8.3).

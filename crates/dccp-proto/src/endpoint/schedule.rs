@@ -19,8 +19,9 @@ pub(super) struct Schedule {
 
 #[derive(Clone, Default)]
 struct Entry {
-    is_ready: bool,
-    armed: Option<Instant>,
+    // Not only whether: another connection may have had this place before.
+    ready: Option<ConnId>,
+    armed: Option<(Instant, ConnId)>,
 }
 
 impl Schedule {
@@ -33,8 +34,8 @@ impl Schedule {
 
     pub(super) fn wake(&mut self, id: ConnId) {
         let entry = self.entry(id);
-        if !entry.is_ready {
-            entry.is_ready = true;
+        if entry.ready != Some(id) {
+            entry.ready = Some(id);
             self.ready.push_back(id);
         }
     }
@@ -52,13 +53,14 @@ impl Schedule {
     pub(super) fn sleep(&mut self, id: ConnId) {
         debug_assert_eq!(self.ready.front(), Some(&id));
         self.ready.pop_front();
-        self.entry(id).is_ready = false;
+        let entry = self.entry(id);
+        entry.ready = entry.ready.filter(|ready| *ready != id);
     }
 
     pub(super) fn arm(&mut self, id: ConnId, at: Instant) {
         let entry = self.entry(id);
-        if entry.armed.is_none_or(|armed| at < armed) {
-            entry.armed = Some(at);
+        if entry.armed.is_none_or(|(armed, _)| at < armed) {
+            entry.armed = Some((at, id));
             self.deadlines.push(Reverse((at, id)));
         }
     }
@@ -75,7 +77,7 @@ impl Schedule {
             }
             self.deadlines.pop();
             let entry = self.entry(id);
-            if entry.armed == Some(at) {
+            if entry.armed == Some((at, id)) {
                 entry.armed = None;
                 return Some(id);
             }
