@@ -1,6 +1,6 @@
 //! Ending a connection (RFC 4340 §8.3): Close, CloseReq, Reset, TIMEWAIT.
 
-use crate::bench::{Bench, Pkt, RECEIVED, SERVICE, reset};
+use crate::bench::{Bench, NANOSECOND, Pkt, RECEIVED, SERVICE, almost, reset};
 use dccp_proto::conn::State;
 use dccp_proto::conn::stats::DropReason;
 use dccp_proto::queue::Fate;
@@ -9,7 +9,6 @@ use dccp_proto::{CloseReason, ConnectError, Event, Seq};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
-const NANOSECOND: Duration = Duration::from_nanos(1);
 /// 2 MSL.
 const TIME_WAIT: Duration = Duration::from_mins(4);
 
@@ -153,7 +152,7 @@ fn close_and_close_req_are_repeated_ever_more_slowly() {
     for mut bench in Bench::open_both(&Bench::config()) {
         bench.close();
         let first = bench.take_one();
-        let sent = bench.advance(Duration::from_secs(300));
+        let sent = bench.advance(Duration::from_mins(5));
         let at: Vec<_> = sent.iter().map(|(at, _)| at.as_millis()).collect();
         let doubled = [400, 1200, 2800, 6000, 12_400, 25_200, 50_800, 102_000];
         assert_eq!(at[..8], doubled);
@@ -191,7 +190,7 @@ fn a_peer_that_never_answers_close_is_given_up() {
     // 4340-8.3-3: a bound of our own, four MSL.
     for mut bench in Bench::open_both(&Bench::config()) {
         bench.close();
-        let sent = bench.advance(Duration::from_secs(480) - NANOSECOND);
+        let sent = bench.advance(almost(Duration::from_mins(8)));
         assert_ne!(bench.state(), State::Closed);
         assert!(
             sent.iter()
@@ -205,7 +204,7 @@ fn a_peer_that_never_answers_close_is_given_up() {
         assert_eq!(reason(&bench), &CloseReason::TimedOut);
         assert_eq!(bench.stats().mib.abort_on_timeout, 1);
         assert_eq!(bench.stats().mib.attempt_fails, 0);
-        assert_eq!(bench.endpoint.poll_timeout(), None);
+        assert_eq!(bench.advance(Duration::from_mins(10)), []);
     }
 }
 
@@ -227,14 +226,9 @@ fn data_that_waits_leaves_before_close() {
             .iter()
             .map(|(_, p)| p.packet_type())
             .collect();
-        let data = types
-            .iter()
-            .filter(|t| matches!(t, PacketType::Data | PacketType::DataAck));
-        assert_eq!(data.count(), 2);
-        assert!(matches!(
-            types.last(),
-            Some(PacketType::Close | PacketType::CloseReq)
-        ));
+        let is_data = |t: &PacketType| matches!(t, PacketType::Data | PacketType::DataAck);
+        assert!(types[..2].iter().all(is_data) && !types[2..].iter().any(is_data));
+        assert!(matches!(types[2], PacketType::Close | PacketType::CloseReq));
         assert!(matches!(bench.state(), State::Closing | State::CloseReq));
         assert_eq!(bench.fates().len(), 4, "of {}", slots.len());
     }
@@ -283,7 +277,7 @@ fn closing_or_aborting_in_request_resets_with_ackno_zero() {
         assert_eq!(last.seq, request.seq.next());
         assert_eq!(reason(&bench), &CloseReason::Local);
         assert_eq!(bench.endpoint.connections(), 0);
-        assert_eq!(bench.endpoint.poll_timeout(), None);
+        assert_eq!(bench.advance(Duration::from_mins(10)), []);
     }
 }
 
@@ -373,7 +367,7 @@ fn a_reset_ends_every_state() {
                 (bench.endpoint.connections(), bench.endpoint.resting()),
                 (0, 1)
             );
-            assert_eq!(bench.endpoint.poll_timeout(), None);
+            assert_eq!(bench.advance(Duration::from_mins(10)), []);
             let mib = bench.stats().mib;
             let is_failure = code != ResetCode::CLOSED;
             assert_eq!(mib.estab_resets, u64::from(was_established && is_failure));
@@ -473,7 +467,7 @@ fn a_flow_rests_for_two_msl() {
     };
     let start = bench.now;
     assert_eq!(connect(&mut bench), Err(ConnectError::FlowInUse));
-    bench.now = start + (TIME_WAIT - NANOSECOND);
+    bench.now = start + almost(TIME_WAIT);
     assert_eq!(connect(&mut bench), Err(ConnectError::FlowInUse));
     bench.now = start + TIME_WAIT;
     assert!(connect(&mut bench).is_ok());
@@ -503,7 +497,7 @@ fn the_msl_is_a_setting() {
     bench.close();
     let close = bench.take_one();
     bench.answers_next(reset(close.seq, ResetCode::CLOSED));
-    bench.now += Duration::from_millis(10) - NANOSECOND;
+    bench.now += almost(Duration::from_millis(10));
     let early = bench
         .endpoint
         .connect(bench.now, Bench::flow(), config.clone());

@@ -8,3 +8,4 @@ mod close;
 mod data;
 mod handshake;
 mod sequence;
+mod timers;

@@ -52,6 +52,14 @@ impl KeyedHash for WeakHash {
     }
 }
 
+/// The shortest time.
+pub(crate) const NANOSECOND: Duration = Duration::from_nanos(1);
+
+/// The longest time that is shorter.
+pub(crate) fn almost(d: Duration) -> Duration {
+    d.saturating_sub(NANOSECOND)
+}
+
 pub(crate) struct Bench {
     pub(crate) now: Instant,
     pub(crate) endpoint: Endpoint,
