@@ -263,7 +263,7 @@ impl Connection {
             return false;
         };
         if offer.len > self.pmtu.mps() {
-            // 4340-14-2
+            // 4340-14-2, 4340-14.2-2
             app.outbox.refuse(now, offer.slot, Fate::TooBig);
             return true;
         }

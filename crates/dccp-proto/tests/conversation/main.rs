@@ -7,5 +7,6 @@ mod checks;
 mod close;
 mod data;
 mod handshake;
+mod mtu;
 mod sequence;
 mod timers;

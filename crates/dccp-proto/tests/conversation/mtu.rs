@@ -1,0 +1,148 @@
+//! The path MTU: ICMP messages, probes, and what the application may send (RFC 4340 §14).
+
+use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
+use dccp_proto::queue::Fate;
+use dccp_proto::wire::{Ecn, Kind, Opt, PacketType, header_len};
+use dccp_proto::{Config, Event, IcmpKind, Seq};
+use std::time::Duration;
+
+/// IP header, and what the MPS leaves for DCCP's.
+const HEADERS: usize = 20 + 28;
+
+/// A router says that the packet with this number was too big for a link of 900 bytes.
+fn give_too_big(bench: &mut Bench, seq: Seq) {
+    let mut quoted = Vec::new();
+    quoted.extend(OUR_PORT.to_be_bytes());
+    quoted.extend(PEER_PORT.to_be_bytes());
+    quoted.extend([4, 0, 0, 0, 5, 0]); // a Data packet with a long number
+    quoted.extend_from_slice(&seq.value().to_be_bytes()[2..]);
+    let ecn = Ecn::NotEct;
+    bench.give_icmp(&quoted, IcmpKind::TooBig { mtu: 900, ecn });
+}
+
+/// Bytes of the whole packet.
+fn size(p: &Pkt) -> usize {
+    20 + header_len(p.packet_type(), p.is_short, p.options.len()) + p.payload.len()
+}
+
+fn sync_sizes(sent: &[(Duration, Pkt)]) -> Vec<usize> {
+    let syncs = sent.iter().map(|(_, p)| p);
+    let syncs = syncs.filter(|p| p.packet_type() == PacketType::Sync);
+    syncs.map(size).collect()
+}
+
+/// The window is full when the message comes: what waits behind it is too large then.
+#[test]
+fn what_no_longer_fits_is_refused_and_never_leaves() {
+    // 4340-14-1, 4340-14-2, 4340-14.1-2, 4340-14.2-2
+    let config = Config {
+        pacing: false,
+        ..Bench::config()
+    };
+    for mut bench in Bench::open_both(&config) {
+        let full = vec![7; bench.snapshot().mps];
+        let slots: Vec<_> = (0..5).map(|_| bench.send(&full)).collect();
+        let sent = bench.take();
+        assert_eq!(sent.len(), 4);
+        assert!(sent.iter().all(|p| size(p) <= 1100));
+
+        give_too_big(&mut bench, sent[0].seq);
+        assert_eq!(bench.take(), []);
+        let mps = 900 - HEADERS;
+        assert_eq!(bench.events.last(), Some(&Event::Mps(mps)));
+        assert_eq!((bench.snapshot().pmtu, bench.snapshot().mps), (900, mps));
+
+        let fits = vec![8; mps];
+        bench.send(&fits);
+        let ack = bench.next(Kind::Ack { ack: sent[3].seq });
+        let sent = bench.answers(&ack.with_raw_options(&[38, 3, 3]));
+        let data: Vec<_> = sent.iter().filter(|p| !p.payload.is_empty()).collect();
+        assert_eq!(data.len(), 1);
+        assert_eq!(data[0].payload, fits);
+        assert!(bench.fates().contains(&(slots[4], Fate::TooBig)));
+        let too_long = bench.send(&vec![9; mps + 1]);
+        bench.take();
+        assert_eq!(bench.fates().last(), Some(&(too_long, Fate::TooBig)));
+    }
+}
+
+#[test]
+fn a_message_about_nothing_that_was_sent_is_ignored() {
+    // 4340-14.1-3
+    let mut bench = Bench::open_server(Bench::config());
+    let before = bench.snapshot().pmtu;
+    let unsent = bench.gss.next();
+    give_too_big(&mut bench, unsent);
+    assert_eq!(bench.take(), []);
+    assert_eq!(bench.snapshot().pmtu, before);
+    assert_eq!(bench.stats().counters.icmp_ignored, 1);
+    let sent = bench.gss;
+    give_too_big(&mut bench, sent);
+    assert_eq!(bench.snapshot().pmtu, 900);
+    assert_eq!(bench.stats().counters.icmp_used, 1);
+}
+
+/// A connection of an MTU of 1500 bytes whose peer has fallen silent, with large datagrams to send.
+fn in_the_dark(ndp_count: bool) -> Bench {
+    let config = Config {
+        probe_pmtu: true,
+        mtu: 1500,
+        pacing: false,
+        ndp_count,
+        ..Bench::config()
+    };
+    let mut bench = Bench::open_server(config);
+    let full = vec![7; bench.snapshot().mps];
+    for _ in 0..9 {
+        bench.send(&full);
+    }
+    bench
+}
+
+#[test]
+fn silence_is_answered_by_padded_syncs_and_then_by_smaller_packets() {
+    // 4340-14.1-5, and 4340-7.7-1: an NDP Count makes a probe no larger.
+    for ndp_count in [false, true] {
+        let mut bench = in_the_dark(ndp_count);
+        let sent = bench.advance(Duration::from_secs(20));
+        assert_eq!(
+            sync_sizes(&sent),
+            [1500, 1500, 1500, 1200, 1200, 1200, 576, 576, 576]
+        );
+        let is_counted = |p: &Pkt| p.opts().iter().any(|o| matches!(o, Opt::NdpCount { .. }));
+        assert_eq!(sent.iter().any(|(_, p)| is_counted(p)), ndp_count);
+        let sizes: Vec<_> = bench
+            .events
+            .iter()
+            .filter(|e| matches!(e, Event::Mps(_)))
+            .collect();
+        assert_eq!(
+            sizes,
+            [&Event::Mps(1200 - HEADERS), &Event::Mps(576 - HEADERS)]
+        );
+        let counters = bench.stats().counters;
+        assert_eq!((counters.pmtu_probes, counters.pmtu_probes_acked), (9, 0));
+        assert_eq!(counters.pmtu_black_holes, 1);
+    }
+}
+
+#[test]
+fn an_answered_probe_ends_the_suspicion() {
+    // 4340-14.1-5
+    let mut bench = in_the_dark(false);
+    let sync = loop {
+        let sent = bench.advance(Duration::from_millis(500));
+        if let Some((_, sync)) = sent
+            .into_iter()
+            .find(|(_, p)| p.packet_type() == PacketType::Sync)
+        {
+            break sync;
+        }
+    };
+    assert_eq!(size(&sync), 1500);
+    bench.give_next(Kind::SyncAck { ack: sync.seq });
+    let sent = bench.advance(Duration::from_secs(5));
+    assert_eq!(sync_sizes(&sent), []);
+    assert_eq!(bench.snapshot().pmtu, 1500);
+    assert_eq!(bench.stats().counters.pmtu_probes_acked, 1);
+}
