@@ -304,7 +304,10 @@ impl Endpoint {
                 Err(code) => code,
             },
             _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
-                Ok(Some(conn)) => return self.welcome(now, conn, packet, ecn, queues),
+                Ok(Some(conn)) => {
+                    self.welcome(now, conn, packet, ecn, queues);
+                    return;
+                }
                 Ok(None) => ResetCode::NO_CONNECTION,
                 Err(code) => code,
             },
@@ -352,8 +355,8 @@ impl Endpoint {
             return;
         }
         let conn = self.new_server(now, flow, service, packet.seq, None);
-        self.listeners.on_half_open(flow.local_port);
-        self.welcome(now, conn, packet, ecn, queues);
+        let id = self.welcome(now, conn, packet, ecn, queues);
+        self.listeners.on_half_open(flow.local_port, id);
     }
 
     fn new_server(
@@ -385,12 +388,13 @@ impl Endpoint {
         packet: &Packet<'_>,
         ecn: Ecn,
         queues: &mut dyn Queues,
-    ) {
+    ) -> ConnId {
         let (port, service) = (conn.flow().local_port, conn.service());
         let id = self.table.insert(conn);
         self.events
             .push_back((id, Event::Accepted { port, service }));
         self.give(now, id, packet, ecn, queues);
+        id
     }
 
     /// Takes an ICMP error about a packet of ours (4340-14.1-3, 6773-3.6-1).
@@ -489,8 +493,8 @@ impl Endpoint {
             return;
         };
         while let Some(event) = conn.poll_event() {
-            if event == Event::Connected && conn.role() == Role::Server {
-                self.listeners.on_established(conn.flow().local_port);
+            if event == Event::Connected {
+                self.listeners.on_settled(conn.flow().local_port, id);
             }
             self.events.push_back((id, event));
         }
@@ -514,9 +518,7 @@ impl Endpoint {
         let Some(conn) = self.table.retire(id) else {
             return;
         };
-        if conn.role() == Role::Server && !conn.was_established() {
-            self.listeners.on_established(conn.flow().local_port);
-        }
+        self.listeners.on_settled(conn.flow().local_port, id);
         if conn.state() == State::TimeWait {
             // 4340-8.3-2
             self.time_wait.sweep(now);

@@ -58,6 +58,8 @@ use timers::Timers;
 
 /// The round-trip time while none is known (4340-3.4-1).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// No round trip is shorter than this, whatever the peer says: rates are divided by it.
+const RTT_LEAST: Duration = Duration::from_micros(1);
 /// Sequence Window before it is negotiated (RFC 4340 §7.5.2).
 const INITIAL_WINDOW: u64 = Feature::SequenceWindow.info().initial;
 
@@ -366,11 +368,6 @@ impl Connection {
         let has_reset_due = self.due.reset.is_some();
         self.events
             .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)))
-    }
-
-    /// Whether the connection has ever left RESPOND or REQUEST.
-    pub(crate) fn was_established(&self) -> bool {
-        self.was_established
     }
 
     /// The maximum segment lifetime of this connection.

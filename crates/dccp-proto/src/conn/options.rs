@@ -2,7 +2,7 @@
 //! its Acknowledgement Number tells.
 
 use super::in_flight::Ack;
-use super::{App, Connection, Echo, Reset, State};
+use super::{App, Connection, Echo, RTT_LEAST, Reset, State};
 use crate::config::bounds;
 use crate::event::Event;
 use crate::time::Instant;
@@ -232,6 +232,8 @@ impl Connection {
     }
 
     pub(super) fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
+        // What is to happen a round trip later must not happen at once.
+        let sample = sample.max(RTT_LEAST);
         let rtt = self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8);
         if self.rtt.is_none() {
             self.tx.cc.on_rtt_hint(now, sample);

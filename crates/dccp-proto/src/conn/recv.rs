@@ -101,7 +101,7 @@ impl Connection {
         // AWL in REQUEST is ISS: every Request that was sent may be answered.
         if is_answer
             && p.ack()
-                .is_some_and(|ack| ack.is_within(self.seqs.iss, self.seqs.awh()))
+                .is_some_and(|ack| self.seqs.has_left(self.seqs.iss, ack))
         {
             self.seqs.start_receiving(p.seq);
             self.gsr_arrived = now;

@@ -156,6 +156,12 @@ impl Connection {
         let packet_type = kind.packet_type();
         // Nothing is written half: what does not fit now goes with the next packet.
         let _ = self.ndp.write(w);
+        if let Some(cookie) = self.init_cookie.as_deref()
+            && packet_type == PacketType::Response
+        {
+            // 4340-8.1.4-1
+            let _ = w.push(&Opt::InitCookie(cookie));
+        }
         if !self.cookies.is_empty() && packet_type != PacketType::Request {
             // 4340-8.1.4-2, 4340-8.1.5-1
             let _ = w.push_all(Options(&self.cookies));

@@ -97,7 +97,14 @@ impl SeqNos {
 
     /// Whether `ack` names a packet that the peer may acknowledge.
     pub(crate) fn is_ack_valid(&self, ack: Seq) -> bool {
-        ack.is_within(self.awl(), self.awh())
+        self.has_left(self.awl(), ack)
+    }
+
+    /// Whether `ack` names a packet from `low` on that has left. While none has, GSS lies before ISS,
+    /// and no number is right.
+    pub(crate) fn has_left(&self, low: Seq, ack: Seq) -> bool {
+        let nothing_left = self.is_awl_clamped && self.gss.is_before(self.iss);
+        !nothing_left && ack.is_within(low, self.awh())
     }
 
     /// The test of step 5: a Sync or `SyncAck` moves the window forward as far as it likes, unless
@@ -125,10 +132,7 @@ impl SeqNos {
         };
         if !p.seq.is_within(seq_low, self.swh()) {
             Some(DropReason::SeqnoOutOfWindow)
-        } else if p
-            .ack()
-            .is_some_and(|ack| !ack.is_within(ack_low, self.awh()))
-        {
+        } else if p.ack().is_some_and(|ack| !self.has_left(ack_low, ack)) {
             Some(DropReason::AcknoOutOfWindow)
         } else {
             None
@@ -193,6 +197,23 @@ mod tests {
         assert_eq!((s.awl().value(), s.awh().value()), (401, 500));
         let s = seqnos(500, 1000, 33);
         assert_eq!((s.swl().value(), s.swh().value()), (993, 1025));
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_before_the_first_packet_has_left() {
+        // 4340-7.5.1-1
+        let mut s = SeqNos::new(Seq::new(10), 100, 100);
+        s.start_receiving(Seq::new(20));
+        let close = |n| Kind::Close { ack: Seq::new(n) };
+        for ack in [0, 8, 9, 10, 11, 1 << 47] {
+            assert!(!s.is_ack_valid(Seq::new(ack)), "{ack}");
+            let fault = s.fault(&packet(close(ack), 21));
+            assert_eq!(fault, Some(DropReason::AcknoOutOfWindow), "{ack}");
+        }
+        s.next_to_send();
+        assert!(s.is_ack_valid(Seq::new(10)));
+        assert!(!s.is_ack_valid(Seq::new(11)));
+        assert_eq!(s.fault(&packet(close(10), 21)), None);
     }
 
     #[test]

@@ -86,12 +86,12 @@ impl Connection {
         }
     }
 
-    /// 6773-L-1
+    /// 6773-L-1: while the connection is open; what closes it is repeated until it is over.
     fn on_keepalive_timeout(&mut self, now: Instant) {
-        let Some(interval) = self.config.keepalive else {
+        let Some(interval) = self.config.keepalive.filter(|_| self.state == State::Open) else {
             return;
         };
-        if now - self.last_sent >= interval && self.state == State::Open {
+        if now - self.last_sent >= interval {
             self.due.sync = Some(self.seqs.gsr);
             self.last_sent = now;
         }

@@ -1,9 +1,10 @@
 //! Listening ports and their Service Codes (RFC 4340 §8.1.2, RFC 5595 §3.3).
 
+use super::ConnId;
 use crate::config::{Config, bounds};
 use crate::error::ListenError;
 use crate::wire::{ResetCode, ServiceCode};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[derive(Default)]
@@ -14,8 +15,8 @@ pub(super) struct Listeners {
 struct Listener {
     services: Vec<ServiceCode>,
     config: Arc<Config>,
-    /// Connections in RESPOND.
-    half_open: usize,
+    /// Connections in RESPOND that no cookie vouched for.
+    half_open: BTreeSet<ConnId>,
 }
 
 impl Listeners {
@@ -42,7 +43,7 @@ impl Listeners {
         let listener = self.by_port.entry(port).or_insert_with(|| Listener {
             services: Vec::new(),
             config: Arc::new(config),
-            half_open: 0,
+            half_open: BTreeSet::new(),
         });
         listener.services.extend_from_slice(services);
         Ok(())
@@ -77,20 +78,22 @@ impl Listeners {
     /// So many connections are half-open that the next Request gets a cookie (4340-8.1.4-4).
     pub(super) fn is_flooded(&self, port: u16) -> bool {
         self.by_port.get(&port).is_some_and(|l| {
-            l.half_open >= l.config.cookie_threshold.min(bounds::RESPOND_PER_LISTENER)
+            l.half_open.len() >= l.config.cookie_threshold.min(bounds::RESPOND_PER_LISTENER)
         })
     }
 
-    pub(super) fn on_half_open(&mut self, port: u16) {
+    /// A Request has made a connection.
+    pub(super) fn on_half_open(&mut self, port: u16, id: ConnId) {
         if let Some(l) = self.by_port.get_mut(&port) {
-            l.half_open += 1;
+            l.half_open.insert(id);
         }
     }
 
-    /// A connection has left RESPOND, for whatever reason.
-    pub(super) fn on_established(&mut self, port: u16) {
+    /// A server connection is past RESPOND, or over. Nothing happens if this listener did not count
+    /// it: a cookie or an invitation had opened it, or an earlier listener of the port.
+    pub(super) fn on_settled(&mut self, port: u16, id: ConnId) {
         if let Some(l) = self.by_port.get_mut(&port) {
-            l.half_open = l.half_open.saturating_sub(1);
+            l.half_open.remove(&id);
         }
     }
 }

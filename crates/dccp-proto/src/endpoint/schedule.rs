@@ -2,25 +2,27 @@
 
 use super::ConnId;
 use crate::time::Instant;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-/// A ready list and a heap of deadlines.
+/// A ready list, and at most one deadline of each connection.
 ///
-/// A connection's deadline in the heap is never later than its true one; when it is earlier, the
-/// connection is woken for nothing and armed again. So a timer that only moves back, as an RTO does
-/// with every acknowledgement, costs nothing.
+/// The deadline that is kept is never later than the true one; when it is earlier, the connection is
+/// woken for nothing and armed again. So a timer that only moves back, as an RTO does with every
+/// acknowledgement, costs nothing.
+///
+/// Places of connections are used again, so each is remembered with the id that it belongs to.
 #[derive(Default)]
 pub(super) struct Schedule {
     ready: VecDeque<ConnId>,
-    deadlines: BinaryHeap<Reverse<(Instant, ConnId)>>,
+    deadlines: BTreeSet<(Instant, ConnId)>,
     states: Vec<Entry>,
 }
 
 #[derive(Clone, Default)]
 struct Entry {
-    // Not only whether: another connection may have had this place before.
+    /// Who was put into the ready list last, if it is still there.
     ready: Option<ConnId>,
+    /// What is in `deadlines`.
     armed: Option<(Instant, ConnId)>,
 }
 
@@ -60,32 +62,97 @@ impl Schedule {
     pub(super) fn arm(&mut self, id: ConnId, at: Instant) {
         let entry = self.entry(id);
         if entry.armed.is_none_or(|(armed, _)| at < armed) {
-            entry.armed = Some((at, id));
-            self.deadlines.push(Reverse((at, id)));
+            let old = entry.armed.replace((at, id));
+            if let Some(old) = old {
+                self.deadlines.remove(&old);
+            }
+            self.deadlines.insert((at, id));
         }
     }
 
     pub(super) fn disarm(&mut self, id: ConnId) {
-        self.entry(id).armed = None;
+        if let Some(old) = self.entry(id).armed.take() {
+            self.deadlines.remove(&old);
+        }
     }
 
     /// The next connection whose deadline has come.
     pub(super) fn expire(&mut self, now: Instant) -> Option<ConnId> {
-        while let Some(&Reverse((at, id))) = self.deadlines.peek() {
-            if at > now {
-                return None;
-            }
-            self.deadlines.pop();
-            let entry = self.entry(id);
-            if entry.armed == Some((at, id)) {
-                entry.armed = None;
-                return Some(id);
-            }
-        }
-        None
+        let (_, id) = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
+        self.disarm(id);
+        Some(id)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.peek().map(|Reverse((at, _))| *at)
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::tests::id;
+    use super::*;
+
+    const fn at(n: u64) -> Instant {
+        Instant::from_nanos(n)
+    }
+
+    #[test]
+    fn a_connection_has_one_deadline_however_often_it_is_armed() {
+        let mut schedule = Schedule::default();
+        let (a, b) = (id(0, 0), id(1, 0));
+        schedule.arm(b, at(1000));
+        for n in 0..500 {
+            // The far one is armed again after each near one has expired.
+            schedule.arm(a, at(1000));
+            schedule.arm(a, at(n));
+            assert_eq!(schedule.next_deadline(), Some(at(n)));
+            assert_eq!(schedule.expire(at(n)), Some(a));
+            assert_eq!(schedule.expire(at(n)), None);
+            assert_eq!(schedule.deadlines.len(), 1);
+        }
+        schedule.disarm(b);
+        assert_eq!(schedule.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_back_stays_where_it_was() {
+        let mut schedule = Schedule::default();
+        schedule.arm(id(0, 0), at(5));
+        schedule.arm(id(0, 0), at(9));
+        assert_eq!(schedule.expire(at(4)), None);
+        assert_eq!(schedule.expire(at(5)), Some(id(0, 0)));
+        assert_eq!(schedule.next_deadline(), None);
+    }
+
+    #[test]
+    fn who_has_had_a_turn_comes_after_the_others() {
+        let mut schedule = Schedule::default();
+        for index in [0, 1, 2, 1, 0] {
+            schedule.wake(id(index, 0));
+        }
+        let mut turns = Vec::new();
+        for _ in 0..5 {
+            turns.extend(schedule.next_ready().map(ConnId::index));
+            schedule.rotate();
+        }
+        assert_eq!(turns, [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn an_old_id_in_the_ready_list_does_not_hide_the_new_one() {
+        let mut schedule = Schedule::default();
+        let (old, new) = (id(0, 0), id(0, 1));
+        schedule.wake(old);
+        schedule.wake(new);
+        schedule.wake(new);
+        assert_eq!(schedule.ready, [old, new]);
+        schedule.sleep(old);
+        schedule.wake(new);
+        assert_eq!(schedule.ready, [new]);
+        schedule.sleep(new);
+        assert_eq!(schedule.next_ready(), None);
+        schedule.wake(new);
+        assert_eq!(schedule.next_ready(), Some(new));
     }
 }

@@ -22,10 +22,6 @@ impl ConnId {
         self.0 as u32 as usize
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half is the generation"
-    )]
     fn generation(self) -> u32 {
         (self.0 >> 32) as u32
     }
@@ -131,5 +127,15 @@ impl Table {
             local_port: u16::from_be_bytes([a, b]),
             remote_port: u16::from_be_bytes([c, d]),
         })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::ConnId;
+
+    /// The id of a place that was used `generation` times before.
+    pub(in crate::endpoint) fn id(index: usize, generation: u32) -> ConnId {
+        ConnId::new(index, generation)
     }
 }

@@ -7,6 +7,7 @@ mod checks;
 mod close;
 mod data;
 mod handshake;
+mod hostile;
 mod mtu;
 mod sequence;
 mod timers;

@@ -2,12 +2,10 @@
 
 use super::TellFate;
 use super::rate::Stamp;
+use crate::conn::RTT_LEAST;
 use crate::queue::{Fate, Slot};
 use crate::time::Instant;
 use core::time::Duration;
-
-/// No round trip is shorter than this: rates are divided by it.
-const RTT_LEAST: Duration = Duration::from_micros(1);
 
 /// What is known of a sent packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
