@@ -257,6 +257,10 @@ impl Endpoint {
         let Some(conn) = self.table.get_mut(id) else {
             return;
         };
+        if !conn.state().is_alive() {
+            // It has ended and its Reset is about to leave: that is the answer.
+            return self.stats.drops.count(DropReason::NoConnection);
+        }
         if matches!(conn.state(), State::Invited | State::Listen1) {
             // 5596-2.2.2-2, 5596-2.2.2-3
             match packet.kind {
@@ -403,7 +407,8 @@ impl Endpoint {
             self.stats.counters.icmp_ignored += 1;
             return;
         };
-        if let Some(conn) = self.table.get_mut(id) {
+        let conn = self.table.get_mut(id);
+        if let Some(conn) = conn.filter(|conn| conn.state().is_alive()) {
             conn.handle_icmp(now, error, &mut queues.app(id));
             self.schedule.wake(id);
         }

@@ -103,9 +103,12 @@ impl Connection {
             && p.ack()
                 .is_some_and(|ack| self.seqs.has_left(self.seqs.iss, ack))
         {
-            self.seqs.start_receiving(p.seq);
+            // So that the packet passes step 6: a Reset has to be newer than GSR.
+            let is_reset = matches!(p.kind, Kind::Reset { .. });
+            let isr = if is_reset { p.seq.minus(1) } else { p.seq };
+            self.seqs.start_receiving(isr);
             self.gsr_arrived = now;
-            self.features.set_isr(p.seq);
+            self.features.set_isr(isr);
             return Continue(());
         }
         // 4340-7.5.4-5, 4340-18-3: also the answer to a Sync from a half-open server; limited, so

@@ -248,3 +248,79 @@ fn an_ended_connection_can_be_looked_at_until_the_next_event_is_polled() {
     let again = endpoint.connect(now, flow, Config::default()).unwrap();
     assert_ne!(again, id, "ids are never used again");
 }
+
+#[test]
+fn a_refusal_ends_the_handshake_at_once() {
+    // 5595-3.3.1-1, 5595-3.3.1-2: the Reset passes the sequence checks of REQUEST (4340-8.5-4).
+    let mut net = Net::new();
+    let host = &mut net.hosts[1].endpoint;
+    host.listen(5001, &[ServiceCode(1)], Config::default())
+        .unwrap();
+    for (remote_port, code) in [
+        (5001, ResetCode::BAD_SERVICE_CODE),
+        (5002, ResetCode::CONNECTION_REFUSED),
+    ] {
+        let flow = Flow {
+            path: path(1, 2),
+            local_port: 40_000,
+            remote_port,
+        };
+        let host = &mut net.hosts[0];
+        let id = host
+            .endpoint
+            .connect(net.now, flow, Config::default())
+            .unwrap();
+        net.run(net.now + 3 * DELAY);
+        let end = net.hosts[0].events.pop();
+        assert!(
+            matches!(
+                &end,
+                Some((i, Event::Closed(crate::CloseReason::Reset { code: c, .. }))) if *i == id && *c == code
+            ),
+            "{end:?}"
+        );
+        assert_eq!(net.hosts[0].endpoint.connections(), 0);
+    }
+}
+
+#[test]
+fn a_packet_after_the_end_of_its_connection_changes_nothing() {
+    let mut net = Net::new();
+    net.hosts[1]
+        .endpoint
+        .listen(5001, &[ServiceCode::NONE], Config::default())
+        .unwrap();
+    let flow = Flow {
+        path: path(1, 2),
+        local_port: 40_000,
+        remote_port: 5001,
+    };
+    let id = net.hosts[0]
+        .endpoint
+        .connect(net.now, flow, Config::default())
+        .unwrap();
+    net.run(net.now + 10 * DELAY);
+    // Data is on its way to the server while that aborts, and arrives before the Reset has left.
+    net.hosts[0].apps.out.to_send = 3;
+    net.hosts[0].endpoint.on_data_ready(id);
+    net.drain(0);
+    let server = net.hosts[1].events[0].0;
+    let now = net.now;
+    let host = &mut net.hosts[1];
+    host.endpoint.abort(now, server, &mut host.apps);
+    let (_, _, path, ecn, bytes, zeros) = net.wire.pop_front().unwrap();
+    let datagram = Datagram {
+        bytes: &bytes,
+        zeros,
+    };
+    let host = &mut net.hosts[1];
+    host.endpoint
+        .handle_datagram(now, &path, ecn, datagram, &mut host.apps);
+    net.run(now + 10 * DELAY);
+    let ends: Vec<_> = net.hosts[1]
+        .events
+        .iter()
+        .filter(|(_, e)| matches!(e, Event::Closed(_)))
+        .collect();
+    assert_eq!(ends, [&(server, Event::Closed(crate::CloseReason::Local))]);
+}
