@@ -14,14 +14,14 @@ use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey};
 use crate::error::{BindError, ConnectError};
 use crate::hash::ProcessHash;
 use crate::listener::Incoming;
-use crate::port::Port;
+use crate::port::{Occupation, Port};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{Carrier, OpenError, Over, Poller, Ready, RecvBuffer, route};
 use dccp_proto::Endpoint;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -39,8 +39,14 @@ pub(crate) struct Driver {
     /// Ports that have something to do now; one may stand here twice.
     runnable: Vec<PortKey>,
     deadlines: BTreeSet<(Instant, PortKey)>,
+    /// Ports that are kept only because a flow rests there, the oldest first.
+    resting: VecDeque<PortKey>,
     buffer: RecvBuffer,
 }
+
+/// Ports kept open for flows in TIMEWAIT: each costs a file descriptor, so the oldest must go when a
+/// program opens and closes faster than flows rest.
+const RESTING_MAX: usize = 256;
 
 /// The loop.
 impl Driver {
@@ -59,6 +65,7 @@ impl Driver {
             next_key: 0,
             runnable: Vec::new(),
             deadlines: BTreeSet::new(),
+            resting: VecDeque::new(),
             buffer: RecvBuffer::new(),
         })
     }
@@ -138,18 +145,38 @@ impl Driver {
         self.close_if_idle(key);
     }
 
+    /// Closes a port that is not needed any more. One that only rests stays for its time, unless too
+    /// many do.
     fn close_if_idle(&mut self, key: PortKey) {
-        let Some(port) = self.ports.get_mut(&key) else {
-            return;
-        };
-        if !port.is_idle() {
+        match self.ports.get(&key).map(Port::occupation) {
+            None | Some(Occupation::Busy) => {}
+            Some(Occupation::Resting) if !self.is_finishing => self.rest(key),
+            Some(_) => self.close(key),
+        }
+    }
+
+    fn rest(&mut self, key: PortKey) {
+        if self.resting.contains(&key) {
             return;
         }
+        self.resting.push_back(key);
+        if self.resting.len() > RESTING_MAX
+            && let Some(oldest) = self.resting.pop_front()
+            && self.ports.get(&oldest).map(Port::occupation) == Some(Occupation::Resting)
+        {
+            self.close(oldest);
+        }
+    }
+
+    fn close(&mut self, key: PortKey) {
+        let Some(mut port) = self.ports.remove(&key) else {
+            return;
+        };
         port.unwatch(&mut self.poller);
         if let Some(at) = port.deadline {
             self.deadlines.remove(&(at, key));
         }
-        self.ports.remove(&key);
+        self.resting.retain(|k| *k != key);
     }
 }
 
@@ -176,7 +203,12 @@ impl Driver {
                     self.runnable.push(conn.port);
                 }
             }
-            Command::Finish => self.is_finishing = true,
+            Command::Finish => {
+                self.is_finishing = true;
+                for key in self.ports.keys().copied().collect::<Vec<_>>() {
+                    self.close_if_idle(key);
+                }
+            }
         }
     }
 
@@ -188,10 +220,10 @@ impl Driver {
             Some(any) => SocketAddr::new(way.source, any.port()),
             None => SocketAddr::new(way.source, 0),
         };
-        // 6773-3.8-2: each connection has a UDP port of its own; over IP all share one socket.
+        // 6773-3.8-2: each connection has a UDP port of its own.
         let key = match connect.over {
             Over::Udp => self.open(connect.over, connect.gso, local)?,
-            Over::Ip => self.find_or_open(connect.over, connect.gso, any_of(local.ip()))?,
+            Over::Ip => self.find_or_open(connect.over, connect.gso, local)?,
         };
         let mut config = connect.config.clone();
         config.mtu = connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu));
@@ -233,8 +265,8 @@ impl Driver {
             let key = self.find_or_open(listen.over, listen.gso, *local)?;
             self.runnable.push(key);
             if let Some(port) = self.ports.get_mut(&key) {
-                port.listen(&carrier, listen)?;
-                bound.push(port.local_addr());
+                port.listen(&carrier, local.ip(), listen)?;
+                bound.push(SocketAddr::new(local.ip(), port.local_addr().port()));
             }
         }
         Ok(bound)
@@ -252,16 +284,23 @@ impl Driver {
         }
     }
 
-    /// The port at this address, if somebody has opened it for listening.
+    /// The port at this address, if there is one. Over IP there is one for each family: two raw
+    /// sockets would both get every packet, and one endpoint would reset the other's connections.
     fn find_or_open(
         &mut self,
         over: Over,
         gso: bool,
         local: SocketAddr,
     ) -> Result<PortKey, OpenError> {
-        let found = self.ports.values().find(|p| {
-            p.over == over && p.local_addr() == local && (over == Over::Ip || local.port() != 0)
-        });
+        let local = match over {
+            Over::Udp => local,
+            Over::Ip => any_of(local.ip()),
+        };
+        let is_shared = over == Over::Ip || local.port() != 0;
+        let found = self
+            .ports
+            .values()
+            .find(|p| is_shared && p.over == over && p.local_addr() == local);
         match found {
             Some(port) => Ok(port.key),
             None => self.open(over, gso, local),

@@ -28,16 +28,32 @@ pub struct Engine {
 }
 
 /// Settings of an engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct EngineOptions {
+    name: String,
     busy_wait: Duration,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            name: "dccp".into(),
+            busy_wait: Duration::ZERO,
+        }
+    }
 }
 
 impl EngineOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The thread's name, for debuggers and `top`. `dccp` by default.
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// The thread does not sleep through the last so much before a deadline, but looks for packets
@@ -58,7 +74,7 @@ impl Engine {
         let busy_wait = options.busy_wait;
         let (started, outcome) = sync_channel(1);
         std::thread::Builder::new()
-            .name("dccp".into())
+            .name(options.name.clone())
             .spawn(move || match begin(busy_wait) {
                 Ok((mailbox, driver)) => {
                     // Who started us waits for the answer.

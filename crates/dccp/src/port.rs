@@ -8,9 +8,11 @@ use crate::listener::{Accepted, Incoming};
 use crate::options::Buffers;
 use crate::shared::Phase;
 use crate::stats::Inspection;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
 use dccp_io::{Carrier, IcmpKind, Over, Poller, PortClaim, Ready, RecvBuffer, Token, Transport};
 use dccp_proto::batch::Batch;
+use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
 use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
 use dccp_proto::{
@@ -33,17 +35,32 @@ pub(crate) struct Port {
     blocked_at: Option<usize>,
     is_readable: bool,
     has_errors: bool,
+    /// A flow rests in TIMEWAIT until then, for twice the maximum segment lifetime.
+    rests_until: Option<Instant>,
+    msl: Duration,
     /// The deadline that the driver knows of.
     pub(crate) deadline: Option<Instant>,
 }
 
 /// What somebody listens for.
 struct Served {
+    local: IpAddr,
     dccp_port: u16,
     services: Vec<ServiceCode>,
     config: Config,
     incoming: Arc<Incoming>,
     claim: Arc<PortClaim>,
+}
+
+/// What a port is needed for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Occupation {
+    /// Connections or listeners.
+    Busy,
+    /// Only that nobody else gets its address while a flow rests (4340-8.3-2).
+    Resting,
+    /// Nothing.
+    Idle,
 }
 
 /// DCCP ports tried for a new connection before the local ports count as exhausted.
@@ -75,6 +92,8 @@ impl Port {
             blocked_at: None,
             is_readable: false,
             has_errors: false,
+            rests_until: None,
+            msl: Duration::ZERO,
             deadline: None,
         }
     }
@@ -93,13 +112,21 @@ impl Port {
         self.transport.local_addr()
     }
 
-    /// Whether nothing runs over it.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.links.is_empty() && self.served.is_empty() && self.blocked_at.is_none()
+    /// What it is still needed for.
+    pub(crate) fn occupation(&self) -> Occupation {
+        if !self.links.is_empty() || !self.served.is_empty() || self.blocked_at.is_some() {
+            Occupation::Busy
+        } else if self.rests_until.is_some() {
+            Occupation::Resting
+        } else {
+            Occupation::Idle
+        }
     }
 
     /// The transport broke, or the engine ends: all that runs over it is over.
     pub(crate) fn fail(&mut self) {
+        self.blocked_at = None;
+        self.rests_until = None;
         for id in self.links.ids() {
             self.end(id, CloseReason::Aborted(ResetCode::UNSPECIFIED));
         }
@@ -130,6 +157,7 @@ impl Port {
             };
             match self.endpoint.connect(clock::now(), flow, config.clone()) {
                 Ok(conn) => {
+                    self.msl = self.msl.max(config.msl);
                     self.links.insert(conn, connect.shared.clone(), claim);
                     let port = self.key;
                     return Ok(Opened {
@@ -145,7 +173,13 @@ impl Port {
         Err(ConnectError::NoRoom)
     }
 
-    pub(crate) fn listen(&mut self, carrier: &Carrier, listen: &Listen) -> Result<(), BindError> {
+    /// Listens for connections to `local`, which may be the address for all.
+    pub(crate) fn listen(
+        &mut self,
+        carrier: &Carrier,
+        local: IpAddr,
+        listen: &Listen,
+    ) -> Result<(), BindError> {
         let Listen {
             dccp_port,
             services,
@@ -166,7 +200,9 @@ impl Port {
                 other => wrong(&other.to_string()).into(),
             })?;
         self.links.buffers = incoming.buffers;
+        self.msl = self.msl.max(config.msl);
         self.served.push(Served {
+            local,
             dccp_port: *dccp_port,
             services: services.clone(),
             config: config.clone(),
@@ -259,6 +295,7 @@ impl Port {
             self.on_event(id, event);
         }
         self.links.wake();
+        self.rests_until = self.rests_until.filter(|until| *until > now);
         Ok(self.is_readable || self.has_errors)
     }
 
@@ -268,7 +305,8 @@ impl Port {
         if self.blocked_at.is_some() {
             return None;
         }
-        self.endpoint.poll_timeout()
+        let due = self.endpoint.poll_timeout();
+        due.into_iter().chain(self.rests_until).min()
     }
 
     fn read(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
@@ -341,11 +379,12 @@ impl Port {
 
     /// Hands a new connection to its listener, which can refuse it.
     fn accept(&mut self, id: ConnId, dccp_port: u16, service: ServiceCode) {
-        let served = self
-            .served
-            .iter()
-            .find(|s| s.dccp_port == dccp_port && s.services.contains(&service));
         let flow = self.endpoint.connection(id).map(|c| *c.flow());
+        let served = self.served.iter().find(|s| {
+            s.dccp_port == dccp_port
+                && s.services.contains(&service)
+                && flow.is_some_and(|f| s.local.is_unspecified() || s.local == f.path.local)
+        });
         let mut is_taken = false;
         if let (Some(served), Some(flow)) = (served, flow) {
             self.links.keep(id, &served.claim);
@@ -367,9 +406,16 @@ impl Port {
     }
 
     fn end(&mut self, id: ConnId, reason: CloseReason) {
+        let now = clock::now();
         let last = self.inspect(id);
+        if last
+            .as_ref()
+            .is_some_and(|l| l.snapshot.state == State::TimeWait)
+        {
+            self.rests_until = Some(now + 2 * self.msl);
+        }
         if let Some(shared) = self.links.remove(id) {
-            shared.lock().end(clock::now(), reason, last);
+            shared.lock().end(now, reason, last);
             shared.wake();
         }
     }

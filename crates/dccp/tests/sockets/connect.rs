@@ -1,0 +1,243 @@
+//! Connecting and listening.
+
+use crate::{PATIENCE, PORT, listen, options, pair};
+use core::time::Duration;
+use dccp::{AcceptError, BindError, ConnectError, Fault, Listener, Options, Socket};
+use std::net::UdpSocket;
+
+#[test]
+fn both_ends_know_the_same_connection() {
+    let (client, server) = pair(&options(), &options());
+    let (ours, theirs) = (client.flow(), server.flow());
+    assert_eq!(ours.path.reversed(), theirs.path);
+    assert_eq!(
+        (ours.local_port, ours.remote_port),
+        (theirs.remote_port, theirs.local_port)
+    );
+    assert_eq!(ours.remote_port, PORT);
+    assert!(ours.local_port >= 0xC000);
+    assert_eq!(server.peer_addr().ip(), client.flow().path.local);
+    assert_eq!(server.service_code(), client.service_code());
+    assert!(client.max_packet_size().unwrap() > 1000);
+    let seen = client.snapshot().unwrap();
+    assert_eq!((seen.tx_ccid, seen.rx_ccid), (2, 2));
+}
+
+#[test]
+fn each_connection_over_udp_has_a_port_of_its_own() {
+    // 6773-3.8-2
+    let (listener, address) = listen(&options());
+    let sockets: Vec<Socket> = (0..3)
+        .map(|_| Socket::connect(address, PORT, &options()).unwrap())
+        .collect();
+    let mut ports: Vec<u16> = (0..3)
+        .map(|_| listener.accept().unwrap().peer_addr().port())
+        .collect();
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), sockets.len());
+}
+
+#[test]
+fn ipv6_works_like_ipv4() {
+    let listener = match Listener::bind("[::1]:0", PORT, &options()) {
+        Ok(listener) => listener,
+        Err(e) => {
+            println!("SKIP connect::ipv6_works_like_ipv4: needs IPv6 on the loopback ({e})");
+            return;
+        }
+    };
+    let address = listener.local_addrs()[0];
+    let client = Socket::connect(address, PORT, &options()).unwrap();
+    let server = listener.accept().unwrap();
+    client.send(b"six").unwrap();
+    let mut buf = [0; 10];
+    assert_eq!(server.recv(&mut buf).unwrap(), 3);
+    assert!(server.peer_addr().is_ipv6());
+}
+
+#[test]
+fn a_service_code_that_nobody_serves_is_refused() {
+    // 5595-3.3.1-2
+    let (_listener, address) = listen(&options());
+    let other = Options::new().service_code(*b"ELSE");
+    let error = Socket::connect(address, PORT, &other).unwrap_err();
+    assert!(
+        matches!(error, ConnectError::BadServiceCode { .. }),
+        "{error:?}"
+    );
+    assert_eq!(error.fault(), Fault::Peer);
+    assert!(
+        error
+            .to_string()
+            .contains("does not serve Service Code ELSE")
+    );
+}
+
+#[test]
+fn a_dccp_port_that_nobody_listens_on_is_refused() {
+    // 5595-3.3.1-1
+    let (_listener, address) = listen(&options());
+    let error = Socket::connect(address, PORT + 1, &options()).unwrap_err();
+    assert!(
+        matches!(error, ConnectError::Refused { port, .. } if port == PORT + 1),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn silence_is_an_error_that_counts_the_requests() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options = options().connect_timeout(Duration::from_millis(1500));
+    let error = Socket::connect(silent.local_addr().unwrap(), PORT, &options).unwrap_err();
+    let ConnectError::NoAnswer {
+        requests, waited, ..
+    } = error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!(requests, 2);
+    assert!(
+        waited >= Duration::from_millis(1500) && waited < PATIENCE,
+        "{waited:?}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_udp_port_is_told_by_icmp() {
+    // 6773-3.6-1
+    let closed = UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let error = Socket::connect(closed, PORT, &options()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ConnectError::Unreachable {
+                kind: 3,
+                code: 3,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn several_listeners_share_an_address_and_a_port() {
+    // 5595-3.3-1, 5595-3.3-2
+    let (first, address) = listen(&options().service_code(*b"MORE"));
+    let other = Options::new().service_code(*b"ELSE").recv_timeout(PATIENCE);
+    let second = Listener::bind(address, PORT, &other).unwrap();
+    let taken = Listener::bind(address, PORT, &options()).unwrap_err();
+    assert!(
+        matches!(taken, BindError::InUse { port: PORT }),
+        "{taken:?}"
+    );
+    for (code, listener) in [(b"TEST", &first), (b"MORE", &first), (b"ELSE", &second)] {
+        let options = Options::new().service_code(*code);
+        let _client = Socket::connect(address, PORT, &options).unwrap();
+        let server = listener.accept().unwrap();
+        assert_eq!(server.service_code().0.to_be_bytes(), *code);
+    }
+    drop(first);
+    let gone = Socket::connect(address, PORT, &options()).unwrap_err();
+    assert!(
+        matches!(gone, ConnectError::BadServiceCode { .. }),
+        "{gone:?}"
+    );
+    Socket::connect(address, PORT, &other).unwrap();
+}
+
+#[test]
+fn the_port_of_the_systems_service_is_refused() {
+    // 6773-3.8-1
+    let error = Listener::bind("127.0.0.1:6511", PORT, &options()).unwrap_err();
+    assert!(matches!(error, BindError::ReservedUdpPort));
+    assert_eq!(error.fault(), Fault::Yours);
+}
+
+#[test]
+fn a_taken_udp_port_is_the_systems_fault() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let error = Listener::bind(taken.local_addr().unwrap(), PORT, &options()).unwrap_err();
+    assert!(
+        matches!(error, BindError::Open(dccp_io::OpenError::InUse(_))),
+        "{error:?}"
+    );
+    assert_eq!(
+        error.next_step(),
+        "choose another UDP port, or stop the program that has it"
+    );
+}
+
+#[test]
+fn accepting_waits_as_long_as_it_may() {
+    let (listener, _) = listen(&options());
+    let short = Duration::from_millis(20);
+    assert_eq!(
+        listener.accept_timeout(short).unwrap_err(),
+        AcceptError::TimedOut
+    );
+    let (impatient, _) = listen(&options().nonblocking(true));
+    assert_eq!(impatient.accept().unwrap_err(), AcceptError::WouldBlock);
+}
+
+#[test]
+fn more_connections_than_the_backlog_are_aborted() {
+    let (listener, address) = listen(&options().backlog(2));
+    let clients: Vec<_> = (0..4)
+        .map(|_| Socket::connect(address, PORT, &options()))
+        .collect();
+    let accepted: Vec<Socket> = (0..2).map(|_| listener.accept().unwrap()).collect();
+    let short = Duration::from_millis(100);
+    assert_eq!(
+        listener.accept_timeout(short).unwrap_err(),
+        AcceptError::TimedOut
+    );
+    let alive = clients
+        .into_iter()
+        .flatten()
+        .filter(|c| c.wait_closed(short).is_err())
+        .count();
+    assert_eq!(alive, accepted.len());
+}
+
+#[test]
+fn the_ends_can_use_different_congestion_controls() {
+    let server = options().send_ccids(&[3]).recv_ccids(&[2]);
+    let client = options().send_ccids(&[2]).recv_ccids(&[3]);
+    let (client, server) = pair(&client, &server);
+    crate::until("both agreed", || {
+        let (c, s) = (client.snapshot().unwrap(), server.snapshot().unwrap());
+        (c.tx_ccid, c.rx_ccid) == (2, 3) && (s.tx_ccid, s.rx_ccid) == (3, 2)
+    });
+    client.send(b"there").unwrap();
+    server.send(b"back").unwrap();
+    let mut buf = [0; 10];
+    assert_eq!(server.recv(&mut buf).unwrap(), 5);
+    assert_eq!(client.recv(&mut buf).unwrap(), 4);
+}
+
+#[test]
+fn many_connections_live_side_by_side() {
+    let (listener, address) = listen(&options());
+    let clients: Vec<Socket> = (0..50)
+        .map(|_| Socket::connect(address, PORT, &options()).unwrap())
+        .collect();
+    let servers: Vec<Socket> = (0..50).map(|_| listener.accept().unwrap()).collect();
+    for (n, client) in (0_u8..).zip(&clients) {
+        client.send(&[n; 100]).unwrap();
+    }
+    let mut buf = [0; 200];
+    for server in &servers {
+        assert_eq!(server.recv(&mut buf).unwrap(), 100);
+        server.send(&buf[..1]).unwrap();
+    }
+    for (n, client) in (0_u8..).zip(&clients) {
+        assert_eq!(client.recv(&mut buf).unwrap(), 1);
+        assert_eq!(buf[0], n);
+    }
+}

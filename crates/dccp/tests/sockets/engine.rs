@@ -1,0 +1,39 @@
+//! Engines of their own.
+
+use crate::{options, pair, until};
+use core::time::Duration;
+use dccp::{Engine, EngineOptions};
+
+#[test]
+fn engines_do_not_share_anything() {
+    let busy = EngineOptions::new().busy_wait(Duration::from_micros(50));
+    let (one, two) = (Engine::start(&busy).unwrap(), Engine::start(&busy).unwrap());
+    let (client, server) = pair(&options().engine(&one), &options().engine(&two));
+    let mut buf = [0; 10];
+    for _ in 0..100 {
+        client.send(b"ping").unwrap();
+        assert_eq!(server.recv(&mut buf), Ok(4));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_engine_ends_when_nobody_needs_it() {
+    let threads = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks
+            .filter_map(|t| std::fs::read_to_string(t.path().join("comm")).ok())
+            .filter(|name| name.trim() == "dccp-mine")
+            .count()
+    };
+    let engine = Engine::start(&EngineOptions::new().name("dccp-mine")).unwrap();
+    let (client, server) = pair(&options().engine(&engine), &options().engine(&engine));
+    drop(engine);
+    client.send(b"last words").unwrap();
+    assert_eq!(threads(), 1);
+    drop(client);
+    let mut buf = [0; 20];
+    assert_eq!(server.recv(&mut buf), Ok(10));
+    drop(server);
+    until("the thread has ended", || threads() == 0);
+}
