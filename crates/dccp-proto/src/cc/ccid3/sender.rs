@@ -308,8 +308,8 @@ impl HcSender for Sender {
         let Some(report) = self.reports.read(fb) else {
             return;
         };
-        // 5348-4.1-1: the mean of the packets in flight, not of four loss intervals: where nothing is
-        // lost those never end, and an application that turns to smaller packets would see its
+        // 5348-4.1-1: the mean of the latest packets, not of four loss intervals: where nothing is lost
+        // those never end, and an application that turns to smaller packets would see its
         // receive rate, and with it its limit, collapse.
         self.s = float(fb.mean_size as u64).max(1.0);
         if let Some(sample) = fb.rtt {
