@@ -71,7 +71,7 @@ impl AckRatio {
     /// Once per round trip (4341-6.1.2-3), except that a window that shrank makes the old value
     /// illegal at once (4341-6.1.2-1).
     pub(crate) fn poll(&mut self, cwnd: u32) -> Option<u16> {
-        self.wanted = self.wanted.min(largest(cwnd));
+        self.wanted = self.wanted.min(most_wanted(cwnd));
         if self.wanted == self.asked {
             return None;
         }
@@ -96,11 +96,6 @@ impl AckRatio {
     }
 
     fn wish(&self, cwnd: u32) -> u32 {
-        if cwnd <= 3 {
-            // 4341-6.1.2-3, LINUX-10: a peer without a delayed-ack timer would never acknowledge
-            // the last packets of a small window.
-            return 1;
-        }
         let scaled = if self.is_strict {
             2
         } else {
@@ -108,8 +103,15 @@ impl AckRatio {
         };
         self.fixed
             .unwrap_or(self.congestion.max(scaled))
-            .clamp(2, largest(cwnd))
+            .max(2)
+            .min(most_wanted(cwnd))
     }
+}
+
+/// The largest Ack Ratio to ask for. 4341-6.1.2-3, LINUX-10: 1 for windows up to 3, since a peer
+/// without a delayed-ack timer would never acknowledge their last packets.
+fn most_wanted(cwnd: u32) -> u32 {
+    if cwnd <= 3 { 1 } else { largest(cwnd) }
 }
 
 /// The largest legal Ack Ratio: half the window, rounded up; 2 always is (4341-6.1.2-1).

@@ -142,7 +142,7 @@ fn a_window_that_shrinks_makes_it_fall_at_once() {
     assert_eq!(control.poll(1024), Some(64));
     assert_eq!(control.poll(512), None);
     assert_eq!(control.poll(20), Some(10));
-    assert_eq!(control.poll(1), Some(2));
+    assert_eq!(control.poll(1), Some(1));
 }
 
 #[test]

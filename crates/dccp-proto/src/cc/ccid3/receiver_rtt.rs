@@ -12,6 +12,10 @@ const PROMISED_DEFAULT: Duration = Duration::from_millis(500);
 const PROMISED_MAX: Duration = Duration::from_secs(64);
 /// How many ticks of the window counter a round trip has.
 const TICKS: u64 = 4;
+/// With so many packets per round trip, counters are better than this end's own estimate: each tick
+/// waits for the next packet, but while data flows one way only, the other may be as old as the
+/// handshake, and know nothing of the queue that has grown since.
+const PACKETS_MIN: u32 = 32;
 
 /// What a data packet tells of the round-trip time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct ReceiverRtt {
     counted: Option<Duration>,
     /// The first arrival with a counter, from which the next sample is taken.
     anchor: Option<(Instant, u64)>,
+    /// Packets since then.
+    packets: u32,
     /// A later one, 2 or 3 ticks after it.
     nearby: Option<(Instant, u64)>,
     promised: Option<Promised>,
@@ -70,7 +76,7 @@ impl ReceiverRtt {
 
     /// The round-trip time (6323-3.3-2: the sender's word counts, where it is promised).
     pub(crate) fn rtt(&self) -> Duration {
-        let own = || self.own.or(self.counted).unwrap_or(DEFAULT);
+        let own = || self.counted.or(self.own).unwrap_or(DEFAULT);
         self.promised.map_or_else(own, |promised| promised.rtt)
     }
 
@@ -86,6 +92,7 @@ impl ReceiverRtt {
     /// 4342-8.1-3: the time between the first packets of two counters 4 apart; 2 or 3 apart where
     /// 4 was passed over.
     fn count(&mut self, now: Instant, counter: u64) {
+        self.packets += 1;
         let Some((start, first)) = self.anchor else {
             self.anchor = Some((now, counter));
             return;
@@ -106,11 +113,12 @@ impl ReceiverRtt {
         };
         self.anchor = Some((now, counter));
         self.nearby = None;
-        if let Some(sample) = sample {
-            self.counted = Some(
-                self.counted
-                    .map_or(sample, |old| old * 9 / 10 + sample / 10),
-            );
+        let is_fine = core::mem::take(&mut self.packets) >= PACKETS_MIN;
+        if self.own.is_some() && !is_fine {
+            self.counted = None;
+        } else if let Some(sample) = sample {
+            let smooth = |old: Duration| old * 9 / 10 + sample / 10;
+            self.counted = Some(self.counted.map_or(sample, smooth));
         }
     }
 }
@@ -195,18 +203,28 @@ mod tests {
         assert_eq!(r.rtt(), ms(80));
     }
 
-    #[test]
-    fn this_ends_own_estimate_is_better_than_counters() {
+    /// An estimator that knows 70 ms of its own, after so many packets in a round trip of 100 ms.
+    fn after_packets(n: u64) -> ReceiverRtt {
         let mut r = ReceiverRtt::new(None);
-        r.on_packet(&hint(0, 0));
-        r.on_packet(&hint(100, 4));
         let own = Some(ms(70));
-        r.on_packet(&Hint {
-            own,
-            ..hint(110, 4)
-        });
-        assert_eq!(r.rtt(), ms(70));
-        r.on_packet(&hint(120, 4));
+        r.on_packet(&Hint { own, ..hint(0, 0) });
+        for i in 1..=n {
+            r.on_packet(&hint(100 * i / n, 4 * i / n));
+        }
+        r
+    }
+
+    #[test]
+    fn counters_are_better_than_an_old_estimate_where_packets_are_many() {
+        // 4342-8.1-3
+        assert_eq!(after_packets(30).rtt(), ms(70));
+        assert_eq!(after_packets(31).rtt(), ms(100));
+        // Fewer packets later: back to this end's own.
+        let mut r = after_packets(100);
+        assert_eq!(r.rtt(), ms(100));
+        for i in 1..=10 {
+            r.on_packet(&hint(100 + 10 * i, 4 + 4 * i / 10));
+        }
         assert_eq!(r.rtt(), ms(70));
     }
 

@@ -22,6 +22,17 @@ const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
 /// What a data-limited sender gets of the receive rate after a loss (5348-4.3-3).
 const LIMITED_LOSS: f64 = 0.85;
 
+/// How far the exchange has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stage {
+    /// No data was sent.
+    New,
+    /// Data was sent, but there was no feedback.
+    Sent,
+    /// There was feedback.
+    Told,
+}
+
 /// The sending half of CCID 3.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -35,7 +46,7 @@ pub(super) struct Sender {
     reports: Reports,
     x_recv_set: XRecvSet,
     not_limited: NotLimited,
-    has_feedback: bool,
+    stage: Stage,
     nofeedback: Option<Instant>,
     /// Data was sent since the nofeedback timer was set.
     is_active: bool,
@@ -85,7 +96,7 @@ impl Sender {
             reports: Reports::default(),
             x_recv_set: XRecvSet::new(config.now),
             not_limited: NotLimited::default(),
-            has_feedback: false,
+            stage: Stage::New,
             nofeedback: None,
             is_active: false,
             counter: WindowCounter::default(),
@@ -204,7 +215,7 @@ impl Sender {
         self.p = report.p;
         let recv_limit = self.recv_limit(now, fb, report);
         self.update_x(now, recv_limit);
-        self.has_feedback = true;
+        self.stage = Stage::Told;
         self.restart_nofeedback(now);
     }
 
@@ -276,7 +287,8 @@ impl HcSender for Sender {
     }
 
     fn on_send(&mut self, out: &mut Outgoing<'_>) {
-        if !self.has_feedback && self.nofeedback.is_none() {
+        if self.stage == Stage::New {
+            self.stage = Stage::Sent;
             self.s = float(out.payload_len as u64).max(1.0);
             self.x = self.initial_rate();
         }
@@ -288,12 +300,11 @@ impl HcSender for Sender {
             self.not_limited.on_send(out.now);
         }
         if self.nofeedback.is_none() {
-            let first = if self.has_feedback {
-                self.nofeedback_interval()
-            } else {
-                FIRST_NOFEEDBACK
+            let interval = match self.stage {
+                Stage::Told => self.nofeedback_interval(),
+                _ => self.nofeedback_interval().max(FIRST_NOFEEDBACK),
             };
-            self.nofeedback = Some(out.now + first);
+            self.nofeedback = Some(out.now + interval);
         }
         self.is_active = true;
         self.acks.on_send(out.now, rtt);

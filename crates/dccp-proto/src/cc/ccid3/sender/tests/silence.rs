@@ -21,6 +21,10 @@ fn without_any_feedback_the_rate_halves_every_nofeedback_interval() {
     s.on_timeout(at(14_000));
     assert_near(s.x, 250.0);
     assert_eq!(s.poll_timeout(), None);
+    // What was lost so far is not won by pausing: two packets' time is 8 s.
+    send(&mut s, at(50_000), true);
+    assert_near(s.x, 250.0);
+    assert_eq!(s.poll_timeout(), Some(at(58_000)));
     for i in 0..20 {
         send(&mut s, at(100_000 * (i + 1)), true);
         let due = s.poll_timeout().unwrap();
