@@ -59,6 +59,7 @@ impl Connection {
         self.due.reset = ack.map(|ack| DueReset {
             reset: Reset::new(ResetCode::ABORTED),
             ack,
+            seq: None,
         });
     }
 
@@ -66,7 +67,11 @@ impl Connection {
     pub(super) fn reset(&mut self, now: Instant, reset: Reset, app: &mut App<'_>) {
         let ack = self.seqs.gsr;
         self.finish(now, State::Closed, CloseReason::Aborted(reset.code), app);
-        self.due.reset = Some(DueReset { reset, ack });
+        self.due.reset = Some(DueReset {
+            reset,
+            ack,
+            seq: None,
+        });
     }
 
     /// Goes on with [`close`](Self::close) when nothing waits to be sent any more.
@@ -113,6 +118,7 @@ impl Connection {
         self.due.reset = Some(DueReset {
             reset: Reset::new(ResetCode::CLOSED),
             ack,
+            seq: None,
         });
     }
 

@@ -1,14 +1,11 @@
 //! Setting up (RFC 4340 §8.1, RFC 5596): REQUEST, RESPOND, PARTOPEN, INVITED and LISTEN1.
 
-use super::recv::Verdict;
-use super::stats::DropReason;
 use super::timers::Backoff;
 use super::{Connection, State, Timer};
 use crate::event::Event;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::Packet;
-use core::ops::ControlFlow;
 use core::time::Duration;
 
 /// First interval between Requests (4340-8.1.1-1).
@@ -61,12 +58,11 @@ impl Connection {
     }
 
     /// 5596-2.2.3.1-1: the first Listen shows that the server's side is open now.
-    pub(super) fn on_listen_in_request(&mut self, now: Instant) -> ControlFlow<Verdict> {
+    pub(super) fn on_listen_in_request(&mut self, now: Instant) {
         if !self.handshake.was_hurried {
             self.handshake.was_hurried = true;
             self.send_request(now);
         }
-        ControlFlow::Break(Verdict::Drop(DropReason::UnwantedListen))
     }
 
     pub(super) fn start_respond(&mut self, now: Instant) {

@@ -163,6 +163,8 @@ pub(crate) struct Reset {
 struct DueReset {
     reset: Reset,
     ack: Seq,
+    /// Its sequence number, if it is not our next one.
+    seq: Option<Seq>,
 }
 
 impl Reset {

@@ -73,6 +73,7 @@ impl Connection {
     }
 
     fn receive(&mut self, now: Instant, mut p: Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
+        self.step_4_ignore_listen(now, &p)?;
         self.step_4_in_request(now, &p)?;
         self.step_5_prepare_for_sync(now, &p)?;
         self.step_6_check_sequence(now, &mut p)?;
@@ -89,38 +90,49 @@ impl Connection {
         Continue(())
     }
 
+    /// 5596-2.2.3-1: a Listen has no place in the sequence, so no connection looks at its number.
+    fn step_4_ignore_listen(&mut self, now: Instant, p: &Packet<'_>) -> Step {
+        if p.packet_type() != PacketType::Listen {
+            return Continue(());
+        }
+        if self.state == State::Request {
+            self.on_listen_in_request(now);
+        }
+        Break(Verdict::Drop(DropReason::UnwantedListen))
+    }
+
     /// 4340-8.5-4: in REQUEST only a Response or Reset that answers one of our Requests counts.
     fn step_4_in_request(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         if self.state != State::Request {
             return Continue(());
         }
-        if p.packet_type() == PacketType::Listen {
-            return self.on_listen_in_request(now);
-        }
         let is_answer = matches!(p.kind, Kind::Response { .. } | Kind::Reset { .. });
         // AWL in REQUEST is ISS: every Request that was sent may be answered.
-        if is_answer
-            && p.ack()
-                .is_some_and(|ack| self.seqs.has_left(self.seqs.iss, ack))
-        {
-            // So that the packet passes step 6: a Reset has to be newer than GSR.
-            let is_reset = matches!(p.kind, Kind::Reset { .. });
-            let isr = if is_reset { p.seq.minus(1) } else { p.seq };
-            self.seqs.start_receiving(isr);
+        let is_ours = |ack: Seq| self.seqs.has_left(self.seqs.iss, ack);
+        if is_answer && p.ack().is_some_and(is_ours) {
+            self.seqs.start_receiving(p.seq);
             self.gsr_arrived = now;
-            self.features.set_isr(isr);
+            self.features.set_isr(p.seq);
             return Continue(());
         }
-        // 4340-7.5.4-5, 4340-18-3: also the answer to a Sync from a half-open server; limited, so
-        // that two ends in REQUEST fall silent.
+        // AMB-3: with our next number, unless a Sync tells which number its sender awaits: a half-open
+        // connection that challenges our last Reset must be able to believe this one (4340-7.5.4-5).
+        let seq = match p.kind {
+            Kind::Sync { ack } if !is_ours(ack) => Some(ack.next()),
+            _ => None,
+        };
+        // 4340-18-3: limited, so that two ends in REQUEST fall silent.
         if self.reset_limit.grant(now) {
-            // 4340-5.6-4, AMB-3
+            // 4340-5.6-4
             let data = [p.packet_type() as u8, 0, 0];
             let reset = Reset {
                 code: ResetCode::PACKET_ERROR,
                 data,
             };
-            self.due.reset = Some(DueReset { reset, ack: p.seq });
+            let ack = p.seq;
+            self.due.reset = Some(DueReset { reset, ack, seq });
+        } else {
+            self.stats.counters.resets_limited += 1;
         }
         Break(Verdict::Drop(DropReason::NotResponse))
     }
@@ -188,8 +200,6 @@ impl Connection {
                 self.state >= State::Open && self.seqs.osr.is_none_or(|osr| !p.seq.is_before(osr))
             }
             (_, Data) => self.state == State::Respond,
-            // 5596-2.2.3-1: a Listen is never answered by a connection.
-            (_, PacketType::Listen) => return Break(Verdict::Drop(DropReason::UnwantedListen)),
             _ => false,
         };
         if is_unexpected {
@@ -418,7 +428,13 @@ impl Connection {
         } else if !self.was_established {
             self.stats.mib.attempt_fails += 1;
         }
-        self.finish(now, State::TimeWait, reason, app);
+        // 4340-8.5-9; but a peer in REQUEST, which alone says Packet Error, is about to open the flow
+        // again (4340-7.5.4-5): nobody rests then, as in the third example of RFC 4340 §7.5.6.
+        let state = match code {
+            ResetCode::PACKET_ERROR => State::Closed,
+            _ => State::TimeWait,
+        };
+        self.finish(now, state, reason, app);
     }
 }
 

@@ -68,15 +68,19 @@ impl Connection {
     fn send_control(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         let service = self.service;
         let ackno = self.ackno();
-        if let Some(DueReset { reset, ack }) = self.due.reset.take() {
+        if let Some(DueReset { reset, ack, seq }) = self.due.reset.take() {
             let kind = Kind::Reset {
                 ack,
                 code: reset.code,
                 data: reset.data,
             };
-            self.send_packet(now, kind, 0, app, batch);
+            match seq {
+                Some(seq) => self.send_outside_sequence(kind, seq, batch),
+                None => _ = self.send_packet(now, kind, 0, app, batch),
+            }
         } else if core::mem::take(&mut self.due.listen) {
-            self.send_listen(batch);
+            // 5596-2.2.1-1
+            self.send_outside_sequence(Kind::Listen { service }, Seq::ZERO, batch);
         } else if core::mem::take(&mut self.due.request) {
             self.send_packet(now, Kind::Request { service }, 0, app, batch);
         } else if core::mem::take(&mut self.due.response) {
@@ -108,16 +112,11 @@ impl Connection {
         true
     }
 
-    /// 5596-2.2.1-1: a Listen has no place in the sequence.
-    fn send_listen(&mut self, batch: &mut Batch) {
-        let packet = self.packet(
-            Kind::Listen {
-                service: self.service,
-            },
-            Seq::ZERO,
-            0,
-        );
+    /// Sends a packet that has no place in our sequence.
+    fn send_outside_sequence(&mut self, kind: Kind, seq: Seq, batch: &mut Batch) {
+        let packet = self.packet(kind, seq, 0);
         self.put(&packet, Ecn::NotEct, batch);
+        self.stats.on_sent(kind.packet_type(), batch.last_len());
     }
 
     /// Sends a packet without application data; zeros follow its header, as many as make a packet of
@@ -177,6 +176,10 @@ impl Connection {
         }
         if self.is_app_slow && matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             let _ = w.push(&Opt::SlowReceiver);
+        }
+        if packet_type == PacketType::Response {
+            // 4340-8.1.3-5
+            self.data_dropped.write(seq, self.ackno(), w, w.remaining());
         }
         if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             self.write_acknowledgement(now, packet_type, seq, w);
