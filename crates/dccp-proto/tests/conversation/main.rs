@@ -8,6 +8,8 @@ mod close;
 mod data;
 mod handshake;
 mod hostile;
+mod limits;
 mod mtu;
 mod sequence;
+mod simultaneous;
 mod timers;

@@ -6,6 +6,7 @@
 mod app;
 mod opening;
 mod packet;
+pub(crate) mod pair;
 
 pub(crate) use app::Application;
 pub(crate) use packet::{Pkt, RECEIVED, confirms_for, reset};
@@ -274,6 +275,20 @@ impl Bench {
         let sent = self.take();
         assert_eq!(sent.len(), 1, "{sent:#?}");
         sent.into_iter().next().unwrap()
+    }
+
+    /// How many packets the endpoint sends now: for tests with many flows.
+    pub(crate) fn count_sent(&mut self) -> usize {
+        let mut batch = Batch::new(1);
+        let mut count = 0;
+        while self
+            .endpoint
+            .poll_transmit(self.now, &mut self.app, &mut batch)
+        {
+            count += batch.len();
+            batch.clear();
+        }
+        count
     }
 
     /// What the endpoint sends in answer to a packet.
