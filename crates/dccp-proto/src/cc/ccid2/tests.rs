@@ -348,3 +348,18 @@ fn a_receiver_shows_what_it_waits_for() {
     assert_eq!(shown.inner, [("ack_ratio", 2.0), ("pending", 1.0)]);
     assert_eq!(shown.rtt, Some(ms(200)));
 }
+
+#[test]
+fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
+    // 4341-10-1
+    let mut s = sender(&config());
+    assert_eq!(s.data_options_len(), 0);
+    let mut w = OptionWriter::new(100);
+    s.on_send_sync(&mut w);
+    assert!(w.is_empty());
+    let mut r = receiver(&config());
+    assert_eq!(r.ack_options_len(START), 0);
+    assert_eq!(r.poll_timeout(), None);
+    assert_eq!(r.poll_signal(), None);
+    assert!(!r.wants_elapsed_time());
+}
