@@ -81,7 +81,7 @@ struct Apps {
 
 impl Host {
     /// A host without connections.
-    pub fn new(hash: SimHash) -> Self {
+    pub fn new(hash: impl KeyedHash + 'static) -> Self {
         Self {
             endpoint: Endpoint::new(Box::new(hash)),
             listeners: BTreeMap::new(),
