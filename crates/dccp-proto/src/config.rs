@@ -160,6 +160,46 @@ impl Config {
         if !(576..=65_535).contains(&self.mtu) {
             return Err("the MTU must be from 576 to 65535 bytes");
         }
+        // Multiples of these are added to the time.
+        let times = [self.msl, self.rto_min, self.delayed_ack, self.granularity];
+        if times.iter().any(|time| *time > Duration::from_hours(1)) {
+            return Err("MSL, least RTO, ack delay and granularity must be at most an hour");
+        }
+        if self.keepalive.is_some_and(|interval| interval.is_zero()) {
+            return Err("the keep-alive interval must not be zero");
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_bounded() {
+        const HOUR: Duration = Duration::from_hours(1);
+        let sets: [fn(&mut Config, Duration); 4] = [
+            |c, t| c.msl = t,
+            |c, t| c.rto_min = t,
+            |c, t| c.delayed_ack = t,
+            |c, t| c.granularity = t,
+        ];
+        for set in sets {
+            let mut config = Config::default();
+            set(&mut config, HOUR);
+            assert_eq!(config.check(), Ok(()));
+            set(&mut config, HOUR + Duration::from_nanos(1));
+            assert!(config.check().is_err());
+            set(&mut config, Duration::ZERO);
+            assert_eq!(config.check(), Ok(()));
+        }
+        for (ns, is_good) in [(0, false), (1, true), (u64::MAX, true)] {
+            let config = Config {
+                keepalive: Some(Duration::from_nanos(ns)),
+                ..Config::default()
+            };
+            assert_eq!(config.check().is_ok(), is_good, "{ns}");
+        }
     }
 }

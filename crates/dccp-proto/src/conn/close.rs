@@ -98,6 +98,7 @@ impl Connection {
             return;
         }
         self.set_state(State::Closing);
+        self.timers.clear(Timer::PartOpen);
         self.withdraw(now, app);
         self.due.close = true;
         self.start_close_timer(now);

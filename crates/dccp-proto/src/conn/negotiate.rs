@@ -105,6 +105,8 @@ impl Connection {
                 ccid: tx,
                 cc: (entry.sender)(&cc),
             };
+            // What the other CCID sent fills no window of this one, which has no timer for it.
+            self.in_flight.on_timeout();
         }
         let rx = self.agreed_ccid(Side::Remote);
         if rx != self.rx.ccid

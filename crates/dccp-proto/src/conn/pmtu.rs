@@ -53,9 +53,9 @@ const ODD_MESSAGES: u32 = 3;
 const TRUST: Duration = Duration::from_secs(10);
 /// The application may start the discovery again once in this time (RFC 4340 §14.1).
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
-/// What the MPS leaves for the DCCP header and options: a `DataAck` with one option of 4 bytes, a
-/// Data packet with 12 bytes of them.
-const HEADER_ROOM: usize = 28;
+/// What the MPS leaves for the DCCP header and options: a `DataAck` with Data Checksum and an RTT
+/// Estimate, a Data packet with these and any NDP Count.
+const HEADER_ROOM: usize = 24 + 12;
 /// No data packet has a smaller header.
 const HEADER_LEAST: usize = 12;
 

@@ -129,9 +129,22 @@ impl Connection {
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> Seq {
-        let seq = self.seqs.next_to_send();
         let mut options = OptionWriter::new(self.option_room(kind.packet_type(), 0));
-        self.write_options(now, kind, seq, &mut options);
+        self.write_options(now, kind, self.seqs.gss.next(), &mut options);
+        self.finish_packet(now, kind, &options, size_min, app, batch)
+    }
+
+    /// As [`send_packet`](Self::send_packet), with the options that were written for its number.
+    fn finish_packet(
+        &mut self,
+        now: Instant,
+        kind: Kind,
+        options: &OptionWriter,
+        size_min: usize,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+    ) -> Seq {
+        let seq = self.seqs.next_to_send();
         let mut packet = self.packet(kind, seq, 0);
         packet.options = Options(options.as_slice());
         let headers = wire::header_len(kind.packet_type(), false, options.len());
@@ -288,6 +301,11 @@ impl Connection {
                 return true;
             }
         }
+        let cookies = self.cookies.len();
+        if cookies > 0 && cookies + self.ndp.option_len() > self.data_option_room(&offer) {
+            // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
+            return false;
+        }
         let plan = self.plan_data(now, &offer, batch.is_empty());
         let len = plan.header_len + offer.len;
         if !plan.is_plain && !batch.is_empty()
@@ -339,7 +357,7 @@ impl Connection {
         // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
         let wanted =
             self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
-        let has_room = wanted <= self.option_room(PacketType::DataAck, offer.len);
+        let has_room = wanted <= self.data_option_room(offer);
         if must_share || is_ack_due || may_ack_early && has_room {
             return Plan {
                 is_plain: false,
@@ -349,9 +367,7 @@ impl Connection {
             };
         }
         let is_short = self.sends_short();
-        let options_len = self.ndp.option_len()
-            + self.tx.cc.data_options_len()
-            + if self.config.data_checksum { 6 } else { 0 };
+        let options_len = self.ndp.option_len() + self.reserved_option_len();
         Plan {
             is_plain: options_len == self.tx.cc.data_options_len(),
             has_ack: false,
@@ -369,14 +385,19 @@ impl Connection {
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> bool {
-        let mut options = OptionWriter::new(self.option_room(PacketType::DataAck, offer.len));
         let seq = self.seqs.gss.next();
         let kind = if plan.has_ack {
             Kind::DataAck { ack: self.ackno() }
         } else {
             Kind::Data
         };
-        let checksum_slot = self.write_data_options(now, kind, seq, &mut options);
+        let mut options = self.write_data_options(now, kind, seq, offer);
+        let others_len = options.len();
+        let checksum_slot = if self.config.data_checksum {
+            options.push_data_checksum().ok()
+        } else {
+            None
+        };
         let mut packet = self.packet(kind, seq, offer.len);
         let options_len = options.len() + self.tx.cc.data_options_len();
         let header_len = wire::header_len(kind.packet_type(), packet.is_short, options_len);
@@ -416,8 +437,16 @@ impl Connection {
             self.after_send(now, kind.packet_type(), batch);
             self.stats.on_data_sent(offer.len);
         } else if plan.has_ack {
-            // The datagram was taken back meanwhile; its acknowledgement leaves alone.
-            self.due.ack = true;
+            // The datagram was taken back meanwhile; what was to travel with it leaves alone.
+            options.truncate(others_len);
+            self.finish_packet(
+                now,
+                Kind::Ack { ack: self.ackno() },
+                &options,
+                0,
+                app,
+                batch,
+            );
         }
         true
     }
@@ -431,24 +460,25 @@ impl Connection {
         debug_assert!(sealed.is_ok(), "{sealed:?}");
     }
 
+    /// The options of a data packet but those that [`data_option_room`](Self::data_option_room)
+    /// leaves room for.
     fn write_data_options(
         &mut self,
         now: Instant,
         kind: Kind,
         seq: Seq,
-        w: &mut OptionWriter,
-    ) -> Option<DataChecksumSlot> {
-        let slot = if self.config.data_checksum {
-            w.push_data_checksum().ok()
-        } else {
-            None
-        };
+        offer: &Offer,
+    ) -> OptionWriter {
+        let room = self.option_room(kind.packet_type(), offer.len);
+        let reserved = self.reserved_option_len();
+        let mut options = OptionWriter::new(room.saturating_sub(reserved));
         if kind == Kind::Data {
-            let _ = self.ndp.write(w);
+            let _ = self.ndp.write(&mut options);
         } else {
-            self.write_options(now, kind, seq, w);
+            self.write_options(now, kind, seq, &mut options);
         }
-        slot
+        options.add_room(reserved);
+        options
     }
 
     /// A packet of this connection with the defaults of its type.
@@ -493,6 +523,23 @@ impl Connection {
     fn option_room(&self, packet_type: PacketType, payload_len: usize) -> usize {
         let fixed = self.flow.path.overhead() + packet_type.header_len(false) + payload_len;
         (self.pmtu.pmtu().saturating_sub(fixed) & !3).min(OPTIONS_MAX - 16)
+    }
+
+    /// Bytes of options that every data packet has, whatever else it has: the MPS leaves room for them.
+    fn reserved_option_len(&self) -> usize {
+        const DATA_CHECKSUM_LEN: usize = 6;
+        let checksum = if self.config.data_checksum {
+            DATA_CHECKSUM_LEN
+        } else {
+            0
+        };
+        self.tx.cc.data_options_len() + checksum
+    }
+
+    /// Bytes of other options that fit beside the data of a `DataAck`.
+    fn data_option_room(&self, offer: &Offer) -> usize {
+        let room = self.option_room(PacketType::DataAck, offer.len);
+        room.saturating_sub(self.reserved_option_len())
     }
 
     fn put(&self, packet: &Packet<'_>, ecn: Ecn, batch: &mut Batch) {

@@ -60,6 +60,11 @@ impl OptionWriter {
         self.limit = limit.min(OPTIONS_MAX);
     }
 
+    /// Raises the limit by so many bytes.
+    pub fn add_room(&mut self, bytes: usize) {
+        self.limit = (self.limit + bytes).min(OPTIONS_MAX);
+    }
+
     /// Bytes written so far, without the padding to a multiple of 4 that `build` adds.
     pub fn as_slice(&self) -> &[u8] {
         self.buf.get(..self.len).unwrap_or_default()

@@ -1,9 +1,9 @@
 //! A peer that means harm, or that many pretend to be.
 
-use crate::bench::{Bench, Pkt, SERVICE, confirms_for};
+use crate::bench::{Bench, Pkt, RECEIVED, SERVICE, confirms_for};
 use dccp_proto::conn::State;
 use dccp_proto::path::Flow;
-use dccp_proto::wire::{Ecn, Elapsed, Kind, Opt, PacketType};
+use dccp_proto::wire::{Ecn, Elapsed, FeatureOpt, Kind, Opt, PacketType};
 use dccp_proto::{Config, Event, Seq};
 use std::time::Duration;
 
@@ -209,4 +209,52 @@ fn garbage_is_counted_and_nothing_else() {
     assert_eq!(bench.take(), []);
     assert_eq!(bench.snapshot(), before);
     assert_eq!(bench.endpoint.stats().mib.in_errs, 40);
+}
+
+#[test]
+fn a_change_of_the_ccid_while_nothing_is_acknowledged_does_not_silence_the_sender() {
+    // 4340-10-2: what the other CCID left in flight fills the window of CCID 2, whose timer it never
+    // started.
+    let config = Config {
+        tx_ccids: vec![3, 2],
+        ..Bench::config()
+    };
+    let mut bench = Bench::open_server(config);
+    for (_, asking) in bench.advance(Duration::from_secs(1)) {
+        let ack = bench
+            .next(Kind::Ack { ack: bench.gss })
+            .with_raw_options(&confirms_for(&asking));
+        bench.give(&ack);
+    }
+    let before = bench.gss;
+    assert_eq!(bench.snapshot().tx_ccid, 3);
+    for _ in 0..20 {
+        bench.send(b"data");
+    }
+    bench.advance(Duration::from_secs(20));
+    assert!(bench.snapshot().pipe_packets > 6);
+    let change = Opt::ChangeR(FeatureOpt {
+        feature: 1,
+        values: &[2],
+    });
+    let ack = bench.next(Kind::Ack { ack: before }).with(&[change]);
+    bench.give(&ack);
+    bench.advance(Duration::from_secs(2));
+    assert_eq!(bench.snapshot().tx_ccid, 2);
+    let sent = bench.advance(Duration::from_mins(5));
+    assert!(sent.iter().any(|(_, p)| !p.payload.is_empty()));
+}
+
+#[test]
+fn the_timer_of_partopen_ends_with_it() {
+    // 4340-8.1.5-2, 4340-8.3-3: only the Close is repeated.
+    let mut bench = Bench::partopen_client(Bench::config());
+    bench.close();
+    assert_eq!(bench.take_one().packet_type(), PacketType::Close);
+    let sent = bench.advance(Duration::from_secs(60));
+    assert!(!sent.is_empty());
+    assert!(
+        sent.iter()
+            .all(|(_, p)| p.packet_type() == PacketType::Close)
+    );
 }

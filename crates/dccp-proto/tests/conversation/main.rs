@@ -10,6 +10,7 @@ mod handshake;
 mod hostile;
 mod limits;
 mod mtu;
+mod room;
 mod sequence;
 mod simultaneous;
 mod timers;

@@ -7,7 +7,7 @@ use dccp_proto::{Config, Event, IcmpKind, Seq};
 use std::time::Duration;
 
 /// IP header, and what the MPS leaves for DCCP's.
-const HEADERS: usize = 20 + 28;
+const HEADERS: usize = 20 + 36;
 
 /// A router says that the packet with this number was too big for a link of 900 bytes.
 fn give_too_big(bench: &mut Bench, seq: Seq) {

@@ -211,6 +211,9 @@ impl HcReceiver for Receiver {
         let start = ack.options.len();
         if self.push_feedback(meter.rate(rtt), ack.options).is_err() {
             ack.options.truncate(start);
+            // Other options take all room, perhaps for long: the feedback timer tries again.
+            self.is_due = false;
+            self.pending_since = Some(ack.now);
             return false;
         }
         if let Some(meter) = &mut self.rate {

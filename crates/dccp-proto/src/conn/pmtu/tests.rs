@@ -104,7 +104,7 @@ impl TestPath {
 fn the_path_begins_with_the_interface() {
     // 4340-14.1-1, 4340-14-1
     let mut pmtu = new();
-    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1500, 1500 - OVERHEAD - 28));
+    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1500, 1500 - OVERHEAD - 36));
     assert_eq!((pmtu.poll_changed(), pmtu.poll_timeout()), (None, None));
     assert!(!pmtu.has_probe_due());
     assert_eq!(pmtu.poll_probe(), None);
@@ -132,7 +132,7 @@ fn icmp_lowers_the_pmtu_and_never_raises_it() {
             (result, result < 1500),
             "{mtu} {is_plausible}"
         );
-        let mps = (result < 1500).then_some(result - OVERHEAD - 28);
+        let mps = (result < 1500).then_some(result - OVERHEAD - 36);
         assert_eq!((pmtu.poll_changed(), pmtu.poll_changed()), (mps, None));
     }
 }
@@ -141,7 +141,7 @@ fn icmp_lowers_the_pmtu_and_never_raises_it() {
 fn an_ipv6_path_never_falls_below_1280() {
     let mut pmtu = Pmtu::new(&path(true), &Config::default());
     assert!(pmtu.on_too_big(s(1), 1000, true));
-    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1280, 1280 - 48 - 28));
+    assert_eq!((pmtu.pmtu(), pmtu.mps()), (1280, 1280 - 48 - 36));
     assert!(!pmtu.on_too_big(s(1), 1000, true));
     assert_eq!(
         pmtu.large_len(),
@@ -492,7 +492,7 @@ fn the_application_may_begin_again_every_two_seconds() {
     pmtu.poll_changed();
     assert!(pmtu.rediscover(s(2)));
     assert_eq!((pmtu.pmtu(), pmtu.poll_timeout()), (1500, None));
-    assert_eq!(pmtu.poll_changed(), Some(1500 - OVERHEAD - 28));
+    assert_eq!(pmtu.poll_changed(), Some(1500 - OVERHEAD - 36));
     pmtu.on_too_big(s(3), 1400, true);
     assert!(!pmtu.rediscover(s(4) - Duration::from_nanos(1)));
     assert_eq!(pmtu.pmtu(), 1400);

@@ -17,6 +17,8 @@ pub(crate) struct Application {
 pub(super) struct OutboxOf {
     queue: VecDeque<(Slot, Vec<u8>)>,
     pushed: u32,
+    /// The next datagram is taken back between `peek` and `claim_into`.
+    pub(super) is_taken_back: bool,
     pub(super) fates: Vec<(Slot, Fate)>,
 }
 
@@ -55,6 +57,9 @@ impl Outbox for OutboxOf {
     fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
         let (first, bytes) = self.queue.pop_front().unwrap();
         assert_eq!(first, slot);
+        if std::mem::take(&mut self.is_taken_back) {
+            return false;
+        }
         buf.copy_from_slice(&bytes);
         true
     }

@@ -325,6 +325,12 @@ impl Bench {
         slot
     }
 
+    /// The application sends a datagram, and takes it back at the last moment.
+    pub(crate) fn send_and_take_back(&mut self, bytes: &[u8]) {
+        self.send(bytes);
+        self.app.outbox.is_taken_back = true;
+    }
+
     /// What the application got so far.
     pub(crate) fn got(&self) -> Vec<&[u8]> {
         self.app
