@@ -19,8 +19,6 @@ pub mod bounds {
     pub const FEATURE_VALUES: usize = 32;
     /// Confirm options waiting for the next packet.
     pub const PENDING_CONFIRMS: usize = 32;
-    /// Bytes of Init Cookies kept by a client until they are echoed.
-    pub const COOKIE_BYTES: usize = 512;
     /// Connections in RESPOND per listener before cookies take over.
     pub const RESPOND_PER_LISTENER: usize = 1024;
     /// Connections per endpoint.

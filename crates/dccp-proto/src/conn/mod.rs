@@ -5,6 +5,7 @@ mod accounting;
 mod ack_records;
 mod ack_vector;
 mod close;
+mod cookies;
 mod data_dropped;
 mod features;
 mod handshake;
@@ -42,6 +43,7 @@ use crate::wire::features::Feature;
 use crate::wire::{Payload, ResetCode, ServiceCode};
 use ack_vector::AckVector;
 use close::Closing;
+use cookies::Cookies;
 use core::time::Duration;
 use data_dropped::DataDropped;
 use features::Features;
@@ -101,9 +103,8 @@ pub struct Connection {
     gsr_arrived: Instant,
     /// A Timestamp that waits for its echo.
     timestamp: Option<Echo>,
-    /// Init Cookies of the peer, encoded, and the first packet that carried them (4340-8.1.4-2).
-    cookies: Vec<u8>,
-    cookies_since: Seq,
+    /// Init Cookies of the peer (4340-8.1.4-2).
+    cookies: Cookies,
     /// An Init Cookie of ours, for the Response (RFC 4340 §8.1.4).
     init_cookie: Option<Vec<u8>>,
     /// The data of a Request or Response was taken: of each at most one (4340-8.1.3-4).
@@ -306,8 +307,7 @@ impl Connection {
             last_sent: now,
             gsr_arrived: now,
             timestamp: None,
-            cookies: Vec::new(),
-            cookies_since: iss,
+            cookies: Cookies::none(iss),
             init_cookie: None,
             has_handshake_data: false,
             has_needs_met: false,

@@ -2,8 +2,7 @@
 //! its Acknowledgement Number tells.
 
 use super::in_flight::Ack;
-use super::{App, Connection, Echo, RTT_LEAST, Reset, State};
-use crate::config::bounds;
+use super::{App, Connection, Echo, RTT_LEAST, Reset};
 use crate::event::Event;
 use crate::time::Instant;
 use crate::wire::ccid_options::CcidOpt;
@@ -31,6 +30,7 @@ impl Connection {
         let mut told = Told::default();
         let mut is_mandatory = false;
         let packet_type = p.packet_type();
+        self.begin_cookies(p);
         for opt in p.options {
             match opt {
                 // 4340-5.8.2-4
@@ -82,7 +82,7 @@ impl Connection {
                         data: refusal.data,
                     })?;
             }
-            Opt::InitCookie(cookie) => self.keep_cookie(p.packet_type(), cookie),
+            Opt::InitCookie(cookie) => self.keep_cookie(p, cookie),
             Opt::NdpCount { count, .. } => told.ndp_count = Some(count),
             // 4340-13.1-2
             Opt::Timestamp(value) => {
@@ -134,17 +134,6 @@ impl Connection {
         })
     }
 
-    /// 4340-8.1.4-1, 4340-8.1.4-2: only a client that awaits or repeats its Response keeps them.
-    fn keep_cookie(&mut self, packet_type: PacketType, cookie: &[u8]) {
-        let is_wanted = packet_type == PacketType::Response && self.state == State::Request;
-        if is_wanted && self.cookies.len() + cookie.len() + 2 <= bounds::COOKIE_BYTES {
-            self.cookies
-                .extend([36, u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX)]);
-            self.cookies.extend_from_slice(cookie);
-            self.cookies_since = self.seqs.gss.next();
-        }
-    }
-
     /// 4340-13.3-1
     fn on_timestamp_echo(&mut self, now: Instant, echo: u32, elapsed: Elapsed, told: &mut Told) {
         if !matches!(elapsed, Elapsed::None) {
@@ -178,6 +167,7 @@ impl Connection {
         if matches!(p.packet_type(), PacketType::Sync) {
             return;
         }
+        self.cookies.on_acked(ack);
         if p.packet_type() == PacketType::SyncAck {
             self.pmtu.on_sync_acked(now, ack);
             return;
@@ -201,9 +191,6 @@ impl Connection {
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
             self.data_dropped.on_acked(carrier);
-        }
-        if self.state > State::Request && !ack.names.is_before(self.cookies_since) {
-            self.cookies.clear();
         }
         if let Some(sample) = feedback.rtt {
             self.on_rtt_sample(now, sample);

@@ -166,6 +166,9 @@ impl Connection {
     /// The options of every packet that is not plain data.
     fn write_options(&mut self, now: Instant, kind: Kind, seq: Seq, w: &mut OptionWriter) {
         let packet_type = kind.packet_type();
+        if packet_type != PacketType::Request {
+            self.cookies.write(w);
+        }
         // Nothing is written half: what does not fit now goes with the next packet.
         let _ = self.ndp.write(w);
         if let Some(cookie) = self.init_cookie.as_deref()
@@ -173,10 +176,6 @@ impl Connection {
         {
             // 4340-8.1.4-1
             let _ = w.push(&Opt::InitCookie(cookie));
-        }
-        if !self.cookies.is_empty() && packet_type != PacketType::Request {
-            // 4340-8.1.4-2, 4340-8.1.5-1
-            let _ = w.push_all(Options(&self.cookies));
         }
         match packet_type {
             PacketType::Request | PacketType::Response | PacketType::Ack | PacketType::DataAck => {
@@ -304,7 +303,7 @@ impl Connection {
         let cookies = self.cookies.len();
         if cookies > 0 && cookies + self.ndp.option_len() > self.data_option_room(&offer) {
             // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
-            return false;
+            return !self.due.ack && self.ask_for_cookies(now);
         }
         let plan = self.plan_data(now, &offer, batch.is_empty());
         let len = plan.header_len + offer.len;
