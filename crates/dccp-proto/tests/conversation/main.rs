@@ -5,6 +5,7 @@
 mod bench;
 mod checks;
 mod close;
+mod cookie;
 mod data;
 mod handshake;
 mod hostile;
