@@ -16,8 +16,8 @@ use dccp_sim::{Handle, LinkConfig, Seed, Stream, World};
 
 /// No conversation lasts longer: what is not over then is closed or aborted, and given its time.
 const DATA_TIME: Duration = Duration::from_secs(20);
-/// Long enough for every give-up of RFC 4340 §8.
-const END_TIME: Duration = Duration::from_secs(1200);
+/// Long enough to drain a queue at a packet per minute, and for every give-up of RFC 4340 §8.
+const END_TIME: Duration = Duration::from_hours(72);
 
 /// Plays the conversation of a seed.
 pub(crate) fn play(seed: u64, coverage: &mut Coverage) {

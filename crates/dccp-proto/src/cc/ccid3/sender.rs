@@ -37,6 +37,8 @@ enum Stage {
 #[derive(Debug)]
 pub(super) struct Sender {
     s: f64,
+    /// Size of the last packet.
+    last_len: f64,
     mps: usize,
     granularity: Duration,
     x: f64,
@@ -87,6 +89,7 @@ impl Sender {
     pub(super) fn new(config: &CcConfig) -> Self {
         let mut sender = Self {
             s: float(config.mps as u64).max(1.0),
+            last_len: 0.0,
             mps: config.mps,
             granularity: config.granularity,
             x: 0.0,
@@ -138,9 +141,13 @@ impl Sender {
         (self.x * damping).max(self.x_min())
     }
 
-    /// Time between packets, `t_ipi` (5348-4.6-1).
+    /// Time between packets, `t_ipi` (5348-4.6-1). A packet that is much larger than the mean takes its
+    /// own time: at `s / x` it would exceed the rate, a hundredfold in one simulation, until the mean
+    /// has followed.
     fn interval(&self) -> Duration {
-        seconds(self.s / self.x_inst())
+        let is_large = self.last_len > 2.0 * self.s;
+        let size = if is_large { self.last_len } else { self.s };
+        seconds(size / self.x_inst())
     }
 
     /// How early a packet may leave (5348-8.3-1).
@@ -296,6 +303,7 @@ impl HcSender for Sender {
         self.push_rtt_estimate(out.options);
         let rtt = self.rtt().unwrap_or_default();
         self.pacer.on_send(out.now, self.interval(), rtt);
+        self.last_len = float(out.payload_len as u64);
         if out.has_more {
             self.not_limited.on_send(out.now);
         }

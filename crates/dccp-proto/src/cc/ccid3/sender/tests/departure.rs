@@ -171,3 +171,29 @@ fn ack_vectors_are_acknowledged_once_per_round_trip() {
     }
     assert_eq!(s.poll_signal(), None);
 }
+
+#[test]
+fn a_packet_much_larger_than_the_mean_takes_its_own_time() {
+    // 5348-4.6-1: 100 bytes at 4000 bytes/s take 25 ms.
+    for (size, gap) in [
+        (100, ms(25)),
+        (200, ms(25)),
+        (201, us(50_250)),
+        (1000, ms(250)),
+    ] {
+        let mut s = sender();
+        send_size(&mut s, START, true, 100);
+        assert_near(s.x, 4000.0);
+        send_size(&mut s, at(1000), true, size);
+        let now = at(1000);
+        let Permit::At(next) = s.permit(now, 0) else {
+            panic!("nothing leaves at once");
+        };
+        let early = s.t_delta(gap);
+        assert!(
+            next + early + ms(2) >= now + gap && next <= now + gap,
+            "{size}: {:?}",
+            next - now
+        );
+    }
+}
