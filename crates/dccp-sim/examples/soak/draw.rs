@@ -317,11 +317,7 @@ impl Watch {
         for (handle, state) in &self.hosts {
             let host = pair.world.node(*handle);
             let is_over = matches!(state, None | Some(State::Closed));
-            assert!(
-                is_over,
-                "a connection does not end: {:?}",
-                host.snapshot(0).map(|s| s.state)
-            );
+            assert!(is_over, "a connection does not end: {:?}", host.snapshot(0));
         }
     }
 }
