@@ -56,7 +56,7 @@ use sequence_window::SentPerRtt;
 use stats::Stats;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use timers::Timers;
+use timers::{Backoff, Timers};
 
 /// The round-trip time while none is known (4340-3.4-1).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -82,6 +82,8 @@ pub struct Connection {
     rx: Half<dyn HcReceiver>,
     in_flight: InFlight,
     sent_per_rtt: SentPerRtt,
+    /// How long to wait for acknowledgements before the next Sync, while data waits for the window.
+    resync: Option<Backoff>,
     ack_vector: AckVector,
     data_dropped: DataDropped,
     reverse_path: ReversePath,
@@ -290,6 +292,7 @@ impl Connection {
             },
             in_flight,
             sent_per_rtt: SentPerRtt::new(now, iss),
+            resync: None,
             ack_vector: AckVector::default(),
             data_dropped: DataDropped::default(),
             reverse_path: ReversePath::default(),

@@ -330,18 +330,8 @@ impl Connection {
             }
             self.data_hold = None;
         }
-        // 4341-4-1; and 4340-7.5.2-3: what the peer's window cannot hold would be invalid there.
-        self.has_needs_met && self.outstanding() < self.send_window()
-    }
-
-    /// Packets sent since the last one that is known to have arrived.
-    pub(super) fn outstanding(&self) -> u64 {
-        self.seqs.gss.steps_from(self.seqs.gar)
-    }
-
-    /// If all packets up to this many are lost, the next still lies below the peer's SWH.
-    pub(super) fn send_window(&self) -> u64 {
-        self.seqs.local_window * 3 / 4
+        // 4341-4-1
+        self.has_needs_met && !self.waits_for_window(now)
     }
 
     /// Decides the shape of the next data packet without changing anything.

@@ -5,8 +5,9 @@
 //! acknowledgements, but those count too: the packets that acknowledge them must find them within
 //! the window.
 
-use super::Connection;
 use super::features::Side;
+use super::timers::Backoff;
+use super::{Connection, Timer};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
@@ -60,6 +61,29 @@ impl Connection {
         if self.sent_per_rtt.on_sent(now, self.seqs.gss, rtt) {
             self.adapt_sequence_window();
         }
+    }
+
+    /// Whether data must wait because the peer's window could not hold it (4340-7.5.2-3): if all that is
+    /// outstanding were lost, the next packet would be invalid there. When nothing is acknowledged
+    /// for long, a Sync, which alone is valid beyond, brings both ends together again.
+    pub(super) fn waits_for_window(&mut self, now: Instant) -> bool {
+        let outstanding = self.seqs.gss.steps_from(self.seqs.gar);
+        if outstanding < self.seqs.local_window * 3 / 4 {
+            self.resync = None;
+            self.timers.clear(Timer::Resync);
+            return false;
+        }
+        if !self.timers.is_set(Timer::Resync) {
+            let first = 4 * self.rtt_or_default();
+            let backoff = self.resync.get_or_insert_with(|| Backoff::new(first));
+            self.timers.set(Timer::Resync, now + backoff.interval());
+        }
+        true
+    }
+
+    /// Nothing was acknowledged while data waited for the peer's window.
+    pub(super) fn on_resync_timeout(&mut self) {
+        self.due.sync = Some(self.seqs.gsr);
     }
 
     /// 4340-7.5.2-2: doubled when the rate needs it, halved when it needs far less, so that it

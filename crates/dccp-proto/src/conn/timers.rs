@@ -28,13 +28,15 @@ pub enum Timer {
     Pace,
     /// A path MTU probe was lost or the next one is due (RFC 8899).
     Pmtu,
+    /// Data waits for the peer's window, and nothing is acknowledged (RFC 4340 §7.5).
+    Resync,
     /// Keep NAT mappings alive.
     Keepalive,
 }
 
 impl Timer {
     /// All timers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::GiveUp,
         Self::Listen,
         Self::Request,
@@ -46,6 +48,7 @@ impl Timer {
         Self::Ack,
         Self::Pace,
         Self::Pmtu,
+        Self::Resync,
         Self::Keepalive,
     ];
 }
@@ -57,6 +60,11 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
+    /// Whether the timer is set.
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+        self.at[timer as usize].is_some()
+    }
+
     /// Sets the timer, whether it was set or not.
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = Some(at);

@@ -46,6 +46,7 @@ impl Connection {
                 Timer::PartOpen => self.on_partopen_timeout(now),
                 Timer::Listen => self.on_listen_timeout(now),
                 Timer::Close => self.on_close_timeout(now),
+                Timer::Resync => self.on_resync_timeout(),
                 Timer::Keepalive => self.on_keepalive_timeout(now),
                 // A deadline only: the packet leaves with the next poll_transmit.
                 Timer::Pace
@@ -80,10 +81,6 @@ impl Connection {
             self.in_flight.on_timeout();
         }
         self.follow_controllers();
-        if self.outstanding() >= self.send_window() {
-            // Everything that the peer's window can hold may be lost: only a Sync is valid beyond.
-            self.due.sync = Some(self.seqs.gsr);
-        }
     }
 
     /// 6773-L-1: while the connection is open; what closes it is repeated until it is over.
