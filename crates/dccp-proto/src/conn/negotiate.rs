@@ -6,8 +6,8 @@ use crate::cc::Signal;
 use crate::cc::registry::{self, CcConfig, Dependency};
 use crate::config::Config;
 use crate::time::Instant;
-use crate::wire::ResetCode;
 use crate::wire::features::Feature;
+use crate::wire::{Ecn, ResetCode};
 
 impl Connection {
     /// Which values this end would agree to if the peer asked, preferred first.
@@ -228,6 +228,17 @@ impl Connection {
             }
         }
         self.adapt_sequence_window();
+    }
+
+    /// The ECN field of an arrived packet, as far as this end may report it: without ECN there are
+    /// neither marks nor nonces (4340-12.2-1).
+    pub(super) fn readable(&self, ecn: Ecn) -> Ecn {
+        let is_incapable = self.features.value(Side::Local, Feature::EcnIncapable) == 1;
+        if self.config.ecn && !is_incapable {
+            ecn
+        } else {
+            Ecn::NotEct
+        }
     }
 
     /// Whether data must be refused because the peer does not know yet that we cannot read ECN

@@ -97,8 +97,11 @@ impl Connection {
             // 4340-13.2-3: packets without an ackno are not allowed to have it.
             Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
             Opt::DataChecksum(crc) => told.data_checksum = Some(crc),
-            // Read with the acknowledgement, all of a packet's at once.
-            Opt::AckVector { .. } | Opt::DataDropped(_) => {}
+            // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
+            Opt::AckVector { nonce: true, .. } => self.stats.counters.nonce_echoes_1 += 1,
+            Opt::AckVector { nonce: false, .. } => self.stats.counters.nonce_echoes_0 += 1,
+            // Read with the acknowledgement, too.
+            Opt::DataDropped(_) => {}
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
             Opt::CcidSpecific { kind, data } => {
                 let ccid = if kind < 192 {

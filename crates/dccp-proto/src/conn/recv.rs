@@ -42,7 +42,7 @@ impl Connection {
         app: &mut App<'_>,
     ) {
         self.stats.on_received(p, ecn);
-        match self.receive(now, *p, ecn, app) {
+        match self.receive(now, *p, self.readable(ecn), app) {
             Continue(()) | Break(Verdict::Done) => {}
             Break(Verdict::Drop(reason)) => self.stats.drops.count(reason),
             Break(Verdict::Sync(reason, ack)) => {
