@@ -1,6 +1,6 @@
 //! A peer that means harm, or that many pretend to be.
 
-use crate::bench::{Bench, Pkt, RECEIVED, SERVICE, confirms_for};
+use crate::bench::{Bench, Pkt, SERVICE, confirms_for};
 use dccp_proto::conn::State;
 use dccp_proto::path::Flow;
 use dccp_proto::wire::{Ecn, Elapsed, FeatureOpt, Kind, Opt, PacketType};

@@ -2,15 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod basics;
 mod bench;
 mod checks;
 mod close;
 mod cookie;
 mod data;
+mod ecn;
 mod handshake;
 mod hostile;
 mod limits;
 mod mtu;
+mod options;
 mod room;
 mod sequence;
 mod simultaneous;

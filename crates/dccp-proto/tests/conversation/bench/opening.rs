@@ -56,7 +56,7 @@ impl Bench {
         (self, request)
     }
 
-    fn respond(mut self) -> (Self, Pkt) {
+    pub(crate) fn respond(mut self) -> (Self, Pkt) {
         let request = self.next(Kind::Request { service: SERVICE });
         self.give(&request);
         let response = self.take_one();
