@@ -3,6 +3,7 @@
 mod ci;
 mod interop;
 mod libtest;
+mod netns;
 mod packages;
 mod shell;
 mod soak;

@@ -108,6 +108,8 @@ fn run_cells(cells: &[Cell]) -> Result<Tally> {
         "--example",
         "peer",
     ]))?;
+    let emulator = ["cargo", "build", "--quiet", "--package", "dccp-emu"];
+    shell::run(&mut command(&emulator))?;
     std::fs::create_dir_all("target/interop")?;
     let _one_at_a_time = lock()?;
     let guest = Guest::start()?;

@@ -1,7 +1,9 @@
 //! One end of a connection: the kernel's test program or ours. Both take the same options and
 //! print the same JSON lines.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -54,17 +56,21 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn spawn(name: &'static str, mut command: Command) -> Result<Self> {
+    /// Starts a peer; what it prints is also appended to `log`.
+    pub(super) fn spawn(name: &'static str, mut command: Command, log: &Path) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("{name} does not start"))?;
         let stdout = child.stdout.take().context("a pipe was asked for")?;
+        let mut log = File::options().append(true).open(log)?;
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
+                // Without the log, or without a listener, there is no use in going on.
+                let is_logged = writeln!(log, "{name}: {line}").is_ok();
+                if !is_logged || sender.send(line).is_err() {
                     break;
                 }
             }

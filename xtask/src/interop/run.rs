@@ -1,22 +1,30 @@
 //! Runs one cell.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use super::capture::{self, Capture};
 use super::cells::{Cell, Plan};
-use super::guest::Guest;
+use super::guest::{self, Guest};
 use super::link::Link;
-use super::peer::{Line, Peer};
+use super::peer::Peer;
 use super::verdict::{self, Ends};
-use crate::shell::command;
+use crate::netns::in_namespace;
+use crate::shell;
 
 const PORT: u16 = 5001;
 const PEER: &str = "target/debug/examples/peer";
 
+/// Longest time between two lines of an end: both report once a second.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// Runs it and judges what came of it; a note for the table. What both ends said and what the
-/// guest's devices counted is in `target/interop/NAME.log`.
+/// devices between them counted is in `target/interop/NAME.log`.
 pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     let link = Link::set_up(guest, cell)?;
     // The kernel never adapts the Sequence Window with CCID 3.
@@ -24,70 +32,71 @@ pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     guest.shell(&format!(
         "echo {window} > /proc/sys/net/dccp/default/seq_window"
     ))?;
+    let log = log_of(cell);
+    std::fs::write(&log, "")?;
     let capture = Capture::start(&cell.name())?;
     let ends = converse(guest, &link, cell);
     let packets = capture.finish()?;
-    let ends = ends?;
-    write_log(guest, cell, &ends)?;
+    append(&log, &device_counters(guest)?)?;
+    let losses = link.finish(guest)?;
     capture::check(&packets)?;
-    verdict::judge(cell, &ends, &packets)
+    let note = verdict::judge(cell, &ends?, &packets)?;
+    match losses {
+        Some(losses) => Ok(format!("{note}; {}", verdict::losses(losses)?)),
+        None => Ok(note),
+    }
 }
 
-fn write_log(guest: &Guest, cell: &Cell, ends: &Ends) -> Result<()> {
-    let both = [("us", &ends.ours), ("Linux", &ends.linux)];
-    let said = both.iter().flat_map(|(name, lines)| {
-        let lines = lines.iter();
-        lines.map(move |line| format!("{name}: {line:?}\n"))
-    });
-    let counted = guest
+fn log_of(cell: &Cell) -> PathBuf {
+    PathBuf::from(format!("target/interop/{}.log", cell.name()))
+}
+
+fn append(log: &Path, text: &str) -> Result<()> {
+    let mut log = File::options().append(true).open(log)?;
+    Ok(log.write_all(text.as_bytes())?)
+}
+
+/// Both ends of the tap device, and what the guest lost on it.
+fn device_counters(guest: &Guest) -> Result<String> {
+    let inside = guest
         .shell("tc -s qdisc show dev eth0; ip -s link show dev eth0; cat /proc/net/softnet_stat")?;
-    let log: String = said.chain([counted]).collect();
-    std::fs::write(format!("target/interop/{}.log", cell.name()), log)?;
-    Ok(())
+    let tap = ["ip", "-s", "link", "show", "dev", guest::TAP];
+    let outside = shell::output(&mut in_namespace(guest::NETNS, &tap))?;
+    Ok(inside + &outside)
 }
 
 /// Starts both ends and waits for them.
 fn converse(guest: &Guest, link: &Link, cell: &Cell) -> Result<Ends> {
-    let ours = || {
-        Peer::spawn(
-            "our peer",
-            our_peer(link, &arguments(cell, link, cell.we_connect))?,
-        )
-    };
-    let linux = || {
-        Peer::spawn(
-            "dccp-peer",
-            guest.peer(&arguments(cell, link, !cell.we_connect)),
-        )
-    };
-    let is_refused = matches!(cell.plan, Plan::WrongService | Plan::ClosedPort);
-    let silence = Duration::from_secs(30);
-    let finish = |mut listener: Peer,
-                  start_connector: &dyn Fn() -> Result<Peer>|
-     -> Result<[Vec<Line>; 2]> {
-        listener.wait_until_listening()?;
-        let connector = start_connector()?.wait_for_end(silence)?;
-        // Nobody came through to a listener that refused.
-        let listener = if is_refused {
-            Vec::new()
+    let start = |connects: bool| {
+        let args = arguments(cell, link, connects);
+        if connects == cell.we_connect {
+            Peer::spawn("our peer", our_peer(link, &args)?, &log_of(cell))
         } else {
-            listener.wait_for_end(silence)?
-        };
-        Ok([connector, listener])
+            Peer::spawn("dccp-peer", guest.peer(&args), &log_of(cell))
+        }
     };
-    if cell.we_connect {
-        let [ours, linux] = finish(linux()?, &ours)?;
-        Ok(Ends { ours, linux })
+    let mut listener = start(false)?;
+    listener.wait_until_listening()?;
+    let connector = start(true)?.wait_for_end(SILENCE)?;
+    // Nobody came through to a listener that refused.
+    let is_refused = matches!(cell.plan, Plan::WrongService | Plan::ClosedPort);
+    let listener = if is_refused {
+        Vec::new()
     } else {
-        let [linux, ours] = finish(ours()?, &linux)?;
-        Ok(Ends { ours, linux })
-    }
+        listener.wait_for_end(SILENCE)?
+    };
+    let (ours, linux) = if cell.we_connect {
+        (connector, listener)
+    } else {
+        (listener, connector)
+    };
+    Ok(Ends { ours, linux })
 }
 
-fn our_peer(link: &Link, args: &[String]) -> Result<std::process::Command> {
+fn our_peer(link: &Link, args: &[String]) -> Result<Command> {
     let program = std::fs::canonicalize(PEER).context(PEER)?;
-    let mut peer = command(&["ip", "netns", "exec", link.netns]);
-    peer.arg(program).args(args);
+    let mut peer = in_namespace(&link.netns, &[program]);
+    peer.args(args);
     Ok(peer)
 }
 
@@ -105,8 +114,8 @@ fn arguments(cell: &Cell, link: &Link, connects: bool) -> Vec<String> {
     let service = 42 + u32::from(cell.plan == Plan::WrongService && connects);
     let traffic = match cell.plan {
         Plan::Clean => "--count 500 --rate 250",
-        Plan::Loss => "--count 5000 --rate 0",
-        Plan::Renegotiation => "--count 10000 --rate 0",
+        Plan::Loss => "--count 4000 --rate 800",
+        Plan::Renegotiation => "--count 6000 --rate 2000",
         Plan::Long => "--duration 600 --rate 125",
         Plan::Coverage => "--count 200 --rate 200 --cscov 1 --min-cscov 1",
         Plan::WrongService | Plan::ClosedPort | Plan::WeClose | Plan::LinuxCloses => {
@@ -118,7 +127,7 @@ fn arguments(cell: &Cell, link: &Link, connects: bool) -> Vec<String> {
         Plan::LinuxCloses => !is_ours,
         _ => connects,
     };
-    let wait = if closes { 1 } else { 30 };
+    let wait = if closes { 2 } else { 30 };
     let (ccid, size) = (cell.ccid, cell.size);
     let args =
         format!("{end} --service {service} --ccid {ccid} --size {size} {traffic} --wait {wait}");
