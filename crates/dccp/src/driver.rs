@@ -347,12 +347,12 @@ fn any_of(ip: IpAddr) -> SocketAddr {
     SocketAddr::new(any, 0)
 }
 
-/// The MTU that a connection begins with if nobody chose one: the route's, but not more than jumbo
-/// frames have: what a loopback interface promises, no other path keeps.
+/// The MTU that a connection begins with if nobody chose one: the route's first hop, but not more than
+/// Ethernet's. What a loopback interface or a link with jumbo frames promises, other paths seldom
+/// keep, and a size that must be unlearned costs seconds.
 fn usual_mtu(route: Option<u32>) -> usize {
     const ETHERNET: usize = 1500;
-    const JUMBO: usize = 9000;
     route
         .and_then(|mtu| usize::try_from(mtu).ok())
-        .map_or(ETHERNET, |mtu| mtu.min(JUMBO))
+        .map_or(ETHERNET, |mtu| mtu.min(ETHERNET))
 }

@@ -211,7 +211,8 @@ impl Options {
     }
 
     /// The largest packet in bytes, IP header included, that the way to the peer is taken to bear
-    /// before the network says otherwise. By default that of the interface, 9000 at most.
+    /// before the network says otherwise. By default that of the interface, 1500 at most: say more
+    /// where all links on the way bear it.
     pub fn mtu(mut self, bytes: usize) -> Self {
         self.mtu = Some(bytes);
         self

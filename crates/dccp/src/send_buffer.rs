@@ -152,11 +152,18 @@ impl SendBuffer {
         reports.extend(self.fates.drain(..n));
     }
 
-    /// The connection is over: what waits will not leave.
-    pub(crate) fn end(&mut self, now: Instant) {
+    /// Takes everything back that waits; gives how many.
+    pub(crate) fn withdraw(&mut self, now: Instant) -> usize {
+        let waiting = self.queue.len();
         while let Some(offer) = self.queue.peek() {
             self.refuse(now, offer.slot, Fate::Withdrawn);
         }
+        waiting
+    }
+
+    /// The connection is over: what waits will not leave.
+    pub(crate) fn end(&mut self, now: Instant) {
+        self.withdraw(now);
         self.spare = Vec::new();
     }
 

@@ -237,6 +237,14 @@ impl Socket {
         }
     }
 
+    /// Takes back what waits in the send buffer ([`Fate::Withdrawn`](dccp_proto::queue::Fate)); gives
+    /// how many datagrams that were.
+    pub fn withdraw_queued(&self) -> usize {
+        let taken = self.shared.lock().tx.withdraw(crate::clock::now());
+        self.shared.wake();
+        taken
+    }
+
     /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()`
     /// if its end did not fit and is lost.
     ///

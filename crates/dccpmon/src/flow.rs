@@ -38,6 +38,8 @@ pub(crate) struct TxCounts {
     pub(crate) offered: AtomicU64,
     /// Of these, refused by the socket.
     pub(crate) refused: AtomicU64,
+    /// Why it sends no more, if that is before its time.
+    pub(crate) failure: Mutex<Option<SendError>>,
 }
 
 impl Sender {
@@ -73,6 +75,11 @@ impl Sender {
     pub(crate) fn stop(&mut self) {
         self.thread.stop();
     }
+
+    /// Why it stopped before its time, if it did.
+    pub(crate) fn failure(&self) -> Option<SendError> {
+        lock(&self.counts.failure).clone()
+    }
 }
 
 fn send(socket: &Socket, traffic: Traffic, counts: &TxCounts, is_over: &dyn Fn() -> bool) {
@@ -105,9 +112,10 @@ fn send(socket: &Socket, traffic: Traffic, counts: &TxCounts, is_over: &dyn Fn()
         counts.offered.fetch_add(taken, Ordering::Relaxed);
         match outcome {
             Ok(_) | Err(SendError::TimedOut | SendError::WouldBlock) => {}
-            Err(_) => {
+            Err(e) => {
                 counts.offered.fetch_add(1, Ordering::Relaxed);
                 counts.refused.fetch_add(1, Ordering::Relaxed);
+                *lock(&counts.failure) = Some(e);
                 return;
             }
         }

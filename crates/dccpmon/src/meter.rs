@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// How often the senders are looked at: what round-trip times and verdicts are made from.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
-/// How long what has been handed over may take to leave and to be acknowledged after the end.
+/// How long what has left may take to be acknowledged after the end.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 
 /// The flows of one end.
@@ -52,6 +52,8 @@ pub(crate) struct TxEnd {
     all_rtts: Vec<u64>,
     samples: Samples,
     last: Option<ConnSnapshot>,
+    /// Datagrams taken back at the end: they count as never offered.
+    taken_back: u64,
 }
 
 /// A receiving end and what was seen of it.
@@ -80,6 +82,7 @@ impl End {
             all_rtts: Vec::new(),
             samples: Samples::default(),
             last: None,
+            taken_back: 0,
         })))
     }
 
@@ -167,12 +170,13 @@ impl Meter {
             .collect()
     }
 
-    /// Ends sending: waits until what was handed over has left and is acknowledged, but not for
+    /// Ends sending: takes back what has not left, waits until the rest is acknowledged, but not for
     /// ever, and closes the connections. Samples go on meanwhile.
     pub(crate) fn finish_sending(&mut self) {
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
                 tx.sender.stop();
+                tx.taken_back = tx.sender.socket.withdraw_queued() as u64;
             }
         }
         let until = clock::now() + DRAIN_MAX;
@@ -304,12 +308,15 @@ impl TxEnd {
 
     fn total(&mut self, shares_transport: bool) -> TxTotal {
         self.all_rtts.append(&mut self.rtts);
-        let TxCounts { offered, refused } = &*self.sender.counts;
+        let TxCounts {
+            offered, refused, ..
+        } = &*self.sender.counts;
         let mut total = TxTotal {
-            offered: offered.load(Ordering::Relaxed),
+            offered: offered.load(Ordering::Relaxed) - self.taken_back,
             refused: refused.load(Ordering::Relaxed),
             rtt_ns: Spread::of(&mut self.all_rtts),
             samples: self.samples,
+            broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,
             ..TxTotal::default()
         };
@@ -327,12 +334,13 @@ impl TxEnd {
         };
         let since = |of: fn(&Stats) -> u64| of(&stats) - self.before.as_ref().map_or(0, of);
         total.left = self.left(&stats);
-        total.dropped_queue = since(|s| s.sent.pushed) - total.left;
+        total.dropped_queue = since(|s| s.sent.pushed) - self.taken_back - total.left;
         total.acked = since(|s| s.sent.fates.acked);
         total.marked = since(|s| s.sent.fates.acked_ce);
-        total.lost = since(|s| s.sent.fates.lost);
         total.rx_dropped = since(|s| s.sent.fates.rx_dropped);
+        total.lost = since(|s| s.sent.fates.lost);
         total.unreported = since(|s| s.sent.fates.sent) + stats.sent.in_flight;
+        forget_tokens(&mut total);
         total.dropped_host = since(|s| s.transport.dropped());
         let overhead = self.sender.socket.flow().path.overhead() as u64;
         total.wire_bytes = since(|s| s.connection.counters.bytes_out)
@@ -388,6 +396,18 @@ impl RxEnd {
             });
         }
         total
+    }
+}
+
+/// A token whose fate was still open when the test began is no datagram of the test; it was most
+/// likely lost, or came in the end.
+fn forget_tokens(total: &mut TxTotal) {
+    let told = total.acked + total.marked + total.rx_dropped + total.lost + total.unreported;
+    let mut tokens = told.saturating_sub(total.left);
+    for fate in [&mut total.lost, &mut total.unreported, &mut total.acked] {
+        let part = tokens.min(*fate);
+        *fate -= part;
+        tokens -= part;
     }
 }
 

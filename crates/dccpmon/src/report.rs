@@ -101,6 +101,8 @@ pub(crate) struct TxTotal {
     pub(crate) shares_transport: bool,
     /// Bytes of IP packets sent, headers included.
     pub(crate) wire_bytes: u64,
+    /// Why it stopped sending before its time, if it did.
+    pub(crate) broken: Option<String>,
     pub(crate) rtt_ns: Option<Spread>,
     /// The sender's state at the samples.
     pub(crate) samples: Samples,

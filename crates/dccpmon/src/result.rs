@@ -14,7 +14,7 @@ pub(crate) enum Status {
     Complete,
     /// By the user; what was measured is whole.
     Interrupted,
-    /// The peer was lost midway.
+    /// The server, or a data connection, was lost midway.
     Incomplete,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn combine(
         (Some(&client), server.as_ref())
     };
     let per_second = |n: u64| rate(n, elapsed);
-    let flows = halves
+    let flows: Vec<FlowResult> = halves
         .into_iter()
         .map(|(id, Halves { tx, rx })| {
             let tx = tx.unwrap_or_default();
@@ -117,8 +117,13 @@ pub(crate) fn combine(
             }
         })
         .collect();
+    let is_broken = flows.iter().any(|f| f.tx.broken.is_some());
     TestResult {
-        status,
+        status: if is_broken {
+            Status::Incomplete
+        } else {
+            status
+        },
         length,
         elapsed,
         intervals,

@@ -28,6 +28,8 @@ pub(crate) struct Sight<'a> {
 const BUSY_PERCENT: f64 = 90.0;
 /// More than this share of the samples is most of the time.
 const MOST: f64 = 0.5;
+/// With this share of the rate that was asked for, it is reached.
+const REACHED: f64 = 0.98;
 /// This share of what left is a loss that holds a sender back.
 const LOSS: f64 = 1e-5;
 
@@ -63,23 +65,25 @@ fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
     })
 }
 
+/// A rate that was asked for and reached, or an empty send buffer most of the time.
 fn of_application(s: &Sight<'_>) -> Option<Limit> {
     let idle = share(s.tx.samples.idle, s.tx.samples.n);
-    if idle <= MOST {
-        return None;
-    }
     let mut evidence = vec![format!(
         "nothing waited to be sent in {} of the samples",
         units::percent(idle)
     )];
-    if let Some(asked) = s.rate_bps {
-        evidence.push(format!(
-            "asked for {}, got {}",
-            units::rate(as_f64(asked)),
-            units::rate(s.goodput_bps)
-        ));
-    }
-    Some(Limit::new("application", evidence))
+    let is_reached = match s.rate_bps {
+        None => idle > MOST,
+        Some(asked) => {
+            evidence.push(format!(
+                "asked for {}, got {}",
+                units::rate(as_f64(asked)),
+                units::rate(s.goodput_bps)
+            ));
+            s.goodput_bps >= as_f64(asked) * REACHED
+        }
+    };
+    is_reached.then(|| Limit::new("application", evidence))
 }
 
 fn of_cpu(s: &Sight<'_>) -> Option<Limit> {
@@ -183,7 +187,7 @@ mod tests {
         Limit::of(&Sight {
             tx,
             ledger: &ledger,
-            rate_bps: Some(50_000_000),
+            rate_bps: None,
             goodput_bps: 49.9e6,
             sender: Some(&host(sender_cpu_percent)),
             receiver: Some(&host(10)),
@@ -224,11 +228,30 @@ mod tests {
         assert_eq!(limit.verdict, "application");
         assert_eq!(
             limit.evidence,
-            [
-                "nothing waited to be sent in 60 % of the samples",
-                "asked for 50.0 Mbit/s, got 49.9 Mbit/s"
-            ]
+            ["nothing waited to be sent in 60 % of the samples"]
         );
+    }
+
+    #[test]
+    fn a_rate_that_is_not_reached_is_not_the_applications() {
+        let host = Host::default();
+        let tx = sampled(100, 0, 0, 90);
+        let ledger = sent(1000);
+        let mut sight = Sight {
+            tx: &tx,
+            ledger: &ledger,
+            rate_bps: Some(100),
+            goodput_bps: 97.9,
+            sender: Some(&host),
+            receiver: Some(&host),
+        };
+        assert_eq!(Limit::of(&sight).verdict, "law");
+        sight.goodput_bps = 98.0;
+        let limit = Limit::of(&sight);
+        assert_eq!(limit.verdict, "application");
+        assert_eq!(limit.evidence[1], "asked for 100 bit/s, got 98 bit/s");
+        sight.rate_bps = None;
+        assert_eq!(Limit::of(&sight).verdict, "application");
     }
 
     #[test]

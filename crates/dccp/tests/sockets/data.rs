@@ -115,8 +115,12 @@ fn a_full_send_buffer_waits_as_long_as_it_may() {
     socket.set_send_timeout(Some(Duration::from_millis(20)));
     assert_eq!(socket.send(b"no"), Err(SendError::TimedOut));
     assert_eq!(socket.send_batch(&mut items), Err(SendError::TimedOut));
-    let stats = socket.stats().unwrap();
-    assert_eq!((stats.sent.pushed, stats.sent.queued), (3, 3));
+    let sent = socket.stats().unwrap().sent;
+    assert_eq!((sent.pushed, sent.queued), (3, 3));
+    assert_eq!(socket.withdraw_queued(), 3);
+    let sent = socket.stats().unwrap().sent;
+    assert_eq!((sent.queued, sent.fates.withdrawn), (0, 3));
+    assert!(socket.send(b"yes").is_ok());
 }
 
 #[test]

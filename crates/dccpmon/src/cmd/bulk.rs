@@ -9,7 +9,7 @@ use crate::interrupt;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::json;
 use crate::output::table::{self, Table};
-use crate::packet::{Head, Kind, LEN_MIN};
+use crate::packet::{Head, Kind};
 use crate::plan::Plan;
 use crate::report::{FlowTotal, Host};
 use crate::result::{Sides, Status, TestResult, combine};
@@ -162,7 +162,9 @@ impl Client {
             if joined.contains(&flow) {
                 continue;
             }
-            let mut datagram = [0; LEN_MIN];
+            // As long as the data: so the path shows that it carries them, and a rate-based
+            // controller sees packets of one size.
+            let mut datagram = vec![0; self.length];
             let head = Head {
                 kind: Kind::Join,
                 token: self.token,
@@ -213,8 +215,12 @@ impl Client {
         ))
     }
 
-    /// Waits until the fate of the tokens is known, so that only data are counted.
+    /// Takes back tokens that are not needed any more and waits until the others are acknowledged, so
+    /// that the flows begin with nothing in flight.
     fn settle(&self) {
+        for socket in &self.sockets {
+            socket.withdraw_queued();
+        }
         let is_settled = |s: &Arc<Socket>| s.stats().is_none_or(|s| s.sent.in_flight == 0);
         let until = clock::now() + SETTLE;
         while !self.sockets.iter().all(is_settled) && clock::now() < until {

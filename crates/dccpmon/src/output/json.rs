@@ -123,6 +123,7 @@ fn flow(f: &FlowResult) -> Value {
             "dropped_by_peer_packets": f.tx.rx_dropped,
             "unreported_packets": f.tx.unreported,
         },
+        "broken": f.tx.broken,
         "rtt_ns": f.tx.rtt_ns,
         "reordered_packets": f.rx.as_ref().map(|r| r.reordered),
         "duplicate_packets": f.rx.as_ref().map(|r| r.duplicates),

@@ -99,12 +99,16 @@ pub(crate) fn summary(plan: &Plan, result: &TestResult) {
     for text in details(plan, result) {
         println!("{text}");
     }
-    match result.status {
-        Status::Complete => {}
-        Status::Interrupted => println!(" interrupted"),
-        Status::Incomplete => {
-            println!(" incomplete   the server was lost before its totals came");
+    for flow in &result.flows {
+        if let Some(why) = &flow.tx.broken {
+            println!(" broken off   [{:>2}] {why}", flow.id + 1);
         }
+    }
+    if result.server.is_none() {
+        println!(" incomplete   the server was lost before its totals came");
+    }
+    if result.status == Status::Interrupted {
+        println!(" interrupted");
     }
 }
 

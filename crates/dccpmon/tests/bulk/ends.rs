@@ -1,0 +1,150 @@
+//! Mistakes, refusals and other ways to end: the two lines and the exit code.
+
+use crate::support::{PROGRAM, Server, assert_exact, client, free_port, number, read};
+use core::time::Duration;
+use std::io::Read as _;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Output, Stdio};
+
+#[test]
+fn a_wrong_command_line_gets_two_lines_and_code_2() {
+    for (arguments, text) in [
+        (
+            &["h", "-t", "5x"][..],
+            "error: -t 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n",
+        ),
+        (
+            &["sweep", "h"],
+            "error: sweep: not yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
+        ),
+    ] {
+        let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), text);
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_closed_port_gets_two_lines_and_code_1() {
+    let port = free_port();
+    let output = client(&port, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        text,
+        format!(
+            "error: nothing listens at 127.0.0.1 port {port} (ICMP type 3 code 3)\n \
+             next: start `dccpmon serve` there, or check the port\n"
+        )
+    );
+}
+
+#[test]
+fn a_silent_host_gets_two_lines_and_code_1() {
+    // The socket takes the packets, and nobody answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let output = client(&port, &["-J"]).output().unwrap();
+    let document = read(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        (&document["status"], &document["exit_code"]),
+        (&"failed".into(), &1.into())
+    );
+    let text = String::from_utf8(output.stderr).unwrap();
+    let begin =
+        format!("error: nothing answers at 127.0.0.1 port {port} (3 DCCP-Request packets in 5.");
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(text.ends_with(
+        "\n next: is `dccpmon serve` running there, and do firewalls let it through?\n"
+    ));
+}
+
+#[test]
+fn too_many_tests_are_refused_with_code_4() {
+    let server = Server::start("udp");
+    let running: Vec<Child> = (0..4)
+        .map(|_| {
+            client(&server.port, &["-t", "4", "-b", "100K"])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(1500));
+    let output = server.test(&["-t", "1"]);
+    for mut child in running {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    assert_eq!(output.status.code(), Some(4));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("error: the server refused: "), "{text}");
+}
+
+#[test]
+fn a_one_off_server_ends_after_its_test() {
+    let mut server = Server::start_with("udp", &["-1"]);
+    assert_eq!(
+        server
+            .test(&["-t", "0.5", "-i", "0.5", "-b", "1M"])
+            .status
+            .code(),
+        Some(0)
+    );
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_prints_the_whole_summary() {
+    let server = Server::start("udp");
+    let mut child = client(&server.port, &["-t", "60", "-b", "5M", "-J"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    let mut stdout = Vec::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_end(&mut stdout)
+        .unwrap();
+    let status = child.wait().unwrap();
+    let stderr = Vec::new();
+    let document = read(&Output {
+        status,
+        stdout,
+        stderr,
+    });
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(document["status"], "interrupted");
+    assert!(!document["hosts"]["server"].is_null());
+    assert_exact(&document);
+}
+
+#[test]
+fn a_server_that_vanishes_leaves_half_a_result_and_code_5() {
+    let mut server = Server::start("udp");
+    let child = client(&server.port, &["-t", "3", "-b", "5M", "-J"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    server.child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let document = read(&output);
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(document["status"], "incomplete");
+    assert_exact(&document);
+    let flow = &document["summary"]["flows"][0];
+    assert!(number(&flow["ledger"]["delivered"]) > 100, "{flow:#}");
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}

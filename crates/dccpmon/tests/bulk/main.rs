@@ -1,0 +1,8 @@
+//! The real program against itself.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod ends;
+mod network;
+mod runs;
+mod support;

@@ -1,0 +1,220 @@
+//! Over an emulated network, and over IP.
+
+use crate::support::{Server, assert_exact, client, number, read};
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use dccp::Rate;
+use dccp_emu::clock;
+use dccp_emu::relay::Relay;
+use dccp_emu::report::Report;
+use dccp_sim::loss::FaultConfig;
+use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::{LinkConfig, Seed};
+use serde_json::Value;
+use std::process::Command;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// A relay in front of a server.
+struct Network {
+    port: String,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Report>,
+}
+
+impl Network {
+    fn to(server: &Server, link: LinkConfig) -> Self {
+        let server = SocketAddr::from(([127, 0, 0, 1], server.port.parse().unwrap()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::channel();
+        let over = is_over.clone();
+        let thread = std::thread::spawn(move || {
+            let any = SocketAddr::from(([127, 0, 0, 1], 0));
+            let links = [link.clone(), link];
+            let mut relay = Relay::new(any, server, links, Seed(6), Duration::ZERO).unwrap();
+            tell.send(relay.local_addr().port()).unwrap();
+            while !over.load(Ordering::Relaxed) {
+                relay
+                    .run_until(clock::now() + Duration::from_millis(50))
+                    .unwrap();
+            }
+            relay.report()
+        });
+        Self {
+            port: told.recv().unwrap().to_string(),
+            is_over,
+            thread,
+        }
+    }
+
+    fn end(self) -> Report {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// A run through the relay with its report.
+fn run(link: LinkConfig, arguments: &[&str]) -> (Value, Report) {
+    let server = Server::start("udp");
+    let network = Network::to(&server, link);
+    let output = client(&network.port, arguments).arg("-J").output().unwrap();
+    let report = network.end();
+    let document = read(&output);
+    assert_eq!(document["status"], "complete", "{document:#}");
+    assert_exact(&document);
+    (document, report)
+}
+
+/// A flow's losses, place by place.
+fn losses(flow: &Value) -> [u64; 5] {
+    [
+        "lost_network",
+        "lost_host",
+        "lost_peer_socket",
+        "lost_peer_app",
+        "unknown",
+    ]
+    .map(|place| number(&flow["ledger"][place]))
+}
+
+#[test]
+fn losses_are_the_networks_and_all_counts_survive_them() {
+    for arguments in [
+        &["-t", "2", "-b", "5M", "-l", "1000"][..],
+        &["-t", "2", "-b", "5M", "-l", "1000", "--ccid", "3"],
+        &["-t", "2", "-b", "5M", "-l", "1000", "-R"],
+    ] {
+        let link = LinkConfig {
+            delay: Duration::from_millis(5),
+            faults: FaultConfig {
+                loss: 0.05,
+                ..FaultConfig::default()
+            },
+            ..LinkConfig::default()
+        };
+        let (document, report) = run(link, arguments);
+        let flow = &document["summary"]["flows"][0];
+        let [network, elsewhere @ ..] = losses(flow);
+        let lost = |d: &dccp_emu::report::DirectionReport| d.lost_packets.values().sum::<u64>();
+        let both = lost(&report.forward) + lost(&report.back);
+        assert!(
+            network > 0 && network <= both,
+            "{network} of {both}, {document:#}"
+        );
+        assert_eq!(elsewhere, [0; 4], "{flow:#}");
+        assert_eq!(flow["limited_by"]["verdict"], "network");
+    }
+}
+
+#[test]
+fn what_comes_late_or_twice_is_not_lost() {
+    let link = LinkConfig {
+        delay: Duration::from_millis(5),
+        faults: FaultConfig {
+            reorder: 0.05,
+            reorder_by: Duration::from_millis(4),
+            duplicate: 0.05,
+            ..FaultConfig::default()
+        },
+        ..LinkConfig::default()
+    };
+    let (document, _) = run(link, &["-t", "1", "-b", "5M", "-l", "1000"]);
+    let flow = &document["summary"]["flows"][0];
+    assert_eq!(losses(flow), [0; 5], "{flow:#}");
+    assert!(number(&flow["reordered_packets"]) > 5, "{flow:#}");
+    // DCCP itself drops what comes twice.
+    assert_eq!(number(&flow["duplicate_packets"]), 0);
+    assert!(number(&document["hosts"]["server"]["dccp_mib"]["dropped_duplicate"]) > 5);
+}
+
+#[test]
+fn a_full_queue_shows_in_round_trips_and_losses() {
+    let link = LinkConfig {
+        rate: Some(Rate::from_bytes_per_s(1_250_000.0)),
+        delay: Duration::from_millis(5),
+        queue: QueueConfig {
+            limit: Limit::Packets(50),
+            mark_at: None,
+        },
+        ..LinkConfig::default()
+    };
+    let (document, _) = run(link, &["-t", "3"]);
+    let flow = &document["summary"]["flows"][0];
+    let goodput = flow["goodput_bps"].as_f64().unwrap();
+    assert!((5e6..1e7).contains(&goodput), "{goodput}");
+    let ns = |at: &str| number(&flow["rtt_ns"][at]);
+    assert!(ns("p99") > ns("min") + 20_000_000, "{flow:#}");
+    assert_eq!(flow["limited_by"]["verdict"], "network");
+    let evidence = flow["limited_by"]["evidence"].as_array().unwrap();
+    assert!(
+        evidence
+            .iter()
+            .any(|e| e.as_str().unwrap().starts_with("p99 RTT - min"))
+    );
+}
+
+#[test]
+fn marks_are_no_losses() {
+    let link = LinkConfig {
+        rate: Some(Rate::from_bytes_per_s(1_250_000.0)),
+        delay: Duration::from_millis(5),
+        queue: QueueConfig {
+            limit: Limit::Packets(1000),
+            mark_at: Some(Limit::Packets(20)),
+        },
+        ..LinkConfig::default()
+    };
+    let (document, report) = run(link, &["-t", "2"]);
+    let flow = &document["summary"]["flows"][0];
+    assert_eq!(losses(flow), [0; 5], "{flow:#}");
+    let marked = number(&flow["marked_packets"]);
+    assert!(marked > 0 && marked <= report.forward.marked_packets);
+    assert_eq!(document["negotiated"]["ecn"], true);
+}
+
+/// A process in a network namespace of its own runs this test again.
+#[cfg(target_os = "linux")]
+#[test]
+fn measurements_run_over_ip() {
+    const NAME: &str = "network::measurements_run_over_ip";
+    const INSIDE: &str = "DCCPMON_INSIDE";
+    if std::env::var_os(INSIDE).is_some() {
+        let server = Server::start("ip");
+        for more in [&[][..], &["-R"], &["-P", "2"]] {
+            let arguments = [&["--over", "ip", "-t", "1", "-b", "5M"], more].concat();
+            let document = server.json(&arguments);
+            assert_eq!(document["status"], "complete");
+            assert_eq!(document["negotiated"]["encap"], "ip");
+            assert_exact(&document);
+            let flow = &document["summary"]["flows"][0];
+            assert!(number(&flow["ledger"]["delivered"]) > 400, "{flow:#}");
+        }
+        return;
+    }
+    let script = "ip link set lo up; exec \"$0\" \"$@\"";
+    let can = |way: &[&str]| {
+        let mut probe = Command::new("unshare");
+        probe.args(way).args(["sh", "-ec", script, "true"]);
+        probe.output().is_ok_and(|o| o.status.success())
+    };
+    let ways: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
+    let Some(way) = ways.into_iter().find(|way| can(way)) else {
+        println!("SKIP {NAME}: needs unshare and ip, and root or unprivileged user namespaces");
+        return;
+    };
+    let output = Command::new("unshare")
+        .args(way)
+        .args(["sh", "-ec", script])
+        .arg(std::env::current_exe().unwrap())
+        .args([NAME, "--exact", "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && out.contains("1 passed"),
+        "{out}\n{err}"
+    );
+}

@@ -1,0 +1,94 @@
+//! Tests that run to their end.
+
+use crate::support::{Server, assert_exact, number};
+
+#[test]
+fn both_congestion_controls_carry_data() {
+    let server = Server::start("udp");
+    for ccid in ["2", "3"] {
+        let document = server.json(&["-t", "1", "-i", "0.5", "--ccid", ccid]);
+        assert_eq!(document["status"], "complete");
+        assert_eq!(document["negotiated"]["ccid_tx"].to_string(), ccid);
+        assert_exact(&document);
+        let flow = &document["summary"]["flows"][0];
+        assert!(number(&flow["ledger"]["delivered"]) > 100, "{flow:#}");
+        assert!(number(&flow["rtt_ns"]["n"]) > 50, "{flow:#}");
+        assert_eq!(document["intervals"].as_array().unwrap().len(), 2);
+        let mib = &document["hosts"]["server"]["dccp_mib"];
+        assert_eq!(number(&mib["DCCPPassiveOpens"]), 1);
+    }
+}
+
+#[test]
+fn a_rate_is_kept_and_named_as_the_limit() {
+    let server = Server::start("udp");
+    let document = server.json(&["-t", "1", "-b", "2M", "-l", "1000"]);
+    assert_exact(&document);
+    let flow = &document["summary"]["flows"][0];
+    let sent = number(&flow["ledger"]["sent"]);
+    assert!(
+        (240..=251).contains(&sent),
+        "{sent} packets in a second at 250 per second"
+    );
+    assert_eq!(flow["limited_by"]["verdict"], "application");
+}
+
+#[test]
+fn the_server_sends_in_reverse() {
+    let server = Server::start("udp");
+    let document = server.json(&["-t", "1", "-b", "10M", "-R"]);
+    assert_eq!(document["status"], "complete");
+    assert_eq!(document["requested"]["reverse"], true);
+    assert_exact(&document);
+    let flow = &document["summary"]["flows"][0];
+    assert!(number(&flow["ledger"]["delivered"]) > 500, "{flow:#}");
+    let opens = &document["hosts"]["client"]["dccp_mib"]["DCCPActiveOpens"];
+    assert_eq!(number(opens), 1);
+}
+
+#[test]
+fn flows_run_side_by_side() {
+    let server = Server::start("udp");
+    let document = server.json(&["-t", "1", "-b", "5M", "-P", "2"]);
+    assert_exact(&document);
+    let flows = document["summary"]["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2);
+    assert!(
+        flows
+            .iter()
+            .all(|f| number(&f["ledger"]["delivered"]) > 200),
+        "{flows:#?}"
+    );
+    for interval in document["intervals"].as_array().unwrap() {
+        assert_eq!(interval["flows"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn the_table_says_what_was_measured() {
+    let server = Server::start("udp");
+    let output = server.test(&["-t", "1", "-i", "0.5", "-b", "10M"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("plan  bulk, DCCP CCID 2 ("), "{text}");
+    assert!(
+        lines[0].contains("1 flow, 1 s, 1400 B packets at 10.0 Mbit/s each"),
+        "{text}"
+    );
+    assert!(lines[1].starts_with("[ID]  interval"), "{text}");
+    assert!(lines[2].starts_with("[ 1]  0-0.5 s"), "{text}");
+    assert!(lines[3].starts_with("[ 1]  0.5-1 s"), "{text}");
+    for begin in [
+        " total  1.00 s",
+        " where lost   app 0",
+        " RTT ",
+        " CPU ",
+        " limited by ",
+    ] {
+        assert!(
+            lines.iter().any(|l| l.starts_with(begin)),
+            "{begin} in {text}"
+        );
+    }
+}

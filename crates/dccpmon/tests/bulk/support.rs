@@ -1,0 +1,123 @@
+//! A server, clients, and what is true of every result.
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::process::{Child, Command, Output, Stdio};
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dccpmon");
+
+/// A server on a free port; ended when dropped.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) port: String,
+    /// Its output; a closed one would end it.
+    _output: BufReader<std::process::ChildStdout>,
+}
+
+impl Server {
+    /// A server over `udp` or `ip`.
+    pub(crate) fn start(over: &str) -> Self {
+        Self::start_with(over, &[])
+    }
+
+    /// A server with more arguments.
+    pub(crate) fn start_with(over: &str, more: &[&str]) -> Self {
+        let port = free_port();
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "-4", "--over", over, "-p", &port])
+            .args(more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut banner = String::new();
+        output.read_line(&mut banner).unwrap();
+        assert!(banner.starts_with("dccpmon "), "{banner}");
+        Self {
+            child,
+            port,
+            _output: output,
+        }
+    }
+
+    /// Runs a client.
+    pub(crate) fn test(&self, arguments: &[&str]) -> Output {
+        client(&self.port, arguments).output().unwrap()
+    }
+
+    /// Runs a client for its JSON, which must follow the schema.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.test(&[arguments, &["-J"]].concat());
+        let document = read(&output);
+        assert_eq!(document["exit_code"], output.status.code().unwrap());
+        document
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn client(port: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["127.0.0.1", "-p", port]).args(arguments);
+    command
+}
+
+pub(crate) fn free_port() -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port().to_string()
+}
+
+/// The JSON document of a run, checked against the schema.
+pub(crate) fn read(output: &Output) -> Value {
+    let schema: Value = serde_json::from_str(include_str!("../../schema/dccpmon-1.json")).unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
+    document
+}
+
+pub(crate) fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no whole number"))
+}
+
+/// Each datagram is in one place.
+pub(crate) fn assert_exact(document: &Value) {
+    for flow in document["summary"]["flows"].as_array().unwrap() {
+        let at = |place: &str| number(&flow["ledger"][place]);
+        assert_eq!(
+            at("offered"),
+            at("lost_app") + at("dropped_send_ring") + at("sent"),
+            "{flow:#}"
+        );
+        let lost = [
+            "lost_host",
+            "lost_network",
+            "lost_peer_socket",
+            "lost_peer_app",
+            "unknown",
+        ];
+        let lost: u64 = lost.into_iter().map(at).sum();
+        assert_eq!(at("sent"), at("delivered") + lost, "{flow:#}");
+        let told: u64 = flow["acknowledged"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(number)
+            .sum();
+        assert_eq!(at("sent"), told, "{flow:#}");
+    }
+}
