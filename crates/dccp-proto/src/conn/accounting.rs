@@ -54,7 +54,6 @@ impl Stats {
         c.data_marked += u64::from(fb.marked.packets);
         c.data_lost += u64::from(fb.lost.packets);
         c.acks_lost += u64::from(fb.acks_lost);
-        c.slow_receiver += u64::from(fb.slow_receiver);
         c.rtt_samples += u64::from(fb.rtt.is_some());
         c.rate_samples += u64::from(fb.delivered_rate.is_some());
     }

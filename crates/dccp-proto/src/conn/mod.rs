@@ -114,6 +114,8 @@ pub struct Connection {
     /// The features that the sending CCID needs have their values.
     has_needs_met: bool,
     is_app_slow: bool,
+    /// The peer sent Slow Receiver, and the controller does not know yet.
+    is_peer_slow: bool,
     is_peer_listening: bool,
     was_established: bool,
     /// No data leaves before this moment (Drop Code 0).
@@ -133,6 +135,8 @@ struct Half<T: ?Sized> {
 #[derive(Clone, Copy, Debug)]
 struct Echo {
     value: u32,
+    /// Of the packet that it came with.
+    seq: Seq,
     arrived: Instant,
 }
 
@@ -315,6 +319,7 @@ impl Connection {
             has_handshake_data: false,
             has_needs_met: false,
             is_app_slow: false,
+            is_peer_slow: false,
             is_peer_listening: true,
             was_established: false,
             data_hold: None,

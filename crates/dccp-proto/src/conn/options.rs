@@ -4,6 +4,8 @@
 use super::in_flight::Ack;
 use super::{App, Connection, Echo, RTT_LEAST, Reset};
 use crate::event::Event;
+use crate::queue::Fate;
+use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::ccid_options::CcidOpt;
 use crate::wire::options::{Elapsed, Opt};
@@ -16,7 +18,6 @@ pub(super) struct Told {
     pub(super) ndp_count: Option<u64>,
     pub(super) data_checksum: Option<u32>,
     pub(super) elapsed: Option<Duration>,
-    pub(super) is_slow_receiver: bool,
     /// A packet with this number was received before.
     pub(super) is_duplicate: bool,
     /// Its data does not match its Data Checksum.
@@ -65,7 +66,12 @@ impl Connection {
         told: &mut Told,
     ) -> Result<(), Reset> {
         match *opt {
-            Opt::SlowReceiver => told.is_slow_receiver = true,
+            // 4340-11.6-2: on any packet; the controller hears of it with the next acknowledgement.
+            Opt::SlowReceiver => {
+                self.is_peer_slow = true;
+                self.stats.counters.slow_receiver += 1;
+                self.tell(Event::SlowReceiver);
+            }
             Opt::ChangeL(_)
             | Opt::ConfirmL(_)
             | Opt::ChangeR(_)
@@ -84,13 +90,7 @@ impl Connection {
             }
             Opt::InitCookie(cookie) => self.keep_cookie(p, cookie),
             Opt::NdpCount { count, .. } => told.ndp_count = Some(count),
-            // 4340-13.1-2
-            Opt::Timestamp(value) => {
-                self.timestamp = Some(Echo {
-                    value,
-                    arrived: now,
-                })
-            }
+            Opt::Timestamp(value) => self.keep_timestamp(now, p.seq, value),
             Opt::TimestampEcho { echo, elapsed } => {
                 self.on_timestamp_echo(now, echo, elapsed, told)
             }
@@ -137,6 +137,17 @@ impl Connection {
         })
     }
 
+    /// 4340-13.1-2, 4340-13.3-1: of several, the one of the newest packet is echoed.
+    fn keep_timestamp(&mut self, now: Instant, seq: Seq, value: u32) {
+        if self.timestamp.is_none_or(|kept| !seq.is_before(kept.seq)) {
+            self.timestamp = Some(Echo {
+                value,
+                seq,
+                arrived: now,
+            });
+        }
+    }
+
     /// 4340-13.3-1
     fn on_timestamp_echo(&mut self, now: Instant, echo: u32, elapsed: Elapsed, told: &mut Told) {
         if !matches!(elapsed, Elapsed::None) {
@@ -180,14 +191,18 @@ impl Connection {
             seq: p.seq,
             names: ack,
             elapsed: told.elapsed,
-            slow_receiver: told.is_slow_receiver,
+            slow_receiver: core::mem::take(&mut self.is_peer_slow),
             acks_lost: self.reverse_path.take(),
             options: p.options,
         };
-        let Some(feedback) = self
-            .in_flight
-            .on_ack(now, &ack, &mut |slot, fate| outbox.on_fate(now, slot, fate))
-        else {
+        let rx_dropped = &mut self.stats.rx_dropped;
+        let mut tell = |slot, fate| {
+            if let Fate::RxDropped(code) = fate {
+                rx_dropped[usize::from(code)] += 1;
+            }
+            outbox.on_fate(now, slot, fate);
+        };
+        let Some(feedback) = self.in_flight.on_ack(now, &ack, &mut tell) else {
             return;
         };
         self.stats.on_feedback(&feedback, self.in_flight.oddities());
@@ -204,12 +219,8 @@ impl Connection {
         self.follow_controllers();
     }
 
-    /// Slow Receiver and the drop codes that are not the controller's alone.
+    /// The drop codes that are not the controller's alone.
     fn obey_receiver(&mut self, now: Instant, fb: &crate::cc::Feedback<'_>) {
-        if fb.slow_receiver {
-            // 4340-11.6-2
-            self.tell(Event::SlowReceiver);
-        }
         if fb.drops.not_listening > 0 && self.is_peer_listening {
             // 4340-11.7.2-2
             self.is_peer_listening = false;
