@@ -78,6 +78,8 @@ pub(crate) struct Pair {
     pub(crate) delay: Duration,
     pub(crate) ends: [End; 2],
     pub(crate) net: Box<Network>,
+    /// What the network does to the bytes of a packet of one end.
+    pub(crate) damage: Box<dyn FnMut(usize, &mut [u8])>,
     /// All packets that were sent: when, by whom.
     pub(crate) log: Vec<(Duration, usize, Pkt)>,
     wire: VecDeque<UnderWay>,
@@ -90,6 +92,7 @@ impl Pair {
             delay,
             ends: [End::new(1), End::new(2)],
             net: Box::new(|_, _| Net::Deliver),
+            damage: Box::new(|_, _| {}),
             log: Vec::new(),
             wire: VecDeque::new(),
         }
@@ -197,7 +200,7 @@ impl Pair {
                 }
                 end.events.push(event);
             }
-            for (ecn, bytes) in sent {
+            for (ecn, mut bytes) in sent {
                 let p =
                     wire::parse(Datagram::new(&bytes), rule).expect("what is sent can be parsed");
                 let Payload::Bytes(payload) = p.payload else {
@@ -215,6 +218,7 @@ impl Pair {
                 };
                 let fate = (self.net)(from, &pkt);
                 self.log.push((self.now - START, from, pkt));
+                (self.damage)(from, &mut bytes);
                 let (copies, ecn) = match fate {
                     Net::Lose => (0, ecn),
                     Net::Deliver => (1, ecn),

@@ -1,0 +1,137 @@
+//! ICMP messages about packets of ours (RFC 4340 §14.1, RFC 5927). Those about sizes: `mtu.rs`.
+
+use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
+use dccp_proto::conn::State;
+use dccp_proto::path::Flow;
+use dccp_proto::wire::{Kind, PacketType, ResetCode};
+use dccp_proto::{CloseReason, Event, IcmpKind, Seq};
+
+const UNREACHABLE: IcmpKind = IcmpKind::Unreachable { kind: 3, code: 3 };
+
+/// A packet of ours, as an ICMP message quotes it.
+fn quoted(kind: Kind, seq: Seq, is_short: bool) -> Vec<u8> {
+    let flow = Flow {
+        path: Bench::path().reversed(),
+        local_port: PEER_PORT,
+        remote_port: OUR_PORT,
+    };
+    let mut packet = Pkt::new(kind, seq);
+    packet.is_short = is_short;
+    Bench::encode(&flow, &packet)
+}
+
+fn unreachable_reason() -> Event {
+    Event::Closed(CloseReason::Unreachable { kind: 3, code: 3 })
+}
+
+#[test]
+fn an_unreachable_peer_ends_the_setting_up() {
+    // LINUX-19, 4340-14.1-3
+    for bench in [
+        Bench::requesting(Bench::config()).0,
+        Bench::responding(Bench::config()).0,
+    ] {
+        let mut bench = bench;
+        let seq = bench.gss;
+        bench.give_icmp(&quoted(Kind::Data, seq, false)[..16], UNREACHABLE);
+        let sent = bench.take();
+        assert!(sent.iter().all(|p| p.is_reset(ResetCode::ABORTED)));
+        assert_eq!(bench.state(), State::Closed);
+        assert_eq!(bench.events.last(), Some(&unreachable_reason()));
+        let stats = bench.stats();
+        assert_eq!((stats.mib.attempt_fails, stats.counters.icmp_used), (1, 1));
+    }
+}
+
+#[test]
+fn a_message_about_a_packet_that_we_never_sent_is_ignored() {
+    // 4340-14.1-3, 4340-18-2
+    for mut bench in [
+        Bench::requesting(Bench::config()).0,
+        Bench::responding(Bench::config()).0,
+    ] {
+        let state = bench.state();
+        for seq in [bench.gss.next(), bench.gss.minus(1), Seq::ZERO] {
+            bench.give_icmp(&quoted(Kind::Data, seq, false), UNREACHABLE);
+        }
+        assert_eq!((bench.state(), bench.take()), (state, vec![]));
+        assert_eq!(bench.stats().counters.icmp_used, 0);
+    }
+}
+
+#[test]
+fn once_data_flow_the_timers_decide() {
+    // 4340-14.1-3, LINUX-19
+    for mut bench in [
+        Bench::partopen_client(Bench::config()),
+        Bench::open_client(Bench::config()),
+        Bench::open_server(Bench::config()),
+    ] {
+        let state = bench.state();
+        bench.give_icmp(&quoted(Kind::Data, bench.gss, false), UNREACHABLE);
+        assert_eq!((bench.state(), bench.take()), (state, vec![]));
+    }
+}
+
+#[test]
+fn a_quote_of_eight_bytes_has_no_number_and_is_believed_while_setting_up() {
+    // 4340-14.1-3: old routers quote no more; only a connection attempt is at stake.
+    let (mut bench, _) = Bench::requesting(Bench::config());
+    bench.give_icmp(&quoted(Kind::Data, Seq::ZERO, false)[..8], UNREACHABLE);
+    assert_eq!(bench.state(), State::Closed);
+}
+
+#[test]
+fn messages_about_other_flows_are_ignored() {
+    // 4340-14.1-3
+    let (mut bench, _) = Bench::requesting(Bench::config());
+    let mut other = quoted(Kind::Data, bench.gss, false);
+    other[0] ^= 1;
+    bench.give_icmp(&other, UNREACHABLE);
+    other[0] ^= 1;
+    other[3] ^= 1;
+    bench.give_icmp(&other, UNREACHABLE);
+    assert_eq!(bench.state(), State::Request);
+    assert_eq!(bench.stats().counters.icmp_ignored, 2);
+    // Without ports there is nothing to find, unless only one connection can be meant.
+    let mut flow = Bench::flow();
+    flow.local_port += 1;
+    bench
+        .endpoint
+        .connect(bench.now, flow, Bench::config())
+        .unwrap();
+    bench.give_icmp(&other[..3], UNREACHABLE);
+    assert_eq!(bench.endpoint.connections(), 2);
+    assert_eq!(bench.stats().counters.icmp_ignored, 3);
+}
+
+#[test]
+fn short_numbers_are_extended_before_they_are_compared() {
+    // 4340-7.6-1, 4340-14.1-3
+    for (back, is_plausible) in [(0, true), (1, true), (99, true), (100, false)] {
+        let mut bench = Bench::open_client(Bench::config());
+        bench.exchange_syncs(150);
+        let seq = bench.gss.minus(back);
+        let mtu = IcmpKind::TooBig {
+            mtu: 800,
+            ecn: dccp_proto::wire::Ecn::NotEct,
+        };
+        bench.give_icmp(&quoted(Kind::Data, seq, true)[..12], mtu);
+        let expected = if is_plausible { 800 } else { 1100 };
+        assert_eq!(bench.snapshot().pmtu, expected, "{back}");
+    }
+}
+
+#[test]
+fn a_request_that_found_nobody_is_not_repeated() {
+    let (mut bench, _) = Bench::requesting(Bench::config());
+    bench.give_icmp(&quoted(Kind::Data, bench.gss, false), UNREACHABLE);
+    bench.take();
+    let later = bench.advance(std::time::Duration::from_mins(5));
+    assert!(
+        later
+            .iter()
+            .all(|(_, p)| p.packet_type() != PacketType::Request)
+    );
+    assert_eq!(bench.endpoint.connections(), 0);
+}
