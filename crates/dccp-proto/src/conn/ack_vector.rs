@@ -190,7 +190,7 @@ impl AckVector {
             // What lies before the gap would be pushed out by it.
             self.cells.clear();
             self.packets = 0;
-        } else if missing > 0 {
+        } else {
             self.push_front(Fate::Missing, missing);
         }
         self.push_front(fate, 1);

@@ -134,6 +134,14 @@ fn only_the_newest_blocks_that_fit_are_written() {
 }
 
 #[test]
+fn what_found_no_room_is_not_forgotten() {
+    let mut d = drops([10], BUFFER);
+    assert_eq!(report_within(&mut d, 1, 10, 2), []);
+    d.on_acked(Seq::new(1));
+    assert_eq!(report(&mut d, 2, 10), [40, 3, 0xA0]);
+}
+
+#[test]
 fn memory_and_reach_are_bounded() {
     // 4340-18-4
     let mut d = drops((0..2000).map(|n| 2 * n), BUFFER);

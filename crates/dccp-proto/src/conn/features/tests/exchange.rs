@@ -377,6 +377,12 @@ fn a_repeated_change_gets_the_same_answer() {
     a.hear(&[34, 5, 1, 2, 3]).unwrap();
     assert_eq!(a.ack(), [33, 6, 1, 3, 3, 2]);
     a.f.change(Local, CCID, &[2], false);
+    // Of each feature the last is remembered.
+    a.hear(&[34, 4, 7, 1, 32, 4, 1, 2]).unwrap();
+    assert_eq!(
+        a.ack(),
+        [33, 6, 7, 1, 0, 1, 35, 5, 1, 2, 2, 32, 4, 1, 2] // ours is the last
+    );
     // The same again, and another that left before our answer can have arrived.
     for change in [[34, 5, 1, 2, 3], [34, 5, 1, 3, 2]] {
         let (seq, ack) = (a.gsr.next(), Some(before));

@@ -105,6 +105,18 @@ fn a_confirm_wants_a_packet_at_once_but_not_twice_per_round_trip() {
 }
 
 #[test]
+fn what_is_due_first_counts() {
+    let mut a = end();
+    a.f.change_number(WINDOW, 1024);
+    a.ack();
+    a.wait(RTT);
+    a.hear(&[32, 5, 5, 0, 4]).unwrap();
+    assert_eq!(a.f.poll_timeout(), Some(a.now));
+    assert_eq!(a.ack(), [35, 5, 5, 0, 4]);
+    assert_eq!(a.f.poll_timeout(), Some(a.now + FIRST - RTT));
+}
+
+#[test]
 fn a_wish_wants_a_packet() {
     let mut a = end();
     a.f.change_number(RATIO, 4);

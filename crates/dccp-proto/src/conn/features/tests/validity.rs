@@ -68,6 +68,8 @@ fn values_at_the_edge_are_valid() {
 #[test]
 fn our_own_numbers_are_brought_into_range() {
     let mut a = End::client();
+    a.f.change_number(WINDOW, 100);
+    assert_eq!(a.ack(), [], "that is the value already");
     a.f.change_number(WINDOW, 31);
     a.f.change_number(RATIO, 0x1_0000);
     assert_eq!(a.ack(), [32, 9, 3, 0, 0, 0, 0, 0, 32, 32, 5, 5, 255, 255]);
@@ -198,8 +200,9 @@ fn a_late_answer_to_an_earlier_change_is_no_error() {
     a.hear(&[35, 5, 5, 0, 4]).unwrap();
     assert!(a.f.is_negotiating(Local, RATIO));
     assert_eq!(a.f.value(Local, RATIO), 4);
-    // There was only one.
+    // One more might be, but not two.
     assert_eq!(a.hear(&[35, 5, 5, 0, 7]), Ok(()));
+    assert_eq!(a.hear(&[35, 5, 5, 0, 7]), option_error([35, 5, 0]));
 }
 
 #[test]
@@ -238,11 +241,27 @@ fn ccid_features_belong_to_the_half_connection_of_their_sender() {
 }
 
 #[test]
+fn a_ccid_that_is_only_acceptable_gives_no_meaning_to_its_features() {
+    // 4340-10.3-1
+    let mut a = End::server();
+    a.f.prefer(Local, CCID, &[2, 3]);
+    a.hear(&[32, 4, 192, 1]).unwrap();
+    assert_eq!(a.ack(), [35, 3, 192]);
+    // Nor does a negotiation without it.
+    a.f.change(Local, CCID, &[2], false);
+    a.ack();
+    a.hear(&[32, 4, 192, 1]).unwrap();
+    assert_eq!(a.ack(), [35, 3, 192]);
+}
+
+#[test]
 fn ccid_features_wait_for_their_ccid() {
     // 4340-10.3-2
     let mut a = End::client();
     a.f.change(Local, CCID, &[3, 2], false);
     a.f.change(Remote, LOSS_RATE, &[1], false);
+    // Also where only they would fit.
+    assert_eq!(a.send_within(P::Request, 4).bytes, []);
     assert_eq!(a.send(P::Request).bytes, [32, 5, 1, 3, 2]);
     a.hear(&[35, 5, 1, 3, 3]).unwrap();
     assert_eq!(a.ack(), [34, 4, 192, 1]);
