@@ -1,6 +1,7 @@
 //! The project's own commands, `cargo xtask NAME`: a file each.
 
 mod ci;
+mod demo;
 mod interop;
 mod libtest;
 mod netns;
@@ -28,6 +29,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Two hosts, CCID 2 beside CCID 3 on one bottleneck: tables and a picture
+    Demo,
     /// Every test; installs what they need on a Debian machine and says so
     Test(test::Args),
     /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     std::env::set_current_dir(tree::root()?)?;
     match command {
+        Command::Demo => demo::run(),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
