@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use dccp_lab::plot::{Figure, Panel, Series};
 use serde_json::Value;
 
+use crate::netns::Namespace;
 use crate::packages;
 use crate::shell::{self, command};
 
@@ -58,64 +59,46 @@ pub(crate) fn run() -> Result<bool> {
 /// Two hosts with the emulator and the server running. All of it ends with it.
 struct Bench {
     description: &'static str,
-    /// Where clients run: the words before their command.
-    client: Vec<String>,
-    server: String,
+    server: &'static str,
     running: Vec<Child>,
-    namespaces: Vec<String>,
+    /// Hosts of the clients and of the server; `None`: this one.
+    hosts: Option<[Namespace; 2]>,
 }
 
 impl Bench {
     fn in_namespaces() -> Result<Self> {
-        let names = ["a", "b"].map(|n| format!("usrdccp-demo-{}-{n}", std::process::id()));
+        let hosts = [Namespace::new("a")?, Namespace::new("b")?];
         let mut bench = Self {
             description: "two hosts in network namespaces, joined by dccp-emu; DCCP over UDP",
-            client: words(&["ip", "netns", "exec", &names[0]]),
-            server: "10.77.0.2".to_owned(),
+            server: "10.77.0.2",
             running: Vec::new(),
-            namespaces: Vec::new(),
+            hosts: None,
         };
-        for name in &names {
-            shell::output(&mut command(&["ip", "netns", "add", name]))?;
-            bench.namespaces.push(name.clone());
-        }
-        let left = format!("{}/emu0,10.77.0.1/24", names[0]);
-        let right = format!("{}/emu1,10.77.0.2/24", names[1]);
-        bench.start(
-            &[
-                &[
-                    "target/release/dccp-emu",
-                    "tun",
-                    "--left",
-                    &left,
-                    "--right",
-                    &right,
-                ],
-                &LINK[..],
-            ]
-            .concat(),
-        )?;
-        bench.start(&[
-            "ip",
-            "netns",
-            "exec",
-            &names[1],
-            "target/release/dccpmon",
-            "serve",
-        ])?;
+        let left = format!("{}/emu0,10.77.0.1/24", hosts[0].name());
+        let right = format!("{}/emu1,10.77.0.2/24", hosts[1].name());
+        let ends = [
+            "target/release/dccp-emu",
+            "tun",
+            "--left",
+            &left,
+            "--right",
+            &right,
+        ];
+        bench.start(command(&[&ends[..], &LINK[..]].concat()))?;
+        bench.start(hosts[1].command(&["target/release/dccpmon", "serve"]))?;
+        bench.hosts = Some(hosts);
         Ok(bench)
     }
 
     fn on_loopback() -> Result<Self> {
         let mut bench = Self {
             description: "not root: both hosts are this one, dccp-emu relays UDP on loopback",
-            client: Vec::new(),
-            server: "127.0.0.1".to_owned(),
+            server: "127.0.0.1",
             running: Vec::new(),
-            namespaces: Vec::new(),
+            hosts: None,
         };
-        bench.start(&["target/release/dccpmon", "serve", "-p", "14235"])?;
-        let relay = [
+        bench.start(command(&["target/release/dccpmon", "serve", "-p", "14235"]))?;
+        let ends = [
             "target/release/dccp-emu",
             "relay",
             "--listen",
@@ -123,13 +106,13 @@ impl Bench {
             "--to",
             "127.0.0.1:14235",
         ];
-        bench.start(&[&relay, &LINK[..]].concat())?;
+        bench.start(command(&[&ends[..], &LINK[..]].concat()))?;
         Ok(bench)
     }
 
     /// Starts a program that says something when it is ready, and waits for that.
-    fn start(&mut self, words: &[&str]) -> Result<()> {
-        let mut child = command(words)
+    fn start(&mut self, mut program: Command) -> Result<()> {
+        let mut child = program
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start a program")?;
@@ -138,7 +121,7 @@ impl Bench {
         let mut line = String::new();
         let mut out = BufReader::new(out);
         if out.read_line(&mut line)? == 0 {
-            bail!("`{}` ended at once", words.join(" "));
+            bail!("{program:?} ended at once");
         }
         // What it says later is nobody's business, but the pipe must not fill.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
@@ -146,17 +129,20 @@ impl Bench {
     }
 
     fn client(&self, ccid: u8) -> Result<Child> {
-        let mut words = self.client.clone();
-        words.extend(self::words(&[
+        let ccid = ccid.to_string();
+        let words = [
             "target/release/dccpmon",
-            &self.server,
+            self.server,
             "-t",
             SECONDS,
             "-J",
             "--ccid",
-        ]));
-        words.push(ccid.to_string());
-        let mut run: Command = command(&words);
+            &ccid,
+        ];
+        let mut run = match &self.hosts {
+            Some([host, _]) => host.command(&words),
+            None => command(&words),
+        };
         run.stdout(Stdio::piped())
             .spawn()
             .context("cannot start dccpmon")
@@ -170,14 +156,7 @@ impl Drop for Bench {
             let _ = child.kill();
             let _ = child.wait();
         }
-        for name in &self.namespaces {
-            shell::succeeds(&mut command(&["ip", "netns", "del", name]));
-        }
     }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&w| w.to_owned()).collect()
 }
 
 fn print_tables(results: &[Value; 2]) {

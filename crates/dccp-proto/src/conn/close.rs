@@ -99,7 +99,7 @@ impl Connection {
         }
         self.set_state(State::Closing);
         self.timers.clear(Timer::PartOpen);
-        self.withdraw(now, app);
+        Self::withdraw(now, app);
         self.due.close = true;
         self.start_close_timer(now);
     }
@@ -155,7 +155,7 @@ impl Connection {
         app: &mut App<'_>,
     ) {
         self.set_state(state);
-        self.withdraw(now, app);
+        Self::withdraw(now, app);
         let outbox = &mut *app.outbox;
         self.in_flight
             .on_close(&mut |slot, fate| outbox.on_fate(now, slot, fate));
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Data that has not left will not leave any more.
-    fn withdraw(&mut self, now: Instant, app: &mut App<'_>) {
+    fn withdraw(now: Instant, app: &mut App<'_>) {
         while let Some(offer) = app.outbox.peek(now) {
             app.outbox.refuse(now, offer.slot, Fate::Withdrawn);
         }

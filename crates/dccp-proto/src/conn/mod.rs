@@ -70,6 +70,10 @@ const INITIAL_WINDOW: u64 = Feature::SequenceWindow.info().initial;
 /// After every batch of inputs drain [`poll_transmit`](Self::poll_transmit) and
 /// [`poll_event`](Self::poll_event), then wait for a packet or for
 /// [`poll_timeout`](Self::poll_timeout).
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each with its own rule"
+)]
 pub struct Connection {
     flow: Flow,
     role: Role,
@@ -142,6 +146,10 @@ struct Echo {
 
 /// Packets that must leave, whatever the application does.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "packets of different types can be due at once"
+)]
 struct Due {
     listen: bool,
     request: bool,

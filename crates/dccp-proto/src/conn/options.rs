@@ -42,7 +42,7 @@ impl Connection {
                 Opt::Mandatory => is_mandatory = true,
                 // 4340-5.8-7
                 _ if !opt.is_allowed_on(packet_type) => {
-                    self.refuse_if_mandatory(is_mandatory, &opt)?;
+                    Self::refuse_if_mandatory(is_mandatory, &opt)?;
                     is_mandatory = false;
                 }
                 _ => {
@@ -92,7 +92,7 @@ impl Connection {
             Opt::NdpCount { count, .. } => told.ndp_count = Some(count),
             Opt::Timestamp(value) => self.keep_timestamp(now, p.seq, value),
             Opt::TimestampEcho { echo, elapsed } => {
-                self.on_timestamp_echo(now, echo, elapsed, told)
+                self.on_timestamp_echo(now, echo, elapsed, told);
             }
             // 4340-13.2-3: packets without an ackno are not allowed to have it.
             Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
@@ -100,8 +100,6 @@ impl Connection {
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
             Opt::AckVector { nonce: true, .. } => self.stats.counters.nonce_echoes_1 += 1,
             Opt::AckVector { nonce: false, .. } => self.stats.counters.nonce_echoes_0 += 1,
-            // Read with the acknowledgement, too.
-            Opt::DataDropped(_) => {}
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
             Opt::CcidSpecific { kind, data } => {
                 let ccid = if kind < 192 {
@@ -110,7 +108,7 @@ impl Connection {
                     self.tx.ccid
                 };
                 if CcidOpt::decode(ccid, kind, data) == CcidOpt::Unknown {
-                    self.refuse_if_mandatory(is_mandatory, opt)?;
+                    Self::refuse_if_mandatory(is_mandatory, opt)?;
                 }
             }
             // 4340-5.8-4, 4340-5.8-8, 4340-15-1: not understood, so ignored.
@@ -118,16 +116,17 @@ impl Connection {
             | Opt::Multipath(_)
             | Opt::Unknown { .. }
             | Opt::Malformed { .. } => {
-                self.refuse_if_mandatory(is_mandatory, opt)?;
+                Self::refuse_if_mandatory(is_mandatory, opt)?;
                 self.stats.counters.options_ignored += 1;
             }
-            Opt::Padding | Opt::Mandatory => {}
+            // Data Dropped is read with the acknowledgement, too.
+            Opt::DataDropped(_) | Opt::Padding | Opt::Mandatory => {}
         }
         Ok(())
     }
 
     /// 4340-5.8.2-1
-    fn refuse_if_mandatory(&mut self, is_mandatory: bool, opt: &Opt<'_>) -> Result<(), Reset> {
+    fn refuse_if_mandatory(is_mandatory: bool, opt: &Opt<'_>) -> Result<(), Reset> {
         if !is_mandatory {
             return Ok(());
         }
@@ -162,7 +161,7 @@ impl Connection {
             .saturating_sub(elapsed.units());
         let sample = Duration::from_micros(10 * u64::from(units));
         // An echo of something that we never sent gives an absurd time.
-        if sample < Duration::from_secs(60) {
+        if sample < Duration::from_mins(1) {
             self.on_rtt_sample(now, sample);
         }
     }
