@@ -29,7 +29,7 @@ struct Side {
 
 impl Outbox for Side {
     fn peek(&mut self, _now: Instant) -> Option<Offer> {
-        (self.next < self.to_send).then(|| Offer {
+        (self.next < self.to_send).then_some(Offer {
             slot: Slot(self.next),
             len: 1000,
             is_zeros: true,

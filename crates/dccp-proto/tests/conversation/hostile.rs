@@ -251,7 +251,7 @@ fn the_timer_of_partopen_ends_with_it() {
     let mut bench = Bench::partopen_client(Bench::config());
     bench.close();
     assert_eq!(bench.take_one().packet_type(), PacketType::Close);
-    let sent = bench.advance(Duration::from_secs(60));
+    let sent = bench.advance(Duration::from_mins(1));
     assert!(!sent.is_empty());
     assert!(
         sent.iter()

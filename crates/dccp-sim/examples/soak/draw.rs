@@ -116,7 +116,7 @@ fn ours(draw: &mut Stream) -> Profile {
     let (tx_ccids, rx_ccids) = (list(), list());
     let coverage = |draw: &mut Stream| {
         if draw.chance(0.1) {
-            1 + draw.below(5) as u8
+            [1, 2, 3, 4, 5][draw.index_below(5)]
         } else {
             0
         }
@@ -130,7 +130,9 @@ fn ours(draw: &mut Stream) -> Profile {
             100
         },
         adapt_sequence_window: draw.chance(0.9),
-        ack_ratio: draw.chance(0.1).then(|| draw.below(20) as u16),
+        ack_ratio: draw
+            .chance(0.1)
+            .then(|| [0, 1, 2, 7, 19, u16::MAX][draw.index_below(6)]),
         short_seqnos: draw.chance(0.3),
         send_cscov: coverage(draw),
         min_cscov: coverage(draw),

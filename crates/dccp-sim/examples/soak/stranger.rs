@@ -69,7 +69,7 @@ fn for_server(n: u64, draw: &mut Stream) -> Packet<'static> {
         6 => (request, PORT, MANY),
         _ => (Kind::DataAck { ack }, PORT, &[][..]),
     };
-    let from = 50_000 + draw.below(10_000) as u16;
+    let from = [50_000, 51_234, 60_000, 65_535][draw.index_below(4)];
     packet(kind, from, port, draw, options)
 }
 

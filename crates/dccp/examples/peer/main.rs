@@ -55,7 +55,7 @@ fn listen(port: u16, settings: &Settings) -> bool {
                 Ok(socket) => socket,
                 Err(error) => return failed("accept", &error),
             };
-            sessions.push(scope.spawn(move || session(socket, Role::Listen, number, settings)));
+            sessions.push(scope.spawn(move || session(&socket, Role::Listen, number, settings)));
         }
         sessions
             .into_iter()
@@ -74,7 +74,7 @@ fn accept(listener: &Listener, settings: &Settings) -> Result<Socket, String> {
 /// Makes one connection; whether all went well.
 fn connect(to: SocketAddr, port: u16, settings: &Settings) -> bool {
     match Socket::connect(to, port, &settings.options()) {
-        Ok(socket) => session(socket, Role::Connect, 1, settings),
+        Ok(socket) => session(&socket, Role::Connect, 1, settings),
         Err(error) => failed("connect", errno(&error)),
     }
 }

@@ -70,11 +70,11 @@ impl End {
 const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the connection until it ends; whether it went well.
-pub(crate) fn session(socket: Socket, role: Role, number: usize, settings: &Settings) -> bool {
+pub(crate) fn session(socket: &Socket, role: Role, number: usize, settings: &Settings) -> bool {
     let has_messages = settings.count.is_some() || settings.duration.is_some();
     let is_sending = has_messages && (role == Role::Connect || settings.source);
     let session = Session {
-        socket: &socket,
+        socket,
         settings,
         role,
         number,
