@@ -73,13 +73,16 @@ struct UnderWay {
     bytes: Vec<u8>,
 }
 
+/// What happens to the bytes of a packet of either end on the way.
+type Damage = Box<dyn FnMut(usize, &mut [u8])>;
+
 pub(crate) struct Pair {
     pub(crate) now: Instant,
     pub(crate) delay: Duration,
     pub(crate) ends: [End; 2],
     pub(crate) net: Box<Network>,
     /// What the network does to the bytes of a packet of one end.
-    pub(crate) damage: Box<dyn FnMut(usize, &mut [u8])>,
+    pub(crate) damage: Damage,
     /// All packets that were sent: when, by whom.
     pub(crate) log: Vec<(Duration, usize, Pkt)>,
     wire: VecDeque<UnderWay>,
