@@ -56,7 +56,7 @@ fn congestion_marks_come_back_in_the_vector() {
 
 #[test]
 fn the_state_of_a_long_one_way_transfer_stays_small() {
-    // 4340-11.4.2-2: acknowledgements of acknowledgements prune the vector.
+    // 4340-11.4.2-1: acknowledgements of acknowledgements prune the vector.
     let setup = ccid_2(Profile::ours()).links(|link| {
         link.faults.loss = 0.01;
         link.rate = Some(dccp_proto::Rate::from_bytes_per_s(1e6));
