@@ -1,5 +1,6 @@
 //! The project's own commands, `cargo xtask NAME`: a file each.
 
+mod bench;
 mod ci;
 mod demo;
 mod interop;
@@ -29,8 +30,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Two hosts, CCID 2 beside CCID 3 on one bottleneck: tables and a picture
-    Demo,
+    /// CCID 2 beside CCID 3 on one bottleneck: tables and a picture
+    Demo(demo::Args),
     /// Every test; installs what they need on a Debian machine and says so
     Test(test::Args),
     /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
@@ -41,6 +42,8 @@ enum Command {
     Interop(interop::Args),
     /// Checks that take long: simulations, fuzzing, mutations
     Soak(soak::Args),
+    /// Goodput and CPU beside iperf3, and instructions per packet
+    Bench(bench::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
 }
@@ -60,12 +63,13 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     std::env::set_current_dir(tree::root()?)?;
     match command {
-        Command::Demo => demo::run(),
+        Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
         Command::Interop(args) => interop::run(&args),
         Command::Soak(args) => soak::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }
 }

@@ -47,6 +47,16 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     program("python3", "python3"),
 ];
 
+/// What the demo runs.
+pub(crate) const FOR_DEMO: &[Package] = &[program("iproute2", "ip")];
+
+/// What the benchmark compares with and counts with.
+pub(crate) const FOR_BENCH: &[Package] = &[
+    program("iproute2", "ip"),
+    program("iperf3", "iperf3"),
+    program("valgrind", "valgrind"),
+];
+
 /// Installs what is missing of `packages`, where that is possible, and says so. What stays
 /// missing is named by the tests that need it.
 pub(crate) fn install(packages: &[Package]) -> Result<()> {

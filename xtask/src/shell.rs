@@ -1,8 +1,9 @@
 //! Runs other programs, and says what is run.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -71,4 +72,50 @@ fn line(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect();
     words.join(" ")
+}
+
+/// A program that runs beside us; it is killed when this is dropped.
+pub(crate) struct Background {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Background {
+    /// Starts it and waits for the line that says that it is ready, which contains `ready`.
+    pub(crate) fn start(mut command: Command, ready: &str) -> Result<Self> {
+        let name = line(&command);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().with_context(|| name.clone())?;
+        let stdout = child.stdout.take().context("a pipe was asked for")?;
+        let stdout = BufReader::new(stdout);
+        let mut background = Self { child, stdout };
+        let mut said = String::new();
+        while !said.contains(ready) {
+            said.clear();
+            if background.stdout.read_line(&mut said)? == 0 {
+                bail!("{name} ended before it was ready");
+            }
+        }
+        Ok(background)
+    }
+
+    /// Ends it as Ctrl-C does; what it had yet to say.
+    pub(crate) fn interrupt(mut self) -> Result<String> {
+        output(&mut command(&[
+            "kill",
+            "-INT",
+            &self.child.id().to_string(),
+        ]))?;
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest)?;
+        Ok(rest)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // Both fail only where it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

@@ -9,16 +9,13 @@
 //! On the lossy way the emulator loses what we send, and the guest's own netem what it sends: two
 //! generators that share no code. Neither delays, so that the cells are short.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Stdio};
-
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::cells::{Cell, Plan};
 use super::guest::{self, Guest};
 use crate::netns::{Namespace, in_namespace};
-use crate::shell::{self, command};
+use crate::shell::{self, Background, command};
 
 /// Where our program runs, and what its packets meet on their way.
 pub(super) struct Link {
@@ -94,10 +91,7 @@ const GUEST_ROUTES: &str = "ip route replace 10.33.1.0/24 via 10.33.0.1; \
     ip -6 route replace fd33:4340:1::/64 via fd33:4340::1";
 
 /// A running `dccp-emu`.
-struct Emulator {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-}
+struct Emulator(Background);
 
 /// Its last line.
 #[derive(Deserialize)]
@@ -139,30 +133,12 @@ impl Emulator {
             "--back-loss",
             "0",
         ];
-        let mut child = command(&words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let stdout = child.stdout.take().context("a pipe was asked for")?;
-        let mut emulator = Self {
-            child,
-            stdout: BufReader::new(stdout),
-        };
-        let mut line = String::new();
-        emulator.stdout.read_line(&mut line)?;
-        ensure!(line.starts_with("ready"), "dccp-emu says {line:?}");
-        Ok(emulator)
+        Ok(Self(Background::start(command(&words), "ready")?))
     }
 
     /// Ends it; the share that it lost.
-    fn finish(mut self) -> Result<f64> {
-        shell::output(&mut command(&[
-            "kill",
-            "-INT",
-            &self.child.id().to_string(),
-        ]))?;
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest)?;
+    fn finish(self) -> Result<f64> {
+        let rest = self.0.interrupt()?;
         let last = rest.lines().last().context("dccp-emu does not report")?;
         let report: Report = serde_json::from_str(last).with_context(|| last.to_owned())?;
         let Direction {
@@ -177,14 +153,6 @@ impl Emulator {
             "dccp-emu lost {own} packets that it should have carried"
         );
         share(offered - delivered, offered)
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        // Both fail only where it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

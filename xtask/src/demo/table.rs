@@ -1,0 +1,66 @@
+//! The two flows beside each other, second by second, then in sum.
+
+use super::CCIDS;
+use super::result::{Document, Interval, Total};
+
+/// Prints both tables; a row of the first one adds up so many intervals.
+pub(super) fn print(documents: &[(String, Document)], intervals_per_row: usize) {
+    print!("\n  time ");
+    for ccid in CCIDS {
+        print!(" | CCID {ccid}: Mbit/s  RTT ms  lost");
+    }
+    println!();
+    let rows = documents
+        .iter()
+        .map(|(_, document)| document.intervals.chunks(intervals_per_row));
+    let mut rows: Vec<_> = rows.collect();
+    let mut second = 0;
+    loop {
+        let row: Vec<_> = rows.iter_mut().map(Iterator::next).collect();
+        if row.iter().all(Option::is_none) {
+            break;
+        }
+        print!("{second:>4} s ");
+        second += 1;
+        for intervals in row {
+            print!(" | {:>29}", intervals.map(cells).unwrap_or_default());
+        }
+        println!();
+    }
+    println!("\n           goodput Mbit/s   lost packets     RTT p50 / p99 ms");
+    for (ccid, (_, document)) in CCIDS.iter().zip(documents) {
+        for total in &document.summary.flows {
+            println!("  CCID {ccid} {}", sum(total));
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn cells(intervals: &[Interval]) -> String {
+    let mean = |of: fn(&Interval) -> f64| {
+        let known: Vec<f64> = intervals
+            .iter()
+            .map(of)
+            .filter(|value| value.is_finite())
+            .collect();
+        known.iter().sum::<f64>() / known.len() as f64
+    };
+    let lost: u64 = intervals.iter().map(Interval::lost).sum();
+    format!(
+        "{:>6.1}  {:>6.1} {lost:>5}",
+        mean(Interval::rate_mbit_per_s),
+        mean(Interval::rtt_ms)
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn sum(total: &Total) -> String {
+    let rtt = total.rtt_ns.as_ref().map_or("-".to_owned(), |rtt| {
+        format!("{:.1} / {:.1}", rtt.p50 as f64 / 1e6, rtt.p99 as f64 / 1e6)
+    });
+    let (lost, sent) = (total.ledger.lost_network, total.ledger.sent);
+    format!(
+        "{:>17.1} {lost:>8} of {sent} {rtt:>16}",
+        total.goodput_bps / 1e6
+    )
+}
