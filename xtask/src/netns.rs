@@ -36,6 +36,17 @@ impl Namespace {
         ip(&[&["-n", &self.name], words].concat())
     }
 
+    /// Gives a device its address (with its prefix length) and starts it.
+    pub(crate) fn address(&self, device: &str, address: &str) -> Result<()> {
+        if address.contains(':') {
+            // No duplicate address detection: the address is usable at once.
+            self.ip(&["addr", "add", address, "dev", device, "nodad"])?;
+        } else {
+            self.ip(&["addr", "add", address, "dev", device])?;
+        }
+        self.ip(&["link", "set", device, "up"])
+    }
+
     /// A command that runs in it.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
         in_namespace(&self.name, words)
@@ -48,6 +59,15 @@ impl Drop for Namespace {
             eprintln!("{error:#}");
         }
     }
+}
+
+/// Joins two hosts by a cable; both ends have the same device name.
+pub(crate) fn veth(a: &Namespace, b: &Namespace, device: &str) -> Result<()> {
+    let words = [
+        "link", "add", device, "netns", &a.name, "type", "veth", "peer", "name", device, "netns",
+        &b.name,
+    ];
+    ip(&words)
 }
 
 /// A command that runs in the namespace of that name.

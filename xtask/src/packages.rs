@@ -24,13 +24,6 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// What the demo runs.
-pub(crate) const FOR_DEMO: &[Package] = &[
-    program("gcc", "gcc"),
-    files("libc6-dev"),
-    program("iproute2", "ip"),
-];
-
 /// What the tests run: capture reader, namespaces, the guest with the Linux kernel's DCCP.
 pub(crate) const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
