@@ -31,7 +31,7 @@ impl ConnId {
 pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
-    // Only looked up, never iterated: its order cannot matter.
+    // 6773-3.8-3: a flow over UDP is the 6-tuple. Only looked up, never iterated: order cannot matter.
     by_flow: HashMap<Flow, ConnId>,
 }
 

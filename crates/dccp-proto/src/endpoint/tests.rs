@@ -120,11 +120,7 @@ impl Net {
             .poll_transmit(self.now, &mut host.apps, &mut batch)
         {
             let (path, ecn) = batch.destination().map(|(p, e)| (*p, e)).unwrap();
-            let seen = Path {
-                local: path.remote,
-                remote: path.local,
-                ..path
-            };
+            let seen = path.reversed();
             for d in batch.datagrams() {
                 self.packets += 1;
                 let at = self.now + DELAY;
@@ -323,4 +319,44 @@ fn a_packet_after_the_end_of_its_connection_changes_nothing() {
         .filter(|(_, e)| matches!(e, Event::Closed(_)))
         .collect();
     assert_eq!(ends, [&(server, Event::Closed(crate::CloseReason::Local))]);
+}
+
+#[test]
+fn connections_that_share_their_udp_ports_are_told_apart_by_their_dccp_ports() {
+    // 6773-3.8-3 (b)
+    let mut net = Net::new();
+    let service = ServiceCode(42);
+    let config = Config {
+        service_code: service,
+        ..Config::default()
+    };
+    let udp = |local_port, remote_port| Encap::Udp {
+        local_port,
+        remote_port,
+    };
+    let flow = |local_port| Flow {
+        path: Path {
+            encap: udp(14_233, 14_234),
+            ..path(1, 2)
+        },
+        local_port,
+        remote_port: 5001,
+    };
+    net.hosts[1]
+        .endpoint
+        .listen(5001, &[service], config.clone())
+        .unwrap();
+    for port in [40_000, 40_001] {
+        net.hosts[0]
+            .endpoint
+            .connect(net.now, flow(port), config.clone())
+            .unwrap();
+    }
+    net.run(Instant::from_nanos(100_000_000));
+    let connected = net.hosts[1]
+        .events
+        .iter()
+        .filter(|(_, e)| *e == Event::Connected);
+    assert_eq!(connected.count(), 2);
+    assert_eq!(net.hosts[1].endpoint.connections(), 2);
 }
