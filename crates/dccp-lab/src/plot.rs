@@ -118,8 +118,8 @@ impl Panel {
             .map(|point| point.1)
             .filter(|y| y.is_finite())
             .fold(0.0, f64::max);
-        // Room above the highest point; an axis of some length if all are zero.
-        let y_max = if y_max > 0.0 { y_max * 1.1 } else { 1.0 };
+        // Room for the legend above the highest point; an axis of some length if all are zero.
+        let y_max = if y_max > 0.0 { y_max * 1.25 } else { 1.0 };
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .x_label_area_size(36)
@@ -153,6 +153,7 @@ impl Panel {
         }
         chart
             .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
             .label_font((FONT, 13))
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
