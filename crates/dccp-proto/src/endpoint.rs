@@ -200,7 +200,7 @@ impl Endpoint {
         })
     }
 
-    /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1: a keyed hash of the flow, moved on by a clock that is
+    /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1, 4340-18-1: a keyed hash of the flow, moved on by a clock that is
     /// faster than any sender (a step each 256 ns).
     fn initial_seq(&self, now: Instant, flow: &Flow) -> Seq {
         let offset = self.hash.hash(&stateless::flow_bytes(b"iss", flow));

@@ -18,7 +18,7 @@ pub enum Encap {
 }
 
 impl Encap {
-    /// Bytes of headers below DCCP, for an IP version: IP and, where used, UDP.
+    /// Bytes of headers below DCCP, for an IP version: IP and, where used, UDP (6773-3.7-1).
     pub const fn overhead(self, is_ipv6: bool) -> usize {
         let ip = if is_ipv6 { 40 } else { 20 };
         match self {

@@ -81,6 +81,7 @@ impl Connection {
             return;
         }
         match (self.state, self.role) {
+            // 4340-5.5-1: a client never asks, it closes.
             (State::Open, Role::Server) => {
                 self.set_state(State::CloseReq);
                 self.due.close_req = true;

@@ -122,6 +122,8 @@ pub struct Connection {
     is_peer_slow: bool,
     is_peer_listening: bool,
     was_established: bool,
+    /// When a CCID changed since then.
+    ccid_changed_at: Option<Instant>,
     /// No data leaves before this moment (Drop Code 0).
     data_hold: Option<Instant>,
     /// A controller asked for this Reset.
@@ -183,6 +185,7 @@ struct DueReset {
 }
 
 impl Reset {
+    /// 4340-5.6-1: of most codes the data are zeros.
     pub(crate) const fn new(code: ResetCode) -> Self {
         Self { code, data: [0; 3] }
     }
@@ -330,6 +333,7 @@ impl Connection {
             is_peer_slow: false,
             is_peer_listening: true,
             was_established: false,
+            ccid_changed_at: None,
             data_hold: None,
             controller_reset: None,
             events: VecDeque::new(),
@@ -352,7 +356,7 @@ impl Connection {
         self.state
     }
 
-    /// The Service Code of the connection.
+    /// The Service Code of the connection: there is exactly one (4340-8.1.2-1).
     pub fn service(&self) -> ServiceCode {
         self.service
     }

@@ -7,7 +7,11 @@ use crate::cc::registry::{self, CcConfig, Dependency};
 use crate::config::Config;
 use crate::time::Instant;
 use crate::wire::features::Feature;
-use crate::wire::{Ecn, ResetCode};
+use crate::wire::{Ecn, Opt, ResetCode};
+use core::time::Duration;
+
+/// The least time between two changes of CCID on an open connection (RFC 4340 §10.5).
+const CCID_CHANGE_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Connection {
     /// Which values this end would agree to if the peer asked, preferred first.
@@ -37,7 +41,7 @@ impl Connection {
                 .change(Side::Local, Feature::AllowShortSeqnos, &[1, 0], false);
         }
         if !config.ecn {
-            // 4340-12.1-3
+            // 4340-12.1-3, 4340-12.1-1
             self.features
                 .change(Side::Local, Feature::EcnIncapable, &[1], true);
         }
@@ -94,6 +98,34 @@ impl Connection {
         }
     }
 
+    /// 4340-10.5-2: a controller that changes begins anew. So once the connection is open the CCIDs
+    /// change only once in a while, whatever the peer asks for.
+    pub(super) fn limit_ccid_changes(&mut self, now: Instant, opt: &Opt<'_>) {
+        let (Opt::ChangeL(change) | Opt::ChangeR(change)) = opt else {
+            return;
+        };
+        let Some(changed_at) = self.ccid_changed_at else {
+            return;
+        };
+        if change.feature != Feature::CongestionControlId.number() {
+            return;
+        }
+        let is_early = now < changed_at + CCID_CHANGE_INTERVAL;
+        let config = self.config.clone();
+        for (side, list, current) in [
+            (Side::Local, &config.tx_ccids, self.tx.ccid),
+            (Side::Remote, &config.rx_ccids, self.rx.ccid),
+        ] {
+            let list = if is_early {
+                &[current]
+            } else {
+                list.as_slice()
+            };
+            self.features
+                .prefer(side, Feature::CongestionControlId, list);
+        }
+    }
+
     /// The CCIDs that are agreed on take their places, and ask for what they need.
     pub(super) fn settle_ccids(&mut self, now: Instant) {
         let cc = self.cc_config(now);
@@ -105,6 +137,7 @@ impl Connection {
                 ccid: tx,
                 cc: (entry.sender)(&cc),
             };
+            self.ccid_changed_at = self.was_established.then_some(now);
             // What the other CCID sent fills no window of this one, which has no timer for it.
             self.in_flight.on_timeout();
         }
@@ -116,6 +149,7 @@ impl Connection {
                 ccid: rx,
                 cc: (entry.receiver)(&cc),
             };
+            self.ccid_changed_at = self.was_established.then_some(now);
         }
         self.wish_for_agreed_needs();
     }

@@ -25,7 +25,7 @@ pub(super) struct Told {
 }
 
 impl Connection {
-    /// Processes the options in order of appearance (4340-5.8-3); the error is the Reset that they
+    /// Processes the options in order of appearance (4340-5.8-3), each for itself (4340-5.8-6); the error is the Reset that they
     /// lead to. Nothing on a Data packet leads to one (4340-7.5.5-2).
     pub(super) fn process_options(&mut self, now: Instant, p: &Packet<'_>) -> Result<Told, Reset> {
         let mut told = Told::default();
@@ -81,6 +81,7 @@ impl Connection {
                 kind: 32 | 34,
                 data: &[_],
             } => {
+                self.limit_ccid_changes(now, opt);
                 self.features
                     .on_option(opt, is_mandatory, p.seq, p.ack())
                     .map_err(|refusal| Reset {

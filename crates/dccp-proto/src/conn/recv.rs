@@ -90,7 +90,8 @@ impl Connection {
         Continue(())
     }
 
-    /// 5596-2.2.3-1: a Listen has no place in the sequence, so no connection looks at its number.
+    /// 5596-2.2.3-1, 5596-2.2.1-2: a Listen has no place in the sequence and nothing to tell but that it
+    /// came.
     fn step_4_ignore_listen(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         if p.packet_type() != PacketType::Listen {
             return Continue(());
@@ -164,7 +165,7 @@ impl Connection {
         if self.state != State::Request
             && let Some(fault) = self.seqs.fault(p)
         {
-            // 4340-7.5.4-2, 4340-7.5.4-3
+            // 4340-7.5.4-2, 4340-7.5.4-3, 4340-7.5.4-7
             let ack = if p.packet_type() == PacketType::Reset {
                 self.seqs.gsr
             } else {
@@ -190,7 +191,7 @@ impl Connection {
         p.is_short = false;
     }
 
-    /// 4340-8.5-7
+    /// 4340-8.5-7, 4340-8.3-4
     fn step_7_check_type(&self, p: &Packet<'_>) -> Step {
         use PacketType::{CloseReq, Data, Request, Response};
         let packet_type = p.packet_type();
@@ -208,7 +209,7 @@ impl Connection {
         Continue(())
     }
 
-    /// 4340-8.5-8: options first, then the packet counts as received.
+    /// 4340-8.5-8, 4340-7.4-1: options first, then the packet counts as received.
     fn step_8_process_options(
         &mut self,
         now: Instant,

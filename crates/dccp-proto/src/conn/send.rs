@@ -82,6 +82,7 @@ impl Connection {
             // 5596-2.2.1-1
             self.send_outside_sequence(Kind::Listen { service }, Seq::ZERO, batch);
         } else if core::mem::take(&mut self.due.request) {
+            // 4340-8.1.1-2: the next number, the same Service Code, and never any data.
             self.send_packet(now, Kind::Request { service }, 0, app, batch);
         } else if core::mem::take(&mut self.due.response) {
             // 4340-5.3-1, 4340-8.1.3-3
@@ -243,7 +244,8 @@ impl Connection {
     }
 
     /// The newest acknowledgeable packet: what acknowledgements name and Ack Vectors begin with. GSR may
-    /// be ahead of it, because of a packet that was valid but of an unexpected type (4340-8.5-7).
+    /// be ahead of it, because of a packet that was valid but of an unexpected type (4340-5.1-9,
+    /// 4340-8.5-7).
     fn ackno(&self) -> Seq {
         self.ack_vector.newest().unwrap_or(self.seqs.gsr)
     }

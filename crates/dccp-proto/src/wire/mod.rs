@@ -1,7 +1,7 @@
 //! The wire format: RFC 4340 §5, §9 and the options of the CCIDs.
 //!
 //! [`parse`] and [`build`] are mirrors: what one reads the other writes, byte for byte.
-//! Nothing here knows a connection.
+//! Nothing here knows a connection. All numbers are in network byte order (4340-3.1-1).
 //!
 //! | file | holds |
 //! |---|---|

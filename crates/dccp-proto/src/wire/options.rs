@@ -184,7 +184,7 @@ impl<'a> Opt<'a> {
             // Mandatory and Change: 4340-5.8.2-2, 4340-6-1
             1 | 32 | 34 => !matches!(packet_type, PacketType::Data),
             // Confirm, Ack Vector, Data Dropped and Elapsed Time need an Acknowledgement Number, and
-            // Init Cookies are echoed with one: 4340-6.6.1-1, 4340-8.1.4-1, 4340-11.7-4, 4340-13.2-3
+            // Init Cookies are echoed with one: 4340-6.6.1-1, 4340-11-2, 4340-8.1.4-1, 4340-11.7-4, 4340-13.2-3
             33 | 35 | 36 | 38..=40 | 43 => packet_type.has_ack(),
             _ => true,
         }

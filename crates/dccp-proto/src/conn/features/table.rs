@@ -80,7 +80,8 @@ pub(super) const fn ccid_defines(ccid: u8, feature: Feature) -> bool {
         )
 }
 
-/// The first entry of the server's list that the client's has too (4340-6.3.1-1).
+/// The first entry of the server's list that the client's has too (4340-6.3.1-1); values that nobody
+/// knows do no harm (4340-15-2).
 pub(super) fn reconcile(server: &[u8], client: &[u8]) -> Option<u8> {
     server.iter().copied().find(|v| client.contains(v))
 }
