@@ -241,7 +241,7 @@ impl Bench {
                 let Payload::Bytes(payload) = p.payload else {
                     panic!("zeros on a socket")
                 };
-                sent.push(Pkt {
+                let mut packet = Pkt {
                     kind: p.kind,
                     seq: p.seq,
                     options: p.options.0.to_vec(),
@@ -250,7 +250,16 @@ impl Bench {
                     cscov: p.cscov,
                     is_short: p.is_short,
                     ecn,
-                });
+                };
+                if packet.is_short {
+                    // As the peer would understand it.
+                    packet.seq = Seq::extend_24(packet.seq.low_24(), self.gss);
+                    let ack = packet
+                        .ack()
+                        .map(|a| Seq::extend_24(a.low_24(), self.peer_gss));
+                    packet.kind = ack.map_or(packet.kind, |ack| packet.kind.with_ack(ack));
+                }
+                sent.push(packet);
             }
             batch.clear();
         }
