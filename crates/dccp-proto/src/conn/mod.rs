@@ -1,5 +1,5 @@
 //! A connection (RFC 4340 §8): its fields and public calls. The logic is in the files beside:
-//! [`recv`] takes packets in, [`send`] gives packets out, the others each hold one subject.
+//! `recv.rs` takes packets in, `send.rs` gives packets out, the others each hold one subject.
 
 mod accounting;
 mod ack_records;
@@ -67,9 +67,7 @@ const INITIAL_WINDOW: u64 = Feature::SequenceWindow.info().initial;
 
 /// One end of a DCCP connection, without I/O.
 ///
-/// After every batch of inputs drain [`poll_transmit`](Self::poll_transmit) and
-/// [`poll_event`](Self::poll_event), then wait for a packet or for
-/// [`poll_timeout`](Self::poll_timeout).
+/// Its [`Endpoint`](crate::Endpoint) gives it packets, deadlines and the application's wishes; others can look at it.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each with its own rule"

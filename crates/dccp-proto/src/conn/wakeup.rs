@@ -5,7 +5,7 @@ use crate::cc::AckDue;
 use crate::time::Instant;
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) is due next, and why.
+    /// When the next deadline is, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         if !self.state.is_alive() {
             return None;

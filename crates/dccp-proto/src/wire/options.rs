@@ -1,4 +1,4 @@
-//! Options (RFC 4340 §5.8): what came, decoded one by one. [`OptionWriter`](super::OptionWriter)
+//! Options (RFC 4340 §5.8): what came, decoded one by one. [`OptionWriter`]
 //! writes what goes.
 
 use super::checksum::crc_from_wire;
