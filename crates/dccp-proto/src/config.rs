@@ -163,8 +163,10 @@ impl Config {
         if times.iter().any(|time| *time > Duration::from_hours(1)) {
             return Err("MSL, least RTO, ack delay and granularity must be at most an hour");
         }
-        if self.keepalive.is_some_and(|interval| interval.is_zero()) {
-            return Err("the keep-alive interval must not be zero");
+        // What is to happen later must not be due at once.
+        let waits = [Some(self.msl), Some(self.connect_timeout), self.keepalive];
+        if waits.into_iter().flatten().any(|wait| wait.is_zero()) {
+            return Err("MSL, connect timeout and keep-alive interval must not be zero");
         }
         Ok(())
     }
@@ -183,21 +185,30 @@ mod tests {
             |c, t| c.delayed_ack = t,
             |c, t| c.granularity = t,
         ];
-        for set in sets {
+        for (i, set) in sets.into_iter().enumerate() {
             let mut config = Config::default();
             set(&mut config, HOUR);
             assert_eq!(config.check(), Ok(()));
             set(&mut config, HOUR + Duration::from_nanos(1));
             assert!(config.check().is_err());
             set(&mut config, Duration::ZERO);
-            assert_eq!(config.check(), Ok(()));
+            assert_eq!(config.check().is_ok(), i > 0);
         }
-        for (ns, is_good) in [(0, false), (1, true), (u64::MAX, true)] {
-            let config = Config {
-                keepalive: Some(Duration::from_nanos(ns)),
-                ..Config::default()
-            };
-            assert_eq!(config.check().is_ok(), is_good, "{ns}");
+        let sets: [fn(&mut Config, Duration); 3] = [
+            |c, t| c.keepalive = Some(t),
+            |c, t| c.connect_timeout = t,
+            |c, t| c.msl = t.min(HOUR),
+        ];
+        for set in sets {
+            for (time, is_good) in [
+                (Duration::ZERO, false),
+                (Duration::from_nanos(1), true),
+                (Duration::MAX, true),
+            ] {
+                let mut config = Config::default();
+                set(&mut config, time);
+                assert_eq!(config.check().is_ok(), is_good, "{time:?}");
+            }
         }
     }
 }
