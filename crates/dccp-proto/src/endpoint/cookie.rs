@@ -90,7 +90,10 @@ impl Endpoint {
         };
         // 4340-8.1.4-3
         let cookie = self.unseal(flow, bytes).ok_or(ResetCode::BAD_INIT_COOKIE)?;
-        let is_fresh = cookie.issued <= now && now - cookie.issued <= LIFETIME;
+        // 4340-8.1.3-6: nor does a connection stay in RESPOND longer, which it entered when issued.
+        let give_up = 4 * self.listeners.config(flow.local_port).msl;
+        let age = now - cookie.issued;
+        let is_fresh = cookie.issued <= now && age <= LIFETIME && age < give_up;
         if !is_fresh || self.table.is_full() {
             return Err(ResetCode::BAD_INIT_COOKIE);
         }

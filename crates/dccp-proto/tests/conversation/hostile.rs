@@ -67,6 +67,36 @@ fn under_a_flood_the_response_carries_a_cookie_that_opens_the_connection() {
 }
 
 #[test]
+fn a_cookie_is_good_for_30_s_and_never_beyond_4_msl() {
+    // 4340-8.1.4-3, 4340-8.1.3-6
+    const MSL: Duration = Duration::from_secs(2);
+    for (msl, age_ms, is_good) in [
+        (60 * MSL, 30_000, true),
+        (60 * MSL, 30_001, false),
+        (MSL, 7999, true),
+        (MSL, 8000, false),
+    ] {
+        let mut bench = Bench::listening(Config {
+            cookie_threshold: 0,
+            msl,
+            ..Bench::config()
+        });
+        let response = request_from(&mut bench, 1);
+        bench.advance(Duration::from_millis(age_ms));
+        let ack = bench
+            .next(Kind::Ack { ack: response.seq })
+            .with(&cookies_of(&response));
+        give_from(&mut bench, 1, &ack);
+        bench.take();
+        assert_eq!(
+            bench.endpoint.connections(),
+            usize::from(is_good),
+            "{age_ms}"
+        );
+    }
+}
+
+#[test]
 fn connections_opened_with_cookies_make_no_room_for_half_open_ones() {
     // 4340-8.1.4-4, 4340-18-4: the threshold holds whatever else comes and goes on the port.
     let mut bench = guarded(2);

@@ -198,7 +198,9 @@ impl Sender {
 
     /// A new rate within `recv_limit` (5348-4.3-4).
     fn update_x(&mut self, now: Instant, recv_limit: f64) {
-        if self.p > 0.0 {
+        if self.round_trip.is_none() {
+            // 5348-4.2-1: whatever a peer tells that gave no sample, which would be the only limit.
+        } else if self.p > 0.0 {
             self.x = self.x_bps().min(recv_limit).max(self.x_min());
         } else if now - self.tld >= self.rtt().unwrap_or(Duration::MAX) {
             self.x = (2.0 * self.x).min(recv_limit).max(self.initial_rate());

@@ -37,6 +37,31 @@ fn feedback_without_a_first_estimate_gives_one() {
 }
 
 #[test]
+fn without_a_round_trip_time_no_feedback_moves_the_rate() {
+    // 5348-4.2-1: a peer that says what it likes gets one packet per second.
+    for data in [&[0][..], &[10, 10]] {
+        let mut s = Sender::new(&config());
+        send(&mut s, START, true);
+        let x = s.x;
+        for t in 0..5 {
+            let change = |fb: &mut Feedback<'_>| fb.rtt = None;
+            let x_recv = u32::MAX;
+            tell(
+                &mut s,
+                at(100 * t),
+                &Told {
+                    x_recv,
+                    data,
+                    change,
+                },
+            );
+            assert_near(s.x, x);
+            assert_eq!(s.poll_timeout(), Some(at(100 * t + 2000)));
+        }
+    }
+}
+
+#[test]
 fn without_loss_the_rate_doubles_once_per_round_trip() {
     // 5348-4.3-4
     let mut s = sender();
