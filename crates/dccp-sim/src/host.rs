@@ -249,7 +249,13 @@ impl Host {
                 Event::Accepted { port, .. } => {
                     running.set_app(self.listeners.get(port).cloned().unwrap_or_default());
                 }
-                Event::Connected => running.open(now),
+                Event::Connected => {
+                    running.open(now);
+                    if let Some(connection) = self.endpoint.connection(id) {
+                        running.set_mps(connection.mps());
+                    }
+                }
+                Event::Mps(mps) => running.set_mps(*mps),
                 Event::PeerClosed if running.closes_after_peer() => {
                     self.endpoint.close(now, id, &mut self.apps);
                 }

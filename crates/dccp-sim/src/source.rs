@@ -50,7 +50,7 @@ pub enum Source {
     Silent,
     /// As much as the transport takes.
     Bulk {
-        /// Bytes per datagram, all zeros.
+        /// Bytes per datagram, all zeros; fewer where the maximum packet size is less.
         len: usize,
         /// How many datagrams; `u64::MAX` for as long as the connection lasts.
         count: u64,
@@ -184,14 +184,15 @@ impl RunningSource {
         }
     }
 
-    /// The next datagram, if it is there by `now`.
-    pub(crate) fn poll(&mut self, now: Instant) -> Option<Message> {
+    /// The next datagram, if it is there by `now`, on a path with this maximum packet size.
+    pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Message> {
         if self.next_at()? > now {
             return None;
         }
         let message = match &self.source {
             Source::Silent => return None,
-            Source::Bulk { len, .. } | Source::Cbr { len, .. } => Message::Zeros(*len),
+            Source::Bulk { len, .. } => Message::Zeros(mps.min(*len)),
+            Source::Cbr { len, .. } => Message::Zeros(*len),
             Source::Script(script) => script.get(usize::try_from(self.given).ok()?)?.1.clone(),
         };
         self.given += 1;
@@ -212,7 +213,7 @@ mod tests {
         let mut source = RunningSource::new(source, ms(100));
         let mut moments = Vec::new();
         for at in 100..200 {
-            while source.poll(ms(at)).is_some() {
+            while source.poll(ms(at), 1000).is_some() {
                 moments.push(at);
             }
         }
@@ -239,7 +240,7 @@ mod tests {
     fn a_script_sends_its_own_bytes() {
         let script = vec![(Duration::ZERO, Message::Bytes(b"late".to_vec()))];
         let mut source = RunningSource::new(Source::Script(script), ms(1));
-        let message = source.poll(ms(1)).unwrap();
+        let message = source.poll(ms(1), 1).unwrap();
         assert_eq!(message.payload(), Payload::Bytes(b"late"));
         assert_eq!(Message::from(message.payload()), message);
         assert_eq!((message.len(), message.is_empty()), (4, false));

@@ -102,7 +102,7 @@ fn an_overshoot_of_slow_start_on_a_path_of_16667_packets_is_survived() {
     });
     let app = App {
         closing: Closing::Never,
-        ..App::bulk(1452, u64::MAX)
+        ..App::bulk(1400, u64::MAX)
     };
     let mut pair = Pair::start(setup, app, App::default());
     pair.run_for(6 * SECOND);
@@ -147,4 +147,17 @@ fn a_black_hole_is_found_and_datagrams_that_fit_pass() {
         assert!(mps <= 1300 - 20 - 16, "{mps}");
         assert!(pair.report(End::Server).received > 500);
     });
+}
+
+#[test]
+fn a_bulk_source_follows_the_maximum_packet_size() {
+    let setup = Setup::with_server(Profile::ours()).links(|link| link.mtu = 1300);
+    let mut pair = Pair::start(setup, App::bulk(9000, 1000), App::default());
+    pair.run_for(60 * SECOND);
+    let client = pair.report(End::Client);
+    let server = pair.report(End::Server);
+    assert_eq!(client.sent + client.fates.too_big, 1000);
+    assert_eq!(server.received + client.fates.lost, client.sent);
+    assert!(client.fates.too_big <= 256, "{}", client.fates.too_big);
+    assert!(server.received > 700, "{}", server.received);
 }

@@ -26,6 +26,9 @@ pub(super) struct Outgoing {
     bytes: Vec<Vec<u8>>,
     free: Vec<u32>,
     source: Option<RunningSource>,
+    /// The maximum packet size; `None` from the moment that a datagram was too big until the new size
+    /// is told.
+    mps: Option<usize>,
     echoes: VecDeque<Message>,
     closing: Closing,
     sent: u64,
@@ -53,6 +56,7 @@ impl Running {
                 bytes: Vec::new(),
                 free: Vec::new(),
                 source: None,
+                mps: None,
                 echoes: VecDeque::new(),
                 closing: app.closing,
                 sent: 0,
@@ -79,6 +83,10 @@ impl Running {
         self.receive.report.opened = Some(now);
         let source = self.receive.app.source.clone();
         self.send.source = Some(RunningSource::new(source, now));
+    }
+
+    pub(super) fn set_mps(&mut self, mps: usize) {
+        self.send.mps = Some(mps);
     }
 
     pub(super) fn closes_after_peer(&self) -> bool {
@@ -166,10 +174,11 @@ impl Outgoing {
         }
         let is_greedy = self.source.as_ref().is_some_and(RunningSource::is_greedy);
         loop {
-            if is_greedy && !self.queue.has_room() {
+            if is_greedy && (self.mps.is_none() || !self.queue.has_room()) {
                 return;
             }
-            let Some(message) = self.source.as_mut().and_then(|s| s.poll(now)) else {
+            let mps = self.mps.unwrap_or(usize::MAX);
+            let Some(message) = self.source.as_mut().and_then(|s| s.poll(now, mps)) else {
                 return;
             };
             if self.queue.has_room() {
@@ -229,6 +238,9 @@ impl Outbox for Outgoing {
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        if fate == Fate::TooBig {
+            self.mps = None;
+        }
         self.queue.refuse(now, slot, fate);
         self.release(slot);
     }

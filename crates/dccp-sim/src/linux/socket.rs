@@ -378,7 +378,8 @@ impl Socket {
 
     fn next_message(&mut self, now: Instant) -> Option<Message> {
         let echo = self.echoes.pop_front();
-        echo.or_else(|| self.source.as_mut()?.poll(now))
+        let mps = self.max_packet_size();
+        echo.or_else(|| self.source.as_mut()?.poll(now, mps))
     }
 
     fn send_data(&mut self, now: Instant, message: &Message) {
