@@ -92,6 +92,7 @@ impl Socket {
         dccp_port: u16,
         options: &Options,
     ) -> Result<Self, ConnectError> {
+        let began = crate::clock::now();
         let config = options.checked_config(1)?;
         let service = config.service_code;
         let engine = options.engine_or_shared()?;
@@ -117,14 +118,18 @@ impl Socket {
             linger: options.linger,
         };
         if !options.waiting.is_nonblocking {
-            socket.wait_open(remote, dccp_port)?;
+            socket.wait_open(began, remote, dccp_port)?;
         }
         Ok(socket)
     }
 
     /// Waits for the end of the handshake, which the core bounds by `connect_timeout`.
-    fn wait_open(&self, remote: SocketAddr, port: u16) -> Result<(), ConnectError> {
-        let began = crate::clock::now();
+    fn wait_open(
+        &self,
+        began: crate::Instant,
+        remote: SocketAddr,
+        port: u16,
+    ) -> Result<(), ConnectError> {
         let outcome = self
             .shared
             .wait(Side::Send, Patience::Forever, |s| match &s.phase {

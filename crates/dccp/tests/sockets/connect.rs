@@ -105,10 +105,7 @@ fn silence_is_an_error_that_counts_the_requests() {
         .count();
     assert_eq!(usize::try_from(requests), Ok(arrived));
     assert!(arrived > 0);
-    assert!(
-        waited >= Duration::from_millis(1500) && waited < PATIENCE,
-        "{waited:?}"
-    );
+    assert!(waited >= Duration::from_millis(1500), "{waited:?}");
 }
 
 #[cfg(target_os = "linux")]
