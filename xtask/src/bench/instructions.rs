@@ -1,41 +1,61 @@
-//! Instructions per packet: the same on any day, unlike times.
+//! Instructions per packet of the core: the same on any day, unlike times.
 
 use anyhow::{Context, Result};
 
 use crate::shell::{self, command};
 
-const FEW: u64 = 20_000;
-const MANY: u64 = 40_000;
+/// Packets of the two runs whose difference is counted: what opens the connection and the window is
+/// in both.
+const FEW: u64 = 60_000;
+const MANY: u64 = 100_000;
 
-/// What a data packet more costs: both ends with their acknowledgements, and the simulator.
-pub(super) fn per_packet() -> Result<u64> {
+/// Packets in flight.
+const WINDOWS: [u32; 2] = [100, 10_000];
+
+/// The table: what a data packet costs each end.
+pub(super) fn table() -> Result<String> {
     let build = [
         "cargo",
         "build",
         "--quiet",
         "--release",
         "-p",
-        "dccp-sim",
+        "dccp-proto",
         "--example",
-        "bulk",
+        "transfer",
     ];
     shell::run(&mut command(&build))?;
-    Ok((count(MANY)? - count(FEW)?) / (MANY - FEW))
+    let mut table = "| packets in flight | sender | receiver |\n|---|---|---|\n".to_owned();
+    for window in WINDOWS {
+        let sender = per_packet("sender", window)?;
+        let receiver = per_packet("receiver", window)?;
+        table += &format!("| {window} | {sender} | {receiver} |\n");
+    }
+    Ok(table)
 }
 
-/// The instructions of a whole run.
-fn count(packets: u64) -> Result<u64> {
-    let packets = packets.to_string();
+/// What a data packet more costs one end.
+fn per_packet(end: &str, window: u32) -> Result<u64> {
+    let [few, many] = [FEW, MANY].map(|packets| count(end, packets, window));
+    Ok((many? - few?) / (MANY - FEW))
+}
+
+/// The instructions of one end in a whole run.
+fn count(end: &str, packets: u64, window: u32) -> Result<u64> {
     let words = [
         "valgrind",
         "--tool=callgrind",
         "--callgrind-out-file=/dev/null",
-        "target/release/examples/bulk",
-        &packets,
+        &format!("--toggle-collect=*{end}_turn*"),
+        "target/release/examples/transfer",
+        &packets.to_string(),
+        &window.to_string(),
     ];
     let output = command(&words).output().context("valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
-    collected(&text).with_context(|| format!("valgrind says {text}"))
+    collected(&text)
+        .filter(|instructions| *instructions > 0)
+        .with_context(|| format!("valgrind says {text}"))
 }
 
 /// From the line `==12== Collected : 123456`.

@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: the first table of `docs/performance.md`.
 //!
 //! Two namespaces joined by a veth pair; in each repetition every program runs once, one after the
-//! other, so that what the machine does meanwhile meets all of them.
+//! other, so that what the machine does meanwhile meets all of them. Standard output gets what
+//! `docs/performance.md` shows.
 
 mod instructions;
 mod programs;
@@ -45,16 +46,18 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let _iperf = Background::start(iperf, "listening")?;
     let samples = measure(&client, args)?;
     println!(
-        "\n| program | goodput, Mbit/s (least … most) | CPU of the sender, % | CPU of the receiver, % |"
+        "`cargo xtask bench -t {} -n {}`\n",
+        args.time, args.repetitions
+    );
+    println!(
+        "| program | goodput, Mbit/s (least … most) | CPU of the sender, % | of the receiver, % |"
     );
     println!("|---|---|---|---|");
     for (program, samples) in PROGRAMS.iter().zip(&samples) {
         println!("{}", row(program, samples));
     }
-    let instructions = instructions::per_packet()?;
-    println!(
-        "\nInstructions per data packet, both ends and the simulator together: {instructions}"
-    );
+    println!("\nInstructions per data packet in the core:\n");
+    print!("{}", instructions::table()?);
     Ok(true)
 }
 
@@ -64,7 +67,7 @@ fn measure(client: &Namespace, args: &Args) -> Result<Vec<Vec<Sample>>> {
     for repetition in 1..=args.repetitions {
         for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
             let sample = program.run(client, SERVER, args.time)?;
-            println!(
+            eprintln!(
                 "{repetition}: {:<24} {:>8.0} Mbit/s",
                 program.name, sample.mbit_per_s
             );
