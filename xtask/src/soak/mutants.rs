@@ -10,6 +10,8 @@ use crate::packages;
 use crate::shell::command;
 
 const CARGO_MUTANTS: &str = "27.1.0";
+/// Where the results are, a folder for each run.
+const OUTPUT: &str = "target/mutants-out";
 const ACCEPTED: &str = "specs/mutants-accepted.toml";
 /// Of the mutants that build, so many percent must be noticed.
 const ENOUGH: usize = 90;
@@ -30,60 +32,141 @@ pub(super) struct Args {
     last: bool,
 }
 
+/// What became of the mutants, each `path:line:column: replace …`.
+struct Outcome {
+    caught: Vec<String>,
+    timeout: Vec<String>,
+    missed: Vec<String>,
+    unviable: Vec<String>,
+}
+
 pub(super) fn run(args: &Args) -> Result<bool> {
     if !args.last {
+        packages::install_cargo_tool("cargo-mutants", CARGO_MUTANTS)?;
         mutate(args)?;
     }
-    let read = |kind: &str| -> Result<Vec<String>> {
-        let path = Path::new("target/mutants/mutants.out").join(format!("{kind}.txt"));
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        Ok(text.lines().map(without_position).collect())
-    };
+    let outcome = Outcome::of_last_run()?;
     let accepted = parse_accepted(&std::fs::read_to_string(ACCEPTED).context(ACCEPTED)?)?;
-    let (caught, missed, timeout) = (read("caught")?, read("missed")?, read("timeout")?);
-    for survivor in &missed {
-        let reason = accepted
-            .get(survivor)
-            .map_or("NO REASON GIVEN", String::as_str);
-        println!("survivor: {survivor}\n          {}", reason.trim());
+    let mut unexplained = 0;
+    for survivor in &outcome.missed {
+        let reason = accepted.get(&without_position(survivor));
+        unexplained += usize::from(reason.is_none());
+        let reason = reason.map_or("NO REASON GIVEN", |reason| reason.trim());
+        println!("survivor: {survivor}\n          {reason}");
     }
-    let unexplained = missed
-        .iter()
-        .filter(|survivor| !accepted.contains_key(*survivor))
-        .count();
-    let noticed = caught.len() + timeout.len();
-    let total = noticed + missed.len();
+    outcome.print_folders();
+    let (noticed, total) = (outcome.noticed().count(), outcome.viable().count());
     println!(
         "{noticed} of {total} noticed ({} by time-out), {} missed, {unexplained} of them without a reason, {} did not build",
-        timeout.len(),
-        missed.len(),
-        read("unviable")?.len()
+        outcome.timeout.len(),
+        outcome.missed.len(),
+        outcome.unviable.len()
     );
     Ok(total > 0 && noticed * 100 >= total * ENOUGH && unexplained == 0)
 }
 
-/// Runs cargo-mutants. It fails where a mutant survives, which is ours to judge.
+/// The crate's own tests first, which take seconds; the simulator's for what those miss.
 fn mutate(args: &Args) -> Result<()> {
-    packages::install_cargo_tool("cargo-mutants", CARGO_MUTANTS)?;
-    std::fs::create_dir_all("target/mutants")?;
-    let words = "cargo mutants --package dccp-proto --test-package dccp-proto,dccp-sim \
-        --output target/mutants --timeout-multiplier 3 --minimum-test-timeout 60 --no-times --colors never --jobs";
-    let words: Vec<_> = words
-        .split_whitespace()
-        .chain([args.jobs.as_str()])
-        .collect();
-    let mut mutants = command(&words);
+    let mut which = Vec::new();
     for file in &args.file {
-        mutants
-            .arg("--file")
-            .arg(format!("crates/dccp-proto/src/{file}"));
+        which.extend(["--file".to_owned(), format!("crates/dccp-proto/src/{file}")]);
     }
     if let Some(shard) = &args.shard {
-        mutants.args(["--sharding", "round-robin", "--shard", shard]);
+        which.extend(["--sharding", "round-robin", "--shard", shard].map(str::to_owned));
     }
+    // What an earlier run left there is not about this one.
+    if Path::new(OUTPUT).exists() {
+        std::fs::remove_dir_all(OUTPUT)?;
+    }
+    mutate_for("dccp-proto", &which, &args.jobs)?;
+    let missed = Outcome::of("dccp-proto")?.missed;
+    if missed.is_empty() {
+        return Ok(());
+    }
+    let again = missed.iter().flat_map(|name| {
+        let exactly = format!("^{}$", escape(name));
+        ["--re".to_owned(), exactly]
+    });
+    mutate_for("dccp-sim", &again.collect::<Vec<_>>(), &args.jobs)
+}
+
+/// Runs cargo-mutants with the tests of a package. It fails where a mutant survives, which is ours
+/// to judge.
+fn mutate_for(package: &str, which: &[String], jobs: &str) -> Result<()> {
+    let output = format!("{OUTPUT}/{package}");
+    std::fs::create_dir_all(&output)?;
+    let words = "cargo mutants --package dccp-proto --profile mutants --timeout-multiplier 5 \
+        --minimum-test-timeout 20 --no-times --colors never";
+    let mut mutants = command(&words.split_whitespace().collect::<Vec<_>>());
+    mutants.args(["--test-package", package, "--output", &output]);
+    mutants.args(["--jobs", jobs]).args(which);
+    // No examples, and no documentation tests: each is a program of its own to build.
+    mutants.arg("--cargo-arg=--tests");
     let status = mutants.status().context("cargo mutants")?;
-    println!("cargo mutants ended with {status}");
+    println!("cargo mutants, with the tests of {package}, ended with {status}");
     Ok(())
+}
+
+impl Outcome {
+    /// With the tests of a package.
+    fn of(package: &str) -> Result<Self> {
+        let read = |kind: &str| -> Result<Vec<String>> {
+            let path = format!("{OUTPUT}/{package}/mutants.out/{kind}.txt");
+            let text = std::fs::read_to_string(&path).context(path)?;
+            Ok(text.lines().map(str::to_owned).collect())
+        };
+        Ok(Self {
+            caught: read("caught")?,
+            timeout: read("timeout")?,
+            missed: read("missed")?,
+            unviable: read("unviable")?,
+        })
+    }
+
+    fn of_last_run() -> Result<Self> {
+        let mut outcome = Self::of("dccp-proto")?;
+        if !outcome.missed.is_empty() {
+            let second = Self::of("dccp-sim")?;
+            outcome.caught.extend(second.caught);
+            outcome.timeout.extend(second.timeout);
+            outcome.missed = second.missed;
+        }
+        Ok(outcome)
+    }
+
+    fn noticed(&self) -> impl Iterator<Item = &String> {
+        self.caught.iter().chain(&self.timeout)
+    }
+
+    /// Those that build.
+    fn viable(&self) -> impl Iterator<Item = &String> {
+        self.noticed().chain(&self.missed)
+    }
+
+    /// A line for `wire/`, `conn/` and `cc/`.
+    fn print_folders(&self) {
+        let folder = |name: &String| name.split('/').nth(3).unwrap_or_default().to_owned();
+        let mut counts: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+        for name in self.viable() {
+            counts.entry(folder(name)).or_default().1 += 1;
+        }
+        for name in self.noticed() {
+            counts.entry(folder(name)).or_default().0 += 1;
+        }
+        for (folder, (noticed, viable)) in counts {
+            println!("{folder:<8} {noticed:>5} of {viable:>5} noticed");
+        }
+    }
+}
+
+/// A regular expression for just this text.
+fn escape(text: &str) -> String {
+    let escaped = text.chars().flat_map(|c| {
+        // Not every sign: `\<` would be the beginning of a word.
+        let is_special = r"\.+*?()|[]{}^$".contains(c);
+        is_special.then_some('\\').into_iter().chain([c])
+    });
+    escaped.collect()
 }
 
 /// `path:12:7: replace …` without line and column, which move.
@@ -123,6 +206,13 @@ mod tests {
         let line = "crates/dccp-proto/src/seq.rs:45:9: replace Seq::after -> bool with true";
         let expected = "crates/dccp-proto/src/seq.rs: replace Seq::after -> bool with true";
         assert_eq!(without_position(line), expected);
+    }
+
+    #[test]
+    fn what_means_something_in_a_regular_expression_is_escaped() {
+        let name = "cc/a.rs:4:9: replace < with == in <impl A for B>::c -> Option<u8>";
+        let expected = r"cc/a\.rs:4:9: replace < with == in <impl A for B>::c -> Option<u8>";
+        assert_eq!(escape(name), expected);
     }
 
     #[test]
