@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::shell::{self, command};
-use crate::{packages, test, tidy};
+use crate::{packages, spec, test, tidy};
 
 const CARGO_DENY: &str = "0.20.2";
 
@@ -17,7 +17,7 @@ const ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 pub(crate) fn run() -> Result<bool> {
-    if !tidy::run()? {
+    if !tidy::run()? || !spec::run(&spec::Args::checking())? {
         return Ok(false);
     }
     cargo("fmt --all -- --check")?;

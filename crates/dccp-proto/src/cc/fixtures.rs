@@ -127,6 +127,9 @@ pub(crate) struct Net {
     app_interval: Duration,
     pub(crate) is_app_silent: bool,
     pub(crate) are_acks_lost: bool,
+    /// What every acknowledgement says of the receiver's host, besides.
+    pub(crate) drops: Drops,
+    pub(crate) is_receiver_slow: bool,
     /// Every packet sent.
     pub(crate) log: Vec<Sent>,
     pub(crate) signals: Vec<Signal>,
@@ -161,6 +164,8 @@ impl Net {
             app_interval: Duration::ZERO,
             is_app_silent: false,
             are_acks_lost: false,
+            drops: Drops::default(),
+            is_receiver_slow: false,
             log: Vec::new(),
             signals: Vec::new(),
             acks: 0,
@@ -367,6 +372,7 @@ impl Net {
         fb.elapsed = Some(ack.elapsed);
         fb.options = Options(&ack.options);
         fb.pipe_max = self.pipe_max;
+        (fb.drops, fb.slow_receiver) = (self.drops, self.is_receiver_slow);
         for &(seq, is_marked) in &ack.received {
             let Some(p) = self.in_flight.iter_mut().find(|p| p.seq == seq) else {
                 continue;

@@ -3,6 +3,10 @@
 //! An endpoint holds an [`HcSender`] for the half-connection that it sends on and an [`HcReceiver`]
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
 //! [`registry`] maps CCID numbers to constructors; to add your own, add an entry there.
+//!
+//! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`on_send`, `on_ack`),
+//! loss, marks and the receiver's host ([`Feedback`]), idle and limited applications (`permit`,
+//! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]), quiescence.
 
 mod ack_ratio;
 pub mod ccid2;

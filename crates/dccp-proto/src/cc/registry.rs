@@ -39,7 +39,8 @@ pub struct Dependency {
     pub value: u8,
 }
 
-/// A congestion control that connections can negotiate.
+/// A congestion control that connections can negotiate: the name, number and features of its
+/// profile (4340-10.4-1).
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// CCID.

@@ -1,7 +1,7 @@
 //! Closed loops: senders and receivers over a network of one link (see `fixtures`).
 
 use super::fixtures::{Fate, Net, START, at, config, is_near, ms, us};
-use super::registry::CcConfig;
+use super::registry::{CcConfig, ENTRIES, Entry};
 use super::*;
 
 /// A path of 20 ms whose link takes 1 ms for a packet and whose queue holds 20.
@@ -352,4 +352,54 @@ fn the_window_counter_of_adjacent_packets_never_wraps() {
     assert!(net.log.windows(2).all(|pair| step(pair) <= 9));
     let slow = &net.log[net.log.len() - 20..];
     assert!(slow.windows(2).all(|pair| (4..=9).contains(&step(pair))));
+}
+
+/// A path of 20 ms without a limit, for half a second; `disturb` says what is wrong with it.
+fn half_a_second(ccid: u8, disturb: impl FnOnce(&mut Net)) -> Net {
+    let config = CcConfig {
+        rtt: Some(ms(20)),
+        ..config()
+    };
+    let mut net = Net::new(ccid, &config);
+    disturb(&mut net);
+    net.run(at(500), |_| {});
+    net
+}
+
+/// Every twentieth packet meets this fate.
+fn every_twentieth(fate: Fate) -> Box<dyn FnMut(u64) -> Fate> {
+    Box::new(move |n| if n % 20 == 19 { fate } else { Fate::Arrives })
+}
+
+/// What a profile must say is put to every congestion control as a question.
+#[test]
+fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
+    // 4340-10.4-1
+    type Disturb = fn(&mut Net);
+    let disturbances: [(&str, Disturb); 4] = [
+        ("loss", |net| net.fate = every_twentieth(Fate::Lost)),
+        ("marks", |net| net.fate = every_twentieth(Fate::Marked)),
+        ("data dropped", |net| net.drops.receive_buffer = 1),
+        ("slow receiver", |net| net.is_receiver_slow = true),
+    ];
+    for &Entry { ccid, name, .. } in ENTRIES {
+        assert!(!name.is_empty());
+        let mut net = half_a_second(ccid, |_| {});
+        let sent = net.log.len();
+        for (what, disturb) in disturbances {
+            let held = half_a_second(ccid, disturb).log.len();
+            assert!(2 * held < sent, "{name}: {what}: {held} of {sent}");
+        }
+        // Acknowledgements are fewer than data packets.
+        assert!(2 * net.acks <= sent as u64, "{name}: {}", net.acks);
+        // Silence is quiescence, and what was allowed before it is not allowed after it.
+        assert!(!net.receiver.is_quiescent(net.now), "{name}");
+        net.is_app_silent = true;
+        net.run(at(60_000), |_| {});
+        assert!(net.receiver.is_quiescent(net.now), "{name}");
+        net.is_app_silent = false;
+        net.run(at(60_019), |_| {});
+        let burst = net.log.len() - sent;
+        assert!((1..=8).contains(&burst), "{name}: {burst}");
+    }
 }

@@ -1,9 +1,11 @@
 //! The path MTU: ICMP messages, probes, and what the application may send (RFC 4340 §14).
 
 use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
+use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::{Ecn, Kind, Opt, PacketType, header_len};
 use dccp_proto::{Config, Event, IcmpKind, Seq};
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 /// IP header, and what the MPS leaves for DCCP's.
@@ -63,6 +65,37 @@ fn what_no_longer_fits_is_refused_and_never_leaves() {
         let too_long = bench.send(&vec![9; mps + 1]);
         bench.take();
         assert_eq!(bench.fates().last(), Some(&(too_long, Fate::TooBig)));
+    }
+}
+
+#[test]
+fn udp_takes_eight_bytes_of_the_maximum_packet_size() {
+    // 6773-3.7-1
+    let ipv6 = |n| IpAddr::V6(Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, n));
+    let udp = Encap::Udp {
+        local_port: 1111,
+        remote_port: 6511,
+    };
+    let v4 = Bench::path();
+    let v6 = Path {
+        local: ipv6(1),
+        remote: ipv6(2),
+        ..v4
+    };
+    for (path, mps) in [
+        (v4, 1100 - HEADERS),
+        (Path { encap: udp, ..v4 }, 1100 - HEADERS - 8),
+        (v6, 1100 - HEADERS - 20),
+        (Path { encap: udp, ..v6 }, 1100 - HEADERS - 20 - 8),
+    ] {
+        let mut bench = Bench::new();
+        let flow = Flow {
+            path,
+            ..Bench::flow()
+        };
+        let id = bench.endpoint.connect(bench.now, flow, Bench::config());
+        bench.id = Some(id.unwrap());
+        assert_eq!(bench.snapshot().mps, mps, "{path:?}");
     }
 }
 
