@@ -1,5 +1,6 @@
 //! Settings, and every bound on memory that a peer can make us use.
 
+use crate::cc::law::LawConfig;
 use crate::cc::registry;
 use crate::wire::ServiceCode;
 use core::time::Duration;
@@ -56,6 +57,9 @@ pub struct Config {
     pub sequence_window: u64,
     /// Keeps `sequence_window` near five times the packets per round trip (4340-7.5.2-2).
     pub adapt_sequence_window: bool,
+    /// How the window of CCID 2 grows and shrinks for the data that this end sends: Reno, unless
+    /// chosen otherwise (design 9).
+    pub law: LawConfig,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
     pub ack_ratio: Option<u16>,
     /// Send 24-bit sequence numbers where the peer allows it (RFC 4340 §7.6).
@@ -108,6 +112,7 @@ impl Default for Config {
             service_code: ServiceCode::NONE,
             sequence_window: 100,
             adapt_sequence_window: true,
+            law: LawConfig::default(),
             ack_ratio: None,
             short_seqnos: false,
             send_cscov: 0,
@@ -148,6 +153,9 @@ impl Config {
         // 4340-7.5.2-1
         if !(32..1 << 46).contains(&self.sequence_window) {
             return Err("the sequence window must be from 32 to 2^46 - 1 packets");
+        }
+        if self.law.check().is_err() {
+            return Err("an option of the law is out of its range");
         }
         if self.send_cscov > 15 || self.min_cscov > 15 {
             return Err("checksum coverage must be from 0 to 15");

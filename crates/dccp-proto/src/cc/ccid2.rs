@@ -5,7 +5,6 @@
 
 use super::ack_ratio::AckRatio;
 use super::law::Law;
-use super::law::reno::Reno;
 use super::registry::CcConfig;
 use super::window::WindowSender;
 use super::{
@@ -26,9 +25,10 @@ const ACK_OF_ACKS_PACKETS: u32 = 128;
 /// The round-trip time to assume where none is known (RFC 4340 §3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
 
-/// The sending half of CCID 2 with Reno's window.
+/// The sending half of CCID 2 with the law that the settings name: Reno, unless this end chose
+/// another (design 9).
 pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
-    Box::new(Sender::new(config, Box::<Reno>::default()))
+    Box::new(Sender::new(config, config.law.kind.build()))
 }
 
 /// The receiving half of CCID 2.

@@ -1,6 +1,7 @@
 //! What tests of congestion controls share: settings, an empty feedback, and a network of one link
 //! in virtual time.
 
+use super::law::LawConfig;
 use super::registry::{CcConfig, Entry, find};
 use super::{
     AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit,
@@ -33,6 +34,7 @@ pub(crate) const fn config() -> CcConfig {
     CcConfig {
         now: START,
         mps: 1000,
+        law: LawConfig::RENO,
         is_paced: false,
         ack_ratio: None,
         is_strict: false,

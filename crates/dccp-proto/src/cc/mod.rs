@@ -17,7 +17,7 @@ pub mod law;
 mod pacer;
 pub mod registry;
 mod rtt;
-mod slow_start;
+pub mod slow_start;
 mod window;
 
 use crate::seq::Seq;
@@ -157,6 +157,8 @@ pub enum Signal {
 /// What a controller shows of itself. What a CCID does not have is `None`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Snapshot {
+    /// The law that governs the window (design 9).
+    pub law: Option<&'static str>,
     /// Congestion window in packets.
     pub cwnd_packets: Option<f64>,
     /// Slow-start threshold in packets; `None` also while unlimited.

@@ -1,5 +1,6 @@
 //! From a CCID number to its two halves and what they need of the connection (RFC 4340 §10).
 
+use super::law::LawConfig;
 use super::{HcReceiver, HcSender, ccid2, ccid3};
 use crate::time::Instant;
 use crate::wire::features::Feature;
@@ -12,6 +13,8 @@ pub struct CcConfig {
     pub now: Instant,
     /// Maximum packet size in bytes of application data.
     pub mps: usize,
+    /// The law of a window sender (design 9).
+    pub law: LawConfig,
     /// Spread packets over the round trip (design 8b).
     pub is_paced: bool,
     /// The Ack Ratio that the application fixed; `None`: the controller chooses.

@@ -1,30 +1,81 @@
-//! Slow start of a window sender (RFC 4341 §5).
+//! Slow start of a window sender (RFC 4341 §5), and how else it may go.
 
 use super::law::Window;
+use super::law::settings::{choice, number, settings};
 
-/// Grows a window by one packet per two acknowledged ones until its threshold is reached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SlowStart {
-    /// Acknowledged packets that have not made the window grow yet: 0 or 1.
+choice! {
+    /// How fast a window grows in slow start.
+    pub enum Pace {
+        /// One packet per two acknowledged ones, and at most half the Ack Ratio per
+        /// acknowledgement (4341-5-8).
+        Ccid2 = "ccid2",
+        /// One packet per acknowledged one (RFC 5681 §3.1 counted in packets).
+        Standard = "standard",
+    }
+}
+
+settings! {
+    /// Options of slow start, which every law has.
+    pub struct Config {
+        /// The pace.
+        slow_start: Pace = Pace::Ccid2, Pace::read;
+        /// Above this window it grows more slowly (limited slow start, RFC 3742); 0: never.
+        max_ssthresh: f64 = 0.0, number(0.0..=1e6);
+        /// The threshold before the first event, in packets; 0: none.
+        initial_ssthresh: f64 = 0.0, number(0.0..=1e6);
+    }
+}
+
+impl Config {
+    /// As CCID 2 has it.
+    pub const CCID_2: Self = Self {
+        slow_start: Pace::Ccid2,
+        max_ssthresh: 0.0,
+        initial_ssthresh: 0.0,
+    };
+}
+
+/// Grows a window until its threshold is reached.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SlowStart {
+    config: Config,
+    /// With CCID 2's pace: acknowledged packets that have not made the window grow yet, 0 or 1.
     acked: u32,
 }
 
 impl SlowStart {
+    /// A slow start with these options.
+    pub const fn new(config: Config) -> Self {
+        Self { config, acked: 0 }
+    }
+
+    /// Sets the threshold of a new window.
+    pub fn begin(&self, window: &mut Window) {
+        if self.config.initial_ssthresh > 0.0 {
+            window.ssthresh = self.config.initial_ssthresh.max(2.0);
+        }
+    }
+
     /// Takes `acked` newly acknowledged unmarked packets of one acknowledgement. Returns how many
     /// of them slow start did not use, because it is over.
-    pub(crate) fn grow(&mut self, window: &mut Window, acked: u32, ack_ratio: u32) -> u32 {
+    pub fn grow(&mut self, window: &mut Window, acked: u32, ack_ratio: u32) -> u32 {
         // 4341-5-8: an acknowledgement adds at most half its Ack Ratio, or a peer that acknowledges
         // late would make the sender burst. Rounded up, or Ack Ratio 1 would never grow.
         let mut allowance = ack_ratio.max(1).div_ceil(2);
         let mut left = acked;
         while left > 0 && window.is_slow_start() {
             left -= 1;
-            self.acked += 1;
-            if self.acked == 2 {
-                self.acked = 0;
-                if allowance > 0 {
-                    allowance -= 1;
-                    window.cwnd += 1.0;
+            match self.config.slow_start {
+                Pace::Standard => window.cwnd += self.step(window.cwnd),
+                Pace::Ccid2 => {
+                    self.acked += 1;
+                    if self.acked == 2 {
+                        self.acked = 0;
+                        if allowance > 0 {
+                            allowance -= 1;
+                            window.cwnd += self.step(window.cwnd);
+                        }
+                    }
                 }
             }
         }
@@ -32,14 +83,25 @@ impl SlowStart {
     }
 
     /// Forgets what was counted: the window shrank.
-    pub(crate) fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.acked = 0;
+    }
+
+    /// What one acknowledged packet adds at most: less above `max_ssthresh` (RFC 3742 §2).
+    fn step(&self, cwnd: f64) -> f64 {
+        let limit = self.config.max_ssthresh;
+        if limit > 0.0 && cwnd > limit {
+            1.0 / (cwnd / (0.5 * limit)).floor()
+        } else {
+            1.0
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::law::bench::table;
 
     fn window(cwnd: u32, ssthresh: f64) -> Window {
         Window {
@@ -48,11 +110,15 @@ mod tests {
         }
     }
 
+    fn ccid_2() -> SlowStart {
+        SlowStart::new(Config::CCID_2)
+    }
+
     #[test]
     fn two_acknowledged_packets_add_one() {
         // 4341-5-8
         let mut w = window(3, f64::INFINITY);
-        let mut s = SlowStart::default();
+        let mut s = ccid_2();
         for (acked, cwnd) in [(1, 3), (1, 4), (3, 5), (1, 6)] {
             assert_eq!(s.grow(&mut w, acked, 4), 0);
             assert_eq!(w.packets(), cwnd);
@@ -68,7 +134,7 @@ mod tests {
         // 4341-5-8
         for (ack_ratio, grown) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (64, 32)] {
             let mut w = window(100, f64::INFINITY);
-            SlowStart::default().grow(&mut w, 100, ack_ratio);
+            ccid_2().grow(&mut w, 100, ack_ratio);
             assert_eq!(w.packets(), 100 + grown, "{ack_ratio}");
         }
     }
@@ -76,8 +142,79 @@ mod tests {
     #[test]
     fn what_is_acknowledged_beyond_the_threshold_is_left_for_the_law() {
         let mut w = window(8, 10.0);
-        assert_eq!(SlowStart::default().grow(&mut w, 10, 20), 6);
+        assert_eq!(ccid_2().grow(&mut w, 10, 20), 6);
         assert_eq!(w.packets(), 10);
-        assert_eq!(SlowStart::default().grow(&mut w, 10, 20), 10);
+        assert_eq!(ccid_2().grow(&mut w, 10, 20), 10);
+        let mut w = window(8, 10.0);
+        let mut standard = SlowStart::new(Config {
+            slow_start: Pace::Standard,
+            ..Config::CCID_2
+        });
+        assert_eq!(standard.grow(&mut w, 10, 2), 8);
+        assert_eq!(w.packets(), 10);
+    }
+
+    #[test]
+    fn a_threshold_may_be_known_from_the_start() {
+        let start = |initial_ssthresh| {
+            let mut w = Window::new(4);
+            SlowStart::new(Config {
+                initial_ssthresh,
+                ..Config::CCID_2
+            })
+            .begin(&mut w);
+            w.ssthresh.to_bits()
+        };
+        assert_eq!(start(0.0), f64::INFINITY.to_bits());
+        assert_eq!(start(100.0), 100.0_f64.to_bits());
+        assert_eq!(start(1.0), 2.0_f64.to_bits());
+    }
+
+    /// Limited slow start with `max_ssthresh` 100.
+    fn limited() -> SlowStart {
+        SlowStart::new(Config {
+            slow_start: Pace::Standard,
+            max_ssthresh: 100.0,
+            ..Config::CCID_2
+        })
+    }
+
+    #[test]
+    fn limited_slow_start_grows_as_pinned() {
+        // RFC 3742 §2, congestion-control §2.3
+        for [cwnd, increase] in table(
+            "
+               50  1
+              100  1
+              101  0.5
+              149  0.5
+              150  0.333333
+             1000  0.05
+            83000  0.00060241
+            ",
+        ) {
+            let mut w = Window {
+                cwnd,
+                ssthresh: f64::INFINITY,
+            };
+            limited().grow(&mut w, 1, 2);
+            let grown = w.cwnd - cwnd;
+            assert!(
+                (grown - increase).abs() <= 1e-5 * increase,
+                "{cwnd}: {grown}"
+            );
+        }
+    }
+
+    #[test]
+    fn limited_slow_start_reaches_83000_packets_in_1663_round_trips() {
+        // congestion-control §2.3: the RFC's 836 does not follow from its formula.
+        let (mut w, start) = (1.0_f64, limited());
+        let mut round_trips = 0;
+        while w < 83_000.0 {
+            w += w * start.step(w);
+            round_trips += 1;
+        }
+        assert_eq!(round_trips, 1663);
     }
 }

@@ -56,17 +56,21 @@ pub(crate) struct WindowSender {
 
 impl WindowSender {
     /// A sender at its initial window.
-    pub(crate) fn new(config: &CcConfig, law: Box<dyn Law>) -> Self {
+    pub(crate) fn new(config: &CcConfig, mut law: Box<dyn Law>) -> Self {
         let mut rtt = RttEstimator::new(config.rto_min, config.granularity);
         if let Some(sample) = config.rtt {
             rtt.sample(sample);
         }
         let initial_window = initial_window(config.mps);
+        let mut window = Window::new(initial_window);
+        let slow_start = SlowStart::new(config.law.slow_start);
+        slow_start.begin(&mut window);
+        law.on_start(&mut window);
         Self {
             law,
-            window: Window::new(initial_window),
+            window,
             initial_window,
-            slow_start: SlowStart::default(),
+            slow_start,
             rtt,
             sampled_round: None,
             timeout: None,
@@ -183,6 +187,7 @@ impl WindowSender {
         let mut inner = Vec::new();
         self.law.inner(&mut inner);
         Snapshot {
+            law: Some(self.law.name()),
             cwnd_packets: Some(w.cwnd),
             ssthresh_packets: w.ssthresh.is_finite().then_some(w.ssthresh),
             rate: self
@@ -261,6 +266,7 @@ impl WindowSender {
                 now,
                 cause,
                 packets,
+                flight: flight_before(fb),
                 pipe: fb.pipe,
             },
         );
@@ -294,7 +300,7 @@ impl WindowSender {
         let may_grow =
             is_limit && is_clean && fb.drops.receive_buffer == 0 && now >= self.hold_until;
         let mut growth = 0;
-        if may_grow {
+        if may_grow && !self.law.is_holding(now) {
             growth = self
                 .slow_start
                 .grow(&mut self.window, fb.acked.packets, ack_ratio);
@@ -305,10 +311,16 @@ impl WindowSender {
                 now,
                 acked: fb.acked.packets,
                 growth,
+                marked: fb.marked.packets + fb.drops.corrupt,
+                lost: fb.lost.packets,
                 is_clean,
+                is_recovering: self.answered.is_some_and(|seq| !fb.ack.is_after(seq)),
                 rtt: fb.rtt,
-                delivered_rate: fb.delivered_rate,
+                smoothed_rtt: self.rtt.smoothed(),
+                one_way: None,
+                delivered_rate: fb.delivered_rate.map(|rate| in_packets(rate, fb.mean_size)),
                 is_app_limited: fb.is_app_limited,
+                flight: flight_before(fb),
                 pipe: fb.pipe,
                 round: fb.round,
             },
@@ -324,6 +336,20 @@ impl WindowSender {
         };
         self.timeout = Some(now + self.rtt.rto() + wait);
     }
+}
+
+/// A rate in packets per second.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "packets are far below 2^53 bytes"
+)]
+fn in_packets(rate: Rate, mean_size: usize) -> f64 {
+    rate.bytes_per_s() / mean_size.max(1) as f64
+}
+
+/// Data packets in flight before an acknowledgement was counted.
+fn flight_before(fb: &Feedback<'_>) -> u32 {
+    fb.pipe + fb.acked.packets + fb.marked.packets + fb.lost.packets
 }
 
 #[cfg(test)]

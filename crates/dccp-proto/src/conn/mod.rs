@@ -280,6 +280,7 @@ impl Connection {
         let cc = CcConfig {
             now,
             mps: pmtu.mps(),
+            law: config.law,
             is_paced: config.pacing,
             ack_ratio: config.ack_ratio,
             is_strict: config.strict,

@@ -176,6 +176,7 @@ impl Connection {
         CcConfig {
             now,
             mps: self.pmtu.mps(),
+            law: self.config.law,
             is_paced: self.config.pacing,
             ack_ratio: self.config.ack_ratio,
             is_strict: self.config.strict,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cc::fixtures::{START, at, config, feedback, ms, packets};
+use crate::cc::law::reno::Reno;
 use crate::wire::{OptionWriter, Options, PacketType};
 
 fn arrival(now: Instant, seq: u64) -> Arrival<'static> {

@@ -2,11 +2,20 @@
 //!
 //! A [`Law`] knows windows, rates and delays, and nothing of DCCP, so that the simulator's TCP can
 //! use the same ones. Whoever calls it detects losses, measures round trips, tells one congestion
-//! event from another, and runs slow start; see `cc/window.rs`. To add a law, write one file here.
+//! event from another, and runs slow start; see `cc/window.rs`. To add a law, write one file here
+//! and name it in `choice.rs`. Transcendental functions come from `libm`: the same bits everywhere.
 
+#[cfg(test)]
+pub(crate) mod bench;
+mod choice;
+pub mod highspeed;
 pub mod reno;
+pub mod scalable;
+pub mod settings;
 
-use crate::time::{Instant, Rate};
+pub use choice::{LawConfig, LawKind};
+
+use crate::time::Instant;
 use core::time::Duration;
 
 /// What a law governs.
@@ -46,10 +55,22 @@ impl Window {
     pub fn leave_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.cwnd);
     }
+
+    /// Answers a congestion event: the window becomes `packets`, and slow start is over.
+    pub fn reduce_to(&mut self, packets: f64) {
+        self.cwnd = packets.max(1.0);
+        self.ssthresh = self.cwnd.max(2.0);
+    }
+
+    /// Answers a timeout: one packet, and slow start up to `ssthresh`.
+    pub fn collapse(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh.max(2.0);
+        self.cwnd = 1.0;
+    }
 }
 
 /// An acknowledgement, as a law sees it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ack {
     /// When it arrived.
     pub now: Instant,
@@ -58,14 +79,27 @@ pub struct Ack {
     /// How many of those may make the window grow: none in slow start, none unless the window was
     /// the limit.
     pub growth: u32,
+    /// Newly acknowledged data packets that were marked.
+    pub marked: u32,
+    /// Data packets newly found lost.
+    pub lost: u32,
     /// Whether the acknowledgement reports neither loss nor mark.
     pub is_clean: bool,
+    /// Packets that were sent before the last congestion event was detected are still in flight.
+    pub is_recovering: bool,
     /// A round-trip sample.
     pub rtt: Option<Duration>,
-    /// How fast data was delivered, if this acknowledgement gives a sample.
-    pub delivered_rate: Option<Rate>,
+    /// The smoothed round-trip time, once there was a sample.
+    pub smoothed_rtt: Option<Duration>,
+    /// How long the newest packet was under way, plus a constant that nobody knows: only
+    /// differences between samples mean something.
+    pub one_way: Option<Duration>,
+    /// How fast data was delivered in packets per second, if this acknowledgement gives a sample.
+    pub delivered_rate: Option<f64>,
     /// The application was the limit while `delivered_rate` was measured.
     pub is_app_limited: bool,
+    /// Data packets in flight before this acknowledgement.
+    pub flight: u32,
     /// Data packets still in flight.
     pub pipe: u32,
     /// Round trips since the start.
@@ -90,6 +124,8 @@ pub struct Congestion {
     pub cause: Cause,
     /// How many packets were lost or marked at once.
     pub packets: u32,
+    /// Data packets in flight before these were counted out.
+    pub flight: u32,
     /// Data packets in flight after that.
     pub pipe: u32,
 }
@@ -98,6 +134,9 @@ pub struct Congestion {
 pub trait Law: Send {
     /// The law's name in reports.
     fn name(&self) -> &'static str;
+
+    /// Sending begins: for laws that want another window than the initial one, or no slow start.
+    fn on_start(&mut self, _window: &mut Window) {}
 
     /// An acknowledgement arrived. Laws that count only growth use [`Ack::growth`].
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
@@ -118,6 +157,11 @@ pub trait Law: Send {
     /// Sending begins again after `idle` without data; the window was already reduced for it.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
 
-    /// Inner values by name.
+    /// Whether the window must not grow now, not even by slow start.
+    fn is_holding(&self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Inner values by name: times in seconds, rates in packets per second.
     fn inner(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

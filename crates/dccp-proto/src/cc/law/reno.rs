@@ -1,13 +1,80 @@
-//! Reno in whole packets, as CCID 2 has it (RFC 4341 §5).
+//! Reno: in whole packets, as CCID 2 has it (RFC 4341 §5), or in fractions (RFC 5681).
 
-use super::{Ack, Congestion, Law, Window};
+use super::choice::Plan;
+use super::settings::{number, settings, whole, yes_no};
+use super::{Ack, Cause, Congestion, Law, Window};
 use crate::time::Instant;
 
+settings! {
+    /// Options of Reno.
+    pub struct Config {
+        /// Each acknowledged packet adds 1/w, and the floor of a halved window is 2; else whole
+        /// packets as in RFC 4341.
+        fractional: bool = false, yes_no;
+        /// Behave like so many flows together (MulTCP); more than 1 needs fractions.
+        flows: u32 = 1, whole(1..=1024);
+        /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
+        ecn_beta: f64 = 0.5, number(0.5..=0.95);
+    }
+}
+
+impl Config {
+    /// As CCID 2 has it.
+    pub const WHOLE_PACKETS: Self = Self {
+        fractional: false,
+        flows: 1,
+        ecn_beta: 0.5,
+    };
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Reno::new(*self))
+    }
+}
+
+/// What a loss leaves of the window.
+const BETA: f64 = 0.5;
+
 /// One packet more per window acknowledged without loss; half the window per congestion event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Reno {
+    config: Config,
     /// Acknowledged packets that have not made the window grow yet.
     acked: u32,
+}
+
+impl Reno {
+    /// Reno with these options.
+    pub const fn new(config: Config) -> Self {
+        Self { config, acked: 0 }
+    }
+
+    /// Reno that grows by fractions of a packet: what other laws are at small windows.
+    pub const fn fractional() -> Self {
+        Self::new(Config {
+            fractional: true,
+            ..Config::WHOLE_PACKETS
+        })
+    }
+
+    const fn is_fractional(&self) -> bool {
+        self.config.fractional || self.config.flows > 1
+    }
+
+    /// What is left of a window after an event: one of several flows answers it.
+    fn reduced(&self, window: &Window, cause: Cause) -> f64 {
+        let beta = match cause {
+            Cause::Loss => BETA,
+            Cause::Mark => self.config.ecn_beta,
+        };
+        let keep = 1.0 - (1.0 - beta) / f64::from(self.config.flows);
+        if self.is_fractional() {
+            (keep * window.cwnd).max(2.0)
+        } else {
+            (keep * f64::from(window.packets())).floor()
+        }
+    }
 }
 
 impl Law for Reno {
@@ -16,6 +83,12 @@ impl Law for Reno {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if self.is_fractional() {
+            for _ in 0..ack.growth {
+                window.cwnd += f64::from(self.config.flows) / window.cwnd;
+            }
+            return;
+        }
         // 4341-5-8: only a window without any loss or mark makes it grow.
         if !ack.is_clean {
             self.acked = 0;
@@ -28,17 +101,15 @@ impl Law for Reno {
         }
     }
 
-    fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
+    fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
         // 4341-5-7
-        window.cwnd = f64::from((window.packets() / 2).max(1));
-        window.ssthresh = window.cwnd.max(2.0);
+        window.reduce_to(self.reduced(window, event.cause));
         self.acked = 0;
     }
 
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
         // 4341-5-7
-        window.ssthresh = f64::from((window.packets() / 2).max(2));
-        window.cwnd = 1.0;
+        window.collapse(self.reduced(window, Cause::Loss));
         self.acked = 0;
     }
 
@@ -51,30 +122,11 @@ impl Law for Reno {
 mod tests {
     use super::*;
     use crate::cc::fixtures::START;
-    use crate::cc::law::Cause;
-    use crate::cc::slow_start::SlowStart;
+    use crate::cc::law::bench::{self, acked, assert_near, avoiding, check_sawtooth, loss, table};
+    use crate::cc::slow_start::{self, SlowStart};
 
-    fn ack(growth: u32) -> Ack {
-        Ack {
-            now: START,
-            acked: growth,
-            growth,
-            is_clean: true,
-            rtt: None,
-            delivered_rate: None,
-            is_app_limited: false,
-            pipe: 0,
-            round: 0,
-        }
-    }
-
-    fn congestion() -> Congestion {
-        Congestion {
-            now: START,
-            cause: Cause::Loss,
-            packets: 1,
-            pipe: 0,
-        }
+    fn slow_start() -> SlowStart {
+        SlowStart::new(slow_start::Config::CCID_2)
     }
 
     #[test]
@@ -97,16 +149,16 @@ mod tests {
                 ssthresh,
                 ..Window::new(cwnd)
             };
-            let mut slow_start = SlowStart::default();
+            let mut start = slow_start();
             let mut reno = Reno::default();
             for _ in 0..acks {
-                let growth = slow_start.grow(&mut window, acked, ack_ratio);
-                reno.on_ack(&mut window, &ack(growth));
+                let growth = start.grow(&mut window, acked, ack_ratio);
+                reno.on_ack(&mut window, &bench::acked(growth));
             }
             assert_eq!(window.packets(), after, "{cwnd} {ssthresh}");
             assert_eq!(reno.acked, left, "{cwnd} {ssthresh}");
             // Slow start has nothing left either: one more packet does not add one.
-            assert_eq!(slow_start, SlowStart::default());
+            assert_eq!(start, slow_start());
         }
     }
 
@@ -122,9 +174,12 @@ mod tests {
             (101, 50, 50.0, 50.0),
             (8333, 4166, 4166.0, 4166.0),
         ] {
-            let mut reno = Reno { acked: 3 };
+            let mut reno = Reno {
+                acked: 3,
+                ..Reno::default()
+            };
             let mut window = Window::new(cwnd);
-            reno.on_congestion(&mut window, &congestion());
+            reno.on_congestion(&mut window, &loss(9));
             let expected = Window {
                 cwnd: f64::from(event),
                 ssthresh: event_ssthresh,
@@ -132,7 +187,10 @@ mod tests {
             assert_eq!(window, expected);
             assert_eq!(reno.acked, 0);
 
-            let mut reno = Reno { acked: 3 };
+            let mut reno = Reno {
+                acked: 3,
+                ..Reno::default()
+            };
             let mut window = Window::new(cwnd);
             reno.on_timeout(&mut window, START);
             let expected = Window {
@@ -152,24 +210,27 @@ mod tests {
             ssthresh: 10.0,
             ..Window::new(10)
         };
-        reno.on_ack(&mut window, &ack(9));
+        reno.on_ack(&mut window, &acked(9));
         reno.on_ack(
             &mut window,
             &Ack {
                 is_clean: false,
-                ..ack(0)
+                ..acked(0)
             },
         );
-        reno.on_ack(&mut window, &ack(9));
+        reno.on_ack(&mut window, &acked(9));
         assert_eq!(window.packets(), 10);
-        reno.on_ack(&mut window, &ack(1));
+        reno.on_ack(&mut window, &acked(1));
         assert_eq!(window.packets(), 11);
     }
 
     #[test]
     fn it_tells_its_name_and_what_it_has_counted() {
         let mut inner = Vec::new();
-        let reno = Reno { acked: 7 };
+        let reno = Reno {
+            acked: 7,
+            ..Reno::default()
+        };
         reno.inner(&mut inner);
         assert_eq!(inner, [("acked_towards_growth", 7.0)]);
         assert_eq!(reno.name(), "reno");
@@ -187,5 +248,87 @@ mod tests {
             };
             assert_eq!(window, expected);
         }
+    }
+
+    #[test]
+    fn fractions_add_one_packet_per_window() {
+        // congestion-control §3: w += 1/w, w = max(2, w/2)
+        let mut reno = Reno::fractional();
+        let mut w = avoiding(10.0);
+        reno.on_ack(&mut w, &acked(2));
+        assert_near(w.cwnd, 10.1 + 1.0 / 10.1);
+        reno.on_congestion(&mut w, &loss(10));
+        assert_near(w.cwnd, 5.05 + 0.5 / 10.1);
+        assert_near(w.ssthresh, w.cwnd);
+        let mut w = avoiding(3.0);
+        reno.on_congestion(&mut w, &loss(10));
+        assert_near(w.cwnd, 2.0);
+    }
+
+    #[test]
+    fn several_flows_in_one_lose_the_half_of_one_as_pinned() {
+        // congestion-control §15: a = N, b = 1/(2N)
+        for [flows, decrease] in table(
+            "
+             1  0.5
+             2  0.25
+             4  0.125
+             8  0.0625
+            16  0.03125
+            32  0.015625
+            ",
+        ) {
+            let mut law = bench::law(&format!("reno:fractional=yes,flows={flows}"));
+            let mut w = avoiding(1000.0);
+            law.on_congestion(&mut w, &loss(1000));
+            assert_near(1.0 - w.cwnd / 1000.0, decrease);
+            let mut w = avoiding(1000.0);
+            law.on_ack(&mut w, &acked(1));
+            assert_near(w.cwnd - 1000.0, flows / 1000.0);
+        }
+    }
+
+    #[test]
+    fn a_mark_may_take_less_than_a_loss() {
+        // RFC 8511 §3
+        let mut law = bench::law("reno:ecn_beta=0.8");
+        for (cause, after) in [(Cause::Loss, 50.0), (Cause::Mark, 80.0)] {
+            let mut w = avoiding(101.0);
+            let event = Congestion { cause, ..loss(101) };
+            law.on_congestion(&mut w, &event);
+            assert_near(w.cwnd, after);
+        }
+    }
+
+    #[test]
+    fn the_response_to_loss_is_as_pinned() {
+        // congestion-control §3: a window that is w after each w²·3/8·… packets: sqrt(1.5/p)
+        for [p, expected] in table("1e-2 12.2474 \n 1e-3 38.7298 \n 1e-4 122.474") {
+            let mut reno = Reno::fractional();
+            let mut w = avoiding(expected);
+            let (mut sum, mut windows) = (0.0, 0.0);
+            for _ in 0..200 {
+                let mut left = 1.0 / p;
+                while left >= 1.0 {
+                    reno.on_ack(&mut w, &acked(1));
+                    sum += 1.0;
+                    windows += 1.0 / w.cwnd;
+                    left -= 1.0;
+                }
+                reno.on_congestion(&mut w, &loss(1));
+            }
+            // Packets per round trip: fluid and discrete differ by a few percent.
+            let mean = sum / windows;
+            assert!((mean / expected - 1.0).abs() < 0.03, "{p}: {mean}");
+        }
+    }
+
+    #[test]
+    fn the_sawtooth_looks_as_it_did() {
+        check_sawtooth(
+            "reno",
+            "reno:initial_ssthresh=150",
+            include_str!("sawtooth/reno.txt"),
+        );
     }
 }

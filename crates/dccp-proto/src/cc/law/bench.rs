@@ -1,0 +1,158 @@
+//! What tests of laws share: acknowledgements by hand, and a bottleneck whose sawtooth a person can
+//! check by eye.
+
+use super::{Ack, Cause, Congestion, Law, LawConfig, Window};
+use crate::cc::fixtures::{Net, START, config, ms, us};
+use crate::cc::registry::CcConfig;
+use core::fmt::Write as _;
+
+/// The law that a text names.
+pub(crate) fn law(text: &str) -> Box<dyn Law> {
+    read(text).kind.build()
+}
+
+fn read(text: &str) -> LawConfig {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// A window in congestion avoidance.
+pub(crate) fn avoiding(cwnd: f64) -> Window {
+    Window {
+        cwnd,
+        ssthresh: 2.0,
+    }
+}
+
+/// An acknowledgement of `n` packets, all of which may make the window grow.
+pub(crate) fn acked(n: u32) -> Ack {
+    Ack {
+        now: START,
+        acked: n,
+        growth: n,
+        is_clean: true,
+        ..Ack::default()
+    }
+}
+
+/// A loss, when `flight` packets were in flight.
+pub(crate) fn loss(flight: u32) -> Congestion {
+    Congestion {
+        now: START,
+        cause: Cause::Loss,
+        packets: 1,
+        flight,
+        pipe: flight.saturating_sub(1),
+    }
+}
+
+/// The value that a law shows under this name.
+pub(crate) fn inner(law: &dyn Law, name: &str) -> f64 {
+    let mut values = Vec::new();
+    law.inner(&mut values);
+    let found = values.iter().find(|(n, _)| *n == name);
+    found
+        .unwrap_or_else(|| panic!("{name} is not among {values:?}"))
+        .1
+}
+
+/// Fails unless the two numbers agree to five digits.
+#[track_caller]
+pub(crate) fn assert_near(value: f64, expected: f64) {
+    assert!(
+        (value - expected).abs() <= 1e-5 * expected.abs(),
+        "{value} is not {expected}"
+    );
+}
+
+/// Acknowledges one window of packets, one by one, `round_trips` times; the number of packets is the
+/// whole part of the window at the beginning of each.
+pub(crate) fn round_trips(law: &mut dyn Law, window: &mut Window, round_trips: f64) {
+    for _ in 0..whole(round_trips) {
+        for _ in 0..window.packets() {
+            law.on_ack(window, &acked(1));
+        }
+    }
+}
+
+/// Packets per second of the bottleneck.
+const RATE: u32 = 2000;
+/// Its base round trip in milliseconds, and the packets that fill it.
+const BASE_MS: u32 = 100;
+const PRODUCT: u32 = RATE * BASE_MS / 1000;
+/// Packets that wait in its queue at most.
+const QUEUE: u32 = 100;
+/// Packets per column of the plot.
+const SCALE: f64 = 5.0;
+
+/// One flow of CCID 2 with this law alone on the bottleneck for a minute: the window once a second.
+fn sawtooth(text: &str) -> String {
+    let mut net = Net::new(
+        2,
+        &CcConfig {
+            law: read(text),
+            is_paced: true,
+            rtt: Some(ms(BASE_MS.into())),
+            ..config()
+        },
+    );
+    net.delay = ms(u64::from(BASE_MS) / 2);
+    net.service = us(1_000_000 / u64::from(RATE));
+    net.queue_max = QUEUE.into();
+    let mut plot = format!(
+        "{text}: {RATE} packets/s, round trip {BASE_MS} ms (| {PRODUCT} packets), \
+         queue {QUEUE} packets (| {})\n  s   cwnd\n",
+        PRODUCT + QUEUE
+    );
+    for second in 0..=60 {
+        net.run(START + ms(1000 * second), |_| ());
+        let cwnd = net.sender.snapshot().cwnd_packets.unwrap_or_default();
+        let mut line: Vec<u8> = vec![b' '; 80];
+        for limit in [PRODUCT, PRODUCT + QUEUE] {
+            line[column(f64::from(limit))] = b'|';
+        }
+        line[column(cwnd)] = b'*';
+        let line = String::from_utf8_lossy(&line);
+        let _ = writeln!(plot, "{second:3} {cwnd:6.0}  {}", line.trim_end());
+    }
+    plot
+}
+
+fn column(packets: f64) -> usize {
+    whole(packets / SCALE).min(79) as usize
+}
+
+/// A number of a table that is a count.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are small and positive"
+)]
+pub(crate) fn whole(n: f64) -> u32 {
+    n as u32
+}
+
+/// Compares the sawtooth of a law with the one that somebody has looked at; with `BLESS` set, writes
+/// it to be looked at.
+#[track_caller]
+pub(crate) fn check_sawtooth(name: &str, text: &str, expected: &str) {
+    let plot = sawtooth(text);
+    if std::env::var_os("BLESS").is_some() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cc/law/sawtooth");
+        std::fs::write(format!("{folder}/{name}.txt"), plot).expect("the folder is there");
+        return;
+    }
+    assert!(plot == expected, "the sawtooth changed:\n{plot}");
+}
+
+/// The rows of a pinned table: numbers, apart by spaces.
+pub(crate) fn table<const N: usize>(text: &str) -> Vec<[f64; N]> {
+    let rows = text.lines().filter(|row| !row.trim().is_empty());
+    let row = |row: &str| {
+        let numbers: Result<Vec<f64>, _> = row.split_whitespace().map(str::parse).collect();
+        let numbers = numbers.unwrap_or_else(|e| panic!("{row}: {e}"));
+        numbers
+            .try_into()
+            .unwrap_or_else(|n| panic!("{n:?} has not {N} columns"))
+    };
+    rows.map(row).collect()
+}
