@@ -25,13 +25,16 @@ pub(super) fn table() -> Result<String> {
         "transfer",
     ];
     shell::run(&mut command(&build))?;
-    let mut table = "| packets in flight | sender | receiver |\n|---|---|---|\n".to_owned();
+    let mut table = vec![
+        "| packets in flight | sender | receiver |".to_owned(),
+        "|---|---|---|".to_owned(),
+    ];
     for window in WINDOWS {
         let sender = per_packet("sender", window)?;
         let receiver = per_packet("receiver", window)?;
-        table += &format!("| {window} | {sender} | {receiver} |\n");
+        table.push(format!("| {window} | {sender} | {receiver} |"));
     }
-    Ok(table)
+    Ok(table.join("\n"))
 }
 
 /// What a data packet more costs one end.

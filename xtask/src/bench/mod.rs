@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("{}", row(program, samples));
     }
     println!("\nInstructions per data packet in the core:\n");
-    print!("{}", instructions::table()?);
+    println!("{}", instructions::table()?);
     Ok(true)
 }
 
