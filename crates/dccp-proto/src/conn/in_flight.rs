@@ -83,6 +83,8 @@ pub(crate) struct Ack<'a> {
     pub(crate) names: Seq,
     /// Its Elapsed Time, or that of its Timestamp Echo.
     pub(crate) elapsed: Option<Duration>,
+    /// It is a Response, which leaves as soon as the Request has come.
+    pub(crate) is_prompt: bool,
     /// It had a Slow Receiver option.
     pub(crate) slow_receiver: bool,
     /// Acknowledgements lost or marked since the last one (`reverse_path.rs`).
@@ -297,7 +299,7 @@ impl InFlight {
             congestion: news.congestion.map(|pos| self.seq_at(pos)),
             drops: news.drops,
             slow_receiver: ack.slow_receiver,
-            rtt: before.and_then(|r| r.rtt(now, ack.elapsed)),
+            rtt: before.and_then(|r| r.rtt(now, ack)),
             ack_sent_at: before.map(|r| r.sent_at),
             ack_ccval: before.filter(|r| r.data.is_some()).map(|r| r.ccval),
             pipe: self.pipe.packets(),

@@ -191,6 +191,7 @@ impl Connection {
             seq: p.seq,
             names: ack,
             elapsed: told.elapsed,
+            is_prompt: p.packet_type() == PacketType::Response,
             slow_receiver: core::mem::take(&mut self.is_peer_slow),
             acks_lost: self.reverse_path.take(),
             options: p.options,

@@ -21,6 +21,8 @@ const ROUND_TRIP: u64 = 4;
 const FIRST_RATE_MIN: f64 = 0.5;
 /// Receive Rate, Loss Event Rate and Loss Intervals with all intervals that count.
 const FEEDBACK_LEN_MAX: usize = 6 + 6 + 3 + 9 * INTERVALS;
+/// Feedback that found no room waits for so long: a round trip may be microseconds.
+const NO_ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// Loss Event Rate while nothing was lost (RFC 4342 §8.5).
 const NO_LOSS: u32 = u32::MAX;
 
@@ -213,7 +215,7 @@ impl HcReceiver for Receiver {
             ack.options.truncate(start);
             // Other options take all room, perhaps for long: the feedback timer tries again.
             self.is_due = false;
-            self.pending_since = Some(ack.now);
+            self.pending_since = Some(ack.now + NO_ROOM_PAUSE);
             return false;
         }
         if let Some(meter) = &mut self.rate {

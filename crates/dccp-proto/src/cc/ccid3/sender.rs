@@ -181,9 +181,14 @@ impl Sender {
         let rtt = self.rtt().unwrap_or_default();
         let sent = fb.ack_sent_at.unwrap_or(now - rtt);
         let was_limited = self.not_limited.was_data_limited(now, sent, rtt);
+        if report.x_recv <= 0.0 {
+            // The peer has not measured yet: its first feedback says 0 (5348-6.3-1). If that is also
+            // the first to come and tells of a loss, a limit of 0 would silence the flow for a minute.
+            return 2.0 * self.x_recv_set.max();
+        }
         let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
         let x_recv = self.host_limits.limit(report.x_recv, packet_rate);
-        if !was_limited || report.x_recv <= 0.0 {
+        if !was_limited {
             self.x_recv_set.add(now, x_recv, 2 * rtt);
             2.0 * self.x_recv_set.max()
         } else if report.is_worse {
@@ -329,9 +334,9 @@ impl HcSender for Sender {
         let Some(report) = self.reports.read(fb) else {
             return;
         };
-        // 5348-4.1-1: the mean of the latest packets, not of four loss intervals: where nothing is lost
-        // those never end, and an application that turns to smaller packets would see its
-        // receive rate, and with it its limit, collapse.
+        // Not to the letter of 5348-4.1-1: the mean of the latest packets, not of four loss
+        // intervals. Where nothing is lost those never end, and an application that turns to smaller
+        // packets would see its receive rate, and with it its limit, collapse.
         self.s = float(fb.mean_size as u64).max(1.0);
         if let Some(sample) = fb.rtt {
             self.on_rtt_sample(now, sample);

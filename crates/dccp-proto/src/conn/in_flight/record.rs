@@ -1,7 +1,7 @@
 //! The record of one sent packet.
 
-use super::TellFate;
 use super::rate::Stamp;
+use super::{Ack, TellFate};
 use crate::conn::RTT_LEAST;
 use crate::queue::{Fate, Slot};
 use crate::time::Instant;
@@ -65,15 +65,15 @@ impl Record {
     }
 
     /// The round-trip sample that an acknowledgement gives that names this packet, if nothing has
-    /// reported it before (RFC 4340 §13). A packet without data need not be answered soon, so it
-    /// gives a sample only with an Elapsed Time, and an Elapsed Time longer than the round trip is
-    /// not to be believed.
-    pub(super) fn rtt(&self, now: Instant, elapsed: Option<Duration>) -> Option<Duration> {
-        let is_timely = self.data.is_some() || elapsed.is_some();
+    /// reported it before (RFC 4340 §13). A packet without data need not be answered soon, unless it
+    /// is a Request (5348-4.2-1), so it gives a sample only with an Elapsed Time; and an Elapsed Time
+    /// longer than the round trip is not to be believed.
+    pub(super) fn rtt(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
+        let is_timely = self.data.is_some() || ack.elapsed.is_some() || ack.is_prompt;
         if self.state.is_received() || !is_timely {
             return None;
         }
-        let rtt = (now - self.sent_at).checked_sub(elapsed.unwrap_or_default())?;
+        let rtt = (now - self.sent_at).checked_sub(ack.elapsed.unwrap_or_default())?;
         Some(rtt.max(RTT_LEAST))
     }
 }

@@ -91,12 +91,15 @@ impl Bench {
         bench
     }
 
-    /// A willing server's Response.
+    /// A willing server's Response. It comes in no time, but says that it waited for longer: so it
+    /// leaves the round-trip time unknown, and 0.2 s is assumed (RFC 4340 §3.4).
     pub(crate) fn response_to(&mut self, request: &Pkt) -> Pkt {
         let kind = Kind::Response {
             ack: request.seq,
             service: SERVICE,
         };
-        self.next(kind).with_raw_options(&confirms_for(request))
+        let mut options = confirms_for(request);
+        options.extend([43, 4, 0, 1]); // Elapsed Time 10 µs
+        self.next(kind).with_raw_options(&options)
     }
 }

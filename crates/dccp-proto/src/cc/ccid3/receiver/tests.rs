@@ -168,10 +168,10 @@ fn without_room_nothing_is_written_and_the_feedback_timer_tries_again() {
     r.on_packet(&packet(at(0), 1, 0));
     assert_eq!(ack(&mut r, at(0), 17), None);
     // Not at once: the room may be gone for long, and acknowledgements must not follow one another.
-    assert_eq!(r.ack_due(at(0)), AckDue::At(at(200)));
-    assert_eq!(r.ack_due(at(200)), AckDue::Now);
-    assert_eq!(ack(&mut r, at(200), 18).and_then(|said| said.rate), Some(0));
-    assert_eq!(r.ack_due(at(200)), AckDue::No);
+    assert_eq!(r.ack_due(at(0)), AckDue::At(at(300)));
+    assert_eq!(r.ack_due(at(300)), AckDue::Now);
+    assert_eq!(ack(&mut r, at(300), 18).and_then(|said| said.rate), Some(0));
+    assert_eq!(r.ack_due(at(300)), AckDue::No);
 }
 
 #[test]

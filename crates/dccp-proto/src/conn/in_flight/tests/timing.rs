@@ -60,6 +60,25 @@ fn a_packet_without_data_gives_a_sample_only_with_elapsed_time() {
 }
 
 #[test]
+fn a_response_gives_a_sample_without_elapsed_time() {
+    // 5348-4.2-1
+    for (elapsed, rtt) in [(None, 40), (Some(after(15)), 25)] {
+        let mut flow = Flow::new("..");
+        let response = Ack {
+            seq: ACK_SEQ,
+            names: flow.seq(1),
+            elapsed,
+            is_prompt: true,
+            slow_receiver: false,
+            acks_lost: 0,
+            options: Options::EMPTY,
+        };
+        let feedback = flow.flight.on_ack(ms(41), &response, &mut |_, _| {});
+        assert_eq!(feedback.unwrap().rtt, Some(after(rtt)));
+    }
+}
+
+#[test]
 fn a_round_lasts_until_a_packet_of_its_own_is_received() {
     let mut flow = Flow::new("ddd");
     assert_eq!(flow.ack(0, &vector("0")).round, 1);

@@ -96,6 +96,28 @@ fn the_first_feedback_never_lowers_the_rate() {
 }
 
 #[test]
+fn a_receive_rate_that_was_not_measured_limits_nothing() {
+    // 5348-6.3-1, 5348-6.3.1-1: the first data packets are lost, and the first that arrives brings
+    // the first feedback, with a loss event and a receive rate of 0, after the infinity's time.
+    let mut s = sender();
+    send(&mut s, at(1000), true);
+    let told = |x_recv| Told {
+        x_recv,
+        data: &[2, 5],
+        ..Told::default()
+    };
+    tell(&mut s, at(1100), &told(0));
+    assert_near(s.x, Path::new(1000.0, 0.1).rate(0.2));
+    // What is measured later does limit.
+    send(&mut s, at(1100), true);
+    tell(&mut s, at(1200), &told(1000));
+    assert_near(s.x, 2000.0);
+    send(&mut s, at(1200), true);
+    tell(&mut s, at(1300), &told(0));
+    assert_near(s.x, 2000.0);
+}
+
+#[test]
 fn twice_the_receive_rate_of_two_round_trips_is_the_limit() {
     // 5348-4.3-2, 5348-4.3-4
     let mut s = sender();
