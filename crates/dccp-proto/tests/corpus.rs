@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "../../../fuzz/src/connection/mod.rs"]
+pub mod connection;
 #[path = "../../../fuzz/src/options.rs"]
 pub mod options;
 #[path = "../../../fuzz/src/packet.rs"]
@@ -34,4 +36,10 @@ fn packets_of_the_corpus_parse_and_rebuild() {
 fn options_of_the_corpus_decode_and_encode() {
     // 4340-5.8-2, 4340-5.8-5
     assert!(run_all("options", options::run) >= 20);
+}
+
+#[test]
+fn conversations_of_the_corpus_break_nothing() {
+    // 4340-8.5-1; every bound and promise that fuzz/src/connection/end.rs watches.
+    assert!(run_all("connection", connection::run) >= 100);
 }

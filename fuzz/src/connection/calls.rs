@@ -133,5 +133,5 @@ fn duration(input: &mut Input<'_>) -> Duration {
         100_000_000 * US,
         3_600_000_000 * US,
     ]);
-    unit * u32::from(input.pick(&[1, 2, 5, 11]) as u8)
+    unit * input.pick(&[1_u32, 2, 5, 11])
 }

@@ -77,8 +77,6 @@ impl End {
             bytes: &packet.bytes,
             zeros: packet.zeros,
         };
-        #[cfg(feature = "trace")]
-        eprintln!("IN {now:?} {:?} {:?}", packet.path.local, wire::parse(datagram, packet.path.checksum_rule()));
         self.endpoint
             .handle_datagram(now, &packet.path, packet.ecn, datagram, &mut self.apps);
     }
@@ -133,8 +131,6 @@ impl End {
             local_port: packet.source_port,
             remote_port: packet.dest_port,
         };
-        #[cfg(feature = "trace")]
-        eprintln!("OUT {:?} {len} {packet:?}", self.find(&flow));
         // A Response with a cookie is of no connection.
         let mut options = packet.options.iter();
         let has_cookie = options.any(|o| matches!(o, Opt::InitCookie(_)));

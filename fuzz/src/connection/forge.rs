@@ -26,7 +26,7 @@ impl Forge<'_> {
     pub(super) fn packet(&self, input: &mut Input<'_>) -> Vec<u8> {
         let seq = near(self.seen.ackno.next(), input);
         let ack = near(self.seen.gss, input);
-        let kind = self.kind(ack, input);
+        let kind = Self::kind(ack, input);
         let mut options = OptionWriter::new(900);
         for _ in 0..input.below(5) {
             // What does not fit is left out.
@@ -63,7 +63,7 @@ impl Forge<'_> {
         bytes
     }
 
-    fn kind(&self, ack: Seq, input: &mut Input<'_>) -> Kind {
+    fn kind(ack: Seq, input: &mut Input<'_>) -> Kind {
         match input.below(16) {
             0 => Kind::Request { service: SERVICE },
             1 => Kind::Response {
