@@ -1,7 +1,7 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
 use super::settings::{LawError, Settings};
-use super::{Law, highspeed, reno, scalable};
+use super::{Law, bic, cubic, highspeed, htcp, reno, scalable, westwood};
 use crate::cc::slow_start::{self, Pace};
 use core::fmt;
 use core::str::FromStr;
@@ -55,6 +55,14 @@ laws! {
     HighSpeed(highspeed::Config) = "highspeed",
     /// Scalable TCP (Kelly 2003).
     Scalable(scalable::Config) = "scalable",
+    /// BIC (Xu, Harfoush, Rhee 2004).
+    Bic(bic::Config) = "bic",
+    /// CUBIC (RFC 9438).
+    Cubic(cubic::Config) = "cubic",
+    /// H-TCP (Leith, Shorten 2004).
+    Htcp(htcp::Config) = "htcp",
+    /// Westwood+ (Mascolo et al. 2001–2004).
+    Westwood(westwood::Config) = "westwood",
 }
 
 impl LawKind {

@@ -7,11 +7,15 @@
 
 #[cfg(test)]
 pub(crate) mod bench;
+pub mod bic;
 mod choice;
+pub mod cubic;
 pub mod highspeed;
+pub mod htcp;
 pub mod reno;
 pub mod scalable;
 pub mod settings;
+pub mod westwood;
 
 pub use choice::{LawConfig, LawKind};
 

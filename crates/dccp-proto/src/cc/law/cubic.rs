@@ -1,0 +1,190 @@
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event,
+//! flat around the window at which it happened.
+
+use super::choice::Plan;
+use super::settings::{number, settings, yes_no};
+use super::{Ack, Cause, Congestion, Law, Window};
+use crate::time::Instant;
+use core::time::Duration;
+
+settings! {
+    /// Options of CUBIC.
+    pub struct Config {
+        /// An event below the last maximum sets the new one lower, so that others find room; better
+        /// off for a flow that is alone (RFC 9438 §4.7).
+        fast_convergence: bool = true, yes_no;
+        /// Never slower than Reno would be (RFC 9438 §4.3).
+        reno_friendly: bool = true, yes_no;
+        /// What an ECN mark leaves of the window: 0.85 is RFC 8511's alternative backoff.
+        ecn_beta: f64 = 0.7, number(0.5..=0.95);
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Cubic::new(*self))
+    }
+}
+
+/// C in packets per second cubed (RFC 9438 §5).
+const C: f64 = 0.4;
+/// What a loss leaves of the window (RFC 9438 §4.6).
+const BETA: f64 = 0.7;
+/// Growth per window with which Reno, if an event left it `BETA`, has the mean window that it has
+/// with 1 and a half (RFC 9438 §4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// CUBIC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cubic {
+    config: Config,
+    /// Where the cubic function is flat: the window before the last event.
+    w_max: f64,
+    /// The window when the last event began, which Reno has to reach before it grows at full pace.
+    w_prior: f64,
+    /// The growth since the last event.
+    epoch: Option<Epoch>,
+    last_ack: Option<Instant>,
+}
+
+/// Congestion avoidance since an event.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Epoch {
+    /// Its begin; later by the time in which the window was not the limit.
+    start: Instant,
+    /// How long the cubic function takes to reach `w_max`.
+    k: f64,
+    /// Reno's window.
+    w_est: f64,
+}
+
+impl Cubic {
+    /// CUBIC with these options.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            w_max: 0.0,
+            w_prior: 0.0,
+            epoch: None,
+            last_ack: None,
+        }
+    }
+
+    /// The epoch at `now`, begun if there is none. A window beyond the maximum, or without one,
+    /// begins where the function is flat.
+    fn epoch(&mut self, window: &Window, now: Instant) -> Epoch {
+        if let Some(epoch) = self.epoch {
+            return epoch;
+        }
+        if self.w_max < window.cwnd {
+            self.w_max = window.cwnd;
+        }
+        Epoch {
+            start: now,
+            k: k(self.w_max, window.cwnd),
+            w_est: window.cwnd,
+        }
+    }
+
+    /// One acknowledged packet, `t` seconds into the epoch.
+    fn grow(&self, w: &mut f64, epoch: &mut Epoch, t: f64, rtt: f64) {
+        let alpha = if epoch.w_est < self.w_prior {
+            ALPHA
+        } else {
+            1.0
+        };
+        epoch.w_est += alpha / *w;
+        let now = w_cubic(t, epoch.k, self.w_max);
+        if self.config.reno_friendly && now < epoch.w_est {
+            // Growth only: what the application did not use is not caught up by shrinking.
+            *w = w.max(epoch.w_est);
+        } else {
+            *w += (target(t + rtt, epoch.k, self.w_max, *w) - *w) / *w;
+        }
+    }
+
+    /// What an event leaves of what was in flight (RFC 9438 §4.6).
+    fn reduced(&mut self, window: &Window, flight: f64, beta: f64) -> f64 {
+        self.w_max = if self.config.fast_convergence && window.cwnd < self.w_max {
+            window.cwnd * (1.0 + BETA) / 2.0
+        } else {
+            window.cwnd
+        };
+        self.w_prior = window.cwnd;
+        self.epoch = None;
+        beta * flight
+    }
+}
+
+impl Law for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let last = self.last_ack.replace(ack.now).unwrap_or(ack.now);
+        if ack.growth == 0 {
+            // RFC 9438 §5.8: time in which the window was not the limit does not count.
+            if let Some(epoch) = &mut self.epoch {
+                epoch.start += ack.now - last;
+            }
+            return;
+        }
+        let mut epoch = self.epoch(window, ack.now);
+        let t = (ack.now - epoch.start).as_secs_f64();
+        let rtt = ack.smoothed_rtt.unwrap_or(Duration::ZERO).as_secs_f64();
+        for _ in 0..ack.growth {
+            self.grow(&mut window.cwnd, &mut epoch, t, rtt);
+        }
+        self.epoch = Some(epoch);
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
+        let (beta, floor) = match event.cause {
+            Cause::Loss => (BETA, 2.0),
+            Cause::Mark => (self.config.ecn_beta, 1.0),
+        };
+        let flight = f64::from(event.flight).min(window.cwnd);
+        let left = self.reduced(window, flight, beta);
+        window.reduce_to(left.max(floor));
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+        let left = self.reduced(window, window.cwnd, BETA);
+        window.collapse(left);
+        // The next epoch begins flat, at the window that slow start ends with.
+        self.w_max = 0.0;
+    }
+
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {
+        self.epoch = None;
+        self.last_ack = None;
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("w_max", self.w_max));
+        if let Some(epoch) = self.epoch {
+            out.push(("k_s", epoch.k));
+            out.push(("w_est", epoch.w_est));
+        }
+    }
+}
+
+/// How long the function takes from `w` to its flat part at `w_max`, in seconds (RFC 9438 §4.2).
+fn k(w_max: f64, w: f64) -> f64 {
+    libm::cbrt((w_max - w) / C)
+}
+
+/// The cubic function `t` seconds after the event (RFC 9438 §4.2).
+fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
+    let x = t - k;
+    C * x * x * x + w_max
+}
+
+/// Where the window `w` is to be in one round trip (RFC 9438 §4.2).
+fn target(t: f64, k: f64, w_max: f64, w: f64) -> f64 {
+    w_cubic(t, k, w_max).clamp(w, 1.5 * w)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! Westwood+ (Mascolo et al., 2001–2004): after a loss, the window that the measured bandwidth and
+//! the shortest round trip need; growth is Reno's.
+
+use super::choice::Plan;
+use super::reno::Reno;
+use super::settings::{choice, settings};
+use super::{Ack, Congestion, Law, Window};
+use crate::time::Instant;
+use core::time::Duration;
+
+choice! {
+    /// How samples of the bandwidth are averaged.
+    pub enum Filter {
+        /// Two averages with gain 1/8 in a row, as the Linux kernel has it.
+        Kernel = "kernel",
+        /// Tustin's form: nine tenths of the average, one of the mean of the last two samples.
+        Tustin = "tustin",
+        /// One average with gain 1/8.
+        Single = "single",
+    }
+}
+
+settings! {
+    /// Options of Westwood+.
+    pub struct Config {
+        /// How samples of the bandwidth are averaged.
+        filter: Filter = Filter::Kernel, Filter::read;
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Westwood::new(*self))
+    }
+}
+
+/// A sample covers a round trip, and this time at least.
+const SAMPLE_MIN: Duration = Duration::from_millis(50);
+
+/// Westwood+.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Westwood {
+    config: Config,
+    reno: Reno,
+    bandwidth: Option<Bandwidth>,
+    rtt_min: Option<Duration>,
+    since: Option<Instant>,
+    packets: u32,
+}
+
+/// A bandwidth in packets per second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Bandwidth {
+    estimate: f64,
+    /// What the first of two averages holds, or the last sample.
+    before: f64,
+}
+
+impl Bandwidth {
+    const fn first(sample: f64) -> Self {
+        Self {
+            estimate: sample,
+            before: sample,
+        }
+    }
+
+    fn next(self, sample: f64, filter: Filter) -> Self {
+        let average = |old: f64, new: f64| (7.0 * old + new) / 8.0;
+        match filter {
+            Filter::Kernel => {
+                let before = average(self.before, sample);
+                Self {
+                    estimate: average(self.estimate, before),
+                    before,
+                }
+            }
+            Filter::Tustin => Self {
+                estimate: 0.9 * self.estimate + 0.1 * f64::midpoint(self.before, sample),
+                before: sample,
+            },
+            Filter::Single => Self {
+                estimate: average(self.estimate, sample),
+                before: sample,
+            },
+        }
+    }
+}
+
+impl Westwood {
+    /// Westwood+ with these options.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            reno: Reno::fractional(),
+            bandwidth: None,
+            rtt_min: None,
+            since: None,
+            packets: 0,
+        }
+    }
+
+    fn sample(&mut self, ack: &Ack) {
+        self.packets += ack.acked;
+        let since = *self.since.get_or_insert(ack.now);
+        let time = ack.now - since;
+        if time < SAMPLE_MIN.max(ack.smoothed_rtt.unwrap_or_default()) {
+            return;
+        }
+        let sample = f64::from(self.packets) / time.as_secs_f64();
+        self.bandwidth = Some(match self.bandwidth {
+            None => Bandwidth::first(sample),
+            Some(bandwidth) => bandwidth.next(sample, self.config.filter),
+        });
+        self.since = Some(ack.now);
+        self.packets = 0;
+    }
+
+    /// The window that fills the path without a queue; half of `window` while nothing is measured.
+    fn product(&self, window: &Window) -> f64 {
+        match (self.bandwidth, self.rtt_min) {
+            (Some(bandwidth), Some(rtt)) => bandwidth.estimate * rtt.as_secs_f64(),
+            _ => window.cwnd / 2.0,
+        }
+    }
+}
+
+impl Law for Westwood {
+    fn name(&self) -> &'static str {
+        "westwood"
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        self.sample(ack);
+        self.reno.on_ack(window, ack);
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
+        window.ssthresh = self.product(window).max(2.0);
+        window.cwnd = window.cwnd.min(window.ssthresh);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+        window.collapse(self.product(window));
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(bandwidth) = self.bandwidth {
+            out.push(("bandwidth", bandwidth.estimate));
+        }
+        if let Some(rtt) = self.rtt_min {
+            out.push(("rtt_min_s", rtt.as_secs_f64()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::fixtures::{START, at, ms};
+    use crate::cc::law::bench::{
+        acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table, whole,
+    };
+
+    const RTT_MIN: f64 = 0.07;
+
+    #[test]
+    fn two_averages_in_a_row_are_as_pinned() {
+        // congestion-control §11
+        let mut b = Bandwidth::first(500.0);
+        for [sample, first, second, ssthresh] in table(
+            "
+             500      500      500       35
+            1000    562.5  507.812  35.5469
+            1000  617.188  521.484  36.5039
+            1000  665.039  539.429    37.76
+             800  681.909  557.239  39.0067
+             800  696.671  574.668  40.2267
+            ",
+        ) {
+            if whole(sample) != 500 {
+                b = b.next(sample, Filter::Kernel);
+            }
+            assert_near(b.before, first);
+            assert_near(b.estimate, second);
+            assert_near(b.estimate * RTT_MIN, ssthresh);
+        }
+    }
+
+    #[test]
+    fn one_average_is_as_pinned() {
+        // congestion-control §11
+        let mut b = Bandwidth::first(1000.0);
+        for [sample, estimate, ssthresh] in table(
+            "
+            1000     1000       70
+             500    937.5   65.625
+             500  882.812  61.7969
+             500  834.961  58.4473
+            2000  980.591  68.6414
+            ",
+        ) {
+            b = b.next(sample, Filter::Single);
+            assert_near(b.estimate, estimate);
+            assert_near(b.estimate * RTT_MIN, ssthresh);
+        }
+    }
+
+    #[test]
+    fn tustins_form_takes_the_mean_of_two_samples() {
+        // congestion-control §11
+        let b = Bandwidth::first(500.0).next(1000.0, Filter::Tustin);
+        assert_near(b.estimate, 0.9 * 500.0 + 0.1 * 750.0);
+        let b = b.next(1000.0, Filter::Tustin);
+        assert_near(b.estimate, 0.9 * 525.0 + 0.1 * 1000.0);
+    }
+
+    /// Acknowledges `packets` after so many milliseconds.
+    fn ack(after_ms: u64, packets: u32) -> Ack {
+        Ack {
+            now: at(after_ms),
+            rtt: Some(ms(70 + after_ms / 100)),
+            smoothed_rtt: Some(ms(80)),
+            ..acked(packets)
+        }
+    }
+
+    #[test]
+    fn an_event_leaves_bandwidth_times_the_shortest_round_trip() {
+        let mut westwood = law("westwood");
+        let mut w = avoiding(100.0);
+        // 1000 packets per second.
+        westwood.on_ack(&mut w, &ack(0, 0));
+        for i in 1..=8 {
+            westwood.on_ack(&mut w, &ack(10 * i, 10));
+        }
+        assert_near(inner(&*westwood, "bandwidth"), 1000.0);
+        assert_near(inner(&*westwood, "rtt_min_s"), 0.07);
+        let grown = w.cwnd;
+        assert!(grown > 100.7 && grown < 100.9);
+        westwood.on_congestion(&mut w, &loss(100));
+        assert_near(w.cwnd, 70.0);
+        assert_near(w.ssthresh, 70.0);
+        // A window below that stays.
+        let mut w = avoiding(20.0);
+        westwood.on_congestion(&mut w, &loss(20));
+        assert_near(w.cwnd, 20.0);
+        assert_near(w.ssthresh, 70.0);
+        westwood.on_timeout(&mut w, START);
+        assert_near(w.cwnd, 1.0);
+        assert_near(w.ssthresh, 70.0);
+    }
+
+    #[test]
+    fn a_sample_covers_a_round_trip_and_50_ms() {
+        for (srtt, takes_ms) in [(80, 80), (20, 50)] {
+            let mut westwood = Westwood::new(Config::default());
+            let mut w = avoiding(100.0);
+            for after_ms in 0..takes_ms {
+                let ack = Ack {
+                    smoothed_rtt: Some(ms(srtt)),
+                    ..ack(after_ms, 1)
+                };
+                westwood.on_ack(&mut w, &ack);
+                assert_eq!(westwood.bandwidth, None);
+            }
+            let ack = Ack {
+                smoothed_rtt: Some(ms(srtt)),
+                ..ack(takes_ms, 1)
+            };
+            westwood.on_ack(&mut w, &ack);
+            assert!(westwood.bandwidth.is_some());
+        }
+    }
+
+    #[test]
+    fn before_anything_is_measured_it_halves() {
+        let mut w = avoiding(100.0);
+        law("westwood").on_congestion(&mut w, &loss(100));
+        assert_near(w.cwnd, 50.0);
+    }
+
+    #[test]
+    fn the_sawtooth_looks_as_it_did() {
+        check_sawtooth(
+            "westwood",
+            "westwood:initial_ssthresh=150",
+            include_str!("sawtooth/westwood.txt"),
+        );
+    }
+}
