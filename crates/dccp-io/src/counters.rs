@@ -29,7 +29,8 @@ pub struct Counters {
     /// Buffers that held more than one datagram (GRO).
     pub recv_merged: u64,
     /// Datagrams that the kernel dropped because the receive buffer was full; `None` where the
-    /// system does not tell. Linux also counts bad UDP checksums here.
+    /// system does not tell. Linux also counts bad UDP checksums here, and datagrams that it had
+    /// merged (GRO) once only: then it is the least.
     pub recv_overflowed: Option<u64>,
     /// Datagrams that were no whole packet (over IP: a bad IP header).
     pub recv_malformed: u64,

@@ -75,7 +75,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(e) if !e.use_stderr() => return Ok(Command::Show(e.render().to_string())),
-        Err(e) => return Err(explain(&e)),
+        Err(e) => return Err(explain(&e, words.get(1).is_some_and(|w| w == "serve"))),
     };
     match cli.command {
         Words::Serve(w) => serve(&w).map(Command::Serve),
@@ -141,19 +141,31 @@ struct BulkWords {
     #[command(flatten)]
     common: Common,
     /// How long to send: 10, 10s, 5m
-    #[arg(short, long, value_name = "TIME", default_value = "10")]
+    #[arg(
+        short,
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        default_value = "10"
+    )]
     time: String,
-    /// Time between two lines of the table
-    #[arg(short, long, value_name = "TIME", default_value = "1")]
-    interval: String,
+    /// Time between two lines of the table [default: 1, or all of a shorter test]
+    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
+    interval: Option<String>,
     /// Send at this rate per flow, in bit/s: 50M [default: as fast as congestion control allows]
-    #[arg(short, long, value_name = "RATE")]
+    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true)]
     bitrate: Option<String>,
     /// Bytes of a datagram [default: 1400, or what the path bears]
-    #[arg(short, long, value_name = "SIZE")]
+    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
     length: Option<String>,
     /// Flows at the same time
-    #[arg(short = 'P', long, value_name = "N", default_value = "1")]
+    #[arg(
+        short = 'P',
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
     parallel: String,
     /// The server sends
     #[arg(short = 'R', long)]
@@ -194,13 +206,10 @@ fn serve(w: &ServeWords) -> Result<Serve, Failure> {
 
 fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
     let duration = time("-t", &w.time)?;
-    let interval = time("-i", &w.interval)?;
-    if interval < INTERVAL_MIN || interval > duration.max(INTERVAL_MIN) {
-        return Err(Failure::usage(
-            format!("-i {}: too short or longer than the test", w.interval),
-            "write a time from 100ms to that of -t",
-        ));
-    }
+    let interval = match &w.interval {
+        None => INTERVAL.min(duration).max(INTERVAL_MIN),
+        Some(text) => interval(text, duration)?,
+    };
     let length = w.length.as_deref().map(length).transpose()?;
     Ok(Bulk {
         host: w.host,
@@ -221,6 +230,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
 
 /// The longest test that a server runs.
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
+/// The interval of the table if nobody asked for another.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest interval of the table.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The most flows of one test.
@@ -235,6 +246,17 @@ fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
         ));
     }
     Ok(value)
+}
+
+fn interval(text: &str, duration: Duration) -> Result<Duration, Failure> {
+    let value = time("-i", text)?;
+    if (INTERVAL_MIN..=duration.max(INTERVAL_MIN)).contains(&value) {
+        return Ok(value);
+    }
+    Err(Failure::usage(
+        format!("-i {text}: too short or longer than the test"),
+        "write a time from 100ms to that of -t",
+    ))
 }
 
 fn rate(text: &str) -> Result<u64, Failure> {
@@ -379,7 +401,9 @@ fn not_yet(word: &str) -> Failure {
 }
 
 /// clap's errors in two lines.
-fn explain(e: &clap::Error) -> Failure {
+fn explain(e: &clap::Error, is_serve: bool) -> Failure {
+    let command = if is_serve { "serve" } else { "bulk" };
+    let list = format!("`dccpmon {command} --help` lists the options");
     let context = |kind| match e.get(kind) {
         Some(ContextValue::String(s)) => Some(s.clone()),
         Some(ContextValue::Strings(list)) => list.first().cloned(),
@@ -389,10 +413,18 @@ fn explain(e: &clap::Error) -> Failure {
     let word = argument.split_whitespace().next().unwrap_or_default();
     match e.kind() {
         ErrorKind::UnknownArgument if LATER_OPTIONS.contains(&word) => not_yet(word),
+        ErrorKind::UnknownArgument if !word.starts_with('-') => Failure::usage(
+            format!("{word}: one word too many"),
+            if is_serve {
+                "write `dccpmon serve` and options; it needs no host"
+            } else {
+                "write one host, and a letter before each value"
+            },
+        ),
         ErrorKind::UnknownArgument => {
             let next = match context(ContextKind::SuggestedArg) {
                 Some(known) => format!("did you mean {known}?"),
-                None => "`dccpmon bulk --help` lists the options".into(),
+                None => list,
             };
             Failure::usage(format!("{word}: there is no such option"), next)
         }
@@ -406,10 +438,8 @@ fn explain(e: &clap::Error) -> Failure {
             "-4 and -6 exclude each other",
             "leave both out to use what the host's name gives",
         ),
-        ErrorKind::InvalidValue => Failure::usage(
-            format!("{word} needs a value"),
-            "`dccpmon bulk --help` lists the options",
-        ),
+        ErrorKind::InvalidValue => Failure::usage(format!("{word} needs a value"), list),
+        ErrorKind::TooManyValues => Failure::usage(format!("{word} takes no value"), list),
         _ => Failure::usage(
             e.kind()
                 .as_str()
@@ -465,6 +495,17 @@ mod tests {
     }
 
     #[test]
+    fn a_short_test_is_one_interval() {
+        assert_eq!(bulk_of("h -t 0.5").interval, Duration::from_millis(500));
+        assert_eq!(bulk_of("h -t 1.5").interval, Duration::from_secs(1));
+        assert_eq!(bulk_of("h -t 10ms").interval, Duration::from_millis(100));
+        assert_eq!(bulk_of("h -t 2 -i 2").interval, Duration::from_secs(2));
+        for line in ["h -t 2 -i 2.1", "h -i 99ms"] {
+            assert!(lines(line).contains("too short or longer"), "{line}");
+        }
+    }
+
+    #[test]
     fn mistakes_get_two_lines() {
         for (line, text) in [
             (
@@ -486,6 +527,26 @@ mod tests {
             (
                 "h --intervall 1",
                 "error: --intervall: there is no such option\n next: did you mean --interval?",
+            ),
+            (
+                "h -t -5",
+                "error: -t -5: '-5' is not a time\n next: write 5s, 5m or 5 (seconds)",
+            ),
+            (
+                "h h2",
+                "error: h2: one word too many\n next: write one host, and a letter before each value",
+            ),
+            (
+                "serve h",
+                "error: h: one word too many\n next: write `dccpmon serve` and options; it needs no host",
+            ),
+            (
+                "serve --one-off=3",
+                "error: --one-off takes no value\n next: `dccpmon serve --help` lists the options",
+            ),
+            (
+                "serve --what",
+                "error: --what: there is no such option\n next: `dccpmon serve --help` lists the options",
             ),
             (
                 "",

@@ -50,6 +50,8 @@ pub(crate) enum Message {
     Interval(Interval),
     /// Client: end now (of a test in which the server sends).
     Stop,
+    /// Server: it is being stopped, so this test ends now; the totals will come.
+    Ending,
     /// The sending end: nothing more will be sent.
     Sent,
     /// Server: what a flow brought in total.

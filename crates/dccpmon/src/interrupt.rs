@@ -1,11 +1,12 @@
-//! Ctrl-C: the first ends the test with a full summary, the second the program.
+//! Ctrl-C, or a request to terminate: the first ends the tests with a full summary, the second the
+//! program.
 
 use crate::error::{Failure, exit};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen for Ctrl-C.
+/// Begins to listen.
 pub(crate) fn listen() -> Result<(), Failure> {
     let handler = || {
         if IS_INTERRUPTED.swap(true, Ordering::SeqCst) {
@@ -20,7 +21,7 @@ pub(crate) fn listen() -> Result<(), Failure> {
     })
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether it came.
 pub(crate) fn is_pressed() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)
 }

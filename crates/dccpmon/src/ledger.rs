@@ -32,8 +32,20 @@ impl Ledger {
     /// not tell.
     ///
     /// A datagram that did not arrive is placed by a counter of the place. What no host has dropped,
-    /// the network has; but only if both hosts tell what they dropped, and the peer's end was heard.
-    pub(crate) fn of(tx: &TxTotal, rx: Option<&RxTotal>, kernel_drops: Option<u64>) -> Self {
+    /// the network has; but only if both hosts tell what they dropped, and both ends were heard.
+    pub(crate) fn of(
+        tx: Option<&TxTotal>,
+        rx: Option<&RxTotal>,
+        kernel_drops: Option<u64>,
+    ) -> Self {
+        let heard = TxTotal {
+            // The numbers on the datagrams tell how many have left at least.
+            offered: rx.map_or(0, |r| r.passed),
+            left: rx.map_or(0, |r| r.passed),
+            ..TxTotal::default()
+        };
+        let is_silent = tx.is_none();
+        let tx = tx.unwrap_or(&heard);
         let mut ledger = Self {
             offered: tx.offered,
             lost_app: tx.refused,
@@ -58,7 +70,11 @@ impl Ledger {
         ledger.lost_peer_socket = place(rx.dropped_socket);
         ledger.lost_peer_socket += place(kernel_drops.unwrap_or(0));
         ledger.lost_host = place(tx.dropped_host);
-        if kernel_drops.is_some() {
+        let has_told = match kernel_drops {
+            None => false,
+            Some(drops) => drops == 0 || !rx.is_dropped_kernel_least,
+        };
+        if has_told && !is_silent {
             ledger.lost_network = missing;
         } else {
             ledger.unknown = missing;
@@ -149,7 +165,7 @@ mod tests {
             unread: 1,
             ..RxTotal::default()
         };
-        let ledger = Ledger::of(&sender, Some(&rx), Some(20));
+        let ledger = Ledger::of(Some(&sender), Some(&rx), Some(20));
         assert!(is_exact(&ledger));
         assert_eq!(
             ledger,
@@ -175,7 +191,7 @@ mod tests {
             delivered: 999,
             ..RxTotal::default()
         };
-        let ledger = Ledger::of(&tx(1000), Some(&rx), Some(500));
+        let ledger = Ledger::of(Some(&tx(1000)), Some(&rx), Some(500));
         assert!(is_exact(&ledger));
         assert_eq!((ledger.lost_peer_socket, ledger.lost_network), (1, 0));
     }
@@ -186,7 +202,7 @@ mod tests {
             delivered: 990,
             ..RxTotal::default()
         };
-        let silent_kernel = Ledger::of(&tx(1000), Some(&rx), None);
+        let silent_kernel = Ledger::of(Some(&tx(1000)), Some(&rx), None);
         assert_eq!((silent_kernel.unknown, silent_kernel.lost_network), (10, 0));
         assert!(is_exact(&silent_kernel));
         let sender = TxTotal {
@@ -194,9 +210,38 @@ mod tests {
             marked: 1,
             ..tx(1000)
         };
-        let silent_peer = Ledger::of(&sender, None, None);
+        let silent_peer = Ledger::of(Some(&sender), None, None);
         assert_eq!((silent_peer.delivered, silent_peer.unknown), (601, 399));
         assert!(is_exact(&silent_peer));
+    }
+
+    #[test]
+    fn what_the_kernel_dropped_merged_is_not_blamed_on_the_network() {
+        let rx = RxTotal {
+            delivered: 900,
+            is_dropped_kernel_least: true,
+            ..RxTotal::default()
+        };
+        let dropped = Ledger::of(Some(&tx(1000)), Some(&rx), Some(4));
+        assert!(is_exact(&dropped));
+        assert_eq!((dropped.lost_peer_socket, dropped.unknown), (4, 96));
+        let none = Ledger::of(Some(&tx(1000)), Some(&rx), Some(0));
+        assert_eq!((none.lost_network, none.unknown), (100, 0));
+    }
+
+    #[test]
+    fn of_a_silent_sender_the_numbers_tell_how_much_left() {
+        let rx = RxTotal {
+            delivered: 990,
+            passed: 1000,
+            dropped_socket: 3,
+            ..RxTotal::default()
+        };
+        let ledger = Ledger::of(None, Some(&rx), Some(2));
+        assert!(is_exact(&ledger));
+        assert_eq!((ledger.sent, ledger.delivered), (1000, 990));
+        assert_eq!((ledger.lost_peer_socket, ledger.lost_network), (5, 0));
+        assert_eq!(ledger.unknown, 5);
     }
 
     #[test]

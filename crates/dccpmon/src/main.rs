@@ -7,6 +7,7 @@ mod error;
 mod flow;
 mod host;
 mod interrupt;
+mod invite;
 mod ledger;
 mod meter;
 mod output;

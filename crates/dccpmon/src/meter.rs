@@ -47,7 +47,8 @@ pub(crate) struct TxEnd {
     /// What had left and its bytes when the interval began.
     left: u64,
     length: u64,
-    /// Round-trip times of the interval, and of the whole test, in nanoseconds.
+    /// Round-trip times of the interval, and of the whole test, in nanoseconds: of those that the
+    /// connection measured, the newest at each look.
     rtts: Vec<u64>,
     all_rtts: Vec<u64>,
     samples: Samples,
@@ -266,7 +267,8 @@ impl TxEnd {
         let Some(now) = self.sender.socket.snapshot() else {
             return;
         };
-        if let Some(rtt) = now.tx.rtt.or(now.rtt) {
+        let before = self.last.as_ref().and_then(|l| l.rtt_sample);
+        if let Some((_, rtt)) = now.rtt_sample.filter(|s| Some(*s) != before) {
             self.rtts.push(nanos(rtt));
         }
         let is_idle = self.sender.socket.queued() == 0;
@@ -374,6 +376,7 @@ impl RxEnd {
         let counts = self.receiver.counts();
         let mut total = RxTotal {
             delivered: counts.numbers.distinct,
+            passed: counts.numbers.passed,
             bytes: counts.bytes,
             duplicates: counts.numbers.duplicates,
             reordered: counts.numbers.reordered,
@@ -389,6 +392,7 @@ impl RxEnd {
             total.unread = stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening;
             let before = self.before.as_ref();
+            total.is_dropped_kernel_least = stats.transport.recv_merged > 0;
             total.dropped_kernel = stats.transport.recv_overflowed.map(|now| {
                 now - before
                     .and_then(|b| b.transport.recv_overflowed)

@@ -99,12 +99,16 @@ impl fmt::Display for Plan {
 }
 
 fn look_up(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, Failure> {
-    let found = (host, port).to_socket_addrs().map_err(|e| {
-        Failure::run(
-            format!("the name {host} cannot be looked up: {e}"),
-            "check the spelling, or write the address itself",
-        )
-    })?;
+    // As in a URL, where an IPv6 address stands in brackets.
+    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+    let found = (bare.unwrap_or(host), port)
+        .to_socket_addrs()
+        .map_err(|e| {
+            Failure::run(
+                format!("the name {host} cannot be looked up: {e}"),
+                "check the spelling, or write the address itself",
+            )
+        })?;
     let remotes: Vec<SocketAddr> = found
         .filter(|a| match family {
             Family::Any => true,

@@ -138,6 +138,8 @@ pub(crate) struct Negotiated {
 pub(crate) struct RxTotal {
     /// Different datagrams that the program got.
     pub(crate) delivered: u64,
+    /// The highest number and all below it: at least so many left.
+    pub(crate) passed: u64,
     pub(crate) bytes: u64,
     pub(crate) duplicates: u64,
     /// Datagrams that came after one with a higher number.
@@ -151,6 +153,9 @@ pub(crate) struct RxTotal {
     /// Packets that the kernel dropped for want of buffer, of all flows together if they share a
     /// transport; `None` where the system does not tell.
     pub(crate) dropped_kernel: Option<u64>,
+    /// The kernel merges packets (GRO) and counts the loss of a merged one once: it has dropped at
+    /// least so many.
+    pub(crate) is_dropped_kernel_least: bool,
     pub(crate) shares_transport: bool,
     /// From the first to the last datagram.
     pub(crate) duration_ns: u64,

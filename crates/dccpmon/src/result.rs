@@ -40,10 +40,12 @@ pub(crate) struct FlowResult {
     pub(crate) tx: TxTotal,
     pub(crate) rx: Option<RxTotal>,
     pub(crate) ledger: Ledger,
+    /// Bytes of application data that arrived.
+    pub(crate) bytes: u64,
     /// Bits per second of application data that arrived.
     pub(crate) goodput_bps: f64,
-    /// Bits per second of IP packets that were sent.
-    pub(crate) wire_bps: f64,
+    /// Bits per second of IP packets that were sent; `None` if the sender was not heard.
+    pub(crate) wire_bps: Option<f64>,
     pub(crate) limit: Limit,
 }
 
@@ -91,13 +93,14 @@ pub(crate) fn combine(
     let flows: Vec<FlowResult> = halves
         .into_iter()
         .map(|(id, Halves { tx, rx })| {
-            let tx = tx.unwrap_or_default();
             let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
-            let ledger = Ledger::of(&tx, rx.as_ref(), kernel_drops);
+            let ledger = Ledger::of(tx.as_ref(), rx.as_ref(), kernel_drops);
             let bytes = rx
                 .as_ref()
                 .map_or(ledger.delivered * length as u64, |r| r.bytes);
-            let (goodput_bps, wire_bps) = (per_second(bytes), per_second(tx.wire_bytes));
+            let goodput_bps = per_second(bytes);
+            let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
+            let tx = tx.unwrap_or_default();
             let limit = Limit::of(&Sight {
                 tx: &tx,
                 ledger: &ledger,
@@ -111,6 +114,7 @@ pub(crate) fn combine(
                 tx,
                 rx,
                 ledger,
+                bytes,
                 goodput_bps,
                 wire_bps,
                 limit,
@@ -148,8 +152,9 @@ fn divide_shared_drops(halves: &mut BTreeMap<u32, Halves>) {
     let missing: Vec<u64> = halves
         .values()
         .map(|h| {
-            let left = h.tx.as_ref().map_or(0, |t| t.left);
-            left.saturating_sub(h.rx.as_ref().map_or(0, |r| r.delivered))
+            let (delivered, passed) = h.rx.as_ref().map_or((0, 0), |r| (r.delivered, r.passed));
+            let left = h.tx.as_ref().map_or(passed, |t| t.left);
+            left.saturating_sub(delivered)
         })
         .collect();
     let most = |of: fn(&Halves) -> Option<u64>| halves.values().filter_map(of).max();

@@ -100,6 +100,8 @@ pub struct Connection {
     closing: Closing,
     /// Smoothed round-trip time of this end.
     rtt: Option<Duration>,
+    /// The newest sample, as measured, and when.
+    rtt_sample: Option<(Instant, Duration)>,
     /// When a valid packet last arrived, and when any packet last left.
     last_valid: Instant,
     last_sent: Instant,
@@ -320,6 +322,7 @@ impl Connection {
             handshake: Handshake::new(),
             closing: Closing::default(),
             rtt: None,
+            rtt_sample: None,
             last_valid: now,
             last_sent: now,
             gsr_arrived: now,

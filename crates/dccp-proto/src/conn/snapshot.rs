@@ -2,6 +2,7 @@
 
 use super::features::Side;
 use super::{Connection, Role, State};
+use crate::Instant;
 use crate::cc::Snapshot;
 use crate::path::Flow;
 use crate::wire::ServiceCode;
@@ -33,6 +34,8 @@ pub struct ConnSnapshot {
     pub pmtu: usize,
     /// Smoothed round-trip time.
     pub rtt: Option<Duration>,
+    /// The newest round-trip sample, as measured (less Elapsed Time), and when.
+    pub rtt_sample: Option<(Instant, Duration)>,
     /// Data packets in flight.
     pub pipe_packets: u32,
     /// Application data in flight in bytes.
@@ -66,6 +69,7 @@ impl Connection {
             mps: self.mps(),
             pmtu: self.pmtu.pmtu(),
             rtt: self.rtt,
+            rtt_sample: self.rtt_sample,
             pipe_packets: self.in_flight.pipe(),
             pipe_bytes: self.in_flight.pipe_bytes(),
             sequence_window: self.seqs.local_window,

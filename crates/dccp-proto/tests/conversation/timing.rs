@@ -198,6 +198,24 @@ fn a_round_trip_is_the_time_less_what_the_peer_waited() {
 }
 
 #[test]
+fn a_snapshot_has_the_mean_and_the_newest_sample() {
+    for mut bench in Bench::open_both(&Bench::config()) {
+        assert_eq!(bench.snapshot().rtt_sample, None);
+        for (ms, mean_us) in [(100, 100_000), (20, 90_000)] {
+            bench.send(b"x");
+            let data = bench.take_one();
+            let sample = Duration::from_millis(ms);
+            bench.now += sample;
+            let ack = bench.next(Kind::Ack { ack: data.seq });
+            bench.answers(&ack.with(&[RECEIVED]));
+            let seen = bench.snapshot();
+            assert_eq!(seen.rtt_sample, Some((bench.now, sample)));
+            assert_eq!(seen.rtt, Some(Duration::from_micros(mean_us)));
+        }
+    }
+}
+
+#[test]
 fn an_elapsed_time_longer_than_the_round_trip_is_not_believed() {
     // 4340-13.2-2
     for mut bench in Bench::open_both(&Bench::config()) {

@@ -72,6 +72,8 @@ struct Told {
     totals: Vec<FlowTotal>,
     host: Option<Host>,
     has_sent: bool,
+    /// The server is being stopped.
+    is_ending: bool,
 }
 
 /// Agreement with the server.
@@ -113,10 +115,7 @@ impl Client {
                 self.token = token;
                 Ok(())
             }
-            Some(Message::Refused { reason, next }) => Err(Failure::refused(
-                format!("the server refused: {}", reason.escape_debug()),
-                next.escape_debug().to_string(),
-            )),
+            Some(Message::Refused { reason, next }) => Err(refused(&reason, &next)),
             _ => Err(lost(&Lost::Nonsense)),
         }
     }
@@ -148,10 +147,12 @@ impl Client {
                 repeat_at = now + JOIN;
                 self.say_tokens(&joined)?;
             }
-            if let Some(Message::Joined { flow }) =
-                self.channel.poll(repeat_at).map_err(|e| lost(&e))?
-            {
-                joined.insert(flow);
+            match self.channel.poll(repeat_at).map_err(|e| lost(&e))? {
+                Some(Message::Joined { flow }) => {
+                    joined.insert(flow);
+                }
+                Some(Message::Refused { reason, next }) => return Err(refused(&reason, &next)),
+                _ => {}
             }
         }
         Ok(())
@@ -269,6 +270,9 @@ impl Client {
             if interrupt::is_pressed() {
                 return Status::Interrupted;
             }
+            if told.is_ending {
+                return Status::Incomplete;
+            }
             if is_over {
                 return Status::Complete;
             }
@@ -310,11 +314,19 @@ impl Client {
                 Message::Total(total) => told.totals.push(*total),
                 Message::Host(host) => told.host = Some(*host),
                 Message::Sent => told.has_sent = true,
+                Message::Ending => told.is_ending = true,
                 _ => {}
             }
         }
         Ok(())
     }
+}
+
+fn refused(reason: &str, next: &str) -> Failure {
+    Failure::refused(
+        format!("the server refused: {}", reason.escape_debug()),
+        next.escape_debug().to_string(),
+    )
 }
 
 fn lost(e: &Lost) -> Failure {

@@ -6,6 +6,7 @@ use crate::error::{Failure, exit};
 use crate::flow::Traffic;
 use crate::host::Usage;
 use crate::interrupt;
+use crate::invite;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::units;
 use crate::packet::{Head, Kind, LEN_MAX, LEN_MIN};
@@ -45,6 +46,11 @@ pub(crate) fn run(asked: &Serve) -> Result<i32, Failure> {
         // A panic there has printed its message; the other listeners go on.
         let _ = thread.join();
     }
+    // The tests that still run are told to end: their clients get totals of what was measured.
+    let until = clock::now() + STEP;
+    while !hall.tests().is_empty() && clock::now() < until {
+        std::thread::sleep(SAMPLE);
+    }
     Ok(if interrupt::is_pressed() {
         exit::INTERRUPTED
     } else {
@@ -56,33 +62,38 @@ pub(crate) fn run(asked: &Serve) -> Result<i32, Failure> {
 fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
     let mut listeners = Vec::new();
-    let mut udp = "DCCP-over-UDP not asked for".into();
+    let mut ways = Vec::new();
     if asked.over != Some(Over::Ip) {
         let (opened, text) = open(asked, &options.clone().over(Over::Udp), asked.udp_port)?;
         listeners.extend(opened);
-        udp = format!("DCCP-over-UDP on {text}");
+        ways.push(format!("DCCP-over-UDP on {text}"));
     }
-    let mut ip = "not asked for".into();
     if asked.over != Some(Over::Udp) {
         match open(asked, &options.over(Over::Ip), 0) {
             Ok((opened, _)) => {
                 listeners.extend(opened);
-                ip = format!("DCCP port {}", asked.dccp_port);
+                ways.push("DCCP on protocol 33".into());
             }
             // Nobody asked for it in particular: serve without.
-            Err(e) if asked.over.is_none() => ip = format!("skipped: {}", e.what),
+            Err(e) if asked.over.is_none() => {
+                ways.push(format!("DCCP on protocol 33 (skipped: {})", e.what));
+            }
             Err(e) => return Err(e),
         }
     }
     println!(
-        "dccpmon {} serving {udp} and DCCP on protocol 33 ({ip})",
-        env!("CARGO_PKG_VERSION")
+        "dccpmon {} serving {}, DCCP port {}",
+        env!("CARGO_PKG_VERSION"),
+        ways.join(" and "),
+        asked.dccp_port
     );
     println!(
         "  tests at once: {TESTS_MAX}    limit: {} h each    key: none (anyone may test)",
         DURATION_MAX.as_secs() / 3600
     );
-    println!("  try from another host:  dccpmon THIS-HOST");
+    for line in invite::lines(asked) {
+        println!("{line}");
+    }
     Ok(listeners)
 }
 
@@ -232,15 +243,16 @@ fn serve(mut channel: Channel, hall: &Arc<Hall>) -> Result<Option<String>, Lost>
     };
     let place = match place {
         Ok(place) => place,
-        Err(Refusal { reason, next }) => {
-            let (reason, next) = (reason.to_owned(), next.to_owned());
-            channel.say(&Message::Refused { reason, next })?;
-            channel.flush(clock::now() + STEP)?;
+        Err(refusal) => {
+            refuse(&mut channel, &refusal)?;
             return Ok(None);
         }
     };
     channel.say(&Message::Ready { token: place.token })?;
-    let sockets = gather(&mut channel, &setup, &place)?;
+    let Some(sockets) = gather(&mut channel, &setup, &place)? else {
+        refuse(&mut channel, &Refusal::STOPPED)?;
+        return Ok(None);
+    };
     let mut test = Test {
         channel,
         setup,
@@ -260,6 +272,18 @@ impl Refusal {
         reason: "it runs as many tests as it may",
         next: "wait until one has ended, and try again",
     };
+    const STOPPED: Self = Self {
+        reason: "it is being stopped",
+        next: "start `dccpmon serve` there again",
+    };
+}
+
+fn refuse(channel: &mut Channel, refusal: &Refusal) -> Result<(), Lost> {
+    channel.say(&Message::Refused {
+        reason: refusal.reason.into(),
+        next: refusal.next.into(),
+    })?;
+    channel.flush(clock::now() + STEP).map(|_| ())
 }
 
 fn check(setup: &Setup) -> Result<(), Refusal> {
@@ -279,8 +303,13 @@ fn check(setup: &Setup) -> Result<(), Refusal> {
     })
 }
 
-/// Waits for the data connections, and for the client to say that it has heard of all.
-fn gather(channel: &mut Channel, setup: &Setup, place: &Place) -> Result<Vec<Arc<Socket>>, Lost> {
+/// Waits for the data connections, and for the client to say that it has heard of all; gives none
+/// if the program is to end.
+fn gather(
+    channel: &mut Channel,
+    setup: &Setup,
+    place: &Place,
+) -> Result<Option<Vec<Arc<Socket>>>, Lost> {
     let mut joined = BTreeMap::new();
     let until = clock::now() + STEP;
     loop {
@@ -292,9 +321,10 @@ fn gather(channel: &mut Channel, setup: &Setup, place: &Place) -> Result<Vec<Arc
         }
         match channel.poll(clock::now() + SAMPLE)? {
             Some(Message::Start) if joined.len() == setup.flows as usize => {
-                return Ok(joined.into_values().collect());
+                return Ok(Some(joined.into_values().collect()));
             }
             Some(_) => return Err(Lost::Nonsense),
+            None if interrupt::is_pressed() => return Ok(None),
             None if clock::now() >= until => return Err(Lost::Silent),
             None => {}
         }
@@ -362,14 +392,18 @@ impl Test {
     fn watch(&mut self, meter: &mut Meter) -> Result<(), Lost> {
         let interval = Duration::from_nanos(self.setup.interval_ns);
         let mut next = interval;
+        let mut is_ending = false;
         loop {
+            if interrupt::is_pressed() && !core::mem::replace(&mut is_ending, true) {
+                self.channel.say(&Message::Ending)?;
+            }
             meter.sample();
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
             let message = self.channel.poll(clock::now() + until)?;
             let is_over = match message {
                 Some(Message::Stop | Message::Sent) => true,
                 Some(_) => return Err(Lost::Nonsense),
-                None => meter.is_done(),
+                None => meter.is_done() || (is_ending && self.setup.is_reverse),
             };
             let elapsed = meter.elapsed();
             if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {

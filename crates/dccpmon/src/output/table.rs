@@ -104,11 +104,15 @@ pub(crate) fn summary(plan: &Plan, result: &TestResult) {
             println!(" broken off   [{:>2}] {why}", flow.id + 1);
         }
     }
-    if result.server.is_none() {
-        println!(" incomplete   the server was lost before its totals came");
-    }
-    if result.status == Status::Interrupted {
-        println!(" interrupted");
+    match result.status {
+        _ if result.server.is_none() => {
+            println!(" incomplete   the server was lost before its totals came");
+        }
+        Status::Incomplete if result.flows.iter().all(|f| f.tx.broken.is_none()) => {
+            println!(" incomplete   the server was stopped");
+        }
+        Status::Interrupted => println!(" interrupted"),
+        Status::Incomplete | Status::Complete => {}
     }
 }
 
@@ -157,18 +161,15 @@ fn flow_line(flow: &FlowResult) -> String {
 fn totals(result: &TestResult) -> Vec<String> {
     let ledger = Ledger::sum(result.flows.iter().map(|f| &f.ledger));
     let goodput: f64 = result.flows.iter().map(|f| f.goodput_bps).sum();
-    let wire: f64 = result.flows.iter().map(|f| f.wire_bps).sum();
-    let mut bytes = 0;
-    for flow in &result.flows {
-        bytes += flow.rx.as_ref().map_or(0, |r| r.bytes);
-    }
+    let wire: Option<f64> = result.flows.iter().map(|f| f.wire_bps).sum();
+    let bytes = result.flows.iter().map(|f| f.bytes).sum();
     vec![
         format!(
             " total  {:.2} s  {}  goodput {} (wire {})   loss {} = {} packets",
             result.elapsed.as_secs_f64(),
             units::bytes(bytes),
             units::rate(goodput),
-            units::rate(wire),
+            wire.map_or("-".into(), units::rate),
             units::loss(ledger.lost(), ledger.sent),
             ledger.lost(),
         ),

@@ -144,6 +144,35 @@ fn a_server_that_vanishes_leaves_half_a_result_and_code_5() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_server_that_is_stopped_ends_its_tests_with_totals() {
+    for more in [&[][..], &["-R"]] {
+        let mut server = Server::start("udp");
+        let arguments = [&["-t", "30", "-b", "5M", "-J"], more].concat();
+        let child = client(&server.port, &arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        interrupt(&server.child);
+        assert_eq!(server.child.wait().unwrap().code(), Some(130));
+        let output = child.wait_with_output().unwrap();
+        let document = read(&output);
+        assert_eq!(output.status.code(), Some(5));
+        assert_eq!(document["status"], "incomplete");
+        assert!(!document["hosts"]["server"].is_null());
+        assert_exact(&document);
+        let flow = &document["summary"]["flows"][0];
+        let delivered = number(&flow["ledger"]["delivered"]);
+        assert!(delivered > 100, "{flow:#}");
+        assert_eq!(number(&flow["received_bytes"]), delivered * 1400);
+        // What was measured counts over the time that it took.
+        let seconds = number(&document["summary"]["duration_ns"]) / 1_000_000_000;
+        assert!(seconds < 10, "{document:#}");
+    }
+}
+
+#[cfg(unix)]
 fn interrupt(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process};
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
