@@ -19,10 +19,9 @@ use crate::conn::stats::{DropReason, Stats};
 use crate::conn::{App, Birth, Connection, Role, State};
 use crate::error::{ConnectError, ListenError};
 use crate::event::Event;
-use crate::path::{Encap, Flow, Path};
+use crate::path::{Flow, Path};
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::checksum::{ChecksumRule, PseudoHeader};
 use crate::wire::{self, Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
 use listener::Listeners;
 use schedule::Schedule;
@@ -225,7 +224,7 @@ impl Endpoint {
         datagram: Datagram<'_>,
         queues: &mut dyn Queues,
     ) {
-        let packet = match wire::parse(datagram, checksum_rule(path)) {
+        let packet = match wire::parse(datagram, path.checksum_rule()) {
             Ok(packet) => packet,
             Err(error) => {
                 // 4340-8.5-1
@@ -569,13 +568,5 @@ impl Endpoint {
     /// Counters over all: packets of no connection, and connections that are gone.
     pub fn stats(&self) -> &Stats {
         &self.stats
-    }
-}
-
-/// How a packet of this path is checked (4340-9.1-2, 6773-3.3-2).
-pub(crate) fn checksum_rule(path: &Path) -> ChecksumRule {
-    match path.encap {
-        Encap::Udp { .. } => ChecksumRule::Udp,
-        Encap::Ip => ChecksumRule::Ip(PseudoHeader::new(path.local, path.remote)),
     }
 }

@@ -9,7 +9,6 @@ use super::in_flight::{SentData, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
 use crate::cc::{AckDue, Outgoing, OutgoingAck, Permit};
-use crate::endpoint::checksum_rule;
 use crate::queue::{Fate, Offer};
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -447,7 +446,7 @@ impl Connection {
             let filled = wire::fill_data_checksum(datagram, zeros, slot);
             debug_assert!(filled.is_ok(), "{filled:?}");
         }
-        let sealed = wire::seal(datagram, zeros, checksum_rule(&self.flow.path));
+        let sealed = wire::seal(datagram, zeros, self.flow.path.checksum_rule());
         debug_assert!(sealed.is_ok(), "{sealed:?}");
     }
 
@@ -534,7 +533,7 @@ impl Connection {
     }
 
     fn put(&self, packet: &Packet<'_>, ecn: Ecn, batch: &mut Batch) {
-        let rule = checksum_rule(&self.flow.path);
+        let rule = self.flow.path.checksum_rule();
         let zeros = packet.payload.len();
         // 4340-14.2-1
         let may_fragment = matches!(

@@ -1,7 +1,6 @@
 //! Packets that no connection sends: Resets for strangers (RFC 4340 §8.3.1) and Responses with
 //! Init Cookies.
 
-use super::checksum_rule;
 use crate::batch::Batch;
 use crate::config::bounds;
 use crate::limiter::Limiter;
@@ -40,7 +39,7 @@ impl Stateless {
         }
         let reset = reset_for(packet, code);
         let mut bytes = Vec::new();
-        let built = wire::build(&mut bytes, &reset, checksum_rule(path));
+        let built = wire::build(&mut bytes, &reset, path.checksum_rule());
         debug_assert!(built.is_ok(), "{built:?}");
         self.push(path, bytes)
     }

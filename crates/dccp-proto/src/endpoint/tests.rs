@@ -1,6 +1,7 @@
 //! Two endpoints and a wire between them with a fixed delay: the smallest network.
 
 use super::*;
+use crate::path::Encap;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use crate::wire::Payload;
 use core::net::{IpAddr, Ipv4Addr};
