@@ -43,7 +43,7 @@ mod sys;
 pub use buffer::RecvBuffer;
 pub use carrier::{Carrier, PortClaim};
 pub use counters::Counters;
-pub use error::OpenError;
+pub use error::{OpenError, limit_next_step};
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};
 pub use poll::{Poller, Ready, Token, Waker};

@@ -8,6 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 pub struct Route {
     /// The address of this host that packets would come from.
     pub source: IpAddr,
+    /// The interface of a link-local IPv6 `source`, by its number; 0 otherwise (RFC 4007).
+    pub scope_id: u32,
     /// MTU of the first hop, or of the path as far as the system knows, in bytes of the IP packet;
     /// `None` where the system does not tell (4340-14.1-1).
     pub mtu: Option<u32>,
@@ -18,15 +20,31 @@ pub struct Route {
 /// # Errors
 /// When there is no route.
 pub fn to(remote: IpAddr) -> io::Result<Route> {
+    // Any port will do.
+    to_place(SocketAddr::new(remote, 9))
+}
+
+/// Asks the system for the way to a UDP port, which for a link-local address also names the
+/// interface; sends nothing.
+///
+/// # Errors
+/// When there is no route.
+pub fn to_place(remote: SocketAddr) -> io::Result<Route> {
     let any: IpAddr = match remote {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((any, 0))?;
-    // A UDP socket's connect only looks up the route; any port will do.
-    socket.connect(SocketAddr::new(remote, 9))?;
+    // A UDP socket's connect only looks up the route.
+    socket.connect(remote)?;
+    let source = socket.local_addr()?;
+    let scope_id = match source {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => v6.scope_id(),
+        _ => 0,
+    };
     Ok(Route {
-        source: socket.local_addr()?.ip(),
+        source: source.ip(),
+        scope_id,
         mtu: mtu(&socket, remote.is_ipv6()),
     })
 }

@@ -10,7 +10,7 @@
 //! and no port starves another.
 
 use crate::clock;
-use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey};
+use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, with_scope};
 use crate::error::{BindError, ConnectError};
 use crate::hash::ProcessHash;
 use crate::listener::Incoming;
@@ -214,11 +214,15 @@ impl Driver {
 
     fn connect(&mut self, connect: &Connect) -> Result<Opened, ConnectError> {
         let remote = connect.remote;
-        let way = route::to(remote.ip())?;
+        if is_without_interface(connect.over, remote) {
+            return Err(ConnectError::LinkLocal { remote });
+        }
+        let way = route::to_place(remote)?;
+        let source = |port| with_scope(SocketAddr::new(way.source, port), way.scope_id);
         let local = match connect.local {
             Some(local) if !local.ip().is_unspecified() => local,
-            Some(any) => SocketAddr::new(way.source, any.port()),
-            None => SocketAddr::new(way.source, 0),
+            Some(any) => source(any.port()),
+            None => source(0),
         };
         // 6773-3.8-2: each connection has a UDP port of its own.
         let key = match connect.over {
@@ -266,7 +270,9 @@ impl Driver {
             self.runnable.push(key);
             if let Some(port) = self.ports.get_mut(&key) {
                 port.listen(&carrier, local.ip(), listen)?;
-                bound.push(SocketAddr::new(local.ip(), port.local_addr().port()));
+                let mut place = *local;
+                place.set_port(port.local_addr().port());
+                bound.push(place);
             }
         }
         Ok(bound)
@@ -335,6 +341,17 @@ impl Drop for Driver {
         self.mailbox.finish();
         for port in self.ports.values_mut() {
             port.fail();
+        }
+    }
+}
+
+/// Whether an address means nothing as it stands: link-local addresses are those of an interface
+/// (RFC 4007). A UDP socket can be bound to one; the raw socket serves all.
+fn is_without_interface(over: Over, remote: SocketAddr) -> bool {
+    match remote {
+        SocketAddr::V4(_) => false,
+        SocketAddr::V6(v6) => {
+            v6.ip().is_unicast_link_local() && (v6.scope_id() == 0 || over == Over::Ip)
         }
     }
 }

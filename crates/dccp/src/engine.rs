@@ -186,6 +186,16 @@ pub(crate) struct Connect {
 pub(crate) struct Opened {
     pub(crate) conn: ConnRef,
     pub(crate) flow: dccp_proto::path::Flow,
+    /// The interface of link-local IPv6 addresses, by its number; otherwise 0.
+    pub(crate) scope_id: u32,
+}
+
+/// An address with the interface that it is of; that of IPv6 addresses only.
+pub(crate) fn with_scope(mut address: SocketAddr, scope_id: u32) -> SocketAddr {
+    if let SocketAddr::V6(v6) = &mut address {
+        v6.set_scope_id(scope_id);
+    }
+    address
 }
 
 /// A DCCP port to listen on, at several addresses.

@@ -46,6 +46,11 @@ pub enum ConnectError {
     Option(OptionError),
     /// Yours: the name has no address (of the wanted family).
     NoAddress,
+    /// Yours: a link-local address without its interface, or for DCCP over IP.
+    LinkLocal {
+        /// Where to.
+        remote: SocketAddr,
+    },
     /// Peer: its host refused the DCCP port (Reset 7, or 3 from a Linux kernel).
     Refused {
         /// Where to.
@@ -106,7 +111,7 @@ impl ConnectError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Option(_) | Self::NoAddress => Fault::Yours,
+            Self::Option(_) | Self::NoAddress | Self::LinkLocal { .. } => Fault::Yours,
             Self::NoRoom | Self::Open(_) | Self::Io(_) => Fault::System,
             _ => Fault::Peer,
         }
@@ -117,6 +122,9 @@ impl ConnectError {
         match self {
             Self::Option(_) => "correct the option",
             Self::NoAddress => "check the name, or give an address of the other family",
+            Self::LinkLocal { .. } => {
+                "over UDP write the interface too, as in fe80::1%eth0; over IP use another address"
+            }
             Self::Refused { .. } => "start the program that is to listen there, or check the port",
             Self::BadServiceCode { .. } => "use the Service Code that the listener was given",
             Self::TooBusy { .. } => "try again later",
@@ -126,8 +134,8 @@ impl ConnectError {
             }
             Self::Unreachable { .. } => "check the address, and that the peer's UDP port is open",
             Self::NoRoom => "close connections that are not needed",
-            Self::Open(e) => open_next_step(e),
-            Self::Io(_) => "check the name, the address and this host's network",
+            Self::Open(e) => e.next_step(),
+            Self::Io(e) => io_next_step(e),
         }
     }
 }
@@ -137,6 +145,9 @@ impl fmt::Display for ConnectError {
         match self {
             Self::Option(e) => e.fmt(f),
             Self::NoAddress => f.write_str("the name has no address"),
+            Self::LinkLocal { remote } => {
+                write!(f, "{} is a link-local address", remote.ip())
+            }
             Self::Refused { remote, port } => {
                 write!(f, "{remote} refused DCCP port {port}")
             }
@@ -170,7 +181,7 @@ impl fmt::Display for ConnectError {
                 )
             }
             Self::NoRoom => f.write_str("no port or no room for one more connection is left"),
-            Self::Open(e) => f.write_str(&open_text(e)),
+            Self::Open(e) => f.write_str(&e.what()),
             Self::Io(e) => e.fmt(f),
         }
     }
@@ -205,7 +216,8 @@ pub enum BindError {
     NoAddress,
     /// Yours: UDP port 6511 belongs to a system-wide service (6773-3.8-1).
     ReservedUdpPort,
-    /// Yours: this program listens on the DCCP port for the same Service Code already (5595-3.3-1).
+    /// Yours: this program listens on the DCCP port for the same Service Code already (5595-3.3-1);
+    /// or, over IP, another program has the port.
     InUse {
         /// DCCP port.
         port: u16,
@@ -232,8 +244,8 @@ impl BindError {
             Self::NoAddress => "bind to an address of this host, for example [::]:14233",
             Self::ReservedUdpPort => "take another UDP port, for example 14233",
             Self::InUse { .. } => "close the other listener, or take another port or Service Code",
-            Self::Open(e) => open_next_step(e),
-            Self::Io(_) => "check the name, the address and this host's network",
+            Self::Open(e) => e.next_step(),
+            Self::Io(e) => io_next_step(e),
         }
     }
 }
@@ -246,9 +258,10 @@ impl fmt::Display for BindError {
             Self::ReservedUdpPort => f.write_str("UDP port 6511 is kept for the system's service"),
             Self::InUse { port } => write!(
                 f,
-                "DCCP port {port} has a listener for this Service Code already"
+                "DCCP port {port} is taken: it has a listener for this Service Code, or another \
+                 program uses it over IP"
             ),
-            Self::Open(e) => f.write_str(&open_text(e)),
+            Self::Open(e) => f.write_str(&e.what()),
             Self::Io(e) => e.fmt(f),
         }
     }
@@ -453,20 +466,8 @@ fn reason_fault(reason: &CloseReason) -> Fault {
     }
 }
 
-fn open_text(e: &OpenError) -> String {
-    e.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-fn open_next_step(e: &OpenError) -> &'static str {
-    match e {
-        OpenError::NeedsCapability => {
-            "run as root or with the capability CAP_NET_RAW, or use DCCP over UDP"
-        }
-        OpenError::KernelDccp => "unload it (rmmod dccp_ipv6 dccp_ipv4 dccp), or use DCCP over UDP",
-        OpenError::IpUnsupported => "use DCCP over UDP",
-        OpenError::InUse(_) => "choose another UDP port, or stop the program that has it",
-        OpenError::Io(_) => "check that the address is one of this host",
-    }
+fn io_next_step(e: &io::Error) -> &'static str {
+    dccp_io::limit_next_step(e).unwrap_or("check the name, the address and this host's network")
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ pub struct Listener {
 
 impl Listener {
     /// Listens on `dccp_port` at every address that `addrs` gives: address and UDP port; over IP
-    /// the UDP port means nothing. To serve both families, give both `0.0.0.0` and `[::]`.
+    /// the UDP port means nothing. To serve both families, give both `0.0.0.0` and `[::]`; to serve
+    /// link-local IPv6 peers too, this host's own link-local address with its interface.
     ///
     /// # Errors
     /// When an option cannot be, or an address or port cannot be had.

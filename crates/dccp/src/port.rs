@@ -159,11 +159,7 @@ impl Port {
                 Ok(conn) => {
                     self.msl = self.msl.max(config.msl);
                     self.links.insert(conn, connect.shared.clone(), claim);
-                    let port = self.key;
-                    return Ok(Opened {
-                        conn: ConnRef { port, conn },
-                        flow,
-                    });
+                    return Ok(self.opened(conn, flow));
                 }
                 Err(proto::ConnectError::FlowInUse) => {}
                 Err(proto::ConnectError::TooManyConnections) => return Err(ConnectError::NoRoom),
@@ -171,6 +167,19 @@ impl Port {
             }
         }
         Err(ConnectError::NoRoom)
+    }
+
+    fn opened(&self, conn: ConnId, flow: Flow) -> Opened {
+        let port = self.key;
+        let scope_id = match self.local_addr() {
+            SocketAddr::V4(_) => 0,
+            SocketAddr::V6(v6) => v6.scope_id(),
+        };
+        Opened {
+            conn: ConnRef { port, conn },
+            flow,
+            scope_id,
+        }
     }
 
     /// Listens for connections to `local`, which may be the address for all.
@@ -387,15 +396,14 @@ impl Port {
         });
         let mut is_taken = false;
         if let (Some(served), Some(flow)) = (served, flow) {
+            let opened = self.opened(id, flow);
             self.links.keep(id, &served.claim);
             let shared = self.links.shared(id).clone();
             shared
                 .lock()
                 .adopt(served.incoming.buffers, served.incoming.waiting);
-            let port = self.key;
-            let conn = ConnRef { port, conn: id };
             is_taken = served.incoming.push(Accepted {
-                opened: Opened { conn, flow },
+                opened,
                 service,
                 shared,
             });

@@ -1,6 +1,6 @@
 //! A connection as the application uses it.
 
-use crate::engine::{Command, Connect, Engine, Opened, Request};
+use crate::engine::{Command, Connect, Engine, Opened, Request, with_scope};
 use crate::error::{CloseError, ConnectError, RecvError, SendError};
 use crate::listener::{Accepted, engine_stopped};
 use crate::options::Options;
@@ -58,8 +58,9 @@ impl<'a> SendItem<'a> {
 
 /// Making a connection.
 impl Socket {
-    /// Connects to `dccp_port` at `addr`: host and UDP port (over IP the UDP port means nothing). If
-    /// the name has several addresses they are tried in turn. A non-blocking socket is returned at
+    /// Connects to `dccp_port` at `addr`: host and UDP port (over IP the UDP port means nothing). A
+    /// link-local IPv6 address needs its interface (`fe80::1%eth0`) and works over UDP. If the name
+    /// has several addresses they are tried in turn. A non-blocking socket is returned at
     /// once, and [`Event::Connected`] or the error of a receive tells how it went.
     ///
     /// # Errors
@@ -315,13 +316,22 @@ impl Socket {
     /// waits and then closes the connection; ending `Read` tells the peer that its data are not
     /// read.
     pub fn shutdown(&self, how: Shutdown) {
-        if matches!(how, Shutdown::Read | Shutdown::Both) {
-            self.shared.lock().rx.close();
+        let (ends_read, ends_write) = match how {
+            Shutdown::Read => (true, false),
+            Shutdown::Write => (false, true),
+            Shutdown::Both => (true, true),
+        };
+        let mut state = self.shared.lock();
+        if ends_read {
+            state.rx.close();
         }
-        if matches!(how, Shutdown::Write | Shutdown::Both) {
-            self.shared.lock().is_write_shut = true;
+        state.is_write_shut |= ends_write;
+        drop(state);
+        if ends_write {
             self.request(Request::Close);
         }
+        // Other threads may sleep in a call that has become pointless.
+        self.shared.wake();
     }
 
     /// Sends what waits, closes, and waits for the end, `linger` at most.
@@ -361,7 +371,10 @@ impl Socket {
         let path = self.opened.flow.path;
         match path.encap {
             Encap::Ip => SocketAddr::new(path.remote, 0),
-            Encap::Udp { remote_port, .. } => SocketAddr::new(path.remote, remote_port),
+            Encap::Udp { remote_port, .. } => {
+                let place = SocketAddr::new(path.remote, remote_port);
+                with_scope(place, self.opened.scope_id)
+            }
         }
     }
 

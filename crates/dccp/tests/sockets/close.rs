@@ -56,6 +56,41 @@ fn shutdown_for_writing_drains_and_does_not_wait() {
 }
 
 #[test]
+fn shutdown_wakes_who_waits() {
+    let (client, _server) = pair(&options(), &options());
+    client.set_recv_timeout(None);
+    std::thread::scope(|threads| {
+        let reader = threads.spawn(|| client.recv(&mut [0; 10]));
+        std::thread::sleep(Duration::from_millis(50));
+        client.shutdown(Shutdown::Read);
+        assert_eq!(reader.join().unwrap(), Err(RecvError::ShutDown));
+    });
+    // The other direction is open still.
+    client.send(b"x").unwrap();
+}
+
+#[test]
+fn shutdown_wakes_who_waits_for_room() {
+    // Nobody answers, so nothing leaves.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options = options().nonblocking(true).send_buffer(1);
+    let client = Socket::connect(silent.local_addr().unwrap(), crate::PORT, &options).unwrap();
+    client.send(b"full").unwrap();
+    client.set_nonblocking(false);
+    client.set_send_timeout(None);
+    std::thread::scope(|threads| {
+        let writer = threads.spawn(|| client.send(b"more"));
+        std::thread::sleep(Duration::from_millis(50));
+        client.shutdown(Shutdown::Write);
+        let error = writer.join().unwrap().unwrap_err();
+        assert!(
+            matches!(error, SendError::ShutDown | SendError::Closed(_)),
+            "{error:?}"
+        );
+    });
+}
+
+#[test]
 fn dropping_a_socket_closes_in_the_background() {
     let (client, server) = pair(&options(), &options());
     for _ in 0..100 {

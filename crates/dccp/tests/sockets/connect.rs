@@ -57,6 +57,15 @@ fn ipv6_works_like_ipv4() {
 }
 
 #[test]
+fn a_link_local_address_needs_its_interface() {
+    let error = Socket::connect("[fe80::1]:14233", PORT, &options()).unwrap_err();
+    assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
+    assert_eq!(error.fault(), Fault::Yours);
+    assert_eq!(error.to_string(), "fe80::1 is a link-local address");
+    assert!(error.next_step().contains("fe80::1%eth0"));
+}
+
+#[test]
 fn a_service_code_that_nobody_serves_is_refused() {
     // 5595-3.3.1-2
     let (_listener, address) = listen(&options());

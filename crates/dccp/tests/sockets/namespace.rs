@@ -2,7 +2,7 @@
 //! namespace, which vanishes with it.
 
 use crate::{PORT, options};
-use dccp::{CloseReason, Listener, Over, RecvError, Socket};
+use dccp::{CloseReason, ConnectError, Listener, Over, RecvError, Socket};
 use std::env;
 use std::process::{Command, Stdio};
 
@@ -103,4 +103,32 @@ fn partial_checksums_reach_the_wire() {
     let mut buf = [0; 500];
     assert_eq!(server.recv(&mut buf), Ok(500));
     assert_eq!(client.snapshot().unwrap().cscov, 1);
+}
+
+#[test]
+fn link_local_peers_are_reached_by_their_interface() {
+    if !is_inside("namespace::link_local_peers_are_reached_by_their_interface") {
+        return;
+    }
+    let status = Command::new("ip")
+        .args(["address", "add", "fe80::1/64", "dev", "lo", "nodad"])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    // The loopback is interface 1.
+    let listener = Listener::bind("[fe80::1%1]:0", PORT, &options()).unwrap();
+    let place = listener.local_addrs()[0];
+    assert!(place.to_string().starts_with("[fe80::1%1]:"), "{place}");
+    let client = Socket::connect(place, PORT, &options()).unwrap();
+    let server = listener.accept().unwrap();
+    assert_eq!(client.peer_addr(), place);
+    let back = server.peer_addr().to_string();
+    assert!(back.starts_with("[fe80::1%1]:"), "{back}");
+    client.send(b"near").unwrap();
+    assert_eq!(server.recv(&mut [0; 10]), Ok(4));
+    server.send(b"by").unwrap();
+    assert_eq!(client.recv(&mut [0; 10]), Ok(2));
+    let over_ip = options().over(Over::Ip);
+    let error = Socket::connect(place, PORT, &over_ip).unwrap_err();
+    assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
 }
