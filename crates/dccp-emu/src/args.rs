@@ -77,7 +77,7 @@ pub(crate) struct Link {
     #[arg(long, value_parser = time, default_value = "0ms")]
     jitter: Duration,
     /// Largest IP packet in bytes.
-    #[arg(long, default_value_t = 1500)]
+    #[arg(long, value_parser = mtu, default_value = "1500")]
     mtu: usize,
     /// Rate of the way back.
     #[arg(long, value_parser = rate)]
@@ -146,6 +146,14 @@ fn rate(text: &str) -> Result<Rate, String> {
     match quantity::rate_bits_per_s(text).map_err(|e| told(&e))? {
         0 => Err("a link of 0 bit/s carries nothing".into()),
         bits => Ok(Rate::from_bytes_per_s(bits as f64 / 8.0)),
+    }
+}
+
+/// An IP packet can have its headers at least, and no more than its length field says.
+fn mtu(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if (68..=65_535).contains(&bytes) => Ok(bytes),
+        _ => Err("write 68 to 65535 bytes".into()),
     }
 }
 

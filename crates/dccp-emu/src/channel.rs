@@ -29,11 +29,19 @@ pub struct ChannelStats {
 #[derive(Debug)]
 pub struct Channel {
     link: Link<Slot>,
-    packets: Vec<Vec<u8>>,
+    packets: Vec<Stored>,
     free: Vec<Slot>,
     /// Bytes of headers below what `offer` is given.
     overhead: usize,
     stats: ChannelStats,
+}
+
+/// A packet in the link.
+#[derive(Debug, Default)]
+struct Stored {
+    /// Whose it is, for who delivers it.
+    owner: usize,
+    bytes: Vec<u8>,
 }
 
 /// Where a packet is stored.
@@ -53,24 +61,26 @@ impl Channel {
         }
     }
 
-    /// Puts a packet in, or drops it as the link does.
-    pub fn offer(&mut self, now: Instant, packet: &[u8], ecn: Ecn) {
+    /// Puts a packet in, or drops it as the link does. `owner` comes out with it: it is not part of the
+    /// packet, and nothing that the link does changes it.
+    pub fn offer(&mut self, now: Instant, owner: usize, packet: &[u8], ecn: Ecn) {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Vec::new());
+            self.packets.push(Stored::default());
             Slot(self.packets.len() - 1)
         });
         let store = &mut self.packets[slot.0];
-        store.clear();
-        store.extend_from_slice(packet);
+        store.owner = owner;
+        store.bytes.clear();
+        store.bytes.extend_from_slice(packet);
         let parcel = Parcel::new(slot, packet.len() + self.overhead, ecn);
         if self.link.offer(now, parcel).is_err() {
             self.free.push(slot);
         }
     }
 
-    /// Hands over the packets whose moment has come: `deliver` is given each with its ECN field, and
-    /// says whether the system took it.
-    pub fn poll(&mut self, now: Instant, deliver: &mut dyn FnMut(&[u8], Ecn) -> bool) {
+    /// Hands over the packets whose moment has come: `deliver` is given each with its owner and ECN
+    /// field, and says whether the system took it.
+    pub fn poll(&mut self, now: Instant, deliver: &mut dyn FnMut(usize, &[u8], Ecn) -> bool) {
         while let Some(due) = self.link.next_at().filter(|at| *at <= now) {
             let Some(arrival) = self.link.poll(now) else {
                 return;
@@ -84,7 +94,8 @@ impl Channel {
             };
             for _ in 0..copies {
                 self.note_lateness(now - due);
-                if !deliver(&self.packets[slot.0], arrival.parcel.ecn) {
+                let Stored { owner, bytes } = &self.packets[slot.0];
+                if !deliver(*owner, bytes, arrival.parcel.ecn) {
                     self.stats.refused += 1;
                 }
             }
@@ -111,7 +122,7 @@ impl Channel {
         let Some(bit) = bit.checked_sub(8 * self.overhead) else {
             return 0;
         };
-        match self.packets[slot.0].get_mut(bit / 8) {
+        match self.packets[slot.0].bytes.get_mut(bit / 8) {
             Some(byte) => *byte ^= 0x80 >> (bit % 8),
             None => return 0,
         }
@@ -132,6 +143,8 @@ mod tests {
     use dccp_sim::loss::{FaultConfig, Loss};
     use dccp_sim::queue::{Limit, QueueConfig};
 
+    const OWNER: usize = 7;
+
     fn ms(n: u64) -> Instant {
         Instant::from_nanos(1_000_000 * n)
     }
@@ -142,7 +155,8 @@ mod tests {
 
     fn delivered(channel: &mut Channel, now: Instant) -> Vec<(Vec<u8>, Ecn)> {
         let mut got = Vec::new();
-        channel.poll(now, &mut |bytes, ecn| {
+        channel.poll(now, &mut |owner, bytes, ecn| {
+            assert_eq!(owner, OWNER);
             got.push((bytes.to_vec(), ecn));
             true
         });
@@ -157,8 +171,8 @@ mod tests {
             delay: Duration::from_millis(10),
             ..LinkConfig::default()
         });
-        channel.offer(ms(0), &[1; 972], Ecn::Ect0);
-        channel.offer(ms(0), &[2; 972], Ecn::NotEct);
+        channel.offer(ms(0), OWNER, &[1; 972], Ecn::Ect0);
+        channel.offer(ms(0), OWNER, &[2; 972], Ecn::NotEct);
         assert_eq!(channel.next_at(), Some(ms(11)));
         assert!(delivered(&mut channel, ms(10)).is_empty());
         assert_eq!(delivered(&mut channel, ms(11)), [(vec![1; 972], Ecn::Ect0)]);
@@ -184,7 +198,7 @@ mod tests {
         });
         for round in 0..3 {
             for n in 0..4 {
-                channel.offer(ms(10 * round), &[n; 972], Ecn::NotEct);
+                channel.offer(ms(10 * round), OWNER, &[n; 972], Ecn::NotEct);
             }
             assert_eq!(delivered(&mut channel, ms(10 * round + 9)).len(), 2);
         }
@@ -201,9 +215,9 @@ mod tests {
             },
             ..LinkConfig::default()
         });
-        channel.offer(ms(0), b"x", Ecn::NotEct);
+        channel.offer(ms(0), OWNER, b"x", Ecn::NotEct);
         let mut calls = 0;
-        channel.poll(ms(0), &mut |_, _| {
+        channel.poll(ms(0), &mut |_, _, _| {
             calls += 1;
             calls == 1
         });
@@ -221,7 +235,7 @@ mod tests {
         });
         let mut arrived = 0;
         for _ in 0..200 {
-            channel.offer(ms(0), &[0; 28], Ecn::NotEct);
+            channel.offer(ms(0), OWNER, &[0; 28], Ecn::NotEct);
             for (bytes, _) in delivered(&mut channel, ms(0)) {
                 arrived += 1;
                 assert_eq!(bytes.iter().map(|b| b.count_ones()).sum::<u32>(), 1);

@@ -59,10 +59,22 @@ fn main() -> ExitCode {
 
 /// A wrong command line in two lines.
 fn usage(e: &clap::Error) -> Failure {
+    if e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Failure {
+            error: "what is to be emulated?".to_owned(),
+            next: "write `dccp-emu relay` or `dccp-emu tun`, and their options".to_owned(),
+            code: 2,
+        };
+    }
+    // The first paragraph: what is missing stands in lines of its own.
     let text = e.to_string();
-    let first = text.lines().next().unwrap_or_default();
+    let first: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
     Failure {
-        error: first.trim_start_matches("error: ").to_owned(),
+        error: first.join(" ").trim_start_matches("error: ").to_owned(),
         next: "see `dccp-emu --help`".to_owned(),
         code: 2,
     }

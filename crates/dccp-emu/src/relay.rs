@@ -17,7 +17,7 @@ use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 use dccp_sim::{LinkConfig, Seed};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 
@@ -26,8 +26,8 @@ const CLIENTS_MAX: usize = 1024;
 /// A client that was silent so long is forgotten.
 const IDLE: Duration = Duration::from_mins(2);
 const LISTENER: Token = Token(0);
-/// What precedes a packet in a channel: the number of its client.
-const CLIENT_LEN: usize = 8;
+/// Receive calls in one go: what is due must not wait until a flood is over.
+const RECV_BURST: usize = 4;
 
 /// A relay between clients and one server.
 pub struct Relay {
@@ -39,6 +39,10 @@ pub struct Relay {
     clients: BTreeMap<usize, Client>,
     by_path: BTreeMap<Path, usize>,
     next_client: usize,
+    /// Sockets that may hold more than was read.
+    unread: BTreeSet<usize>,
+    /// Packets of clients that no socket could be had for.
+    turned_away: u64,
     buffer: RecvBuffer,
     batch: Batch,
 }
@@ -67,13 +71,13 @@ impl Relay {
         let mut poller = Poller::new(busy_wait)?;
         let mut listener = Carrier::new(Over::Udp, Options::default())?.open(listen)?;
         poller.add(listener.source(), LISTENER)?;
-        // A packet's IP and UDP headers take their time too; the client's number does not.
+        // A packet's IP and UDP headers take their time too.
         let is_ipv6 = server.is_ipv6();
         let encap = Encap::Udp {
             local_port: 0,
             remote_port: 0,
         };
-        let overhead = encap.overhead(is_ipv6) - CLIENT_LEN;
+        let overhead = encap.overhead(is_ipv6);
         let [forward, back] = links;
         Ok(Self {
             poller,
@@ -84,6 +88,8 @@ impl Relay {
             clients: BTreeMap::new(),
             by_path: BTreeMap::new(),
             next_client: 1,
+            unread: BTreeSet::new(),
+            turned_away: 0,
             buffer: RecvBuffer::new(),
             batch: Batch::new(1),
         })
@@ -108,9 +114,25 @@ impl Relay {
             }
             let next = [self.forward.next_at(), self.back.next_at()];
             let wake = next.into_iter().flatten().fold(until, Instant::min);
-            self.poller.wait(Some(wake - clock::now()), &mut ready)?;
+            let patience = if self.unread.is_empty() {
+                wake - clock::now()
+            } else {
+                Duration::ZERO
+            };
+            self.poller.wait(Some(patience), &mut ready)?;
             for news in &ready {
-                self.receive(*news)?;
+                self.read_errors(*news)?;
+                self.unread.insert(news.token.0);
+            }
+            for number in core::mem::take(&mut self.unread) {
+                let may_hold_more = if number == LISTENER.0 {
+                    self.receive_from_clients()?
+                } else {
+                    self.receive_from_server(number)?
+                };
+                if may_hold_more {
+                    self.unread.insert(number);
+                }
             }
         }
     }
@@ -124,55 +146,62 @@ impl Relay {
             .map(|c| overflow(&mut c.socket))
             .sum();
         Report {
-            forward: DirectionReport::new(&self.forward.stats(), overflow(&mut self.listener)),
+            forward: DirectionReport::new(
+                &self.forward.stats(),
+                overflow(&mut self.listener) + self.turned_away,
+            ),
             back: DirectionReport::new(&self.back.stats(), at_clients),
         }
     }
 
-    fn receive(&mut self, news: Ready) -> io::Result<()> {
-        if news.token == LISTENER {
-            return self.receive_from_clients(news);
-        }
-        let Some(client) = self.clients.get_mut(&news.token.0) else {
-            return Ok(());
+    /// Takes ICMP errors off a socket. A server that is not there (yet) shows in the client's silence.
+    fn read_errors(&mut self, news: Ready) -> io::Result<()> {
+        let socket = match self.clients.get_mut(&news.token.0) {
+            _ if !news.error => return Ok(()),
+            _ if news.token == LISTENER => &mut self.listener,
+            Some(client) => &mut client.socket,
+            None => return Ok(()),
         };
-        let back = &mut self.back;
-        let number = news.token.0;
-        let mut packet = Vec::new();
-        let mut sink = |received: dccp_io::Received<'_>| {
-            store(&mut packet, number, received.datagram.bytes);
-            back.offer(clock::now(), &packet, received.ecn);
-        };
-        if news.error {
-            // The server is not there (yet): the client will see that by its silence.
-            client.socket.recv_errors(&mut self.buffer, &mut |_| {})?;
-        }
-        while client.socket.recv(&mut self.buffer, &mut sink)? > 0 {}
+        socket.recv_errors(&mut self.buffer, &mut |_| {})?;
         Ok(())
     }
 
-    fn receive_from_clients(&mut self, news: Ready) -> io::Result<()> {
-        if news.error {
-            self.listener.recv_errors(&mut self.buffer, &mut |_| {})?;
+    /// Reads from the socket of a client, up to a burst; whether it may hold more.
+    fn receive_from_server(&mut self, number: usize) -> io::Result<bool> {
+        let Some(client) = self.clients.get_mut(&number) else {
+            return Ok(false);
+        };
+        let back = &mut self.back;
+        for _ in 0..RECV_BURST {
+            let got = client.socket.recv(&mut self.buffer, &mut |r| {
+                back.offer(clock::now(), number, r.datagram.bytes, r.ecn);
+            })?;
+            if got == 0 {
+                return Ok(false);
+            }
         }
+        Ok(true)
+    }
+
+    /// Reads from the listening socket, up to a burst; whether it may hold more.
+    fn receive_from_clients(&mut self) -> io::Result<bool> {
         let mut arrived = Vec::new();
-        loop {
+        for _ in 0..RECV_BURST {
             let got = self.listener.recv(&mut self.buffer, &mut |r| {
                 arrived.push((r.path, r.ecn, r.datagram.bytes.to_vec()));
             })?;
             if got == 0 {
-                return Ok(());
+                return Ok(false);
             }
             for (path, ecn, bytes) in arrived.drain(..) {
                 let now = clock::now();
-                let Some(number) = self.client(now, path) else {
-                    continue;
-                };
-                let mut packet = Vec::with_capacity(CLIENT_LEN + bytes.len());
-                store(&mut packet, number, &bytes);
-                self.forward.offer(now, &packet, ecn);
+                match self.client(now, path) {
+                    Some(number) => self.forward.offer(now, number, &bytes, ecn),
+                    None => self.turned_away += 1,
+                }
             }
         }
+        Ok(true)
     }
 
     /// The number of the client at `path`, with a socket for it.
@@ -230,10 +259,7 @@ impl Relay {
             server,
             ..
         } = self;
-        forward.poll(now, &mut |packet, ecn| {
-            let Some((number, bytes)) = read(packet) else {
-                return false;
-            };
+        forward.poll(now, &mut |number, bytes, ecn| {
             let Some(client) = clients.get_mut(&number) else {
                 return false;
             };
@@ -246,27 +272,13 @@ impl Relay {
                 bytes,
             )
         });
-        back.poll(now, &mut |packet, ecn| {
-            let Some((number, bytes)) = read(packet) else {
-                return false;
-            };
+        back.poll(now, &mut |number, bytes, ecn| {
             let Some(client) = clients.get(&number) else {
                 return false;
             };
             send(listener.as_mut(), batch, &client.path, ecn, bytes)
         });
     }
-}
-
-fn store(packet: &mut Vec<u8>, number: usize, bytes: &[u8]) {
-    packet.clear();
-    packet.extend_from_slice(&(number as u64).to_be_bytes());
-    packet.extend_from_slice(bytes);
-}
-
-fn read(packet: &[u8]) -> Option<(usize, &[u8])> {
-    let (number, bytes) = packet.split_first_chunk::<CLIENT_LEN>()?;
-    Some((usize::try_from(u64::from_be_bytes(*number)).ok()?, bytes))
 }
 
 fn path_between(local: SocketAddr, remote: SocketAddr) -> Path {

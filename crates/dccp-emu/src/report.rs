@@ -22,7 +22,8 @@ pub struct DirectionReport {
     pub marked_packets: u64,
     /// Most packets in the queue at once.
     pub queue_packets_max: usize,
-    /// The emulator's own drops: packets that the system lost before we read them.
+    /// The emulator's own drops: packets that the system lost before we read them, and packets of
+    /// clients beyond the most that a relay serves.
     pub overflow_packets: u64,
     /// The emulator's own drops: packets that the system did not take from us.
     pub refused_packets: u64,

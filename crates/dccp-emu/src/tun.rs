@@ -234,7 +234,7 @@ impl Direction {
             match self.from.recv(buffer) {
                 Ok(len) => {
                     let packet = buffer.get(..len).unwrap_or_default();
-                    channel.offer(clock::now(), packet, ecn_of(packet));
+                    channel.offer(clock::now(), 0, packet, ecn_of(packet));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -246,7 +246,7 @@ impl Direction {
 
     fn write(&self, channel: &mut Channel) {
         let mut marked = Vec::new();
-        channel.poll(clock::now(), &mut |packet, ecn| {
+        channel.poll(clock::now(), &mut |_, packet, ecn| {
             if ecn == ecn_of(packet) {
                 return self.to.send(packet).is_ok();
             }

@@ -23,6 +23,7 @@ fn a_wrong_command_line_gets_two_lines_and_exit_code_2() {
         (["--delay", "20"], "20"),
         (["--queue", "4q"], "4q"),
         (["--loss", "120%"], "120%"),
+        (["--mtu", "67"], "write 68 to 65535 bytes"),
         (["--frobnicate", "1"], "frobnicate"),
     ] {
         let out = emu(&[&base[..], &more[..]].concat());
@@ -34,6 +35,24 @@ fn a_wrong_command_line_gets_two_lines_and_exit_code_2() {
             told.lines().nth(1).unwrap().starts_with(" next: "),
             "{told}"
         );
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (args, text) in [
+        (
+            &[][..],
+            "error: what is to be emulated?\n next: write `dccp-emu relay` or `dccp-emu tun`, and their options\n",
+        ),
+        (
+            &["relay", "--to", "127.0.0.1:9"],
+            "error: the following required arguments were not provided: --listen <ADDRESS:PORT>\n next: see `dccp-emu --help`\n",
+        ),
+    ] {
+        let out = emu(args);
+        assert_eq!(out.status.code(), Some(2));
+        assert_eq!(self::text(&out.stderr), text);
     }
 }
 

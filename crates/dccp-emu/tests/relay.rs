@@ -116,3 +116,41 @@ fn what_the_link_loses_is_counted_and_everything_adds_up() {
     let arrived = reader.join().unwrap();
     assert_eq!(arrived, report.delivered_packets - report.refused_packets);
 }
+
+#[test]
+fn a_flipped_bit_does_not_lead_to_another_client() {
+    let server = socket();
+    let faults = FaultConfig {
+        corrupt: 1.0,
+        ..FaultConfig::default()
+    };
+    let link = LinkConfig {
+        faults,
+        ..LinkConfig::default()
+    };
+    let (address, running) = relay(&server, link, Duration::from_secs(1));
+    // Three clients, since the numbers 2 and 3 differ in one bit.
+    let clients = [socket(), socket(), socket()];
+    for client in &clients {
+        client.send_to(&[0; 100], address).unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    for _ in 0..3000 {
+        clients[2].send_to(&[0xff; 1], address).unwrap();
+    }
+    let report = running.join().unwrap();
+    let mut sources = Vec::new();
+    let mut buffer = [0; 200];
+    server
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    while let Ok((len, from)) = server.recv_from(&mut buffer) {
+        if len == 1 {
+            sources.push(from);
+        }
+    }
+    // Most bits are of the headers, and those packets do not arrive.
+    assert!((1..500).contains(&sources.len()), "{}", sources.len());
+    sources.dedup();
+    assert_eq!(sources.len(), 1, "{sources:?} {report:?}");
+}
