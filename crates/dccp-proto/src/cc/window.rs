@@ -300,7 +300,7 @@ impl WindowSender {
         let may_grow =
             is_limit && is_clean && fb.drops.receive_buffer == 0 && now >= self.hold_until;
         let mut growth = 0;
-        if may_grow && !self.law.is_holding(now) {
+        if may_grow && !self.law.is_holding(&self.window, now) {
             growth = self
                 .slow_start
                 .grow(&mut self.window, fb.acked.packets, ack_ratio);

@@ -1,7 +1,7 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
 use super::settings::{LawError, Settings};
-use super::{Law, bic, cubic, highspeed, htcp, reno, scalable, westwood};
+use super::{Law, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood};
 use crate::cc::slow_start::{self, Pace};
 use core::fmt;
 use core::str::FromStr;
@@ -61,6 +61,16 @@ laws! {
     Cubic(cubic::Config) = "cubic",
     /// H-TCP (Leith, Shorten 2004).
     Htcp(htcp::Config) = "htcp",
+    /// FAST TCP (Jin, Wei, Low 2004).
+    Fast(fast::Config) = "fast",
+    /// TCP-LP (Kuzmanovic, Knightly 2003).
+    TcpLp(lp::Config) = "tcp-lp",
+    /// HSTCP-LP (Kuzmanovic, Knightly, Cottrell 2004).
+    HstcpLp(lp::HighSpeedConfig) = "hstcp-lp",
+    /// Vegas (Brakmo, Peterson 1995).
+    Vegas(vegas::Config) = "vegas",
+    /// LEDBAT (RFC 6817).
+    Ledbat(ledbat::Config) = "ledbat",
     /// Westwood+ (Mascolo et al. 2001–2004).
     Westwood(westwood::Config) = "westwood",
 }

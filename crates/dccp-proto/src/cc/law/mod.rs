@@ -10,11 +10,16 @@ pub(crate) mod bench;
 pub mod bic;
 mod choice;
 pub mod cubic;
+mod delay;
+pub mod fast;
 pub mod highspeed;
 pub mod htcp;
+pub mod ledbat;
+pub mod lp;
 pub mod reno;
 pub mod scalable;
 pub mod settings;
+pub mod vegas;
 pub mod westwood;
 
 pub use choice::{LawConfig, LawKind};
@@ -162,7 +167,7 @@ pub trait Law: Send {
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
 
     /// Whether the window must not grow now, not even by slow start.
-    fn is_holding(&self, _now: Instant) -> bool {
+    fn is_holding(&self, _window: &Window, _now: Instant) -> bool {
         false
     }
 

@@ -1,0 +1,195 @@
+//! FAST TCP (Jin, Wei, Low: "FAST TCP", INFOCOM 2004; Wei et al., IEEE/ACM `ToN` 14(6), 2006):
+//! moves towards the window that keeps alpha packets in the queue.
+
+use super::choice::Plan;
+use super::settings::{choice, number, settings};
+use super::{Ack, Congestion, Law, Window};
+use crate::time::Instant;
+
+choice! {
+    /// The weight of a sample in the average round trip.
+    pub enum Average {
+        /// min(3/w, 1/4), as published.
+        Paper = "paper",
+        /// 1/max(256, w/3), as ns-2's module has it.
+        Simulator = "simulator",
+    }
+}
+
+settings! {
+    /// Options of FAST.
+    pub struct Config {
+        /// Packets that the flow keeps in the queue.
+        alpha: f64 = 200.0, number(1.0..=100_000.0);
+        /// So many packets more in the queue change nothing.
+        dead_band: f64 = 0.0, number(0.0..=100_000.0);
+        /// How far an update goes towards the aim.
+        gamma: f64 = 0.5, number(0.01..=1.0);
+        /// Below this queueing delay each acknowledged packet adds one.
+        mi_threshold_ms: f64 = 0.75, number(0.0..=1000.0);
+        /// What a loss leaves of the window.
+        loss_keep: f64 = 0.5, number(0.1..=0.95);
+        /// The weight of a sample in the average round trip.
+        average: Average = Average::Paper, Average::read;
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Fast::new(*self))
+    }
+}
+
+/// An update in one of so many round trips: the effect of the last must be seen.
+const UPDATE_ROUNDS: u64 = 2;
+/// With a shorter round trip, in seconds, an increase is not spread over it.
+const SPREAD_MIN: f64 = 0.004;
+/// The least window.
+const FLOOR: f64 = 2.0;
+
+/// FAST.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fast {
+    config: Config,
+    /// The shortest round trip ever, and the average, in seconds.
+    rtt: Option<Rtt>,
+    round: u64,
+    /// The window when this round trip began, and when the one before did: what is acknowledged
+    /// now was sent with it.
+    began_with: f64,
+    sent_with: f64,
+    /// The aim of the increase that is under way, and what each acknowledged packet adds.
+    rise: Option<(f64, f64)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Rtt {
+    base: f64,
+    average: f64,
+}
+
+impl Rtt {
+    /// The share of the round trip that is no queue.
+    fn share(&self) -> f64 {
+        self.base / self.average
+    }
+}
+
+impl Fast {
+    /// FAST with these options.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            rtt: None,
+            round: 0,
+            began_with: 0.0,
+            sent_with: 0.0,
+            rise: None,
+        }
+    }
+
+    fn sample(&mut self, sample: f64, w: f64) -> Rtt {
+        let mut rtt = self.rtt.unwrap_or(Rtt {
+            base: sample,
+            average: sample,
+        });
+        let weight = match self.config.average {
+            Average::Paper => (3.0 / w).min(0.25),
+            Average::Simulator => 1.0 / (w / 3.0).max(256.0),
+        };
+        rtt.base = rtt.base.min(sample);
+        rtt.average += weight * (sample - rtt.average);
+        self.rtt = Some(rtt);
+        rtt
+    }
+
+    /// The window after an update of `w`, if packets were sent with the window `sent_with`.
+    fn update(&self, w: f64, sent_with: f64, share: f64) -> f64 {
+        let queued = w * (1.0 - share);
+        let enough = self.config.alpha..self.config.alpha + self.config.dead_band;
+        if enough.contains(&queued) {
+            return w;
+        }
+        let gamma = self.config.gamma;
+        let aim = (1.0 - gamma) * w + gamma * (share * sent_with + self.config.alpha);
+        aim.min(2.0 * w).max(FLOOR)
+    }
+
+    fn begin_round(&mut self, window: &mut Window, ack: &Ack, rtt: Rtt) {
+        if self.began_with == 0.0 {
+            self.began_with = window.cwnd;
+        }
+        self.round = ack.round;
+        self.sent_with = self.began_with;
+        let is_due = ack.round.is_multiple_of(UPDATE_ROUNDS) && !ack.is_recovering;
+        if is_due && !window.is_slow_start() && !self.is_queue_empty(rtt) {
+            let aim = self.update(window.cwnd, self.sent_with, rtt.share());
+            if aim < window.cwnd || rtt.base < SPREAD_MIN {
+                window.cwnd = aim;
+                self.rise = None;
+            } else {
+                self.rise = Some((aim, (aim - window.cwnd) / window.cwnd));
+            }
+        }
+        self.began_with = window.cwnd;
+    }
+
+    fn is_queue_empty(&self, rtt: Rtt) -> bool {
+        rtt.average - rtt.base < self.config.mi_threshold_ms / 1000.0
+    }
+
+    /// The growth that an acknowledgement allows: doubling while there is no queue, else its part of
+    /// the increase under way.
+    fn grow(&mut self, window: &mut Window, growth: u32, rtt: Rtt) {
+        if self.is_queue_empty(rtt) {
+            window.cwnd += f64::from(growth);
+        } else if let Some((aim, step)) = self.rise {
+            window.cwnd = (window.cwnd + f64::from(growth) * step).min(aim.max(window.cwnd));
+        }
+    }
+}
+
+impl Law for Fast {
+    fn name(&self) -> &'static str {
+        "fast"
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(sample) = ack.rtt {
+            self.sample(sample.as_secs_f64(), window.cwnd);
+        }
+        let Some(rtt) = self.rtt else { return };
+        if window.is_slow_start() && !self.is_queue_empty(rtt) {
+            window.leave_slow_start();
+        }
+        if ack.round != self.round {
+            self.begin_round(window, ack, rtt);
+        }
+        if !ack.is_recovering {
+            self.grow(window, ack.growth, rtt);
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
+        window.reduce_to((self.config.loss_keep * window.cwnd).max(FLOOR));
+        self.rise = None;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+        window.collapse(window.cwnd / 2.0);
+        window.cwnd = FLOOR;
+        self.rise = None;
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("alpha", self.config.alpha));
+        if let Some(rtt) = self.rtt {
+            out.push(("base_rtt_s", rtt.base));
+            out.push(("avg_rtt_s", rtt.average));
+            out.push(("queued", self.sent_with * (1.0 - rtt.share())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! TCP-LP and HSTCP-LP: give way as soon as the delay shows that others need the path
+//! (Kuzmanovic, Knightly: "TCP-LP", INFOCOM 2003; with Cottrell: "HSTCP-LP", PFLDnet 2004).
+
+use super::choice::Plan;
+use super::delay::{Extremes, Signal};
+use super::highspeed::{self, HighSpeed};
+use super::reno::Reno;
+use super::settings::{number, settings};
+use super::{Ack, Congestion, Law, Window};
+use crate::time::Instant;
+use core::time::Duration;
+
+settings! {
+    /// Options of TCP-LP and HSTCP-LP.
+    pub struct Config {
+        /// Congestion is indicated above this share of the range of delays.
+        threshold: f64 = 0.15, number(0.01..=0.99);
+        /// The law does not grow for so many round trips after an indication.
+        inference: f64 = 3.0, number(1.0..=100.0);
+        /// For so many seconds the extremes of the delay are remembered; 0: always, as published.
+        memory_s: f64 = 60.0, number(0.0..=86_400.0);
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Lp::new(*self, "tcp-lp", Reno::fractional()))
+    }
+}
+
+settings! {
+    /// Options of HSTCP-LP: those of TCP-LP, and the table of HighSpeed.
+    pub struct HighSpeedConfig {
+        /// Congestion is indicated above this share of the range of delays.
+        threshold: f64 = 0.15, number(0.01..=0.99);
+        /// The law does not grow for so many round trips after an indication.
+        inference: f64 = 3.0, number(1.0..=100.0);
+        /// For so many seconds the extremes of the delay are remembered; 0: always, as published.
+        memory_s: f64 = 60.0, number(0.0..=86_400.0);
+        /// Which a(w) and b(w).
+        table: highspeed::Table = highspeed::Table::Rfc, highspeed::Table::read;
+    }
+}
+
+impl Plan for HighSpeedConfig {
+    fn build(&self) -> Box<dyn Law> {
+        let config = Config {
+            threshold: self.threshold,
+            inference: self.inference,
+            memory_s: self.memory_s,
+        };
+        let growth = HighSpeed::new(highspeed::Config {
+            table: self.table,
+            ..highspeed::Config::default()
+        });
+        Box::new(Lp::new(config, "hstcp-lp", growth))
+    }
+}
+
+/// A range of delays below this, in seconds, shows no queue.
+const RANGE_MIN: f64 = 0.001;
+/// What is remembered is forgotten in so many parts.
+const SPANS: u32 = 6;
+/// Longer than any connection, in seconds.
+const CENTURY_S: f64 = 3.15e9;
+
+/// Early congestion indication from the smoothed delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Early {
+    signal: Signal,
+    extremes: Extremes<{ SPANS as usize }>,
+    smoothed: Option<f64>,
+}
+
+impl Early {
+    fn new(memory_s: f64) -> Self {
+        let memory_s = if memory_s > 0.0 { memory_s } else { CENTURY_S };
+        let span = Duration::from_secs_f64(memory_s) / SPANS;
+        Self {
+            signal: Signal::default(),
+            extremes: Extremes::new(span),
+            smoothed: None,
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let Some(sample) = self.signal.sample(ack) else {
+            return;
+        };
+        if sample.is_other_kind {
+            self.extremes.clear();
+            self.smoothed = None;
+        }
+        self.sample(ack.now, sample.delay);
+    }
+
+    fn sample(&mut self, now: Instant, delay: f64) {
+        self.extremes.add(now, delay);
+        let mean = self.smoothed.unwrap_or(delay);
+        self.smoothed = Some(mean + (delay - mean) / 8.0);
+    }
+
+    /// The delay above which others need the path.
+    fn threshold(&self, share: f64) -> f64 {
+        let (min, max) = (self.extremes.min(), self.extremes.max());
+        min + share * (max - min)
+    }
+
+    fn is_indicated(&self, share: f64) -> bool {
+        let range = self.extremes.max() - self.extremes.min();
+        range >= RANGE_MIN && self.smoothed.is_some_and(|d| d > self.threshold(share))
+    }
+}
+
+/// A law that grows and answers losses like `G`, and gives way early.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Lp<G> {
+    config: Config,
+    name: &'static str,
+    growth: G,
+    early: Early,
+    /// The end of the inference phase.
+    inferring_until: Option<Instant>,
+    /// No answer to an indication before.
+    deaf_until: Instant,
+}
+
+impl<G: Law> Lp<G> {
+    fn new(config: Config, name: &'static str, growth: G) -> Self {
+        Self {
+            config,
+            name,
+            growth,
+            early: Early::new(config.memory_s),
+            inferring_until: None,
+            deaf_until: Instant::ZERO,
+        }
+    }
+
+    /// Half the window at the first indication, one packet at another while it still waits whether
+    /// that was enough; one answer per round trip.
+    fn give_way(&mut self, window: &mut Window, now: Instant, rtt: Duration) {
+        window.cwnd = if self.is_holding(window, now) {
+            1.0
+        } else {
+            (window.cwnd / 2.0).max(1.0)
+        };
+        window.leave_slow_start();
+        self.inferring_until = Some(now + rtt.mul_f64(self.config.inference));
+        self.deaf_until = now + rtt;
+    }
+}
+
+impl<G: Law> Law for Lp<G> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.early.on_ack(ack);
+        let is_indicated = self.early.is_indicated(self.config.threshold);
+        match ack.smoothed_rtt {
+            // Slow start fills the queue itself.
+            Some(rtt) if is_indicated && !window.is_slow_start() && ack.now >= self.deaf_until => {
+                self.give_way(window, ack.now, rtt);
+            }
+            _ if self.is_holding(window, ack.now) => {}
+            _ => self.growth.on_ack(window, ack),
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
+        self.growth.on_congestion(window, event);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, now: Instant) {
+        self.growth.on_timeout(window, now);
+    }
+
+    fn is_holding(&self, _window: &Window, now: Instant) -> bool {
+        self.inferring_until.is_some_and(|until| now < until)
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(smoothed) = self.early.smoothed {
+            out.push(("delay_s", smoothed));
+            out.push(("delay_min_s", self.early.extremes.min()));
+            out.push(("delay_max_s", self.early.extremes.max()));
+            out.push(("threshold_s", self.early.threshold(self.config.threshold)));
+        }
+        self.early.signal.inner(out);
+        self.growth.inner(out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

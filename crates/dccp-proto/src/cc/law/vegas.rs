@@ -1,0 +1,322 @@
+//! Vegas (Brakmo, Peterson: "TCP Vegas", 1995): keeps a few packets in the queue.
+
+use super::choice::Plan;
+use super::reno::Reno;
+use super::settings::{choice, number, settings, whole};
+use super::{Ack, Congestion, Law, Window};
+use crate::time::Instant;
+use core::time::Duration;
+
+choice! {
+    /// How the packets in the queue are counted.
+    pub enum Diff {
+        /// w (1 − base/RTT).
+        Paper = "paper",
+        /// The whole part of w (RTT − base)/base, as the Linux kernel has it.
+        Linux = "linux",
+    }
+}
+
+settings! {
+    /// Options of Vegas.
+    pub struct Config {
+        /// The window grows while fewer packets are in the queue; the kernel has 2.
+        alpha: f64 = 1.0, number(0.0..=1000.0);
+        /// It shrinks while more are; the kernel has 4.
+        beta: f64 = 3.0, number(0.0..=1000.0);
+        /// Slow start ends when more are.
+        gamma: f64 = 1.0, number(0.0..=1000.0);
+        /// How the packets in the queue are counted.
+        diff: Diff = Diff::Paper, Diff::read;
+        /// Slow start doubles the window in one of so many round trips; the kernel has 1.
+        doubling: u32 = 2, whole(1..=2);
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Vegas::new(*self))
+    }
+}
+
+/// Fewer samples in a round trip are no measurement.
+const SAMPLES_MIN: u32 = 3;
+/// Vegas itself leaves so many packets.
+const FLOOR: f64 = 2.0;
+
+/// Vegas.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Vegas {
+    config: Config,
+    reno: Reno,
+    /// The shortest round trip ever.
+    base_rtt: Duration,
+    round: Round,
+    /// The packets in the queue at the last decision.
+    queued: f64,
+}
+
+/// What was heard in the round trip that lasts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Round {
+    number: u64,
+    rtt_min: Duration,
+    samples: u32,
+    /// Acknowledged packets that may make the window grow.
+    growth: u32,
+    is_recovering: bool,
+}
+
+impl Round {
+    const fn new(number: u64) -> Self {
+        Self {
+            number,
+            rtt_min: Duration::MAX,
+            samples: 0,
+            growth: 0,
+            is_recovering: false,
+        }
+    }
+}
+
+impl Vegas {
+    /// Vegas with these options.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            reno: Reno::fractional(),
+            base_rtt: Duration::MAX,
+            round: Round::new(0),
+            queued: 0.0,
+        }
+    }
+
+    /// The packets in the queue.
+    fn diff(&self, w: f64, rtt: Duration) -> f64 {
+        // Whole nanoseconds: the kernel's rounding needs an exact difference.
+        let waiting = w * nanos(rtt.saturating_sub(self.base_rtt));
+        match self.config.diff {
+            Diff::Paper => waiting / nanos(rtt),
+            Diff::Linux => (waiting / nanos(self.base_rtt)).floor(),
+        }
+    }
+
+    /// A round trip is over.
+    fn decide(&mut self, window: &mut Window, round: &Round) {
+        if round.samples < SAMPLES_MIN || round.is_recovering {
+            // Not enough was heard: as Reno.
+            let growth = Ack {
+                growth: round.growth,
+                ..Ack::default()
+            };
+            self.reno.on_ack(window, &growth);
+            return;
+        }
+        let rtt = round.rtt_min;
+        self.queued = self.diff(window.cwnd, rtt);
+        if window.is_slow_start() {
+            if self.queued > self.config.gamma {
+                let filled = window.cwnd * nanos(self.base_rtt) / nanos(rtt) + 1.0;
+                window.cwnd = window.cwnd.min(filled);
+                window.leave_slow_start();
+            }
+        } else if self.queued > self.config.beta {
+            window.cwnd = (window.cwnd - 1.0).max(FLOOR);
+            window.leave_slow_start();
+        } else if self.queued < self.config.alpha && round.growth > 0 {
+            window.cwnd += 1.0;
+        }
+    }
+}
+
+impl Law for Vegas {
+    fn name(&self) -> &'static str {
+        "vegas"
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.round != self.round.number {
+            let round = core::mem::replace(&mut self.round, Round::new(ack.round));
+            self.decide(window, &round);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.round.rtt_min = self.round.rtt_min.min(rtt);
+            self.round.samples += 1;
+        }
+        self.round.growth += ack.growth;
+        self.round.is_recovering |= ack.is_recovering;
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
+        self.reno.on_congestion(window, event);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, now: Instant) {
+        self.reno.on_timeout(window, now);
+    }
+
+    /// Some round trips of slow start measure without growth.
+    fn is_holding(&self, window: &Window, _now: Instant) -> bool {
+        window.is_slow_start()
+            && !self
+                .round
+                .number
+                .is_multiple_of(u64::from(self.config.doubling))
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        if self.base_rtt < Duration::MAX {
+            out.push(("base_rtt_s", self.base_rtt.as_secs_f64()));
+        }
+        out.push(("queued", self.queued));
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a round trip is far below 2^53 ns"
+)]
+fn nanos(time: Duration) -> f64 {
+    time.as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::fixtures::{START, ms};
+    use crate::cc::law::bench::{
+        acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table,
+    };
+
+    /// One round trip in which all samples are `rtt_ms`, and the first acknowledgement of the next.
+    fn round_trip(vegas: &mut dyn Law, w: &mut Window, round: u64, rtt_ms: u64) {
+        for _ in 0..3 {
+            let ack = Ack {
+                round,
+                rtt: Some(ms(rtt_ms)),
+                ..acked(1)
+            };
+            vegas.on_ack(w, &ack);
+        }
+        vegas.on_ack(
+            w,
+            &Ack {
+                round: round + 1,
+                ..Ack::default()
+            },
+        );
+    }
+
+    #[test]
+    fn decisions_are_as_pinned() {
+        // congestion-control §12
+        for [w, base, rtt, diff, linux_diff, of_1_3, of_2_4] in table(
+            "
+             10  100  100         0  0   1   1
+             10  100  110  0.909091  1   1   1
+             10  100  125         2  2   0   0
+             10  100  150   3.33333  5  -1  -1
+             20  100  125         4  5  -1  -1
+            100   70   72   2.77778  2   0   0
+            ",
+        ) {
+            for (text, queued, action) in [
+                ("vegas", diff, of_1_3),
+                ("vegas:alpha=2,beta=4,diff=linux", linux_diff, of_2_4),
+            ] {
+                let mut vegas = law(text);
+                let mut window = avoiding(w);
+                let base = Ack {
+                    rtt: Some(Duration::from_secs_f64(base / 1000.0)),
+                    ..Ack::default()
+                };
+                vegas.on_ack(&mut window, &base);
+                vegas.on_ack(
+                    &mut window,
+                    &Ack {
+                        round: 1,
+                        ..Ack::default()
+                    },
+                );
+                let rtt = crate::cc::law::bench::whole(rtt);
+                round_trip(&mut *vegas, &mut window, 1, rtt.into());
+                assert!((inner(&*vegas, "queued") - queued).abs() < 1e-4, "{text}");
+                assert_near(window.cwnd, w + action);
+            }
+        }
+    }
+
+    #[test]
+    fn two_samples_are_too_few_and_growth_is_renos() {
+        let mut vegas = law("vegas");
+        let mut w = avoiding(10.0);
+        for _ in 0..2 {
+            let ack = Ack {
+                rtt: Some(ms(100)),
+                ..acked(4)
+            };
+            vegas.on_ack(&mut w, &ack);
+        }
+        assert_near(w.cwnd, 10.0);
+        let next = Ack {
+            round: 1,
+            ..Ack::default()
+        };
+        vegas.on_ack(&mut w, &next);
+        let mut reno = avoiding(10.0);
+        Reno::fractional().on_ack(&mut reno, &acked(8));
+        assert_near(w.cwnd, reno.cwnd);
+    }
+
+    #[test]
+    fn slow_start_ends_with_the_first_packets_in_the_queue() {
+        let mut vegas = law("vegas");
+        let mut w = Window::new(20);
+        round_trip(&mut *vegas, &mut w, 0, 100);
+        assert!(w.is_slow_start());
+        // 20 (1 − 100/105) = 0.95 packets: not yet; at 110 ms 1.8.
+        round_trip(&mut *vegas, &mut w, 1, 105);
+        assert!(w.is_slow_start());
+        round_trip(&mut *vegas, &mut w, 2, 110);
+        assert_near(w.cwnd, 20.0 * 100.0 / 110.0 + 1.0);
+        assert!(!w.is_slow_start());
+    }
+
+    #[test]
+    fn slow_start_doubles_every_other_round_trip() {
+        for (text, paused) in [("vegas", [false, true]), ("vegas:doubling=1", [false; 2])] {
+            let mut vegas = law(text);
+            let mut w = Window::new(4);
+            assert_eq!(vegas.is_holding(&w, START), paused[0]);
+            round_trip(&mut *vegas, &mut w, 0, 100);
+            assert_eq!(vegas.is_holding(&w, START), paused[1]);
+            assert!(!vegas.is_holding(&avoiding(4.0), START));
+        }
+    }
+
+    #[test]
+    fn it_never_takes_the_last_two_packets_but_a_timeout_does() {
+        let mut vegas = law("vegas:beta=1");
+        let mut w = Window {
+            ssthresh: 3.0,
+            ..avoiding(2.5)
+        };
+        round_trip(&mut *vegas, &mut w, 0, 10);
+        w.ssthresh = 2.0;
+        for round in 1..4 {
+            round_trip(&mut *vegas, &mut w, round, 1000);
+            assert_near(w.cwnd, 2.0);
+        }
+        let mut w = avoiding(10.0);
+        vegas.on_congestion(&mut w, &loss(10));
+        assert_near(w.cwnd, 5.0);
+        vegas.on_timeout(&mut w, START);
+        assert_near(w.cwnd, 1.0);
+    }
+
+    #[test]
+    fn the_sawtooth_looks_as_it_did() {
+        check_sawtooth("vegas", "vegas", include_str!("sawtooth/vegas.txt"));
+    }
+}
