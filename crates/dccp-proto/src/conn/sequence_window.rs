@@ -37,25 +37,30 @@ impl SentPerRtt {
         }
     }
 
-    /// A packet left. Returns whether a round trip has been counted.
+    /// A packet left. Returns whether the count is new: a round trip is over, or has more already
+    /// than the last one. In slow start that is no time to wait, least of all where the round trip
+    /// is not known and assumed to be long.
     #[expect(clippy::cast_precision_loss, reason = "no round trip has 2^53 packets")]
     fn on_sent(&mut self, now: Instant, gss: Seq, rtt: Duration) -> bool {
         let elapsed = now - self.began;
+        let sent = gss.steps_from(self.gss) as f64;
         if elapsed < rtt || elapsed.is_zero() {
-            return false;
+            let is_more = sent > self.packets;
+            self.packets = self.packets.max(sent);
+            return is_more;
         }
         let share = rtt.as_secs_f64() / elapsed.as_secs_f64();
         *self = Self {
             began: now,
             gss,
-            packets: gss.steps_from(self.gss) as f64 * share,
+            packets: sent * share,
         };
         true
     }
 }
 
 impl Connection {
-    /// A packet left: once per round trip the window is compared with what left.
+    /// A packet left: the window is compared with what left in a round trip.
     pub(super) fn watch_sequence_window(&mut self, now: Instant) {
         let rtt = self.rtt_or_default();
         if self.sent_per_rtt.on_sent(now, self.seqs.gss, rtt) {
@@ -124,7 +129,6 @@ mod tests {
         // 4340-7.5.2-2
         let start = Instant::from_nanos(5_000_000_000);
         let mut sent = SentPerRtt::new(start, Seq::new(100));
-        assert!(!sent.on_sent(start + 99 * MS, Seq::new(150), 100 * MS));
         assert!(sent.on_sent(start + 100 * MS, Seq::new(180), 100 * MS));
         assert_eq!(sent.packets.to_bits(), 80.0_f64.to_bits());
         assert!(sent.on_sent(start + 500 * MS, Seq::new(200), 100 * MS));
@@ -132,8 +136,30 @@ mod tests {
     }
 
     #[test]
+    fn more_packets_than_in_the_last_round_trip_count_before_it_is_over() {
+        // 4340-7.5.2-2
+        let start = Instant::from_nanos(5_000_000_000);
+        let mut sent = SentPerRtt::new(start, Seq::new(100));
+        assert!(sent.on_sent(start + 100 * MS, Seq::new(110), 100 * MS));
+        for (ms, seq, is_more, packets) in [
+            (101, 119, false, 10.0),
+            (102, 120, false, 10.0),
+            (102, 121, true, 11.0),
+            (199, 150, true, 40.0),
+            (200, 151, true, 41.0),
+            (299, 171, false, 41.0),
+            (300, 172, true, 21.0),
+        ] {
+            let is_new = sent.on_sent(start + ms * MS, Seq::new(seq), 100 * MS);
+            assert_eq!(is_new, is_more, "{ms} ms");
+            assert_eq!(sent.packets.to_bits(), f64::to_bits(packets), "{ms} ms");
+        }
+    }
+
+    #[test]
     fn an_instant_is_no_round_trip() {
         let mut sent = SentPerRtt::new(Instant::ZERO, Seq::ZERO);
-        assert!(!sent.on_sent(Instant::ZERO, Seq::new(1), Duration::ZERO));
+        assert!(sent.on_sent(Instant::ZERO, Seq::new(1), Duration::ZERO));
+        assert_eq!(sent.packets.to_bits(), 1.0_f64.to_bits());
     }
 }
