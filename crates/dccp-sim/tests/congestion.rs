@@ -1,7 +1,10 @@
 //! Congestion control from end to end: how flows begin, and what losses do to them.
 
 use core::time::Duration;
+use dccp_proto::{Config, Rate};
+use dccp_sim::link::TooBig;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
+use dccp_sim::queue::Limit;
 use dccp_sim::source::{App, Message, Source};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -66,5 +69,103 @@ fn the_handshake_gives_the_first_round_trip_time() {
                 "CCID {ccid} {sender:?}: {received}"
             );
         }
+    }
+}
+
+/// A server that gets data faster than it can measure a round trip: it only sends
+/// acknowledgements, hundreds per round trip, and ours name them within its Sequence Window.
+#[test]
+fn the_sequence_window_of_the_receiver_keeps_up_with_slow_start() {
+    // 4340-7.5.2-2
+    for ccid in [2, 3] {
+        let setup = setup(ccid, Profile::ours()).links(|link| link.delay = ms(1));
+        let mut pair = Pair::start(setup, App::bulk(100, 70_000), App::default());
+        assert!(pair.run_until_closed(20 * SECOND), "CCID {ccid}");
+        assert_eq!(pair.report(End::Server).received, 70_000, "CCID {ccid}");
+    }
+}
+
+/// Flows of our client that share a link with a short drop-tail queue.
+struct Crowd {
+    ccid: u8,
+    server: Profile,
+    /// MTU of the client's interface; that of the link is 1500 bytes, and it is silent about larger packets.
+    mtu: usize,
+    bytes_per_s: f64,
+    queue: usize,
+    flows: usize,
+}
+
+impl Crowd {
+    /// How often each flow found a black hole in a minute and a half, and its path MTU then.
+    fn run(self) -> Vec<(u64, usize)> {
+        let config = Config {
+            mtu: self.mtu,
+            ..Config::default()
+        };
+        let mut setup = setup(self.ccid, self.server);
+        setup.client = Profile::Ours(config).with_ccid(self.ccid);
+        setup.there.too_big = TooBig::Silent;
+        setup.there.rate = Some(Rate::from_bytes_per_s(self.bytes_per_s));
+        setup.there.queue.limit = Limit::Packets(self.queue);
+        let mut pair = Pair::new(setup);
+        pair.listen(App::default());
+        for _ in 0..self.flows {
+            pair.connect(App::bulk(9000, u64::MAX));
+            pair.run_for(ms(37));
+        }
+        pair.run_for(90 * SECOND);
+        let host = pair.world.node(pair.host(End::Client));
+        let result = |flow| {
+            let holes = host.stats(flow).counters.pmtu_black_holes;
+            (holes, host.snapshot(flow).map_or(0, |s| s.pmtu))
+        };
+        (0..self.flows).map(result).collect()
+    }
+}
+
+/// Half of all packets are lost in the queue, and with them probes of the path MTU.
+#[test]
+fn a_full_queue_is_no_black_hole() {
+    // 4340-14.1-3, 4340-14.1-5
+    for ccid in [2, 3] {
+        for (server, bytes_per_s, queue, flows) in [
+            (Profile::ours(), 125_000.0, 10, 8),
+            (Profile::linux(), 125_000.0, 10, 8),
+            (Profile::linux(), 50_000.0, 5, 6),
+        ] {
+            let crowd = Crowd {
+                ccid,
+                server,
+                mtu: 1500,
+                bytes_per_s,
+                queue,
+                flows,
+            };
+            assert_eq!(crowd.run(), vec![(0, 1500); flows], "CCID {ccid}");
+        }
+    }
+}
+
+/// The interface takes larger packets than the path, which drops them silently. What was lost
+/// before that is known must not end the search for what the path carries.
+#[test]
+fn a_black_hole_on_a_crowded_link_is_found_once_and_measured() {
+    // 4340-14.1-5
+    for ccid in [2, 3] {
+        for_both_peers(|server| {
+            let crowd = Crowd {
+                ccid,
+                server,
+                mtu: 9000,
+                bytes_per_s: 125_000.0,
+                queue: 20,
+                flows: 4,
+            };
+            for (holes, pmtu) in crowd.run() {
+                assert_eq!(holes, 1, "CCID {ccid}");
+                assert!((1492..=1500).contains(&pmtu), "CCID {ccid}: {pmtu}");
+            }
+        });
     }
 }

@@ -123,6 +123,12 @@ impl LargeNews {
         gone: 0,
         gone_len: usize::MAX,
     };
+
+    /// A large datagram of this length is gone.
+    fn note_gone(&mut self, len: usize) {
+        self.gone += 1;
+        self.gone_len = self.gone_len.min(len);
+    }
 }
 
 /// The packets in flight, and those before them that late reports may still concern.
@@ -213,12 +219,16 @@ impl InFlight {
         self.large_len = len;
     }
 
-    /// Large datagrams in flight; takes time in proportion to all that is.
-    pub(crate) fn large_in_flight(&self) -> u32 {
+    /// Large datagrams in flight, as if they were gone; takes time in proportion to all that is.
+    pub(crate) fn large_in_flight(&self) -> LargeNews {
         let undecided = self.records.range(index(self.decided - self.front)..);
         let in_flight = undecided.filter(|r| r.state == State::InFlight);
         let lengths = in_flight.filter_map(|r| Some(index(u64::from(r.data?.len))));
-        lengths.map(|len| u32::from(len > self.large_len)).sum()
+        let mut large = LargeNews::NONE;
+        for len in lengths.filter(|&len| len > self.large_len) {
+            large.note_gone(len);
+        }
+        large
     }
 
     /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records (64 MiB) the oldest is given

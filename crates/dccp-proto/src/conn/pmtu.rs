@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The search begins at the interface's MTU, as RFC 4340 asks, and believes it until an ICMP message
-//! or losses speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5).
+//! or losses speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5). Where
+//! the question is whether a size still gets through, data of that size that arrive answer it, too.
 //! Sizes are of whole packets in bytes, IP header included, unless they are called lengths: those
 //! are of application data.
 
@@ -49,7 +50,7 @@ const LOSSES: u32 = 3;
 /// More ICMP messages than this that quote nothing sent lately are believed, if losses agree
 /// (4340-14.1-3).
 const ODD_MESSAGES: u32 = 3;
-/// After a probe has answered a suspicion there is no other for this time.
+/// After a probe or data have answered a suspicion there is no other for this time.
 const TRUST: Duration = Duration::from_secs(10);
 /// The application may start the discovery again once in this time (RFC 4340 §14.1).
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
@@ -243,21 +244,22 @@ impl Pmtu {
         if self.size_of(news.received_len) > self.odd.mtu {
             self.odd = Odd::default();
         }
+        if let Some(then_search) = self.is_verified_by(news.received_len) {
+            self.on_verified(now, then_search);
+        }
         if news.received_len >= self.gone.smallest {
             self.gone = Gone::NONE;
         }
-        if news.gone > 0 && news.received_len < news.gone_len {
-            self.gone.smallest = self.gone.smallest.min(news.gone_len);
-            self.count_gone(now, news.gone);
+        if news.received_len < news.gone_len {
+            self.count_gone(now, news.gone, news.gone_len);
         }
     }
 
-    /// The sending CCID's timer expired while so many large packets were in flight. Two such times
-    /// in a row are suspicious.
-    pub(crate) fn on_silence(&mut self, now: Instant, large_in_flight: u32) {
-        if large_in_flight > 0 {
-            self.count_gone(now, large_in_flight.max(LOSSES.div_ceil(2)));
-        }
+    /// The sending CCID's timer expired while these large packets were in flight. Two such times
+    /// with none as large arriving in between are suspicious.
+    pub(crate) fn on_silence(&mut self, now: Instant, in_flight: LargeNews) {
+        let least = LOSSES.div_ceil(2);
+        self.count_gone(now, in_flight.gone.max(least), in_flight.gone_len);
     }
 
     /// Whether a probe is due.
@@ -290,12 +292,7 @@ impl Pmtu {
         };
         self.counts.probes_acked += 1;
         match probe.goal {
-            Goal::Verify { then_search: false } => {
-                self.gone = Gone::NONE;
-                self.trusted_until = now + TRUST;
-                self.probe = None;
-            }
-            Goal::Verify { then_search: true } => self.search(now, self.interface, self.interface),
+            Goal::Verify { then_search } => self.on_verified(now, then_search),
             Goal::Search { high } => {
                 self.use_size(probe.size);
                 self.search(now, high, middle(probe.size, high));
@@ -323,6 +320,31 @@ impl Pmtu {
                 let (goal, size) = (*goal, *size);
                 self.on_size_lost(now, goal, size);
             }
+        }
+    }
+
+    /// Whether data of this length, which arrived, answer what probes are out to verify; then what
+    /// the goal goes on with. In a full queue every probe may be lost while data get through.
+    fn is_verified_by(&self, received_len: usize) -> Option<bool> {
+        let Goal::Verify { then_search } = self.probe?.goal else {
+            return None;
+        };
+        let enough = if then_search {
+            self.mps()
+        } else {
+            self.gone.smallest
+        };
+        (received_len >= enough).then_some(then_search)
+    }
+
+    /// The PMTU gets through.
+    fn on_verified(&mut self, now: Instant, then_search: bool) {
+        if then_search {
+            self.search(now, self.interface, self.interface);
+        } else {
+            self.gone = Gone::NONE;
+            self.trusted_until = now + TRUST;
+            self.probe = None;
         }
     }
 
@@ -358,19 +380,18 @@ impl Pmtu {
         self.probe = Some(Probe::new(Goal::Verify { then_search }, self.size));
     }
 
-    /// So many more large packets are gone: verifies the PMTU if they are too many.
-    fn count_gone(&mut self, now: Instant, packets: u32) {
+    /// So many more large packets are gone, with this much data at least: verifies the PMTU if they
+    /// are too many. What is larger than the PMTU left before that fell, and says nothing more.
+    /// Probes that are out are waited for: a search that is interrupted would be forgotten.
+    fn count_gone(&mut self, now: Instant, packets: u32, len: usize) {
+        if packets == 0 || len > self.size.saturating_sub(self.overhead + HEADER_LEAST) {
+            return;
+        }
         self.odd.losses = self.odd.losses.saturating_add(packets);
         self.gone.packets = self.gone.packets.saturating_add(packets);
-        let is_verifying = matches!(
-            self.probe,
-            Some(Probe {
-                goal: Goal::Verify { .. },
-                ..
-            })
-        );
+        self.gone.smallest = self.gone.smallest.min(len);
         let may = self.can_probe && self.fallback().is_some() && now >= self.trusted_until;
-        if may && !is_verifying && self.gone.packets > LOSSES {
+        if may && self.probe.is_none() && self.gone.packets > LOSSES {
             self.verify(false);
         }
     }

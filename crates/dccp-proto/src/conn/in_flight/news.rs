@@ -115,8 +115,7 @@ impl<'t> News<'t> {
     fn note_gone(&mut self, len: u32) {
         let len = len as usize;
         if len > self.large_len {
-            self.large.gone += 1;
-            self.large.gone_len = self.large.gone_len.min(len);
+            self.large.note_gone(len);
         }
     }
 

@@ -421,20 +421,96 @@ fn an_answered_suspicion_is_not_raised_again_for_ten_seconds() {
 #[test]
 fn two_timeouts_with_a_large_packet_in_flight_are_suspicious() {
     let mut pmtu = new();
-    pmtu.on_silence(s(1), 0);
-    pmtu.on_silence(s(2), 1);
+    pmtu.on_silence(s(1), lost(0, usize::MAX));
+    pmtu.on_silence(s(2), lost(1, 1444));
     assert!(!pmtu.has_probe_due());
-    pmtu.on_silence(s(3), 1);
+    pmtu.on_silence(s(3), lost(1, 1444));
     assert!(pmtu.has_probe_due());
     let mut pmtu = new();
-    pmtu.on_silence(s(1), 4);
+    pmtu.on_silence(s(1), lost(4, 1444));
     assert!(pmtu.has_probe_due());
+}
+
+#[test]
+fn timeouts_mean_nothing_when_packets_as_large_arrive_in_between() {
+    for (len, is_suspicious) in [(1299, true), (1300, false)] {
+        let mut pmtu = new();
+        for i in 1..9 {
+            pmtu.on_silence(s(i), lost(1, 1300));
+            pmtu.on_large(s(i), received(len));
+        }
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+    }
+}
+
+#[test]
+fn data_that_arrive_answer_a_suspicion_as_probes_do() {
+    // Of the data that were lost the shortest had 1300 bytes.
+    let mut pmtu = new();
+    pmtu.on_large(s(1), lost(4, 1300));
+    pmtu.on_probe_sent(s(1), Seq::new(1));
+    pmtu.on_large(s(2), received(1299));
+    pmtu.on_timeout(s(2));
+    assert!(pmtu.has_probe_due());
+    pmtu.on_large(s(2), received(1300));
+    assert_eq!((pmtu.poll_probe(), pmtu.poll_timeout()), (None, None));
+    pmtu.on_large(s(12) - Duration::from_nanos(1), lost(4, 1300));
+    assert!(!pmtu.has_probe_due(), "trusted for 10 s");
+    pmtu.on_large(s(12), lost(1, 1300));
+    assert!(pmtu.has_probe_due());
+    assert_eq!((pmtu.pmtu(), pmtu.counts().probes_acked), (1500, 0));
+}
+
+#[test]
+fn full_datagrams_that_arrive_verify_a_size_before_the_search() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1400, true);
+    pmtu.on_timeout(s(601));
+    pmtu.on_probe_sent(s(601), Seq::new(1));
+    pmtu.on_large(s(601), received(pmtu.mps() - 1));
+    assert_eq!(pmtu.poll_probe(), None);
+    pmtu.on_large(s(601), received(pmtu.mps()));
+    assert_eq!(pmtu.poll_probe(), Some(1500));
+    // Whether more gets through no data can tell.
+    pmtu.on_probe_sent(s(601), Seq::new(2));
+    pmtu.on_large(s(601), received(1444));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (1400, None));
+    assert_eq!(pmtu.poll_timeout(), Some(s(602)));
+}
+
+#[test]
+fn what_left_before_the_pmtu_fell_says_nothing_about_it() {
+    // A packet with 1360 bytes of data has 1400 bytes at least.
+    for (len, is_suspicious) in [(1360, true), (1361, false)] {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_large(s(2), lost(4, len));
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_silence(s(2), lost(4, len));
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+    }
+}
+
+#[test]
+fn losses_do_not_end_a_search() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1300, true);
+    pmtu.on_timeout(s(601));
+    pmtu.on_probe_sent(s(601), Seq::new(1));
+    pmtu.on_sync_acked(s(601), Seq::new(1));
+    pmtu.on_large(s(601), lost(9, 1230));
+    assert_eq!(pmtu.poll_probe(), Some(1500), "the search goes on");
+    pmtu.on_probe_sent(s(601), Seq::new(2));
+    pmtu.on_sync_acked(s(601), Seq::new(2));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (1500, None));
 }
 
 #[test]
 fn an_outage_ends_with_the_full_size() {
     let mut path = TestPath::new(new(), 0);
-    path.pmtu.on_silence(path.now, 9);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
     path.run_until(s(100));
     assert_eq!(path.pmtu.pmtu(), 576);
     path.probed.dedup();
@@ -452,7 +528,7 @@ fn an_outage_ends_with_the_full_size() {
 #[test]
 fn nothing_gets_through_so_try_again_in_half_a_minute() {
     let mut path = TestPath::new(new(), 0);
-    path.pmtu.on_silence(path.now, 9);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
     path.run_until(s(1 + 9));
     assert_eq!(path.probed.len(), 9);
     assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 9 + 30)));
@@ -466,7 +542,7 @@ fn large_is_what_the_fallback_cannot_carry() {
     assert_eq!(pmtu.large_len(), 576 - OVERHEAD - 12);
     pmtu.on_too_big(s(1), 576, true);
     assert_eq!(pmtu.large_len(), usize::MAX);
-    pmtu.on_silence(s(1), 9);
+    pmtu.on_silence(s(1), lost(9, 1444));
     assert!(!pmtu.has_probe_due());
 }
 
@@ -479,7 +555,7 @@ fn without_probing_only_icmp_counts() {
     let mut pmtu = Pmtu::new(&path(false), &config);
     assert_eq!(pmtu.large_len(), usize::MAX);
     pmtu.on_large(s(1), lost(9, 1444));
-    pmtu.on_silence(s(1), 9);
+    pmtu.on_silence(s(1), lost(9, 1444));
     assert!(!pmtu.has_probe_due());
     pmtu.on_too_big(s(1), 1400, true);
     assert_eq!((pmtu.pmtu(), pmtu.poll_timeout()), (1400, None));
