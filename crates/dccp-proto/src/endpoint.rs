@@ -188,7 +188,7 @@ impl Endpoint {
         if self.table.is_full() {
             return Err(ConnectError::TooManyConnections);
         }
-        let iss = self.initial_seq(now, &flow);
+        let iss = self.initial_seq(now, &flow, &config);
         Ok(Birth {
             now,
             flow,
@@ -200,12 +200,15 @@ impl Endpoint {
     }
 
     /// 4340-7.2-1, 4340-7.2-2, 4340-7.3-1, 4340-18-1: a keyed hash of the flow, moved on by a clock that is
-    /// faster than any sender (a step each 256 ns).
-    fn initial_seq(&self, now: Instant, flow: &Flow) -> Seq {
+    /// faster than any sender: a step each 256 ns. Where short numbers may be used their 24 bits must
+    /// not come round within two maximum segment lifetimes (4 minutes): a step each 16 µs, which is
+    /// still faster than what such connections are for.
+    fn initial_seq(&self, now: Instant, flow: &Flow, config: &Config) -> Seq {
+        let step_bits = if config.short_seqnos { 14 } else { 8 };
         let offset = self.hash.hash(&stateless::flow_bytes(b"iss", flow));
         #[expect(clippy::cast_possible_truncation, reason = "48 bits of it are used")]
         let offset = offset as u64;
-        Seq::new(offset.wrapping_add(now.as_nanos() >> 8))
+        Seq::new(offset.wrapping_add(now.as_nanos() >> step_bits))
     }
 
     fn adopt(&mut self, now: Instant, conn: Connection) -> ConnId {
@@ -371,7 +374,7 @@ impl Endpoint {
         iss: Option<Seq>,
     ) -> Connection {
         let config = self.listeners.config(flow.local_port);
-        let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow));
+        let iss = iss.unwrap_or_else(|| self.initial_seq(now, &flow, &config));
         let mut conn = Connection::server(Birth {
             now,
             flow,

@@ -384,6 +384,11 @@ impl Connection {
         }
     }
 
+    /// The data of the peer's Request could not be kept: a cookie holds none (4340-11.7-6).
+    pub(crate) fn refuse_request_data(&mut self, seq: Seq) {
+        self.refuse_data(seq, DropReason::NotReady, DropCode::PROTOCOL_CONSTRAINTS);
+    }
+
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
         self.stats.drops.count(reason);

@@ -12,6 +12,7 @@
 use super::stateless::flow_bytes;
 use super::{Connection, Endpoint};
 use crate::batch::Batch;
+use crate::conn::stats::DropReason;
 use crate::conn::{App, NoApp};
 use crate::path::Flow;
 use crate::seq::Seq;
@@ -48,7 +49,7 @@ impl Endpoint {
     ) {
         let cookie = Cookie {
             issued: now,
-            iss: self.initial_seq(now, flow),
+            iss: self.initial_seq(now, flow, &self.listeners.config(flow.local_port)),
             isr: packet.seq,
             service,
             options: packet.options.0,
@@ -65,6 +66,10 @@ impl Endpoint {
         };
         let mut conn = self.rebuild(flow, &cookie, &mut app);
         conn.set_init_cookie(bytes);
+        if !packet.payload.is_empty() {
+            self.stats.drops.count(DropReason::NotReady);
+            conn.refuse_request_data(packet.seq);
+        }
         if conn.poll_transmit(now, &mut app, &mut batch) {
             self.stats.counters.cookies_sent += 1;
             self.stateless.push(&flow.path, batch.bytes().to_vec());

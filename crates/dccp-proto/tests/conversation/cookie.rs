@@ -60,6 +60,20 @@ fn a_hundred_thousand_forged_requests_leave_nothing_behind() {
 }
 
 #[test]
+fn data_of_a_request_that_gets_a_cookie_are_reported_as_dropped() {
+    // 4340-11.7-6, 4340-8.1.4-4: Drop Code 0, one packet.
+    let mut bench = guarded();
+    let request = bench.next(Kind::Request { service: SERVICE });
+    let response = bench.answer(&request.clone().with_payload(b"query"));
+    assert_eq!(cookies_of(&response).len(), 1);
+    assert!(response.opts().contains(&Opt::DataDropped(&[0x80])));
+    assert_eq!(bench.stats().drops.of(DropReason::NotReady), 1);
+    let response = bench.answer(&request);
+    let drops = |o: &Opt<'_>| matches!(o, Opt::DataDropped(_));
+    assert!(!response.opts().iter().any(drops));
+}
+
+#[test]
 fn a_cookie_opens_the_connection_that_it_was_made_from() {
     // 4340-8.1.4-3, 4340-8.1.4-4, 4340-8.5-3, 4340-8.5-11
     let (mut bench, response, ack) = offered();

@@ -582,6 +582,25 @@ fn a_flow_that_is_opened_again_begins_beyond_what_it_used() {
 }
 
 #[test]
+fn short_numbers_do_not_come_round_within_two_segment_lifetimes() {
+    // 4340-7.2-1: the low 24 bits too, so the clock makes a step each 16.384 µs.
+    let config = Config {
+        short_seqnos: true,
+        ..Bench::config()
+    };
+    let (mut bench, first) = Bench::requesting(config.clone());
+    for wait in [Duration::from_nanos(16_384_000), Duration::from_mins(4)] {
+        bench.abort();
+        bench.take_one();
+        bench.now += wait;
+        let (next, again) = bench.connect(config.clone());
+        let steps = again.seq.distance(first.seq);
+        assert!((1000..1 << 24).contains(&steps), "{steps}");
+        bench = next;
+    }
+}
+
+#[test]
 fn data_waits_when_the_peers_window_could_not_hold_it() {
     // 4340-7.5.2-3: of W = 32 packets, 24 lie above GSR at the peer.
     let config = Config {
