@@ -11,7 +11,7 @@ use crate::shared::{Phase, Ready, Shared, Side, State};
 #[cfg(unix)]
 use crate::signal::ReadyFd;
 use crate::stats::{Inspection, Stats};
-use core::net::SocketAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
@@ -72,7 +72,7 @@ impl Socket {
         options: &Options,
     ) -> Result<Self, ConnectError> {
         let mut last = ConnectError::NoAddress;
-        for remote in addr.to_socket_addrs()? {
+        for remote in addr.to_socket_addrs()?.map(as_the_system_takes_it) {
             if options
                 .bind
                 .is_some_and(|b| b.is_ipv4() != remote.is_ipv4())
@@ -487,4 +487,19 @@ impl Drop for Socket {
     fn drop(&mut self) {
         self.shutdown(Shutdown::Both);
     }
+}
+
+/// What a system's own sockets make of an address: one of IPv4 that is written as IPv6 is IPv4, and
+/// the address that stands for all is this host. The path must name what packets really carry.
+fn as_the_system_takes_it(mut remote: SocketAddr) -> SocketAddr {
+    let ip = remote.ip().to_canonical();
+    if ip != remote.ip() {
+        remote.set_ip(ip);
+    }
+    match ip {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => remote.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => remote.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    remote
 }

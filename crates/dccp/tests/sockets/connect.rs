@@ -57,6 +57,17 @@ fn ipv6_works_like_ipv4() {
 }
 
 #[test]
+fn all_names_of_this_host_reach_it() {
+    let listener = Listener::bind("0.0.0.0:0", PORT, &options()).unwrap();
+    let port = listener.local_addrs()[0].port();
+    for host in ["127.0.0.1", "0.0.0.0", "::ffff:127.0.0.1"] {
+        let client = Socket::connect((host, port), PORT, &options()).unwrap();
+        listener.accept().unwrap();
+        assert_eq!(client.peer_addr().to_string(), format!("127.0.0.1:{port}"));
+    }
+}
+
+#[test]
 fn a_link_local_address_needs_its_interface() {
     let error = Socket::connect("[fe80::1]:14233", PORT, &options()).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
