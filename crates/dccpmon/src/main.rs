@@ -23,7 +23,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
         Command::Serve(serve) => cmd::serve::run(&serve),
-        Command::Bulk(bulk) => cmd::bulk::run(bulk),
+        Command::Bulk(bulk) => cmd::bulk::run(&bulk),
         Command::Show(text) => {
             print!("{text}");
             Ok(error::exit::DONE)

@@ -28,22 +28,14 @@ const SETTLE: Duration = Duration::from_millis(500);
 const JOIN: Duration = Duration::from_millis(100);
 
 /// Runs the test and prints the result; gives the exit code.
-pub(crate) fn run(asked: Bulk) -> Result<i32, Failure> {
+pub(crate) fn run(asked: &Bulk) -> Result<i32, Failure> {
     interrupt::listen()?;
-    let plan = Plan::new(asked)?;
-    let is_json = plan.asked.is_json;
-    let mut table = Table::new(is_json);
-    table.plan(&plan);
-    let outcome = Client::connect(plan.clone()).and_then(|client| client.measure(&mut table));
-    let result = match outcome {
-        Ok(result) => result,
-        Err(failure) => {
-            if is_json {
-                println!("{}", json::failure(&plan, &failure));
-            }
-            return Err(failure);
+    let is_json = asked.is_json;
+    let (plan, result) = measure(asked.clone()).inspect_err(|failure| {
+        if is_json {
+            println!("{}", json::failure(asked, failure));
         }
-    };
+    })?;
     let code = match result.status {
         Status::Complete => exit::DONE,
         Status::Interrupted => exit::INTERRUPTED,
@@ -55,6 +47,14 @@ pub(crate) fn run(asked: Bulk) -> Result<i32, Failure> {
         table::summary(&plan, &result);
     }
     Ok(code)
+}
+
+fn measure(asked: Bulk) -> Result<(Plan, TestResult), Failure> {
+    let mut table = Table::new(asked.is_json);
+    let plan = Plan::new(asked)?;
+    table.plan(&plan);
+    let result = Client::connect(plan.clone())?.measure(&mut table)?;
+    Ok((plan, result))
 }
 
 /// The client's side of a test.

@@ -1,6 +1,7 @@
 //! The result as one JSON document, `dccpmon/1`: the schema is in `schema/dccpmon-1.json`. Every
 //! number has its unit in its name; what is not known is null.
 
+use crate::args::Bulk;
 use crate::error::Failure;
 use crate::plan::Plan;
 use crate::result::{FlowResult, Status, TestResult};
@@ -21,7 +22,7 @@ pub(crate) fn document(plan: &Plan, result: &TestResult, exit_code: i32) -> Valu
         "status": status,
         "exit_code": exit_code,
         "error": null,
-        "requested": requested(plan),
+        "requested": requested(&plan.asked),
         "negotiated": agreed.map(|n| json!({
             "ccid_tx": n.ccid,
             "ack_ratio": n.ack_ratio,
@@ -42,14 +43,14 @@ pub(crate) fn document(plan: &Plan, result: &TestResult, exit_code: i32) -> Valu
 }
 
 /// The document of a test that did not run.
-pub(crate) fn failure(plan: &Plan, failure: &Failure) -> Value {
+pub(crate) fn failure(asked: &Bulk, failure: &Failure) -> Value {
     json!({
         "schema": "dccpmon/1",
         "kind": "bulk",
         "status": "failed",
         "exit_code": failure.code,
         "error": { "what": failure.what, "next": failure.next },
-        "requested": requested(plan),
+        "requested": requested(asked),
         "negotiated": null,
         "intervals": [],
         "summary": null,
@@ -58,8 +59,7 @@ pub(crate) fn failure(plan: &Plan, failure: &Failure) -> Value {
     })
 }
 
-fn requested(plan: &Plan) -> Value {
-    let asked = &plan.asked;
+fn requested(asked: &Bulk) -> Value {
     json!({
         "host": asked.host,
         "udp_port": (asked.over == Over::Udp).then_some(asked.udp_port),

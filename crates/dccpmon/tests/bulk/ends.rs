@@ -41,6 +41,18 @@ fn a_closed_port_gets_two_lines_and_code_1() {
 }
 
 #[test]
+fn a_name_that_nobody_has_gets_its_json_too() {
+    let output = Command::new(PROGRAM)
+        .args(["nobody.invalid", "-J"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let document = read(&output);
+    let what = document["error"]["what"].as_str().unwrap();
+    assert!(what.starts_with("the name nobody.invalid cannot"), "{what}");
+}
+
+#[test]
 fn a_silent_host_gets_two_lines_and_code_1() {
     // The socket takes the packets, and nobody answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
