@@ -450,6 +450,14 @@ impl Endpoint {
         }
     }
 
+    /// Ends a connection that there is no room for with Reset "Too Busy" (4340-8.1.3-1).
+    pub fn turn_away(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
+        if let Some(conn) = self.table.get_mut(id) {
+            conn.turn_away(now, &mut queues.app(id));
+            self.schedule.wake(id);
+        }
+    }
+
     /// Says whether the application is slow to read (4340-11.6-2).
     pub fn set_slow_receiver(&mut self, id: ConnId, is_slow: bool) {
         if let Some(conn) = self.table.get_mut(id) {

@@ -302,7 +302,7 @@ impl Options {
         self
     }
 
-    /// How many connections wait to be accepted at most; more are aborted. 128 by default.
+    /// How many connections wait to be accepted at most; more are refused as too busy. 128 by default.
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections;
         self

@@ -299,10 +299,10 @@ impl Port {
         if self.next_deadline().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now, &mut self.links);
         }
+        // Before anything is sent: who is refused gets no Response first.
+        self.take_events();
         self.write(now, poller)?;
-        while let Some((id, event)) = self.endpoint.poll_event() {
-            self.on_event(id, event);
-        }
+        self.take_events();
         self.links.wake();
         self.rests_until = self.rests_until.filter(|until| *until > now);
         Ok(self.is_readable || self.has_errors)
@@ -369,6 +369,12 @@ impl Port {
         self.blocked_at = (!sent.is_done(&self.batch)).then_some(sent.next);
     }
 
+    fn take_events(&mut self) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            self.on_event(id, event);
+        }
+    }
+
     fn on_event(&mut self, id: ConnId, event: Event) {
         match &event {
             Event::Accepted { port, service } => return self.accept(id, *port, *service),
@@ -409,7 +415,7 @@ impl Port {
             });
         }
         if !is_taken {
-            self.endpoint.abort(clock::now(), id, &mut self.links);
+            self.endpoint.turn_away(clock::now(), id, &mut self.links);
         }
     }
 

@@ -39,6 +39,13 @@ impl Connection {
         }
     }
 
+    /// Ends the connection at once with Reset "Too Busy" (4340-8.1.3-1).
+    pub(crate) fn turn_away(&mut self, now: Instant, app: &mut App<'_>) {
+        if self.state.is_alive() {
+            self.reset(now, Reset::new(ResetCode::TOO_BUSY), app);
+        }
+    }
+
     /// The handshake or the closing has taken too long (4340-8.1.1-3, 4340-8.1.3-6, 4340-8.1.5-2).
     pub(super) fn on_give_up(&mut self, now: Instant, app: &mut App<'_>) {
         self.stats.mib.abort_on_timeout += 1;

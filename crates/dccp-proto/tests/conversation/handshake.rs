@@ -407,6 +407,20 @@ fn a_server_gives_up_after_four_msl_in_respond() {
 }
 
 #[test]
+fn a_server_without_room_for_a_connection_refuses_it() {
+    // 4340-8.1.3-1
+    let mut bench = Bench::listening(Bench::config());
+    let request = bench.next(Kind::Request { service: SERVICE });
+    bench.give(&request);
+    let (id, accepted) = bench.endpoint.poll_event().unwrap();
+    assert!(matches!(accepted, Event::Accepted { .. }));
+    bench.endpoint.turn_away(bench.now, id, &mut bench.app);
+    let expected = reset(request.seq, ResetCode::TOO_BUSY);
+    assert_eq!(bench.take_one().kind, expected);
+    assert!(bench.endpoint.connection(id).is_none());
+}
+
+#[test]
 fn respond_ends_with_any_packet_that_names_the_response() {
     // 4340-8.5-11, 4340-8.5-15
     let kinds = |ack| {

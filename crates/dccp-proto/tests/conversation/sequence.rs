@@ -589,7 +589,7 @@ fn short_numbers_do_not_come_round_within_two_segment_lifetimes() {
         ..Bench::config()
     };
     let (mut bench, first) = Bench::requesting(config.clone());
-    for wait in [Duration::from_nanos(16_384_000), Duration::from_mins(4)] {
+    for wait in [Duration::from_micros(16_384), Duration::from_mins(4)] {
         bench.abort();
         bench.take_one();
         bench.now += wait;
