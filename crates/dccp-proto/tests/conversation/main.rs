@@ -22,5 +22,6 @@ mod room;
 mod sequence;
 mod short;
 mod simultaneous;
+mod tfrc;
 mod timers;
 mod timing;

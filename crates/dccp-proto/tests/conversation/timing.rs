@@ -273,6 +273,32 @@ fn timestamps_measure_the_handshake_where_they_are_wanted() {
 }
 
 #[test]
+fn an_echo_of_a_minute_ago_or_more_is_of_nothing_that_was_sent() {
+    // 4340-13.3-1
+    let config = Config {
+        timestamps: true,
+        ..Bench::config()
+    };
+    let own = Duration::from_millis(70);
+    for (age, rtt) in [
+        // The handshake itself is the second sample, of 70 ms.
+        (5_999_999, Duration::from_nanos(52_508_741_250)),
+        (6_000_000, own),
+        (u32::MAX, own),
+    ] {
+        let (mut bench, request) = Bench::requesting(config.clone());
+        bench.now += own;
+        let answer = Opt::TimestampEcho {
+            echo: bench.now.timestamp().wrapping_sub(age),
+            elapsed: Elapsed::None,
+        };
+        let response = bench.response_to(&request).with(&[answer]);
+        bench.answers(&response);
+        assert_eq!(bench.snapshot().rtt, Some(rtt), "{age}");
+    }
+}
+
+#[test]
 fn echoes_of_what_was_never_sent_change_nothing_much() {
     // 4340-13.3-1
     let config = Config {
