@@ -339,11 +339,14 @@ impl Pmtu {
 
     /// The PMTU gets through.
     fn on_verified(&mut self, now: Instant, then_search: bool) {
-        if then_search {
-            self.search(now, self.interface, self.interface);
-        } else {
+        if !then_search {
             self.gone = Gone::NONE;
             self.trusted_until = now + TRUST;
+        }
+        // The time to look for more may have come while the PMTU was in doubt.
+        if then_search || self.raise_at.is_some_and(|at| at <= now) {
+            self.search(now, self.interface, self.interface);
+        } else {
             self.probe = None;
         }
     }

@@ -315,6 +315,46 @@ fn the_ackno_window_grows_with_our_confirmed_sequence_window() {
 }
 
 #[test]
+fn the_sequence_window_doubles_with_the_rate_and_shrinks_when_it_is_far_too_wide() {
+    // 4340-7.5.2-2
+    let mut pair = Pair::connecting(Duration::from_millis(10), Bench::config(), Bench::config());
+    pair.run(SECOND);
+    let changes = |pair: &Pair| {
+        let packets = pair.sent(CLIENT);
+        let windows = packets.flat_map(|(_, p)| {
+            let opts = p.opts().into_iter();
+            let windows = opts.filter_map(|o| match o {
+                Opt::ChangeL(FeatureOpt { feature: 3, values }) => {
+                    Some(values.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
+                }
+                _ => None,
+            });
+            windows.collect::<Vec<_>>()
+        });
+        let mut windows: Vec<_> = windows.collect();
+        windows.dedup();
+        windows
+    };
+    assert_eq!(changes(&pair), []);
+    for _ in 0..1000 {
+        pair.ends[CLIENT].send(b"x");
+    }
+    pair.run(SECOND);
+    assert_eq!(pair.ends[SERVER].got().len(), 1000);
+    let grown = changes(&pair);
+    assert!(grown.len() >= 3, "{grown:?}");
+    assert_eq!(grown[0], 128);
+    assert!(grown.windows(2).all(|w| w[1] == 2 * w[0]), "{grown:?}");
+    // After a minute of silence the congestion window is small again, and the other follows.
+    pair.run(60 * SECOND);
+    for _ in 0..4 {
+        pair.ends[CLIENT].send(b"x");
+        pair.run(SECOND);
+    }
+    assert_eq!(changes(&pair)[grown.len()..], [128]);
+}
+
+#[test]
 fn a_confirm_that_answers_nothing_or_says_nonsense() {
     // 4340-6.6.2-1, 4340-6.6.8-1, 4340-6.6.8-2
     let mut bench = Bench::open_client(Bench::config());

@@ -418,6 +418,25 @@ fn an_answered_suspicion_is_not_raised_again_for_ten_seconds() {
     assert!(path.pmtu.has_probe_due());
 }
 
+/// Found by fuzzing: the time to raise the PMTU was in the past when the doubt had ended.
+#[test]
+fn a_doubt_that_outlasts_the_time_to_look_for_more_ends_with_that_search() {
+    // 4340-14.1-5
+    for (answered_at, next, timeout) in [
+        (s(601) - Duration::from_nanos(1), None, Some(s(601))),
+        (s(601), Some(1500), None),
+        (s(602), Some(1500), None),
+    ] {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_large(s(600), lost(4, 1344));
+        assert_eq!(pmtu.poll_probe(), Some(1400));
+        pmtu.on_probe_sent(s(600), Seq::new(7));
+        pmtu.on_sync_acked(answered_at, Seq::new(7));
+        assert_eq!((pmtu.poll_probe(), pmtu.poll_timeout()), (next, timeout));
+    }
+}
+
 #[test]
 fn two_timeouts_with_a_large_packet_in_flight_are_suspicious() {
     let mut pmtu = new();
