@@ -11,8 +11,12 @@ const CATCH_UP: Duration = Duration::from_millis(1);
 /// How many packets that leave `interval` apart may be committed at once: those of 250 µs, but of no
 /// more time than `most`, and at least 1.
 pub(crate) fn commit_horizon(interval: Duration, most: Duration) -> u32 {
-    let packets = COMMIT_HORIZON.min(most).as_nanos() / interval.as_nanos().max(1);
-    u32::try_from(packets).unwrap_or(u32::MAX).max(1)
+    let horizon = COMMIT_HORIZON.min(most);
+    if interval >= horizon {
+        return 1;
+    }
+    // Both are far below a second. Durations themselves would be divided in 128 bits, for each packet.
+    horizon.subsec_nanos() / interval.subsec_nanos().max(1)
 }
 
 /// Keeps the time at which the last packet should have left.

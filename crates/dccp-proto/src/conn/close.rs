@@ -83,8 +83,10 @@ impl Connection {
 
     /// Goes on with [`close`](Self::close) when nothing waits to be sent any more.
     pub(super) fn close_when_drained(&mut self, now: Instant, app: &mut App<'_>) {
-        let is_drained = app.outbox.peek(now).is_none() || !self.is_peer_listening;
-        if !self.closing.is_wanted || !is_drained {
+        // Asked after every packet: the outbox, which may have to be locked, only if it matters.
+        let may_close =
+            self.closing.is_wanted && (!self.is_peer_listening || app.outbox.peek(now).is_none());
+        if !may_close {
             return;
         }
         match (self.state, self.role) {

@@ -4,6 +4,7 @@ use super::IcmpError;
 use crate::config::bounds;
 use crate::conn::Connection;
 use crate::path::Flow;
+use core::cell::Cell;
 use std::collections::HashMap;
 
 /// Names a connection of one endpoint. Never reused.
@@ -33,6 +34,9 @@ pub(super) struct Table {
     free: Vec<usize>,
     // 6773-3.8-3: a flow over UDP is the 6-tuple. Only looked up, never iterated: order cannot matter.
     by_flow: HashMap<Flow, ConnId>,
+    /// What was found last: packets come in trains of one flow, and a hash of a flow costs as much as
+    /// the rest of a packet's way to its connection.
+    last: Cell<Option<(Flow, ConnId)>>,
 }
 
 struct Slot {
@@ -50,7 +54,14 @@ impl Table {
     }
 
     pub(super) fn find(&self, flow: &Flow) -> Option<ConnId> {
-        self.by_flow.get(flow).copied()
+        if let Some((last, id)) = self.last.get()
+            && last == *flow
+        {
+            return Some(id);
+        }
+        let id = *self.by_flow.get(flow)?;
+        self.last.set(Some((*flow, id)));
+        Some(id)
     }
 
     pub(super) fn get(&self, id: ConnId) -> Option<&Connection> {
@@ -93,6 +104,7 @@ impl Table {
             return None;
         }
         self.by_flow.remove(conn.flow());
+        self.last.take();
         Some(conn)
     }
 

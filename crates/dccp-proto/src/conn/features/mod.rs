@@ -30,13 +30,11 @@ use crate::wire::features::{Feature, Reconciliation};
 use core::time::Duration;
 use negotiation::{Negotiation, Offer, Phase};
 use std::collections::VecDeque;
-use table::Slot;
+use table::{FEATURES, Slot, SlotSet, index};
 use values::Values;
 
 /// The round-trip time before one has been measured (RFC 4340 §3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-
-const FEATURES: usize = Feature::ALL.len();
 
 /// The state of all features of a connection.
 #[derive(Debug)]
@@ -44,8 +42,8 @@ pub(crate) struct Features {
     is_server: bool,
     local: [Negotiation; FEATURES],
     remote: [Negotiation; FEATURES],
-    /// How many of them are not `Stable`: with none, a packet costs next to nothing.
-    unsettled: usize,
+    /// Those that are not `Stable`: a packet costs something for these only.
+    unsettled: SlotSet,
     /// Confirms that wait for a packet, in the order of the Changes that they answer.
     confirms: VecDeque<Confirm>,
     /// Of each feature the last Change that we answered, as long as it may come again.
@@ -94,7 +92,7 @@ impl Features {
             is_server,
             local: initial(Side::Local),
             remote: initial(Side::Remote),
-            unsettled: 0,
+            unsettled: SlotSet::default(),
             confirms: VecDeque::new(),
             answered: Vec::new(),
             changed: VecDeque::new(),
@@ -211,13 +209,12 @@ impl Features {
         }
     }
 
-    /// Changes a negotiation, and keeps count of those that are not over.
+    /// Changes a negotiation, and remembers whether it is over.
     fn update(&mut self, slot: Slot, change: impl FnOnce(&mut Negotiation)) {
-        let was_stable = self.at(slot).phase == Phase::Stable;
-        change(self.at_mut(slot));
-        let is_stable = self.at(slot).phase == Phase::Stable;
-        self.unsettled += usize::from(was_stable);
-        self.unsettled -= usize::from(is_stable);
+        let negotiation = self.at_mut(slot);
+        change(negotiation);
+        let is_over = negotiation.phase == Phase::Stable;
+        self.unsettled.set(slot, !is_over);
     }
 
     fn take_effect(&mut self, Slot { side, feature }: Slot, value: u64) {
@@ -228,14 +225,5 @@ impl Features {
         n.previous = core::mem::replace(&mut n.value, value);
         self.changed.retain(|&(s, f, _)| (s, f) != (side, feature));
         self.changed.push_back((side, feature, value));
-    }
-}
-
-/// Where a feature stands in [`Feature::ALL`].
-const fn index(feature: Feature) -> usize {
-    match feature {
-        Feature::SendRttEstimate => FEATURES - 2,
-        Feature::SendLossEventRate => FEATURES - 1,
-        _ => feature.number() as usize - 1,
     }
 }

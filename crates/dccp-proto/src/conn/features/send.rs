@@ -59,11 +59,11 @@ impl Features {
 
     /// When [`wants_packet`](Self::wants_packet) becomes true; that may be past.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.unsettled == 0 && self.confirms.is_empty() {
+        if self.unsettled.is_empty() && self.confirms.is_empty() {
             return None;
         }
         let hold = self.hold_until();
-        let changes = Slot::all().filter_map(|slot| {
+        let changes = self.unsettled.iter().filter_map(|slot| {
             let n = self.at(slot);
             let makes_packets = slot.feature.info().is_required || n.transmissions < PATIENCE;
             match n.phase {
@@ -109,11 +109,11 @@ impl Features {
     }
 
     fn write_changes(&mut self, now: Instant, repeats_all: bool, seq: Seq, w: &mut OptionWriter) {
-        if self.unsettled == 0 {
+        if self.unsettled.is_empty() {
             return;
         }
         let may_start = repeats_all || self.hold_until() <= now;
-        for slot in Slot::all() {
+        for slot in self.unsettled.iter() {
             let n = self.at(slot);
             let is_due = n.retransmit_at <= now;
             let may_start = may_start && !self.waits_for_ccid(slot);
@@ -143,8 +143,8 @@ impl Features {
     /// (4340-6.6.4-3), so those that should be on their way get the time to arrive first; else
     /// features that change every round trip would starve the others, and each other.
     fn hold_until(&self) -> Instant {
-        Slot::all()
-            .map(|slot| self.at(slot))
+        let unsettled = self.unsettled.iter().map(|slot| self.at(slot));
+        unsettled
             .filter(|n| {
                 matches!(n.phase, Phase::Changing | Phase::Unstable) && n.transmissions == 1
             })
