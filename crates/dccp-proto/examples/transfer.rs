@@ -168,11 +168,11 @@ struct Both<'a> {
 }
 
 impl Queues for Both<'_> {
-    fn app(&mut self, _: ConnId) -> App<'_> {
-        App {
+    fn with_app(&mut self, _: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        run(&mut App {
             outbox: self.outbox,
             inbox: self.inbox,
-        }
+        });
     }
 }
 

@@ -40,8 +40,9 @@ pub trait KeyedHash: Send {
 
 /// The application's queues, by connection.
 pub trait Queues {
-    /// Both queues of a connection.
-    fn app(&mut self, id: ConnId) -> App<'_>;
+    /// Calls `run` once with both queues of a connection. What it does with them belongs together:
+    /// queues that other threads use too can be locked once for all of it.
+    fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>));
 }
 
 /// What the network says about a packet of ours.
@@ -277,7 +278,7 @@ impl Endpoint {
                 _ => return self.refuse(now, packet, id, ResetCode::NO_CONNECTION),
             }
         }
-        conn.handle_packet(now, packet, ecn, &mut queues.app(id));
+        queues.with_app(id, &mut |app| conn.handle_packet(now, packet, ecn, app));
         self.schedule.wake(id);
     }
 
@@ -411,7 +412,7 @@ impl Endpoint {
         };
         let conn = self.table.get_mut(id);
         if let Some(conn) = conn.filter(|conn| conn.state().is_alive()) {
-            conn.handle_icmp(now, error, &mut queues.app(id));
+            queues.with_app(id, &mut |app| conn.handle_icmp(now, error, app));
             self.schedule.wake(id);
         }
     }
@@ -421,7 +422,7 @@ impl Endpoint {
         self.timed = now;
         while let Some(id) = self.schedule.expire(now) {
             if let Some(conn) = self.table.get_mut(id) {
-                conn.handle_timeout(now, &mut queues.app(id));
+                queues.with_app(id, &mut |app| conn.handle_timeout(now, app));
                 self.schedule.wake(id);
             }
         }
@@ -437,7 +438,7 @@ impl Endpoint {
     /// Ends a connection once its outbox is empty (RFC 4340 §8.3).
     pub fn close(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
         if let Some(conn) = self.table.get_mut(id) {
-            conn.close(now, &mut queues.app(id));
+            queues.with_app(id, &mut |app| conn.close(now, app));
             self.schedule.wake(id);
         }
     }
@@ -445,7 +446,7 @@ impl Endpoint {
     /// Ends a connection at once with Reset "Aborted".
     pub fn abort(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
         if let Some(conn) = self.table.get_mut(id) {
-            conn.abort(now, &mut queues.app(id));
+            queues.with_app(id, &mut |app| conn.abort(now, app));
             self.schedule.wake(id);
         }
     }
@@ -453,7 +454,7 @@ impl Endpoint {
     /// Ends a connection that there is no room for with Reset "Too Busy" (4340-8.1.3-1).
     pub fn turn_away(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) {
         if let Some(conn) = self.table.get_mut(id) {
-            conn.turn_away(now, &mut queues.app(id));
+            queues.with_app(id, &mut |app| conn.turn_away(now, app));
             self.schedule.wake(id);
         }
     }
@@ -468,8 +469,11 @@ impl Endpoint {
     /// Looks for the path MTU anew, from the interface's MTU on. `false`: the connection is unknown,
     /// or the last time was less than two seconds ago (RFC 4340 §14.1).
     pub fn rediscover_pmtu(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) -> bool {
-        let conn = self.table.get_mut(id);
-        conn.is_some_and(|conn| conn.rediscover_pmtu(now, &mut queues.app(id)))
+        let mut is_begun = false;
+        if let Some(conn) = self.table.get_mut(id) {
+            queues.with_app(id, &mut |app| is_begun = conn.rediscover_pmtu(now, app));
+        }
+        is_begun
     }
 
     /// Fills an empty batch with packets that may leave now. `false`: there are none, until the next
@@ -492,7 +496,8 @@ impl Endpoint {
                 self.schedule.sleep(id);
                 continue;
             };
-            if conn.poll_transmit(now, &mut queues.app(id), batch) {
+            queues.with_app(id, &mut |app| _ = conn.poll_transmit(now, app, batch));
+            if !batch.is_empty() {
                 self.schedule.rotate();
                 return true;
             }

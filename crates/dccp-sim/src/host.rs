@@ -327,16 +327,16 @@ impl Apps {
 }
 
 impl Queues for Apps {
-    fn app(&mut self, id: ConnId) -> dccp_proto::conn::App<'_> {
+    fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut dccp_proto::conn::App<'_>)) {
         let number = self.number(id);
         if self.touched.last() != Some(&number) {
             self.touched.push(number);
         }
         let running = &mut self.running[number].1;
-        dccp_proto::conn::App {
+        run(&mut dccp_proto::conn::App {
             outbox: &mut running.send,
             inbox: &mut running.receive,
-        }
+        });
     }
 }
 

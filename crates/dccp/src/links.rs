@@ -1,14 +1,17 @@
 //! The queues of the connections of one endpoint: what the core sees of the applications.
+//!
+//! Locks are few: for sending one for each batch and each acknowledgement, for receiving two for each
+//! turn of the engine.
 
 use crate::options::{Buffers, Waiting};
-use crate::shared::Shared;
+use crate::recv_buffer::Intake;
+use crate::shared::{Shared, State};
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
-use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
-use dccp_proto::wire::Payload;
+use dccp_proto::queue::{Fate, Offer, Outbox, Slot};
 use dccp_proto::{ConnId, Instant, Queues};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 /// The connections of an endpoint and the state that each shares with its application.
 ///
@@ -20,27 +23,36 @@ pub(crate) struct Links {
     touched: Vec<ConnId>,
     /// Buffers of the connections that we are not told of yet.
     pub(crate) buffers: Buffers,
+    /// Intakes to be used again.
+    idle_intakes: Vec<Intake>,
 }
 
 /// One connection.
 struct Link {
     shared: Arc<Shared>,
-    outbox: Out,
-    inbox: In,
+    /// While it is touched: what has arrived for it.
+    intake: Option<Intake>,
     /// Keeps the DCCP port this program's.
     claim: Option<Arc<PortClaim>>,
-    is_touched: bool,
 }
+
+/// Intakes kept for the next turn.
+const IDLE_INTAKES: usize = 16;
 
 impl Link {
     fn new(shared: Arc<Shared>) -> Self {
         Self {
-            outbox: Out(shared.clone()),
-            inbox: In(shared.clone()),
             shared,
+            intake: None,
             claim: None,
-            is_touched: false,
         }
+    }
+
+    /// Moves what has arrived to where the application finds it; gives the empty intake.
+    fn hand_over(&mut self) -> Option<Intake> {
+        let mut intake = self.intake.take()?;
+        self.shared.lock().rx.absorb(&mut intake);
+        Some(intake)
     }
 }
 
@@ -50,6 +62,7 @@ impl Links {
             by_id: HashMap::new(),
             touched: Vec::new(),
             buffers,
+            idle_intakes: Vec::new(),
         }
     }
 
@@ -71,7 +84,9 @@ impl Links {
 
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Arc<Shared>> {
-        self.by_id.remove(&id).map(|link| link.shared)
+        let mut link = self.by_id.remove(&id)?;
+        link.hand_over();
+        Some(link.shared)
     }
 
     /// Whether there is no connection.
@@ -96,66 +111,75 @@ impl Links {
             by_id,
             touched,
             buffers,
+            idle_intakes,
         } = self;
         let link = by_id
             .entry(id)
             .or_insert_with(|| Link::new(Arc::new(Shared::new(*buffers, Waiting::default()))));
-        if !core::mem::replace(&mut link.is_touched, true) {
+        if link.intake.is_none() {
+            let mut intake = idle_intakes.pop().unwrap_or_default();
+            link.shared.lock().rx.open(&mut intake);
+            link.intake = Some(intake);
             touched.push(id);
         }
         link
     }
 
-    /// Wakes the applications of the connections that something happened to.
+    /// Hands over what has arrived, and wakes the applications that can go on: ends a turn.
     pub(crate) fn wake(&mut self) {
         for id in self.touched.drain(..) {
             if let Some(link) = self.by_id.get_mut(&id) {
-                link.is_touched = false;
+                self.idle_intakes.extend(link.hand_over());
                 link.shared.wake();
             }
         }
+        self.idle_intakes.truncate(IDLE_INTAKES);
     }
 }
 
 impl Queues for Links {
-    fn app(&mut self, id: ConnId) -> App<'_> {
-        let link = self.touch(id);
-        App {
-            outbox: &mut link.outbox,
-            inbox: &mut link.inbox,
-        }
+    fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        let Link { shared, intake, .. } = self.touch(id);
+        let mut outbox = Out {
+            shared,
+            state: None,
+        };
+        run(&mut App {
+            outbox: &mut outbox,
+            inbox: intake.get_or_insert_default(),
+        });
     }
 }
 
-/// The application's datagrams as the core sees them.
-struct Out(Arc<Shared>);
+/// The sending queue, locked from its first use to the end of the core's call.
+struct Out<'a> {
+    shared: &'a Shared,
+    state: Option<MutexGuard<'a, State>>,
+}
 
-impl Outbox for Out {
+impl<'a> Out<'a> {
+    fn state(&mut self) -> &mut MutexGuard<'a, State> {
+        self.state.get_or_insert_with(|| self.shared.lock())
+    }
+}
+
+impl Outbox for Out<'_> {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
-        let mut state = self.0.lock();
+        let state = self.state();
         let offer = state.tx.peek(now);
         state.is_starving = offer.is_none();
         offer
     }
 
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
-        self.0.lock().tx.claim_into(now, slot, buf)
+        self.state().tx.claim_into(now, slot, buf)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.0.lock().tx.refuse(now, slot, fate);
+        self.state().tx.refuse(now, slot, fate);
     }
 
     fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.0.lock().tx.on_fate(now, slot, fate);
-    }
-}
-
-/// Where the core puts received data.
-struct In(Arc<Shared>);
-
-impl Inbox for In {
-    fn deliver(&mut self, datagram: Payload<'_>, meta: Delivery) -> Accepted {
-        self.0.lock().rx.push(datagram, meta)
+        self.state().tx.on_fate(now, slot, fate);
     }
 }

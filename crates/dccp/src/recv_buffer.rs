@@ -1,8 +1,11 @@
 //! Received datagrams between the engine, which copies them in, and the application, which takes
 //! them out. Memory is reused: in steady state nothing is allocated per datagram.
+//!
+//! The engine collects what arrives in one turn in an [`Intake`] of its own, so that the lock that
+//! guards the buffer is taken once for a batch of packets, not for each.
 
 use core::ops::Deref;
-use dccp_proto::queue::{Accepted, Delivery};
+use dccp_proto::queue::{Accepted, Delivery, Inbox};
 use dccp_proto::wire::Payload;
 use std::collections::VecDeque;
 
@@ -138,25 +141,32 @@ impl RecvBuffer {
         self.spare = Vec::new();
     }
 
-    /// Copies a datagram in.
-    pub(crate) fn push(&mut self, payload: Payload<'_>, meta: Delivery) -> Accepted {
+    /// Prepares an empty intake: says how much room there is, and lends it the spare memory.
+    pub(crate) fn open(&mut self, intake: &mut Intake) {
+        intake.room = self.capacity.saturating_sub(self.waiting.len());
+        intake.is_closed = self.is_closed;
+        core::mem::swap(&mut intake.spare, &mut self.spare);
+    }
+
+    /// Takes in what an intake has collected since [`open`](Self::open).
+    pub(crate) fn absorb(&mut self, intake: &mut Intake) {
+        self.counts.dropped_full += core::mem::take(&mut intake.dropped_full);
+        self.counts.dropped_not_listening += core::mem::take(&mut intake.dropped_not_listening);
         if self.is_closed {
-            self.counts.dropped_not_listening += 1;
-            return Accepted::NotListening;
+            // Closed meanwhile: nobody will ask for it.
+            self.counts.dropped_not_listening += intake.arrived.len() as u64;
+            intake.arrived.clear();
+            intake.spare.clear();
+            return;
         }
-        if self.waiting.len() >= self.capacity {
-            self.counts.dropped_full += 1;
-            return Accepted::Full;
-        }
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        match payload {
-            Payload::Bytes(b) => bytes.extend_from_slice(b),
-            Payload::Zeros(n) => bytes.resize(n, 0),
-        }
-        self.counts.delivered += 1;
-        self.counts.delivered_bytes += bytes.len() as u64;
-        self.waiting.push_back(Received { bytes, meta });
-        Accepted::Yes
+        self.counts.delivered += intake.arrived.len() as u64;
+        let bytes = intake.arrived.iter().map(|d| d.bytes.len() as u64);
+        self.counts.delivered_bytes += bytes.sum::<u64>();
+        self.waiting.extend(intake.arrived.drain(..));
+        // What came back meanwhile is little, or all that there is.
+        let room = self.capacity.saturating_sub(self.spare.len());
+        intake.spare.truncate(room);
+        self.spare.append(&mut intake.spare);
     }
 
     /// Copies the oldest datagram into `buf`, as much of it as fits.
@@ -189,6 +199,40 @@ impl RecvBuffer {
     }
 }
 
+/// What arrives for one connection in one turn of the engine.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    arrived: Vec<Received>,
+    spare: Vec<Vec<u8>>,
+    /// For so many more there is room; the application can only make more.
+    room: usize,
+    is_closed: bool,
+    dropped_full: u64,
+    dropped_not_listening: u64,
+}
+
+impl Inbox for Intake {
+    /// Copies a datagram in.
+    fn deliver(&mut self, payload: Payload<'_>, meta: Delivery) -> Accepted {
+        if self.is_closed {
+            self.dropped_not_listening += 1;
+            return Accepted::NotListening;
+        }
+        let Some(room) = self.room.checked_sub(1) else {
+            self.dropped_full += 1;
+            return Accepted::Full;
+        };
+        self.room = room;
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        match payload {
+            Payload::Bytes(b) => bytes.extend_from_slice(b),
+            Payload::Zeros(n) => bytes.resize(n, 0),
+        }
+        self.arrived.push(Received { bytes, meta });
+        Accepted::Yes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,10 +246,20 @@ mod tests {
         is_corrupt: false,
     };
 
+    /// One turn of the engine that brings one datagram.
+    fn push(buffer: &mut RecvBuffer, payload: Payload<'_>) -> Accepted {
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        let accepted = intake.deliver(payload, META);
+        buffer.absorb(&mut intake);
+        accepted
+    }
+
     fn filled(n: u8) -> RecvBuffer {
         let mut buffer = RecvBuffer::new(4);
         for i in 0..n {
-            assert_eq!(buffer.push(Payload::Bytes(&[i; 3]), META), Accepted::Yes);
+            let accepted = push(&mut buffer, Payload::Bytes(&[i; 3]));
+            assert_eq!(accepted, Accepted::Yes);
         }
         buffer
     }
@@ -226,7 +280,7 @@ mod tests {
     #[test]
     fn a_full_buffer_drops_the_newest_and_counts() {
         let mut buffer = filled(4);
-        assert_eq!(buffer.push(Payload::Zeros(9), META), Accepted::Full);
+        assert_eq!(push(&mut buffer, Payload::Zeros(9)), Accepted::Full);
         assert_eq!(buffer.waiting.len(), 4);
         assert_eq!(buffer.counts().dropped_full, 1);
         assert_eq!(buffer.counts().delivered, 4);
@@ -249,7 +303,7 @@ mod tests {
         buffer.pop_batch(&mut batch);
         let memory = batch.datagrams[0].bytes.as_ptr();
         buffer.pop_batch(&mut batch);
-        buffer.push(Payload::Zeros(3), META);
+        push(&mut buffer, Payload::Zeros(3));
         buffer.pop_batch(&mut batch);
         assert_eq!(batch.datagrams[0].bytes.as_ptr(), memory);
         assert_eq!(batch.datagrams[0].bytes(), [0; 3]);
@@ -260,9 +314,59 @@ mod tests {
         let mut buffer = filled(2);
         buffer.close();
         assert!(buffer.is_empty());
-        assert_eq!(buffer.push(Payload::Zeros(1), META), Accepted::NotListening);
+        assert_eq!(push(&mut buffer, Payload::Zeros(1)), Accepted::NotListening);
         let counts = buffer.counts();
         assert_eq!(counts.dropped_not_listening, 1);
         assert_eq!((counts.delivered, counts.taken), (2, 0));
+    }
+
+    #[test]
+    fn a_turn_takes_no_more_than_there_was_room_for() {
+        let mut buffer = filled(1);
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        let accepted = [(); 5].map(|()| intake.deliver(Payload::Zeros(2), META));
+        assert_eq!(accepted[..3], [Accepted::Yes; 3]);
+        assert_eq!(accepted[3..], [Accepted::Full; 2]);
+        assert_eq!(
+            buffer.counts().delivered,
+            1,
+            "not there before the turn ends"
+        );
+        buffer.absorb(&mut intake);
+        let counts = buffer.counts();
+        assert_eq!((counts.delivered, counts.dropped_full), (4, 2));
+        assert_eq!(counts.delivered_bytes, 3 + 3 * 2);
+        // The intake is as new.
+        buffer.absorb(&mut intake);
+        assert_eq!(buffer.counts(), counts);
+    }
+
+    #[test]
+    fn what_arrives_while_the_application_closes_is_counted_as_dropped() {
+        let mut buffer = filled(0);
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        assert_eq!(intake.deliver(Payload::Zeros(2), META), Accepted::Yes);
+        buffer.close();
+        buffer.absorb(&mut intake);
+        assert!(buffer.is_empty());
+        let counts = buffer.counts();
+        assert_eq!((counts.delivered, counts.dropped_not_listening), (0, 1));
+    }
+
+    #[test]
+    fn spare_memory_is_bounded() {
+        let mut buffer = filled(4);
+        let mut batch = RecvBatch::new(4);
+        buffer.pop_batch(&mut batch);
+        buffer.pop_batch(&mut batch);
+        assert_eq!(buffer.spare.len(), 4);
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        assert!(buffer.spare.is_empty());
+        buffer.recycle(vec![0; 9]);
+        buffer.absorb(&mut intake);
+        assert_eq!(buffer.spare.len(), 4);
     }
 }

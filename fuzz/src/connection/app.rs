@@ -154,11 +154,11 @@ impl Apps {
 }
 
 impl Queues for Apps {
-    fn app(&mut self, id: ConnId) -> App<'_> {
+    fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
         let app = self.of(id);
-        App {
+        run(&mut App {
             outbox: &mut app.out,
             inbox: &mut app.taker,
-        }
+        });
     }
 }

@@ -67,11 +67,11 @@ struct Apps {
 }
 
 impl Queues for Apps {
-    fn app(&mut self, _id: ConnId) -> App<'_> {
-        App {
+    fn with_app(&mut self, _id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        run(&mut App {
             outbox: &mut self.out,
             inbox: &mut self.taker,
-        }
+        });
     }
 }
 

@@ -88,10 +88,10 @@ impl Inbox for InboxOf {
 }
 
 impl Queues for Application {
-    fn app(&mut self, _id: ConnId) -> App<'_> {
-        App {
+    fn with_app(&mut self, _id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        run(&mut App {
             outbox: &mut self.outbox,
             inbox: &mut self.inbox,
-        }
+        });
     }
 }
