@@ -7,6 +7,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::Over;
 use dccp_proto::Config;
+use dccp_proto::cc::law::LawConfig;
 use dccp_proto::config::bounds;
 use dccp_proto::wire::ServiceCode;
 use std::io;
@@ -122,6 +123,13 @@ impl Options {
     /// CCIDs for the data that the peer sends, preferred first.
     pub fn recv_ccids(mut self, ccids: &[u8]) -> Self {
         self.config.rx_ccids = ccids.to_vec();
+        self
+    }
+
+    /// How the window of CCID 2 grows and shrinks for the data that this end sends, for example
+    /// `"cubic:fast_convergence=no".parse()?`. Reno by default; the peer need not know.
+    pub fn law(mut self, law: LawConfig) -> Self {
+        self.config.law = law;
         self
     }
 
@@ -378,6 +386,10 @@ impl Options {
         for (option, ccids) in [("send_ccids", &c.tx_ccids), ("recv_ccids", &c.rx_ccids)] {
             check_ccids(option, ccids)?;
         }
+        c.law.check().map_err(|e| OptionError {
+            option: "law",
+            problem: e.to_string(),
+        })?;
         Ok(Config {
             service_code: services.first().copied().unwrap_or(ServiceCode::NONE),
             ..c.clone()
@@ -467,12 +479,23 @@ mod tests {
         );
         assert_eq!(problem_of(&Options::new().ack_ratio(0)), "ack_ratio");
         assert_eq!(problem_of(&Options::new().mtu(575)), "mtu");
+        let mut law = LawConfig::RENO;
+        law.slow_start.max_ssthresh = -1.0;
+        assert_eq!(problem_of(&Options::new().law(law)), "law");
         assert_eq!(problem_of(&Options::new().send_buffer(0)), "send_buffer");
         // 5595-2.5-1
         assert_eq!(
             problem_of(&Options::new().service_code([255; 4])),
             "service_code"
         );
+    }
+
+    #[test]
+    fn a_law_is_this_ends_choice() {
+        let law: LawConfig = "cubic:fast_convergence=no".parse().unwrap();
+        let config = Options::new().law(law).checked_config(1).unwrap();
+        assert_eq!(config.law, law);
+        assert_eq!(config.tx_ccids, [2, 3]);
     }
 
     #[test]

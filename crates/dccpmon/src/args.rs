@@ -4,6 +4,8 @@ use crate::error::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use core::time::Duration;
+use dccp::proto::cc::law::LawConfig;
+use dccp::proto::cc::law::settings::LawError;
 use dccp::{DEFAULT_UDP_PORT, Over};
 use dccp_quantity::QuantityError;
 use std::ffi::OsString;
@@ -61,7 +63,16 @@ pub(crate) struct Bulk {
     pub(crate) flows: u32,
     pub(crate) is_reverse: bool,
     pub(crate) ccid: u8,
+    /// Of CCID 2.
+    pub(crate) law: LawConfig,
     pub(crate) is_json: bool,
+}
+
+impl Bulk {
+    /// The law asked for; CCID 3 has none, and who sends from the server is the server's affair.
+    pub(crate) fn cc(&self) -> Option<String> {
+        (self.ccid == 2 && !self.is_reverse).then(|| self.law.to_string())
+    }
 }
 
 /// Reads the command line (without the program's name).
@@ -173,6 +184,9 @@ struct BulkWords {
     /// Congestion control of the data: 2 (TCP-like) or 3 (TFRC)
     #[arg(long, value_name = "N", default_value = "2")]
     ccid: String,
+    /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
+    #[arg(long, value_name = "NAME")]
+    law: Option<String>,
     /// One JSON document instead of tables
     #[arg(short = 'J', long)]
     json: bool,
@@ -211,6 +225,11 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         Some(text) => interval(text, duration)?,
     };
     let length = w.length.as_deref().map(length).transpose()?;
+    let ccid = ccid(&w.ccid)?;
+    let law = match &w.law {
+        Some(text) => law(text, ccid, w.reverse)?,
+        None => LawConfig::default(),
+    };
     Ok(Bulk {
         host: w.host,
         udp_port: port("--port", &w.common.port)?,
@@ -223,7 +242,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         length,
         flows: whole("-P", &w.parallel, 1..=FLOWS_MAX)?,
         is_reverse: w.reverse,
-        ccid: ccid(&w.ccid)?,
+        ccid,
+        law,
         is_json: w.json,
     })
 }
@@ -293,6 +313,25 @@ fn ccid(text: &str) -> Result<u8, Failure> {
             ))
         }
     }
+}
+
+fn law(text: &str, ccid: u8, is_reverse: bool) -> Result<LawConfig, Failure> {
+    let mismatch =
+        |problem: &str, next: &str| Failure::usage(format!("--law {text}: {problem}"), next);
+    if ccid != 2 {
+        return Err(mismatch(
+            "only CCID 2 has laws",
+            "leave --ccid out, or --law",
+        ));
+    }
+    if is_reverse {
+        return Err(mismatch(
+            "the server sends, and the law is the sender's choice",
+            "leave -R out, or start the test from the other host",
+        ));
+    }
+    text.parse()
+        .map_err(|e: LawError| Failure::usage(format!("--law {text}: {}", e.problem), e.next))
 }
 
 fn port(flag: &str, text: &str) -> Result<u16, Failure> {
@@ -506,6 +545,13 @@ mod tests {
     }
 
     #[test]
+    fn a_law_is_reno_unless_named() {
+        assert_eq!(bulk_of("h").law, LawConfig::RENO);
+        let law = bulk_of("h --law cubic:fast_convergence=no").law;
+        assert_eq!(law.to_string(), "cubic:fast_convergence=no");
+    }
+
+    #[test]
     fn mistakes_get_two_lines() {
         for (line, text) in [
             (
@@ -519,6 +565,22 @@ mod tests {
             (
                 "h -P 33",
                 "error: -P 33: not a number from 1 to 32\n next: write for example -P 1",
+            ),
+            (
+                "h --law cubik",
+                "error: --law cubik: cubik: there is no such law\n next: did you mean cubic?",
+            ),
+            (
+                "h --law fast:alpha=0",
+                "error: --law fast:alpha=0: alpha=0: not allowed\n next: write a number from 1 to 100000",
+            ),
+            (
+                "h --law bic --ccid 3",
+                "error: --law bic: only CCID 2 has laws\n next: leave --ccid out, or --law",
+            ),
+            (
+                "h --law bic -R",
+                "error: --law bic: the server sends, and the law is the sender's choice\n next: leave -R out, or start the test from the other host",
             ),
             (
                 "h --over tcp",

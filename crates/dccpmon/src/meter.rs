@@ -325,6 +325,7 @@ impl TxEnd {
         if let Some(last) = &self.last {
             total.connection = Negotiated {
                 ccid: last.tx_ccid,
+                cc: last.tx.law.map(str::to_owned),
                 ack_ratio: last.ack_ratio,
                 is_ecn: last.is_ecn,
                 mps_bytes: last.mps as u64,

@@ -5,6 +5,7 @@ use crate::error::Failure;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::proto::cc::registry;
 use dccp::{Options, Over};
 use std::net::ToSocketAddrs;
 
@@ -38,7 +39,7 @@ impl Plan {
         Ok(Self {
             remotes,
             control: common.clone().ccid(2),
-            data: data_options(common.ccid(asked.ccid)),
+            data: data_options(common.ccid(asked.ccid).law(asked.law)),
             asked,
         })
     }
@@ -76,7 +77,12 @@ impl fmt::Display for Plan {
             udp_port,
             ..
         } = &self.asked;
-        let cc = dccp::proto::cc::registry::find(self.asked.ccid).map_or("?", |e| e.name);
+        let cc = match self.asked.cc() {
+            Some(law) => format!("cc={law}"),
+            None => registry::find(self.asked.ccid)
+                .map_or("?", |e| e.name)
+                .into(),
+        };
         let several = if *flows == 1 { "" } else { "s" };
         let time = units::seconds(crate::host::nanos(*duration));
         let length = self.asked.length.unwrap_or(LENGTH);

@@ -127,6 +127,9 @@ pub(crate) struct Samples {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
     pub(crate) ccid: u8,
+    /// The sender's law, if its congestion control has one.
+    #[serde(default)]
+    pub(crate) cc: Option<String>,
     pub(crate) ack_ratio: u64,
     pub(crate) is_ecn: bool,
     pub(crate) mps_bytes: u64,

@@ -5,6 +5,7 @@
 
 use super::ack_ratio::AckRatio;
 use super::law::Law;
+use super::one_way::{self, Newest};
 use super::registry::CcConfig;
 use super::window::WindowSender;
 use super::{
@@ -156,6 +157,8 @@ struct Receiver {
     delayed_ack: Duration,
     /// Greatest sequence number received.
     greatest: Option<Seq>,
+    /// When the packet arrived that acknowledgements name; not told in strict mode.
+    newest: Option<Newest>,
     /// Data packets since the last acknowledgement, and when the first of them arrived.
     pending: u32,
     pending_since: Instant,
@@ -172,6 +175,7 @@ impl Receiver {
             ratio: 2,
             delayed_ack: config.delayed_ack,
             greatest: None,
+            newest: (!config.is_strict).then(Newest::default),
             pending: 0,
             pending_since: config.now,
             is_urgent: false,
@@ -195,6 +199,9 @@ impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
         self.rtt = p.rtt.unwrap_or(self.rtt);
         self.is_urgent |= self.is_out_of_order(p.seq);
+        if let Some(newest) = &mut self.newest {
+            newest.on_packet(p.seq, p.now);
+        }
         if !p.is_data {
             return;
         }
@@ -223,8 +230,20 @@ impl HcReceiver for Receiver {
         }
     }
 
-    fn on_ack(&mut self, _ack: &mut OutgoingAck<'_>) -> bool {
-        // 4341-10-1: there are no options of CCID 2; its Ack Vectors are the connection's.
+    fn ack_options_len(&self, _now: Instant) -> usize {
+        if self.newest.is_some() {
+            one_way::LEN
+        } else {
+            0
+        }
+    }
+
+    fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
+        // 4341-10-1: CCID 2 has no options but those for experiments; its Ack Vectors are the
+        // connection's.
+        if let Some(newest) = &self.newest {
+            newest.push(ack.ack, ack.options);
+        }
         // 4340-11.3-2: an acknowledgement with data tells the same, so counting starts anew.
         self.pending = 0;
         self.is_urgent = false;

@@ -14,6 +14,7 @@ pub mod ccid3;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod law;
+mod one_way;
 mod pacer;
 pub mod registry;
 mod rtt;

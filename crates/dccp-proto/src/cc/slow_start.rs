@@ -1,7 +1,11 @@
 //! Slow start of a window sender (RFC 4341 §5), and how else it may go.
 
+mod hystart;
+
 use super::law::Window;
-use super::law::settings::{choice, number, settings};
+use super::law::settings::{choice, number, settings, yes_no};
+use core::time::Duration;
+use hystart::HyStart;
 
 choice! {
     /// How fast a window grows in slow start.
@@ -21,6 +25,8 @@ settings! {
         slow_start: Pace = Pace::Ccid2, Pace::read;
         /// Above this window it grows more slowly (limited slow start, RFC 3742); 0: never.
         max_ssthresh: f64 = 0.0, number(0.0..=1e6);
+        /// The first slow start ends when the delay rises (HyStart++, RFC 9406).
+        hystart: bool = false, yes_no;
         /// The threshold before the first event, in packets; 0: none.
         initial_ssthresh: f64 = 0.0, number(0.0..=1e6);
     }
@@ -31,6 +37,7 @@ impl Config {
     pub const CCID_2: Self = Self {
         slow_start: Pace::Ccid2,
         max_ssthresh: 0.0,
+        hystart: false,
         initial_ssthresh: 0.0,
     };
 }
@@ -41,12 +48,17 @@ pub struct SlowStart {
     config: Config,
     /// With CCID 2's pace: acknowledged packets that have not made the window grow yet, 0 or 1.
     acked: u32,
+    hystart: Option<HyStart>,
 }
 
 impl SlowStart {
-    /// A slow start with these options.
-    pub const fn new(config: Config) -> Self {
-        Self { config, acked: 0 }
+    /// A slow start with these options, for a sender that paces its packets or does not.
+    pub fn new(config: Config, is_paced: bool) -> Self {
+        Self {
+            config,
+            acked: 0,
+            hystart: config.hystart.then(|| HyStart::new(is_paced)),
+        }
     }
 
     /// Sets the threshold of a new window.
@@ -56,15 +68,29 @@ impl SlowStart {
         }
     }
 
+    /// A round-trip sample of this round; may end slow start.
+    pub fn on_rtt(&mut self, window: &mut Window, round: u64, rtt: Duration) {
+        // RFC 9406 §4.3: only the first slow start has no threshold yet.
+        if let Some(hystart) = &mut self.hystart
+            && window.ssthresh.is_infinite()
+        {
+            hystart.on_rtt(window, round, rtt);
+        }
+    }
+
     /// Takes `acked` newly acknowledged unmarked packets of one acknowledgement. Returns how many
     /// of them slow start did not use, because it is over.
     pub fn grow(&mut self, window: &mut Window, acked: u32, ack_ratio: u32) -> u32 {
         // 4341-5-8: an acknowledgement adds at most half its Ack Ratio, or a peer that acknowledges
         // late would make the sender burst. Rounded up, or Ack Ratio 1 would never grow.
         let mut allowance = ack_ratio.max(1).div_ceil(2);
+        let packets_max = self.hystart.map_or(u32::MAX, |h| h.packets_max());
         let mut left = acked;
         while left > 0 && window.is_slow_start() {
             left -= 1;
+            if acked - left > packets_max {
+                continue;
+            }
             match self.config.slow_start {
                 Pace::Standard => window.cwnd += self.step(window.cwnd),
                 Pace::Ccid2 => {
@@ -89,11 +115,12 @@ impl SlowStart {
 
     /// What one acknowledged packet adds at most: less above `max_ssthresh` (RFC 3742 §2).
     fn step(&self, cwnd: f64) -> f64 {
+        let pace = self.hystart.map_or(1.0, |h| h.pace());
         let limit = self.config.max_ssthresh;
         if limit > 0.0 && cwnd > limit {
-            1.0 / (cwnd / (0.5 * limit)).floor()
+            pace / (cwnd / (0.5 * limit)).floor()
         } else {
-            1.0
+            pace
         }
     }
 }
@@ -111,7 +138,7 @@ mod tests {
     }
 
     fn ccid_2() -> SlowStart {
-        SlowStart::new(Config::CCID_2)
+        SlowStart::new(Config::CCID_2, true)
     }
 
     #[test]
@@ -146,10 +173,13 @@ mod tests {
         assert_eq!(w.packets(), 10);
         assert_eq!(ccid_2().grow(&mut w, 10, 20), 10);
         let mut w = window(8, 10.0);
-        let mut standard = SlowStart::new(Config {
-            slow_start: Pace::Standard,
-            ..Config::CCID_2
-        });
+        let mut standard = SlowStart::new(
+            Config {
+                slow_start: Pace::Standard,
+                ..Config::CCID_2
+            },
+            true,
+        );
         assert_eq!(standard.grow(&mut w, 10, 2), 8);
         assert_eq!(w.packets(), 10);
     }
@@ -158,10 +188,13 @@ mod tests {
     fn a_threshold_may_be_known_from_the_start() {
         let start = |initial_ssthresh| {
             let mut w = Window::new(4);
-            SlowStart::new(Config {
-                initial_ssthresh,
-                ..Config::CCID_2
-            })
+            SlowStart::new(
+                Config {
+                    initial_ssthresh,
+                    ..Config::CCID_2
+                },
+                true,
+            )
             .begin(&mut w);
             w.ssthresh.to_bits()
         };
@@ -172,11 +205,14 @@ mod tests {
 
     /// Limited slow start with `max_ssthresh` 100.
     fn limited() -> SlowStart {
-        SlowStart::new(Config {
-            slow_start: Pace::Standard,
-            max_ssthresh: 100.0,
-            ..Config::CCID_2
-        })
+        SlowStart::new(
+            Config {
+                slow_start: Pace::Standard,
+                max_ssthresh: 100.0,
+                ..Config::CCID_2
+            },
+            true,
+        )
     }
 
     #[test]
@@ -216,5 +252,38 @@ mod tests {
             round_trips += 1;
         }
         assert_eq!(round_trips, 1663);
+    }
+
+    #[test]
+    fn a_rising_delay_ends_the_first_slow_start_and_no_other() {
+        // RFC 9406 §4.3
+        for (ssthresh, grown, is_slow_start) in [(f64::INFINITY, 25.0, false), (1e6, 100.0, true)] {
+            let config = Config {
+                slow_start: Pace::Standard,
+                hystart: true,
+                ..Config::CCID_2
+            };
+            let mut s = SlowStart::new(config, true);
+            let mut w = window(100, ssthresh);
+            for round in 1..=7 {
+                for _ in 0..8 {
+                    s.on_rtt(&mut w, round, Duration::from_millis(50 + 10 * round));
+                }
+                if round == 2 {
+                    s.grow(&mut w, 100, 2);
+                    assert!((w.cwnd - 100.0 - grown).abs() < 1e-9, "{}", w.cwnd);
+                }
+            }
+            assert_eq!(w.is_slow_start(), is_slow_start);
+        }
+        // Not paced: eight packets of an acknowledgement count, the others are used up.
+        let config = Config {
+            hystart: true,
+            slow_start: Pace::Standard,
+            ..Config::CCID_2
+        };
+        let mut w = window(100, f64::INFINITY);
+        assert_eq!(SlowStart::new(config, false).grow(&mut w, 64, 2), 0);
+        assert_eq!(w.packets(), 108);
     }
 }

@@ -6,6 +6,7 @@
 //! congestion is up to a [`Law`].
 
 use super::law::{Ack, Cause, Congestion, Law, Window};
+use super::one_way::OneWay;
 use super::pacer::{Pacer, commit_horizon};
 use super::registry::CcConfig;
 use super::rtt::RttEstimator;
@@ -37,6 +38,7 @@ pub(crate) struct WindowSender {
     initial_window: u32,
     slow_start: SlowStart,
     rtt: RttEstimator,
+    one_way: OneWay,
     /// The round of the last sample that the timeout took.
     sampled_round: Option<u64>,
     timeout: Option<Instant>,
@@ -63,7 +65,7 @@ impl WindowSender {
         }
         let initial_window = initial_window(config.mps);
         let mut window = Window::new(initial_window);
-        let slow_start = SlowStart::new(config.law.slow_start);
+        let slow_start = SlowStart::new(config.law.slow_start, config.is_paced);
         slow_start.begin(&mut window);
         law.on_start(&mut window);
         Self {
@@ -72,6 +74,7 @@ impl WindowSender {
             initial_window,
             slow_start,
             rtt,
+            one_way: OneWay::default(),
             sampled_round: None,
             timeout: None,
             delayed_ack: config.delayed_ack,
@@ -294,6 +297,9 @@ impl WindowSender {
     /// Not "since the last acknowledgement": of several that arrive in one batch only the first
     /// would count.
     fn grow(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
+        if let Some(rtt) = fb.rtt {
+            self.slow_start.on_rtt(&mut self.window, fb.round, rtt);
+        }
         let round_trip = self.rtt.smoothed().unwrap_or(self.rtt.rto());
         let is_limit = self.full_at.is_some_and(|at| now <= at + round_trip);
         let is_clean = fb.congestion.is_none() && fb.lost.packets == 0;
@@ -317,7 +323,7 @@ impl WindowSender {
                 is_recovering: self.answered.is_some_and(|seq| !fb.ack.is_after(seq)),
                 rtt: fb.rtt,
                 smoothed_rtt: self.rtt.smoothed(),
-                one_way: None,
+                one_way: self.one_way.sample(fb),
                 delivered_rate: fb.delivered_rate.map(|rate| in_packets(rate, fb.mean_size)),
                 is_app_limited: fb.is_app_limited,
                 flight: flight_before(fb),

@@ -25,6 +25,7 @@ pub(crate) fn document(plan: &Plan, result: &TestResult, exit_code: i32) -> Valu
         "requested": requested(&plan.asked),
         "negotiated": agreed.map(|n| json!({
             "ccid_tx": n.ccid,
+            "cc": n.cc,
             "ack_ratio": n.ack_ratio,
             "ecn": n.is_ecn,
             "encap": plan.asked.over.to_string(),
@@ -68,6 +69,7 @@ fn requested(asked: &Bulk) -> Value {
         "duration_ns": crate::host::nanos(asked.duration),
         "interval_ns": crate::host::nanos(asked.interval),
         "ccid": asked.ccid,
+        "cc": asked.cc(),
         "packet_bytes": asked.length,
         "rate_bps": asked.rate_bps,
         "flows": asked.flows,

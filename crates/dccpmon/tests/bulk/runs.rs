@@ -20,6 +20,18 @@ fn both_congestion_controls_carry_data() {
 }
 
 #[test]
+fn the_law_that_was_asked_for_governs_and_is_named() {
+    let server = Server::start("udp");
+    let law = "cubic:fast_convergence=no";
+    let document = server.json(&["-t", "1", "--law", law]);
+    assert_eq!(document["requested"]["cc"], law);
+    assert_eq!(document["negotiated"]["cc"], "cubic");
+    assert_exact(&document);
+    let document = server.json(&["-t", "1", "--ccid", "3"]);
+    assert!(document["requested"]["cc"].is_null() && document["negotiated"]["cc"].is_null());
+}
+
+#[test]
 fn a_rate_is_kept_and_named_as_the_limit() {
     let server = Server::start("udp");
     let document = server.json(&["-t", "1", "-b", "2M", "-l", "1000"]);
@@ -71,7 +83,10 @@ fn the_table_says_what_was_measured() {
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("plan  bulk, DCCP CCID 2 ("), "{text}");
+    assert!(
+        lines[0].starts_with("plan  bulk, DCCP CCID 2 (cc=reno)"),
+        "{text}"
+    );
     assert!(
         lines[0].contains("1 flow, 1 s, 1400 B packets at 10.0 Mbit/s each"),
         "{text}"

@@ -1,7 +1,7 @@
 //! CCID 2's own parts: acknowledgements of acknowledgements, and the receiver.
 
 use super::*;
-use crate::cc::fixtures::{START, at, config, feedback, ms, packets};
+use crate::cc::fixtures::{Net, START, at, config, feedback, ms, packets};
 use crate::cc::law::reno::Reno;
 use crate::wire::{OptionWriter, Options, PacketType};
 
@@ -358,9 +358,32 @@ fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
     let mut w = OptionWriter::new(100);
     s.on_send_sync(&mut w);
     assert!(w.is_empty());
-    let mut r = receiver(&config());
+    let mut r = receiver(&CcConfig {
+        is_strict: true,
+        ..config()
+    });
     assert_eq!(r.ack_options_len(START), 0);
     assert_eq!(r.poll_timeout(), None);
     assert_eq!(r.poll_signal(), None);
     assert!(!r.wants_elapsed_time());
+}
+
+#[test]
+fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
+    // 4341-10-1: an option for experiments.
+    assert_eq!(receiver(&config()).ack_options_len(START), 5);
+    for (is_strict, is_one_way) in [(false, 1.0), (true, 0.0)] {
+        let config = CcConfig {
+            law: "ledbat".parse().expect("a law"),
+            is_strict,
+            ..config()
+        };
+        let mut net = Net::new(2, &config);
+        net.run(at(1000), |_| ());
+        let inner = net.sender.snapshot().inner;
+        assert!(
+            inner.contains(&("delay_is_one_way", is_one_way)),
+            "{inner:?}"
+        );
+    }
 }

@@ -231,6 +231,7 @@ mod tests {
             "highspeed:table=kernel,count=acks",
             "reno:fractional=yes,flows=16,slow_start=standard",
             "scalable:lwnd=38,max_ssthresh=100",
+            "cubic:hystart=yes",
         ] {
             assert_eq!(read(text).to_string(), text);
         }

@@ -105,7 +105,9 @@ impl Cubic {
 
     /// What an event leaves of what was in flight (RFC 9438 §4.6).
     fn reduced(&mut self, window: &Window, flight: f64, beta: f64) -> f64 {
-        self.w_max = if self.config.fast_convergence && window.cwnd < self.w_max {
+        // In whole packets: the same queue loses at windows that differ in a fraction.
+        let is_below = window.cwnd.floor() < self.w_max.floor();
+        self.w_max = if self.config.fast_convergence && is_below {
             window.cwnd * (1.0 + BETA) / 2.0
         } else {
             window.cwnd

@@ -5,14 +5,13 @@ use super::choice::Plan;
 use super::settings::{settings, yes_no};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
-use core::time::Duration;
 
 settings! {
     /// Options of H-TCP, in which published results differ.
     pub struct Config {
         /// An event leaves RTTmin/RTTmax of the window, else a half.
         adaptive_backoff: bool = true, yes_no;
-        /// Growth in proportion to the round trip: the same per second whatever the round trip.
+        /// Growth in proportion to the shortest round trip: the same per second whatever the round trip.
         rtt_scaling: bool = false, yes_no;
         /// An event after which the throughput had changed by a fifth leaves a half.
         rate_test: bool = true, yes_no;
@@ -130,11 +129,12 @@ impl Htcp {
         self.rtt_max = self.rtt_max.max(rtt.min(limit));
     }
 
-    /// Packets per round trip, `delta` seconds after the last event.
-    fn alpha(&self, delta: f64, rtt: Option<f64>) -> f64 {
+    /// Packets per round trip, `delta` seconds after the last event, on a path of this round trip: the
+    /// shortest, or a queue would feed itself.
+    fn alpha(&self, delta: f64, rtt: f64) -> f64 {
         let late = (delta - DELTA_L).max(0.0);
         let mut alpha = 1.0 + 10.0 * late + 0.25 * late * late;
-        if let Some(rtt) = rtt.filter(|_| self.config.rtt_scaling) {
+        if self.config.rtt_scaling {
             alpha *= (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX);
         }
         // An event that takes less must be made up for in less time.
@@ -186,7 +186,7 @@ impl Law for Htcp {
         self.throughput.on_ack(ack.now, ack.acked, self.rtt_min);
         let event = *self.event.get_or_insert(ack.now);
         let delta = (ack.now - event).as_secs_f64();
-        let alpha = self.alpha(delta, ack.smoothed_rtt.as_ref().map(Duration::as_secs_f64));
+        let alpha = self.alpha(delta, self.rtt_min);
         for _ in 0..ack.growth {
             window.cwnd += alpha / window.cwnd;
         }

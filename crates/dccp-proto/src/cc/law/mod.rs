@@ -19,6 +19,8 @@ pub mod lp;
 pub mod reno;
 pub mod scalable;
 pub mod settings;
+#[cfg(test)]
+mod traces;
 pub mod vegas;
 pub mod westwood;
 

@@ -126,7 +126,7 @@ mod tests {
     use crate::cc::slow_start::{self, SlowStart};
 
     fn slow_start() -> SlowStart {
-        SlowStart::new(slow_start::Config::CCID_2)
+        SlowStart::new(slow_start::Config::CCID_2, true)
     }
 
     #[test]

@@ -124,6 +124,13 @@ fn events_are_answered_as_pinned() {
         assert_near(w.cwnd, left);
         assert_near(w.ssthresh, left);
     }
+    // A fraction of a packet less is not less.
+    for (cwnd, after) in [(999.1, 999.1), (998.9, 0.85 * 998.9)] {
+        let mut c = cubic();
+        c.w_max = 999.9;
+        c.on_congestion(&mut avoiding(cwnd), &loss(1000));
+        assert_near(c.w_max, after);
+    }
     let mut c = Cubic::new(Config {
         fast_convergence: false,
         ..Config::default()

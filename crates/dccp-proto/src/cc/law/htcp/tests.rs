@@ -28,9 +28,9 @@ fn alpha_is_as_pinned() {
         ",
     ) {
         let mut plain = with(|_| ());
-        assert_near(plain.alpha(delta, Some(0.07)), half);
+        assert_near(plain.alpha(delta, 0.07), half);
         plain.beta = 0.8;
-        assert_near(plain.alpha(delta, None), four_fifths);
+        assert_near(plain.alpha(delta, 0.07), four_fifths);
         let scaled = with(|c| c.rtt_scaling = true);
         for (rtt, expected) in [
             (0.01, rtt_10),
@@ -38,7 +38,7 @@ fn alpha_is_as_pinned() {
             (0.17, rtt_170),
             (0.3, rtt_300),
         ] {
-            assert_near(scaled.alpha(delta, Some(rtt)), expected);
+            assert_near(scaled.alpha(delta, rtt), expected);
         }
     }
 }
@@ -47,7 +47,7 @@ fn alpha_is_as_pinned() {
 fn without_the_floor_a_gentle_backoff_grows_slower_than_reno() {
     let mut h = with(|c| c.floor = false);
     h.beta = 0.8;
-    assert_near(h.alpha(0.5, None), 0.4);
+    assert_near(h.alpha(0.5, 0.07), 0.4);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn windows_grow_as_pinned() {
         let mut w = start;
         let mut t = 0.0;
         while t < seconds - 1e-9 {
-            w += h.alpha(t, None);
+            w += h.alpha(t, 0.07);
             t += rtt_ms / 1000.0;
         }
         assert!((w / expected - 1.0).abs() < 0.002, "{w} {expected}");
