@@ -504,7 +504,7 @@ fn a_larger_window_of_the_peer_holds_from_our_confirm_on() {
         };
         let change = bench.next(Kind::Ack { ack: bench.gss });
         let confirm = bench.answer(&change.with(&[Opt::ChangeL(option)]));
-        let mut options = confirm.opts().to_vec();
+        let mut options = confirm.opts();
         // The arrival time of the acknowledged packet.
         options.retain(|o| !matches!(o, Opt::CcidSpecific { kind: 248, .. }));
         assert_eq!(options, [Opt::ConfirmR(option), vector_of(&confirm)]);
