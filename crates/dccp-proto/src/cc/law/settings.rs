@@ -1,6 +1,6 @@
 //! Options of laws as text: `name[:key=value,…]`, the same on command lines and in scenario files.
 //!
-//! [`settings!`] makes a struct whose fields are the keys; [`choice!`] makes an enum of words.
+//! `settings!` makes a struct whose fields are the keys; `choice!` makes an enum of words.
 
 use core::fmt;
 use core::ops::RangeInclusive;
