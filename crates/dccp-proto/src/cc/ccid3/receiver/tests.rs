@@ -250,6 +250,17 @@ fn the_first_interval_follows_from_the_highest_receive_rate() {
     r.on_packet(&packet(at(330), seq + 4, 13));
     let said = ack(&mut r, at(330), 200).expect("room");
     assert_eq!(said.intervals, [(3, 1, 4), (31, 0, 82)]);
+    // Later events leave it as it is, however fast the sender has become.
+    seq += 4;
+    for i in 1..=400 {
+        let lost = u64::from(i == 390);
+        seq += 1 + lost;
+        r.on_packet(&packet(at(330 + i), seq, ((13 + i / 25) % 16) as u8));
+        ack(&mut r, at(330 + i), 200);
+    }
+    assert_eq!(r.history.event_count(), 2);
+    let said = r.history.intervals().last().map(|i| i.data);
+    assert_eq!(said, Some(82));
 }
 
 #[test]
