@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::packages;
@@ -78,7 +78,7 @@ fn mutate(args: &Args) -> Result<()> {
     if Path::new(OUTPUT).exists() {
         std::fs::remove_dir_all(OUTPUT)?;
     }
-    mutate_for("dccp-proto", &which, &args.jobs)?;
+    mutate_for("dccp-proto", 20, &which, &args.jobs)?;
     let missed = Outcome::of("dccp-proto")?.missed;
     if missed.is_empty() {
         return Ok(());
@@ -87,23 +87,29 @@ fn mutate(args: &Args) -> Result<()> {
         let exactly = format!("^{}$", escape(name));
         ["--re".to_owned(), exactly]
     });
-    mutate_for("dccp-sim", &again.collect::<Vec<_>>(), &args.jobs)
+    mutate_for("dccp-sim", 300, &again.collect::<Vec<_>>(), &args.jobs)
 }
 
-/// Runs cargo-mutants with the tests of a package. It fails where a mutant survives, which is ours
-/// to judge.
-fn mutate_for(package: &str, which: &[String], jobs: &str) -> Result<()> {
+/// Runs cargo-mutants with the tests of a package, which get so many seconds at least: on a busy
+/// machine a slow test is no endless one.
+fn mutate_for(package: &str, seconds_min: u32, which: &[String], jobs: &str) -> Result<()> {
     let output = format!("{OUTPUT}/{package}");
     std::fs::create_dir_all(&output)?;
     let words = "cargo mutants --package dccp-proto --profile mutants --timeout-multiplier 5 \
-        --minimum-test-timeout 20 --no-times --colors never";
+        --no-times --colors never --minimum-test-timeout";
     let mut mutants = command(&words.split_whitespace().collect::<Vec<_>>());
+    mutants.arg(seconds_min.to_string());
     mutants.args(["--test-package", package, "--output", &output]);
     mutants.args(["--jobs", jobs]).args(which);
     // No examples, and no documentation tests: each is a program of its own to build.
     mutants.arg("--cargo-arg=--tests");
     let status = mutants.status().context("cargo mutants")?;
-    println!("cargo mutants, with the tests of {package}, ended with {status}");
+    // 2 and 3: mutants survived or ran out of time, which is ours to judge. Anything else, an
+    // interruption too, leaves results that are not whole.
+    ensure!(
+        matches!(status.code(), Some(0 | 2 | 3)),
+        "cargo mutants, with the tests of {package}, ended with {status}"
+    );
     Ok(())
 }
 
@@ -124,14 +130,27 @@ impl Outcome {
     }
 
     fn of_last_run() -> Result<Self> {
-        let mut outcome = Self::of("dccp-proto")?;
-        if !outcome.missed.is_empty() {
-            let second = Self::of("dccp-sim")?;
-            outcome.caught.extend(second.caught);
-            outcome.timeout.extend(second.timeout);
-            outcome.missed = second.missed;
+        let first = Self::of("dccp-proto")?;
+        if first.missed.is_empty() {
+            return Ok(first);
         }
-        Ok(outcome)
+        Ok(first.followed_by(&Self::of("dccp-sim")?))
+    }
+
+    /// A survivor stays one until the second run has noticed it. What else that run tried does not
+    /// count: cargo-mutants deletes fields whatever `--re` asks for.
+    fn followed_by(mut self, second: &Self) -> Self {
+        let (caught, rest): (Vec<_>, Vec<_>) = self
+            .missed
+            .into_iter()
+            .partition(|name| second.caught.contains(name));
+        let (timeout, missed): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|name| second.timeout.contains(name));
+        self.caught.extend(caught);
+        self.timeout.extend(timeout);
+        self.missed = missed;
+        self
     }
 
     fn noticed(&self) -> impl Iterator<Item = &String> {
@@ -206,6 +225,22 @@ mod tests {
         let line = "crates/dccp-proto/src/seq.rs:45:9: replace Seq::after -> bool with true";
         let expected = "crates/dccp-proto/src/seq.rs: replace Seq::after -> bool with true";
         assert_eq!(without_position(line), expected);
+    }
+
+    #[test]
+    fn survivors_stay_until_the_second_run_notices_them() {
+        let names = |names: &str| names.split_whitespace().map(str::to_owned).collect();
+        let outcome = |caught, timeout, missed| Outcome {
+            caught: names(caught),
+            timeout: names(timeout),
+            missed: names(missed),
+            unviable: Vec::new(),
+        };
+        let first = outcome("a", "b", "c d e f");
+        let both = first.followed_by(&outcome("c x", "d y", "e z"));
+        assert_eq!(both.caught, ["a", "c"]);
+        assert_eq!(both.timeout, ["b", "d"]);
+        assert_eq!(both.missed, ["e", "f"]);
     }
 
     #[test]
