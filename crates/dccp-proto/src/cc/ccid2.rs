@@ -4,9 +4,9 @@
 //! The Ack Vectors that CCID 2 lives on are the connection's (`conn/ack_vector.rs`).
 
 use super::ack_ratio::AckRatio;
+use super::config::CcConfig;
 use super::law::Law;
 use super::one_way::{self, Newest};
-use super::registry::CcConfig;
 use super::window::WindowSender;
 use super::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,

@@ -1,8 +1,9 @@
 //! What tests of congestion controls share: settings, an empty feedback, and a network of one link
 //! in virtual time.
 
+use super::config::CcConfig;
 use super::law::LawConfig;
-use super::registry::{CcConfig, Entry, find};
+use super::registry::{Entry, find};
 use super::{
     AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit,
     Signal,

@@ -11,6 +11,7 @@
 mod ack_ratio;
 pub mod ccid2;
 pub mod ccid3;
+pub mod config;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod law;

@@ -1,35 +1,8 @@
 //! From a CCID number to its two halves and what they need of the connection (RFC 4340 §10).
 
-use super::law::LawConfig;
+use super::config::CcConfig;
 use super::{HcReceiver, HcSender, ccid2, ccid3};
-use crate::time::Instant;
 use crate::wire::features::Feature;
-use core::time::Duration;
-
-/// Settings of a controller.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CcConfig {
-    /// When the half-connection begins.
-    pub now: Instant,
-    /// Maximum packet size in bytes of application data.
-    pub mps: usize,
-    /// The law of a window sender (design 9).
-    pub law: LawConfig,
-    /// Spread packets over the round trip (design 8b).
-    pub is_paced: bool,
-    /// The Ack Ratio that the application fixed; `None`: the controller chooses.
-    pub ack_ratio: Option<u16>,
-    /// Keep to the RFC's values where design 8c departs from them.
-    pub is_strict: bool,
-    /// The lowest RTO of a window sender.
-    pub rto_min: Duration,
-    /// The clock granularity of whoever calls: `t_gran` of RFC 5348.
-    pub granularity: Duration,
-    /// The longest delay of an acknowledgement (4340-11.3-3).
-    pub delayed_ack: Duration,
-    /// The round-trip time measured by the handshake, if any.
-    pub rtt: Option<Duration>,
-}
 
 /// Who must have which value of a feature for a CCID to work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

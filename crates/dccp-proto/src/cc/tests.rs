@@ -1,7 +1,8 @@
 //! Closed loops: senders and receivers over a network of one link (see `fixtures`).
 
+use super::config::CcConfig;
 use super::fixtures::{Fate, Net, START, at, config, is_near, ms, us};
-use super::registry::{CcConfig, ENTRIES, Entry};
+use super::registry::{ENTRIES, Entry};
 use super::*;
 
 /// A path of 20 ms whose link takes 1 ms for a packet and whose queue holds 20.

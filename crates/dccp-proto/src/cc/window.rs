@@ -5,10 +5,10 @@
 //! notices when the application, not the window, is the limit. How the window answers to
 //! congestion is up to a [`Law`].
 
+use super::config::CcConfig;
 use super::law::{Ack, Cause, Congestion, Law, Window};
 use super::one_way::OneWay;
 use super::pacer::{Pacer, commit_horizon};
-use super::registry::CcConfig;
 use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
 use super::{Feedback, Outgoing, Permit, Snapshot};

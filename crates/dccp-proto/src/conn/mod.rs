@@ -30,7 +30,8 @@ pub use snapshot::ConnSnapshot;
 pub use state::{Role, State};
 pub use timers::Timer;
 
-use crate::cc::registry::{self, CcConfig};
+use crate::cc::config::CcConfig;
+use crate::cc::registry;
 use crate::cc::{HcReceiver, HcSender};
 use crate::config::{Config, bounds};
 use crate::event::{CloseReason, Event};

@@ -3,7 +3,8 @@
 use super::features::{Features, Side};
 use super::{Connection, Half, Reset};
 use crate::cc::Signal;
-use crate::cc::registry::{self, CcConfig, Dependency};
+use crate::cc::config::CcConfig;
+use crate::cc::registry::{self, Dependency};
 use crate::config::Config;
 use crate::time::Instant;
 use crate::wire::features::Feature;

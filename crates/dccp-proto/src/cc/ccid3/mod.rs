@@ -31,7 +31,7 @@ mod sender;
 mod window_counter;
 mod x_recv_set;
 
-use super::registry::CcConfig;
+use super::config::CcConfig;
 use super::{HcReceiver, HcSender};
 use core::time::Duration;
 

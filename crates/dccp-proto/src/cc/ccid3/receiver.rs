@@ -7,7 +7,7 @@ use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
 use super::{float, whole};
-use crate::cc::registry::CcConfig;
+use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, LossInterval, push_loss_intervals};

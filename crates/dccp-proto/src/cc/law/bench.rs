@@ -2,8 +2,8 @@
 //! check by eye.
 
 use super::{Ack, Cause, Congestion, Law, LawConfig, Window};
+use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Net, START, config, ms, us};
-use crate::cc::registry::CcConfig;
 use core::fmt::Write as _;
 
 /// The law that a text names.

@@ -9,8 +9,8 @@
 //! with its trace, which keeps 0.78 of the window where the module's own constant is 0.80 (`docs/laws.md`).
 
 use super::bench::table;
+use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Net, START, config, ms};
-use crate::cc::registry::CcConfig;
 use crate::time::Instant;
 use core::time::Duration;
 

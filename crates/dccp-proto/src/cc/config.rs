@@ -1,0 +1,30 @@
+//! What a connection tells the controllers that it makes.
+
+use super::law::LawConfig;
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Settings of a controller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CcConfig {
+    /// When the half-connection begins.
+    pub now: Instant,
+    /// Maximum packet size in bytes of application data.
+    pub mps: usize,
+    /// The law of a window sender (design 9).
+    pub law: LawConfig,
+    /// Spread packets over the round trip (design 8b).
+    pub is_paced: bool,
+    /// The Ack Ratio that the application fixed; `None`: the controller chooses.
+    pub ack_ratio: Option<u16>,
+    /// Keep to the RFC's values where design 8c departs from them.
+    pub is_strict: bool,
+    /// The lowest RTO of a window sender.
+    pub rto_min: Duration,
+    /// The clock granularity of whoever calls: `t_gran` of RFC 5348.
+    pub granularity: Duration,
+    /// The longest delay of an acknowledgement (4340-11.3-3).
+    pub delayed_ack: Duration,
+    /// The round-trip time measured by the handshake, if any.
+    pub rtt: Option<Duration>,
+}
