@@ -1,8 +1,7 @@
 //! BIC (Xu, Harfoush, Rhee: "Binary increase congestion control for fast long-distance networks",
 //! INFOCOM 2004): searches between the window that lost and the one that did not.
 
-use super::choice::Plan;
-use super::settings::{choice, number, settings, yes_no};
+use super::settings::{Plan, choice, number, settings, yes_no};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 

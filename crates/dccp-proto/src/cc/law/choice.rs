@@ -1,16 +1,10 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
-use super::settings::{LawError, Settings};
+use super::settings::{LawError, Plan, Settings};
 use super::{Law, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood};
 use crate::cc::slow_start::{self, Pace};
 use core::fmt;
 use core::str::FromStr;
-
-/// Options of a law, from which the law is made.
-pub(super) trait Plan: Settings {
-    /// A new law with these options.
-    fn build(&self) -> Box<dyn Law>;
-}
 
 macro_rules! laws {
     ($($(#[$meta:meta])* $variant:ident($config:ty) = $name:literal,)*) => {

@@ -1,8 +1,7 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event,
 //! flat around the window at which it happened.
 
-use super::choice::Plan;
-use super::settings::{number, settings, yes_no};
+use super::settings::{Plan, number, settings, yes_no};
 use super::{Ack, Cause, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;

@@ -1,8 +1,7 @@
 //! FAST TCP (Jin, Wei, Low: "FAST TCP", INFOCOM 2004; Wei et al., IEEE/ACM `ToN` 14(6), 2006):
 //! moves towards the window that keeps alpha packets in the queue.
 
-use super::choice::Plan;
-use super::settings::{choice, number, settings};
+use super::settings::{Plan, choice, number, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 

@@ -2,8 +2,7 @@
 //!
 //! Per window of acknowledged packets the window grows by a(w), and an event leaves 1 − b(w) of it.
 
-use super::choice::Plan;
-use super::settings::{choice, settings};
+use super::settings::{Plan, choice, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 

@@ -1,8 +1,7 @@
 //! H-TCP (Leith, Shorten: "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
 //! draft-leith-tcp-htcp-06): the longer since the last event, the faster the growth.
 
-use super::choice::Plan;
-use super::settings::{settings, yes_no};
+use super::settings::{Plan, settings, yes_no};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 

@@ -1,8 +1,7 @@
 //! LEDBAT (RFC 6817): uses what others leave, by keeping the queueing delay below a target.
 
-use super::choice::Plan;
 use super::delay::{Extremes, Signal};
-use super::settings::{number, settings};
+use super::settings::{Plan, number, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;

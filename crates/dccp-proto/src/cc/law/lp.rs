@@ -1,11 +1,10 @@
 //! TCP-LP and HSTCP-LP: give way as soon as the delay shows that others need the path
 //! (Kuzmanovic, Knightly: "TCP-LP", INFOCOM 2003; with Cottrell: "HSTCP-LP", PFLDnet 2004).
 
-use super::choice::Plan;
 use super::delay::{Extremes, Signal};
 use super::highspeed::{self, HighSpeed};
 use super::reno::Reno;
-use super::settings::{number, settings};
+use super::settings::{Plan, number, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;

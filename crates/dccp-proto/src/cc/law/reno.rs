@@ -1,7 +1,6 @@
 //! Reno: in whole packets, as CCID 2 has it (RFC 4341 §5), or in fractions (RFC 5681).
 
-use super::choice::Plan;
-use super::settings::{number, settings, whole, yes_no};
+use super::settings::{Plan, number, settings, whole, yes_no};
 use super::{Ack, Cause, Congestion, Law, Window};
 use crate::time::Instant;
 

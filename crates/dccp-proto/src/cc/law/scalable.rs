@@ -1,9 +1,8 @@
 //! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks",
 //! 2003): each acknowledged packet adds 0.01, an event takes an eighth, whatever the window.
 
-use super::choice::Plan;
 use super::highspeed::Count;
-use super::settings::{choice, number, settings};
+use super::settings::{Plan, choice, number, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 

@@ -2,6 +2,7 @@
 //!
 //! `settings!` makes a struct whose fields are the keys; `choice!` makes an enum of words.
 
+use super::Law;
 use core::fmt;
 use core::ops::RangeInclusive;
 
@@ -15,6 +16,12 @@ pub(crate) trait Settings {
 
     /// The field `key` as text.
     fn text(&self, key: &str) -> String;
+}
+
+/// Options of a law, from which the law is made.
+pub(super) trait Plan: Settings {
+    /// A new law with these options.
+    fn build(&self) -> Box<dyn Law>;
 }
 
 /// A value that has one text.

@@ -1,8 +1,7 @@
 //! Vegas (Brakmo, Peterson: "TCP Vegas", 1995): keeps a few packets in the queue.
 
-use super::choice::Plan;
 use super::reno::Reno;
-use super::settings::{choice, number, settings, whole};
+use super::settings::{Plan, choice, number, settings, whole};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;

@@ -1,9 +1,8 @@
 //! Westwood+ (Mascolo et al., 2001–2004): after a loss, the window that the measured bandwidth and
 //! the shortest round trip need; growth is Reno's.
 
-use super::choice::Plan;
 use super::reno::Reno;
-use super::settings::{choice, settings};
+use super::settings::{Plan, choice, settings};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;
