@@ -9,7 +9,7 @@ mod packet;
 pub(crate) mod pair;
 
 pub(crate) use app::Application;
-pub(crate) use packet::{Pkt, RECEIVED, confirms_for, reset};
+pub(crate) use packet::{Pkt, RECEIVED, confirms_for, reset, response};
 
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::stats::{DropReason, Stats};
@@ -145,6 +145,14 @@ impl Bench {
     pub(crate) fn give_next(&mut self, kind: Kind) {
         let packet = self.next(kind);
         self.give(&packet);
+    }
+
+    /// The peer sends so many Data packets; what the endpoint answers is not looked at.
+    pub(crate) fn give_data(&mut self, n: usize) {
+        for _ in 0..n {
+            self.give_next(Kind::Data);
+            self.take();
+        }
     }
 
     /// What the endpoint sends in answer to the peer's next packet.

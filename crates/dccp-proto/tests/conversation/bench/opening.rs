@@ -1,6 +1,6 @@
 //! How conversations begin.
 
-use super::{Bench, OUR_PORT, Pkt, SERVICE, confirms_for};
+use super::{Bench, OUR_PORT, Pkt, SERVICE, confirms_for, response};
 use dccp_proto::Config;
 use dccp_proto::conn::State;
 use dccp_proto::wire::Kind;
@@ -94,12 +94,8 @@ impl Bench {
     /// A willing server's Response. It comes in no time, but says that it waited for longer: so it
     /// leaves the round-trip time unknown, and 0.2 s is assumed (RFC 4340 §3.4).
     pub(crate) fn response_to(&mut self, request: &Pkt) -> Pkt {
-        let kind = Kind::Response {
-            ack: request.seq,
-            service: SERVICE,
-        };
         let mut options = confirms_for(request);
         options.extend([43, 4, 0, 1]); // Elapsed Time 10 µs
-        self.next(kind).with_raw_options(&options)
+        self.next(response(request.seq)).with_raw_options(&options)
     }
 }

@@ -1,5 +1,6 @@
 //! Packets as the tests write them.
 
+use super::SERVICE;
 use dccp_proto::Seq;
 use dccp_proto::wire::{Ecn, Kind, Opt, OptionWriter, Options, PacketType, ResetCode};
 
@@ -82,6 +83,14 @@ impl Pkt {
             Kind::Reset { code, .. } => Some(code),
             _ => None,
         }
+    }
+}
+
+/// A Response to the Request with this number.
+pub(crate) fn response(ack: Seq) -> Kind {
+    Kind::Response {
+        ack,
+        service: SERVICE,
     }
 }
 

@@ -1,0 +1,192 @@
+//! Black holes: large packets vanish and nobody says so (RFC 8899 §4.3).
+
+use super::*;
+
+#[test]
+fn a_black_hole_is_found_and_measured() {
+    let mut path = TestPath::new(new(), 1400);
+    path.pmtu.on_large(path.now, lost(4, 1444));
+    path.run_until(s(60));
+    assert_eq!(path.probed[..6], [1500, 1500, 1500, 1200, 1500, 1500]);
+    assert_eq!(path.pmtu.pmtu(), 1396);
+    assert_eq!(path.pmtu.counts().black_holes, 1);
+}
+
+#[test]
+fn three_losses_are_no_suspicion_and_four_are() {
+    let mut pmtu = new();
+    pmtu.on_large(s(1), lost(3, 1444));
+    assert!(!pmtu.has_probe_due());
+    pmtu.on_large(s(1), lost(1, 1444));
+    assert_eq!(pmtu.poll_probe(), Some(1500));
+}
+
+#[test]
+fn losses_mean_nothing_when_packets_as_large_arrive() {
+    let mut pmtu = new();
+    for _ in 0..9 {
+        pmtu.on_large(s(1), lost(3, 1300));
+        pmtu.on_large(s(1), received(1300));
+        let both = LargeNews {
+            received_len: 1300,
+            ..lost(4, 1300)
+        };
+        pmtu.on_large(s(1), both);
+    }
+    assert!(!pmtu.has_probe_due());
+    // Smaller ones that arrive say nothing about larger ones that do not.
+    pmtu.on_large(s(1), lost(2, 1301));
+    pmtu.on_large(s(1), received(1300));
+    pmtu.on_large(
+        s(1),
+        LargeNews {
+            received_len: 1300,
+            ..lost(2, 1400)
+        },
+    );
+    assert!(pmtu.has_probe_due());
+}
+
+#[test]
+fn an_answered_suspicion_is_not_raised_again_for_ten_seconds() {
+    let mut path = TestPath::new(new(), 1500);
+    path.pmtu.on_large(s(1), lost(4, 1444));
+    path.run_until(s(2));
+    assert_eq!((path.pmtu.pmtu(), &path.probed[..]), (1500, &[1500][..]));
+    let answered = s(1) + Duration::from_millis(50);
+    path.pmtu
+        .on_large(answered + TRUST - Duration::from_nanos(1), lost(4, 1444));
+    assert!(!path.pmtu.has_probe_due());
+    path.pmtu.on_large(answered + TRUST, lost(1, 1444));
+    assert!(path.pmtu.has_probe_due());
+}
+
+/// Found by fuzzing: the time to raise the PMTU was in the past when the doubt had ended.
+#[test]
+fn a_doubt_that_outlasts_the_time_to_look_for_more_ends_with_that_search() {
+    // 4340-14.1-5
+    for (answered_at, next, timeout) in [
+        (s(601) - Duration::from_nanos(1), None, Some(s(601))),
+        (s(601), Some(1500), None),
+        (s(602), Some(1500), None),
+    ] {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_large(s(600), lost(4, 1344));
+        assert_eq!(pmtu.poll_probe(), Some(1400));
+        pmtu.on_probe_sent(s(600), Seq::new(7));
+        pmtu.on_sync_acked(answered_at, Seq::new(7));
+        assert_eq!((pmtu.poll_probe(), pmtu.poll_timeout()), (next, timeout));
+    }
+}
+
+#[test]
+fn two_timeouts_with_a_large_packet_in_flight_are_suspicious() {
+    let mut pmtu = new();
+    pmtu.on_silence(s(1), lost(0, usize::MAX));
+    pmtu.on_silence(s(2), lost(1, 1444));
+    assert!(!pmtu.has_probe_due());
+    pmtu.on_silence(s(3), lost(1, 1444));
+    assert!(pmtu.has_probe_due());
+    let mut pmtu = new();
+    pmtu.on_silence(s(1), lost(4, 1444));
+    assert!(pmtu.has_probe_due());
+}
+
+#[test]
+fn timeouts_mean_nothing_when_packets_as_large_arrive_in_between() {
+    for (len, is_suspicious) in [(1299, true), (1300, false)] {
+        let mut pmtu = new();
+        for i in 1..9 {
+            pmtu.on_silence(s(i), lost(1, 1300));
+            pmtu.on_large(s(i), received(len));
+        }
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+    }
+}
+
+#[test]
+fn data_that_arrive_answer_a_suspicion_as_probes_do() {
+    // Of the data that were lost the shortest had 1300 bytes.
+    let mut pmtu = new();
+    pmtu.on_large(s(1), lost(4, 1300));
+    pmtu.on_probe_sent(s(1), Seq::new(1));
+    pmtu.on_large(s(2), received(1299));
+    pmtu.on_timeout(s(2));
+    assert!(pmtu.has_probe_due());
+    pmtu.on_large(s(2), received(1300));
+    assert_eq!((pmtu.poll_probe(), pmtu.poll_timeout()), (None, None));
+    pmtu.on_large(s(12) - Duration::from_nanos(1), lost(4, 1300));
+    assert!(!pmtu.has_probe_due(), "trusted for 10 s");
+    pmtu.on_large(s(12), lost(1, 1300));
+    assert!(pmtu.has_probe_due());
+    assert_eq!((pmtu.pmtu(), pmtu.counts().probes_acked), (1500, 0));
+}
+
+#[test]
+fn what_left_before_the_pmtu_fell_says_nothing_about_it() {
+    // A packet with 1360 bytes of data has 1400 bytes at least.
+    for (len, is_suspicious) in [(1360, true), (1361, false)] {
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_large(s(2), lost(4, len));
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+        let mut pmtu = new();
+        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_silence(s(2), lost(4, len));
+        assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
+    }
+}
+
+#[test]
+fn losses_do_not_end_a_search() {
+    let mut pmtu = new();
+    pmtu.on_too_big(s(1), 1300, true);
+    pmtu.on_timeout(s(601));
+    pmtu.on_probe_sent(s(601), Seq::new(1));
+    pmtu.on_sync_acked(s(601), Seq::new(1));
+    pmtu.on_large(s(601), lost(9, 1230));
+    assert_eq!(pmtu.poll_probe(), Some(1500), "the search goes on");
+    pmtu.on_probe_sent(s(601), Seq::new(2));
+    pmtu.on_sync_acked(s(601), Seq::new(2));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (1500, None));
+}
+
+#[test]
+fn an_outage_ends_with_the_full_size() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
+    path.run_until(s(100));
+    assert_eq!(path.pmtu.pmtu(), 576);
+    path.probed.dedup();
+    assert_eq!(
+        path.probed,
+        [1500, 1200, 576],
+        "and then 576 again and again"
+    );
+    path.carries = 1500;
+    path.run_until(s(140));
+    assert_eq!(path.pmtu.pmtu(), 1500);
+    assert_eq!(path.pmtu.counts().black_holes, 1);
+}
+
+#[test]
+fn nothing_gets_through_so_try_again_in_half_a_minute() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
+    path.run_until(s(1 + 9));
+    assert_eq!(path.probed.len(), 9);
+    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 9 + 30)));
+}
+
+#[test]
+fn large_is_what_the_fallback_cannot_carry() {
+    let mut pmtu = new();
+    assert_eq!(pmtu.large_len(), 1200 - OVERHEAD - 12);
+    pmtu.on_too_big(s(1), 1200, true);
+    assert_eq!(pmtu.large_len(), 576 - OVERHEAD - 12);
+    pmtu.on_too_big(s(1), 576, true);
+    assert_eq!(pmtu.large_len(), usize::MAX);
+    pmtu.on_silence(s(1), lost(9, 1444));
+    assert!(!pmtu.has_probe_due());
+}

@@ -1,0 +1,159 @@
+//! Words become plain values, or two lines.
+
+use super::*;
+
+fn read(line: &str) -> Result<Command, Failure> {
+    parse(line.split_whitespace().map(OsString::from))
+}
+
+fn bulk_of(line: &str) -> Bulk {
+    match read(line) {
+        Ok(Command::Bulk(bulk)) => bulk,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn lines(line: &str) -> String {
+    let failure = read(line).unwrap_err();
+    assert_eq!(failure.code, 2);
+    failure.to_string()
+}
+
+#[test]
+fn a_host_alone_is_a_bulk_test_of_ten_seconds() {
+    let bulk = bulk_of("192.0.2.10");
+    assert_eq!(bulk.host, "192.0.2.10");
+    assert_eq!(bulk.duration, Duration::from_secs(10));
+    assert_eq!(bulk.interval, Duration::from_secs(1));
+    assert_eq!((bulk.udp_port, bulk.dccp_port), (14233, 5001));
+    assert_eq!((bulk.flows, bulk.ccid, bulk.is_reverse), (1, 2, false));
+    assert_eq!(bulk_of("bulk 192.0.2.10"), bulk);
+    assert_eq!(bulk_of("-c 192.0.2.10"), bulk);
+}
+
+#[test]
+fn iperf3s_letters_keep_their_meaning() {
+    let bulk = bulk_of("-c h -t 5 -i 0.5 -b 50M -l 1200 -P 2 -R -p 7000 -6 -J");
+    assert_eq!(bulk.duration, Duration::from_secs(5));
+    assert_eq!(bulk.interval, Duration::from_millis(500));
+    assert_eq!(bulk.rate_bps, Some(50_000_000));
+    assert_eq!((bulk.length, bulk.flows), (Some(1200), 2));
+    assert_eq!((bulk.udp_port, bulk.family), (7000, Family::V6));
+    assert!(bulk.is_reverse && bulk.is_json);
+    assert!(matches!(read("-s -1"), Ok(Command::Serve(s)) if s.is_one_off));
+}
+
+#[test]
+fn a_short_test_is_one_interval() {
+    assert_eq!(bulk_of("h -t 0.5").interval, Duration::from_millis(500));
+    assert_eq!(bulk_of("h -t 1.5").interval, Duration::from_secs(1));
+    assert_eq!(bulk_of("h -t 10ms").interval, Duration::from_millis(100));
+    assert_eq!(bulk_of("h -t 2 -i 2").interval, Duration::from_secs(2));
+    for line in ["h -t 2 -i 2.1", "h -i 99ms"] {
+        assert!(lines(line).contains("too short or longer"), "{line}");
+    }
+}
+
+#[test]
+fn a_law_is_reno_unless_named() {
+    assert_eq!(bulk_of("h").law, LawConfig::RENO);
+    let law = bulk_of("h --law cubic:fast_convergence=no").law;
+    assert_eq!(law.to_string(), "cubic:fast_convergence=no");
+}
+
+#[test]
+fn mistakes_get_two_lines() {
+    for (line, text) in [
+        (
+            "h -t 5x",
+            "error: -t 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)",
+        ),
+        (
+            "h -b 0",
+            "error: -b 0: a rate of 0 is none\n next: write bits per second: 9600, 50M or 1.5G",
+        ),
+        (
+            "h -P 33",
+            "error: -P 33: not a number from 1 to 32\n next: write for example -P 1",
+        ),
+        (
+            "h --law cubik",
+            "error: --law cubik: cubik: there is no such law\n next: did you mean cubic?",
+        ),
+        (
+            "h --law fast:alpha=0",
+            "error: --law fast:alpha=0: alpha=0: not allowed\n next: write a number from 1 to 100000",
+        ),
+        (
+            "h --law bic --ccid 3",
+            "error: --law bic: only CCID 2 has laws\n next: leave --ccid out, or --law",
+        ),
+        (
+            "h --law bic -R",
+            "error: --law bic: the server sends, and the law is the sender's choice\n next: leave -R out, or start the test from the other host",
+        ),
+        (
+            "h --over tcp",
+            "error: --over tcp: DCCP runs over udp or ip\n next: write --over udp or --over ip",
+        ),
+        (
+            "h --intervall 1",
+            "error: --intervall: there is no such option\n next: did you mean --interval?",
+        ),
+        (
+            "h -t -5",
+            "error: -t -5: '-5' is not a time\n next: write 5s, 5m or 5 (seconds)",
+        ),
+        (
+            "h h2",
+            "error: h2: one word too many\n next: write one host, and a letter before each value",
+        ),
+        (
+            "serve h",
+            "error: h: one word too many\n next: write `dccpmon serve` and options; it needs no host",
+        ),
+        (
+            "serve --one-off=3",
+            "error: --one-off takes no value\n next: `dccpmon serve --help` lists the options",
+        ),
+        (
+            "serve --what",
+            "error: --what: there is no such option\n next: `dccpmon serve --help` lists the options",
+        ),
+        (
+            "",
+            "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
+        ),
+        (
+            "bulk",
+            "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
+        ),
+        (
+            "h -4 -6",
+            "error: -4 and -6 exclude each other\n next: leave both out to use what the host's name gives",
+        ),
+    ] {
+        assert_eq!(lines(line), text, "{line}");
+    }
+}
+
+#[test]
+fn what_comes_later_says_so() {
+    for line in [
+        "sweep h",
+        "rr h",
+        "h -w 64K",
+        "h --bidir",
+        "h -u",
+        "h -n 1M",
+    ] {
+        assert!(lines(line).contains(": not yet\n"), "{line}");
+    }
+}
+
+#[test]
+fn help_is_no_error() {
+    assert!(matches!(read("--help"), Ok(Command::Show(text)) if text.contains("Exit codes")));
+    assert!(matches!(read("bulk --help"), Ok(Command::Show(text)) if text.contains("--ccid")));
+    assert!(matches!(read("--version"), Ok(Command::Show(_))));
+}
