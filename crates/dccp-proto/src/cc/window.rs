@@ -21,6 +21,9 @@ const PACING_SLOW_START: f64 = 2.0;
 /// The same in congestion avoidance: enough for the window to be the limit, not the pacer.
 const PACING_AVOID: f64 = 1.2;
 
+/// A law's rate counts as this at least, in packets per second: an interval is never endless.
+const PACING_RATE_MIN: f64 = 0.01;
+
 /// The initial window in packets for packets of this many bytes of application data
 /// (4341-5-9; the packet-size classes of RFC 5681 §3.1).
 pub(crate) const fn initial_window(packet_size: usize) -> u32 {
@@ -116,7 +119,8 @@ impl WindowSender {
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
             let next = self.pacer.next(interval);
-            if self.is_paced && now < next {
+            let is_paced = self.is_paced || self.law.pacing_rate().is_some();
+            if is_paced && now < next {
                 return Permit::At(next);
             }
             packets = packets.min(commit_horizon(interval, Duration::MAX));
@@ -208,8 +212,11 @@ impl WindowSender {
         }
     }
 
-    /// Time between packets, once a round trip is known.
+    /// Time between packets: as the law has it, else of the window, once a round trip is known.
     fn interval(&self, window: &Window) -> Option<Duration> {
+        if let Some(rate) = self.law.pacing_rate() {
+            return Some(Duration::from_secs_f64(1.0 / rate.max(PACING_RATE_MIN)));
+        }
         let gain = if window.is_slow_start() {
             PACING_SLOW_START
         } else {

@@ -173,6 +173,12 @@ pub trait Law: Send {
         false
     }
 
+    /// Packets per second at most, of a law that sets a rate beside the window: both then hold, and
+    /// packets are paced even by a sender that does not pace those of other laws.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+
     /// Inner values by name: times in seconds, rates in packets per second.
     fn inner(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

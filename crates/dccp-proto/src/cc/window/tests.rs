@@ -60,6 +60,45 @@ fn lost(seq: u64) -> Feedback<'static> {
     }
 }
 
+/// A law that keeps the window and sets this rate in packets per second.
+struct Rated(f64);
+
+impl Law for Rated {
+    fn name(&self) -> &'static str {
+        "rated"
+    }
+
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+
+    fn on_congestion(&mut self, _window: &mut Window, _event: &Congestion) {}
+
+    fn on_timeout(&mut self, _window: &mut Window, _now: Instant) {}
+
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn the_rate_of_a_law_holds_beside_the_window_whoever_paces() {
+    for is_paced in [false, true] {
+        let config = CcConfig {
+            is_paced,
+            ..config()
+        };
+        let mut s = WindowSender::new(&config, Box::new(Rated(50.0)));
+        assert!(matches!(s.permit(at(0), 0), Permit::Now { packets: 1, .. }));
+        send(&mut s, at(0), 1, 0);
+        assert_eq!(s.permit(at(1), 1), Permit::At(at(20)));
+        assert_eq!(s.permit(at(20), 4), Permit::OnFeedback);
+        assert!((s.snapshot().rate.unwrap_or_default().bytes_per_s() - 50_000.0).abs() < 1e-6);
+        // Whatever a law says, there is a next packet.
+        let mut s = WindowSender::new(&config, Box::new(Rated(0.0)));
+        send(&mut s, at(0), 1, 0);
+        assert_eq!(s.permit(at(1), 1), Permit::At(at(100_000)));
+    }
+}
+
 fn cwnd(s: &WindowSender) -> u32 {
     s.window.packets()
 }
