@@ -1,5 +1,6 @@
 //! Settings, and every bound on memory that a peer can make us use.
 
+use crate::cc::config::WindowConfig;
 use crate::cc::law::LawConfig;
 use crate::cc::registry;
 use crate::wire::ServiceCode;
@@ -60,6 +61,8 @@ pub struct Config {
     /// How the window of CCID 2 grows and shrinks for the data that this end sends: Reno, unless
     /// chosen otherwise (design 9).
     pub law: LawConfig,
+    /// The largest congestion window of CCID 2 in packets, at least 1; `None`: no limit.
+    pub max_window: Option<u32>,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
     pub ack_ratio: Option<u16>,
     /// Send 24-bit sequence numbers where the peer allows it (RFC 4340 §7.6).
@@ -113,6 +116,7 @@ impl Default for Config {
             sequence_window: 100,
             adapt_sequence_window: true,
             law: LawConfig::default(),
+            max_window: None,
             ack_ratio: None,
             short_seqnos: false,
             send_cscov: 0,
@@ -139,6 +143,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The limits of CCID 2's window.
+    pub(crate) fn window(&self) -> WindowConfig {
+        WindowConfig {
+            max: self.max_window.unwrap_or(u32::MAX),
+            ..WindowConfig::CCID_2
+        }
+    }
+
     /// Says what contradicts itself.
     ///
     /// # Errors
@@ -156,6 +168,9 @@ impl Config {
         }
         if self.law.check().is_err() {
             return Err("an option of the law is out of its range");
+        }
+        if self.max_window == Some(0) {
+            return Err("the largest window must be at least 1 packet");
         }
         if self.send_cscov > 15 || self.min_cscov > 15 {
             return Err("checksum coverage must be from 0 to 15");
@@ -183,6 +198,18 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_largest_window_has_room_for_a_packet() {
+        let mut config = Config {
+            max_window: Some(1),
+            ..Config::default()
+        };
+        assert_eq!(config.check(), Ok(()));
+        assert_eq!(config.window().max, 1);
+        config.max_window = Some(0);
+        assert!(config.check().is_err());
+    }
 
     #[test]
     fn times_are_bounded() {

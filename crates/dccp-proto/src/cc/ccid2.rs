@@ -6,7 +6,7 @@
 use super::ack_ratio::AckRatio;
 use super::config::CcConfig;
 use super::law::Law;
-use super::one_way::{self, Newest};
+use super::one_way::{self, Newest, Times};
 use super::window::WindowSender;
 use super::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
@@ -98,6 +98,9 @@ impl HcSender for Sender {
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
         self.has_new_acks = true;
+        if let Some(times) = Times::of(fb) {
+            self.window.on_times(times);
+        }
         self.window.on_feedback(now, fb, self.ratio.in_use());
         // 4341-6.1.1-1
         let cwnd = self.cwnd();

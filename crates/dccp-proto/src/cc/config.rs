@@ -4,6 +4,27 @@ use super::law::LawConfig;
 use crate::time::Instant;
 use core::time::Duration;
 
+/// Limits of a window sender besides those of its law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowConfig {
+    /// Window at the start in packets, at least 1; `None`: by the packet size (4341-5-9).
+    pub initial: Option<u32>,
+    /// No window is larger than so many packets, at least 1.
+    pub max: u32,
+    /// The window may grow while packets that were sent before the last congestion event are still in
+    /// flight: not in TCP, which retransmits at that time (RFC 6675 §5).
+    pub grows_in_recovery: bool,
+}
+
+impl WindowConfig {
+    /// As CCID 2 has it.
+    pub const CCID_2: Self = Self {
+        initial: None,
+        max: u32::MAX,
+        grows_in_recovery: true,
+    };
+}
+
 /// Settings of a controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CcConfig {
@@ -13,6 +34,8 @@ pub struct CcConfig {
     pub mps: usize,
     /// The law of a window sender (design 9).
     pub law: LawConfig,
+    /// Limits of a window sender.
+    pub window: WindowConfig,
     /// Spread packets over the round trip (design 8b).
     pub is_paced: bool,
     /// The Ack Ratio that the application fixed; `None`: the controller chooses.

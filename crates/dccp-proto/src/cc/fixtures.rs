@@ -1,7 +1,7 @@
 //! What tests of congestion controls share: settings, an empty feedback, and a network of one link
 //! in virtual time.
 
-use super::config::CcConfig;
+use super::config::{CcConfig, WindowConfig};
 use super::law::LawConfig;
 use super::registry::{Entry, find};
 use super::{
@@ -36,6 +36,7 @@ pub(crate) const fn config() -> CcConfig {
         now: START,
         mps: 1000,
         law: LawConfig::RENO,
+        window: WindowConfig::CCID_2,
         is_paced: false,
         ack_ratio: None,
         is_strict: false,
@@ -65,6 +66,7 @@ pub(crate) fn feedback() -> Feedback<'static> {
         delivered_rate: None,
         is_app_limited: false,
         round: 0,
+        restarts_timeout: true,
         acks_lost: 0,
         mean_size: 1000,
         gss: Seq::ZERO,

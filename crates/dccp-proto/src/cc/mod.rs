@@ -12,15 +12,16 @@ mod ack_ratio;
 pub mod ccid2;
 pub mod ccid3;
 pub mod config;
+pub mod delivery;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod law;
-mod one_way;
+pub mod one_way;
 mod pacer;
 pub mod registry;
 mod rtt;
 pub mod slow_start;
-mod window;
+pub mod window;
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -123,6 +124,9 @@ pub struct Feedback<'a> {
     pub is_app_limited: bool,
     /// Round trips since the connection began.
     pub round: u64,
+    /// Data that it reports as received restarts the transmit timeout. Not so in TCP, where the oldest
+    /// packet in flight may have to be sent once more, while only later ones are reported.
+    pub restarts_timeout: bool,
     /// Acknowledgements of the peer that were lost or marked on the way here (4341-6.1.1-1).
     pub acks_lost: u32,
     /// How many bytes of application data a mean packet has had lately.

@@ -51,6 +51,33 @@ impl Newest {
     }
 }
 
+/// When a packet left by the clock of its sender, and when it arrived by that of its receiver: in
+/// units of 10 µs, of which the low 24 bits count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// When it left.
+    pub sent: u32,
+    /// When it arrived.
+    pub arrived: u32,
+}
+
+impl Times {
+    /// Those of the packet that an acknowledgement of CCID 2 names, if it tells them.
+    pub(crate) fn of(fb: &Feedback<'_>) -> Option<Self> {
+        let sent = fb.ack_sent_at?.timestamp();
+        fb.options.iter().find_map(|option| match option {
+            Opt::CcidSpecific {
+                kind: ARRIVAL_TIME,
+                data: &[a, b, c],
+            } => Some(Self {
+                sent,
+                arrived: u32::from_be_bytes([0, a, b, c]),
+            }),
+            _ => None,
+        })
+    }
+}
+
 /// What a sender makes of the arrival times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OneWay {
@@ -60,16 +87,8 @@ pub(crate) struct OneWay {
 
 impl OneWay {
     /// The one-way delay that an acknowledgement tells, plus a constant.
-    pub(crate) fn sample(&mut self, fb: &Feedback<'_>) -> Option<Duration> {
-        let sent = fb.ack_sent_at?;
-        let arrived = fb.options.iter().find_map(|option| match option {
-            Opt::CcidSpecific {
-                kind: ARRIVAL_TIME,
-                data: &[a, b, c],
-            } => Some(u32::from_be_bytes([0, a, b, c])),
-            _ => None,
-        })?;
-        let ticks = arrived.wrapping_sub(sent.timestamp()) % WRAP;
+    pub(crate) fn sample(&mut self, times: Times) -> Duration {
+        let ticks = times.arrived.wrapping_sub(times.sent) % WRAP;
         let delay = self.last.map_or(FIRST, |(last, delay)| {
             // The shorter way around the circle is the change.
             let longer = ticks.wrapping_sub(last) % WRAP;
@@ -80,7 +99,7 @@ impl OneWay {
             }
         });
         self.last = Some((ticks, delay));
-        Some(delay)
+        delay
     }
 }
 
@@ -131,11 +150,12 @@ mod tests {
         let mut one_way = OneWay::default();
         let mut sample = |sent: u64, arrived: u64| {
             let options = options(arrived);
-            one_way.sample(&Feedback {
+            let times = Times::of(&Feedback {
                 ack_sent_at: Some(at_ticks(sent)),
                 options: Options(options.as_slice()),
                 ..feedback()
-            })
+            });
+            times.map(|times| one_way.sample(times))
         };
         let wrap = u64::from(WRAP);
         // The receiver's clock is 50 ticks ahead.
@@ -151,13 +171,12 @@ mod tests {
 
     #[test]
     fn without_the_option_or_the_time_of_sending_there_is_no_delay() {
-        let mut one_way = OneWay::default();
         let options = options(5);
-        assert_eq!(one_way.sample(&feedback()), None);
+        assert_eq!(Times::of(&feedback()), None);
         let unknown = Feedback {
             options: Options(options.as_slice()),
             ..feedback()
         };
-        assert_eq!(one_way.sample(&unknown), None);
+        assert_eq!(Times::of(&unknown), None);
     }
 }

@@ -4,10 +4,12 @@
 //! transmit timeout, tells congestion events apart, spreads packets over the round trip, and
 //! notices when the application, not the window, is the limit. How the window answers to
 //! congestion is up to a [`Law`].
+//!
+//! It knows packets by number and no header, so the simulator's TCP uses it as CCID 2 does.
 
-use super::config::CcConfig;
+use super::config::{CcConfig, WindowConfig};
 use super::law::{Ack, Cause, Congestion, Law, Window};
-use super::one_way::OneWay;
+use super::one_way::{OneWay, Times};
 use super::pacer::{Pacer, commit_horizon};
 use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
@@ -26,7 +28,7 @@ const PACING_RATE_MIN: f64 = 0.01;
 
 /// The initial window in packets for packets of this many bytes of application data
 /// (4341-5-9; the packet-size classes of RFC 5681 §3.1).
-pub(crate) const fn initial_window(packet_size: usize) -> u32 {
+pub const fn initial_window(packet_size: usize) -> u32 {
     match packet_size {
         0..=1095 => 4,
         1096..=2190 => 3,
@@ -35,13 +37,16 @@ pub(crate) const fn initial_window(packet_size: usize) -> u32 {
 }
 
 /// A sender that keeps at most a window of packets in flight.
-pub(crate) struct WindowSender {
+pub struct WindowSender {
     law: Box<dyn Law>,
     window: Window,
+    limits: WindowConfig,
     initial_window: u32,
     slow_start: SlowStart,
     rtt: RttEstimator,
     one_way: OneWay,
+    /// The one-way delay that the acknowledgement at hand tells.
+    one_way_now: Option<Duration>,
     /// The round of the last sample that the timeout took.
     sampled_round: Option<u64>,
     timeout: Option<Instant>,
@@ -51,6 +56,8 @@ pub(crate) struct WindowSender {
     last_sent: Option<(Instant, Seq)>,
     /// Losses and marks of packets up to this one belong to an event that was answered.
     answered: Option<Seq>,
+    /// The same until it is acknowledged or a timeout expires.
+    recovering: Option<Seq>,
     /// When the window was last seen full.
     full_at: Option<Instant>,
     /// No growth before this moment: the peer's application is slow.
@@ -61,12 +68,16 @@ pub(crate) struct WindowSender {
 
 impl WindowSender {
     /// A sender at its initial window.
-    pub(crate) fn new(config: &CcConfig, mut law: Box<dyn Law>) -> Self {
+    pub fn new(config: &CcConfig, mut law: Box<dyn Law>) -> Self {
         let mut rtt = RttEstimator::new(config.rto_min, config.granularity);
         if let Some(sample) = config.rtt {
             rtt.sample(sample);
         }
-        let initial_window = initial_window(config.mps);
+        let limits = config.window;
+        let initial_window = limits
+            .initial
+            .unwrap_or_else(|| initial_window(config.mps))
+            .clamp(1, limits.max.max(1));
         let mut window = Window::new(initial_window);
         let slow_start = SlowStart::new(config.law.slow_start, config.is_paced);
         slow_start.begin(&mut window);
@@ -74,10 +85,12 @@ impl WindowSender {
         Self {
             law,
             window,
+            limits,
             initial_window,
             slow_start,
             rtt,
             one_way: OneWay::default(),
+            one_way_now: None,
             sampled_round: None,
             timeout: None,
             delayed_ack: config.delayed_ack,
@@ -85,6 +98,7 @@ impl WindowSender {
             is_paced: config.is_paced,
             last_sent: None,
             answered: None,
+            recovering: None,
             full_at: None,
             hold_until: config.now,
             mps: config.mps,
@@ -93,29 +107,29 @@ impl WindowSender {
     }
 
     /// The window as it stands.
-    pub(crate) const fn window(&self) -> Window {
+    pub const fn window(&self) -> Window {
         self.window
     }
 
     /// A first estimate of the round-trip time, if there is none yet.
-    pub(crate) fn on_rtt_hint(&mut self, rtt: Duration) {
+    pub fn on_rtt_hint(&mut self, rtt: Duration) {
         if self.rtt.smoothed().is_none() {
             self.rtt.sample(rtt);
         }
     }
 
     /// The maximum packet size changed.
-    pub(crate) const fn on_mps(&mut self, mps: usize) {
+    pub const fn on_mps(&mut self, mps: usize) {
         self.mps = mps;
     }
 
     /// May a packet leave now, with `pipe` in flight?
-    pub(crate) fn permit(&self, now: Instant, pipe: u32) -> Permit {
+    pub fn permit(&self, now: Instant, pipe: u32) -> Permit {
         let window = self.window_after_idle(now, pipe);
-        // 4341-5-1
-        let Some(room) = window.packets().checked_sub(pipe).filter(|&room| room > 0) else {
+        let room = self.room_in(&window, pipe);
+        if room == 0 {
             return Permit::OnFeedback;
-        };
+        }
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
             let next = self.pacer.next(interval);
@@ -131,8 +145,24 @@ impl WindowSender {
         }
     }
 
+    /// How many packets may leave now with `pipe` in flight, if nothing spreads them.
+    pub fn room(&self, now: Instant, pipe: u32) -> u32 {
+        self.room_in(&self.window_after_idle(now, pipe), pipe)
+    }
+
+    /// 4341-5-1
+    fn room_in(&self, window: &Window, pipe: u32) -> u32 {
+        window.packets().min(self.limits.max).saturating_sub(pipe)
+    }
+
+    /// When a packet left and arrived, told by the acknowledgement that [`on_feedback`](Self::on_feedback)
+    /// takes next.
+    pub fn on_times(&mut self, times: Times) {
+        self.one_way_now = Some(self.one_way.sample(times));
+    }
+
     /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
-    pub(crate) fn on_send(&mut self, out: &Outgoing<'_>, ack_ratio: u32) {
+    pub fn on_send(&mut self, out: &Outgoing<'_>, ack_ratio: u32) {
         let window = self.window_after_idle(out.now, out.pipe);
         if window != self.window
             && let Some((at, _)) = self.last_sent
@@ -142,18 +172,20 @@ impl WindowSender {
             self.law.on_idle(out.now, out.now - at);
         }
         // 4341-5-10
-        if let Some(interval) = self.interval(&self.window) {
+        if self.is_paced
+            && let Some(interval) = self.interval(&self.window)
+        {
             let rtt = self.rtt.smoothed().unwrap_or_default();
             self.pacer.on_send(out.now, interval, rtt);
         }
         self.last_sent = Some((out.now, out.seq));
         if self.timeout.is_none() {
-            self.arm_timeout(out.now, out.pipe + 1, ack_ratio);
+            self.restart_timeout(out.now, out.pipe + 1, ack_ratio);
         }
     }
 
     /// An acknowledgement arrived.
-    pub(crate) fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
+    pub fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
         self.mean_size = fb.mean_size;
         self.sample_rtt(fb);
         if fb.pipe_max >= self.window.packets() {
@@ -165,18 +197,18 @@ impl WindowSender {
         self.grow(now, fb, ack_ratio);
         if fb.pipe == 0 {
             self.timeout = None;
-        } else if fb.acked.packets + fb.marked.packets > 0 {
-            self.arm_timeout(now, fb.pipe, ack_ratio);
+        } else if fb.restarts_timeout && fb.acked.packets + fb.marked.packets > 0 {
+            self.restart_timeout(now, fb.pipe, ack_ratio);
         }
     }
 
     /// When nothing in flight will have been acknowledged for too long.
-    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
+    pub const fn poll_timeout(&self) -> Option<Instant> {
         self.timeout
     }
 
     /// The transmit timeout, if it is over: whether everything in flight is lost.
-    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
+    pub fn on_timeout(&mut self, now: Instant) -> bool {
         if self.timeout.is_none_or(|at| now < at) {
             return false;
         }
@@ -184,12 +216,13 @@ impl WindowSender {
         self.law.on_timeout(&mut self.window, now);
         self.slow_start.reset();
         self.rtt.back_off();
+        self.recovering = None;
         self.answered = self.last_sent.map(|(_, seq)| seq);
         true
     }
 
     /// What can be seen from outside.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> Snapshot {
         let w = self.window;
         let mut inner = Vec::new();
         self.law.inner(&mut inner);
@@ -263,6 +296,7 @@ impl WindowSender {
             return;
         }
         self.answered = self.last_sent.map(|(_, seq)| seq);
+        self.recovering = self.answered;
         let marked = fb.marked.packets + fb.drops.corrupt;
         let (cause, packets) = if fb.lost.packets > 0 {
             (Cause::Loss, fb.lost.packets + marked)
@@ -310,8 +344,12 @@ impl WindowSender {
         let round_trip = self.rtt.smoothed().unwrap_or(self.rtt.rto());
         let is_limit = self.full_at.is_some_and(|at| now <= at + round_trip);
         let is_clean = fb.congestion.is_none() && fb.lost.packets == 0;
-        let may_grow =
-            is_limit && is_clean && fb.drops.receive_buffer == 0 && now >= self.hold_until;
+        let is_held = !self.limits.grows_in_recovery && is_before(fb, self.recovering);
+        let may_grow = is_limit
+            && is_clean
+            && !is_held
+            && fb.drops.receive_buffer == 0
+            && now >= self.hold_until;
         let mut growth = 0;
         if may_grow && !self.law.is_holding(&self.window, now) {
             growth = self
@@ -327,10 +365,10 @@ impl WindowSender {
                 marked: fb.marked.packets + fb.drops.corrupt,
                 lost: fb.lost.packets,
                 is_clean,
-                is_recovering: self.answered.is_some_and(|seq| !fb.ack.is_after(seq)),
+                is_recovering: is_before(fb, self.answered),
                 rtt: fb.rtt,
                 smoothed_rtt: self.rtt.smoothed(),
-                one_way: self.one_way.sample(fb),
+                one_way: self.one_way_now.take(),
                 delivered_rate: fb.delivered_rate.map(|rate| in_packets(rate, fb.mean_size)),
                 is_app_limited: fb.is_app_limited,
                 flight: flight_before(fb),
@@ -338,10 +376,12 @@ impl WindowSender {
                 round: fb.round,
             },
         );
+        self.window.cwnd = self.window.cwnd.min(f64::from(self.limits.max));
     }
 
-    /// Fewer packets in flight than the Ack Ratio may wait for the peer's delayed-ack timer.
-    fn arm_timeout(&mut self, now: Instant, pipe: u32, ack_ratio: u32) {
+    /// The transmit timeout begins anew, with `pipe` packets in flight. Fewer than the Ack Ratio may wait
+    /// for the peer's delayed-ack timer.
+    pub fn restart_timeout(&mut self, now: Instant, pipe: u32, ack_ratio: u32) {
         let wait = if pipe < ack_ratio {
             self.delayed_ack
         } else {
@@ -349,6 +389,11 @@ impl WindowSender {
         };
         self.timeout = Some(now + self.rtt.rto() + wait);
     }
+}
+
+/// Whether an acknowledgement names this packet or one before it.
+fn is_before(fb: &Feedback<'_>, seq: Option<Seq>) -> bool {
+    seq.is_some_and(|seq| !fb.ack.is_after(seq))
 }
 
 /// A rate in packets per second.

@@ -19,7 +19,6 @@
 
 mod news;
 mod pipe;
-mod rate;
 mod read;
 mod record;
 mod report;
@@ -27,6 +26,7 @@ mod report;
 mod tests;
 
 use crate::cc::Feedback;
+use crate::cc::delivery::Delivery;
 use crate::config::bounds::IN_FLIGHT_PACKETS;
 use crate::queue::{Fate, Slot};
 use crate::seq::Seq;
@@ -35,7 +35,6 @@ use crate::wire::Options;
 use core::time::Duration;
 use news::News;
 use pipe::Pipe;
-use rate::Delivery;
 use record::{Data, Record, State};
 
 use std::collections::VecDeque;
@@ -317,6 +316,7 @@ impl InFlight {
             delivered_rate: sample.and_then(|(s, sent_at)| self.delivery.sample(now, &s, sent_at)),
             is_app_limited: sample.is_some_and(|(s, _)| s.is_app_limited),
             round: self.round,
+            restarts_timeout: true,
             acks_lost: ack.acks_lost,
             mean_size: index(self.mean_size_scaled / MEAN_SIZE_GAIN),
             gss: self.seq_at(self.end()).minus(1),

@@ -284,6 +284,7 @@ impl Connection {
             now,
             mps: pmtu.mps(),
             law: config.law,
+            window: config.window(),
             is_paced: config.pacing,
             ack_ratio: config.ack_ratio,
             is_strict: config.strict,

@@ -178,6 +178,7 @@ impl Connection {
             now,
             mps: self.pmtu.mps(),
             law: self.config.law,
+            window: self.config.window(),
             is_paced: self.config.pacing,
             ack_ratio: self.config.ack_ratio,
             is_strict: self.config.strict,

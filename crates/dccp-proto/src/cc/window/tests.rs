@@ -1,5 +1,7 @@
 //! A window sender that gets hand-made acknowledgements.
 
+mod limits;
+
 use super::*;
 use crate::cc::Drops;
 use crate::cc::fixtures::{START, at, config, feedback, ms, packets, us};

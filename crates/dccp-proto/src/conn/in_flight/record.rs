@@ -1,7 +1,7 @@
 //! The record of one sent packet.
 
-use super::rate::Stamp;
 use super::{Ack, TellFate};
+use crate::cc::delivery::Stamp;
 use crate::conn::RTT_LEAST;
 use crate::queue::{Fate, Slot};
 use crate::time::Instant;

@@ -5,18 +5,18 @@ use crate::time::{Instant, Rate};
 
 /// What had been delivered when a packet was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamp {
+pub struct Stamp {
     delivered: u64,
     delivered_at: Instant,
     /// When the packet was sent whose receipt was known last.
     first_sent_at: Instant,
     /// The sender had run out of data.
-    pub(super) is_app_limited: bool,
+    pub is_app_limited: bool,
 }
 
 /// What has been delivered so far.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub struct Delivery {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
@@ -25,7 +25,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     /// A data packet leaves; `is_first`: nothing was in flight, so idle time ends here.
-    pub(super) fn on_send(&mut self, now: Instant, is_first: bool) -> Stamp {
+    pub fn on_send(&mut self, now: Instant, is_first: bool) -> Stamp {
         if is_first {
             self.delivered_at = now;
             self.first_sent_at = now;
@@ -39,24 +39,19 @@ impl Delivery {
     }
 
     /// The application has nothing to send while `pipe_bytes` are in flight.
-    pub(super) fn on_app_limited(&mut self, pipe_bytes: u64) {
+    pub fn on_app_limited(&mut self, pipe_bytes: u64) {
         self.app_limited_until = self.delivered + pipe_bytes.max(1);
     }
 
     /// The peer reported a packet with `len` bytes.
-    pub(super) fn on_delivered(&mut self, now: Instant, len: u32) {
+    pub fn on_delivered(&mut self, now: Instant, len: u32) {
         self.delivered += u64::from(len);
         self.delivered_at = now;
     }
 
     /// The rate since the newest packet that an acknowledgement reports was sent; `None` if no time
     /// has passed.
-    pub(super) fn sample(
-        &mut self,
-        now: Instant,
-        newest: &Stamp,
-        sent_at: Instant,
-    ) -> Option<Rate> {
+    pub fn sample(&mut self, now: Instant, newest: &Stamp, sent_at: Instant) -> Option<Rate> {
         self.first_sent_at = sent_at;
         let sending = sent_at - newest.first_sent_at;
         let learning = now - newest.delivered_at;
