@@ -1,5 +1,7 @@
 //! Packets of the simulated network, kept in one place and passed around by number.
 
+use crate::tcp::segment::Segment;
+use crate::udp;
 use core::net::IpAddr;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
@@ -21,6 +23,10 @@ pub enum Content {
         /// What its quote says of the datagram that it is about.
         about: About,
     },
+    /// A TCP segment. The frame has no bytes.
+    Tcp(Segment),
+    /// A datagram of UDP that does not carry DCCP. The frame has no bytes.
+    Udp(udp::Datagram),
 }
 
 /// What an ICMP error quotes of an IP header.
@@ -72,7 +78,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The DCCP datagram.
+    /// The DCCP datagram; empty where the frame carries something else.
     pub fn datagram(&self) -> Datagram<'_> {
         Datagram {
             bytes: &self.bytes,
@@ -83,25 +89,28 @@ impl Frame {
     /// The address that it is sent to.
     pub const fn destination(&self) -> IpAddr {
         match self.content {
-            Content::Dccp => self.path.remote,
             Content::Icmp { .. } => self.path.local,
+            Content::Dccp | Content::Tcp(_) | Content::Udp(_) => self.path.remote,
         }
     }
 
     /// The path as its receiver sees it: its own address and ports are the local ones.
     pub const fn path_of_receiver(&self) -> Path {
         match self.content {
-            Content::Dccp => self.path.reversed(),
             Content::Icmp { .. } => self.path,
+            Content::Dccp | Content::Tcp(_) | Content::Udp(_) => self.path.reversed(),
         }
     }
 
     /// Length of the IP packet in bytes.
     pub fn ip_len(&self) -> usize {
-        let datagram = self.path.overhead() + self.bytes.len() + self.zeros;
-        match self.content {
+        let below = self.path.overhead();
+        let datagram = below + self.bytes.len() + self.zeros;
+        match &self.content {
             Content::Dccp => datagram,
             Content::Icmp { .. } => Encap::Ip.overhead(self.path.local.is_ipv6()) + 8 + datagram,
+            Content::Tcp(segment) => below + segment.wire_len(),
+            Content::Udp(datagram) => below + datagram.wire_len(),
         }
     }
 
@@ -235,6 +244,23 @@ mod tests {
         assert_eq!(error.ip_len(), 20 + 8 + 140);
         assert_eq!(error.destination(), datagram.path.local);
         assert_eq!(error.path_of_receiver(), datagram.path);
+    }
+
+    #[test]
+    fn values_have_the_length_of_what_they_stand_for() {
+        let with = |content| Frame {
+            content,
+            bytes: Vec::new(),
+            zeros: 0,
+            ..frame(Encap::Ip)
+        };
+        let mut segment = with(Content::Tcp(crate::testing::segment()));
+        assert_eq!(segment.ip_len(), 20 + 20 + 1000);
+        assert!(!segment.flip(8 * 30), "its checksum notices");
+        let datagram = with(Content::Udp(crate::testing::udp()));
+        assert_eq!(datagram.ip_len(), 20 + 8 + 100);
+        assert_eq!(datagram.destination(), datagram.path.remote);
+        assert_eq!(datagram.path_of_receiver().local, datagram.path.remote);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! the events, then asks when to call next. It holds no protocol rule.
 
 mod app;
+mod flows;
 mod watch;
 
+use crate::flow::FlowId;
 use crate::frame::{Content, FrameId, IcmpError};
 use crate::loss::Loss;
 use crate::net::{Context, Departure};
@@ -16,6 +18,7 @@ use crate::report::Report;
 use crate::schedule::Schedule;
 use crate::source::App;
 use app::Running;
+use core::net::SocketAddr;
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::conn::stats::Stats;
@@ -62,6 +65,8 @@ pub struct Host {
     endpoint: Endpoint,
     listeners: BTreeMap<u16, App>,
     apps: Apps,
+    /// Flows that others began, and who.
+    accepted: Vec<(FlowId, SocketAddr)>,
     /// When applications write or read next, by number of the connection.
     timers: Schedule,
     batch: Batch,
@@ -86,6 +91,7 @@ impl Host {
             endpoint: Endpoint::new(Box::new(hash)),
             listeners: BTreeMap::new(),
             apps: Apps::default(),
+            accepted: Vec::new(),
             timers: Schedule::default(),
             batch: Batch::for_simulation(SEGMENTS_MAX),
         }
@@ -248,6 +254,10 @@ impl Host {
             match &event {
                 Event::Accepted { port, .. } => {
                     running.set_app(self.listeners.get(port).cloned().unwrap_or_default());
+                    if let Some(flow) = self.endpoint.connection(id).map(Connection::flow) {
+                        let peer = SocketAddr::new(flow.path.remote, flow.remote_port);
+                        self.accepted.push((FlowId::Dccp(number), peer));
+                    }
                 }
                 Event::Connected => {
                     running.open(now);
@@ -366,6 +376,7 @@ impl Node for Host {
                 let error = dccp_proto::IcmpError { path, quoted, kind };
                 self.endpoint.handle_icmp(now, &error, &mut self.apps);
             }
+            Content::Tcp(_) | Content::Udp(_) => return context.lose(id, Loss::Stranger),
         }
         context.deliver(id);
         self.drive(context);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`world`], [`net`] | the event loop · links, frames and routes, and what nodes may do with them |
 //! | [`node`], [`tap`] | what can be attached: routers, and a node for hand-made packets |
+//! | [`tcp`], [`udp`], [`flow`] | what a host speaks besides DCCP · what all tell of their flows |
 //! | [`link`], [`queue`], [`loss`], [`rule`] | rate and delay · drop-tail · faults by chance · scripted faults |
 //! | [`random`] | named streams of random numbers from one seed |
 //! | [`trace`](World::trace), [`pcap`] | packets as text · as a capture file |
@@ -17,6 +18,7 @@
 //! ([`Node::check`]). A failure prints the seed and the command that repeats it.
 
 mod check;
+pub mod flow;
 pub mod frame;
 pub mod host;
 pub mod link;
@@ -34,11 +36,14 @@ pub mod rule;
 mod schedule;
 pub mod source;
 pub mod tap;
+pub mod tcp;
 #[cfg(test)]
 mod testing;
 mod trace;
+pub mod udp;
 pub mod world;
 
+pub use flow::{FlowId, FlowSample};
 pub use frame::{Frame, FrameId};
 pub use host::{Host, SimHash};
 pub use link::LinkConfig;

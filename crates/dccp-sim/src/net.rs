@@ -353,10 +353,28 @@ impl Context<'_> {
             sent: self.net.now,
             line: None,
         };
-        let id = self
-            .net
-            .originate(header, departure.datagram.bytes, self.me);
-        match self.route(departure.path.remote) {
+        self.send_frame(header, departure.datagram.bytes);
+    }
+
+    /// Sends a TCP segment or a datagram of UDP of this node.
+    pub fn send_value(&mut self, path: Path, ecn: Ecn, content: Content) {
+        let header = Frame {
+            path,
+            content,
+            ecn,
+            may_fragment: false,
+            bytes: Vec::new(),
+            zeros: 0,
+            sent: self.net.now,
+            line: None,
+        };
+        self.send_frame(header, &[]);
+    }
+
+    fn send_frame(&mut self, header: Frame, bytes: &[u8]) {
+        let to = header.path.remote;
+        let id = self.net.originate(header, bytes, self.me);
+        match self.route(to) {
             Some(link) => self.net.enter(link, id),
             None => self.net.lose(id, Loss::NoRoute),
         }

@@ -4,6 +4,8 @@
 //! checksum where DCCP is in UDP, ICMP messages, and payloads of zeros in full. The time is virtual
 //! and begins at 1970.
 
+mod transport;
+
 use crate::frame::{About, Content, Frame, IcmpError};
 use core::net::IpAddr;
 use dccp_proto::Instant;
@@ -11,6 +13,7 @@ use dccp_proto::path::{Encap, Path};
 use std::io::{self, Write};
 
 const PROTOCOL_ICMP: u8 = 1;
+const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_DCCP: u8 = 33;
 const PROTOCOL_ICMPV6: u8 = 58;
@@ -125,6 +128,8 @@ pub fn write_ip_packet(frame: &Frame, out: &mut Vec<u8>) {
             write_datagram(frame, out);
         }
         Content::Icmp { error, about } => write_icmp(frame, error, about, out),
+        Content::Tcp(segment) => transport::write_tcp(frame, &segment, out),
+        Content::Udp(datagram) => transport::write_udp(frame, &datagram, out),
     }
 }
 
@@ -150,16 +155,19 @@ fn write_datagram(frame: &Frame, out: &mut Vec<u8>) {
     out.resize(out.len() + frame.zeros, 0);
     if frame.path.encap != Encap::Ip {
         let Path { local, remote, .. } = frame.path;
-        // 6773-3.3-1: a UDP checksum of 0 would mean none; 0xffff is the same number.
-        let sum = match checksum(
-            pseudo_header(local, remote, PROTOCOL_UDP, 8 + len),
-            &out[start..],
-        ) {
-            0 => 0xffff,
-            sum => sum,
-        };
-        out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        fill_udp_checksum(local, remote, start, out);
     }
+}
+
+/// Fills in the checksum of the datagram of UDP that begins at `start`.
+fn fill_udp_checksum(local: IpAddr, remote: IpAddr, start: usize, out: &mut [u8]) {
+    // 6773-3.3-1: a UDP checksum of 0 would mean none; 0xffff is the same number.
+    let pseudo = pseudo_header(local, remote, PROTOCOL_UDP, out.len() - start);
+    let sum = match checksum(pseudo, &out[start..]) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn write_udp_header(source: u16, dest: u16, len: usize, checksum: u16, out: &mut Vec<u8>) {
@@ -322,6 +330,31 @@ mod tests {
             zero_sums += usize::from(packet[26..28] == [0xff, 0xff]);
         }
         assert!(zero_sums > 0, "one of all sums is zero");
+    }
+
+    #[test]
+    fn segments_and_datagrams_of_udp_have_right_checksums_and_lengths() {
+        let mut segment = testing::segment();
+        segment.timestamps = Some(crate::tcp::segment::Timestamps { value: 7, echo: 8 });
+        segment.sack.push((3000, 4000));
+        let mut syn = segment;
+        syn.flags = crate::tcp::segment::Flags::SYN;
+        let contents = [
+            (Content::Tcp(segment), PROTOCOL_TCP),
+            (Content::Tcp(syn), PROTOCOL_TCP),
+            (Content::Udp(testing::udp()), PROTOCOL_UDP),
+        ];
+        for (content, protocol) in contents {
+            let mut frame = testing::frame(PacketType::Data);
+            (frame.content, frame.zeros) = (content, 0);
+            frame.bytes.clear();
+            let mut packet = Vec::new();
+            write_ip_packet(&frame, &mut packet);
+            assert_eq!(packet.len(), frame.ip_len(), "{content:?}");
+            let Path { local, remote, .. } = frame.path;
+            let pseudo = pseudo_header(local, remote, protocol, packet.len() - 20);
+            assert_eq!(checksum(pseudo, &packet[20..]), 0, "{content:?}");
+        }
     }
 
     #[test]

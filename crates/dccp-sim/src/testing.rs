@@ -1,6 +1,8 @@
 //! What the unit tests of several modules share.
 
 use crate::frame::{Content, Frame};
+use crate::tcp::segment::{Flags, Sack, Segment, UNKNOWN};
+use crate::udp;
 use core::net::Ipv4Addr;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
@@ -25,5 +27,36 @@ pub(crate) fn frame(packet_type: PacketType) -> Frame {
         zeros: 100,
         sent: Instant::ZERO,
         line: None,
+    }
+}
+
+/// A segment with 1000 bytes and no options, ports 5001 → 6001.
+pub(crate) fn segment() -> Segment {
+    Segment {
+        source_port: 5001,
+        dest_port: 6001,
+        seq: 1,
+        ack: 1,
+        window: 65_535,
+        window_scale: 0,
+        flags: Flags::ACK,
+        mss: 1448,
+        len: 1000,
+        timestamps: None,
+        sack: Sack::default(),
+        from: UNKNOWN,
+        to: UNKNOWN,
+    }
+}
+
+/// A datagram of UDP with 100 bytes, ports 5001 → 6001.
+pub(crate) fn udp() -> udp::Datagram {
+    udp::Datagram {
+        source_port: 5001,
+        dest_port: 6001,
+        len: 100,
+        number: 0,
+        sent: Instant::ZERO,
+        answers: None,
     }
 }

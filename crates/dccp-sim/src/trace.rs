@@ -50,6 +50,8 @@ impl Trace {
                 IcmpError::TooBig { mtu } => format!("ICMP too big, mtu {mtu}"),
                 IcmpError::Unreachable { kind, code } => format!("ICMP type {kind} code {code}"),
             },
+            Content::Tcp(segment) => describe::segment(&segment),
+            Content::Udp(datagram) => format!("UDP {} {} bytes", datagram.number, datagram.len),
         };
         let ecn = match frame.ecn as u8 {
             0 => "",

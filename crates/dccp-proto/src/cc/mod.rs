@@ -177,6 +177,8 @@ pub struct Snapshot {
     pub rto: Option<Duration>,
     /// Loss event rate.
     pub loss_event_rate: Option<f64>,
+    /// Congestion events that were answered.
+    pub loss_events: Option<u64>,
     /// The receive rate of the last feedback, or measured (receiver).
     pub receive_rate: Option<Rate>,
     /// `slow_start`, `avoid`, …

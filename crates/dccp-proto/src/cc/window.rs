@@ -56,7 +56,9 @@ pub struct WindowSender {
     last_sent: Option<(Instant, Seq)>,
     /// Losses and marks of packets up to this one belong to an event that was answered.
     answered: Option<Seq>,
-    /// The same until it is acknowledged or a timeout expires.
+    /// How many events were answered.
+    events: u64,
+    /// `answered` until it is acknowledged or a timeout expires.
     recovering: Option<Seq>,
     /// When the window was last seen full.
     full_at: Option<Instant>,
@@ -98,6 +100,7 @@ impl WindowSender {
             is_paced: config.is_paced,
             last_sent: None,
             answered: None,
+            events: 0,
             recovering: None,
             full_at: None,
             hold_until: config.now,
@@ -235,6 +238,7 @@ impl WindowSender {
                 .map(|interval| Rate::over(self.mean_size as u64, interval)),
             rtt: self.rtt.smoothed(),
             rto: Some(self.rtt.rto()),
+            loss_events: Some(self.events),
             phase: Some(if w.is_slow_start() {
                 "slow_start"
             } else {
@@ -297,6 +301,7 @@ impl WindowSender {
         }
         self.answered = self.last_sent.map(|(_, seq)| seq);
         self.recovering = self.answered;
+        self.events += 1;
         let marked = fb.marked.packets + fb.drops.corrupt;
         let (cause, packets) = if fb.lost.packets > 0 {
             (Cause::Loss, fb.lost.packets + marked)

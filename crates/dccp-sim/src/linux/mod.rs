@@ -299,6 +299,7 @@ impl Node for LinuxHost {
                     self.on_datagram(context, path, &packet);
                 }
             }
+            Content::Tcp(_) | Content::Udp(_) => {}
             // LINUX-19 in part: an error ends only a connection that is not set up yet.
             Content::Icmp { error, .. } => {
                 let IcmpError::Unreachable { .. } = error else {

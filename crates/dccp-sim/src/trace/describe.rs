@@ -1,5 +1,6 @@
 //! A packet in words.
 
+use crate::tcp::segment::{Flags, Segment};
 use core::fmt::Write as _;
 use dccp_proto::Seq;
 use dccp_proto::wire::{AckCell, CcidOpt, Feature, FeatureOpt, Kind, Opt, Packet, Payload};
@@ -45,6 +46,39 @@ pub(super) fn packet(packet: &Packet<'_>, first: Seq, first_back: Seq) -> String
     let options: Vec<String> = packet.options.iter().filter_map(option).collect();
     if !options.is_empty() {
         let _ = write!(text, " [{}]", options.join(", "));
+    }
+    text
+}
+
+/// Describes a TCP segment.
+pub(super) fn segment(s: &Segment) -> String {
+    let mut text = format!("TCP {}", s.seq);
+    if s.len > 0 {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "..{}", s.seq.wrapping_add(u32::from(s.len)));
+    }
+    if s.flags.has(Flags::ACK) {
+        let _ = write!(text, " ack {}", s.ack);
+    }
+    for (flag, name) in [
+        (Flags::SYN, " SYN"),
+        (Flags::FIN, " FIN"),
+        (Flags::RST, " RST"),
+        (Flags::ECE, " ECE"),
+        (Flags::CWR, " CWR"),
+    ] {
+        if s.flags.has(flag) {
+            text.push_str(name);
+        }
+    }
+    let blocks: Vec<String> = s
+        .sack
+        .blocks()
+        .iter()
+        .map(|(from, to)| format!("{from}..{to}"))
+        .collect();
+    if !blocks.is_empty() {
+        let _ = write!(text, " [SACK {}]", blocks.join(", "));
     }
     text
 }

@@ -617,6 +617,8 @@ fn what_it_shows_is_what_it_does() {
     assert_eq!(shown.phase, Some("slow_start"));
     // 2 × 10 packets of 500 bytes per 100 ms.
     assert_eq!(shown.rate, Some(Rate::from_bytes_per_s(100_000.0)));
-    s.window.ssthresh = 10.0;
+    assert_eq!(shown.loss_events, Some(0));
+    s.on_feedback(at(110), &lost(1), 2);
     assert_eq!(s.snapshot().phase, Some("avoid"));
+    assert_eq!(s.snapshot().loss_events, Some(1));
 }

@@ -1,0 +1,3 @@
+//! TCP, for comparison with DCCP.
+
+pub mod segment;
