@@ -7,6 +7,7 @@ mod interop;
 mod libtest;
 mod netns;
 mod packages;
+mod peers;
 mod shell;
 mod soak;
 mod source;
@@ -42,6 +43,8 @@ enum Command {
     Interop(interop::Args),
     /// Checks that take long: simulations, fuzzing, mutations
     Soak(soak::Args),
+    /// Our simulator beside others: the same scenarios, compared
+    Peers(peers::Args),
     /// Goodput and CPU beside iperf3, and instructions per packet
     Bench(bench::Args),
     /// Which requirements of specs/requirements.md code and tests cite
@@ -69,6 +72,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Tidy => tidy::run(),
         Command::Interop(args) => interop::run(&args),
         Command::Soak(args) => soak::run(&args),
+        Command::Peers(args) => peers::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }

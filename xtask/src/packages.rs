@@ -50,6 +50,9 @@ pub(crate) const FOR_BENCH: &[Package] = &[
     program("valgrind", "valgrind"),
 ];
 
+/// The simulators that ours is compared with.
+pub(crate) const FOR_PEERS: &[Package] = &[program("ns2", "ns")];
+
 /// Installs what is missing of `packages`, where that is possible, and says so. What stays
 /// missing is named by the tests that need it.
 pub(crate) fn install(packages: &[Package]) -> Result<()> {

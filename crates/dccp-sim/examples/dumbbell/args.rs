@@ -1,0 +1,130 @@
+//! The settings, as the peers' programs take them: `name=value` words.
+
+use core::str::FromStr;
+use core::time::Duration;
+use dccp_proto::cc::law::LawConfig;
+
+/// What sends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Transport {
+    /// Our DCCP with CCID 2 and a law.
+    Ccid2(LawConfig),
+    /// Our DCCP with CCID 3.
+    Ccid3,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Flow {
+    /// As it was written.
+    pub(crate) name: String,
+    pub(crate) transport: Transport,
+    pub(crate) start: Duration,
+}
+
+/// All settings.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Settings {
+    /// The bottleneck's rate in Mbit/s.
+    pub(crate) rate: f64,
+    /// Round trip without any queue, in milliseconds.
+    pub(crate) rtt: f64,
+    /// Packets that wait at the bottleneck at most, the one in transmission not counted.
+    pub(crate) queue: usize,
+    /// Virtual seconds in all, and how many of them are left out of the figures.
+    pub(crate) time: f64,
+    pub(crate) warmup: f64,
+    /// Bytes of an IP packet that carries data.
+    pub(crate) packet: usize,
+    /// Data packets per acknowledgement.
+    pub(crate) ack: u16,
+    /// Follow the bottleneck's queue.
+    pub(crate) watch: bool,
+    pub(crate) seed: u64,
+    pub(crate) flows: Vec<Flow>,
+}
+
+impl Settings {
+    /// Reads the words of the command line.
+    pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut settings = Self {
+            rate: 100.0,
+            rtt: 70.0,
+            queue: 583,
+            time: 60.0,
+            warmup: 0.0,
+            packet: 1500,
+            ack: 1,
+            watch: true,
+            seed: 1,
+            flows: Vec::new(),
+        };
+        for word in words {
+            let (name, value) = word
+                .split_once('=')
+                .ok_or_else(|| format!("{word}: a setting is name=value"))?;
+            settings
+                .set(name, value)
+                .map_err(|why| format!("{word}: {why}"))?;
+        }
+        if settings.warmup >= settings.time {
+            return Err("the warm-up must end before the run".to_owned());
+        }
+        if settings.flows.is_empty() {
+            return Err("flows=LAW@START,… is missing".to_owned());
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "rate" => self.rate = positive(value)?,
+            "rtt" => self.rtt = positive(value)?,
+            "queue" => self.queue = number(value)?,
+            "time" => self.time = positive(value)?,
+            "warmup" => self.warmup = number(value)?,
+            "packet" => self.packet = number(value)?,
+            "ack" => self.ack = number(value)?,
+            "watch" => self.watch = number::<u8>(value)? != 0,
+            "seed" => self.seed = number(value)?,
+            // Options of a law have commas of their own.
+            "flows" => {
+                self.flows = value
+                    .split(';')
+                    .map(read_flow)
+                    .collect::<Result<Vec<_>, _>>()?;
+            }
+            _ => return Err("there is no such setting".to_owned()),
+        }
+        Ok(())
+    }
+}
+
+fn number<T: FromStr>(value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| "not such a number".to_owned())
+}
+
+fn positive(value: &str) -> Result<f64, String> {
+    let value: f64 = number(value)?;
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err("must be above zero".to_owned())
+    }
+}
+
+/// `dccp/LAW[:OPTIONS]@SECONDS` or `dccp/tfrc@SECONDS`.
+fn read_flow(text: &str) -> Result<Flow, String> {
+    let (name, start) = text.split_once('@').unwrap_or((text, "0"));
+    let start = Duration::try_from_secs_f64(number(start)?).map_err(|e| e.to_string())?;
+    let transport = match name.split_once('/') {
+        Some(("dccp", "tfrc")) => Transport::Ccid3,
+        Some(("dccp", law)) => Transport::Ccid2(law.parse().map_err(|e| format!("{e}"))?),
+        _ => return Err("a flow is dccp/LAW@START or dccp/tfrc@START".to_owned()),
+    };
+    Ok(Flow {
+        name: name.to_owned(),
+        transport,
+        start,
+    })
+}

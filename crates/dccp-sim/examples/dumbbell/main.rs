@@ -1,0 +1,48 @@
+//! One dumbbell as `cargo xtask peers sim` and `cargo xtask bench sim` run it, beside the same in
+//! ns-2 and ns-3:
+//!
+//! ```sh
+//! dumbbell rate=100 rtt=70 queue=583 time=120 warmup=30 'flows=dccp/reno@0.1;dccp/cubic@0.35'
+//! ```
+//!
+//! Every flow has its own two hosts; their links to the routers have 1 Gbit/s, or the bottleneck's
+//! rate where that is larger, and a sixteenth of the one-way delay each. Standard output gets, for the
+//! time from `warmup` to the end,
+//!
+//! ```text
+//! flow NUMBER LAW packets N bytes N events N lost N
+//! link mean_queue PACKETS utilisation SHARE delivered N drops N
+//! hops N
+//! ```
+//!
+//! where `events` are reductions of the window, `lost` is what the sender took for lost, and `hops`
+//! counts transmissions over all links.
+
+mod args;
+mod network;
+
+use args::Settings;
+use network::Network;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Settings::read(std::env::args().skip(1)) {
+        Ok(settings) => {
+            print!("{}", run(&settings));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("dumbbell: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(settings: &Settings) -> String {
+    let mut network = Network::new(settings);
+    network.run_until(settings.warmup);
+    let before = network.account();
+    network.run_until(settings.time);
+    let after = network.account();
+    after.since(&before).text(settings)
+}

@@ -1,0 +1,149 @@
+//! The matrix.
+
+/// A law as both simulators have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Law {
+    pub(super) name: &'static str,
+    /// As our simulator's program takes it.
+    pub(super) ours: &'static str,
+    /// As the script for ns-2 takes it.
+    pub(super) ns2: &'static str,
+}
+
+const fn law(name: &'static str, ours: &'static str, ns2: &'static str) -> Law {
+    Law { name, ours, ns2 }
+}
+
+/// What the others compete with.
+pub(super) const RENO: Law = law(
+    "reno",
+    "tcp/reno:fractional=yes,slow_start=standard",
+    "reno",
+);
+
+/// Ours with the options by which they are what ns-2 has: laws of Linux 2.6.22.
+const LAWS: [Law; 11] = [
+    RENO,
+    law("highspeed", "tcp/highspeed:table=kernel", "highspeed"),
+    law("scalable", "tcp/scalable:mode=kernel,cap=50", "scalable"),
+    law("bic", "tcp/bic:mode=linux", "bic"),
+    law("cubic", "tcp/cubic", "cubic"),
+    law("htcp", "tcp/htcp:rtt_scaling=yes,kernel_rules=yes", "htcp"),
+    law("lp", "tcp/tcp-lp", "lp"),
+    law(
+        "vegas",
+        "tcp/vegas:alpha=2,beta=4,diff=kernel,doubling=1",
+        "vegas",
+    ),
+    law("westwood", "tcp/westwood", "westwood"),
+    law("ccid2", "dccp/reno", "dccp-tcplike"),
+    law("ccid3", "dccp/tfrc", "dccp-tfrc"),
+];
+
+/// One scenario.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Cell {
+    pub(super) law: Law,
+    /// Of the bottleneck, in Mbit/s.
+    pub(super) rate: u32,
+    /// The queue in quarters of rate × round trip.
+    pub(super) quarters: u32,
+    /// One flow is alone; of more, half are Reno.
+    pub(super) flows: usize,
+}
+
+/// Round trip without queues, in milliseconds.
+pub(super) const RTT: u32 = 70;
+/// Bytes of a packet.
+const PACKET: u32 = 1500;
+/// Seconds of each run, and those that do not count.
+pub(super) const TIME: u32 = 120;
+pub(super) const WARMUP: u32 = 30;
+
+pub(super) fn all() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for law in LAWS {
+        for rate in [100, 450] {
+            for quarters in [1, 4, 16] {
+                for flows in [1, 2, 16] {
+                    cells.push(Cell {
+                        law,
+                        rate,
+                        quarters,
+                        flows,
+                    });
+                }
+            }
+        }
+    }
+    cells
+}
+
+impl Cell {
+    /// `cubic/100M/q0.25/2`.
+    pub(super) fn name(&self) -> String {
+        let queue = f64::from(self.quarters) / 4.0;
+        format!("{}/{}M/q{queue}/{}", self.law.name, self.rate, self.flows)
+    }
+
+    /// Whether the cell is of the small set: two or sixteen flows at 100 Mbit/s.
+    pub(super) fn is_quick(&self) -> bool {
+        self.rate == 100 && matches!((self.quarters, self.flows), (1, 2) | (4, 1 | 16))
+    }
+
+    /// Packets of rate × round trip.
+    pub(super) fn bdp(&self) -> u32 {
+        self.rate * 1000 * RTT / (8 * PACKET)
+    }
+
+    /// Packets that wait at most.
+    pub(super) fn queue(&self) -> u32 {
+        self.bdp() * self.quarters / 4
+    }
+
+    /// Whether a flow is of the cell's law, or else Reno.
+    pub(super) fn is_major(&self, flow: usize) -> bool {
+        flow < self.flows.div_ceil(2)
+    }
+
+    /// When a flow starts in one of the runs: within the first second, spread evenly over flows and
+    /// runs by the golden ratio.
+    pub(super) fn start(&self, run: usize, flow: usize) -> f64 {
+        const GOLDEN: f64 = 0.618_033_988_749_895;
+        let turn = u32::try_from(run * self.flows + flow).map_or(0.0, f64::from);
+        ((turn * GOLDEN).fract() * 1000.0).round() / 1000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_law_has_all_eighteen_cells_and_three_quick_ones() {
+        let cells = all();
+        assert_eq!(cells.len(), LAWS.len() * 18);
+        let quick = cells.iter().filter(|cell| cell.is_quick());
+        assert_eq!(quick.count(), LAWS.len() * 3);
+    }
+
+    #[test]
+    fn a_cell_says_what_it_is() {
+        let cell = all()[9 + 4];
+        assert_eq!(cell.name(), "reno/450M/q1/2");
+        assert_eq!((cell.bdp(), cell.queue()), (2625, 2625));
+        assert!(cell.is_major(0) && !cell.is_major(1));
+    }
+
+    #[test]
+    fn starts_are_spread_over_the_first_second() {
+        let cell = all()[1];
+        let mut starts: Vec<f64> = (0..20)
+            .flat_map(|run| [0, 1].map(|flow| cell.start(run, flow)))
+            .collect();
+        starts.sort_by(f64::total_cmp);
+        let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.fold(0.0, f64::max) < 0.05);
+        assert!(starts[0] >= 0.0 && starts[39] < 1.0);
+    }
+}

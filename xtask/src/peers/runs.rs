@@ -1,0 +1,173 @@
+//! Runs both programs, on all processors, and keeps what they print.
+
+use super::cells::{Cell, RTT, TIME, WARMUP};
+use super::figures::Output;
+use crate::shell::{self, command};
+use anyhow::{Context, Result};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Our program, as cargo builds it.
+pub(crate) const DUMBBELL: &str = "target/release/examples/dumbbell";
+/// The script for ns-2.
+pub(crate) const NS2_SCRIPT: &str = "interop/ns2/dumbbell.tcl";
+/// Where runs are kept.
+const KEPT: &str = "target/peers";
+
+/// Builds our program.
+pub(crate) fn build_ours() -> Result<()> {
+    let build = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "dccp-sim",
+        "--example",
+        "dumbbell",
+    ];
+    shell::run(&mut command(&build))
+}
+
+/// Which program runs.
+#[derive(Clone, Copy)]
+pub(super) enum Engine<'a> {
+    /// Ours; with these words besides, which go before the others.
+    Ours(&'a [String]),
+    Ns2,
+}
+
+impl Engine<'_> {
+    /// The command line of one run, without what keeps it from hindering others.
+    fn words(self, cell: &Cell, run: usize) -> Vec<String> {
+        let mut words: Vec<String> = match self {
+            Self::Ours(_) => vec![DUMBBELL.to_owned()],
+            Self::Ns2 => ["ns", NS2_SCRIPT].map(str::to_owned).to_vec(),
+        };
+        let (rate, queue) = (cell.rate, cell.queue());
+        words.extend([
+            format!("rate={rate}"),
+            format!("rtt={RTT}"),
+            format!("queue={queue}"),
+            format!("time={TIME}"),
+            format!("warmup={WARMUP}"),
+        ]);
+        let mut replaced = None;
+        if let Self::Ours(switch) = self {
+            for word in switch {
+                match word.strip_prefix("law=") {
+                    Some(law) => replaced = Some(law),
+                    None => words.push(word.clone()),
+                }
+            }
+        }
+        let flow = |number: usize| {
+            let is_major = cell.is_major(number);
+            let law = if is_major {
+                cell.law
+            } else {
+                super::cells::RENO
+            };
+            let name = match self {
+                Self::Ours(_) => replaced.filter(|_| is_major).unwrap_or(law.ours),
+                Self::Ns2 => law.ns2,
+            };
+            format!("{name}@{}", cell.start(run, number))
+        };
+        let flows: Vec<String> = (0..cell.flows).map(flow).collect();
+        words.push(format!("flows={}", flows.join(";")));
+        words
+    }
+
+    /// The program that is run, for a run is only worth as much as what made it.
+    fn program(self) -> &'static str {
+        match self {
+            Self::Ours(_) => DUMBBELL,
+            Self::Ns2 => NS2_SCRIPT,
+        }
+    }
+}
+
+/// All runs of a cell in each of these programs.
+pub(super) fn all(cell: &Cell, engines: &[Engine<'_>], offsets: usize) -> Result<Vec<Vec<Output>>> {
+    let jobs: Vec<(usize, Vec<String>, PathBuf)> = (0..offsets)
+        .flat_map(|run| engines.iter().enumerate().map(move |(i, e)| (run, i, e)))
+        .map(|(run, i, engine)| {
+            let words = engine.words(cell, run);
+            let kept = kept(engine.program(), &words)?;
+            Ok((i, words, kept))
+        })
+        .collect::<Result<_>>()?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some((engine, words, kept)) =
+                    jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let result = one(words, kept);
+                    let mut results = results.lock().expect("no worker panics");
+                    results.push((*engine, result));
+                }
+            });
+        }
+    });
+    let mut runs: Vec<Vec<Output>> = engines.iter().map(|_| Vec::new()).collect();
+    for (engine, output) in results.into_inner().expect("no worker panicked") {
+        runs[engine].push(output?);
+    }
+    Ok(runs)
+}
+
+/// What one run printed, now or earlier.
+fn one(words: &[String], kept: &Path) -> Result<Output> {
+    if let Ok(text) = std::fs::read_to_string(kept) {
+        return Output::read(&text);
+    }
+    let nice = ["nice", "-n", "10"].map(str::to_owned);
+    let text = shell::output(&mut command(&[&nice, words].concat()))?;
+    let output = Output::read(&text).with_context(|| words.join(" "))?;
+    // A run that is interrupted while it writes must not look like one that ended.
+    let part = kept.with_extension("part");
+    std::fs::write(&part, &text)?;
+    std::fs::rename(&part, kept)?;
+    Ok(output)
+}
+
+/// Where the run of this command line by the program in its present state is kept.
+fn kept(program: &str, words: &[String]) -> Result<PathBuf> {
+    std::fs::create_dir_all(KEPT)?;
+    let content = std::fs::read(program).with_context(|| program.to_owned())?;
+    let mut hasher = DefaultHasher::new();
+    (content, words).hash(&mut hasher);
+    Ok(Path::new(KEPT).join(format!("{:016x}.txt", hasher.finish())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells;
+    use super::*;
+
+    #[test]
+    fn both_programs_get_the_same_settings() {
+        let cubic = cells::all()[4 * 18 + 1];
+        let ns2 = Engine::Ns2.words(&cubic, 0).join(" ");
+        assert_eq!(
+            ns2,
+            "ns interop/ns2/dumbbell.tcl rate=100 rtt=70 queue=145 time=120 warmup=30 flows=cubic@0;reno@0.618"
+        );
+        let switch = ["law=tcp/cubic:beta=0.8", "x=1"].map(str::to_owned);
+        let ours = Engine::Ours(&switch).words(&cubic, 0);
+        assert_eq!(ours[..6], Engine::Ours(&[]).words(&cubic, 0)[..6]);
+        assert_eq!(ours[6], "x=1");
+        assert!(
+            ours[7].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),
+            "{}",
+            ours[7]
+        );
+    }
+}
