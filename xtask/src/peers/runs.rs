@@ -54,6 +54,9 @@ impl Engine<'_> {
             format!("time={TIME}"),
             format!("warmup={WARMUP}"),
         ]);
+        if cell.law.name == "ccid2" {
+            words.push(format!("ssthresh={}", cell.fair_share()));
+        }
         let mut replaced = None;
         if let Self::Ours(switch) = self {
             for word in switch {
