@@ -9,9 +9,11 @@
 #   flow NUMBER LAW packets N bytes N events N lost N
 #   link mean_queue PACKETS utilisation SHARE delivered N drops N
 #   hops N
+#   memory KIB
 #
 # where events are reductions of the window and lost is what the sender repeated; hops counts
-# transmissions over all links (TCP only). docs/peers.md says what each setting is for.
+# transmissions over all links (TCP only); memory is the most that the program took.
+# docs/peers.md says what each setting is for.
 
 array set set_to {
     rate 100 rtt 70 queue 583 time 60 warmup 0 packet 1500 ack 1 window 100000 watch 1
@@ -197,6 +199,10 @@ proc finish {} {
             [expr {int($packets)}] [expr {int($drops)}]]
     }
     puts "hops $hops"
+    if {![catch {open /proc/[pid]/status} status]} {
+        regexp {VmHWM:\s+(\d+)} [read $status] -> kib
+        puts "memory $kib"
+    }
     exit 0
 }
 

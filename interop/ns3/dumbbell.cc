@@ -7,9 +7,10 @@
 //
 //   flow NUMBER LAW packets N bytes N events N lost N
 //   hops N
+//   memory KIB
 //
 // where events and lost are always 0 (nothing is traced, which would cost time) and hops is reckoned
-// from packets and acknowledgements, three links each way.
+// from packets and acknowledgements, three links each way; memory is the most that the program took.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -19,6 +20,7 @@
 #include "ns3/traffic-control-module.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -84,6 +86,16 @@ NetDeviceContainer join(Ptr<Node> a, Ptr<Node> b, double mbit, double delay, uin
     return link.Install(a, b);
 }
 
+void printMemory()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        if (word == "VmHWM:" && status >> word) {
+            std::cout << "memory " << word << "\n";
+        }
+    }
+}
+
 struct Flow {
     Ptr<PacketSink> sink;
     uint64_t before = 0;
@@ -141,6 +153,7 @@ int main(int argc, char **argv)
                   << " events 0 lost 0\n";
     }
     std::cout << "hops " << hops << "\n";
+    printMemory();
     Simulator::Destroy();
     return 0;
 }

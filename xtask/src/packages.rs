@@ -53,6 +53,14 @@ pub(crate) const FOR_BENCH: &[Package] = &[
 /// The simulators that ours is compared with.
 pub(crate) const FOR_PEERS: &[Package] = &[program("ns2", "ns")];
 
+/// What the simulator's benchmark compares with and counts with.
+pub(crate) const FOR_BENCH_SIM: &[Package] = &[
+    program("ns2", "ns"),
+    files("libns3-dev"),
+    program("g++", "g++"),
+    program("valgrind", "valgrind"),
+];
+
 /// Installs what is missing of `packages`, where that is possible, and says so. What stays
 /// missing is named by the tests that need it.
 pub(crate) fn install(packages: &[Package]) -> Result<()> {

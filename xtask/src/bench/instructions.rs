@@ -45,20 +45,29 @@ fn per_packet(end: &str, window: u32) -> Result<u64> {
 
 /// The instructions of one end in a whole run.
 fn count(end: &str, packets: u64, window: u32) -> Result<u64> {
-    let words = [
+    let toggle = format!("--toggle-collect=*{end}_turn*");
+    let (packets, window) = (packets.to_string(), window.to_string());
+    let program = ["target/release/examples/transfer", &packets, &window];
+    Ok(of(&[toggle.as_str()], &program)?.0)
+}
+
+/// The instructions of a program, and what it printed; with these options for callgrind.
+pub(super) fn of(options: &[&str], program: &[&str]) -> Result<(u64, String)> {
+    let valgrind = [
         "valgrind",
         "--tool=callgrind",
         "--callgrind-out-file=/dev/null",
-        &format!("--toggle-collect=*{end}_turn*"),
-        "target/release/examples/transfer",
-        &packets.to_string(),
-        &window.to_string(),
     ];
+    let words = [&valgrind, options, program].concat();
     let output = command(&words).output().context("valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
-    collected(&text)
+    let instructions = collected(&text)
         .filter(|instructions| *instructions > 0)
-        .with_context(|| format!("valgrind says {text}"))
+        .with_context(|| format!("valgrind says {text}"))?;
+    Ok((
+        instructions,
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    ))
 }
 
 /// From the line `==12== Collected : 123456`.

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the first table of `docs/performance.md`.
+//! `cargo xtask bench`: the first table of `docs/performance.md`; `cargo xtask bench sim`: that of
+//! the simulator.
 //!
 //! Two namespaces joined by a veth pair; in each repetition every program runs once, one after the
 //! other, so that what the machine does meanwhile meets all of them. Standard output gets what
@@ -6,6 +7,7 @@
 
 mod instructions;
 mod programs;
+mod sim;
 
 use anyhow::{Result, ensure};
 
@@ -15,7 +17,10 @@ use crate::shell::{self, Background, command};
 use programs::{MONITOR, PROGRAMS, Program, Sample};
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Seconds of each run
     #[arg(short = 't', long, default_value_t = 5)]
     time: u32,
@@ -24,9 +29,18 @@ pub(crate) struct Args {
     repetitions: usize,
 }
 
+#[derive(clap::Subcommand)]
+enum Other {
+    /// The simulator beside ns-2 and ns-3, and how its cost grows
+    Sim(sim::Args),
+}
+
 const SERVER: &str = "10.35.0.2";
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
+    if let Some(Other::Sim(args)) = &args.other {
+        return sim::run(args);
+    }
     ensure!(shell::is_root(), "needs root, for namespaces");
     packages::install(packages::FOR_BENCH)?;
     shell::run(&mut command(&[

@@ -41,7 +41,7 @@ const LAWS: [Law; 11] = [
 ];
 
 impl Law {
-    /// Rates in Mbit/s. ns-2's TCPlike walks through all packets in flight at every
+    /// Rates in Mbit/s. ns-2's `TCPlike` walks through all packets in flight at every
     /// acknowledgement: half a minute at 450 Mbit/s takes it two.
     fn rates(self) -> &'static [u32] {
         if self.name == "ccid2" {

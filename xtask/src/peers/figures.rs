@@ -20,6 +20,8 @@ pub(crate) struct Output {
     pub(crate) mean_queue: Option<f64>,
     /// Transmissions over all links.
     pub(crate) hops: f64,
+    /// The most memory that it took, in KiB, if it could tell.
+    pub(crate) memory_kib: Option<f64>,
 }
 
 impl Output {
@@ -29,6 +31,7 @@ impl Output {
             flows: Vec::new(),
             mean_queue: None,
             hops: 0.0,
+            memory_kib: None,
         };
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -46,6 +49,7 @@ impl Output {
                     output.mean_queue = Some(values["mean_queue"]);
                 }
                 ["hops", hops] => output.hops = hops.parse()?,
+                ["memory", kib] => output.memory_kib = Some(kib.parse()?),
                 _ => {}
             }
         }
@@ -120,8 +124,8 @@ const ONE: f64 = 1.0;
 /// Which of the figures are too far apart.
 pub(super) fn disagreements(ours: &Figures, peer: &Figures) -> Vec<&'static str> {
     let far = |ours: f64, peer: f64, part: f64, least: f64| {
-        // Also where one of them is not a number.
-        !((ours - peer).abs() <= (part * peer).max(least))
+        let apart = (ours - peer).abs();
+        apart.is_nan() || apart > (part * peer).max(least)
     };
     let pair = |ours: Option<f64>, peer: Option<f64>| ours.zip(peer);
     let mut names = Vec::new();
@@ -148,15 +152,24 @@ mod tests {
         flow 0 reno packets 10 bytes 14480 events 2 lost 3\n\
         flow 1 cubic packets 30 bytes 43440 events 1 lost 0\n\
         link mean_queue 12.50 utilisation 0.9 delivered 45 drops 3\n\
-        hops 200\n";
+        hops 200\n\
+        memory 4096\n";
 
     #[test]
     fn the_programs_output_is_read() {
         let output = Output::read(TEXT).unwrap();
         assert_eq!(output.flows.len(), 2);
-        assert_eq!(output.flows[1].events, 1.0);
+        assert_eq!(
+            output.flows[1],
+            Flow {
+                packets: 30.0,
+                bytes: 43_440.0,
+                events: 1.0
+            }
+        );
         assert_eq!(output.mean_queue, Some(12.5));
         assert_eq!((output.packets(), output.hops), (40.0, 200.0));
+        assert_eq!(output.memory_kib, Some(4096.0));
         assert!(Output::read("nothing").is_err());
         assert!(Output::read("flow 0 reno packets x").is_err());
     }
@@ -168,8 +181,8 @@ mod tests {
         let figures = medians(&cell, &[run.clone(), run]);
         assert_eq!(figures.share, Some(25.0));
         assert_eq!(figures.events, Some(3.0));
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0]), 2.5);
+        let middles = [vec![3.0, 1.0, 2.0], vec![4.0, 1.0]].map(median);
+        assert_eq!(middles.map(Some), [Some(2.0), Some(2.5)]);
         assert!(median(Vec::new()).is_nan());
     }
 

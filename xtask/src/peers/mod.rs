@@ -11,7 +11,7 @@ mod figures;
 mod report;
 mod runs;
 
-pub(crate) use figures::Output;
+pub(crate) use figures::{Output, median};
 pub(crate) use runs::{DUMBBELL, NS2_SCRIPT, build_ours};
 
 use crate::packages;

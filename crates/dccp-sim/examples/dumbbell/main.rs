@@ -13,10 +13,12 @@
 //! flow NUMBER LAW packets N bytes N events N lost N
 //! link mean_queue PACKETS utilisation SHARE delivered N drops N
 //! hops N
+//! memory KIB
 //! ```
 //!
 //! where `events` are reductions of the window, `lost` is what the sender took for lost, and `hops`
-//! counts transmissions over all links.
+//! counts transmissions over all links; `memory` is the most that the program took, where the system
+//! tells.
 
 mod args;
 mod network;
@@ -44,5 +46,18 @@ fn run(settings: &Settings) -> String {
     let before = network.account();
     network.run_until(settings.time);
     let after = network.account();
-    after.since(&before).text(settings)
+    let mut text = after.since(&before).text(settings);
+    if let Some(kib) = peak_memory() {
+        text += &format!("memory {kib}\n");
+    }
+    text
+}
+
+/// The most memory that this process took, in KiB, as Linux tells it.
+fn peak_memory() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next().map(str::to_owned)
 }
