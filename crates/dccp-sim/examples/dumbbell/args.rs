@@ -1,4 +1,5 @@
-//! The settings, as the peers' programs take them: `name=value` words.
+//! The settings, as the peers' programs take them: `name=value` words. Flows of one kind may be
+//! written together, `1000*dccp/reno`.
 
 use core::str::FromStr;
 use core::time::Duration;
@@ -40,6 +41,10 @@ pub(crate) struct Settings {
     pub(crate) ack: u16,
     /// Follow the bottleneck's queue.
     pub(crate) watch: bool,
+    /// Packets that a flow has in flight at most.
+    pub(crate) window: u32,
+    /// Where the first slow start of CCID 2 ends, in packets; 0: at the first loss.
+    pub(crate) ssthresh: u32,
     pub(crate) seed: u64,
     pub(crate) flows: Vec<Flow>,
 }
@@ -56,6 +61,8 @@ impl Settings {
             packet: 1500,
             ack: 1,
             watch: true,
+            window: 100_000,
+            ssthresh: 0,
             seed: 1,
             flows: Vec::new(),
         };
@@ -86,13 +93,17 @@ impl Settings {
             "packet" => self.packet = number(value)?,
             "ack" => self.ack = number(value)?,
             "watch" => self.watch = number::<u8>(value)? != 0,
+            "window" => self.window = number(value)?,
+            "ssthresh" => self.ssthresh = number(value)?,
             "seed" => self.seed = number(value)?,
             // Options of a law have commas of their own.
             "flows" => {
-                self.flows = value
-                    .split(';')
-                    .map(read_flow)
-                    .collect::<Result<Vec<_>, _>>()?;
+                for kind in value.split(';') {
+                    let (count, flow) = kind.split_once('*').unwrap_or(("1", kind));
+                    let flow = read_flow(flow)?;
+                    let flows = core::iter::repeat_n(flow, number(count)?);
+                    self.flows.extend(flows);
+                }
             }
             _ => return Err("there is no such setting".to_owned()),
         }
@@ -113,7 +124,7 @@ fn positive(value: &str) -> Result<f64, String> {
     }
 }
 
-/// `dccp/LAW[:OPTIONS]@SECONDS` or `dccp/tfrc@SECONDS`.
+/// `dccp/LAW[:OPTIONS][@SECONDS]` or `dccp/tfrc@SECONDS`.
 fn read_flow(text: &str) -> Result<Flow, String> {
     let (name, start) = text.split_once('@').unwrap_or((text, "0"));
     let start = Duration::try_from_secs_f64(number(start)?).map_err(|e| e.to_string())?;

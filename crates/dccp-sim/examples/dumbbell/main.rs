@@ -46,11 +46,8 @@ fn run(settings: &Settings) -> String {
     let before = network.account();
     network.run_until(settings.time);
     let after = network.account();
-    let mut text = after.since(&before).text(settings);
-    if let Some(kib) = peak_memory() {
-        text += &format!("memory {kib}\n");
-    }
-    text
+    let memory = peak_memory().map_or_else(String::new, |kib| format!("memory {kib}\n"));
+    after.since(&before).text(settings) + &memory
 }
 
 /// The most memory that this process took, in KiB, as Linux tells it.

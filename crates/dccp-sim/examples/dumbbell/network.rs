@@ -249,13 +249,17 @@ fn config(transport: &Transport, settings: &Settings) -> Config {
         pacing: false,
         probe_pmtu: false,
         ack_ratio: Some(settings.ack),
+        max_window: Some(settings.window),
         strict: true,
         ..Config::default()
     };
-    let (ccid, law) = match transport {
+    let (ccid, mut law) = match transport {
         Transport::Ccid2(law) => (2, *law),
         Transport::Ccid3 => (3, config.law),
     };
+    if settings.ssthresh > 0 {
+        law.slow_start.initial_ssthresh = settings.ssthresh.into();
+    }
     Config {
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
