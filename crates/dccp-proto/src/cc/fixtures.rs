@@ -303,6 +303,7 @@ impl Net {
             payload_len: 1000,
             pipe: self.pipe,
             has_more: self.app_next <= self.now,
+            is_short: false,
             ccval: &mut packet.ccval,
             options: &mut OptionWriter::new(100),
         });
@@ -338,6 +339,7 @@ impl Net {
             packet_type: PacketType::Data,
             is_data: true,
             payload_len: 1000,
+            is_short: false,
             ndp_count: None,
             rtt: None,
             options: Options::EMPTY,

@@ -11,6 +11,7 @@
 mod ack_ratio;
 pub mod ccid2;
 pub mod ccid3;
+pub mod ccid4;
 pub mod config;
 pub mod delivery;
 #[cfg(test)]
@@ -59,6 +60,8 @@ pub struct Outgoing<'a> {
     pub pipe: u32,
     /// Whether more data waited in the queue behind this packet.
     pub has_more: bool,
+    /// Its sequence number has 24 bits on the wire (RFC 4340 §7.6).
+    pub is_short: bool,
     /// CCVal of the packet: the sender sets it (4340-5.1-3).
     pub ccval: &'a mut u8,
     /// Where CCID-specific options go.
@@ -257,6 +260,8 @@ pub struct Arrival<'a> {
     pub is_data: bool,
     /// Bytes of application data.
     pub payload_len: usize,
+    /// Its sequence number had 24 bits on the wire (RFC 4340 §7.6).
+    pub is_short: bool,
     /// NDP Count, if the packet had the option (RFC 4340 §7.7).
     pub ndp_count: Option<u64>,
     /// Our estimate of the round-trip time, if there is one.

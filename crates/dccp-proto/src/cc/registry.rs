@@ -1,7 +1,7 @@
 //! From a CCID number to its two halves and what they need of the connection (RFC 4340 §10).
 
 use super::config::CcConfig;
-use super::{HcReceiver, HcSender, ccid2, ccid3};
+use super::{HcReceiver, HcSender, ccid2, ccid3, ccid4};
 use crate::wire::features::Feature;
 
 /// Who must have which value of a feature for a CCID to work.
@@ -44,6 +44,22 @@ pub fn first_of(ccids: &[u8]) -> &'static Entry {
         .unwrap_or(&ENTRIES[0])
 }
 
+/// What CCID 3 and its variant need.
+const TFRC_NEEDS: &[Dependency] = &[
+    // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
+    Dependency {
+        feature: Feature::SendLossEventRate,
+        at_sender: false,
+        value: 1,
+    },
+    // Else the receiver takes lost acknowledgements for lost data (4342-6.1-2).
+    Dependency {
+        feature: Feature::SendNdpCount,
+        at_sender: true,
+        value: 1,
+    },
+];
+
 /// All congestion controls, in the order of their numbers.
 pub const ENTRIES: &[Entry] = &[
     Entry {
@@ -63,20 +79,14 @@ pub const ENTRIES: &[Entry] = &[
         name: "tfrc",
         sender: ccid3::sender,
         receiver: ccid3::receiver,
-        needs: &[
-            // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
-            Dependency {
-                feature: Feature::SendLossEventRate,
-                at_sender: false,
-                value: 1,
-            },
-            // Else the receiver takes lost acknowledgements for lost data (4342-6.1-2).
-            Dependency {
-                feature: Feature::SendNdpCount,
-                at_sender: true,
-                value: 1,
-            },
-        ],
+        needs: TFRC_NEEDS,
+    },
+    Entry {
+        ccid: 4,
+        name: "tfrc-sp",
+        sender: ccid4::sender,
+        receiver: ccid4::receiver,
+        needs: TFRC_NEEDS,
     },
 ];
 
@@ -89,7 +99,8 @@ mod tests {
         // 4340-10-2
         assert_eq!(find(2).map(|e| e.name), Some("tcp-like"));
         assert_eq!(find(3).map(|e| e.name), Some("tfrc"));
-        assert!(find(4).is_none());
+        assert_eq!(find(4).map(|e| e.name), Some("tfrc-sp"));
+        assert!(find(5).is_none());
         assert!(ENTRIES.is_sorted_by_key(|e| e.ccid));
     }
 
@@ -108,19 +119,21 @@ mod tests {
     }
 
     #[test]
-    fn ccid_3_needs_loss_event_rates_from_its_receiver_and_ndp_counts_from_its_sender() {
+    fn ccids_3_and_4_need_loss_event_rates_from_the_receiver_and_ndp_counts_from_the_sender() {
         // 4342-8.4-1, 4342-6.1-2
-        let needs = find(3).map_or(&[][..], |e| e.needs);
-        let features: Vec<_> = needs
-            .iter()
-            .map(|n| (n.feature, n.at_sender, n.value))
-            .collect();
-        assert_eq!(
-            features,
-            [
-                (Feature::SendLossEventRate, false, 1),
-                (Feature::SendNdpCount, true, 1)
-            ]
-        );
+        for ccid in [3, 4] {
+            let needs = find(ccid).map_or(&[][..], |e| e.needs);
+            let features: Vec<_> = needs
+                .iter()
+                .map(|n| (n.feature, n.at_sender, n.value))
+                .collect();
+            assert_eq!(
+                features,
+                [
+                    (Feature::SendLossEventRate, false, 1),
+                    (Feature::SendNdpCount, true, 1)
+                ]
+            );
+        }
     }
 }

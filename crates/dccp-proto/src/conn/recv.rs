@@ -239,6 +239,7 @@ impl Connection {
             packet_type: p.packet_type(),
             is_data,
             payload_len: if is_data { p.payload.len() } else { 0 },
+            is_short: p.is_short,
             ndp_count: told.ndp_count,
             rtt: self.rtt,
             options: p.options,

@@ -408,6 +408,7 @@ impl Connection {
                 payload_len: offer.len,
                 pipe: self.in_flight.pipe(),
                 has_more,
+                is_short: packet.is_short,
                 ccval: &mut packet.ccval,
                 options: &mut options,
             });

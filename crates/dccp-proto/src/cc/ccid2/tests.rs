@@ -14,6 +14,7 @@ fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
         packet_type: PacketType::Data,
         is_data: true,
         payload_len: 1000,
+        is_short: false,
         ndp_count: None,
         rtt: None,
         options: Options::EMPTY,
@@ -49,6 +50,7 @@ fn send(s: &mut Sender, now: Instant, seq: u64) -> u8 {
         payload_len: 1000,
         pipe: 5,
         has_more: true,
+        is_short: false,
         ccval: &mut ccval,
         options: &mut OptionWriter::new(0),
     });

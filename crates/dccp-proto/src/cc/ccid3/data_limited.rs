@@ -2,38 +2,44 @@
 
 use crate::time::Instant;
 use core::time::Duration;
+use std::collections::VecDeque;
 
-/// Which of the last packets left because the rate, not the application, allowed no more
-/// (5348-8.2.1-1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Runs that are remembered.
+const RUNS: usize = 16;
+
+/// When the rate, not the application, allowed no more (5348-8.2.1-1).
+///
+/// RFC 5348 remembers two moments. The second of two feedback packets within a round trip, as each loss
+/// event causes them, then finds the moment of the first replaced by one that is too late for it, takes the
+/// sender for data-limited, and costs it 15 % of its rate. So whole runs of packets are remembered here.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NotLimited {
-    first: Option<Instant>,
-    second: Option<Instant>,
-    t_new: Option<Instant>,
-    t_next: Option<Instant>,
+    /// The first and the last packet of runs after each of which more data waited; oldest first.
+    runs: VecDeque<(Instant, Instant)>,
+    is_held: bool,
 }
 
 impl NotLimited {
-    /// The sender has more data than it may send.
-    pub(crate) fn on_send(&mut self, now: Instant) {
-        if self.first <= self.t_new {
-            self.first = Some(now);
-        } else if self.second <= self.t_next {
-            self.second = Some(now);
+    /// A packet leaves; perhaps the sender has more data than it may send.
+    pub(crate) fn on_send(&mut self, now: Instant, is_held: bool) {
+        match self.runs.back_mut() {
+            Some((_, last)) if is_held && self.is_held => *last = now,
+            _ if is_held => {
+                if self.runs.len() == RUNS {
+                    self.runs.pop_front();
+                }
+                self.runs.push_back((now, now));
+            }
+            _ => {}
         }
+        self.is_held = is_held;
     }
 
     /// Whether the application was the limit in the whole round trip before `sent`, when the packet
     /// that the feedback acknowledges left.
-    pub(crate) fn was_data_limited(&mut self, now: Instant, sent: Instant, rtt: Duration) -> bool {
-        let is_within = |at: Option<Instant>| at.is_some_and(|at| sent - rtt < at && at <= sent);
-        let was_limited = !is_within(self.first) && !is_within(self.second);
-        self.t_new = Some(sent);
-        self.t_next = Some(now);
-        if self.first <= self.t_new && self.second > self.t_new {
-            self.first = self.second;
-        }
-        was_limited
+    pub(crate) fn was_data_limited(&self, sent: Instant, rtt: Duration) -> bool {
+        let is_within = |&(first, last): &(Instant, Instant)| first <= sent && last > sent - rtt;
+        !self.runs.iter().any(is_within)
     }
 }
 
@@ -47,56 +53,63 @@ mod tests {
         Instant::from_nanos(1_000_000_000) + Duration::from_millis(ms)
     }
 
+    /// A history of packets at these times, each with whether more data waited.
+    fn history(packets: impl IntoIterator<Item = (u64, bool)>) -> NotLimited {
+        let mut n = NotLimited::default();
+        for (ms, is_held) in packets {
+            n.on_send(at(ms), is_held);
+        }
+        n
+    }
+
     #[test]
     fn without_a_rate_limited_packet_the_interval_was_data_limited() {
         // 5348-8.2.1-1
-        let mut n = NotLimited::default();
-        assert!(n.was_data_limited(at(100), at(0), RTT));
-        assert!(n.was_data_limited(at(200), at(100), RTT));
+        let n = history([(0, false), (50, false)]);
+        assert!(n.was_data_limited(at(0), RTT));
+        assert!(n.was_data_limited(at(100), RTT));
     }
 
     #[test]
     fn one_packet_held_back_by_the_rate_in_the_round_trip_before_is_enough() {
         // 5348-8.2.1-1: the interval is (sent − RTT, sent].
-        for (held, sent, was_limited) in [
-            (50, 49, true),
-            (50, 50, false),
-            (50, 149, false),
-            (50, 150, true),
-        ] {
-            let mut n = NotLimited::default();
-            n.on_send(at(held));
-            assert_eq!(
-                n.was_data_limited(at(sent + 100), at(sent), RTT),
-                was_limited
-            );
+        for (sent, was_limited) in [(49, true), (50, false), (149, false), (150, true)] {
+            let n = history([(40, false), (50, true), (60, false)]);
+            assert_eq!(n.was_data_limited(at(sent), RTT), was_limited, "{sent}");
         }
     }
 
     #[test]
     fn a_steadily_held_back_sender_is_never_data_limited() {
-        // 5348-8.2.1-1
-        let mut n = NotLimited::default();
-        for ms in 0..2_000 {
-            n.on_send(at(ms));
-            if ms % 90 == 10 && ms >= 100 {
-                assert!(!n.was_data_limited(at(ms), at(ms - 100), RTT), "{ms}");
-            }
+        // 5348-8.2.1-1: nor one whose packets are further apart than round trips, nor where two feedback
+        // packets follow each other closely.
+        let n = history((0..200).map(|n| (250 * n, true)));
+        for sent in (0..49_850).step_by(7) {
+            assert!(!n.was_data_limited(at(sent), RTT), "{sent}");
+            assert!(!n.was_data_limited(at(sent + 1), RTT), "{sent}");
+        }
+        assert!(n.was_data_limited(at(49_850), RTT));
+    }
+
+    #[test]
+    fn between_two_runs_the_application_was_the_limit() {
+        let n = history([
+            (0, true),
+            (10, true),
+            (20, false),
+            (300, false),
+            (400, true),
+        ]);
+        for (sent, was_limited) in [(109, false), (110, true), (399, true), (400, false)] {
+            assert_eq!(n.was_data_limited(at(sent), RTT), was_limited, "{sent}");
         }
     }
 
     #[test]
-    fn once_the_application_falls_behind_the_next_interval_is_data_limited() {
-        // 5348-8.2.1-1
-        let mut n = NotLimited::default();
-        for ms in 0..150 {
-            n.on_send(at(ms));
-            if ms == 100 {
-                assert!(!n.was_data_limited(at(100), at(0), RTT));
-            }
-        }
-        assert!(!n.was_data_limited(at(200), at(100), RTT));
-        assert!(!n.was_data_limited(at(300), at(199), RTT));
-        assert!(n.was_data_limited(at(400), at(300), RTT));
+    fn the_last_sixteen_runs_are_remembered() {
+        let n = history((0..34).map(|n| (200 * n, n % 2 == 0)));
+        assert_eq!(n.runs.len(), RUNS);
+        assert!(n.was_data_limited(at(0), RTT));
+        assert!(!n.was_data_limited(at(400), RTT));
     }
 }

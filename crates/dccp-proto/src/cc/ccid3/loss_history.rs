@@ -92,6 +92,8 @@ struct Event {
     start: Seq,
     before: Prefix,
     loss_end: Seq,
+    /// How many packets of the lossy part were lost or marked.
+    drops: u64,
     /// The sum of nonces up to `loss_end`.
     nonce: bool,
 }
@@ -102,6 +104,7 @@ impl Event {
             start: loss.first,
             before: loss.before,
             loss_end: loss.last,
+            drops: loss.len(),
             nonce: loss.before.nonce,
         }
     }
@@ -111,6 +114,7 @@ impl Event {
         let is_same = loss.before.counter.saturating_sub(self.before.counter) <= ROUND_TRIP;
         if is_same {
             self.loss_end = loss.last;
+            self.drops += loss.len();
             self.nonce = loss.before.nonce;
         }
         is_same
@@ -212,6 +216,8 @@ impl LossHistory {
                     lossless: end.next().steps_from(first),
                     nonce: known.nonce,
                     loss: 0,
+                    drops: 0,
+                    ticks: known.counter,
                     data: if self.events.is_empty() {
                         0
                     } else {
@@ -223,6 +229,8 @@ impl LossHistory {
                 lossless: end.steps_from(e.loss_end),
                 nonce: known.nonce ^ e.nonce,
                 loss: e.loss_end.steps_from(e.start) + 1,
+                drops: e.drops,
+                ticks: known.counter.saturating_sub(e.before.counter),
                 // 5348-5.3-1, 4342-6.1.1-1
                 data: (end.steps_from(e.start) + 1)
                     .saturating_sub(known.non_data - e.before.non_data)
@@ -381,6 +389,11 @@ impl LossHistory {
 }
 
 impl Loss {
+    /// How many packets it is.
+    fn len(&self) -> u64 {
+        self.last.steps_from(self.first) + 1
+    }
+
     fn mark(seq: Seq, before: Prefix) -> Self {
         Self {
             first: seq,
@@ -406,6 +419,10 @@ pub(crate) struct Interval {
     pub(crate) nonce: bool,
     /// Length of the lossy part; 0 before the first event only.
     pub(crate) loss: u64,
+    /// How many packets of that were lost or marked (RFC 5622 §8.7).
+    pub(crate) drops: u64,
+    /// How far the window counter advanced in it: 4 per round trip (5622-8.4-1).
+    pub(crate) ticks: u64,
     /// Data packets.
     pub(crate) data: u64,
 }

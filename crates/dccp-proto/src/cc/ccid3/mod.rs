@@ -18,31 +18,33 @@
 //! | `tld` | when `x` was last doubled | |
 
 mod data_limited;
-mod equation;
+pub(super) mod equation;
 mod host_limits;
 mod loss_history;
 mod loss_intervals;
 mod receive_rate;
-mod receiver;
+pub(super) mod receiver;
 mod receiver_rtt;
 mod report;
 mod round_trip;
-mod sender;
+pub(super) mod sender;
+pub(super) mod variant;
 mod window_counter;
 mod x_recv_set;
 
 use super::config::CcConfig;
 use super::{HcReceiver, HcSender};
 use core::time::Duration;
+use variant::Tfrc;
 
 /// The sending half of CCID 3.
 pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
-    Box::new(sender::Sender::new(config))
+    Box::new(sender::Sender::<Tfrc>::new(config))
 }
 
 /// The receiving half of CCID 3.
 pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
-    Box::new(receiver::Receiver::new(config))
+    Box::new(receiver::Receiver::<Tfrc>::new(config))
 }
 
 /// A count as a float.

@@ -1,16 +1,16 @@
 //! The receiving half of CCID 3: feedback about once per round trip (RFC 4342 §6, §8, §10.3;
 //! RFC 5348 §6).
 
-use super::equation::Path;
 use super::loss_history::{Change, LossHistory, Packet};
 use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
+use super::variant::{Counted, Tfrc, Variant};
 use super::{float, whole};
 use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
 use crate::time::{Instant, Rate};
-use crate::wire::ccid_options::{CcidOpt, LossInterval, push_loss_intervals};
+use crate::wire::ccid_options::{CcidOpt, LossInterval, push_dropped_packets, push_loss_intervals};
 use crate::wire::features::Feature;
 use crate::wire::{NoSpace, Opt, OptionWriter, PacketType};
 use core::time::Duration;
@@ -21,14 +21,17 @@ const ROUND_TRIP: u64 = 4;
 const FIRST_RATE_MIN: f64 = 0.5;
 /// Receive Rate, Loss Event Rate and Loss Intervals with all intervals that count.
 const FEEDBACK_LEN_MAX: usize = 6 + 6 + 3 + 9 * INTERVALS;
+/// Dropped Packets with as many counts.
+const DROPS_LEN_MAX: usize = 2 + 3 * INTERVALS;
 /// Feedback that found no room waits for so long: a round trip may be microseconds.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// Loss Event Rate while nothing was lost (RFC 4342 §8.5).
 const NO_LOSS: u32 = u32::MAX;
 
-/// The receiving half of CCID 3.
+/// The receiving half of CCID 3, or of its variant.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(in crate::cc) struct Receiver<V = Tfrc> {
+    variant: V,
     history: LossHistory,
     rtt: ReceiverRtt,
     /// From the first data packet on.
@@ -43,9 +46,13 @@ pub(super) struct Receiver {
     bad_option: Option<[u8; 3]>,
 }
 
-impl Receiver {
-    pub(super) fn new(config: &CcConfig) -> Self {
+impl<V: Variant> Receiver<V> {
+    pub(in crate::cc) fn new(config: &CcConfig) -> Self {
+        let mut variant = V::default();
+        // The peer's own is not known; paths are mostly as wide in both directions.
+        variant.on_mps(config.mps);
         Self {
+            variant,
             history: LossHistory::default(),
             rtt: ReceiverRtt::new(config.rtt),
             rate: None,
@@ -89,7 +96,7 @@ impl Receiver {
         } else {
             max.max(least)
         };
-        let p = Path::new(s, r).loss_event_rate(target);
+        let p = self.variant.loss_event_rate(s, r, target);
         self.history
             .set_first_length(u64::from(whole(1.0 / p - 0.5)).max(1));
     }
@@ -101,7 +108,7 @@ impl Receiver {
             let Opt::CcidSpecific { kind, data } = option else {
                 continue;
             };
-            match CcidOpt::decode(3, kind, data) {
+            match CcidOpt::decode(V::CCID, kind, data) {
                 CcidOpt::RttEstimate(estimate) => told = estimate.rtt(),
                 // Options of Data packets never reset (4340-7.5.5-2).
                 CcidOpt::Malformed
@@ -119,10 +126,15 @@ impl Receiver {
 
     /// The loss event rate as Loss Event Rate tells it: data packets per event, rounded up.
     fn inverse_loss_event_rate(&self) -> u32 {
-        let weighed = self
-            .history
-            .intervals()
-            .map(|interval| Weighed::new(float(interval.data)));
+        let intervals = self.history.intervals().enumerate();
+        let weighed = intervals.map(|(place, interval)| {
+            Weighed::new(V::length(&Counted {
+                data: float(interval.data),
+                drops: float(interval.drops),
+                is_short: interval.loss > 0 && interval.ticks <= 2 * ROUND_TRIP,
+                is_open: place == 0,
+            }))
+        });
         let p = loss_event_rate(weighed, 1.0);
         if p > 0.0 {
             whole(1.0 / p).min(NO_LOSS - 1)
@@ -141,17 +153,25 @@ impl Receiver {
         }
         // 4342-8.6-1
         let mut intervals = [LossInterval::default(); INTERVALS];
+        let mut drops = [0; INTERVALS];
         let mut n = 0;
-        for (to, interval) in intervals.iter_mut().zip(self.history.intervals()) {
+        let told = intervals.iter_mut().zip(&mut drops);
+        for ((to, drops), interval) in told.zip(self.history.intervals()) {
             *to = interval.into();
+            *drops = u32::try_from(interval.drops).unwrap_or(u32::MAX);
             n += 1;
         }
         let intervals = intervals.get(..n).unwrap_or_default();
-        push_loss_intervals(options, self.history.skip(), intervals)
+        push_loss_intervals(options, self.history.skip(), intervals)?;
+        if V::TELLS_DROPS {
+            // 5622-8.7-1
+            push_dropped_packets(options, drops.get(..n).unwrap_or_default())?;
+        }
+        Ok(())
     }
 }
 
-impl HcReceiver for Receiver {
+impl<V: Variant> HcReceiver for Receiver<V> {
     fn on_packet(&mut self, p: &Arrival<'_>) {
         let events = self.history.event_count();
         let change = self.history.on_packet(&Packet {
@@ -175,6 +195,7 @@ impl HcReceiver for Receiver {
             told,
         });
         if p.is_data {
+            self.variant.on_header(p.is_short);
             self.on_data(p);
         }
         // 5348-6-1: at once on a new loss event, and when one turns out to be none; 5348-6.2-1: but
@@ -197,7 +218,7 @@ impl HcReceiver for Receiver {
 
     fn ack_options_len(&self, now: Instant) -> usize {
         if self.ack_due(now) == AckDue::Now {
-            FEEDBACK_LEN_MAX
+            FEEDBACK_LEN_MAX + if V::TELLS_DROPS { DROPS_LEN_MAX } else { 0 }
         } else {
             0
         }

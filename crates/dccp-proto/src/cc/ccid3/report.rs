@@ -1,11 +1,14 @@
 //! What a feedback packet tells a CCID 3 sender (RFC 4342 §6, §8), and what the sender remembers of
 //! earlier ones.
 
+use super::float;
 use super::loss_intervals::{INTERVALS, Weighed, discount, loss_event_rate};
+use super::variant::{Counted, Variant};
 use crate::cc::Feedback;
 use crate::seq::Seq;
 use crate::wire::Opt;
 use crate::wire::ccid_options::{CcidOpt, LossInterval, LossIntervals};
+use core::time::Duration;
 
 /// A length that fills its 24 bits means "at least".
 const SATURATED: u32 = 0xFF_FFFF;
@@ -26,9 +29,32 @@ pub(crate) struct Report {
 struct Known {
     /// Its first sequence number; unknown behind a saturated length.
     start: Option<Seq>,
-    weighed: Weighed,
+    /// Data packets.
+    data: u32,
+    /// Packets that were lost or marked.
+    drops: u32,
+    /// Whether it lasted two round trips at most, if the variant knows and wants to.
+    is_short: Option<bool>,
+    /// What is left of its weight.
+    discount: f64,
     /// It begins with a loss: all do but the one before the first event.
     has_loss: bool,
+}
+
+impl Known {
+    fn weighed<V: Variant>(&self, is_open: bool) -> Weighed {
+        let length = V::length(&Counted {
+            data: float(self.data.into()),
+            drops: float(self.drops.into()),
+            // Unknown, it counts for what is safe.
+            is_short: self.has_loss && self.is_short.unwrap_or(true),
+            is_open,
+        });
+        Weighed {
+            length,
+            discount: self.discount,
+        }
+    }
 }
 
 /// A list of loss intervals, newest first.
@@ -51,8 +77,10 @@ impl List {
         self.items.iter().copied().flatten()
     }
 
-    fn weighed(&self) -> impl Iterator<Item = Weighed> + Clone {
-        self.iter().map(|k| k.weighed)
+    /// What counts of them; the first is open.
+    fn weighed<V: Variant>(&self) -> impl Iterator<Item = Weighed> + Clone {
+        let intervals = self.iter().enumerate();
+        intervals.map(|(place, k)| k.weighed::<V>(place == 0))
     }
 
     /// Where an interval with this start stands.
@@ -70,12 +98,17 @@ pub(crate) struct Reports {
 
 impl Reports {
     /// Reads an acknowledgement; `None` if it is no feedback packet (4342-5-2).
-    pub(crate) fn read(&mut self, fb: &Feedback<'_>) -> Option<Report> {
+    pub(crate) fn read<V: Variant>(
+        &mut self,
+        fb: &Feedback<'_>,
+        variant: &V,
+        rtt: Duration,
+    ) -> Option<Report> {
         let mut x_recv = None;
         let mut rate = None;
         for option in fb.options {
             if let Opt::CcidSpecific { kind, data } = option {
-                match CcidOpt::decode(3, kind, data) {
+                match CcidOpt::decode(V::CCID, kind, data) {
                     CcidOpt::ReceiveRate(bytes_per_s) => x_recv = Some(f64::from(bytes_per_s)),
                     CcidOpt::LossEventRate(inverse) => rate = Some(from_inverse(inverse)),
                     _ => {}
@@ -83,7 +116,10 @@ impl Reports {
             }
         }
         let (p, is_new) = match (LossIntervals::of(fb.options), rate) {
-            (Some(told), rate) if fb.elapsed.is_some() => self.learn(fb.ack, told, rate)?,
+            (Some(told), rate) if fb.elapsed.is_some() => {
+                let (list, is_saturated) = parse(fb.ack, told, variant, rtt)?;
+                self.learn::<V>(&list, rate.filter(|_| is_saturated))?
+            }
             // LINUX-12: a peer that sends no Loss Intervals, nor Elapsed Time.
             (None, Some(rate)) => (rate, false),
             _ => return None,
@@ -97,15 +133,9 @@ impl Reports {
         Some(report)
     }
 
-    /// Takes Loss Intervals. Returns the loss event rate and whether a loss event is new, or `None`
-    /// if they contradict themselves.
-    fn learn(
-        &mut self,
-        ack: Seq,
-        told: LossIntervals<'_>,
-        rate: Option<f64>,
-    ) -> Option<(f64, bool)> {
-        let (list, is_saturated) = parse(ack, told)?;
+    /// Takes Loss Intervals. Returns the loss event rate, at most `bound`, and whether a loss event is
+    /// new.
+    fn learn<V: Variant>(&mut self, list: &List, bound: Option<f64>) -> Option<(f64, bool)> {
         let newest = list.iter().next()?;
         let is_new = match (newest.start, self.known.iter().next()) {
             (
@@ -119,23 +149,24 @@ impl Reports {
             (None, Some(_)) => false,
             (_, None) => newest.has_loss,
         };
-        self.merge(&list, is_new);
-        let p = match (self.p_of_intervals(newest), rate) {
-            // Beyond 2^24 packets the intervals only bound p; the other option is wider. Elsewhere the
-            // two may differ, and that proves nothing (4342-9.2-1).
-            (p, Some(rate)) if is_saturated => p.min(rate),
-            (p, _) => p,
-        };
-        Some((p, is_new))
+        self.merge::<V>(list, is_new);
+        let p = self.p_of_intervals::<V>(newest);
+        // Beyond 2^24 packets the intervals only bound p; the other option is wider. Elsewhere the two may
+        // differ, and that proves nothing (4342-9.2-1).
+        Some((bound.map_or(p, |rate| p.min(rate)), is_new))
     }
 
     /// Puts what is told in front of what is known and older. A receiver may leave out intervals
     /// that it knows to have arrived (4342-8.6-1).
-    fn merge(&mut self, told: &List, is_new: bool) {
+    fn merge<V: Variant>(&mut self, told: &List, is_new: bool) {
         let old = self.known;
         // 5348-5.5-1: a new event makes lasting what the open interval took from the closed ones.
-        let taken = if is_new { discount(old.weighed()) } else { 1.0 };
-        let left = |at: usize, k: Known| k.weighed.discount * if at == 0 { 1.0 } else { taken };
+        let taken = if is_new {
+            discount(old.weighed::<V>())
+        } else {
+            1.0
+        };
+        let left = |at: usize, k: Known| k.discount * if at == 0 { 1.0 } else { taken };
         let mut new = List::default();
         for (place, mut k) in told.iter().enumerate() {
             let at = match k.start {
@@ -143,7 +174,10 @@ impl Reports {
                 None => place.checked_sub(usize::from(is_new)),
             };
             if let Some((at, known)) = at.and_then(|at| Some((at, old.iter().nth(at)?))) {
-                k.weighed.discount = left(at, known);
+                k.discount = left(at, known);
+                // Once an interval is over, its time does not change; and a long one stays long.
+                let lasting = known.is_short.filter(|is_short| at > 0 || !is_short);
+                k.is_short = k.is_short.or(lasting);
             }
             new.push(k);
         }
@@ -155,7 +189,7 @@ impl Reports {
         {
             for (at, mut k) in old.iter().enumerate() {
                 if k.start.is_some_and(|start| start.is_before(oldest)) {
-                    k.weighed.discount = left(at, k);
+                    k.discount = left(at, k);
                     new.push(k);
                 }
             }
@@ -163,23 +197,31 @@ impl Reports {
         self.known = new;
     }
 
-    fn p_of_intervals(&self, newest: Known) -> f64 {
+    fn p_of_intervals<V: Variant>(&self, newest: Known) -> f64 {
         if self.known.len == 1 && newest.has_loss {
             // Nothing is known of the time before the event.
-            return 1.0 / newest.weighed.length;
+            return 1.0 / newest.weighed::<V>(false).length;
         }
-        loss_event_rate(self.known.weighed(), discount(self.known.weighed()))
+        loss_event_rate(
+            self.known.weighed::<V>(),
+            discount(self.known.weighed::<V>()),
+        )
     }
 }
 
 /// Finds the place of the newest intervals, and whether a length is saturated. `None` if they
 /// cannot be true: all but the very first begin with a loss and have 1 to all of their packets as
 /// data (4342-6.1-1, 4342-6.1.1-1).
-fn parse(ack: Seq, told: LossIntervals<'_>) -> Option<(List, bool)> {
+fn parse<V: Variant>(
+    ack: Seq,
+    told: LossIntervals<'_>,
+    variant: &V,
+    rtt: Duration,
+) -> Option<(List, bool)> {
     let mut list = List::default();
     let mut is_saturated = false;
     let mut end = Some(ack.minus(u64::from(told.skip)));
-    for i in told.iter().take(INTERVALS) {
+    for (i, drops) in told.iter_with_drops().take(INTERVALS) {
         if list.iter().next_back().is_some_and(|k| !k.has_loss) {
             return None;
         }
@@ -196,12 +238,23 @@ fn parse(ack: Seq, told: LossIntervals<'_>) -> Option<(List, bool)> {
             return None;
         }
         let start = end.filter(|_| !is_cut).map(|end| end.next().minus(length));
-        end = start.map(|start| start.minus(1));
+        // A closed interval lasts until the loss after it.
+        let until = if list.len == 0 {
+            end
+        } else {
+            end.map(Seq::next)
+        };
         list.push(Known {
             start,
-            weighed: Weighed::new(f64::from(data)),
+            data,
+            drops,
+            is_short: start
+                .zip(until)
+                .and_then(|(from, to)| variant.is_short(from, to, rtt)),
+            discount: 1.0,
             has_loss: loss > 0,
         });
+        end = start.map(|start| start.minus(1));
     }
     Some((list, is_saturated))
 }

@@ -1,10 +1,11 @@
 //! The sending half of CCID 3 (RFC 5348 §4, §8; RFC 4342 §5, §8.1).
 
 use super::data_limited::NotLimited;
-use super::equation::{Path, T_MBI, initial_window};
+use super::equation::{T_MBI, initial_window};
 use super::host_limits::HostLimits;
 use super::report::{Report, Reports};
 use super::round_trip::RoundTrip;
+use super::variant::{Tfrc, Variant};
 use super::window_counter::WindowCounter;
 use super::x_recv_set::XRecvSet;
 use super::{float, seconds};
@@ -33,9 +34,10 @@ enum Stage {
     Told,
 }
 
-/// The sending half of CCID 3.
+/// The sending half of CCID 3, or of its variant.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(in crate::cc) struct Sender<V = Tfrc> {
+    variant: V,
     s: f64,
     /// Size of the last packet.
     last_len: f64,
@@ -54,6 +56,8 @@ pub(super) struct Sender {
     is_active: bool,
     counter: WindowCounter,
     pacer: Pacer,
+    /// No packet leaves before.
+    earliest: Instant,
     host_limits: HostLimits,
     sends_rtt: bool,
     acks: AcksOfAcks,
@@ -85,9 +89,12 @@ impl AcksOfAcks {
     }
 }
 
-impl Sender {
-    pub(super) fn new(config: &CcConfig) -> Self {
+impl<V: Variant> Sender<V> {
+    pub(in crate::cc) fn new(config: &CcConfig) -> Self {
+        let mut variant = V::default();
+        variant.on_mps(config.mps);
         let mut sender = Self {
+            variant,
             s: float(config.mps as u64).max(1.0),
             last_len: 0.0,
             mps: config.mps,
@@ -104,6 +111,7 @@ impl Sender {
             is_active: false,
             counter: WindowCounter::default(),
             pacer: Pacer::new(config.granularity),
+            earliest: config.now,
             host_limits: HostLimits::default(),
             sends_rtt: false,
             acks: AcksOfAcks {
@@ -147,7 +155,12 @@ impl Sender {
     fn interval(&self) -> Duration {
         let is_large = self.last_len > 2.0 * self.s;
         let size = if is_large { self.last_len } else { self.s };
-        seconds(size / self.x_inst())
+        seconds(size / self.x_inst()).max(V::SPACING)
+    }
+
+    /// What may be sent in bytes per second: the rate, or what the spacing leaves of it.
+    fn allowed(&self) -> f64 {
+        self.x.min(self.s / V::SPACING.as_secs_f64())
     }
 
     /// How early a packet may leave (5348-8.3-1).
@@ -171,7 +184,7 @@ impl Sender {
     /// The rate that the throughput equation gives; without loss or round trip, no bound.
     fn x_bps(&self) -> f64 {
         match self.round_trip {
-            Some(t) if self.p > 0.0 => Path::new(self.s, t.r).rate(self.p),
+            Some(t) if self.p > 0.0 => self.variant.rate(self.s, t.r, self.p),
             _ => f64::INFINITY,
         }
     }
@@ -180,7 +193,7 @@ impl Sender {
     fn recv_limit(&mut self, now: Instant, fb: &Feedback<'_>, report: &Report) -> f64 {
         let rtt = self.rtt().unwrap_or_default();
         let sent = fb.ack_sent_at.unwrap_or(now - rtt);
-        let was_limited = self.not_limited.was_data_limited(now, sent, rtt);
+        let was_limited = self.not_limited.was_data_limited(sent, rtt);
         if report.x_recv <= 0.0 {
             // The peer has not measured yet: its first feedback says 0 (5348-6.3-1). If that is also
             // the first to come and tells of a loss, a limit of 0 would silence the flow for a minute.
@@ -273,10 +286,10 @@ impl Sender {
     }
 }
 
-impl HcSender for Sender {
+impl<V: Variant> HcSender for Sender<V> {
     fn permit(&self, now: Instant, _pipe: u32) -> Permit {
         let interval = self.interval();
-        let next = self.pacer.next(interval) - self.t_delta(interval);
+        let next = (self.pacer.next(interval) - self.t_delta(interval)).max(self.earliest);
         if now < next {
             return Permit::At(next);
         }
@@ -289,7 +302,7 @@ impl HcSender for Sender {
     }
 
     fn packets_per_rtt(&self) -> Option<f64> {
-        self.round_trip.map(|t| self.x * t.r / self.s)
+        self.round_trip.map(|t| self.allowed() * t.r / self.s)
     }
 
     fn data_options_len(&self) -> usize {
@@ -306,14 +319,15 @@ impl HcSender for Sender {
             self.s = float(out.payload_len as u64).max(1.0);
             self.x = self.initial_rate();
         }
+        self.variant.on_header(out.is_short);
+        self.variant.on_send(out.seq, out.now);
         *out.ccval = self.counter.on_send(out.now, self.rtt());
         self.push_rtt_estimate(out.options);
         let rtt = self.rtt().unwrap_or_default();
         self.pacer.on_send(out.now, self.interval(), rtt);
+        self.earliest = out.now + V::SPACING;
         self.last_len = float(out.payload_len as u64);
-        if out.has_more {
-            self.not_limited.on_send(out.now);
-        }
+        self.not_limited.on_send(out.now, out.has_more);
         if self.nofeedback.is_none() {
             let interval = match self.stage {
                 Stage::Told => self.nofeedback_interval(),
@@ -331,7 +345,8 @@ impl HcSender for Sender {
         }
         self.host_limits.on_feedback(fb);
         self.acks.on_feedback(fb);
-        let Some(report) = self.reports.read(fb) else {
+        let rtt = self.rtt().or(fb.rtt).unwrap_or_default();
+        let Some(report) = self.reports.read(fb, &self.variant, rtt) else {
             return;
         };
         // Not to the letter of 5348-4.1-1: the mean of the latest packets, not of four loss
@@ -374,6 +389,7 @@ impl HcSender for Sender {
 
     fn on_mps(&mut self, mps: usize) {
         self.mps = mps;
+        self.variant.on_mps(mps);
     }
 
     fn on_send_sync(&mut self, options: &mut OptionWriter) {
@@ -394,7 +410,7 @@ impl HcSender for Sender {
         };
         let x_recv = Some(self.x_recv_set.max()).filter(|x| x.is_finite());
         Snapshot {
-            rate: Some(Rate::from_bytes_per_s(self.x)),
+            rate: Some(Rate::from_bytes_per_s(self.allowed())),
             rtt: self.rtt(),
             rto: Some(self.nofeedback_interval()),
             loss_event_rate: Some(self.p),

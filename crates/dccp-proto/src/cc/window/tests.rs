@@ -36,6 +36,7 @@ fn send(s: &mut WindowSender, now: Instant, seq: u64, pipe: u32) {
             payload_len: 1000,
             pipe,
             has_more: true,
+            is_short: false,
             ccval: &mut 0,
             options: &mut OptionWriter::new(0),
         },

@@ -372,6 +372,8 @@ fn lengths_beyond_their_field_are_cut() {
         lossless: 1 << 40,
         nonce: true,
         loss: 1 << 40,
+        drops: 1 << 40,
+        ticks: 1 << 40,
         data: 1 << 40,
     };
     let bytes = LossInterval::from(interval).to_bytes();

@@ -24,6 +24,7 @@ fn packet(now: Instant, seq: u64, ccval: u8) -> Arrival<'static> {
         packet_type: PacketType::Data,
         is_data: true,
         payload_len: 1000,
+        is_short: false,
         ndp_count: None,
         rtt: None,
         options: Options::EMPTY,

@@ -1,11 +1,14 @@
 //! Feedback packets as they are, and as a hostile peer might make them.
 
+use super::super::variant::Tfrc;
 use super::*;
 use crate::cc::fixtures::{feedback, is_near, ms};
 use crate::wire::OptionWriter;
 use crate::wire::Options;
 use crate::wire::ccid_options::push_loss_intervals;
 use proptest::prelude::*;
+
+const RTT: Duration = ms(100);
 
 fn interval(lossless: u32, loss: u32, data: u32) -> LossInterval {
     LossInterval {
@@ -36,7 +39,7 @@ fn read(
     fb.ack = Seq::new(ack);
     fb.elapsed = Some(ms(0));
     fb.options = Options(w.as_slice());
-    reports.read(&fb)
+    reports.read(&fb, &Tfrc, RTT)
 }
 
 fn p(report: Option<Report>) -> f64 {
@@ -91,7 +94,7 @@ fn what_lacks_a_part_is_no_feedback() {
             options: Options(bytes),
             ..fb
         };
-        reports.read(&fb).is_some()
+        reports.read(&fb, &Tfrc, RTT).is_some()
     };
     assert!(is_feedback(Some(ms(0)), w.as_slice()));
     assert!(!is_feedback(None, w.as_slice()));
@@ -117,7 +120,7 @@ fn a_linux_peer_sends_loss_event_rate_alone() {
         CcidOpt::ReceiveRate(7).push(&mut w).unwrap();
         let mut fb = feedback();
         fb.options = Options(w.as_slice());
-        let report = reports.read(&fb).expect("feedback");
+        let report = reports.read(&fb, &Tfrc, RTT).expect("feedback");
         assert!((report.x_recv - 7.0).abs() < f64::EPSILON);
         assert!((report.p - p).abs() < 1e-12, "{inverse}");
         assert_eq!(report.is_worse, is_worse, "{inverse}");
@@ -286,7 +289,7 @@ proptest! {
             fb.ack = Seq::new(ack);
             fb.elapsed = Some(ms(1));
             fb.options = Options(w.as_slice());
-            if let Some(report) = reports.read(&fb) {
+            if let Some(report) = reports.read(&fb, &Tfrc, RTT) {
                 prop_assert!((0.0..=1.0).contains(&report.p), "{}", report.p);
             }
         }

@@ -6,6 +6,7 @@ mod silence;
 
 use super::*;
 use crate::cc::Drops;
+use crate::cc::ccid3::equation::Path;
 use crate::cc::fixtures::{START, at, config, feedback, is_near, ms, us};
 use crate::seq::Seq;
 use crate::wire::Options;
@@ -40,6 +41,7 @@ fn send_size(s: &mut Sender, now: Instant, has_more: bool, size: usize) -> (u8, 
         payload_len: size,
         pipe: 0,
         has_more,
+        is_short: false,
         ccval: &mut ccval,
         options: &mut options,
     });
