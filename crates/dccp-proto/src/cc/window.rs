@@ -136,8 +136,7 @@ impl WindowSender {
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
             let next = self.pacer.next(interval);
-            let is_paced = self.is_paced || self.law.pacing_rate().is_some();
-            if is_paced && now < next {
+            if self.paces() && now < next {
                 return Permit::At(next);
             }
             packets = packets.min(commit_horizon(interval, Duration::MAX));
@@ -175,7 +174,7 @@ impl WindowSender {
             self.law.on_idle(out.now, out.now - at);
         }
         // 4341-5-10
-        if self.is_paced
+        if self.paces()
             && let Some(interval) = self.interval(&self.window)
         {
             let rtt = self.rtt.smoothed().unwrap_or_default();
@@ -247,6 +246,11 @@ impl WindowSender {
             inner,
             ..Snapshot::default()
         }
+    }
+
+    /// Whether packets are spread over time: a law that sets a rate wants it in any case.
+    fn paces(&self) -> bool {
+        self.is_paced || self.law.pacing_rate().is_some()
     }
 
     /// Time between packets: as the law has it, else of the window, once a round trip is known.

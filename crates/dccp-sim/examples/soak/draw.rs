@@ -111,8 +111,8 @@ fn setup(seed: u64, draw: &mut Stream) -> Setup {
 }
 
 fn ours(draw: &mut Stream) -> Profile {
-    let lists: [&[u8]; 4] = [&[2, 3], &[3, 2], &[2], &[3]];
-    let mut list = || lists[draw.index_below(4)].to_vec();
+    let lists: [&[u8]; 6] = [&[2, 3], &[3, 2], &[4, 3, 2], &[2], &[3], &[4]];
+    let mut list = || lists[draw.index_below(6)].to_vec();
     let (tx_ccids, rx_ccids) = (list(), list());
     let coverage = |draw: &mut Stream| {
         if draw.chance(0.1) {

@@ -39,7 +39,7 @@ impl Watch {
         let snapshot = conn.snapshot();
         let result = bounded(&snapshot).and_then(|()| match snapshot.tx_ccid {
             2 => within_window(&snapshot, sent),
-            3 => self.within_rate(&snapshot, now, bytes),
+            3 | 4 => self.within_rate(&snapshot, now, bytes),
             _ => Ok(()),
         });
         self.seen_at = now;
@@ -54,8 +54,8 @@ impl Watch {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// CCID 3 sends no faster than it allows itself, but for what a round trip without sending lets
-    /// it make up for (RFC 5348 §4.6), and a few packets.
+    /// CCID 3 and 4 send no faster than they allow themselves, but for what a round trip without sending lets
+    /// them make up for (RFC 5348 §4.6), and a few packets.
     fn within_rate(&mut self, s: &ConnSnapshot, now: Instant, bytes: u64) -> Result<(), String> {
         let Some(rate) = s.tx.rate else { return Ok(()) };
         // RFC 5348 §4.5: a sender that dampens oscillations departs from its rate for a while.

@@ -154,9 +154,9 @@ fn ack_cells(cells: &[u8]) -> String {
     runs.concat()
 }
 
-/// The options of CCID 3, whose numbers CCID 4 shares where the meaning is the same.
+/// The options of CCID 3 and 4: one number means the same in both.
 fn ccid_option(kind: u8, data: &[u8]) -> String {
-    match CcidOpt::decode(3, kind, data) {
+    match CcidOpt::decode(4, kind, data) {
         CcidOpt::LossEventRate(rate) => format!("Loss Event Rate 1/{rate}"),
         CcidOpt::ReceiveRate(rate) => format!("Receive Rate {rate}"),
         other => format!("{other:?}"),
