@@ -25,10 +25,16 @@ impl Seed {
 }
 
 /// A stream of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
+    /// Another stream, the `n`th that grows out of this one. This one stays as it is.
+    #[must_use]
+    pub fn fork(&self, n: u64) -> Self {
+        Seed(self.clone().bits() ^ mix(n)).stream("fork")
+    }
+
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -91,6 +97,17 @@ mod tests {
                 0x4dfa_3ba1_23a9_5c66
             ]
         );
+    }
+
+    #[test]
+    fn forks_differ_and_leave_their_origin_alone() {
+        let origin = Seed(1).stream("origin");
+        let first = |stream: &Stream| stream.clone().bits();
+        let before = first(&origin);
+        let forks = [0, 1, 2].map(|n| first(&origin.fork(n)));
+        assert_eq!(first(&origin), before);
+        assert!(forks[0] != forks[1] && forks[1] != forks[2] && forks[0] != before);
+        assert_eq!(first(&origin.fork(1)), forks[1]);
     }
 
     #[test]

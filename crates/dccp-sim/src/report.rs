@@ -1,6 +1,6 @@
 //! What one end of a connection has done, as its application saw it.
 
-use crate::source::Message;
+use crate::source::{App, Delay, Message, Stamp};
 use dccp_proto::queue::FateCounts;
 use dccp_proto::wire::{Payload, ResetCode};
 use dccp_proto::{CloseReason, Event, Instant};
@@ -24,6 +24,8 @@ pub struct Report {
     pub last_received: Option<Instant>,
     /// The datagrams themselves, if the application keeps them.
     pub messages: Vec<Message>,
+    /// The stamps of those that came, if the application stamps.
+    pub delays: Vec<Delay>,
     /// Datagrams that a source with a rhythm of its own found no room for.
     pub overflowed: u64,
     /// Datagrams that found the receive buffer full.
@@ -61,11 +63,18 @@ impl Report {
         })
     }
 
-    pub(crate) fn on_message(&mut self, now: Instant, payload: Payload<'_>, keep: bool) {
+    /// The application takes a datagram.
+    pub(crate) fn on_message(&mut self, now: Instant, payload: Payload<'_>, app: &App) {
         self.received += 1;
         self.received_bytes += payload.len() as u64;
         self.last_received = Some(now);
-        if keep {
+        if app.stamps
+            && let Payload::Bytes(bytes) = payload
+            && let Some(stamp) = Stamp::read(bytes)
+        {
+            self.delays.push(stamp.delay(now));
+        }
+        if app.keeps {
             self.messages.push(payload.into());
         }
     }

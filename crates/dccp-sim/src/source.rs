@@ -1,7 +1,18 @@
 //! What applications do: where their datagrams come from, how they read, when they close.
 
+mod frames;
+mod running;
+mod spread;
+mod stamp;
+
+pub use frames::Frames;
+pub(crate) use running::RunningSource;
+pub use spread::Spread;
+pub use stamp::{Delay, Stamp};
+
+use crate::random::{Seed, Stream};
 use core::time::Duration;
-use dccp_proto::Instant;
+use dccp_proto::Rate;
 use dccp_proto::wire::Payload;
 
 /// A datagram of an application.
@@ -43,7 +54,7 @@ impl From<Payload<'_>> for Message {
 }
 
 /// Where an application's datagrams come from.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum Source {
     /// It sends nothing of its own.
     #[default]
@@ -62,6 +73,54 @@ pub enum Source {
         /// Time from one to the next.
         interval: Duration,
         /// How many datagrams.
+        count: u64,
+    },
+    /// Datagrams that come independently of each other, so many on average.
+    Poisson {
+        /// Bytes per datagram, all zeros.
+        len: usize,
+        /// Mean time from one to the next.
+        interval: Duration,
+        /// How many datagrams.
+        count: u64,
+    },
+    /// A constant rate while on, nothing while off: with exponential or Pareto times the classic
+    /// models of speech and of web traffic.
+    OnOff {
+        /// Bytes per datagram, all zeros.
+        len: usize,
+        /// Time from one to the next while on.
+        interval: Duration,
+        /// How long it is on. It begins so.
+        on: Spread,
+        /// How long it is off.
+        off: Spread,
+    },
+    /// A rate that swings: mean + swing · sin(2π t / period), never below zero (the UDP traffic of the
+    /// SLAC evaluation).
+    Sine {
+        /// Bytes per datagram, all zeros.
+        len: usize,
+        /// Bytes of application data per second on average.
+        mean: Rate,
+        /// How far the rate swings to either side.
+        swing: Rate,
+        /// Time from one highest rate to the next.
+        period: Duration,
+    },
+    /// Pictures of a film.
+    Frames(Frames),
+    /// A request, then the next so long after the answer has come.
+    Requests {
+        /// Bytes of a request, all zeros.
+        len: usize,
+        /// Bytes of an answer, which may come in several datagrams.
+        answer: usize,
+        /// Time from the answer to the next request.
+        think: Spread,
+        /// An answer that has not come by then is given up.
+        patience: Duration,
+        /// How many requests.
         count: u64,
     },
     /// These datagrams, each so long after the connection opened.
@@ -94,13 +153,21 @@ pub enum Reading {
     NotListening,
 }
 
+/// Bytes of the datagrams in which answers come: they fit any path.
+const ANSWER_DATAGRAM: usize = 1000;
+
 /// An application at one end of a connection.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct App {
     /// What it sends.
     pub source: Source,
     /// Sends back each datagram that it receives.
     pub echo: bool,
+    /// Answers each datagram that it receives with so many bytes of zeros.
+    pub answer: usize,
+    /// Writes a [`Stamp`] into each datagram of its source, and reads one from each that it receives:
+    /// how old data is that arrives; of what a peer echoes, the round trip.
+    pub stamps: bool,
     /// When it closes.
     pub closing: Closing,
     /// How many received datagrams its transport keeps until it reads them.
@@ -109,6 +176,9 @@ pub struct App {
     pub reading: Reading,
     /// Keeps what it receives, for tests that look at the bytes.
     pub keeps: bool,
+    /// What chance its source follows. Give each flow the stream of its name, so that adding one
+    /// disturbs no other.
+    pub random: Stream,
 }
 
 impl Default for App {
@@ -116,10 +186,13 @@ impl Default for App {
         Self {
             source: Source::Silent,
             echo: false,
+            answer: 0,
+            stamps: false,
             closing: Closing::AfterPeer,
             receive_buffer: 1000,
             reading: Reading::AtOnce,
             keeps: false,
+            random: Seed(0).stream("application"),
         }
     }
 }
@@ -134,6 +207,15 @@ impl App {
         }
     }
 
+    /// What it sends back for a datagram that it took.
+    pub(crate) fn replies(&self, datagram: Payload<'_>) -> impl Iterator<Item = Message> + use<> {
+        let echo = self.echo.then(|| datagram.into());
+        let whole = core::iter::repeat_n(ANSWER_DATAGRAM, self.answer / ANSWER_DATAGRAM);
+        let rest = Some(self.answer % ANSWER_DATAGRAM).filter(|&rest| rest > 0);
+        let answer = whole.chain(rest).map(Message::Zeros);
+        echo.into_iter().chain(answer)
+    }
+
     /// Sends back what it receives.
     pub fn echo() -> Self {
         Self {
@@ -143,106 +225,20 @@ impl App {
     }
 }
 
-/// A source at work.
-#[derive(Clone, Debug)]
-pub(crate) struct RunningSource {
-    source: Source,
-    opened: Instant,
-    given: u64,
-}
-
-impl RunningSource {
-    /// Starts at the moment when the connection opened.
-    pub(crate) fn new(source: Source, opened: Instant) -> Self {
-        Self {
-            source,
-            opened,
-            given: 0,
-        }
-    }
-
-    /// Whether it always has more, as fast as the transport takes it.
-    pub(crate) fn is_greedy(&self) -> bool {
-        matches!(self.source, Source::Bulk { .. })
-    }
-
-    /// When the next datagram is there; `None` if there is none any more.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
-        match &self.source {
-            Source::Silent => None,
-            Source::Bulk { count, .. } => (self.given < *count).then_some(self.opened),
-            Source::Cbr {
-                interval, count, ..
-            } => (self.given < *count).then(|| {
-                let times = u32::try_from(self.given).unwrap_or(u32::MAX);
-                self.opened + *interval * times
-            }),
-            Source::Script(script) => {
-                let (after, _) = script.get(usize::try_from(self.given).ok()?)?;
-                Some(self.opened + *after)
-            }
-        }
-    }
-
-    /// The next datagram, if it is there by `now`, on a path with this maximum packet size.
-    pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Message> {
-        if self.next_at()? > now {
-            return None;
-        }
-        let message = match &self.source {
-            Source::Silent => return None,
-            Source::Bulk { len, .. } => Message::Zeros(mps.min(*len)),
-            Source::Cbr { len, .. } => Message::Zeros(*len),
-            Source::Script(script) => script.get(usize::try_from(self.given).ok()?)?.1.clone(),
-        };
-        self.given += 1;
-        Some(message)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ms(n: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(n)
-    }
-
-    /// Asks at each millisecond and tells when something came.
-    fn moments(source: Source) -> Vec<u64> {
-        let mut source = RunningSource::new(source, ms(100));
-        let mut moments = Vec::new();
-        for at in 100..200 {
-            while source.poll(ms(at), 1000).is_some() {
-                moments.push(at);
-            }
-        }
-        assert_eq!(source.next_at(), None);
-        moments
-    }
-
     #[test]
-    fn each_source_has_its_rhythm() {
-        assert_eq!(moments(Source::Silent), []);
-        assert_eq!(moments(Source::Bulk { len: 1, count: 3 }), [100; 3]);
-        let interval = Duration::from_millis(20);
-        let cbr = Source::Cbr {
-            len: 1,
-            interval,
-            count: 3,
+    fn an_answer_comes_in_datagrams_that_fit() {
+        let app = App {
+            answer: 2500,
+            ..App::echo()
         };
-        assert_eq!(moments(cbr), [100, 120, 140]);
-        let script = [7, 7, 9].map(|t| (Duration::from_millis(t), Message::Zeros(1)));
-        assert_eq!(moments(Source::Script(script.to_vec())), [107, 107, 109]);
-    }
-
-    #[test]
-    fn a_script_sends_its_own_bytes() {
-        let script = vec![(Duration::ZERO, Message::Bytes(b"late".to_vec()))];
-        let mut source = RunningSource::new(Source::Script(script), ms(1));
-        let message = source.poll(ms(1), 1).unwrap();
-        assert_eq!(message.payload(), Payload::Bytes(b"late"));
-        assert_eq!(Message::from(message.payload()), message);
-        assert_eq!((message.len(), message.is_empty()), (4, false));
+        let replies: Vec<_> = app.replies(Payload::Bytes(b"?")).collect();
+        let zeros = [1000, 1000, 500].map(Message::Zeros);
+        assert_eq!(replies[0], Message::Bytes(b"?".to_vec()));
+        assert_eq!(replies[1..], zeros);
+        assert_eq!(App::default().replies(Payload::Zeros(1)).count(), 0);
     }
 }

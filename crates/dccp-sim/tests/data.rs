@@ -3,7 +3,7 @@
 use core::time::Duration;
 use dccp_proto::Config;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
-use dccp_sim::source::{App, Closing, Message, Reading, Source};
+use dccp_sim::source::{App, Closing, Message, Reading, Source, Spread};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -145,6 +145,57 @@ fn a_source_with_a_rhythm_keeps_it() {
         Duration::from_secs(2),
         "99 pauses and 20 ms: the last leaves at once"
     );
+}
+
+#[test]
+fn pings_measure_the_round_trip() {
+    let pings = App {
+        source: Source::Cbr {
+            len: 64,
+            interval: Duration::from_millis(100),
+            count: 20,
+        },
+        stamps: true,
+        ..App::default()
+    };
+    let mut pair = Pair::start(Setup::default(), pings, App::echo());
+    pair.run_for(5 * SECOND);
+    let ages: Vec<_> = (pair.report(End::Client).delays.iter())
+        .map(|d| d.age)
+        .collect();
+    assert_eq!(ages, [Duration::from_millis(40); 20]);
+}
+
+#[test]
+fn a_request_follows_the_answer_to_the_one_before() {
+    let asks = App {
+        source: Source::Requests {
+            len: 100,
+            answer: 2500,
+            think: Spread::Fixed(Duration::from_millis(60)),
+            patience: SECOND,
+            count: 10,
+        },
+        closing: Closing::WhenSent,
+        ..App::default()
+    };
+    let answers = App {
+        answer: 2500,
+        ..App::default()
+    };
+    for_both_peers(|peer| {
+        let mut pair = Pair::start(Setup::with_server(peer), asks.clone(), answers.clone());
+        assert!(pair.run_until_closed(10 * SECOND));
+        let (client, server) = (pair.report(End::Client), pair.report(End::Server));
+        assert_eq!((server.received, client.received), (10, 30));
+        assert_eq!(client.received_bytes, 25_000);
+        // Nine round trips and pauses, and the way there; pacing spreads an answer over part of a
+        // round trip.
+        let took = server.last_received.unwrap() - client.opened.unwrap();
+        let least = 9 * Duration::from_millis(100) + Duration::from_millis(20);
+        let most = least + 9 * Duration::from_millis(20);
+        assert!((least..most).contains(&took), "{took:?}");
+    });
 }
 
 #[test]

@@ -201,11 +201,17 @@ fn link(draw: &mut Stream) -> LinkConfig {
 fn app(draw: &mut Stream) -> App {
     let len = [0, 1, 100, 500][draw.index_below(4)];
     let count = [0, 1, 30, 1000][draw.index_below(4)];
-    let source = match draw.below(4) {
-        0 => Source::Silent,
-        1 => Source::Cbr {
+    let interval = Duration::from_millis(1 + draw.below(200));
+    let source = match draw.below(8) {
+        0 | 1 => Source::Silent,
+        2 => Source::Cbr {
             len,
-            interval: Duration::from_millis(1 + draw.below(200)),
+            interval,
+            count,
+        },
+        3 => Source::Poisson {
+            len,
+            interval,
             count,
         },
         _ => Source::Bulk { len, count },
@@ -219,10 +225,13 @@ fn app(draw: &mut Stream) -> App {
     App {
         source,
         echo: draw.chance(0.3),
+        answer: 0,
+        stamps: draw.chance(0.2),
         closing: [Closing::AfterPeer, Closing::WhenSent, Closing::Never][draw.index_below(3)],
         receive_buffer: 1 + draw.index_below(100),
         reading,
         keeps: false,
+        random: draw.fork(count),
     }
 }
 

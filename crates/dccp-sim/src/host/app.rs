@@ -29,7 +29,7 @@ pub(super) struct Outgoing {
     /// The maximum packet size; `None` from the moment that a datagram was too big until the new size
     /// is told.
     mps: Option<usize>,
-    echoes: VecDeque<Message>,
+    replies: VecDeque<Message>,
     closing: Closing,
     sent: u64,
     sent_bytes: u64,
@@ -42,8 +42,9 @@ pub(super) struct Incoming {
     app: App,
     buffer: VecDeque<Message>,
     next_read: Option<Instant>,
-    /// For the outgoing half.
-    echoes: VecDeque<Message>,
+    /// For the outgoing half: what to send back, and how many bytes came since it last asked.
+    replies: VecDeque<Message>,
+    fresh: usize,
     pub(super) report: Report,
 }
 
@@ -57,7 +58,7 @@ impl Running {
                 free: Vec::new(),
                 source: None,
                 mps: None,
-                echoes: VecDeque::new(),
+                replies: VecDeque::new(),
                 closing: app.closing,
                 sent: 0,
                 sent_bytes: 0,
@@ -67,7 +68,8 @@ impl Running {
                 app,
                 buffer: VecDeque::new(),
                 next_read: None,
-                echoes: VecDeque::new(),
+                replies: VecDeque::new(),
+                fresh: 0,
                 report: Report::default(),
             },
         }
@@ -81,8 +83,7 @@ impl Running {
 
     pub(super) fn open(&mut self, now: Instant) {
         self.receive.report.opened = Some(now);
-        let source = self.receive.app.source.clone();
-        self.send.source = Some(RunningSource::new(source, now));
+        self.send.source = Some(RunningSource::new(&self.receive.app, now));
     }
 
     pub(super) fn set_mps(&mut self, mps: usize) {
@@ -108,7 +109,11 @@ impl Running {
     pub(super) fn run(&mut self, now: Instant) -> bool {
         self.receive.read(now);
         let before = self.send.queue.pushed();
-        self.send.echoes.append(&mut self.receive.echoes);
+        self.send.replies.append(&mut self.receive.replies);
+        let fresh = core::mem::take(&mut self.receive.fresh);
+        if let Some(source) = &mut self.send.source {
+            source.on_received(now, fresh);
+        }
         self.send.fill(now);
         self.send.queue.pushed() > before
     }
@@ -117,7 +122,7 @@ impl Running {
     pub(super) fn wants_close(&self) -> bool {
         let source = self.send.source.as_ref();
         let is_done = source.is_some_and(|s| s.next_at().is_none());
-        is_done && self.send.closing == Closing::WhenSent && self.send.echoes.is_empty()
+        is_done && self.send.closing == Closing::WhenSent && self.send.replies.is_empty()
     }
 
     /// The account of this end, up to date.
@@ -168,7 +173,7 @@ impl Outgoing {
     /// Moves what the application has by now into the send queue.
     fn fill(&mut self, now: Instant) {
         while self.queue.has_room()
-            && let Some(message) = self.echoes.pop_front()
+            && let Some(message) = self.replies.pop_front()
         {
             self.push(message);
         }
@@ -267,11 +272,9 @@ impl Incoming {
 
     /// The application takes a datagram.
     fn take(&mut self, now: Instant, message: &Message) {
-        self.report
-            .on_message(now, message.payload(), self.app.keeps);
-        if self.app.echo {
-            self.echoes.push_back(message.clone());
-        }
+        self.report.on_message(now, message.payload(), &self.app);
+        self.replies.extend(self.app.replies(message.payload()));
+        self.fresh += message.len();
     }
 }
 

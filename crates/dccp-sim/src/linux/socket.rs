@@ -84,7 +84,7 @@ pub(super) struct Socket {
     close_at: Option<Instant>,
     pub(super) app: App,
     source: Option<RunningSource>,
-    echoes: VecDeque<Message>,
+    replies: VecDeque<Message>,
     queue: VecDeque<Message>,
     output: Vec<(Vec<u8>, usize)>,
     pub(super) report: Report,
@@ -131,7 +131,7 @@ impl Socket {
             close_at: None,
             app,
             source: None,
-            echoes: VecDeque::new(),
+            replies: VecDeque::new(),
             queue: VecDeque::new(),
             output: Vec::new(),
             report: Report::default(),
@@ -197,7 +197,7 @@ impl Socket {
         self.state = state;
         self.retry = None;
         self.report.opened = Some(now);
-        self.source = Some(RunningSource::new(self.app.source.clone(), now));
+        self.source = Some(RunningSource::new(&self.app, now));
         self.sends_ndp = self.features.value(SEND_NDP_COUNT, true) == 1;
         if self.features.value(SEND_ACK_VECTOR, true) == 1 {
             self.ack_vector = Some(AckVector::default());
@@ -286,7 +286,7 @@ impl Socket {
         let retry = self.retry.map(|(at, ..)| at);
         let (mut source, mut paced) = (None, None);
         if self.can_send() {
-            let has_room = self.queue.len() < self.config.tx_qlen && self.echoes.is_empty();
+            let has_room = self.queue.len() < self.config.tx_qlen && self.replies.is_empty();
             source = self
                 .source
                 .as_ref()
@@ -370,16 +370,16 @@ impl Socket {
         }
         let is_done = self.source.as_ref().is_some_and(|s| s.next_at().is_none());
         // The application closes as soon as the last datagram is in the send queue.
-        let is_idle = is_done && self.echoes.is_empty() && self.app.closing == Closing::WhenSent;
+        let is_idle = is_done && self.replies.is_empty() && self.app.closing == Closing::WhenSent;
         if is_idle && self.can_send() {
             self.close(now);
         }
     }
 
     fn next_message(&mut self, now: Instant) -> Option<Message> {
-        let echo = self.echoes.pop_front();
+        let reply = self.replies.pop_front();
         let mps = self.max_packet_size();
-        echo.or_else(|| self.source.as_mut()?.poll(now, mps))
+        reply.or_else(|| self.source.as_mut()?.poll(now, mps))
     }
 
     fn send_data(&mut self, now: Instant, message: &Message) {
@@ -396,9 +396,10 @@ impl Socket {
 
     /// Takes data for the application.
     pub(super) fn deliver(&mut self, now: Instant, payload: Payload<'_>) {
-        self.report.on_message(now, payload, self.app.keeps);
-        if self.app.echo {
-            self.echoes.push_back(payload.into());
+        self.report.on_message(now, payload, &self.app);
+        self.replies.extend(self.app.replies(payload));
+        if let Some(source) = &mut self.source {
+            source.on_received(now, payload.len());
         }
     }
 
