@@ -1,3 +1,10 @@
-//! The lab, where measurements become tables and pictures. So far: the pictures.
+//! The lab: scenario files are run, and their results become tables and pictures.
+//!
+//! ```text
+//! FILE.toml ─ scenario ─→ Run … Run ─ run ─→ Outcome ─ summary ─→ output (JSON, tables, figures)
+//! ```
+//! The program `dccplab` is this with a command line.
 
+pub mod metrics;
 pub mod plot;
+pub mod scenario;

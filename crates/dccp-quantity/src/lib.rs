@@ -3,9 +3,10 @@
 //!
 //! | what | examples | rule |
 //! |---|---|---|
-//! | rate | `50M`, `1.5G`, `9600`, `100Mbit/s` | bits per second; factors are decimal |
+//! | rate | `50M`, `1.5G`, `9600`, `100Mbit/s`, `1Gbit`, `150kB/s` | bits per second, bytes with `B/s`; factors are decimal |
 //! | size | `1400`, `1400B`, `64KiB`, `64KB`, `64K` | bytes; a bare `K`, `M`, `G` is 1024-based as in iperf3 |
-//! | time | `20ms`, `1.5s`, `2m`, `1h` | needs a unit, unless the caller names one for bare numbers |
+//! | packets | `100p`, `100` | a whole number |
+//! | time | `20ms`, `1.5s`, `2m`, `20min`, `1h` | needs a unit, unless the caller names one for bare numbers |
 //! | share | `1%`, `0.01` | 0 to 1 |
 //!
 //! Numbers are decimal, may have a fraction, and have no sign. Nothing is guessed: what does not read
@@ -65,6 +66,18 @@ const RATE: Kind = Kind {
         ("Mbit/s", 1e6),
         ("Gbit/s", 1e9),
         ("Tbit/s", 1e12),
+        ("kbit/s", 1e3),
+        ("bit", 1.0),
+        ("kbit", 1e3),
+        ("Kbit", 1e3),
+        ("Mbit", 1e6),
+        ("Gbit", 1e9),
+        ("Tbit", 1e12),
+        ("B/s", 8.0),
+        ("kB/s", 8e3),
+        ("KB/s", 8e3),
+        ("MB/s", 8e6),
+        ("GB/s", 8e9),
     ],
 };
 
@@ -83,6 +96,7 @@ const SIZE: Kind = Kind {
         ("MiB", KIB * KIB),
         ("GiB", KIB * KIB * KIB),
         ("KB", 1e3),
+        ("kB", 1e3),
         ("MB", 1e6),
         ("GB", 1e9),
     ],
@@ -94,6 +108,7 @@ const TIME_UNITS: &[(&str, f64)] = &[
     ("ms", 1e-3),
     ("s", 1.0),
     ("m", 60.0),
+    ("min", 60.0),
     ("h", 3600.0),
 ];
 
@@ -107,6 +122,12 @@ const SECONDS: Kind = Kind {
     name: "time",
     next_step: "write 5s, 5m or 5 (seconds)",
     units: TIME_UNITS,
+};
+
+const PACKETS: Kind = Kind {
+    name: "number of packets",
+    next_step: "write 100p",
+    units: &[("p", 1.0), ("", 1.0)],
 };
 
 const SHARE: Kind = Kind {
@@ -136,6 +157,21 @@ pub fn size_bytes(text: &str) -> Result<u64, QuantityError> {
         ));
     }
     whole(bytes, text, &SIZE)
+}
+
+/// A number of packets; 0 is one.
+///
+/// # Errors
+/// When the text is no whole number, or one of 10^18 or more.
+pub fn packets(text: &str) -> Result<u64, QuantityError> {
+    let packets = number(text, &PACKETS)?;
+    if packets.fract() != 0.0 {
+        return Err(QuantityError::new(
+            format!("'{text}' is no whole number of packets"),
+            &PACKETS,
+        ));
+    }
+    whole(packets, text, &PACKETS)
 }
 
 /// A time with a unit; `0s` is one.
@@ -250,6 +286,12 @@ mod tests {
             ("100Mbit/s", 100_000_000),
             ("100 Mbit/s", 100_000_000),
             ("2K", 2_000),
+            ("450Mbit", 450_000_000),
+            ("2.39Gbit", 2_390_000_000),
+            ("400kbit", 400_000),
+            ("150kB/s", 1_200_000),
+            ("1MB/s", 8_000_000),
+            ("100B/s", 800),
         ] {
             assert_eq!(rate_bits_per_s(text), Ok(bits), "{text}");
         }
@@ -267,9 +309,25 @@ mod tests {
             ("1.5K", 1536),
             ("2MiB", 2_097_152),
             ("1GB", 1_000_000_000),
+            ("10kB", 10_000),
         ] {
             assert_eq!(size_bytes(text), Ok(bytes), "{text}");
         }
+    }
+
+    #[test]
+    fn packets_are_whole() {
+        for (text, n) in [("0p", 0), ("100p", 100), ("7", 7)] {
+            assert_eq!(packets(text), Ok(n), "{text}");
+        }
+        assert_eq!(
+            packets("1.5p").unwrap_err().to_string(),
+            "'1.5p' is no whole number of packets"
+        );
+        assert_eq!(
+            packets("1B").unwrap_err().to_string(),
+            "'B' is not a unit of number of packets"
+        );
     }
 
     #[test]
@@ -282,6 +340,7 @@ mod tests {
             ("3ns", 3),
             ("0s", 0),
             ("2m", 120_000_000_000),
+            ("20min", 1_200_000_000_000),
             ("1h", 3_600_000_000_000),
         ] {
             assert_eq!(time(text), Ok(Duration::from_nanos(ns)), "{text}");

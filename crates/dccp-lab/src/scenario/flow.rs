@@ -1,0 +1,252 @@
+//! `[[flow]]`: who sends what to whom, carried by what, and when.
+
+use super::document::{Entry, Item};
+use super::fields::Fields;
+use super::link::span;
+use super::mistake::Mistake;
+use super::plan::{Dccp, Flow, Kind, Transport};
+use super::read;
+use super::topology::node;
+use core::time::Duration;
+use dccp_proto::cc::law::LawConfig;
+use dccp_proto::cc::registry;
+use dccp_sim::Seed;
+use dccp_sim::source::{App, Source};
+
+const KNOWN: &[&str] = &[
+    "id",
+    "from",
+    "to",
+    "kind",
+    "transport",
+    "cc",
+    "window",
+    "ack_ratio",
+    "ecn",
+    "pacing",
+    "size",
+    "shape",
+    "rate",
+    "app_limit",
+    "amount",
+    "every",
+    "start",
+    "stagger",
+    "stop",
+    "important",
+    "late_choice",
+    "ring",
+];
+
+/// The bytes of a datagram if nobody says otherwise: what TCP has in packets of 1500 bytes.
+const SIZE: usize = 1460;
+/// Streams under one name.
+const STREAMS_MAX: usize = 10_000;
+
+/// One flow. What is drawn by chance comes from a stream of the flow's own.
+pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow, Mistake> {
+    let fields = Fields::of_item(section, "a flow", KNOWN)?;
+    for later in [
+        "window",
+        "app_limit",
+        "amount",
+        "shape",
+        "important",
+        "late_choice",
+        "ring",
+    ] {
+        fields.not_yet(later)?;
+    }
+    let id = fields.need("id", read::name)?;
+    let from = fields.need("from", |item| node(item, nodes))?;
+    let to = fields.need("to", |item| node(item, nodes))?;
+    if from == to {
+        let place = fields.item("to").map_or(fields.place(), |item| &item.place);
+        return Err(Mistake::new(
+            place,
+            format!("{id} would send to itself"),
+            "write two different nodes",
+        ));
+    }
+    let traffic = traffic(&fields)?;
+    let (law, streams) = congestion_control(&fields)?;
+    let transport = transport(&fields, law)?;
+    let (starts, stop) = times(&fields, &id, streams, seed)?;
+    fields.done(&format!("a flow of kind {}", traffic.word))?;
+    Ok(Flow {
+        id,
+        from,
+        to,
+        transport,
+        kind: traffic.kind,
+        sender: traffic.sender,
+        receiver: traffic.receiver,
+        starts,
+        stop,
+    })
+}
+
+/// What a flow sends, and what the other end does with it.
+struct Traffic {
+    /// The word for it in the file.
+    word: &'static str,
+    kind: Kind,
+    sender: App,
+    receiver: App,
+}
+
+fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
+    const KINDS: &[&str] = &["bulk", "cbr"];
+    const LATER: &[&str] = &[
+        "udp", "ping", "rr", "poisson", "onoff", "pareto", "exponential", "sine", "trace", "media",
+    ];
+    let item = fields.item("kind");
+    let word = item.map_or(Ok("bulk"), read::text)?;
+    let len = fields.get("size", datagram_size)?.unwrap_or(SIZE);
+    let count = u64::MAX;
+    let (word, kind, source) = match (word, item) {
+        ("cbr", _) => {
+            let rate = fields.need("rate", read::rate)?;
+            let interval = rate.time_for(len as u64);
+            let source = Source::Cbr { len, interval, count };
+            ("cbr", Kind::Rhythm, source)
+        }
+        (later, Some(item)) if LATER.contains(&later) => {
+            return Err(Mistake::not_yet(&item.place, &format!("kind {later}")));
+        }
+        (unknown, Some(item)) if unknown != "bulk" => {
+            let known = [KINDS, LATER].concat();
+            return Err(Mistake::unknown(&item.place, "kind of flow", unknown, &known));
+        }
+        _ => ("bulk", Kind::Bulk, Source::Bulk { len, count }),
+    };
+    let sender = App {
+        source,
+        ..App::default()
+    };
+    Ok(Traffic {
+        word,
+        kind,
+        sender,
+        receiver: App::default(),
+    })
+}
+
+fn datagram_size(item: &Item) -> Result<usize, Mistake> {
+    let bytes = read::size(item)?;
+    match usize::try_from(bytes) {
+        Ok(size) if (1..=65_000).contains(&size) => Ok(size),
+        _ => Err(Mistake::new(
+            &item.place,
+            format!("a datagram of {bytes} bytes is not possible"),
+            "write 1B to 65000B",
+        )),
+    }
+}
+
+/// `cc = "reno*16"`: the law, and how many streams go under the flow's name.
+fn congestion_control<'a>(
+    fields: &Fields<'a>,
+) -> Result<(Option<(LawConfig, &'a Entry)>, usize), Mistake> {
+    let Some(entry) = fields.entry("cc") else {
+        return Ok((None, 1));
+    };
+    let text = read::text(&entry.item)?;
+    let (law, streams) = match text.rsplit_once('*') {
+        None => (text, 1),
+        Some((law, number)) => {
+            let number = number.parse().ok();
+            let number = number.filter(|n| (1..=STREAMS_MAX).contains(n));
+            let number = number.ok_or_else(|| {
+                Mistake::new(
+                    &entry.item.place,
+                    format!("'{text}': the number of streams is none"),
+                    format!("write {law}*2 to {law}*{STREAMS_MAX}"),
+                )
+            })?;
+            (law, number)
+        }
+    };
+    let config = (law.parse::<LawConfig>())
+        .map_err(|error| Mistake::new(&entry.item.place, error.problem, error.next))?;
+    Ok((Some((config, entry)), streams))
+}
+
+fn transport(fields: &Fields<'_>, law: Option<(LawConfig, &Entry)>) -> Result<Transport, Mistake> {
+    const DEFAULT: &str = "dccp/ccid2";
+    let item = fields.item("transport");
+    let text = item.map_or(Ok(DEFAULT), read::text)?;
+    let place = item.map_or(fields.place(), |item| &item.place);
+    let ccid = text.strip_prefix("dccp/ccid").and_then(|n| n.parse().ok());
+    let Some(ccid) = ccid.filter(|&ccid| registry::find(ccid).is_some()) else {
+        let mut known = vec!["tcp".to_owned(), "udp".to_owned()];
+        let ccids = registry::ENTRIES.iter();
+        known.extend(ccids.map(|entry| format!("dccp/ccid{}", entry.ccid)));
+        if ["tcp", "udp"].contains(&text) || text.ends_with("+ring") {
+            return Err(Mistake::not_yet(place, &format!("transport {text}")));
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return Err(Mistake::unknown(place, "transport", text, &known));
+    };
+    if let Some((_, entry)) = law
+        && ccid != 2
+    {
+        return Err(Mistake::new(
+            &entry.place,
+            format!("{text} has a congestion control of its own"),
+            "leave cc out, or take dccp/ccid2",
+        ));
+    }
+    let ack_ratio = fields.get("ack_ratio", read::whole(1..=u64::from(u16::MAX)))?;
+    Ok(Transport::Dccp(Dccp {
+        ccid,
+        law: law.map_or(LawConfig::default(), |(law, _)| law),
+        ack_ratio: ack_ratio.and_then(|ratio| u16::try_from(ratio).ok()),
+        ecn: fields.get("ecn", read::flag)?.unwrap_or(true),
+        pacing: fields.get("pacing", read::flag)?.unwrap_or(true),
+    }))
+}
+
+/// When each stream begins, and when all stop.
+fn times(
+    fields: &Fields<'_>,
+    id: &str,
+    streams: usize,
+    seed: Seed,
+) -> Result<(Vec<Duration>, Option<Duration>), Mistake> {
+    let stagger = fields.get("stagger", read::time)?.unwrap_or_default();
+    let mut chance = seed.stream(&format!("flow {id} start"));
+    let mut starts = Vec::with_capacity(streams);
+    for n in 0..streams {
+        let start = match fields.item("start") {
+            None => Duration::ZERO,
+            Some(item) if read::text(item)?.contains("..") => {
+                let (least, most) = span(item)?;
+                let spread = u64::try_from((most - least).as_nanos()).unwrap_or(u64::MAX);
+                least + Duration::from_nanos(chance.below(spread))
+            }
+            Some(item) => read::time(item)?,
+        };
+        let waits = u32::try_from(n).unwrap_or(u32::MAX);
+        starts.push(start + stagger.saturating_mul(waits));
+    }
+    let stop = fields.get("stop", read::time)?;
+    let last = starts.iter().max().copied().unwrap_or_default();
+    match (stop, fields.item("stop")) {
+        (Some(stop), Some(item)) if stop <= last => Err(Mistake::new(
+            &item.place,
+            format!(
+                "{id} stops at {} and begins at {}",
+                seconds(stop),
+                seconds(last)
+            ),
+            "let it stop after it begins",
+        )),
+        _ => Ok((starts, stop)),
+    }
+}
+
+/// A time in seconds without needless digits.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs_f64())
+}

@@ -1,0 +1,248 @@
+//! Scenario files: TOML, parsed into runs that cannot be invalid.
+//!
+//! | file | reads |
+//! |---|---|
+//! | `document.rs`, `fields.rs`, `read.rs` | TOML with places · the keys of a section · quantities |
+//! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
+//! | `topology.rs`, `link.rs`, `ways.rs` | nodes, links, routes · one link · the ways of packets |
+//! | `flow.rs` | `[[flow]]` |
+//! | `measure.rs` | `[measure]`, `[[phase]]` |
+//! | [`plan`] | what comes out |
+//!
+//! `docs/scenarios.md` shows every key by example.
+
+mod document;
+mod fields;
+mod flow;
+mod link;
+mod matrix;
+mod measure;
+mod mistake;
+pub mod plan;
+mod read;
+mod topology;
+mod ways;
+
+pub use mistake::ScenarioError;
+
+use dccp_sim::Seed;
+use document::Table;
+use fields::Fields;
+use mistake::Mistake;
+use plan::{Flow, Network, Run};
+use std::path::Path;
+use ways::Astray;
+
+/// The schema that this version reads.
+pub const SCHEMA: &str = "dccplab/1";
+
+const KNOWN: &[&str] = &[
+    "schema", "name", "source", "seed", "topology", "link", "route", "host", "flow", "matrix",
+    "phase", "measure", "expect", "assert", "report",
+];
+
+/// A scenario: what its file says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Where the experiment was published.
+    pub source: Option<String>,
+    /// From which every random number derives.
+    pub seed: u64,
+    /// Everything that is to be run, in order: cells, in each the phases, of each the repetitions.
+    pub runs: Vec<Run>,
+    /// The hash of the file's text, as 64 hexadecimal digits.
+    pub hash: String,
+}
+
+impl Scenario {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do about it.
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+            file: file.clone(),
+            line: None,
+            column: 0,
+            what: format!("the file cannot be read: {error}"),
+            next: "check the file's name".into(),
+        })?;
+        Self::parse(&text, &file)
+    }
+
+    /// Reads a text; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do about it.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        scenario(text).map_err(|mistake| ScenarioError::at(mistake, file, text))
+    }
+}
+
+fn scenario(text: &str) -> Result<Scenario, Mistake> {
+    let document = document::parse(text)?;
+    let fields = Fields::open(&document, &(0..0), "a scenario", KNOWN)?;
+    fields.need("schema", |item| match read::text(item)? {
+        SCHEMA => Ok(()),
+        other => Err(Mistake::new(
+            &item.place,
+            format!("this version does not know the schema {other}"),
+            format!("write schema = \"{SCHEMA}\""),
+        )),
+    })?;
+    for later in ["expect", "assert", "report", "host"] {
+        fields.not_yet(later)?;
+    }
+    let seed = fields.need("seed", read::whole(0..=i64::MAX.unsigned_abs()))?;
+    let mut runs = Vec::new();
+    for cell in matrix::cells(&document)? {
+        let filled = matrix::fill_in(&document, &cell);
+        let labels: Vec<(String, String)> = (cell.iter())
+            .map(|(name, item)| (name.clone(), item.label()))
+            .collect();
+        runs.extend(cell_runs(&filled, &labels, seed)?);
+    }
+    Ok(Scenario {
+        name: fields.need("name", read::name)?,
+        source: fields.get("source", |item| read::text(item).map(str::to_owned))?,
+        seed,
+        runs,
+        hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
+    })
+}
+
+/// The runs of one cell.
+fn cell_runs(
+    document: &Table,
+    labels: &[(String, String)],
+    seed: u64,
+) -> Result<Vec<Run>, Mistake> {
+    let network = topology::network(document)?;
+    let wanted = measure::measure(document, &network.links)?;
+    let mut runs = Vec::new();
+    for repeat in 0..wanted.repeat {
+        let seed = repeated(seed, repeat);
+        let flows = flows(document, &network, Seed(seed))?;
+        for phase in measure::phases(document, &flows, wanted.duration)? {
+            fits(document, &phase, &wanted.measure)?;
+            runs.push(Run {
+                cell: labels.to_vec(),
+                phase: phase.name,
+                repeat,
+                seed,
+                network: network.clone(),
+                flows: phase.flows,
+                end: phase.end,
+                measure: wanted.measure.clone(),
+            });
+        }
+    }
+    Ok(runs)
+}
+
+/// The seed of a repetition; the first has the file's.
+fn repeated(seed: u64, repeat: u32) -> u64 {
+    match repeat {
+        0 => seed,
+        n => Seed(seed).stream(&format!("repeat {n}")).bits(),
+    }
+}
+
+fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, Mistake> {
+    let sections = topology::sections(document, "flow")?;
+    let mut flows: Vec<Flow> = Vec::new();
+    for section in &sections {
+        let flow = flow::flow(section, &network.nodes, seed)?;
+        if flows.iter().any(|f| f.id == flow.id) {
+            return Err(Mistake::new(
+                &section.place,
+                format!("there are two flows {}", flow.id),
+                "give each its own id",
+            ));
+        }
+        flows.push(flow);
+    }
+    if flows.is_empty() {
+        return Err(Mistake::new(
+            &(0..0),
+            "there is no [[flow]]",
+            "write [[flow]] and below it id, from and to",
+        ));
+    }
+    let hosts = network.hosts(&flows);
+    for (flow, section) in flows.iter().zip(sections) {
+        for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+            if let Err(astray) = ways::way(network, &hosts, from, to) {
+                return Err(lost(&section.place, network, (from, to), &astray));
+            }
+        }
+    }
+    Ok(flows)
+}
+
+fn lost(
+    place: &mistake::Place,
+    network: &Network,
+    (from, to): (usize, usize),
+    astray: &Astray,
+) -> Mistake {
+    let name = |node: usize| network.nodes[node].as_str();
+    let (from, to) = (name(from), name(to));
+    let (what, next) = match astray {
+        Astray::NoWay => (
+            format!("no links lead from {from} to {to}"),
+            "add a [[link]]".to_owned(),
+        ),
+        Astray::Loop(circle) => {
+            let circle: Vec<&str> = circle.iter().map(|&node| name(node)).collect();
+            let circle = circle.join(" → ");
+            (
+                format!("packets from {from} to {to} go round in circles: {circle}"),
+                "change or leave out a [[route]]".to_owned(),
+            )
+        }
+        Astray::Host(host) => (
+            format!(
+                "the way from {from} to {to} leads through {}, a host: hosts do not forward",
+                name(*host)
+            ),
+            format!("put a node without flows in the place of {}", name(*host)),
+        ),
+    };
+    Mistake::new(place, what, next)
+}
+
+/// Times that contradict each other.
+fn fits(document: &Table, phase: &measure::Phase, measure: &plan::Measure) -> Result<(), Mistake> {
+    let place = document.entry("measure").map_or(0..0, |e| e.place.clone());
+    let end = flow::seconds(phase.end);
+    if measure.discard >= phase.end {
+        return Err(Mistake::new(
+            &place,
+            format!("everything is discarded: the run ends at {end}"),
+            "write a shorter discard",
+        ));
+    }
+    if measure.interval > phase.end {
+        return Err(Mistake::new(
+            &place,
+            format!("no interval is complete: the run ends at {end}"),
+            "write a shorter interval",
+        ));
+    }
+    let late = (phase.flows.iter()).find(|flow| flow.starts.iter().any(|s| *s >= phase.end));
+    match late {
+        Some(flow) => Err(Mistake::new(
+            &place,
+            format!(
+                "{} begins after the end of the run, which is at {end}",
+                flow.id
+            ),
+            "let the run last longer, or the flow begin earlier",
+        )),
+        None => Ok(()),
+    }
+}

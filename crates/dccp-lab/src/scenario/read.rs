@@ -1,0 +1,197 @@
+//! From items to values: texts, numbers and quantities.
+
+use super::document::{Item, Value};
+use super::mistake::Mistake;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use dccp_proto::Rate;
+use dccp_quantity::QuantityError;
+
+/// A text.
+pub(crate) fn text(item: &Item) -> Result<&str, Mistake> {
+    match &item.value {
+        Value::Text(text) => Ok(text),
+        _ => Err(wrong_kind(item, "a text", "put it in quotes")),
+    }
+}
+
+/// A text that can name something: letters, digits and `-_.`.
+pub(crate) fn name(item: &Item) -> Result<String, Mistake> {
+    let text = text(item)?;
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if text.is_empty() || !text.chars().all(is_good) {
+        return Err(Mistake::new(
+            &item.place,
+            format!("'{text}' is no name"),
+            "use letters, digits, '-', '_' and '.'",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// `true` or `false`.
+pub(crate) fn flag(item: &Item) -> Result<bool, Mistake> {
+    match item.value {
+        Value::Flag(flag) => Ok(flag),
+        _ => Err(wrong_kind(item, "true or false", "write true or false")),
+    }
+}
+
+/// A whole number from a range.
+pub(crate) fn whole(range: RangeInclusive<u64>) -> impl Fn(&Item) -> Result<u64, Mistake> {
+    move |item| {
+        let next = || {
+            format!(
+                "write a whole number from {} to {}",
+                range.start(),
+                range.end()
+            )
+        };
+        let Value::Number(number) = &item.value else {
+            return Err(wrong_kind(item, "a number", &next()));
+        };
+        match number.parse() {
+            Ok(n) if range.contains(&n) => Ok(n),
+            _ => {
+                let what = format!("{number} is out of range");
+                Err(Mistake::new(&item.place, what, next()))
+            }
+        }
+    }
+}
+
+/// A number from a range.
+pub(crate) fn number(range: RangeInclusive<f64>) -> impl Fn(&Item) -> Result<f64, Mistake> {
+    move |item| {
+        let next = || format!("write a number from {} to {}", range.start(), range.end());
+        let Value::Number(number) = &item.value else {
+            return Err(wrong_kind(item, "a number", &next()));
+        };
+        match number.parse() {
+            Ok(n) if range.contains(&n) => Ok(n),
+            _ => {
+                let what = format!("{number} is out of range");
+                Err(Mistake::new(&item.place, what, next()))
+            }
+        }
+    }
+}
+
+/// A time: `"20ms"`.
+pub(crate) fn time(item: &Item) -> Result<Duration, Mistake> {
+    quantity(item, "a time such as \"20ms\"", dccp_quantity::time)
+}
+
+/// A time that is not zero.
+pub(crate) fn period(item: &Item) -> Result<Duration, Mistake> {
+    let period = time(item)?;
+    if period.is_zero() {
+        return Err(Mistake::new(
+            &item.place,
+            "this time must not be zero",
+            "write 1s, 100ms or 1us",
+        ));
+    }
+    Ok(period)
+}
+
+/// A rate: `"450Mbit"`, `"150kB/s"`. Up to 10 Tbit/s, of which a packet takes about a nanosecond.
+pub(crate) fn rate(item: &Item) -> Result<Rate, Mistake> {
+    const MOST: u64 = 10_000_000_000_000;
+    let bits = quantity(
+        item,
+        "a rate such as \"1Gbit\"",
+        dccp_quantity::rate_bits_per_s,
+    )?;
+    if !(8..=MOST).contains(&bits) {
+        return Err(Mistake::new(
+            &item.place,
+            format!("{} is no rate that can be simulated", item.label()),
+            "write 8bit to 10Tbit",
+        ));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "at most 10^13")]
+    let bytes = bits as f64 / 8.0;
+    Ok(Rate::from_bytes_per_s(bytes))
+}
+
+/// A size in bytes: `"64KiB"`.
+pub(crate) fn size(item: &Item) -> Result<u64, Mistake> {
+    quantity(item, "a size such as \"64KiB\"", dccp_quantity::size_bytes)
+}
+
+/// A share of a whole: `"1%"` or `0.01`.
+pub(crate) fn share(item: &Item) -> Result<f64, Mistake> {
+    match &item.value {
+        Value::Number(_) => number(0.0..=1.0)(item),
+        _ => quantity(item, "a share such as \"1%\" or 0.01", dccp_quantity::share),
+    }
+}
+
+/// A text that a function of `dccp-quantity` reads.
+fn quantity<T>(
+    item: &Item,
+    what: &str,
+    read: impl FnOnce(&str) -> Result<T, QuantityError>,
+) -> Result<T, Mistake> {
+    match &item.value {
+        Value::Text(text) => read(text).map_err(|error| from_quantity(item, &error)),
+        _ => Err(wrong_kind(item, what, "put it in quotes, with its unit")),
+    }
+}
+
+/// The mistake that a text is no quantity.
+pub(crate) fn from_quantity(item: &Item, error: &QuantityError) -> Mistake {
+    Mistake::new(&item.place, error.to_string(), error.next_step())
+}
+
+fn wrong_kind(item: &Item, wanted: &str, next: &str) -> Mistake {
+    Mistake::new(
+        &item.place,
+        format!("this should be {wanted}, not {}", item.kind()),
+        next,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document;
+    use super::*;
+
+    fn item(value: &str) -> Item {
+        let table = document::parse(&format!("k = {value}")).unwrap();
+        table.0[0].item.clone()
+    }
+
+    fn what<T: core::fmt::Debug>(result: Result<T, Mistake>) -> String {
+        result.unwrap_err().what
+    }
+
+    #[test]
+    fn quantities_are_read_from_texts() {
+        assert_eq!(time(&item("\"20ms\"")), Ok(Duration::from_millis(20)));
+        assert_eq!(rate(&item("\"8bit\"")).unwrap().bits_per_s(), 8.0);
+        assert_eq!(rate(&item("\"10Tbit\"")).unwrap().bits_per_s(), 1e13);
+        assert_eq!(size(&item("\"4MiB\"")), Ok(4 << 20));
+        assert_eq!(share(&item("\"1%\"")), Ok(0.01));
+        assert_eq!(share(&item("0.25")), Ok(0.25));
+    }
+
+    #[test]
+    fn what_is_no_quantity_says_so() {
+        assert_eq!(
+            what(time(&item("20"))),
+            "this should be a time such as \"20ms\", not a number"
+        );
+        assert_eq!(what(rate(&item("\"0Mbit\""))), "a rate of 0 is none");
+        for rate_text in ["\"7bit\"", "\"11Tbit\""] {
+            assert!(what(rate(&item(rate_text))).ends_with("can be simulated"));
+        }
+        assert_eq!(what(period(&item("\"0s\""))), "this time must not be zero");
+        assert_eq!(what(whole(1..=9)(&item("10"))), "10 is out of range");
+        assert_eq!(what(number(0.5..=1.0)(&item("0.4"))), "0.4 is out of range");
+        assert_eq!(what(share(&item("1.01"))), "1.01 is out of range");
+        assert_eq!(what(name(&item("\"a b\""))), "'a b' is no name");
+        assert_eq!(name(&item("\"nms1-sttl\"")), Ok("nms1-sttl".to_owned()));
+    }
+}
