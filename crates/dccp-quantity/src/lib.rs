@@ -9,8 +9,10 @@
 //! | time | `20ms`, `1.5s`, `2m`, `20min`, `1h` | needs a unit, unless the caller names one for bare numbers |
 //! | share | `1%`, `0.01` | 0 to 1 |
 //!
-//! Numbers are decimal, may have a fraction, and have no sign. Nothing is guessed: what does not read
+//! [`show`] writes them. Numbers are decimal, may have a fraction, and have no sign. Nothing is guessed: what does not read
 //! as a quantity is an error that says how to write one.
+
+pub mod show;
 
 use core::fmt;
 use core::time::Duration;

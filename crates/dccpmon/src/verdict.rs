@@ -1,8 +1,8 @@
 //! What limited a flow, with the evidence.
 
 use crate::ledger::Ledger;
-use crate::output::units;
 use crate::report::{Host, TxTotal};
+use dccp_quantity::show as units;
 use serde::Serialize;
 
 /// What limited a flow.

@@ -77,11 +77,7 @@ pub(crate) fn marks(run: &Run) -> Marks<Duration> {
 }
 
 /// The ends of all complete intervals between two moments.
-fn every(
-    interval: Duration,
-    from: Duration,
-    until: Duration,
-) -> impl Iterator<Item = Duration> {
+fn every(interval: Duration, from: Duration, until: Duration) -> impl Iterator<Item = Duration> {
     let mut at = from;
     core::iter::from_fn(move || {
         at += interval;

@@ -1,6 +1,7 @@
 //! Runs of a scenario, and what they measure.
 
-mod agenda;
+pub(crate) mod agenda;
 pub mod outcome;
+pub mod pool;
 pub mod sim;
 mod streams;

@@ -26,12 +26,21 @@ pub struct FlowOutcome {
     pub marks: Marks<u64>,
     /// Round trips that the transport measured, in nanoseconds.
     pub rtt_transport_ns: Vec<u64>,
-    /// Round trips that the application measured, in nanoseconds.
-    pub rtt_ping_ns: Vec<u64>,
+    /// Round trips that the application measured.
+    pub pings: Vec<Ping>,
     /// Sums over the whole run.
     pub totals: Totals,
     /// Why a stream ended before it was stopped.
     pub broken: Option<String>,
+}
+
+/// A round trip that an application measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ping {
+    /// When the answer came.
+    pub at: Duration,
+    /// How long it took, in nanoseconds.
+    pub rtt_ns: u64,
 }
 
 /// Bytes delivered at the moments between which means are taken.

@@ -4,10 +4,11 @@ use super::document::{Entry, Item};
 use super::fields::Fields;
 use super::link::span;
 use super::mistake::Mistake;
-use super::plan::{Dccp, Flow, Kind, Transport};
+use super::plan::{Flow, Kind, Transport};
 use super::read;
 use super::topology::node;
 use core::time::Duration;
+use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry;
 use dccp_sim::Seed;
@@ -70,7 +71,7 @@ pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow,
     }
     let traffic = traffic(&fields)?;
     let (law, streams) = congestion_control(&fields)?;
-    let transport = transport(&fields, law)?;
+    let transport = transport(&fields, law, traffic.size)?;
     let (starts, stop) = times(&fields, &id, streams, seed)?;
     fields.done(&format!("a flow of kind {}", traffic.word))?;
     Ok(Flow {
@@ -91,6 +92,8 @@ struct Traffic {
     /// The word for it in the file.
     word: &'static str,
     kind: Kind,
+    /// Bytes of a datagram.
+    size: usize,
     sender: App,
     receiver: App,
 }
@@ -98,7 +101,16 @@ struct Traffic {
 fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
     const KINDS: &[&str] = &["bulk", "cbr"];
     const LATER: &[&str] = &[
-        "udp", "ping", "rr", "poisson", "onoff", "pareto", "exponential", "sine", "trace", "media",
+        "udp",
+        "ping",
+        "rr",
+        "poisson",
+        "onoff",
+        "pareto",
+        "exponential",
+        "sine",
+        "trace",
+        "media",
     ];
     let item = fields.item("kind");
     let word = item.map_or(Ok("bulk"), read::text)?;
@@ -108,7 +120,11 @@ fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
         ("cbr", _) => {
             let rate = fields.need("rate", read::rate)?;
             let interval = rate.time_for(len as u64);
-            let source = Source::Cbr { len, interval, count };
+            let source = Source::Cbr {
+                len,
+                interval,
+                count,
+            };
             ("cbr", Kind::Rhythm, source)
         }
         (later, Some(item)) if LATER.contains(&later) => {
@@ -116,7 +132,12 @@ fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
         }
         (unknown, Some(item)) if unknown != "bulk" => {
             let known = [KINDS, LATER].concat();
-            return Err(Mistake::unknown(&item.place, "kind of flow", unknown, &known));
+            return Err(Mistake::unknown(
+                &item.place,
+                "kind of flow",
+                unknown,
+                &known,
+            ));
         }
         _ => ("bulk", Kind::Bulk, Source::Bulk { len, count }),
     };
@@ -127,6 +148,7 @@ fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
     Ok(Traffic {
         word,
         kind,
+        size: len,
         sender,
         receiver: App::default(),
     })
@@ -144,10 +166,11 @@ fn datagram_size(item: &Item) -> Result<usize, Mistake> {
     }
 }
 
+/// A law, and where it is chosen.
+type Chosen<'a> = (LawConfig, &'a Entry);
+
 /// `cc = "reno*16"`: the law, and how many streams go under the flow's name.
-fn congestion_control<'a>(
-    fields: &Fields<'a>,
-) -> Result<(Option<(LawConfig, &'a Entry)>, usize), Mistake> {
+fn congestion_control<'a>(fields: &Fields<'a>) -> Result<(Option<Chosen<'a>>, usize), Mistake> {
     let Some(entry) = fields.entry("cc") else {
         return Ok((None, 1));
     };
@@ -172,7 +195,11 @@ fn congestion_control<'a>(
     Ok((Some((config, entry)), streams))
 }
 
-fn transport(fields: &Fields<'_>, law: Option<(LawConfig, &Entry)>) -> Result<Transport, Mistake> {
+fn transport(
+    fields: &Fields<'_>,
+    law: Option<Chosen<'_>>,
+    size: usize,
+) -> Result<Transport, Mistake> {
     const DEFAULT: &str = "dccp/ccid2";
     let item = fields.item("transport");
     let text = item.map_or(Ok(DEFAULT), read::text)?;
@@ -198,13 +225,40 @@ fn transport(fields: &Fields<'_>, law: Option<(LawConfig, &Entry)>) -> Result<Tr
         ));
     }
     let ack_ratio = fields.get("ack_ratio", read::whole(1..=u64::from(u16::MAX)))?;
-    Ok(Transport::Dccp(Dccp {
-        ccid,
-        law: law.map_or(LawConfig::default(), |(law, _)| law),
+    let default = Config::default();
+    Ok(Transport::Dccp(Config {
+        tx_ccids: vec![ccid],
+        rx_ccids: vec![ccid],
+        law: law.map_or(default.law, |(law, _)| law),
+        max_window: window(fields, ccid, size)?,
         ack_ratio: ack_ratio.and_then(|ratio| u16::try_from(ratio).ok()),
-        ecn: fields.get("ecn", read::flag)?.unwrap_or(true),
-        pacing: fields.get("pacing", read::flag)?.unwrap_or(true),
+        ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
+        pacing: fields.get("pacing", read::flag)?.unwrap_or(default.pacing),
+        ..default
     }))
+}
+
+/// `window = "4MiB"`: the largest window, in packets of the flow's size.
+fn window(fields: &Fields<'_>, ccid: u8, size: usize) -> Result<Option<u32>, Mistake> {
+    let Some(entry) = fields.entry("window") else {
+        return Ok(None);
+    };
+    if ccid != 2 {
+        return Err(Mistake::new(
+            &entry.place,
+            format!("CCID {ccid} has no window"),
+            "leave it out",
+        ));
+    }
+    let packets = read::size(&entry.item)? / size as u64;
+    match u32::try_from(packets) {
+        Ok(packets) if packets > 0 => Ok(Some(packets)),
+        _ => Err(Mistake::new(
+            &entry.item.place,
+            format!("a window of {packets} packets of {size} bytes is not possible"),
+            "write 64KiB to 1GiB",
+        )),
+    }
 }
 
 /// When each stream begins, and when all stop.
@@ -222,7 +276,8 @@ fn times(
             None => Duration::ZERO,
             Some(item) if read::text(item)?.contains("..") => {
                 let (least, most) = span(item)?;
-                let spread = u64::try_from((most - least).as_nanos()).unwrap_or(u64::MAX);
+                let spread =
+                    u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
                 least + Duration::from_nanos(chance.below(spread))
             }
             Some(item) => read::time(item)?,

@@ -130,7 +130,7 @@ fn direction(fields: &Fields<'_>) -> Result<LinkConfig, Mistake> {
         limit: (fields.get("queue", |item| limit(item, path))?).unwrap_or(default.limit),
         mark_at: fields.get("mark_at", |item| limit(item, path))?,
     };
-    let mtu = fields.get("mtu", |item| mtu(item))?.unwrap_or(1500);
+    let mtu = fields.get("mtu", mtu)?.unwrap_or(1500);
     let is_black_hole = fields.get("pmtu_black_hole", read::flag)? == Some(true);
     let default = LinkConfig::default();
     Ok(LinkConfig {

@@ -170,7 +170,11 @@ fn each_alone<'a>(
             let from_begin = |flow: &Flow| {
                 let first = flow.starts.iter().min().copied().unwrap_or_default();
                 Flow {
-                    starts: flow.starts.iter().map(|start| *start - first).collect(),
+                    starts: flow
+                        .starts
+                        .iter()
+                        .map(|start| start.saturating_sub(first))
+                        .collect(),
                     stop: None,
                     ..flow.clone()
                 }

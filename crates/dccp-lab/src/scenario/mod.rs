@@ -180,7 +180,10 @@ fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, M
             }
         }
     }
-    Ok(flows)
+    match topology::sections(document, "route")?.first() {
+        Some(route) => Err(Mistake::not_yet(&route.place, "route")),
+        None => Ok(flows),
+    }
 }
 
 fn lost(

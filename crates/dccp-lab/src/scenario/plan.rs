@@ -2,7 +2,7 @@
 //! invalid, since only [`Scenario::parse`](super::Scenario::parse) makes one.
 
 use core::time::Duration;
-use dccp_proto::cc::law::LawConfig;
+use dccp_proto::Config;
 use dccp_sim::LinkConfig;
 use dccp_sim::source::App;
 
@@ -87,26 +87,11 @@ pub struct Flow {
     pub stop: Option<Duration>,
 }
 
-/// What carries a flow.
+/// What carries a flow, with its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
-    /// Our DCCP.
-    Dccp(Dccp),
-}
-
-/// Settings of a DCCP flow.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Dccp {
-    /// The congestion control.
-    pub ccid: u8,
-    /// How the window of CCID 2 grows and shrinks.
-    pub law: LawConfig,
-    /// A fixed Ack Ratio.
-    pub ack_ratio: Option<u16>,
-    /// Whether packets are ECN-capable.
-    pub ecn: bool,
-    /// Whether packets are spread over the round trip.
-    pub pacing: bool,
+    /// Our DCCP: those of the sender. The receiver has the same.
+    Dccp(Config),
 }
 
 /// What a flow is for, which decides what is summed up of it.

@@ -170,8 +170,9 @@ mod tests {
     #[test]
     fn quantities_are_read_from_texts() {
         assert_eq!(time(&item("\"20ms\"")), Ok(Duration::from_millis(20)));
-        assert_eq!(rate(&item("\"8bit\"")).unwrap().bits_per_s(), 8.0);
-        assert_eq!(rate(&item("\"10Tbit\"")).unwrap().bits_per_s(), 1e13);
+        for (text, bytes_per_s) in [("\"8bit\"", 1.0), ("\"10Tbit\"", 1.25e12)] {
+            assert_eq!(rate(&item(text)), Ok(Rate::from_bytes_per_s(bytes_per_s)));
+        }
         assert_eq!(size(&item("\"4MiB\"")), Ok(4 << 20));
         assert_eq!(share(&item("\"1%\"")), Ok(0.01));
         assert_eq!(share(&item("0.25")), Ok(0.25));

@@ -2,4 +2,3 @@
 
 pub(crate) mod json;
 pub(crate) mod table;
-pub(crate) mod units;

@@ -1,12 +1,12 @@
 //! The result as text: a line for each interval, and a summary.
 
 use crate::ledger::Ledger;
-use crate::output::units;
 use crate::plan::Plan;
 use crate::report::{Host, Interval, RxTotal};
 use crate::result::{FlowResult, Status, TestResult, rate};
 use crate::verdict::cpu_percent;
 use core::time::Duration;
+use dccp_quantity::show as units;
 use std::collections::BTreeMap;
 
 /// Collects the intervals of both ends and prints a line when both halves are there.

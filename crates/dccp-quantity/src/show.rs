@@ -1,17 +1,17 @@
 //! Numbers with their units, as people read them: decimal factors, three digits.
 
 /// A rate: `95.2 Mbit/s`.
-pub(crate) fn rate(bits_per_s: f64) -> String {
+pub fn rate(bits_per_s: f64) -> String {
     scaled(bits_per_s, "bit/s")
 }
 
 /// A size: `12.0 MB`.
-pub(crate) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     scaled(as_f64(n), "B")
 }
 
 /// Milliseconds of nanoseconds: `20.4`.
-pub(crate) fn millis(ns: u64) -> String {
+pub fn millis(ns: u64) -> String {
     let ms = as_f64(ns) / 1e6;
     if ms < 1.0 {
         format!("{ms:.3}")
@@ -21,17 +21,17 @@ pub(crate) fn millis(ns: u64) -> String {
 }
 
 /// Microseconds of nanoseconds: `0.9`.
-pub(crate) fn micros(ns: u64) -> String {
+pub fn micros(ns: u64) -> String {
     format!("{:.1}", as_f64(ns) / 1e3)
 }
 
 /// A share: `60 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
 /// A share of packets: `0.05 %`.
-pub(crate) fn loss(lost: u64, of: u64) -> String {
+pub fn loss(lost: u64, of: u64) -> String {
     if of == 0 {
         return "-".into();
     }
@@ -39,7 +39,7 @@ pub(crate) fn loss(lost: u64, of: u64) -> String {
 }
 
 /// Seconds without needless digits: `1`, `0.5`, `12.34`.
-pub(crate) fn seconds(ns: u64) -> String {
+pub fn seconds(ns: u64) -> String {
     let text = format!("{:.2}", as_f64(ns) / 1e9);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,0 +1,23 @@
+//! `dccplab check FILE`: is it a scenario, and what would be run?
+
+use crate::error::{Failure, exit};
+use core::time::Duration;
+use dccp_lab::scenario::Scenario;
+use std::path::Path;
+
+/// Reads a scenario and says what it is.
+pub(crate) fn run(file: &Path) -> Result<i32, Failure> {
+    let scenario = Scenario::read(file)?;
+    let time: Duration = scenario.runs.iter().map(|run| run.end).sum();
+    let cells = scenario.runs.len();
+    println!(
+        "{}: {cells} cell{}, {} s of virtual time",
+        scenario.name,
+        if cells == 1 { "" } else { "s" },
+        time.as_secs_f64()
+    );
+    for run in &scenario.runs {
+        println!("{}  {}", &run.key()[..12], run.label());
+    }
+    Ok(exit::DONE)
+}

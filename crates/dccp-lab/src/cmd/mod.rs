@@ -1,0 +1,4 @@
+//! The subcommands.
+
+pub(crate) mod check;
+pub(crate) mod run;

@@ -1,0 +1,206 @@
+//! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
+
+use crate::args::Run as Asked;
+use crate::error::{Failure, exit};
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::store::{Store, finished};
+use core::time::Duration;
+use dccp_lab::output::json::{Record, Status};
+use dccp_lab::output::{figure, json, table};
+use dccp_lab::run::pool::{News, play_all};
+use dccp_lab::run::sim;
+use dccp_lab::scenario::Scenario;
+use dccp_lab::scenario::plan::Run;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+/// Plays what was asked for.
+pub(crate) fn run(asked: &Asked) -> Result<i32, Failure> {
+    let scenario = Scenario::read(&asked.file)?;
+    let runs = chosen(&scenario, &asked.cells)?;
+    if let Some(pcap) = &asked.pcap {
+        one_cell(&runs, pcap)?;
+    }
+    let record = Record {
+        argv: asked.argv(),
+        program_hash: program_hash()?,
+    };
+    interrupt::listen()?;
+    let mut cells = resumed(asked, &runs, &record)?;
+    let mut store = match &asked.json {
+        Some(path) => Some(Store::open(path, asked.is_resumed)?),
+        None => None,
+    };
+    play(asked, &runs, &mut cells, &mut store, &record)?;
+    let all = cells.len() == cells.iter().flatten().count();
+    let cells: Vec<Value> = cells.into_iter().flatten().collect();
+    let failed = cells.iter().filter(|cell| !cell["error"].is_null()).count();
+    let (status, code) = match (all, failed) {
+        (false, _) => (Status::Interrupted, exit::INTERRUPTED),
+        (true, 0) => (Status::Complete, exit::DONE),
+        (true, _) => (Status::Incomplete, exit::INCOMPLETE),
+    };
+    if let Some(store) = store {
+        store.finish(&json::document(&scenario, &record, &cells, status, code))?;
+    }
+    if let Some(dir) = &asked.out {
+        draw(dir, &scenario.name, &cells)?;
+    }
+    let metrics = runs.first().map(|run| &run.measure.metrics[..]);
+    print!("{}", table::of_cells(&cells, metrics.unwrap_or_default()));
+    Ok(code)
+}
+
+/// The cells that the command line names; all if it names none.
+fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, Failure> {
+    if names.is_empty() {
+        return Ok(scenario.runs.iter().collect());
+    }
+    for name in names {
+        if !scenario.runs.iter().any(|run| is_called(run, name)) {
+            return Err(Failure::usage(
+                format!("--cell {name}: there is no such cell"),
+                "`dccplab check FILE` lists them",
+            ));
+        }
+    }
+    let is_chosen = |run: &&Run| names.iter().any(|name| is_called(run, name));
+    Ok(scenario.runs.iter().filter(is_chosen).collect())
+}
+
+/// A cell is called by the begin of its key, its label, or `variable=value,…`.
+fn is_called(run: &Run, name: &str) -> bool {
+    const KEY_DIGITS_MIN: usize = 6;
+    let has = |pair: &str| {
+        let pair = pair.split_once('=');
+        pair.is_some_and(|(n, v)| run.cell.iter().any(|(name, value)| name == n && value == v))
+    };
+    run.label() == name
+        || (name.len() >= KEY_DIGITS_MIN && run.key().starts_with(name))
+        || name.split(',').all(has)
+}
+
+fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
+    if runs.len() == 1 {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "--pcap {}: a capture is of one cell, not of {}",
+            pcap.display(),
+            runs.len()
+        ),
+        "choose one with --cell; `dccplab check FILE` lists them",
+    ))
+}
+
+/// The hash of this program: another build may give other results.
+fn program_hash() -> Result<String, Failure> {
+    let read = std::env::current_exe().and_then(fs::read);
+    let bytes = read.map_err(|e| {
+        Failure::run(
+            format!("this program's file cannot be read: {e}"),
+            "start it by its path",
+        )
+    })?;
+    Ok(blake3::hash(&bytes).to_hex().to_string())
+}
+
+/// The cells that are known from before.
+fn resumed(asked: &Asked, runs: &[&Run], record: &Record) -> Result<Vec<Option<Value>>, Failure> {
+    let Some(path) = asked.json.as_ref().filter(|_| asked.is_resumed) else {
+        return Ok(vec![None; runs.len()]);
+    };
+    let mut known = finished(path, &record.program_hash)?;
+    Ok(runs.iter().map(|run| known.remove(&run.key())).collect())
+}
+
+/// Plays the cells that are missing.
+fn play(
+    asked: &Asked,
+    runs: &[&Run],
+    cells: &mut [Option<Value>],
+    store: &mut Option<Store>,
+    record: &Record,
+) -> Result<(), Failure> {
+    let missing = (0..runs.len()).filter(|&n| cells[n].is_none());
+    let missing: Vec<usize> = missing.collect();
+    let missing_runs: Vec<&Run> = missing.iter().map(|&n| runs[n]).collect();
+    let time: Duration = missing_runs.iter().map(|run| run.end).sum();
+    let mut progress = Progress::new(missing.len(), time);
+    let mut keep = |n: usize, cell: Value| {
+        if let Some(store) = store {
+            store.keep(&record.program_hash, &cell)?;
+        }
+        cells[missing[n]] = Some(cell);
+        Ok(())
+    };
+    let mut result = Ok(());
+    if let (Some(pcap), [run]) = (&asked.pcap, &missing_runs[..]) {
+        if let Some(cell) = play_captured(run, pcap, &mut progress)? {
+            result = keep(0, cell);
+        }
+    } else {
+        let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        play_all(&missing_runs, asked.jobs.unwrap_or(cores), |news| {
+            match news {
+                None => {}
+                Some(News::Played(time)) => progress.played(time),
+                Some(News::Over(n, outcome)) => {
+                    progress.cell_over();
+                    let run = missing_runs[n];
+                    let cell = match outcome {
+                        Ok(outcome) => json::cell(run, &outcome),
+                        Err(error) => json::failed(run, &error),
+                    };
+                    result = result.clone().and(keep(n, cell));
+                }
+            }
+            result.is_ok() && !interrupt::is_pressed()
+        });
+    }
+    progress.clear();
+    result
+}
+
+/// Plays one cell and writes its packets to a file.
+fn play_captured(
+    run: &Run,
+    pcap: &Path,
+    progress: &mut Progress,
+) -> Result<Option<Value>, Failure> {
+    let write = |e| Failure::write(pcap, &e);
+    let file = File::create(pcap).map_err(write)?;
+    let mut last = Duration::ZERO;
+    let outcome = sim::play(run, Some(Box::new(BufWriter::new(file))), |at| {
+        progress.played(at.saturating_sub(last));
+        last = at;
+        !interrupt::is_pressed()
+    });
+    Ok(outcome
+        .map_err(write)?
+        .map(|outcome| json::cell(run, &outcome)))
+}
+
+/// Draws each cell into a file of its own.
+fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
+    fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
+    for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
+        let label = cell["label"].as_str().unwrap_or_default();
+        let label = if label.is_empty() { name } else { label };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
+        let file: String = label
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '-' })
+            .collect();
+        let path = dir.join(format!("{file}.svg"));
+        let svg = figure::of_cell(name, cell)
+            .to_svg()
+            .map_err(|e| Failure::run(format!("{label}: {e}"), "leave out --out, or this cell"))?;
+        fs::write(&path, svg).map_err(|e| Failure::write(&path, &e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Results: as JSON, as tables, as pictures.
+
+pub mod figure;
+pub mod json;
+mod read;
+pub mod table;

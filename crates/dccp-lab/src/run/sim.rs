@@ -1,0 +1,246 @@
+//! One run in the simulator.
+
+use super::agenda::{Task, agenda};
+use super::outcome::{
+    FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Marks, Outcome, Totals,
+};
+use super::streams::Stage;
+use crate::metrics::BIN;
+use crate::scenario::plan::Run;
+use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_sim::LinkId;
+use dccp_sim::link::LinkStats;
+use dccp_sim::loss::Loss;
+use std::io::Write;
+
+/// Plays a run from its begin to its end. `progress` is told how much virtual time has passed and
+/// says whether to go on; if not, there is no outcome. All packets of the first flow's sender go to
+/// `capture`, if there is one.
+///
+/// # Errors
+/// When the capture cannot be written.
+///
+/// # Panics
+/// If the simulator or the protocol broke a promise: the message says how to repeat it.
+pub fn play(
+    run: &Run,
+    capture: Option<Box<dyn Write>>,
+    mut progress: impl FnMut(Duration) -> bool,
+) -> std::io::Result<Option<Outcome>> {
+    let mut recorder = Recorder::new(run);
+    if let (Some(out), Some(flow)) = (capture, run.flows.first()) {
+        let node = recorder.stage.node(flow.from);
+        recorder.stage.world.capture(node, out);
+    }
+    for (at, task) in agenda(run) {
+        recorder.stage.world.run_until(Instant::ZERO + at);
+        recorder.perform(at, task);
+        if matches!(task, Task::Look) && !progress(at) {
+            return Ok(None);
+        }
+    }
+    recorder.stage.world.run_until(Instant::ZERO + run.end);
+    recorder.stage.world.check();
+    recorder.stage.world.finish_captures()?;
+    Ok(Some(recorder.finish()))
+}
+
+/// A run while it is played.
+struct Recorder<'a> {
+    run: &'a Run,
+    stage: Stage,
+    outcome: Outcome,
+    /// Sums of each flow when the last interval ended.
+    last: Vec<Totals>,
+    /// Bytes of each flow when its last bin ended.
+    last_bin: Vec<u64>,
+    /// Both directions of each link.
+    links: Vec<Watched>,
+}
+
+/// A direction of a link while it is watched.
+struct Watched {
+    id: LinkId,
+    /// When the last interval ended.
+    last: LinkStats,
+    /// When the last interval of `link_util` ended.
+    last_busy: Duration,
+    discarded_busy: Duration,
+    looks: u32,
+    queue_sum: u64,
+    queue_max: u64,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(run: &'a Run) -> Self {
+        let stage = Stage::new(run);
+        let links: Vec<LinkId> = (stage.links.iter())
+            .flat_map(|&(there, back)| [there, back])
+            .collect();
+        Self {
+            outcome: Outcome {
+                flows: run.flows.iter().map(|_| FlowOutcome::default()).collect(),
+                links: links.iter().map(|_| LinkOutcome::default()).collect(),
+                ..Outcome::default()
+            },
+            last: vec![Totals::default(); run.flows.len()],
+            last_bin: vec![0; run.flows.len()],
+            links: links.into_iter().map(Watched::new).collect(),
+            run,
+            stage,
+        }
+    }
+
+    fn perform(&mut self, at: Duration, task: Task) {
+        match task {
+            Task::Start { flow, .. } => self.stage.start(flow, &self.run.flows[flow]),
+            Task::Stop { flow } => self.stage.stop(flow, &self.run.flows[flow]),
+            Task::Look => self.look(),
+            Task::Bin { flow } => self.bin(flow),
+            Task::Tick => self.tick(at),
+            Task::Utilisation => self.utilisation(),
+            Task::Discarded => {
+                self.mark(|marks| &mut marks.discarded);
+                for link in &mut self.links {
+                    link.discarded_busy = self.stage.world.link(link.id).stats().busy;
+                }
+            }
+            Task::AllActive => self.mark(|marks| &mut marks.all_active),
+            Task::FirstStops => self.mark(|marks| &mut marks.first_stops),
+        }
+    }
+
+    /// Notes what each flow has delivered.
+    fn mark(&mut self, which: impl Fn(&mut Marks<u64>) -> &mut u64) {
+        for (n, flow) in self.run.flows.iter().enumerate() {
+            let bytes = self.stage.delivered_bytes(n, flow);
+            *which(&mut self.outcome.flows[n].marks) = bytes;
+        }
+    }
+
+    /// Looks at what is gone the next moment: queues and round trips.
+    fn look(&mut self) {
+        self.stage.meet();
+        for (n, flow) in self.run.flows.iter().enumerate() {
+            let out = &mut self.outcome.flows[n].rtt_transport_ns;
+            self.stage.new_round_trips(n, flow, out);
+        }
+        for link in &mut self.links {
+            let (packets, _) = self.stage.world.link(link.id).queue_len();
+            let packets = packets as u64;
+            link.looks += 1;
+            link.queue_sum += packets;
+            link.queue_max = link.queue_max.max(packets);
+        }
+    }
+
+    fn bin(&mut self, flow: usize) {
+        let bytes = self.stage.delivered_bytes(flow, &self.run.flows[flow]);
+        let delivered = bytes - self.last_bin[flow];
+        self.last_bin[flow] = bytes;
+        self.outcome.flows[flow]
+            .bins
+            .push(bits_per_s(delivered, BIN));
+    }
+
+    fn tick(&mut self, at: Duration) {
+        let interval = self.run.measure.interval;
+        self.outcome.ticks.push(at);
+        for (n, flow) in self.run.flows.iter().enumerate() {
+            let totals = self.stage.totals(n, flow);
+            let last = core::mem::replace(&mut self.last[n], totals);
+            let state = self.stage.state(n, flow);
+            let delivered = totals.delivered_bytes - last.delivered_bytes;
+            self.outcome.flows[n].intervals.push(FlowInterval {
+                goodput_bps: bits_per_s(delivered, interval),
+                cwnd_packets: state.cwnd_packets,
+                ssthresh_packets: state.ssthresh_packets,
+                rate_bps: state.rate_bps,
+                rtt_ns: state.rtt.map(nanos),
+                lost_packets: totals.lost_packets - last.lost_packets,
+                marked_packets: totals.marked_packets - last.marked_packets,
+                duplicate_acks: None,
+            });
+        }
+        for (link, outcome) in self.links.iter_mut().zip(&mut self.outcome.links) {
+            let stats = self.stage.world.link(link.id).stats();
+            outcome.intervals.push(link.interval(stats, interval));
+        }
+    }
+
+    fn utilisation(&mut self) {
+        let Some(wanted) = &self.run.measure.link_util else {
+            return;
+        };
+        for &n in &wanted.links {
+            for direction in [2 * n, 2 * n + 1] {
+                let link = &mut self.links[direction];
+                let busy = self.stage.world.link(link.id).stats().busy;
+                let share =
+                    busy.saturating_sub(link.last_busy).as_secs_f64() / wanted.every.as_secs_f64();
+                link.last_busy = busy;
+                self.outcome.links[direction].utilisation.push(share);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.stage.meet();
+        for (n, flow) in self.run.flows.iter().enumerate() {
+            let outcome = &mut self.outcome.flows[n];
+            outcome.totals = self.stage.totals(n, flow);
+            outcome.broken = self.stage.broken(n, flow);
+        }
+        for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
+            let stats = self.stage.world.link(link.id).stats();
+            let losses = Loss::ALL.map(|reason| (reason.name(), stats.lost.of(reason)));
+            outcome.busy = stats.busy.saturating_sub(link.discarded_busy);
+            outcome.offered_packets = stats.offered;
+            outcome.delivered_packets = stats.delivered;
+            outcome.lost_packets = losses.into_iter().filter(|(_, n)| *n > 0).collect();
+            outcome.marked_packets = stats.marked;
+            outcome.queue_packets_max = stats.queue_packets_max as u64;
+        }
+        self.outcome.events = self.stage.world.events();
+        self.outcome
+    }
+}
+
+impl Watched {
+    fn new(id: LinkId) -> Self {
+        Self {
+            id,
+            last: LinkStats::default(),
+            last_busy: Duration::ZERO,
+            discarded_busy: Duration::ZERO,
+            looks: 0,
+            queue_sum: 0,
+            queue_max: 0,
+        }
+    }
+
+    /// What has happened since the last interval.
+    #[expect(clippy::cast_precision_loss, reason = "packets in queues")]
+    fn interval(&mut self, stats: LinkStats, interval: Duration) -> LinkInterval {
+        let last = core::mem::replace(&mut self.last, stats);
+        let looks = f64::from(core::mem::take(&mut self.looks).max(1));
+        LinkInterval {
+            queue_packets_mean: core::mem::take(&mut self.queue_sum) as f64 / looks,
+            queue_packets_max: core::mem::take(&mut self.queue_max),
+            utilisation: stats.busy.saturating_sub(last.busy).as_secs_f64()
+                / interval.as_secs_f64(),
+            lost_packets: stats.lost.total() - last.lost.total(),
+            marked_packets: stats.marked - last.marked,
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes of hours are below 2^53")]
+fn bits_per_s(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 * 8.0 / time.as_secs_f64()
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,110 @@
+//! Results on the disk: the document, and beside it the cells that are finished while others run, so
+//! that nothing is lost whatever happens.
+
+use crate::error::Failure;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The file of the results, and its companion `FILE.partial`: one line of JSON for each cell.
+pub(crate) struct Store {
+    path: PathBuf,
+    partial: File,
+}
+
+impl Store {
+    /// Opens the companion; what it held before is kept, if it is to be `resumed`.
+    pub(crate) fn open(path: &Path, is_resumed: bool) -> Result<Self, Failure> {
+        let name = partial(path);
+        let mut options = File::options();
+        options.create(true);
+        if is_resumed {
+            options.append(true);
+        } else {
+            options.write(true).truncate(true);
+        }
+        let partial = options.open(&name).map_err(|e| Failure::write(&name, &e))?;
+        Ok(Self {
+            path: path.to_owned(),
+            partial,
+        })
+    }
+
+    /// Keeps a finished cell.
+    pub(crate) fn keep(&mut self, program_hash: &str, cell: &Value) -> Result<(), Failure> {
+        let line = serde_json::json!({ "program_hash": program_hash, "cell": cell });
+        let written = writeln!(self.partial, "{line}");
+        written.map_err(|e| Failure::write(&partial(&self.path), &e))
+    }
+
+    /// Writes the document, and removes the companion, whose cells it has. Whoever reads the file
+    /// finds the old or the new one, never a part.
+    pub(crate) fn finish(self, document: &Value) -> Result<(), Failure> {
+        let new = with_ending(&self.path, "new");
+        let text = format!("{document}\n");
+        fs::write(&new, text).map_err(|e| Failure::write(&new, &e))?;
+        fs::rename(&new, &self.path).map_err(|e| Failure::write(&self.path, &e))?;
+        let partial = partial(&self.path);
+        fs::remove_file(&partial).map_err(|e| Failure::write(&partial, &e))
+    }
+}
+
+/// Cells that the same program has finished before, by their keys.
+pub(crate) fn finished(
+    path: &Path,
+    program_hash: &str,
+) -> Result<BTreeMap<String, Value>, Failure> {
+    let mut cells = BTreeMap::new();
+    let mut add = |hash: &Value, cell: &Value| {
+        if let Some(key) = cell["key"].as_str()
+            && hash == program_hash
+            && cell["error"].is_null()
+        {
+            cells.insert(key.to_owned(), cell.clone());
+        }
+    };
+    if let Some(file) = open(path)? {
+        let document: Value = serde_json::from_reader(BufReader::new(file)).map_err(|e| {
+            Failure::run(
+                format!("{} holds no results: {e}", path.display()),
+                "write another file, or leave --resume out",
+            )
+        })?;
+        for cell in document["cells"].as_array().into_iter().flatten() {
+            add(&document["record"]["program_hash"], cell);
+        }
+    }
+    if let Some(file) = open(&partial(path))? {
+        // The last line may have been cut off: it is no cell then.
+        for line in BufReader::new(file).lines().map_while(Result::ok) {
+            if let Ok(line) = serde_json::from_str::<Value>(&line) {
+                add(&line["program_hash"], &line["cell"]);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn open(path: &Path) -> Result<Option<File>, Failure> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Failure::run(
+            format!("{} cannot be read: {e}", path.display()),
+            "check who may read it",
+        )),
+    }
+}
+
+fn partial(path: &Path) -> PathBuf {
+    with_ending(path, "partial")
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
