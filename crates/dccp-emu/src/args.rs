@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_quantity as quantity;
-use dccp_sim::loss::FaultConfig;
-use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::loss::{FaultConfig, Jitter};
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::{LinkConfig, Seed};
 use std::net::SocketAddr;
 
@@ -108,10 +108,10 @@ impl Link {
         let forward = LinkConfig {
             rate: self.rate,
             delay: self.delay,
-            queue: QueueConfig {
+            queue: QueueConfig::DropTail(DropTailConfig {
                 limit: self.queue,
                 mark_at: self.mark_at,
-            },
+            }),
             mtu: self.mtu,
             faults: FaultConfig {
                 loss: self.loss,
@@ -119,7 +119,7 @@ impl Link {
                 corrupt: self.corrupt,
                 reorder: self.reorder,
                 reorder_by: self.reorder_by,
-                jitter: self.jitter,
+                jitter: Jitter::Uniform(self.jitter),
                 ..FaultConfig::default()
             },
             ..LinkConfig::default()
@@ -127,7 +127,7 @@ impl Link {
         let mut back = forward.clone();
         back.rate = self.back_rate.or(back.rate);
         back.delay = self.back_delay.unwrap_or(back.delay);
-        back.queue.limit = self.back_queue.unwrap_or(back.queue.limit);
+        back.queue.set_limit(self.back_queue.unwrap_or(self.queue));
         back.faults.loss = self.back_loss.unwrap_or(back.faults.loss);
         [forward, back]
     }

@@ -190,10 +190,7 @@ mod tests {
     fn a_full_queue_drops_and_the_store_is_used_again() {
         let mut channel = channel(LinkConfig {
             rate: Some(Rate::from_bytes_per_s(1e6)),
-            queue: QueueConfig {
-                limit: Limit::Packets(1),
-                mark_at: None,
-            },
+            queue: QueueConfig::drop_tail(Limit::Packets(1)),
             ..LinkConfig::default()
         });
         for round in 0..3 {

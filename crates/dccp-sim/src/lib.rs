@@ -9,7 +9,9 @@
 //! | [`world`], [`net`] | the event loop · links, frames and routes, and what nodes may do with them |
 //! | [`node`], [`tap`] | what can be attached: routers, and a node for hand-made packets |
 //! | [`tcp`], [`udp`], [`flow`] | what a host speaks besides DCCP · what all tell of their flows |
-//! | [`link`], [`queue`], [`loss`], [`rule`] | rate and delay · drop-tail · faults by chance · scripted faults |
+//! | [`link`], [`rate_trace`] | rate and delay · rates that change as they were recorded |
+//! | [`queue`] | drop-tail and active queue management, a file each |
+//! | [`loss`], [`rule`] | faults by chance · scripted faults |
 //! | [`random`] | named streams of random numbers from one seed |
 //! | [`trace`](World::trace), [`pcap`] | packets as text · as a capture file |
 //!
@@ -27,19 +29,23 @@ pub mod loss;
 pub mod net;
 pub mod node;
 pub mod pair;
+mod parcel;
 pub mod pcap;
 pub mod queue;
 pub mod random;
+pub mod rate_trace;
 mod report;
 mod routes;
 pub mod rule;
 mod schedule;
+pub mod setting;
 pub mod source;
 pub mod tap;
 pub mod tcp;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod transmitter;
 pub mod udp;
 pub mod world;
 

@@ -12,12 +12,16 @@
 //! in the transmitter arrives after it has left it. This costs one event for each packet instead of
 //! two, and still decides at the moment of dequeuing, as active queue management needs it.
 
+pub use crate::parcel::Parcel;
+
 use crate::loss::{Fate, FaultConfig, Faults, Loss, Losses};
-use crate::queue::{Queue, QueueConfig};
+use crate::queue::{Limit, Queue, QueueConfig};
 use crate::random::Seed;
+use crate::rate_trace::RateTrace;
+use crate::setting::Impossible;
+use crate::transmitter::Transmitter;
 use core::cmp::Reverse;
 use core::time::Duration;
-use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -34,11 +38,25 @@ pub enum TooBig {
     Silent,
 }
 
+/// What becomes of packets that wait for a link, or come, while it is down. Those on their way arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WhileDown {
+    /// They wait, as far as the queue has room.
+    #[default]
+    Wait,
+    /// They are lost.
+    Lose,
+}
+
 /// Settings of one direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkConfig {
     /// Bytes of IP packets per second; `None`: no limit, so no queue either.
     pub rate: Option<Rate>,
+    /// Instead of a rate: the moments at which packets may leave, which are opportunities of
+    /// [`RateTrace::OPPORTUNITY_BYTES`]. Small packets share one, a large one takes several, and what
+    /// of one nobody waits for is lost.
+    pub trace: Option<RateTrace>,
     /// Time from the end of a transmission to arrival.
     pub delay: Duration,
     /// The queue in front of the transmitter.
@@ -49,6 +67,8 @@ pub struct LinkConfig {
     pub too_big: TooBig,
     /// Loss, reordering and the like.
     pub faults: FaultConfig,
+    /// What becomes of packets while the link is down.
+    pub while_down: WhileDown,
 }
 
 impl Default for LinkConfig {
@@ -56,41 +76,31 @@ impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: None,
+            trace: None,
             delay: Duration::ZERO,
             queue: QueueConfig::default(),
             mtu: 1500,
             too_big: TooBig::Icmp { quoted: 500 },
             faults: FaultConfig::default(),
+            while_down: WhileDown::default(),
         }
     }
 }
 
-/// A packet as a link sees it. `token` stands for the packet with whoever owns the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parcel<T> {
-    /// Names the packet.
-    pub token: T,
-    /// Length of the IP packet in bytes.
-    pub len: usize,
-    /// The ECN field, which a queue may change to CE.
-    pub ecn: Ecn,
-    /// How much longer than others this packet travels, which lets them overtake it.
-    pub hold: Duration,
-    /// It may be larger than the MTU: routers fragment it, and its receiver joins the parts. (They
-    /// travel as one here, and the added headers take no time.)
-    pub may_fragment: bool,
-}
-
-impl<T> Parcel<T> {
-    /// A packet that is not held back and must not be fragmented.
-    pub const fn new(token: T, len: usize, ecn: Ecn) -> Self {
-        Self {
-            token,
-            len,
-            ecn,
-            hold: Duration::ZERO,
-            may_fragment: false,
+impl LinkConfig {
+    /// Looks for settings that make no sense.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), Impossible> {
+        if let Some(rate) = self.rate {
+            Impossible::unless_rate(rate, "rate")?;
         }
+        let is_one = self.rate.is_none() || self.trace.is_none();
+        Impossible::unless(is_one, "trace", "given without a rate")?;
+        Impossible::unless(self.mtu > 0, "mtu", "above 0 bytes")?;
+        self.queue.check()?;
+        self.faults.check()
     }
 }
 
@@ -126,6 +136,42 @@ pub struct LinkStats {
     pub busy: Duration,
     /// The most packets that ever waited in the queue.
     pub queue_packets_max: usize,
+    /// Packets that went from the queue, or past it, into the transmitter.
+    pub dequeued: u64,
+    /// The time that they had waited: the sum over all of them.
+    pub sojourn_sum: Duration,
+    /// The longest time that one of them had waited.
+    pub sojourn_max: Duration,
+    /// Integral of the queue over time in packets × ns, up to `at`.
+    pub queue_packet_ns: u128,
+    /// Integral of the queue over time in bytes × ns, up to `at`.
+    pub queue_byte_ns: u128,
+    /// The moment that these counters are of.
+    pub at: Instant,
+}
+
+impl LinkStats {
+    /// The mean queue since an earlier moment, in packets and bytes; `None` if no time has passed.
+    #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+    pub fn mean_queue_since(&self, earlier: &Self) -> Option<(f64, f64)> {
+        let ns = (self.at - earlier.at).as_nanos();
+        let mean = |integral: u128| integral as f64 / ns as f64;
+        (ns > 0).then(|| {
+            (
+                mean(self.queue_packet_ns - earlier.queue_packet_ns),
+                mean(self.queue_byte_ns - earlier.queue_byte_ns),
+            )
+        })
+    }
+
+    /// The mean time in the queue of the packets that left it since an earlier moment; `None` if there
+    /// were none.
+    #[expect(clippy::cast_precision_loss, reason = "packets are below 2^53")]
+    pub fn mean_sojourn_since(&self, earlier: &Self) -> Option<Duration> {
+        let packets = self.dequeued - earlier.dequeued;
+        let time = self.sojourn_sum.checked_sub(earlier.sojourn_sum)?;
+        (packets > 0).then(|| time.div_f64(packets as f64))
+    }
 }
 
 /// One direction of a link.
@@ -135,10 +181,13 @@ pub struct Link<T> {
     faults: Faults,
     queue: Queue<T>,
     transmitter: Transmitter,
+    is_up: bool,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
     /// Those held back, which others overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
+    /// The last packet that went into the transmitter was held back.
+    is_last_stray: bool,
     stats: LinkStats,
 }
 
@@ -158,40 +207,62 @@ struct Stray<T> {
 impl<T: Copy> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
+        let random = seed.stream(&format!("link {name} queue"));
         Self {
             faults: Faults::new(config.faults.clone(), seed, name),
-            queue: Queue::new(config.queue),
-            transmitter: Transmitter::new(config.rate),
+            queue: Queue::new(config.queue, config.rate, random),
+            transmitter: Transmitter::new(config.rate, config.trace.clone()),
             config,
+            is_up: true,
             flight: VecDeque::new(),
             strays: BinaryHeap::new(),
+            is_last_stray: false,
             stats: LinkStats::default(),
         }
     }
 
-    /// The settings.
+    /// The settings, as they are now.
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }
 
-    /// What has passed so far.
+    /// Whether packets can leave.
+    pub fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    /// What has passed, as of the last call that had a `now`.
     pub fn stats(&self) -> LinkStats {
+        let books = self.queue.books();
+        let (queue_packet_ns, queue_byte_ns) = books.integrals(self.stats.at);
         LinkStats {
-            marked: self.queue.marked(),
-            inside: (self.queue.len() + self.flight.len() + self.strays.len()) as u64,
+            marked: books.marked,
+            inside: self.inside(),
+            queue_packets_max: books.packets_max,
+            dequeued: books.dequeued,
+            sojourn_sum: Duration::from_nanos(books.sojourn_sum_ns),
+            sojourn_max: Duration::from_nanos(books.sojourn_max_ns),
+            queue_packet_ns,
+            queue_byte_ns,
             ..self.stats
         }
     }
 
-    /// Packets and bytes that wait in the queue, as of the last call of `offer` or `poll`.
+    /// What has passed until now.
+    pub fn stats_at(&mut self, now: Instant) -> LinkStats {
+        self.advance(now);
+        self.stats()
+    }
+
+    /// Packets and bytes that wait in the queue, as of the last call that had a `now`.
     pub fn queue_len(&self) -> (usize, usize) {
         (self.queue.len(), self.queue.bytes())
     }
 
     /// Whether the counters and the limits agree with what is inside.
     pub fn is_consistent(&self) -> bool {
-        let s = self.stats();
-        s.offered == s.delivered + s.lost.total() + s.inside && self.queue.is_within_limit()
+        let s = &self.stats;
+        s.offered == s.delivered + s.lost.total() + self.inside() && self.queue.is_within_limit()
     }
 
     /// Puts a packet in at this end.
@@ -204,39 +275,62 @@ impl<T: Copy> Link<T> {
         if parcel.len > self.config.mtu && !parcel.may_fragment {
             return Err(self.lose(Loss::TooBig));
         }
-        if self.transmitter.is_free(now) {
+        if !self.is_up {
+            return self.offer_while_down(now, parcel);
+        }
+        if self.transmitter.is_free(now) && self.queue.let_pass() {
             self.transmit(now, parcel);
             return Ok(());
         }
-        if self.queue.push(parcel).is_err() {
-            return Err(self.lose(Loss::Queue));
+        let free_at = self.transmitter.free_at();
+        if free_at < now && self.queue.len() == 0 {
+            self.queue.rested(free_at);
         }
-        self.stats.queue_packets_max = self.stats.queue_packets_max.max(self.queue.len());
+        if let Err(reason) = self.queue.push(now, parcel) {
+            return Err(self.lose(reason));
+        }
+        self.transmitter.rest(now);
+        self.advance(now);
         Ok(())
     }
 
-    /// When `poll` will next have something; a moment that turns out too early does no harm.
-    pub fn next_at(&self) -> Option<Instant> {
-        let flying = self.flight.front().map(|f| f.at);
-        let stray = self.strays.peek().map(|Reverse(s)| s.key.0);
-        // What is in the transmitter may be held back, what waits behind it may not.
-        let waiting = (self.queue.len() > 0).then(|| self.transmitter.free_at + self.config.delay);
-        [flying, stray, waiting].into_iter().flatten().min()
+    fn offer_while_down(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
+        let taken = match self.config.while_down {
+            WhileDown::Wait => self.queue.push(now, parcel),
+            WhileDown::Lose => Err(Loss::Outage),
+        };
+        taken.map_err(|reason| self.lose(reason))
     }
 
-    /// The next packet that has arrived by `now`, until there is none.
+    /// When `poll` will next have something; a moment that turns out too early does no harm, and one
+    /// that has passed means now.
+    pub fn next_at(&self) -> Option<Instant> {
+        let mut next = self.flight.front().map(|f| f.at);
+        let mut or_at = |at: Instant| next = Some(next.map_or(at, |n| n.min(at)));
+        if let Some(Reverse(stray)) = self.strays.peek() {
+            or_at(stray.key.0);
+        }
+        if let Some(dropped) = self.queue.dropped_at() {
+            or_at(dropped);
+        }
+        // What is in the transmitter may be held back, what waits behind it may not.
+        if self.is_up
+            && let Some(ready) = self.queue.ready_at()
+        {
+            or_at(self.transmitter.free_at().max(ready) + self.config.delay);
+        }
+        next
+    }
+
+    /// The next packet that has arrived or was dropped from the queue by `now`, until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Arrival<T>> {
         self.advance(now);
-        let flying = self.flight.front().map(|f| f.at);
-        let stray = self.strays.peek().map(|Reverse(s)| s.key.0);
-        let at = [flying, stray].into_iter().flatten().min()?;
-        if at > now {
-            return None;
-        }
-        let arrival = if flying == Some(at) {
+        let flying = self.flight.front().map(|f| f.at).filter(|at| *at <= now);
+        let arrival = if self.strays.is_empty() && self.queue.dropped_at().is_none() {
+            flying?;
             self.flight.pop_front()?.arrival
         } else {
-            self.strays.pop()?.0.arrival
+            self.first_of_all(now, flying)?
         };
         match arrival.fate {
             Fate::Lost(reason) => {
@@ -252,6 +346,72 @@ impl<T: Copy> Link<T> {
         Some(arrival)
     }
 
+    /// The first of what is in flight, astray or dropped.
+    fn first_of_all(&mut self, now: Instant, flying: Option<Instant>) -> Option<Arrival<T>> {
+        let stray = self.strays.peek().map(|Reverse(s)| s.key.0);
+        let dropped = self.queue.dropped_at();
+        let first = [flying, stray, dropped].into_iter().flatten().min();
+        let at = first.filter(|at| *at <= now)?;
+        if dropped == Some(at) {
+            let (parcel, reason) = self.queue.take_dropped()?;
+            let fate = Fate::Lost(reason);
+            Some(Arrival { parcel, fate })
+        } else if flying == Some(at) {
+            Some(self.flight.pop_front()?.arrival)
+        } else {
+            Some(self.strays.pop()?.0.arrival)
+        }
+    }
+
+    /// Changes the rate; a trace ends. Of a packet in transmission the remaining bits go at the new
+    /// rate.
+    pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        self.advance(now);
+        let planned = self.transmitter.free_at();
+        self.transmitter.set_rate(now, rate);
+        self.move_last(planned, self.transmitter.free_at());
+        self.queue.set_rate(rate);
+        (self.config.rate, self.config.trace) = (rate, None);
+        self.advance(now);
+    }
+
+    /// Changes the delay of packets whose transmission has not begun. They do not overtake others
+    /// unless the faults say that packets may.
+    pub fn set_delay(&mut self, now: Instant, delay: Duration) {
+        self.advance(now);
+        self.config.delay = delay;
+    }
+
+    /// Changes the faults that packets meet whose transmission has not begun.
+    pub fn set_faults(&mut self, now: Instant, faults: FaultConfig) {
+        self.advance(now);
+        self.config.faults = faults.clone();
+        self.faults.set(faults);
+    }
+
+    /// Changes how much may wait. What is too much then is lost from the head of the queue.
+    pub fn set_queue_limit(&mut self, now: Instant, limit: Limit) {
+        self.advance(now);
+        self.config.queue.set_limit(limit);
+        self.queue.set_limit(now, limit);
+    }
+
+    /// Takes the link down, or up again.
+    pub fn set_up(&mut self, now: Instant, is_up: bool) {
+        self.advance(now);
+        self.is_up = is_up;
+        if is_up {
+            self.transmitter.rest(now);
+            self.advance(now);
+        } else if self.config.while_down == WhileDown::Lose {
+            self.queue.flush(now, Loss::Outage);
+        }
+    }
+
+    fn inside(&self) -> u64 {
+        (self.queue.inside() + self.flight.len() + self.strays.len()) as u64
+    }
+
     fn lose(&mut self, reason: Loss) -> Loss {
         self.stats.lost.add(reason);
         reason
@@ -259,10 +419,17 @@ impl<T: Copy> Link<T> {
 
     /// Makes up for what the transmitter has begun since the last call.
     fn advance(&mut self, now: Instant) {
-        while self.transmitter.is_free(now)
-            && let Some(parcel) = self.queue.pop()
+        self.stats.at = self.stats.at.max(now);
+        while self.is_up
+            && let Some(ready) = self.queue.ready_at()
         {
-            self.transmit(self.transmitter.free_at, parcel);
+            let start = self.transmitter.free_at().max(ready);
+            if start > now {
+                return;
+            }
+            if let Some(parcel) = self.queue.pop(start) {
+                self.transmit(start, parcel);
+            }
         }
     }
 
@@ -273,67 +440,38 @@ impl<T: Copy> Link<T> {
             fate: self.faults.fate(start, parcel.len),
             parcel,
         };
-        let at = end + self.config.delay + self.faults.jitter();
-        let hold = parcel.hold + self.faults.hold();
-        if hold.is_zero() {
-            let last = self.flight.back().map_or(at, |f| f.at);
-            self.flight.push_back(Flying {
-                at: at.max(last),
-                arrival,
-            });
+        let detour = self.faults.detour();
+        let at = end + self.config.delay + detour.jitter;
+        let hold = parcel.hold + detour.hold;
+        let last = self.flight.back().map_or(at, |f| f.at);
+        self.is_last_stray = !hold.is_zero() || (at < last && detour.may_overtake);
+        if self.is_last_stray {
+            let key = (at + hold, self.stats.offered);
+            self.strays.push(Reverse(Stray { key, arrival }));
         } else {
-            self.strays.push(Reverse(Stray {
-                key: (at + hold, self.stats.offered),
-                arrival,
-            }));
-        }
-    }
-}
-
-/// Turns bytes into time without losing fractions of a nanosecond between packets.
-#[derive(Debug)]
-struct Transmitter {
-    /// Time per byte in units of 2^-32 ns; 0: no time at all.
-    per_byte: u64,
-    free_at: Instant,
-    /// How far beyond `free_at` the last transmission really ended, in units of 2^-32 ns.
-    fraction: u64,
-}
-
-impl Transmitter {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a rate below one byte per second saturates at one packet in hours"
-    )]
-    fn new(rate: Option<Rate>) -> Self {
-        const NS_PER_S: f64 = 1e9 * 4_294_967_296.0;
-        Self {
-            per_byte: rate.map_or(0, |r| (NS_PER_S / r.bytes_per_s()).round() as u64),
-            free_at: Instant::ZERO,
-            fraction: 0,
+            let at = at.max(last);
+            self.flight.push_back(Flying { at, arrival });
         }
     }
 
-    fn is_free(&self, now: Instant) -> bool {
-        self.free_at <= now
-    }
-
-    /// Sends `len` bytes from `start` on, and returns when that ends.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low 32 bits; centuries saturate"
-    )]
-    fn send(&mut self, start: Instant, len: usize) -> Instant {
-        let carried = if start == self.free_at {
-            self.fraction
-        } else {
-            0
-        };
-        let time = u128::from(self.per_byte) * len as u128 + u128::from(carried);
-        self.fraction = time as u64 & u64::from(u32::MAX);
-        self.free_at = start + Duration::from_nanos((time >> 32).min(u128::from(u64::MAX)) as u64);
-        self.free_at
+    /// The end of the last transmission has moved: so does the arrival of its packet.
+    fn move_last(&mut self, planned: Instant, end: Instant) {
+        let shifted = |at: Instant| at + (end - planned) - (planned - end);
+        if planned == end {
+            return;
+        }
+        self.stats.busy = (self.stats.busy + (end - planned)).saturating_sub(planned - end);
+        if self.is_last_stray {
+            let mut strays = core::mem::take(&mut self.strays).into_vec();
+            if let Some(Reverse(last)) = strays.iter_mut().max_by_key(|s| s.0.key.1) {
+                last.key.0 = shifted(last.key.0);
+            }
+            self.strays = strays.into();
+        } else if let Some(mut last) = self.flight.pop_back() {
+            let before = self.flight.back().map_or(Instant::ZERO, |f| f.at);
+            last.at = shifted(last.at).max(before);
+            self.flight.push_back(last);
+        }
     }
 }
 

@@ -2,10 +2,16 @@
 //!
 //! Scripted faults, which look at packets, are in [`rule`](crate::rule).
 
+mod process;
+
+pub use process::{GilbertElliott, LossModel, LossProcess};
+
 use crate::random::{Seed, Stream};
+use crate::setting::Impossible;
 use core::fmt;
 use core::time::Duration;
 use dccp_proto::Instant;
+use process::BitErrors;
 
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,11 +34,15 @@ pub enum Loss {
     NoRoute,
     /// It arrived at a host that has another address.
     Stranger,
+    /// The queue dropped it to signal congestion, though there was room.
+    Early,
+    /// It had passed too many routers: a loop.
+    Ttl,
 }
 
 impl Loss {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Queue,
         Self::Random,
         Self::Outage,
@@ -41,6 +51,8 @@ impl Loss {
         Self::Corrupt,
         Self::NoRoute,
         Self::Stranger,
+        Self::Early,
+        Self::Ttl,
     ];
 
     /// A word for traces and tables.
@@ -54,6 +66,8 @@ impl Loss {
             Self::Corrupt => "corrupt",
             Self::NoRoute => "no route",
             Self::Stranger => "stranger",
+            Self::Early => "early drop",
+            Self::Ttl => "hop limit",
         }
     }
 }
@@ -91,18 +105,79 @@ pub struct FaultConfig {
     /// Probability that a packet is lost, each independently of the others (Bernoulli). A lost
     /// packet has taken its room in the queue and its time on the link.
     pub loss: f64,
+    /// Losses that come in bursts, besides those.
+    pub bursts: Option<GilbertElliott>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
     /// Probability that one bit of a packet flips, at any place from the IP header on.
     pub corrupt: f64,
+    /// Probability of each bit to flip, so that long packets suffer more than short ones. Of several
+    /// in one packet only the first does.
+    pub bit_error_rate: f64,
     /// Probability that a packet is held back so long that others overtake it.
     pub reorder: f64,
     /// For how long such a packet is held back.
     pub reorder_by: Duration,
-    /// Every packet takes longer by a random time up to this, evenly spread. None overtakes another.
-    pub jitter: Duration,
+    /// By how much longer each packet takes.
+    pub jitter: Jitter,
+    /// A packet may overtake others that take longer, or that were sent when the link's delay was
+    /// longer. Otherwise it waits for them.
+    pub may_overtake: bool,
     /// When the link is down: what begins to be sent then is lost.
     pub outages: Vec<Outage>,
+}
+
+impl FaultConfig {
+    /// Looks for settings that make no sense.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), Impossible> {
+        Impossible::unless_share(self.loss, "faults.loss")?;
+        Impossible::unless_share(self.duplicate, "faults.duplicate")?;
+        Impossible::unless_share(self.corrupt, "faults.corrupt")?;
+        Impossible::unless_share(self.bit_error_rate, "faults.bit_error_rate")?;
+        Impossible::unless_share(self.reorder, "faults.reorder")?;
+        if let Some(bursts) = self.bursts {
+            bursts.check()?;
+        }
+        if let Jitter::Pareto { shape, .. } = self.jitter {
+            let is_possible = shape > 0.0 && shape.is_finite();
+            Impossible::unless(is_possible, "faults.jitter.shape", "above 0")?;
+        }
+        let lasts = self.outages.iter().all(|o| o.start < o.end);
+        Impossible::unless(
+            lasts,
+            "faults.outages",
+            "intervals that end after they begin",
+        )
+    }
+}
+
+/// By how much longer than the link's delay packets take.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Jitter {
+    /// Not at all.
+    #[default]
+    None,
+    /// Up to this, evenly spread.
+    Uniform(Duration),
+    /// Normally distributed around `mean`; what would be below zero is zero.
+    Normal {
+        /// The mean.
+        mean: Duration,
+        /// The standard deviation.
+        deviation: Duration,
+    },
+    /// Pareto distributed: seldom very much.
+    Pareto {
+        /// The least.
+        scale: Duration,
+        /// The tail's exponent: the smaller, the heavier.
+        shape: f64,
+        /// What would be more is this.
+        most: Duration,
+    },
 }
 
 /// A time without connection, from `start` until just before `end`.
@@ -130,42 +205,84 @@ pub enum Fate {
     Lost(Loss),
 }
 
+/// How the next packet travels.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Detour {
+    /// By how much longer than usual.
+    pub(crate) jitter: Duration,
+    /// For how long it is held back besides, so that others overtake it.
+    pub(crate) hold: Duration,
+    /// Whether it may overtake others.
+    pub(crate) may_overtake: bool,
+}
+
 /// The faults of a link at work. Each kind draws from a stream of its own.
 #[derive(Debug)]
 pub(crate) struct Faults {
     config: FaultConfig,
+    /// Nothing ever goes wrong: the usual case, which should cost nothing.
+    is_quiet: bool,
     loss: Stream,
+    bursts: Option<LossProcess>,
+    burst_stream: Stream,
     duplicate: Stream,
     corrupt: Stream,
     reorder: Stream,
     jitter: Stream,
+    bits: BitErrors,
 }
 
 impl Faults {
     pub(crate) fn new(config: FaultConfig, seed: Seed, link: &str) -> Self {
         let stream = |kind: &str| seed.stream(&format!("link {link} {kind}"));
-        Self {
-            config,
+        let mut faults = Self {
+            config: FaultConfig::default(),
+            is_quiet: true,
             loss: stream("loss"),
+            bursts: None,
+            burst_stream: stream("bursts"),
             duplicate: stream("duplicate"),
             corrupt: stream("corrupt"),
             reorder: stream("reorder"),
             jitter: stream("jitter"),
+            bits: BitErrors::new(stream("bits")),
+        };
+        faults.set(config);
+        faults
+    }
+
+    /// Other faults from now on. The streams go on.
+    pub(crate) fn set(&mut self, config: FaultConfig) {
+        self.is_quiet = config == FaultConfig::default();
+        if self.config.bursts != config.bursts {
+            let stream = &self.burst_stream;
+            self.bursts = config
+                .bursts
+                .map(|bursts| LossProcess::new(LossModel::GilbertElliott(bursts), stream.clone()));
         }
+        self.bits.set(config.bit_error_rate);
+        self.config = config;
     }
 
     /// Decides on a packet of `len` bytes whose transmission begins at `start`.
     pub(crate) fn fate(&mut self, start: Instant, len: usize) -> Fate {
+        if self.is_quiet {
+            return Fate::Delivered;
+        }
+        // Every packet moves these on, whatever else happens to it.
+        let is_in_burst = self.bursts.as_mut().is_some_and(LossProcess::loses_next);
+        let flipped = self.bits.pass(8 * len as u64);
         let config = &self.config;
         let is_down = |o: &Outage| o.start <= start && start < o.end;
         if config.outages.iter().any(is_down) {
             Fate::Lost(Loss::Outage)
-        } else if self.loss.chance(config.loss) {
+        } else if self.loss.chance(config.loss) || is_in_burst {
             Fate::Lost(Loss::Random)
         } else if self.corrupt.chance(config.corrupt) {
-            Fate::Corrupted {
-                bit: self.corrupt.index_below(8 * len),
-            }
+            let bit = self.corrupt.index_below(8 * len);
+            Fate::Corrupted { bit }
+        } else if let Some(bit) = flipped {
+            Fate::Corrupted { bit }
         } else if self.duplicate.chance(config.duplicate) {
             Fate::Duplicated
         } else {
@@ -173,118 +290,44 @@ impl Faults {
         }
     }
 
-    /// For how long to hold the next packet back, so that others overtake it; zero for most.
-    pub(crate) fn hold(&mut self) -> Duration {
-        if self.reorder.chance(self.config.reorder) {
-            self.config.reorder_by
-        } else {
-            Duration::ZERO
+    /// How the next packet travels.
+    pub(crate) fn detour(&mut self) -> Detour {
+        if self.is_quiet {
+            return Detour::default();
+        }
+        let is_held = self.reorder.chance(self.config.reorder);
+        Detour {
+            jitter: self.config.jitter.draw(&mut self.jitter),
+            hold: if is_held {
+                self.config.reorder_by
+            } else {
+                Duration::ZERO
+            },
+            may_overtake: self.config.may_overtake,
         }
     }
+}
 
-    /// How much longer than usual the next packet travels.
-    pub(crate) fn jitter(&mut self) -> Duration {
-        if self.config.jitter.is_zero() {
-            return Duration::ZERO;
+impl Jitter {
+    fn draw(self, stream: &mut Stream) -> Duration {
+        match self {
+            Self::None | Self::Uniform(Duration::ZERO) => Duration::ZERO,
+            Self::Uniform(most) => {
+                let longest = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX - 1);
+                Duration::from_nanos(stream.below(longest + 1))
+            }
+            Self::Normal { mean, deviation } => {
+                let s = mean.as_secs_f64() + deviation.as_secs_f64() * stream.normal();
+                Duration::try_from_secs_f64(s.max(0.0)).unwrap_or_default()
+            }
+            Self::Pareto { scale, shape, most } => {
+                let factor = libm::pow(1.0 - stream.unit(), -1.0 / shape);
+                let s = (scale.as_secs_f64() * factor).min(most.as_secs_f64());
+                Duration::try_from_secs_f64(s).unwrap_or(most)
+            }
         }
-        let longest = u64::try_from(self.config.jitter.as_nanos()).unwrap_or(u64::MAX - 1);
-        Duration::from_nanos(self.jitter.below(longest + 1))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn faults(config: FaultConfig) -> Faults {
-        Faults::new(config, Seed(7), "test")
-    }
-
-    fn fates(config: FaultConfig) -> Vec<Fate> {
-        let mut faults = faults(config);
-        (0..10_000)
-            .map(|_| faults.fate(Instant::ZERO, 100))
-            .collect()
-    }
-
-    #[test]
-    fn an_outage_loses_what_begins_in_it() {
-        let ms = |n: u64| Instant::ZERO + Duration::from_millis(n);
-        let mut faults = faults(FaultConfig {
-            outages: vec![Outage {
-                start: ms(10),
-                end: ms(20),
-            }],
-            ..FaultConfig::default()
-        });
-        for (at, fate) in [
-            (9, Fate::Delivered),
-            (10, Fate::Lost(Loss::Outage)),
-            (19, Fate::Lost(Loss::Outage)),
-            (20, Fate::Delivered),
-        ] {
-            assert_eq!(faults.fate(ms(at), 100), fate, "at {at} ms");
-        }
-    }
-
-    #[test]
-    fn one_kind_of_fault_leaves_the_draws_of_another_alone() {
-        let loss = FaultConfig {
-            loss: 0.1,
-            ..FaultConfig::default()
-        };
-        let both = FaultConfig {
-            duplicate: 0.1,
-            ..loss.clone()
-        };
-        let lost_ones = |config| -> Vec<bool> {
-            let is_lost = |f: &Fate| matches!(f, Fate::Lost(_));
-            fates(config).iter().map(is_lost).collect()
-        };
-        assert_eq!(lost_ones(loss), lost_ones(both));
-    }
-
-    #[test]
-    fn faults_are_as_frequent_as_configured() {
-        let all = fates(FaultConfig {
-            loss: 0.1,
-            corrupt: 0.1,
-            duplicate: 0.1,
-            ..FaultConfig::default()
-        });
-        let count = |is: fn(&Fate) -> bool| all.iter().filter(|f| is(f)).count();
-        let lost = count(|f| *f == Fate::Lost(Loss::Random));
-        let corrupted = count(|f| matches!(f, Fate::Corrupted { bit } if *bit < 800));
-        let duplicated = count(|f| *f == Fate::Duplicated);
-        assert!((900..1100).contains(&lost), "{lost}");
-        assert!((810..990).contains(&corrupted), "{corrupted}");
-        assert!((720..900).contains(&duplicated), "{duplicated}");
-    }
-
-    #[test]
-    fn jitter_stays_within_its_bound_and_reaches_both_ends() {
-        let mut faults = faults(FaultConfig {
-            jitter: Duration::from_nanos(3),
-            ..FaultConfig::default()
-        });
-        let mut seen = [0; 4];
-        for _ in 0..1000 {
-            seen[usize::try_from(faults.jitter().as_nanos()).unwrap()] += 1;
-        }
-        assert!(seen.iter().all(|n| *n > 200), "{seen:?}");
-    }
-
-    #[test]
-    fn losses_add_up_by_reason() {
-        let mut losses = Losses::default();
-        for reason in [Loss::Queue, Loss::Stranger, Loss::Queue] {
-            losses.add(reason);
-        }
-        assert_eq!(losses.of(Loss::Queue), 2);
-        assert_eq!(losses.of(Loss::Stranger), 1);
-        assert_eq!(losses.total(), 3);
-        for (number, reason) in Loss::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, number);
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,42 @@
-//! Queues in front of a link's transmitter.
+//! Queues in front of a link's transmitter, a file each.
+//!
+//! A discipline takes packets ([`Queue::push`]) or refuses them with a reason, and hands them to the
+//! transmitter ([`Queue::pop`]). It may drop packets that it has taken, then or later: those are kept
+//! for the link to report ([`Queue::take_dropped`]). It is told the moments in order, but late: what
+//! it does by the clock it makes up for when it is called.
 
-use crate::link::Parcel;
-use dccp_proto::wire::Ecn;
-use std::collections::VecDeque;
+pub mod codel;
+pub mod drop_tail;
+pub mod dualpi2;
+mod fifo;
+pub mod fq_codel;
+pub mod pie;
+pub mod red;
+#[cfg(test)]
+mod testing;
+pub mod token_bucket;
+
+pub use codel::CoDelConfig;
+pub use drop_tail::DropTailConfig;
+pub use dualpi2::{DualPi2Config, L4sMarking};
+pub use fq_codel::FqCoDelConfig;
+pub use pie::PieConfig;
+pub use red::{AdaptiveRed, RedConfig};
+pub use token_bucket::TokenBucketConfig;
+
+use crate::loss::Loss;
+use crate::parcel::Parcel;
+use crate::random::Stream;
+use crate::setting::Impossible;
+use codel::CoDel;
+use dccp_proto::{Instant, Rate};
+use drop_tail::DropTail;
+use dualpi2::DualPi2;
+use fifo::{Books, Dropped, Waiting};
+use fq_codel::FqCoDel;
+use pie::Pie;
+use red::Red;
+use token_bucket::TokenBucket;
 
 /// How much a queue holds, the packet in transmission not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,152 +47,277 @@ pub enum Limit {
     Bytes(usize),
 }
 
-/// Settings of a drop-tail queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueConfig {
-    /// A packet that would go beyond is dropped.
-    pub limit: Limit,
-    /// A packet that finds so much waiting is marked CE if it is ECN-capable (RFC 3168): a step
-    /// threshold, enough to exercise the transports' reaction.
-    pub mark_at: Option<Limit>,
+impl Limit {
+    /// Whether a packet of `len` bytes fits beside what waits.
+    const fn admits(self, packets: usize, bytes: usize, len: usize) -> bool {
+        self.holds(packets + 1, bytes + len)
+    }
+
+    /// Whether so much may wait.
+    const fn holds(self, packets: usize, bytes: usize) -> bool {
+        match self {
+            Self::Packets(max) => packets <= max,
+            Self::Bytes(max) => bytes <= max,
+        }
+    }
+
+    /// A discipline that decides on waiting packets needs room for one.
+    const fn check(self, setting: &'static str) -> Result<(), Impossible> {
+        let is_possible = matches!(self, Self::Packets(1..) | Self::Bytes(1..));
+        Impossible::unless(is_possible, setting, "at least one packet or byte")
+    }
+}
+
+/// A discipline with its settings.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum QueueConfig {
+    /// First in, first out; what does not fit is dropped.
+    DropTail(DropTailConfig),
+    /// What leaves keeps to a rate, apart from bounded bursts.
+    TokenBucket(TokenBucketConfig),
+    /// Random Early Detection, ns-2's.
+    Red(RedConfig),
+    /// CoDel (RFC 8289).
+    CoDel(CoDelConfig),
+    /// A CoDel queue per flow (RFC 8290).
+    FqCoDel(FqCoDelConfig),
+    /// PIE (RFC 8033).
+    Pie(PieConfig),
+    /// Coupled queues for classic and scalable congestion controls (RFC 9332).
+    DualPi2(DualPi2Config),
 }
 
 impl Default for QueueConfig {
-    /// 1000 packets, no marks.
+    /// Drop-tail, 1000 packets.
     fn default() -> Self {
-        Self {
-            limit: Limit::Packets(1000),
+        Self::DropTail(DropTailConfig::default())
+    }
+}
+
+impl QueueConfig {
+    /// A drop-tail queue that marks nothing.
+    pub const fn drop_tail(limit: Limit) -> Self {
+        Self::DropTail(DropTailConfig {
+            limit,
             mark_at: None,
+        })
+    }
+
+    /// How much the queue holds.
+    pub const fn limit(&self) -> Limit {
+        match self {
+            Self::DropTail(c) => c.limit,
+            Self::TokenBucket(c) => c.limit,
+            Self::Red(c) => c.limit,
+            Self::CoDel(c) => c.limit,
+            Self::FqCoDel(c) => c.limit,
+            Self::Pie(c) => c.limit,
+            Self::DualPi2(c) => c.limit,
+        }
+    }
+
+    /// Changes how much the queue holds.
+    pub const fn set_limit(&mut self, limit: Limit) {
+        *match self {
+            Self::DropTail(c) => &mut c.limit,
+            Self::TokenBucket(c) => &mut c.limit,
+            Self::Red(c) => &mut c.limit,
+            Self::CoDel(c) => &mut c.limit,
+            Self::FqCoDel(c) => &mut c.limit,
+            Self::Pie(c) => &mut c.limit,
+            Self::DualPi2(c) => &mut c.limit,
+        } = limit;
+    }
+
+    /// Looks for settings that make no sense.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), Impossible> {
+        match self {
+            Self::DropTail(_) => Ok(()),
+            Self::TokenBucket(c) => c.check(),
+            Self::Red(c) => c.check(),
+            Self::CoDel(c) => c.check(),
+            Self::FqCoDel(c) => c.check(),
+            Self::Pie(c) => c.check(),
+            Self::DualPi2(c) => c.check(),
         }
     }
 }
 
-/// A first-in first-out queue that drops what does not fit.
+/// A queue at work.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    config: QueueConfig,
-    parcels: VecDeque<Parcel<T>>,
-    bytes: usize,
-    marked: u64,
+    discipline: Discipline<T>,
+    books: Books<T>,
+    limit: Limit,
 }
 
-impl<T> Queue<T> {
-    pub(crate) fn new(config: QueueConfig) -> Self {
+#[derive(Debug)]
+enum Discipline<T> {
+    DropTail(DropTail<T>),
+    TokenBucket(TokenBucket<T>),
+    Red(Red<T>),
+    CoDel(CoDel<T>),
+    FqCoDel(FqCoDel<T>),
+    Pie(Pie<T>),
+    DualPi2(DualPi2<T>),
+}
+
+impl<T: Copy> Queue<T> {
+    /// An empty queue in front of a transmitter of this rate. `random` is for its choices.
+    pub(crate) fn new(config: QueueConfig, rate: Option<Rate>, random: Stream) -> Self {
         Self {
-            config,
-            parcels: VecDeque::new(),
-            bytes: 0,
-            marked: 0,
+            limit: config.limit(),
+            discipline: match config {
+                QueueConfig::DropTail(c) => Discipline::DropTail(DropTail::new(c)),
+                QueueConfig::TokenBucket(c) => Discipline::TokenBucket(TokenBucket::new(c)),
+                QueueConfig::Red(c) => Discipline::Red(Red::new(c, rate, random)),
+                QueueConfig::CoDel(c) => Discipline::CoDel(CoDel::new(c)),
+                QueueConfig::FqCoDel(c) => Discipline::FqCoDel(FqCoDel::new(c)),
+                QueueConfig::Pie(c) => Discipline::Pie(Pie::new(c, random)),
+                QueueConfig::DualPi2(c) => Discipline::DualPi2(DualPi2::new(c)),
+            },
+            books: Books::default(),
         }
     }
 
-    /// Takes a packet at the tail, or gives it back because there is no room.
-    pub(crate) fn push(&mut self, mut parcel: Parcel<T>) -> Result<(), Parcel<T>> {
-        let fits = match self.config.limit {
-            Limit::Packets(max) => self.parcels.len() < max,
-            Limit::Bytes(max) => self.bytes + parcel.len <= max,
-        };
-        if !fits {
-            return Err(parcel);
+    /// Takes a packet, or refuses it with the reason.
+    pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
+        let books = &mut self.books;
+        match &mut self.discipline {
+            Discipline::DropTail(q) => q.push(now, parcel, books),
+            Discipline::TokenBucket(q) => q.push(now, parcel, books),
+            Discipline::Red(q) => q.push(now, parcel, books),
+            Discipline::CoDel(q) => q.push(now, parcel, books),
+            Discipline::FqCoDel(q) => q.push(now, parcel, books),
+            Discipline::Pie(q) => q.push(now, parcel, books),
+            Discipline::DualPi2(q) => q.push(now, parcel, books),
         }
-        let is_congested = match self.config.mark_at {
-            Some(Limit::Packets(threshold)) => self.parcels.len() >= threshold,
-            Some(Limit::Bytes(threshold)) => self.bytes >= threshold,
-            None => false,
-        };
-        if is_congested && matches!(parcel.ecn, Ecn::Ect0 | Ecn::Ect1) {
-            parcel.ecn = Ecn::Ce;
-            self.marked += 1;
-        }
-        self.bytes += parcel.len;
-        self.parcels.push_back(parcel);
-        Ok(())
     }
 
-    /// Gives the packet at the head to the transmitter.
-    pub(crate) fn pop(&mut self) -> Option<Parcel<T>> {
-        let parcel = self.parcels.pop_front()?;
-        self.bytes -= parcel.len;
-        Some(parcel)
+    /// Gives a packet to the transmitter; `None` if there is none, or none is left.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Parcel<T>> {
+        let waiting = self.take(now)?;
+        self.books.sent(now, waiting.since);
+        Some(waiting.parcel)
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Waiting<T>> {
+        let books = &mut self.books;
+        match &mut self.discipline {
+            Discipline::DropTail(q) => q.pop(now, books),
+            Discipline::TokenBucket(q) => q.pop(now, books),
+            Discipline::Red(q) => q.pop(now, books),
+            Discipline::CoDel(q) => q.pop(now, books),
+            Discipline::FqCoDel(q) => q.pop(now, books),
+            Discipline::Pie(q) => q.pop(now, books),
+            Discipline::DualPi2(q) => q.pop(now, books),
+        }
+    }
+
+    /// From when on `pop` gives a packet; `None` if none waits.
+    pub(crate) fn ready_at(&self) -> Option<Instant> {
+        if self.books.packets == 0 {
+            return None;
+        }
+        match &self.discipline {
+            Discipline::TokenBucket(q) => q.ready_at(),
+            _ => Some(Instant::ZERO),
+        }
+    }
+
+    /// Lets a packet pass that finds the transmitter free. Returns whether the discipline, which then
+    /// has nothing to decide, lets it.
+    pub(crate) const fn let_pass(&mut self) -> bool {
+        let passes = matches!(self.discipline, Discipline::DropTail(_));
+        self.books.dequeued += passes as u64;
+        passes
+    }
+
+    /// The transmitter has had nothing to do since then, until now.
+    pub(crate) const fn rested(&mut self, since: Instant) {
+        if let Discipline::Red(q) = &mut self.discipline {
+            q.rested(since);
+        }
+    }
+
+    /// The transmitter has another rate from now on.
+    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+        if let Discipline::Red(q) = &mut self.discipline {
+            q.set_rate(rate);
+        }
+    }
+
+    /// Changes how much may wait. What is too much then is dropped, from the head on.
+    pub(crate) fn set_limit(&mut self, now: Instant, limit: Limit) {
+        self.limit = limit;
+        *match &mut self.discipline {
+            Discipline::DropTail(q) => q.limit_mut(),
+            Discipline::TokenBucket(q) => q.limit_mut(),
+            Discipline::Red(q) => q.limit_mut(),
+            Discipline::CoDel(q) => q.limit_mut(),
+            Discipline::FqCoDel(q) => q.limit_mut(),
+            Discipline::Pie(q) => q.limit_mut(),
+            Discipline::DualPi2(q) => q.limit_mut(),
+        } = limit;
+        while !self.is_within_limit() {
+            self.drop_next(now, Loss::Queue);
+        }
+    }
+
+    /// Drops all that waits.
+    pub(crate) fn flush(&mut self, now: Instant, reason: Loss) {
+        while self.books.packets > 0 {
+            self.drop_next(now, reason);
+        }
+    }
+
+    /// Drops the packet that would leave next.
+    fn drop_next(&mut self, now: Instant, reason: Loss) {
+        if let Some(waiting) = self.take(now) {
+            self.books.drop(now, waiting.parcel, reason);
+        }
+    }
+
+    /// When the oldest unreported drop happened.
+    pub(crate) fn dropped_at(&self) -> Option<Instant> {
+        self.books.dropped.front().map(|d| d.at)
+    }
+
+    /// The oldest packet that was taken and dropped then, with the reason.
+    pub(crate) fn take_dropped(&mut self) -> Option<(Parcel<T>, Loss)> {
+        let Dropped { parcel, reason, .. } = self.books.dropped.pop_front()?;
+        Some((parcel, reason))
     }
 
     /// Packets waiting.
-    pub(crate) fn len(&self) -> usize {
-        self.parcels.len()
+    pub(crate) const fn len(&self) -> usize {
+        self.books.packets
     }
 
     /// Bytes waiting.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) const fn bytes(&self) -> usize {
+        self.books.bytes
     }
 
-    /// Packets marked CE so far.
-    pub(crate) fn marked(&self) -> u64 {
-        self.marked
+    /// Packets that have entered and are still the link's business: those that wait, and drops that
+    /// nobody has been told of.
+    pub(crate) fn inside(&self) -> usize {
+        self.books.packets + self.books.dropped.len()
+    }
+
+    /// The account of what it did.
+    pub(crate) const fn books(&self) -> &Books<T> {
+        &self.books
     }
 
     /// Whether no more waits than the limit allows.
-    pub(crate) fn is_within_limit(&self) -> bool {
-        match self.config.limit {
-            Limit::Packets(max) => self.parcels.len() <= max,
-            Limit::Bytes(max) => self.bytes <= max,
-        }
+    pub(crate) const fn is_within_limit(&self) -> bool {
+        self.limit.holds(self.books.packets, self.books.bytes)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn queue(limit: Limit, mark_at: Option<Limit>) -> Queue<u32> {
-        Queue::new(QueueConfig { limit, mark_at })
-    }
-
-    fn parcel(token: u32, len: usize, ecn: Ecn) -> Parcel<u32> {
-        Parcel::new(token, len, ecn)
-    }
-
-    #[test]
-    fn a_queue_in_packets_drops_the_one_that_is_too_many() {
-        let mut q = queue(Limit::Packets(2), None);
-        assert!(q.push(parcel(1, 1500, Ecn::NotEct)).is_ok());
-        assert!(q.push(parcel(2, 40, Ecn::NotEct)).is_ok());
-        let refused = q.push(parcel(3, 40, Ecn::NotEct)).unwrap_err();
-        assert_eq!(refused.token, 3);
-        assert_eq!((q.len(), q.bytes()), (2, 1540));
-        assert!(q.is_within_limit());
-        assert_eq!(q.pop().unwrap().token, 1);
-        assert!(q.push(parcel(4, 40, Ecn::NotEct)).is_ok());
-        assert_eq!(q.pop().unwrap().token, 2);
-        assert_eq!(q.pop().unwrap().token, 4);
-        assert!(q.pop().is_none());
-        assert_eq!(q.bytes(), 0);
-    }
-
-    #[test]
-    fn a_queue_in_bytes_takes_small_packets_where_a_large_one_does_not_fit() {
-        let mut q = queue(Limit::Bytes(3000), None);
-        assert!(q.push(parcel(1, 2000, Ecn::NotEct)).is_ok());
-        assert!(q.push(parcel(2, 1001, Ecn::NotEct)).is_err());
-        assert!(q.push(parcel(3, 1000, Ecn::NotEct)).is_ok());
-        assert_eq!(q.bytes(), 3000);
-        assert!(q.is_within_limit());
-    }
-
-    #[test]
-    fn only_ecn_capable_packets_are_marked_and_only_from_the_threshold_on() {
-        let mut q = queue(Limit::Packets(10), Some(Limit::Packets(1)));
-        for ecn in [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
-            q.push(parcel(0, 100, ecn)).unwrap();
-        }
-        let out: Vec<_> = core::iter::from_fn(|| q.pop()).map(|p| p.ecn).collect();
-        assert_eq!(out, [Ecn::Ect0, Ecn::Ce, Ecn::NotEct, Ecn::Ce, Ecn::Ce]);
-        assert_eq!(q.marked(), 2, "the last was marked before");
-        let mut q = queue(Limit::Packets(10), Some(Limit::Bytes(100)));
-        for _ in 0..2 {
-            q.push(parcel(0, 100, Ecn::Ect0)).unwrap();
-        }
-        assert_eq!(q.pop().unwrap().ecn, Ecn::Ect0);
-        assert_eq!(q.pop().unwrap().ecn, Ecn::Ce);
-    }
-}
+mod tests;

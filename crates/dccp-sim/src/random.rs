@@ -57,6 +57,29 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
+    /// A number from the standard normal distribution (Box and Muller's method; the second number that
+    /// it gives is left, so that each call draws twice).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
+    /// How many trials fail before the first one succeeds, each with this probability.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and more than 2^64 failures saturate"
+    )]
+    pub fn failures(&mut self, probability: f64) -> u64 {
+        if probability <= 0.0 {
+            return u64::MAX;
+        }
+        if probability >= 1.0 {
+            return 0;
+        }
+        (libm::log(1.0 - self.unit()) / libm::log1p(-probability)) as u64
+    }
+
     /// `true` with this probability. Draws nothing if the answer is certain.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && (probability >= 1.0 || self.unit() < probability)
@@ -117,6 +140,21 @@ mod tests {
         assert!((900..1100).contains(&hits), "{hits}");
         assert!(!stream.chance(0.0));
         assert!(stream.chance(1.0));
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    fn normal_numbers_and_failures_have_their_means() {
+        let mut stream = Seed(1).stream("means");
+        let draws: Vec<f64> = (0..100_000).map(|_| stream.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / 1e5;
+        let square = draws.iter().map(|x| x * x).sum::<f64>() / 1e5;
+        assert!(mean.abs() < 0.02, "{mean}");
+        assert!((square - 1.0).abs() < 0.02, "{square}");
+        let fails: u64 = (0..100_000).map(|_| stream.failures(0.1)).sum();
+        assert!((fails as f64 / 1e5 - 9.0).abs() < 0.15, "{fails}");
+        assert_eq!(stream.failures(0.0), u64::MAX);
+        assert_eq!(stream.failures(1.0), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::rule::{Action, Rule};
 use dccp_sim::source::App;
 
@@ -43,7 +44,10 @@ fn congestion_marks_come_back_in_the_vector() {
     // 4340-12.1-1, 4340-11.4-4
     let setup = ccid_2(Profile::ours()).links(|link| {
         link.rate = Some(dccp_proto::Rate::from_bytes_per_s(1e6));
-        link.queue.mark_at = Some(dccp_sim::queue::Limit::Packets(10));
+        link.queue = QueueConfig::DropTail(DropTailConfig {
+            mark_at: Some(Limit::Packets(10)),
+            ..DropTailConfig::default()
+        });
     });
     let mut pair = Pair::start(setup, App::bulk(1000, 3000), App::default());
     assert!(pair.run_until_closed(60 * SECOND));

@@ -107,7 +107,7 @@ impl Crowd {
         setup.client = Profile::Ours(config).with_ccid(self.ccid);
         setup.there.too_big = TooBig::Silent;
         setup.there.rate = Some(Rate::from_bytes_per_s(self.bytes_per_s));
-        setup.there.queue.limit = Limit::Packets(self.queue);
+        setup.there.queue.set_limit(Limit::Packets(self.queue));
         let mut pair = Pair::new(setup);
         pair.listen(App::default());
         for _ in 0..self.flows {

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use dccp_proto::Config;
+use dccp_sim::loss::Jitter;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
 use dccp_sim::source::{App, Closing, Message, Reading, Source, Spread};
 
@@ -207,7 +208,7 @@ fn the_same_seed_gives_the_same_packets() {
         };
         let setup = setup.links(|link| {
             link.faults.loss = 0.05;
-            link.faults.jitter = Duration::from_millis(3);
+            link.faults.jitter = Jitter::Uniform(Duration::from_millis(3));
         });
         let mut pair = Pair::start(setup, App::bulk(700, 200), App::echo());
         pair.run_until_closed(100 * SECOND);

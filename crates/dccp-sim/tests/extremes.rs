@@ -98,7 +98,7 @@ fn an_overshoot_of_slow_start_on_a_path_of_16667_packets_is_survived() {
     let setup = setup.links(|link| {
         link.rate = Some(Rate::from_bytes_per_s(125e6));
         link.delay = Duration::from_millis(100);
-        link.queue.limit = Limit::Packets(4000);
+        link.queue.set_limit(Limit::Packets(4000));
     });
     let app = App {
         closing: Closing::Never,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use dccp_proto::{Config, Rate};
 use dccp_sim::pair::{End, Pair, Profile, Setup};
-use dccp_sim::queue::Limit;
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::source::{App, Source};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -103,8 +103,10 @@ fn marks_slow_a_flow_down_as_losses_do() {
     // 5622-6.1-1, 8311-6-1: a queue that marks before it overflows, of half as many packets as may leave.
     let mut setup = setup(100);
     setup.there.rate = Some(Rate::from_bytes_per_s(50.0 * 1036.0));
-    setup.there.queue.limit = Limit::Packets(100);
-    setup.there.queue.mark_at = Some(Limit::Packets(10));
+    setup.there.queue = QueueConfig::DropTail(DropTailConfig {
+        limit: Limit::Packets(100),
+        mark_at: Some(Limit::Packets(10)),
+    });
     let (received, pair) = per_minute(setup, flood(1000));
     assert!((2700..=3000).contains(&received), "{received}");
     assert!(loss_event_rate(&pair) > 0.0);

@@ -10,8 +10,8 @@ use core::time::Duration;
 use dccp_proto::{Instant, Rate};
 use dccp_sim::LinkConfig;
 use dccp_sim::link::TooBig;
-use dccp_sim::loss::{FaultConfig, Outage};
-use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::loss::{FaultConfig, Jitter, Outage};
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 
 const KNOWN: &[&str] = &[
     "id",
@@ -125,11 +125,11 @@ fn direction(fields: &Fields<'_>) -> Result<LinkConfig, Mistake> {
     let rate = fields.get("rate", read::rate)?;
     let delay = delay(fields)?;
     let path = Path { rate, delay };
-    let default = QueueConfig::default();
-    let queue = QueueConfig {
+    let default = DropTailConfig::default();
+    let queue = QueueConfig::DropTail(DropTailConfig {
         limit: (fields.get("queue", |item| limit(item, path))?).unwrap_or(default.limit),
         mark_at: fields.get("mark_at", |item| limit(item, path))?,
-    };
+    });
     let mtu = fields.get("mtu", mtu)?.unwrap_or(1500);
     let is_black_hole = fields.get("pmtu_black_hole", read::flag)? == Some(true);
     let default = LinkConfig::default();
@@ -144,6 +144,7 @@ fn direction(fields: &Fields<'_>) -> Result<LinkConfig, Mistake> {
             default.too_big
         },
         faults: faults(fields)?,
+        ..default
     })
 }
 
@@ -267,8 +268,11 @@ fn faults(fields: &Fields<'_>) -> Result<FaultConfig, Mistake> {
         corrupt: share("corrupt")?,
         reorder: share("reorder")?,
         reorder_by: time("reorder_by")?,
-        jitter: time("jitter")?,
+        jitter: fields
+            .get("jitter", read::time)?
+            .map_or(Jitter::None, Jitter::Uniform),
         outages: outages(fields)?,
+        ..FaultConfig::default()
     };
     match (fields.entry("reorder"), fields.entry("reorder_by")) {
         (Some(entry), None) if faults.reorder > 0.0 => Err(Mistake::new(

@@ -277,10 +277,7 @@ fn link(mbit: f64, delay: Duration, packets: usize) -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bytes_per_s(mbit * MBIT)),
         delay,
-        queue: QueueConfig {
-            limit: Limit::Packets(packets),
-            ..QueueConfig::default()
-        },
+        queue: QueueConfig::drop_tail(Limit::Packets(packets)),
         ..LinkConfig::default()
     }
 }

@@ -8,9 +8,10 @@ use dccp_proto::{Config, Instant, Rate};
 use dccp_sim::host::Host;
 use dccp_sim::link::TooBig;
 use dccp_sim::linux::LinuxConfig;
+use dccp_sim::loss::Jitter;
 use dccp_sim::loss::Outage;
 use dccp_sim::pair::{End, Pair, Profile, SERVICE, Setup};
-use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::source::{App, Closing, Reading, Source};
 use dccp_sim::{Handle, LinkConfig, Seed, Stream, World};
 
@@ -159,12 +160,12 @@ fn link(draw: &mut Stream) -> LinkConfig {
             .chance(0.7)
             .then(|| Rate::from_bytes_per_s([5e3, 1e5, 1e6, 1e7][draw.index_below(4)])),
         delay: span(draw, delay_ms),
-        queue: QueueConfig {
+        queue: QueueConfig::DropTail(DropTailConfig {
             limit: Limit::Packets(1 + draw.index_below(200)),
             mark_at: draw
                 .chance(0.2)
                 .then(|| Limit::Packets(draw.index_below(20))),
-        },
+        }),
         mtu: [576, 1280, 1400, 1500][draw.index_below(4)],
         too_big: if draw.chance(0.5) {
             TooBig::Silent
@@ -188,7 +189,7 @@ fn link(draw: &mut Stream) -> LinkConfig {
     }
     faults.reorder_by = span(draw, 50);
     if draw.chance(0.2) {
-        faults.jitter = span(draw, 20);
+        faults.jitter = Jitter::Uniform(span(draw, 20));
     }
     if draw.chance(0.2) {
         let start = Instant::ZERO + span(draw, 10_000);

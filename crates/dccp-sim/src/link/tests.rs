@@ -1,6 +1,7 @@
 use super::*;
-use crate::loss::Outage;
+use crate::loss::{Jitter, Outage};
 use crate::queue::Limit;
+use dccp_proto::wire::Ecn;
 use proptest::prelude::*;
 
 fn us(n: u64) -> Instant {
@@ -16,10 +17,7 @@ fn gigabit() -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bytes_per_s(125e6)),
         delay: Duration::from_micros(100),
-        queue: QueueConfig {
-            limit: Limit::Packets(2),
-            mark_at: None,
-        },
+        queue: QueueConfig::drop_tail(Limit::Packets(2)),
         ..LinkConfig::default()
     }
 }
@@ -175,10 +173,7 @@ fn a_lost_packet_takes_its_time_on_the_link() {
 fn jitter_keeps_the_order_and_reordering_does_not() {
     let order = |faults| {
         let mut link = link(LinkConfig {
-            queue: QueueConfig {
-                limit: Limit::Packets(100),
-                mark_at: None,
-            },
+            queue: QueueConfig::drop_tail(Limit::Packets(100)),
             faults,
             ..gigabit()
         });
@@ -189,7 +184,7 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
     };
     assert!(
         order(FaultConfig {
-            jitter: Duration::from_millis(1),
+            jitter: Jitter::Uniform(Duration::from_millis(1)),
             ..FaultConfig::default()
         })
         .is_sorted()
@@ -206,6 +201,160 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
     }
 }
 
+/// Three packets at once: one passes, one waits for 12 µs, one for 24.
+#[test]
+fn the_queue_is_accounted_over_time() {
+    let mut link = link(gigabit());
+    for token in 0..3 {
+        link.offer(us(0), full(token)).unwrap();
+    }
+    let early = link.stats_at(us(6));
+    assert_eq!(
+        (early.queue_packet_ns, early.queue_byte_ns),
+        (12_000, 18_000_000)
+    );
+    let stats = link.stats_at(us(36));
+    assert_eq!(
+        (stats.queue_packet_ns, stats.queue_byte_ns),
+        (36_000, 54_000_000)
+    );
+    assert_eq!((stats.dequeued, stats.at), (3, us(36)));
+    assert_eq!(stats.sojourn_sum, Duration::from_micros(36));
+    assert_eq!(stats.sojourn_max, Duration::from_micros(24));
+    assert_eq!(
+        stats.mean_queue_since(&LinkStats::default()),
+        Some((1.0, 1500.0))
+    );
+    let sojourn = stats.mean_sojourn_since(&LinkStats::default());
+    assert_eq!(sojourn, Some(Duration::from_micros(12)));
+    assert_eq!(stats.mean_sojourn_since(&stats), None);
+    assert_eq!(stats.mean_queue_since(&stats), None);
+}
+
+#[test]
+fn a_rate_that_changes_moves_the_packet_in_transmission() {
+    for hold in [Duration::ZERO, Duration::from_micros(1)] {
+        let mut link = link(gigabit());
+        for token in 0..2 {
+            link.offer(
+                us(0),
+                Parcel {
+                    hold,
+                    ..full(token)
+                },
+            )
+            .unwrap();
+        }
+        link.set_rate(us(6), Some(Rate::from_bytes_per_s(62.5e6)));
+        let hold_us = u64::try_from(hold.as_micros()).unwrap();
+        let arrivals = drain(&mut link).iter().map(|a| a.0).collect::<Vec<_>>();
+        assert_eq!(arrivals, [us(118 + hold_us), us(142 + hold_us)]);
+        assert_eq!(link.stats().busy, Duration::from_micros(42));
+    }
+}
+
+#[test]
+fn a_link_that_is_down_keeps_or_loses_what_waits() {
+    for (while_down, arrivals) in [
+        (
+            WhileDown::Wait,
+            vec![(us(112), 0), (us(212), 1), (us(224), 2)],
+        ),
+        (WhileDown::Lose, vec![(us(112), 0)]),
+    ] {
+        let mut link = link(LinkConfig {
+            while_down,
+            ..gigabit()
+        });
+        for token in 0..2 {
+            link.offer(us(0), full(token)).unwrap();
+        }
+        link.set_up(us(6), false);
+        assert!(!link.is_up());
+        let taken = link.offer(us(10), full(2));
+        assert_eq!(taken.is_ok(), while_down == WhileDown::Wait);
+        assert!(link.stats_at(us(100)).delivered == 0 && link.is_consistent());
+        link.set_up(us(100), true);
+        let delivered = drain(&mut link)
+            .into_iter()
+            .filter(|a| a.2 == Fate::Delivered);
+        assert_eq!(delivered.map(|a| (a.0, a.1)).collect::<Vec<_>>(), arrivals);
+        let lost = link.stats().lost.of(Loss::Outage);
+        assert_eq!(lost, 3 - arrivals.len() as u64);
+    }
+}
+
+#[test]
+fn a_shorter_queue_loses_its_head() {
+    let mut link = link(gigabit());
+    for token in 0..3 {
+        link.offer(us(0), full(token)).unwrap();
+    }
+    link.set_queue_limit(us(1), Limit::Packets(1));
+    let arrivals = drain(&mut link);
+    assert_eq!(arrivals[0].1, 1);
+    assert_eq!(arrivals[0].2, Fate::Lost(Loss::Queue));
+    assert_eq!(
+        arrivals[1..],
+        [(us(112), 0, Fate::Delivered), (us(124), 2, Fate::Delivered)]
+    );
+}
+
+#[test]
+fn a_shorter_delay_lets_packets_overtake_if_they_may() {
+    for (may_overtake, first) in [(false, 0), (true, 1)] {
+        let mut link = link(gigabit());
+        let faults = FaultConfig {
+            may_overtake,
+            ..FaultConfig::default()
+        };
+        link.set_faults(us(0), faults);
+        link.offer(us(0), full(0)).unwrap();
+        link.set_delay(us(12), Duration::from_micros(10));
+        link.offer(us(12), full(1)).unwrap();
+        assert_eq!(drain(&mut link)[0].1, first);
+    }
+}
+
+/// Opportunities at 1, 2, 5 ms: the second packet of 1000 bytes ends in the second one, and what is left
+/// of that serves the third packet and the first bytes of the fourth.
+#[test]
+fn a_trace_gives_the_moments_at_which_packets_leave() {
+    let mut link = link(LinkConfig {
+        rate: None,
+        trace: Some(RateTrace::parse("1\n2\n5").unwrap()),
+        delay: Duration::ZERO,
+        queue: QueueConfig::default(),
+        ..LinkConfig::default()
+    });
+    for token in 0..4 {
+        link.offer(us(100), Parcel::new(token, 1000, Ecn::NotEct))
+            .unwrap();
+    }
+    let left: Vec<_> = drain(&mut link).iter().map(|a| a.0).collect();
+    assert_eq!(left, [us(1000), us(2000), us(2000), us(5000)]);
+    assert_eq!(link.stats().queue_packets_max, 4, "nothing goes at once");
+}
+
+#[test]
+fn a_link_can_be_checked() {
+    assert_eq!(gigabit().check(), Ok(()));
+    let both = LinkConfig {
+        trace: Some(RateTrace::parse("1").unwrap()),
+        ..gigabit()
+    };
+    assert_eq!(
+        both.check().unwrap_err().to_string(),
+        "trace must be given without a rate"
+    );
+    let mut bad = gigabit();
+    bad.faults.loss = -0.1;
+    assert_eq!(
+        bad.check().unwrap_err().to_string(),
+        "faults.loss must be from 0 to 1"
+    );
+}
+
 proptest! {
     /// However often the link is looked at, the packets arrive at the same moments: laziness shows
     /// nowhere.
@@ -217,7 +366,7 @@ proptest! {
         let config = LinkConfig {
             faults: FaultConfig {
                 loss: 0.1, reorder: 0.2, reorder_by: Duration::from_micros(40),
-                jitter: Duration::from_micros(5), ..FaultConfig::default()
+                jitter: Jitter::Uniform(Duration::from_micros(5)), ..FaultConfig::default()
             },
             ..gigabit()
         };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::link::TooBig;
-use crate::loss::{FaultConfig, Loss};
+use crate::loss::{FaultConfig, Jitter, Loss};
 use crate::node::Router;
 use crate::queue::{Limit, QueueConfig};
 use crate::rule::Action;
@@ -178,16 +178,13 @@ fn a_packet_to_nowhere_is_lost_at_the_router() {
 fn bottleneck() -> LinkConfig {
     LinkConfig {
         rate: Some(Rate::from_bytes_per_s(1e6)),
-        queue: QueueConfig {
-            limit: Limit::Packets(20),
-            mark_at: None,
-        },
+        queue: QueueConfig::drop_tail(Limit::Packets(20)),
         faults: FaultConfig {
             loss: 0.1,
             duplicate: 0.1,
             reorder: 0.1,
             reorder_by: MS,
-            jitter: MS,
+            jitter: Jitter::Uniform(MS),
             ..FaultConfig::default()
         },
         ..LinkConfig::default()

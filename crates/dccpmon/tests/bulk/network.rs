@@ -9,7 +9,7 @@ use dccp_emu::clock;
 use dccp_emu::relay::Relay;
 use dccp_emu::report::Report;
 use dccp_sim::loss::FaultConfig;
-use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::{LinkConfig, Seed};
 use serde_json::Value;
 use std::process::Command;
@@ -133,10 +133,7 @@ fn a_full_queue_shows_in_round_trips_and_losses() {
     let link = LinkConfig {
         rate: Some(Rate::from_bytes_per_s(1_250_000.0)),
         delay: Duration::from_millis(5),
-        queue: QueueConfig {
-            limit: Limit::Packets(50),
-            mark_at: None,
-        },
+        queue: QueueConfig::drop_tail(Limit::Packets(50)),
         ..LinkConfig::default()
     };
     let (document, _) = run(link, &["-t", "3"]);
@@ -159,10 +156,10 @@ fn marks_are_no_losses() {
     let link = LinkConfig {
         rate: Some(Rate::from_bytes_per_s(1_250_000.0)),
         delay: Duration::from_millis(5),
-        queue: QueueConfig {
+        queue: QueueConfig::DropTail(DropTailConfig {
             limit: Limit::Packets(1000),
             mark_at: Some(Limit::Packets(20)),
-        },
+        }),
         ..LinkConfig::default()
     };
     let (document, report) = run(link, &["-t", "2"]);

@@ -1,0 +1,165 @@
+//! What all disciplines are made of: lines of waiting packets, and one account of them.
+
+use crate::loss::Loss;
+use crate::parcel::Parcel;
+use dccp_proto::Instant;
+use std::collections::VecDeque;
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting<T> {
+    pub(crate) parcel: Parcel<T>,
+    /// Since when.
+    pub(crate) since: Instant,
+}
+
+/// Packets in the order of their arrival.
+#[derive(Debug)]
+pub(crate) struct Fifo<T> {
+    line: VecDeque<Waiting<T>>,
+    bytes: usize,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self {
+            line: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl<T> Fifo<T> {
+    pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) {
+        books.enter(now, parcel.len);
+        self.bytes += parcel.len;
+        let since = now;
+        self.line.push_back(Waiting { parcel, since });
+    }
+
+    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        let waiting = self.line.pop_front()?;
+        self.bytes -= waiting.parcel.len;
+        books.leave(now, waiting.parcel.len);
+        Some(waiting)
+    }
+
+    pub(crate) fn head(&self) -> Option<&Waiting<T>> {
+        self.line.front()
+    }
+
+    /// How long the packet at the head has waited, in seconds; 0 if there is none.
+    pub(crate) fn delay_s(&self, now: Instant) -> f64 {
+        self.head().map_or(0.0, |w| (now - w.since).as_secs_f64())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A packet that a discipline dropped after it had taken it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dropped<T> {
+    pub(crate) at: Instant,
+    pub(crate) parcel: Parcel<T>,
+    pub(crate) reason: Loss,
+}
+
+/// The account of a queue, whatever its discipline.
+#[derive(Debug)]
+pub(crate) struct Books<T> {
+    pub(crate) packets: usize,
+    pub(crate) bytes: usize,
+    pub(crate) packets_max: usize,
+    pub(crate) marked: u64,
+    /// Packets handed to the transmitter, and the time that they had waited: sum and maximum in ns.
+    pub(crate) dequeued: u64,
+    pub(crate) sojourn_sum_ns: u64,
+    pub(crate) sojourn_max_ns: u64,
+    /// Integrals over time, up to `until`: packets × ns, bytes × ns.
+    packet_ns: u128,
+    byte_ns: u128,
+    until: Instant,
+    pub(crate) dropped: VecDeque<Dropped<T>>,
+}
+
+impl<T> Default for Books<T> {
+    fn default() -> Self {
+        Self {
+            packets: 0,
+            bytes: 0,
+            packets_max: 0,
+            marked: 0,
+            dequeued: 0,
+            sojourn_sum_ns: 0,
+            sojourn_max_ns: 0,
+            packet_ns: 0,
+            byte_ns: 0,
+            until: Instant::ZERO,
+            dropped: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Books<T> {
+    /// Packets × ns and bytes × ns that have been waited until now.
+    pub(crate) fn integrals(&self, now: Instant) -> (u128, u128) {
+        let ns = now.as_nanos().saturating_sub(self.until.as_nanos());
+        (
+            self.packet_ns + u128::from(ns) * self.packets as u128,
+            self.byte_ns + u128::from(ns) * self.bytes as u128,
+        )
+    }
+
+    /// Marks a packet CE, if it is ECN-capable. Returns whether it says CE now.
+    pub(crate) fn mark(&mut self, parcel: &mut Parcel<T>) -> bool {
+        let before = parcel.ecn;
+        let is_ce = parcel.mark();
+        self.marked += u64::from(before != parcel.ecn);
+        is_ce
+    }
+
+    /// Drops a packet that had been taken.
+    pub(crate) fn drop(&mut self, now: Instant, parcel: Parcel<T>, reason: Loss) {
+        self.dropped.push_back(Dropped {
+            at: now,
+            parcel,
+            reason,
+        });
+    }
+
+    /// A packet goes to the transmitter that has waited since then.
+    pub(crate) fn sent(&mut self, now: Instant, since: Instant) {
+        let ns = now.as_nanos() - since.as_nanos();
+        self.dequeued += 1;
+        self.sojourn_sum_ns += ns;
+        self.sojourn_max_ns = self.sojourn_max_ns.max(ns);
+    }
+
+    fn enter(&mut self, now: Instant, len: usize) {
+        self.catch_up(now);
+        self.packets += 1;
+        self.bytes += len;
+        self.packets_max = self.packets_max.max(self.packets);
+    }
+
+    fn leave(&mut self, now: Instant, len: usize) {
+        self.catch_up(now);
+        self.packets -= 1;
+        self.bytes -= len;
+    }
+
+    fn catch_up(&mut self, now: Instant) {
+        (self.packet_ns, self.byte_ns) = self.integrals(now);
+        self.until = now;
+    }
+}
