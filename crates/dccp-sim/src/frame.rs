@@ -1,5 +1,6 @@
 //! Packets of the simulated network, kept in one place and passed around by number.
 
+use crate::node::NodeId;
 use crate::tcp::segment::Segment;
 use crate::udp;
 use core::net::IpAddr;
@@ -73,6 +74,8 @@ pub struct Frame {
     pub zeros: usize,
     /// When it left its first host.
     pub sent: Instant,
+    /// The node that it goes to, if there is one.
+    pub(crate) to: Option<NodeId>,
     /// Which line of the trace is about it.
     pub(crate) line: Option<usize>,
 }
@@ -216,6 +219,7 @@ mod tests {
             bytes: vec![0; 12],
             zeros: 100,
             sent: Instant::ZERO,
+            to: None,
             line: None,
         }
     }

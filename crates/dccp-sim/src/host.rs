@@ -355,7 +355,7 @@ impl Node for Host {
         let now = context.now();
         let frame = context.frame(id);
         let path = frame.path_of_receiver();
-        if context.node_of(path.local) != Some(context.me()) {
+        if !context.is_here(id) {
             return context.lose(id, Loss::Stranger);
         }
         match frame.content {

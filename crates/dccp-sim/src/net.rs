@@ -11,7 +11,6 @@ use crate::routes::Routes;
 use crate::rule::{Rule, Verdict};
 use crate::schedule::{Actor, Schedule};
 use crate::trace::Trace;
-use core::net::IpAddr;
 use dccp_proto::Instant;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
@@ -153,6 +152,12 @@ impl Net {
         }
     }
 
+    /// Whether [`totals`](Self::totals) add up.
+    pub(crate) fn adds_up(&self) -> bool {
+        let t = &self.totals;
+        t.sent + t.duplicated == t.delivered + t.lost.total() + self.frames.live()
+    }
+
     pub(crate) fn lose(&mut self, id: FrameId, reason: Loss) {
         self.totals.lost.add(reason);
         if let Some(trace) = &mut self.trace {
@@ -206,9 +211,9 @@ impl Net {
 
     fn originate(&mut self, header: Frame, bytes: &[u8], node: NodeId) -> FrameId {
         self.totals.sent += 1;
-        let id = self.frames.insert(header, bytes);
+        let to = self.routes.node_of(header.destination());
+        let id = self.frames.insert(Frame { to, ..header }, bytes);
         if let Some(trace) = &mut self.trace {
-            let to = self.routes.node_of(self.frames.get(id).destination());
             let name = |n: NodeId| self.names[n.index()].as_str();
             trace.sent(self.frames.get_mut(id), name(node), to.map_or("?", name));
         }
@@ -281,6 +286,7 @@ impl Net {
             zeros: 0,
             ecn: Ecn::NotEct,
             sent: self.now,
+            to: None,
             line: None,
             ..*frame
         };
@@ -331,14 +337,15 @@ impl Context<'_> {
         self.net.frames.get(id)
     }
 
-    /// The link to take from here to this address, by the fewest hops.
-    pub fn route(&mut self, to: IpAddr) -> Option<LinkId> {
+    /// The link to take from here to where this frame goes, by the fewest hops.
+    pub fn route(&mut self, frame: FrameId) -> Option<LinkId> {
+        let to = self.net.frames.get(frame).to;
         self.net.routes.next_link(self.me, to)
     }
 
-    /// Which node has an address.
-    pub fn node_of(&self, address: IpAddr) -> Option<NodeId> {
-        self.net.routes.node_of(address)
+    /// Whether this node has the address that this frame goes to.
+    pub fn is_here(&self, frame: FrameId) -> bool {
+        self.net.frames.get(frame).to == Some(self.me)
     }
 
     /// Sends a datagram of this node.
@@ -351,6 +358,7 @@ impl Context<'_> {
             bytes: Vec::new(),
             zeros: departure.datagram.zeros,
             sent: self.net.now,
+            to: None,
             line: None,
         };
         self.send_frame(header, departure.datagram.bytes);
@@ -366,15 +374,15 @@ impl Context<'_> {
             bytes: Vec::new(),
             zeros: 0,
             sent: self.net.now,
+            to: None,
             line: None,
         };
         self.send_frame(header, &[]);
     }
 
     fn send_frame(&mut self, header: Frame, bytes: &[u8]) {
-        let to = header.path.remote;
         let id = self.net.originate(header, bytes, self.me);
-        match self.route(to) {
+        match self.route(id) {
             Some(link) => self.net.enter(link, id),
             None => self.net.lose(id, Loss::NoRoute),
         }

@@ -40,8 +40,7 @@ pub struct Router;
 
 impl Node for Router {
     fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId) {
-        let destination = context.frame(frame).destination();
-        match context.route(destination) {
+        match context.route(frame) {
             Some(link) => context.forward(link, frame),
             None => context.lose(frame, crate::loss::Loss::NoRoute),
         }

@@ -40,11 +40,12 @@ impl Routes {
         self.addresses.get(&address).copied()
     }
 
-    pub(crate) fn next_link(&mut self, from: NodeId, to: IpAddr) -> Option<LinkId> {
+    /// The first link of the way to a node; a node with one link has no choice, wherever a frame goes.
+    pub(crate) fn next_link(&mut self, from: NodeId, to: Option<NodeId>) -> Option<LinkId> {
         if let [(only, _)] = self.links[from.index()][..] {
             return Some(only);
         }
-        let to = self.node_of(to)?;
+        let to = to?;
         if self.tables[from.index()].is_none() {
             self.tables[from.index()] = Some(self.table(from));
         }
@@ -93,28 +94,33 @@ mod tests {
         routes
     }
 
+    fn way(routes: &mut Routes, from: u32, to: u8) -> Option<LinkId> {
+        let to = routes.node_of(address(to));
+        routes.next_link(NodeId(from), to)
+    }
+
     #[test]
     fn the_shortest_way_wins_and_among_equals_the_older_link() {
         let mut routes = square();
-        assert_eq!(routes.next_link(NodeId(0), address(1)), Some(LinkId(0)));
-        assert_eq!(routes.next_link(NodeId(0), address(3)), Some(LinkId(6)));
-        assert_eq!(routes.next_link(NodeId(0), address(2)), Some(LinkId(0)));
-        assert_eq!(routes.next_link(NodeId(2), address(0)), Some(LinkId(3)));
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(0)));
+        assert_eq!(way(&mut routes, 0, 3), Some(LinkId(6)));
+        assert_eq!(way(&mut routes, 0, 2), Some(LinkId(0)));
+        assert_eq!(way(&mut routes, 2, 0), Some(LinkId(3)));
     }
 
     #[test]
     fn there_is_no_way_to_what_is_not_there() {
         let mut routes = square();
-        assert_eq!(routes.next_link(NodeId(0), address(4)), None, "not linked");
-        assert_eq!(routes.next_link(NodeId(0), address(9)), None, "unknown");
+        assert_eq!(way(&mut routes, 0, 4), None, "not linked");
+        assert_eq!(way(&mut routes, 0, 9), None, "unknown");
         assert!(!routes.add_address(address(4), NodeId(0)), "taken");
     }
 
     #[test]
     fn a_new_link_opens_a_new_way() {
         let mut routes = square();
-        assert_eq!(routes.next_link(NodeId(0), address(2)), Some(LinkId(0)));
+        assert_eq!(way(&mut routes, 0, 2), Some(LinkId(0)));
         routes.add_link(LinkId(8), NodeId(0), NodeId(2));
-        assert_eq!(routes.next_link(NodeId(0), address(2)), Some(LinkId(8)));
+        assert_eq!(way(&mut routes, 0, 2), Some(LinkId(8)));
     }
 }

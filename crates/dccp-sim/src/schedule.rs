@@ -15,6 +15,9 @@ pub(crate) struct Schedule {
     /// Index in `heap` for each actor, or `NOWHERE`.
     places: Vec<u32>,
     made: u64,
+    /// Whose appointment was taken off last. It stays in the heap until the next use: who was called
+    /// mostly makes a new one at once, which then takes its place.
+    taken: Option<Actor>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +53,18 @@ impl Schedule {
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1);
             }
-            (place, None) => self.remove(place as usize),
+            (place, None) => {
+                self.taken = self.taken.filter(|taken| *taken != actor);
+                self.remove(place as usize);
+            }
             (place, Some(at)) => {
                 let place = place as usize;
                 let old = self.heap[place].at;
-                if at != old {
+                let is_new = self.taken == Some(actor);
+                if is_new {
+                    self.taken = None;
+                }
+                if is_new || at != old {
                     self.heap[place] = self.entry(at, actor);
                     // A later number at the same or a later moment sinks, at an earlier one rises.
                     if at < old {
@@ -68,15 +78,24 @@ impl Schedule {
     }
 
     /// The next moment at which somebody is to be called.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
+    pub(crate) fn next_at(&mut self) -> Option<Instant> {
+        self.settle();
         self.heap.first().map(|e| e.at)
     }
 
     /// Takes the next appointment off.
     pub(crate) fn pop(&mut self) -> Option<(Instant, Actor)> {
+        self.settle();
         let first = *self.heap.first()?;
-        self.remove(0);
+        self.taken = Some(first.actor);
         Some((first.at, first.actor))
+    }
+
+    /// Removes what was taken off and not made anew.
+    fn settle(&mut self) {
+        if let Some(actor) = self.taken.take() {
+            self.remove(self.places[actor as usize] as usize);
+        }
     }
 
     fn entry(&mut self, at: Instant, actor: Actor) -> Entry {
@@ -184,14 +203,42 @@ mod tests {
         assert_eq!(schedule.next_at(), None);
     }
 
+    #[test]
+    fn who_was_called_can_make_a_new_appointment_at_any_time() {
+        let mut schedule = Schedule::default();
+        schedule.set(0, Some(at(1)));
+        schedule.set(1, Some(at(1)));
+        assert_eq!(schedule.pop(), Some((at(1), 0)));
+        schedule.set(0, Some(at(1))); // the same moment: behind actor 1
+        assert_eq!(schedule.pop(), Some((at(1), 1)));
+        schedule.set(1, None);
+        assert_eq!(schedule.next_at(), Some(at(1)));
+        assert_eq!(schedule.pop(), Some((at(1), 0)));
+        schedule.set(0, Some(at(0)));
+        assert_eq!(drain(&mut schedule), [(0, 0)]);
+    }
+
     proptest! {
         #[test]
         fn it_is_a_sorted_map_from_actor_to_moment(
-            steps in proptest::collection::vec((0..20_u32, proptest::option::of(0..50_u64)), 0..200),
+            steps in proptest::collection::vec(
+                (0..20_u32, proptest::option::of(0..50_u64), proptest::bool::weighted(0.3)),
+                0..200,
+            ),
         ) {
             let mut schedule = Schedule::default();
             let mut model = std::collections::BTreeMap::new();
-            for (turn, (actor, moment)) in steps.into_iter().enumerate() {
+            for (turn, (actor, moment, pops)) in steps.into_iter().enumerate() {
+                if pops {
+                    let first = model.iter().map(|(a, (m, t))| (*m, *t, *a)).min();
+                    prop_assert_eq!(
+                        schedule.pop(),
+                        first.map(|(m, _, a)| (Instant::from_nanos(m), a))
+                    );
+                    if let Some((_, _, a)) = first {
+                        model.remove(&a);
+                    }
+                }
                 schedule.set(actor, moment.map(Instant::from_nanos));
                 match moment {
                     Some(m) if model.get(&actor).is_some_and(|&(old, _)| old == m) => {}

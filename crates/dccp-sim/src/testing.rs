@@ -26,6 +26,7 @@ pub(crate) fn frame(packet_type: PacketType) -> Frame {
         bytes,
         zeros: 100,
         sent: Instant::ZERO,
+        to: None,
         line: None,
     }
 }

@@ -288,7 +288,7 @@ impl Node for LinuxHost {
     fn on_frame(&mut self, context: &mut Context<'_>, id: FrameId) {
         let frame = context.frame(id);
         let path = frame.path_of_receiver();
-        if context.node_of(path.local) != Some(context.me()) {
+        if !context.is_here(id) {
             return context.lose(id, Loss::Stranger);
         }
         let frame = frame.clone();
