@@ -78,9 +78,13 @@ impl Schedule {
     }
 
     /// The next moment at which somebody is to be called.
-    pub(crate) fn next_at(&mut self) -> Option<Instant> {
-        self.settle();
-        self.heap.first().map(|e| e.at)
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        let first = self.heap.first()?;
+        if self.taken != Some(first.actor) {
+            return Some(first.at);
+        }
+        let children = self.heap.iter().skip(1).take(ARITY);
+        children.map(|e| e.at).min()
     }
 
     /// Takes the next appointment off.
