@@ -2,6 +2,7 @@
 //! in virtual time.
 
 use super::config::{CcConfig, WindowConfig};
+use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
 use super::registry::{Entry, find};
 use super::{
@@ -102,6 +103,7 @@ pub(crate) struct Sent {
     pub(crate) seq: Seq,
     pub(crate) at: Instant,
     pub(crate) ccval: u8,
+    stamp: Stamp,
     is_acked: bool,
 }
 
@@ -150,6 +152,7 @@ pub(crate) struct Net {
     pipe: u32,
     pipe_max: u32,
     round: (u64, Seq),
+    delivery: Delivery,
 }
 
 impl Net {
@@ -185,6 +188,7 @@ impl Net {
             pipe: 0,
             pipe_max: 0,
             round: (0, Seq::ZERO),
+            delivery: Delivery::default(),
         }
     }
 
@@ -295,6 +299,7 @@ impl Net {
             seq: Seq::new(n + 1),
             at: self.now,
             ccval: 0,
+            stamp: self.delivery.on_send(self.now, self.pipe == 0),
             is_acked: false,
         };
         self.sender.on_send(&mut Outgoing {
@@ -379,12 +384,15 @@ impl Net {
         fb.elapsed = Some(ack.elapsed);
         fb.options = Options(&ack.options);
         fb.pipe_max = self.pipe_max;
+        let mut newest = None;
         (fb.drops, fb.slow_receiver) = (self.drops, self.is_receiver_slow);
         for &(seq, is_marked) in &ack.received {
             let Some(p) = self.in_flight.iter_mut().find(|p| p.seq == seq) else {
                 continue;
             };
             p.is_acked = true;
+            self.delivery.on_delivered(self.now, 1000);
+            newest = Some(*p);
             self.pipe -= 1;
             let count = if is_marked {
                 fb.congestion = Some(seq);
@@ -399,6 +407,10 @@ impl Net {
             fb.ack_sent_at = Some(p.at);
             fb.ack_ccval = Some(p.ccval);
             fb.rtt = Some(self.now - (p.at + ack.elapsed));
+        }
+        if let Some(p) = newest {
+            fb.delivered_rate = self.delivery.sample(self.now, &p.stamp, p.at);
+            fb.is_app_limited = p.stamp.is_app_limited;
         }
         while let Some(p) = self.in_flight.front() {
             if !p.is_acked && ack.ack.distance(p.seq) < 3 {

@@ -1,7 +1,9 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
 use super::settings::{LawError, Plan, Settings};
-use super::{Law, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood};
+use super::{
+    Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood,
+};
 use crate::cc::slow_start::{self, Pace};
 use core::fmt;
 use core::str::FromStr;
@@ -65,6 +67,8 @@ laws! {
     Vegas(vegas::Config) = "vegas",
     /// LEDBAT (RFC 6817).
     Ledbat(ledbat::Config) = "ledbat",
+    /// BBR, version 3 (draft-ietf-ccwg-bbr), experimental.
+    Bbr(bbr::Config) = "bbr",
     /// Westwood+ (Mascolo et al. 2001–2004).
     Westwood(westwood::Config) = "westwood",
 }

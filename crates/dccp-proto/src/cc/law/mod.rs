@@ -5,6 +5,7 @@
 //! event from another, and runs slow start; see `cc/window.rs`. To add a law, write one file here
 //! and name it in `choice.rs`. Transcendental functions come from `libm`: the same bits everywhere.
 
+pub mod bbr;
 #[cfg(test)]
 pub(crate) mod bench;
 pub mod bic;

@@ -1,0 +1,464 @@
+//! BBR, version 3 (draft-ietf-ccwg-bbr, working copy of August 2026; experimental): models the path, and
+//! keeps as much in flight as fills it, at the rate that it takes.
+//!
+//! ```text
+//!   Startup → Drain → Down → Cruise → Refill → Up ─┐        ProbeRtt: from any but Startup,
+//!                      ↑                           │         after 5 s without a shorter round trip
+//!                      └───────────────────────────┘
+//! ```
+//!
+//! It has its own slow start. Decided: losses are counted by round trips, not by packets, since a law sees
+//! acknowledgements; a mark counts as a loss, since the draft does not say; and the time until the next
+//! probe is drawn from a hash of the time at hand, because the core has no random numbers.
+
+mod model;
+mod rounds;
+
+use super::settings::{Plan, number, settings};
+use super::{Ack, Congestion, Law, Window};
+use crate::time::Instant;
+use core::time::Duration;
+use model::{Model, WINDOW_MIN, inflight_at_loss};
+use rounds::{Plateau, Probe, Round};
+
+settings! {
+    /// Options of BBR.
+    pub struct Config {
+        /// A greater share of lost packets in a round trip is too much.
+        loss_threshold: f64 = 0.02, number(0.001..=0.5);
+        /// What losses leave of a bound.
+        beta: f64 = 0.7, number(0.1..=0.95);
+        /// The share of the bound that is left to others.
+        headroom: f64 = 0.15, number(0.0..=0.5);
+    }
+}
+
+impl Plan for Config {
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Bbr::new(*self))
+    }
+}
+
+/// Of the rate that the model has, 1 % is not used.
+const PACING_MARGIN: f64 = 0.01;
+/// Slow start also ends where it loses too much, in so many acknowledgements of a round trip at least.
+const STARTUP_GAPS: u32 = 6;
+/// Draining takes so many round trips at most.
+const DRAIN_ROUNDS: u64 = 3;
+/// The next probe comes after 2 to 3 s, or as soon as Reno would have lost a packet, but in so many round
+/// trips at least.
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+const PROBE_ROUNDS_MAX: f64 = 62.0;
+/// How long the queue is kept empty to measure the round trip.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl Phase {
+    const fn pacing_gain(self) -> f64 {
+        match self {
+            Self::Startup => 2.77,
+            Self::Drain => 0.5,
+            Self::Down => 0.9,
+            Self::Up => 1.25,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
+        }
+    }
+
+    const fn window_gain(self) -> f64 {
+        match self {
+            Self::Up => 2.25,
+            Self::ProbeRtt => 0.5,
+            _ => 2.0,
+        }
+    }
+
+    /// Losses then only say that the probe found the limit.
+    const fn is_probing(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+
+    const fn is_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// For snapshots.
+    const fn number(self) -> f64 {
+        self as u8 as f64
+    }
+}
+
+/// BBR.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bbr {
+    config: Config,
+    model: Model,
+    phase: Phase,
+    round: Round,
+    /// The path was once full: slow start is over.
+    is_filled: bool,
+    plateau: Plateau,
+    /// When the phase began: round and time.
+    since: (u64, Instant),
+    /// When the last probe ended, and how long to wait for the next.
+    probed: (u64, Instant),
+    wait: Duration,
+    probe: Probe,
+    /// The last probe put too much in flight, so the next one stops at the bound.
+    was_too_much: bool,
+    /// The end of `ProbeRtt`, once little enough is in flight.
+    probe_rtt_end: Option<Instant>,
+    /// The window before `ProbeRtt` or a timeout, and the round in which it comes back.
+    saved: Option<f64>,
+    timeout_round: Option<u64>,
+    after_idle: bool,
+    /// Packets per second.
+    rate: Option<f64>,
+}
+
+impl Bbr {
+    /// BBR with these options.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            model: Model::new(config),
+            phase: Phase::Startup,
+            round: Round {
+                number: 0,
+                lost: 0,
+                gaps: 0,
+                flight: 0,
+                flight_before: 0,
+                began_recovering: false,
+            },
+            is_filled: false,
+            plateau: Plateau {
+                bw: 0.0,
+                rounds: 0,
+                is_reached: false,
+            },
+            since: (0, Instant::ZERO),
+            probed: (0, Instant::ZERO),
+            wait: PROBE_WAIT,
+            probe: Probe {
+                rounds: 0,
+                per_packet: f64::INFINITY,
+                acked: 0.0,
+                is_sampled: false,
+            },
+            was_too_much: false,
+            probe_rtt_end: None,
+            saved: None,
+            timeout_round: None,
+            after_idle: false,
+            rate: None,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, ack: &Ack) {
+        self.phase = phase;
+        self.since = (ack.round, ack.now);
+    }
+
+    /// Ends the round trip at hand.
+    fn end_round(&mut self, w: &Window, ack: &Ack) {
+        let round = self.round;
+        if round.lost > 0 && !self.phase.is_probing() {
+            self.model.lower(w.cwnd);
+        }
+        let is_long_recovery = round.began_recovering && ack.is_recovering;
+        let is_lossy = round.gaps >= STARTUP_GAPS && round.is_lossy(self.config.loss_threshold);
+        if self.phase == Phase::Startup && is_long_recovery && is_lossy {
+            self.is_filled = true;
+            self.model.on_lossy_startup();
+        }
+        self.round = Round {
+            number: ack.round,
+            flight_before: round.flight,
+            began_recovering: ack.is_recovering,
+            ..Round::default()
+        };
+    }
+
+    fn move_on(&mut self, w: &Window, ack: &Ack, begins_round: bool) {
+        let pipe = f64::from(ack.pipe);
+        let bdp = self.model.bdp(1.0).unwrap_or(f64::INFINITY);
+        match self.phase {
+            Phase::Startup => {
+                self.is_filled |= self.plateau.is_reached;
+                if self.is_filled {
+                    self.enter(Phase::Drain, ack);
+                }
+            }
+            Phase::Drain => {
+                if pipe <= bdp || ack.round >= self.since.0 + DRAIN_ROUNDS {
+                    self.go_down(ack);
+                }
+            }
+            Phase::Down | Phase::Cruise if self.is_probe_due(w, ack) => {
+                self.model.forget_short_term();
+                self.probe = Probe::default();
+                self.enter(Phase::Refill, ack);
+            }
+            Phase::Down => {
+                // What was sent while probing is acknowledged a round trip later.
+                self.probe.is_sampled &= ack.round <= self.since.0 + 1;
+                if pipe <= bdp.min(self.model.inflight_with_headroom()) {
+                    self.enter(Phase::Cruise, ack);
+                }
+            }
+            Phase::Refill if begins_round && ack.round > self.since.0 => self.go_up(w, ack),
+            Phase::Up => {
+                if self.is_up_over(w, ack) {
+                    self.was_too_much = false;
+                    self.go_down(ack);
+                }
+            }
+            Phase::Cruise | Phase::Refill | Phase::ProbeRtt => {}
+        }
+    }
+
+    fn go_down(&mut self, ack: &Ack) {
+        self.probed = (ack.round, ack.now);
+        self.wait = PROBE_WAIT + Duration::from_micros(hash(ack.now) % 1_000_000);
+        self.model.advance_cycle();
+        self.enter(Phase::Down, ack);
+    }
+
+    fn go_up(&mut self, w: &Window, ack: &Ack) {
+        self.probe.is_sampled = true;
+        self.plateau = Plateau {
+            bw: ack.delivered_rate.unwrap_or_default(),
+            ..Plateau::default()
+        };
+        self.probe.begin_round(w.cwnd);
+        self.enter(Phase::Up, ack);
+    }
+
+    /// After a while, or when Reno would have probed with its loss.
+    fn is_probe_due(&self, w: &Window, ack: &Ack) -> bool {
+        let (round, at) = self.probed;
+        let rounds = self.model.target(w.cwnd).clamp(1.0, PROBE_ROUNDS_MAX);
+        #[expect(clippy::cast_precision_loss, reason = "rounds are few")]
+        let passed = (ack.round - round) as f64;
+        ack.now > at + self.wait || passed >= rounds
+    }
+
+    fn is_up_over(&mut self, w: &Window, ack: &Ack) -> bool {
+        let bound = self.model.inflight_longterm;
+        if self.was_too_much && f64::from(ack.flight) >= bound {
+            return true;
+        }
+        if is_full(w, ack) && w.cwnd >= bound {
+            // The bound, not the path, keeps the bandwidth from growing.
+            self.plateau = Plateau {
+                bw: ack.delivered_rate.unwrap_or(self.plateau.bw),
+                ..Plateau::default()
+            };
+        }
+        self.plateau.is_reached
+    }
+
+    /// Moves the bound on what is in flight: down if a probe lost too much, up while none does.
+    fn bound(&mut self, w: &Window, ack: &Ack, begins_round: bool) {
+        let lost = ack.lost + ack.marked;
+        if lost > 0 && self.round.is_lossy(self.config.loss_threshold) {
+            if self.probe.is_sampled && !ack.is_app_limited {
+                self.probe.is_sampled = false;
+                self.was_too_much = true;
+                let sent = self.round.sent_flight();
+                let before = f64::from(self.round.lost - lost);
+                let inflight = (sent - f64::from(lost)).max(0.0);
+                let inflight = inflight_at_loss(inflight, before, self.config.loss_threshold);
+                self.model.on_too_much(inflight.min(sent), w.cwnd);
+                if self.phase == Phase::Up {
+                    self.go_down(ack);
+                }
+            }
+            return;
+        }
+        let bound = &mut self.model.inflight_longterm;
+        if bound.is_infinite() {
+            return;
+        }
+        *bound = bound.max(f64::from(self.round.flight_before));
+        if self.phase == Phase::Up && is_full(w, ack) && w.cwnd >= *bound {
+            *bound += self.probe.on_ack(ack.acked);
+            if begins_round {
+                self.probe.begin_round(w.cwnd);
+            }
+        }
+    }
+
+    fn probe_rtt(&mut self, w: &mut Window, ack: &Ack) {
+        if self.phase != Phase::ProbeRtt {
+            let is_due = self.model.is_probe_rtt_due && !self.after_idle;
+            if is_due && self.phase != Phase::Startup {
+                self.saved = Some(w.cwnd);
+                self.probe_rtt_end = None;
+                self.enter(Phase::ProbeRtt, ack);
+            }
+            return;
+        }
+        let Some(end) = self.probe_rtt_end else {
+            if f64::from(ack.pipe) <= self.probe_rtt_window() {
+                self.probe_rtt_end = Some(ack.now + PROBE_RTT_TIME);
+                self.since.0 = ack.round;
+            }
+            return;
+        };
+        if ack.now > end && ack.round > self.since.0 {
+            self.model.on_probe_rtt(ack.now);
+            self.restore(w);
+            self.model.forget_short_term();
+            self.go_down(ack);
+            self.enter(Phase::Cruise, ack);
+        }
+    }
+
+    fn probe_rtt_window(&self) -> f64 {
+        let half = self.model.bdp(Phase::ProbeRtt.window_gain());
+        half.unwrap_or(WINDOW_MIN).max(WINDOW_MIN)
+    }
+
+    fn restore(&mut self, w: &mut Window) {
+        if let Some(saved) = self.saved.take() {
+            w.cwnd = w.cwnd.max(saved);
+        }
+    }
+
+    fn set_rate(&mut self, w: &Window, ack: &Ack, gain: f64) {
+        let bw = self.model.bw();
+        if bw > 0.0 {
+            let rate = (1.0 - PACING_MARGIN) * gain * bw;
+            // In slow start it never falls.
+            let lowest = self.rate.filter(|_| !self.is_filled).unwrap_or(0.0);
+            self.rate = Some(rate.max(lowest));
+        } else if let (None, Some(rtt)) = (self.rate, ack.rtt) {
+            self.rate = Some(gain * w.cwnd / rtt.as_secs_f64().max(1e-6));
+        }
+    }
+
+    fn set_window(&self, w: &mut Window, ack: &Ack) {
+        let acked = f64::from(ack.acked + ack.marked);
+        let window = self.model.window(self.phase.window_gain());
+        match window {
+            Some(window) if self.is_filled => w.cwnd = (w.cwnd + acked).min(window),
+            Some(window) if w.cwnd >= window => {}
+            _ => w.cwnd += acked,
+        }
+        if self.phase == Phase::ProbeRtt {
+            w.cwnd = w.cwnd.min(self.probe_rtt_window());
+        }
+        let longterm = match self.phase {
+            Phase::Startup => f64::INFINITY,
+            Phase::Cruise | Phase::ProbeRtt => self.model.inflight_with_headroom(),
+            _ => self.model.inflight_longterm,
+        };
+        let bound = longterm.min(self.model.inflight_shortterm);
+        w.cwnd = w.cwnd.min(bound).max(WINDOW_MIN);
+        // Slow start is this law's own.
+        w.ssthresh = w.ssthresh.min(1.0);
+    }
+}
+
+/// The window was the limit when the acknowledged packets left.
+fn is_full(w: &Window, ack: &Ack) -> bool {
+    f64::from(ack.flight) + 1.0 >= w.cwnd.floor()
+}
+
+/// A number that differs from time to time (the last step of `SplitMix64`).
+const fn hash(now: Instant) -> u64 {
+    let mut x = now.as_nanos();
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+impl Law for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn on_start(&mut self, window: &mut Window) {
+        window.ssthresh = 1.0;
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let begins_round = ack.round != self.round.number;
+        if begins_round {
+            self.end_round(window, ack);
+        }
+        self.round.on_ack(ack);
+        self.model.on_ack(ack, window.cwnd, begins_round);
+        self.plateau.on_ack(ack, begins_round);
+        if self
+            .timeout_round
+            .is_some_and(|round| ack.round > round + 1)
+        {
+            self.timeout_round = None;
+            self.restore(window);
+        }
+        if self.is_filled {
+            self.bound(window, ack, begins_round);
+        }
+        self.move_on(window, ack, begins_round);
+        self.probe_rtt(window, ack);
+        self.after_idle &= ack.acked == 0;
+        self.set_rate(window, ack, self.phase.pacing_gain());
+        self.set_window(window, ack);
+    }
+
+    /// Losses and marks are answered where acknowledgements are counted, by their share.
+    fn on_congestion(&mut self, _window: &mut Window, _event: &Congestion) {}
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+        self.saved = Some(self.saved.unwrap_or(0.0).max(window.cwnd));
+        self.timeout_round = Some(self.round.number);
+        window.cwnd = 1.0;
+        window.ssthresh = 1.0;
+    }
+
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {
+        self.after_idle = true;
+        if self.phase.is_probe_bw() && self.model.bw() > 0.0 {
+            self.rate = Some((1.0 - PACING_MARGIN) * self.model.bw());
+        }
+    }
+
+    /// No slow start but this law's own.
+    fn is_holding(&self, _window: &Window, _now: Instant) -> bool {
+        true
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.rate
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("phase", self.phase.number()));
+        out.push(("max_bw", self.model.max_bw()));
+        out.push(("bw", self.model.bw()));
+        for (name, value) in [
+            ("min_rtt_s", self.model.min_rtt()),
+            ("inflight_longterm", self.model.inflight_longterm),
+            ("inflight_shortterm", self.model.inflight_shortterm),
+        ] {
+            if value.is_finite() {
+                out.push((name, value));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

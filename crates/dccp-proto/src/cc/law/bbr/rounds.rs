@@ -1,0 +1,89 @@
+//! What BBR counts from round trip to round trip: losses, growth, and the steps of a probe.
+
+use super::Ack;
+
+/// Growth is over when the bandwidth has not grown by a quarter in three round trips.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+
+/// The round trip at hand.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Round {
+    pub(super) number: u64,
+    /// Lost or marked packets, and acknowledgements that told of them.
+    pub(super) lost: u32,
+    pub(super) gaps: u32,
+    /// The most in flight in it, and in the one before, in which what is lost now was sent.
+    pub(super) flight: u32,
+    pub(super) flight_before: u32,
+    /// Packets of a congestion event were in flight when it began.
+    pub(super) began_recovering: bool,
+}
+
+impl Round {
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        let lost = ack.lost + ack.marked;
+        self.lost += lost;
+        self.gaps += u32::from(lost > 0);
+        self.flight = self.flight.max(ack.flight);
+    }
+
+    /// In flight when the packets left that are lost in this round trip.
+    pub(super) fn sent_flight(&self) -> f64 {
+        f64::from(self.flight_before.max(self.lost))
+    }
+
+    pub(super) fn is_lossy(&self, threshold: f64) -> bool {
+        f64::from(self.lost) > threshold * self.sent_flight()
+    }
+}
+
+/// Looks for the end of growth.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Plateau {
+    pub(super) bw: f64,
+    pub(super) rounds: u32,
+    pub(super) is_reached: bool,
+}
+
+impl Plateau {
+    pub(super) fn on_ack(&mut self, ack: &Ack, begins_round: bool) {
+        let Some(rate) = ack.delivered_rate.filter(|_| !ack.is_app_limited) else {
+            return;
+        };
+        if rate >= FULL_GROWTH * self.bw {
+            *self = Self {
+                bw: rate,
+                ..Self::default()
+            };
+        } else if begins_round {
+            self.rounds += 1;
+            self.is_reached |= self.rounds >= FULL_ROUNDS;
+        }
+    }
+}
+
+/// The probe at hand: it raises the bound by 1, 2, 4 … packets per round trip.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Probe {
+    pub(super) rounds: u32,
+    /// So many acknowledged packets add one, and how many are counted.
+    pub(super) per_packet: f64,
+    pub(super) acked: f64,
+    /// What is acknowledged now was sent while probing.
+    pub(super) is_sampled: bool,
+}
+
+impl Probe {
+    pub(super) fn begin_round(&mut self, cwnd: f64) {
+        self.per_packet = (cwnd / f64::from(1_u32 << self.rounds)).max(1.0);
+        self.rounds = (self.rounds + 1).min(30);
+    }
+
+    pub(super) fn on_ack(&mut self, acked: u32) -> f64 {
+        self.acked += f64::from(acked);
+        let packets = (self.acked / self.per_packet).floor();
+        self.acked -= packets * self.per_packet;
+        packets
+    }
+}

@@ -1,0 +1,393 @@
+//! BBR's phases by hand, and on the bench's bottleneck: 2000 packets/s, 100 ms.
+
+use super::*;
+use crate::cc::config::CcConfig;
+use crate::cc::fixtures::{Fate, Net, START, at, config, ms, us};
+use crate::cc::law::bench::{acked, assert_near, check_sawtooth, inner, law, loss};
+
+/// An acknowledgement of `n` packets at this rate and round trip, in this round.
+fn ack(t: u64, round: u64, n: u32, rate: f64) -> Ack {
+    Ack {
+        now: at(t),
+        round,
+        delivered_rate: Some(rate),
+        rtt: Some(ms(100)),
+        smoothed_rtt: Some(ms(100)),
+        flight: 1000,
+        pipe: 1000,
+        ..acked(n)
+    }
+}
+
+fn started() -> (Bbr, Window) {
+    let mut bbr = Bbr::new(Config::default());
+    let mut w = Window::new(10);
+    bbr.on_start(&mut w);
+    (bbr, w)
+}
+
+/// A flow that has filled 2000 packets/s and drained its queue; the round is 6.
+fn cruising() -> (Bbr, Window) {
+    let (mut bbr, mut w) = started();
+    for round in 1..=4 {
+        bbr.on_ack(&mut w, &ack(100 * round, round, 200, 2000.0));
+    }
+    assert_eq!(bbr.phase, Phase::Drain);
+    for round in 5..=6 {
+        let ack = Ack {
+            pipe: 150,
+            flight: 200,
+            ..ack(100 * round, round, 1, 2000.0)
+        };
+        bbr.on_ack(&mut w, &ack);
+    }
+    assert_eq!(bbr.phase, Phase::Cruise);
+    (bbr, w)
+}
+
+#[test]
+fn rates_are_as_pinned() {
+    // congestion-control §14
+    let (mut bbr, w) = started();
+    let bw = ack(0, 0, 1, 250_000.0 / 3.0);
+    bbr.model.on_ack(&bw, 10.0, true);
+    bbr.is_filled = true;
+    for (phase, rate) in [
+        (Phase::Startup, 228_525.0),
+        (Phase::Up, 103_125.0),
+        (Phase::Down, 74_250.0),
+        (Phase::Drain, 41_250.0),
+        (Phase::Cruise, 82_500.0),
+        (Phase::Refill, 82_500.0),
+        (Phase::ProbeRtt, 82_500.0),
+    ] {
+        bbr.set_rate(&w, &bw, phase.pacing_gain());
+        assert_near(bbr.pacing_rate().unwrap_or_default(), rate);
+    }
+}
+
+#[test]
+fn before_a_sample_the_window_over_the_round_trip_is_the_rate() {
+    let (mut bbr, mut w) = started();
+    assert_eq!(bbr.pacing_rate(), None);
+    let ack = Ack {
+        delivered_rate: None,
+        ..ack(100, 1, 2, 0.0)
+    };
+    bbr.on_ack(&mut w, &ack);
+    assert_near(bbr.pacing_rate().unwrap_or_default(), 277.0);
+    assert_near(w.cwnd, 12.0);
+    assert!(!w.is_slow_start() && bbr.is_holding(&w, START));
+}
+
+#[test]
+fn startup_ends_after_three_rounds_without_growth_by_a_quarter() {
+    let (mut bbr, mut w) = started();
+    for (round, rate, phase) in [
+        (1, 100.0, Phase::Startup),
+        (2, 125.0, Phase::Startup),
+        (3, 156.0, Phase::Startup),
+        (4, 156.0, Phase::Startup),
+        (5, 156.0, Phase::Drain),
+    ] {
+        bbr.on_ack(&mut w, &ack(100 * round, round, 1, rate));
+        assert_eq!(bbr.phase, phase, "{round}");
+    }
+    // The queue is not drained; three rounds pass.
+    bbr.on_ack(&mut w, &ack(600, 6, 1, 156.0));
+    bbr.on_ack(&mut w, &ack(700, 7, 1, 156.0));
+    assert_eq!(bbr.phase, Phase::Drain);
+    bbr.on_ack(&mut w, &ack(800, 8, 1, 156.0));
+    assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn an_application_that_is_the_limit_does_not_end_startup() {
+    let (mut bbr, mut w) = started();
+    for round in 1..=10 {
+        let ack = Ack {
+            is_app_limited: true,
+            ..ack(100 * round, round, 1, 100.0)
+        };
+        bbr.on_ack(&mut w, &ack);
+    }
+    assert_eq!(bbr.phase, Phase::Startup);
+}
+
+/// A slow start that grows, and loses `lost` of 1000 packets in each of `gaps` acknowledgements of its
+/// third round, after a round in recovery.
+fn lossy_startup(gaps: u64, lost: u32) -> Bbr {
+    let (mut bbr, mut w) = started();
+    for round in 1..=4 {
+        for i in 0..10 {
+            let is_lossy = round == 3 && i < gaps;
+            let ack = Ack {
+                lost: if is_lossy { lost } else { 0 },
+                is_recovering: round >= 3,
+                ..ack(100 * round + i, round, 10, f64::from(100 << round))
+            };
+            bbr.on_ack(&mut w, &ack);
+        }
+    }
+    bbr
+}
+
+#[test]
+fn startup_ends_with_losses_in_six_places_above_two_percent() {
+    for (gaps, lost, is_filled) in [(6, 4, true), (5, 10, false), (6, 3, false)] {
+        let bbr = lossy_startup(gaps, lost);
+        assert_eq!(bbr.is_filled, is_filled, "{gaps} {lost}");
+        assert_eq!(bbr.model.inflight_longterm.is_finite(), is_filled);
+    }
+}
+
+#[test]
+fn a_probe_comes_after_2_to_3_s_or_62_rounds() {
+    for (rounds_per_s, from_ms, to_ms) in [(10, 2000, 3100), (100, 600, 640)] {
+        let (mut bbr, mut w) = cruising();
+        let began = bbr.probed;
+        let mut n = 0;
+        while bbr.phase == Phase::Cruise {
+            n += 1;
+            let ack = Ack {
+                now: began.1 + ms(n * 1000 / rounds_per_s),
+                round: began.0 + n,
+                flight: 200,
+                pipe: 150,
+                ..ack(0, 0, 1, 2000.0)
+            };
+            bbr.on_ack(&mut w, &ack);
+        }
+        assert_eq!(bbr.phase, Phase::Refill);
+        let waited = n * 1000 / rounds_per_s;
+        assert!((from_ms..=to_ms).contains(&waited), "{waited}");
+    }
+}
+
+/// A flow in Up, in round 101.
+fn probing() -> (Bbr, Window) {
+    let (mut bbr, mut w) = cruising();
+    for round in 100..=101 {
+        bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
+    }
+    assert_eq!(bbr.phase, Phase::Up);
+    (bbr, w)
+}
+
+#[test]
+fn a_probe_that_loses_more_than_two_percent_sets_the_bound() {
+    // flight_before is 1000: of these the twentieth lost one is not yet too much.
+    let (mut bbr, mut w) = probing();
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            lost: 20,
+            ..ack(2021, 101, 1, 2000.0)
+        },
+    );
+    assert_eq!(bbr.phase, Phase::Up);
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            lost: 1,
+            ..ack(2022, 101, 1, 2000.0)
+        },
+    );
+    assert_eq!(bbr.phase, Phase::Down);
+    // 999 packets of which 20 were lost: more than 2 % of them already.
+    assert_near(bbr.model.inflight_longterm, 999.0);
+    assert!(bbr.was_too_much);
+    // The next losses of the same probe change nothing more.
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            lost: 300,
+            ..ack(2023, 101, 1, 2000.0)
+        },
+    );
+    assert_near(bbr.model.inflight_longterm, 999.0);
+}
+
+#[test]
+fn a_mark_counts_as_a_loss() {
+    let (mut bbr, mut w) = probing();
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            marked: 21,
+            ..ack(2021, 101, 1, 2000.0)
+        },
+    );
+    assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn a_probe_ends_when_the_bandwidth_stands_for_three_rounds() {
+    let (mut bbr, mut w) = probing();
+    for round in 102..=104 {
+        assert_eq!(bbr.phase, Phase::Up);
+        bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
+    }
+    assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn losses_while_cruising_lower_the_bounds_until_the_next_probe() {
+    let (mut bbr, mut w) = cruising();
+    let before = w.cwnd;
+    let quiet = |t, round| Ack {
+        flight: 200,
+        pipe: 150,
+        ..ack(t, round, 1, 1000.0)
+    };
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            lost: 1,
+            ..quiet(650, 6)
+        },
+    );
+    assert_near(bbr.model.bw(), 2000.0);
+    bbr.on_ack(&mut w, &quiet(700, 7));
+    // The latest were 2000 packets/s: 0.7 of the bound is less.
+    assert_near(bbr.model.bw(), 2000.0);
+    bbr.on_ack(
+        &mut w,
+        &Ack {
+            lost: 1,
+            ..quiet(750, 7)
+        },
+    );
+    bbr.on_ack(&mut w, &quiet(800, 8));
+    assert_near(bbr.model.bw(), 1400.0);
+    assert!(w.cwnd < before);
+    // The next probe forgets it.
+    bbr.on_ack(&mut w, &quiet(2500, 90));
+    assert_eq!(bbr.phase, Phase::Refill);
+    assert_near(bbr.model.bw(), 2000.0);
+}
+
+#[test]
+fn a_timeout_leaves_a_packet_and_the_window_comes_back() {
+    let (mut bbr, mut w) = cruising();
+    let before = w.cwnd;
+    bbr.on_timeout(&mut w, at(900));
+    assert_eq!((w.packets(), w.is_slow_start()), (1, false));
+    bbr.on_ack(&mut w, &ack(1000, 7, 1, 2000.0));
+    assert_near(w.cwnd, WINDOW_MIN);
+    bbr.on_ack(&mut w, &ack(1100, 8, 1, 2000.0));
+    assert!(w.cwnd >= before.min(400.0), "{}", w.cwnd);
+}
+
+#[test]
+fn an_event_alone_changes_nothing() {
+    let (mut bbr, mut w) = cruising();
+    let before = (bbr, w);
+    bbr.on_congestion(&mut w, &loss(200));
+    assert_eq!((bbr, w), before);
+}
+
+/// A flow alone on 2000 packets/s, 100 ms and a queue of 100 packets.
+fn bottleneck(queue: u64) -> Net {
+    let mut net = Net::new(
+        2,
+        &CcConfig {
+            law: "bbr".parse().expect("a law"),
+            is_paced: true,
+            rtt: Some(ms(100)),
+            ..config()
+        },
+    );
+    net.delay = ms(50);
+    net.service = us(500);
+    net.queue_max = queue;
+    net
+}
+
+#[test]
+fn it_fills_the_pipe_and_keeps_the_queue_short() {
+    let mut net = bottleneck(400);
+    net.run(at(10_000), |_| ());
+    let (sent, mut longest) = (net.log.len(), ms(0));
+    net.run(at(30_000), |net| {
+        longest = longest.max(net.sender.snapshot().rtt.unwrap_or_default());
+    });
+    let sent = net.log.len() - sent;
+    assert!((37_600..=40_400).contains(&sent), "{sent} of 40000");
+    assert!(longest < ms(180), "{longest:?}");
+}
+
+#[test]
+fn the_queue_is_emptied_every_5_s() {
+    let mut net = bottleneck(400);
+    let mut times = Vec::new();
+    let mut was_probing = false;
+    net.run(at(40_000), |net| {
+        let inner = net.sender.snapshot().inner;
+        let is_probing = inner.contains(&("phase", Phase::ProbeRtt.number()));
+        if is_probing && !was_probing {
+            times.push(net.now);
+        }
+        was_probing = is_probing;
+    });
+    assert!((5..=9).contains(&times.len()), "{times:?}");
+    assert!(times.windows(2).all(|t| t[1] - t[0] >= ms(4900)));
+    assert!(!was_probing || times.last().is_some_and(|t| net.now - *t < ms(2000)));
+}
+
+#[test]
+fn one_lost_packet_in_a_hundred_leaves_most_of_the_rate_and_passes() {
+    let mut net = bottleneck(400);
+    // Each round trip in which packets are lost lowers the bound by what was lost and by the margin of pacing,
+    // and a probe every 2 to 3 s forgets it. Reno would keep 12 packets per round trip, 6 % of the rate.
+    net.fate = Box::new(|n| {
+        if n < 60_000 && n % 100 == 99 {
+            Fate::Lost
+        } else {
+            Fate::Arrives
+        }
+    });
+    net.run(at(10_000), |_| ());
+    let sent = net.log.len();
+    net.run(at(30_000), |_| ());
+    let lossy = net.log.len() - sent;
+    assert!((24_000..=36_000).contains(&lossy), "{lossy} of 40000");
+    net.run(at(50_000), |_| ());
+    let sent = net.log.len();
+    net.run(at(70_000), |_| ());
+    let clean = net.log.len() - sent;
+    assert!(clean > 37_600, "{clean} of 40000");
+}
+
+#[test]
+fn ten_times_the_bandwidth_is_found() {
+    let mut net = bottleneck(400);
+    net.run(at(10_000), |_| ());
+    net.service = us(50);
+    net.run(at(40_000), |_| ());
+    let rate = net.rate() / 1000.0;
+    assert!(rate > 17_000.0, "{rate}");
+    // And a tenth of it again, without losing all.
+    net.service = us(500);
+    net.run(at(60_000), |_| ());
+    let rate = net.rate() / 1000.0;
+    assert!((1500.0..=3000.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn what_it_shows_is_what_it_believes() {
+    let (bbr, _) = cruising();
+    assert_near(inner(&bbr, "phase"), 3.0);
+    assert_near(inner(&bbr, "max_bw"), 2000.0);
+    assert_near(inner(&bbr, "bw"), 2000.0);
+    assert_near(inner(&bbr, "min_rtt_s"), 0.1);
+    let mut shown = Vec::new();
+    bbr.inner(&mut shown);
+    assert!(shown.iter().all(|(name, _)| *name != "inflight_longterm"));
+    assert_eq!(law("bbr:beta=0.8,headroom=0").name(), "bbr");
+}
+
+#[test]
+fn the_sawtooth_looks_as_it_did() {
+    check_sawtooth("bbr", "bbr", include_str!("../sawtooth/bbr.txt"));
+}
