@@ -1,7 +1,7 @@
-//! A host that runs a real [`Endpoint`]: between frames and the endpoint, and between the endpoint
-//! and applications.
+//! A host: a real [`Endpoint`] of DCCP with its applications, and the TCP and UDP for comparison.
 //!
-//! It keeps to the endpoint's contract to the letter: after every input it drains what leaves, then
+//! For DCCP it stands between frames and the endpoint, and between the endpoint and applications. It keeps
+//! to the endpoint's contract to the letter: after every input it drains what leaves, then
 //! the events, then asks when to call next. It holds no protocol rule.
 
 mod app;
@@ -17,6 +17,8 @@ use crate::random::{Seed, mix};
 use crate::report::Report;
 use crate::schedule::Schedule;
 use crate::source::App;
+use crate::tcp::Tcp;
+use crate::udp::Udp;
 use app::Running;
 use core::net::SocketAddr;
 use dccp_proto::batch::Batch;
@@ -60,13 +62,15 @@ impl KeyedHash for SimHash {
     }
 }
 
-/// A host with our DCCP.
+/// A host with our DCCP, TCP and UDP.
 pub struct Host {
     endpoint: Endpoint,
     listeners: BTreeMap<u16, App>,
     apps: Apps,
     /// Flows that others began, and who.
     accepted: Vec<(FlowId, SocketAddr)>,
+    tcp: Tcp,
+    udp: Udp,
     /// When applications write or read next, by number of the connection.
     timers: Schedule,
     batch: Batch,
@@ -91,6 +95,8 @@ impl Host {
             endpoint: Endpoint::new(Box::new(hash)),
             listeners: BTreeMap::new(),
             apps: Apps::default(),
+            tcp: Tcp::default(),
+            udp: Udp::default(),
             accepted: Vec::new(),
             timers: Schedule::default(),
             batch: Batch::for_simulation(SEGMENTS_MAX),
@@ -221,7 +227,17 @@ impl Host {
                 break;
             }
         }
-        let next = [self.endpoint.poll_timeout(), self.timers.next_at()];
+        self.arrange(context);
+    }
+
+    /// Asks to be woken when the first of all timers expires.
+    fn arrange(&mut self, context: &mut Context<'_>) {
+        let next = [
+            self.endpoint.poll_timeout(),
+            self.timers.next_at(),
+            self.tcp.next_at(),
+            self.udp.next_at(),
+        ];
         context.wake_at(next.into_iter().flatten().min());
     }
 
@@ -376,7 +392,8 @@ impl Node for Host {
                 let error = dccp_proto::IcmpError { path, quoted, kind };
                 self.endpoint.handle_icmp(now, &error, &mut self.apps);
             }
-            Content::Tcp(_) | Content::Udp(_) => return context.lose(id, Loss::Stranger),
+            Content::Tcp(segment) => return self.on_segment(context, id, path, &segment),
+            Content::Udp(datagram) => return self.on_datagram(context, id, path, &datagram),
         }
         context.deliver(id);
         self.drive(context);
@@ -395,6 +412,8 @@ impl Node for Host {
         if !self.apps.touched.is_empty() {
             self.run_touched(now);
         }
+        self.tcp.on_wake(context);
+        self.udp.on_wake(context);
         self.drive(context);
     }
 
@@ -404,7 +423,7 @@ impl Node for Host {
             running.check()?;
             watch.verdict()?;
         }
-        Ok(())
+        self.tcp.check()
     }
 }
 

@@ -1,6 +1,17 @@
-//! UDP: datagrams leave as they come, and nobody repeats or limits them.
+//! UDP: datagrams leave as they come, and nobody repeats or limits them. Of [`App`] it uses the source
+//! and the echoes and answers; all data are zeros. A bulk source, which takes what its transport gives, cannot be used.
 
+use crate::flow::FlowSample;
+use crate::frame::Content;
+use crate::net::Context;
+use crate::schedule::Schedule;
+use crate::source::{App, RunningSource, Source};
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::{Ecn, Payload};
+use std::collections::BTreeMap;
 
 /// A datagram of UDP (RFC 768), as a value. What a real program would write into its first bytes for
 /// the receiver's statistics is told beside it.
@@ -27,5 +38,248 @@ impl Datagram {
     /// Bytes of the datagram, without the IP header.
     pub const fn wire_len(&self) -> usize {
         HEADER + self.len as usize
+    }
+}
+
+/// Datagrams before the newest that are told apart from second copies.
+const WINDOW: u64 = 64;
+
+/// Which datagrams of the peer have arrived, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Seen {
+    /// One more than the greatest number.
+    expected: u64,
+    /// Those before `expected` that have arrived; the lowest bit is the newest.
+    bits: u64,
+    /// Datagrams, second copies left out.
+    distinct: u64,
+    reordered: u64,
+}
+
+impl Seen {
+    /// Notes a datagram. Returns whether it is the first with this number.
+    fn note(&mut self, number: u64) -> bool {
+        if number >= self.expected {
+            let steps = number + 1 - self.expected;
+            self.bits = if steps < WINDOW {
+                self.bits << steps
+            } else {
+                0
+            } | 1;
+            self.expected = number + 1;
+        } else {
+            let age = self.expected - 1 - number;
+            let bit = if age < WINDOW { 1 << age } else { 0 };
+            if self.bits & bit != 0 {
+                return false;
+            }
+            self.bits |= bit;
+            self.reordered += 1;
+        }
+        self.distinct += 1;
+        true
+    }
+}
+
+/// One end of a flow.
+struct Flow {
+    path: Path,
+    local_port: u16,
+    remote_port: u16,
+    app: App,
+    source: RunningSource,
+    sent: u64,
+    sent_bytes: u64,
+    seen: Seen,
+    received_bytes: u64,
+    marked: u64,
+    rtt: Option<Duration>,
+    one_way: Option<Duration>,
+}
+
+/// The UDP of a host.
+#[derive(Default)]
+pub(crate) struct Udp {
+    flows: Vec<Flow>,
+    listeners: BTreeMap<u16, App>,
+    /// Flows by peer and local port.
+    by_ends: BTreeMap<(IpAddr, u16, u16), usize>,
+    /// When sources send next.
+    timers: Schedule,
+}
+
+impl Udp {
+    pub(crate) fn listen(&mut self, port: u16, app: App) {
+        self.listeners.insert(port, app);
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        context: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        app: App,
+    ) -> usize {
+        let path = Path {
+            local: local.ip(),
+            remote: remote.ip(),
+            encap: Encap::Ip,
+        };
+        let number = self.add(context.now(), path, local.port(), remote.port(), app);
+        self.run(context, number);
+        number
+    }
+
+    fn add(
+        &mut self,
+        now: Instant,
+        path: Path,
+        local_port: u16,
+        remote_port: u16,
+        app: App,
+    ) -> usize {
+        let is_bulk = matches!(app.source, Source::Bulk { .. });
+        assert!(!is_bulk, "nothing would limit a bulk source over UDP");
+        let number = self.flows.len();
+        self.flows.push(Flow {
+            path,
+            local_port,
+            remote_port,
+            source: RunningSource::new(&app, now),
+            app,
+            sent: 0,
+            sent_bytes: 0,
+            seen: Seen::default(),
+            received_bytes: 0,
+            marked: 0,
+            rtt: None,
+            one_way: None,
+        });
+        self.by_ends
+            .insert((path.remote, remote_port, local_port), number);
+        number
+    }
+
+    /// Takes a datagram that came over this path, as its receiver sees it. Returns the flow that it
+    /// belongs to and whether it began it.
+    pub(crate) fn on_datagram(
+        &mut self,
+        context: &mut Context<'_>,
+        path: Path,
+        d: &Datagram,
+        ecn: Ecn,
+    ) -> Option<(usize, bool)> {
+        let now = context.now();
+        let key = (path.remote, d.source_port, d.dest_port);
+        let known = self.by_ends.get(&key).copied();
+        let number = if let Some(number) = known {
+            number
+        } else {
+            let app = self.listeners.get(&d.dest_port)?.clone();
+            self.add(now, path, d.dest_port, d.source_port, app)
+        };
+        let flow = &mut self.flows[number];
+        if flow.seen.note(d.number) {
+            flow.received_bytes += u64::from(d.len);
+            flow.marked += u64::from(ecn == Ecn::Ce);
+            flow.one_way = Some(now - d.sent);
+            flow.rtt = d.answers.map(|sent| now - sent).or(flow.rtt);
+            flow.source.on_received(now, d.len.into());
+            for message in flow.app.replies(Payload::Zeros(d.len.into())) {
+                flow.send(context, message.len(), Some(d.sent));
+            }
+        }
+        self.run(context, number);
+        Some((number, known.is_none()))
+    }
+
+    pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
+        while self.timers.next_at().is_some_and(|at| at <= context.now()) {
+            if let Some((_, number)) = self.timers.pop() {
+                self.run(context, number as usize);
+            }
+        }
+    }
+
+    pub(crate) fn next_at(&mut self) -> Option<Instant> {
+        self.timers.next_at()
+    }
+
+    /// Whether a flow will send nothing of its own any more.
+    pub(crate) fn is_over(&self, number: usize) -> bool {
+        self.flows[number].source.next_at().is_none()
+    }
+
+    pub(crate) fn sample(&self, number: usize) -> FlowSample {
+        let flow = &self.flows[number];
+        FlowSample {
+            sent: flow.sent,
+            sent_bytes: flow.sent_bytes,
+            lost: flow.seen.expected - flow.seen.distinct,
+            received: flow.seen.distinct,
+            received_bytes: flow.received_bytes,
+            reordered: flow.seen.reordered,
+            received_marked: flow.marked,
+            rtt: flow.rtt,
+            one_way: flow.one_way,
+            ..FlowSample::default()
+        }
+    }
+
+    /// Sends what a source has by now.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^32 flows"
+    )]
+    fn run(&mut self, context: &mut Context<'_>, number: usize) {
+        let flow = &mut self.flows[number];
+        while let Some(message) = flow.source.poll(context.now(), usize::MAX) {
+            flow.send(context, message.len(), None);
+        }
+        self.timers.set(number as u32, flow.source.next_at());
+    }
+}
+
+impl Flow {
+    fn send(&mut self, context: &mut Context<'_>, len: usize, answers: Option<Instant>) {
+        let datagram = Datagram {
+            source_port: self.local_port,
+            dest_port: self.remote_port,
+            len: u16::try_from(len).unwrap_or(u16::MAX),
+            number: self.sent,
+            sent: context.now(),
+            answers,
+        };
+        self.sent += 1;
+        self.sent_bytes += len as u64;
+        context.send_value(self.path, Ecn::NotEct, Content::Udp(datagram));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_tell_what_is_missing_late_or_a_copy() {
+        let mut seen = Seen::default();
+        let first: Vec<bool> = [0, 1, 4, 4, 2, 2, 70, 3, 100, 99, 99]
+            .map(|number| seen.note(number))
+            .to_vec();
+        let expected = [
+            true, true, true, false, true, false, true, true, true, true, false,
+        ];
+        assert_eq!(first, expected);
+        assert_eq!((seen.expected, seen.distinct, seen.reordered), (101, 8, 3));
+    }
+
+    #[test]
+    fn a_step_of_the_whole_window_forgets_what_came_before() {
+        for (step, is_known) in [(WINDOW - 1, true), (WINDOW, false)] {
+            let mut seen = Seen::default();
+            seen.note(0);
+            seen.note(step);
+            assert_eq!(seen.note(0), !is_known, "{step}");
+        }
     }
 }

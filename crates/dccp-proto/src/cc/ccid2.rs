@@ -7,7 +7,7 @@ use super::ack_ratio::AckRatio;
 use super::config::CcConfig;
 use super::law::Law;
 use super::one_way::{self, Newest, Times};
-use super::window::WindowSender;
+use super::window::{Sent, WindowSender};
 use super::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
@@ -92,7 +92,12 @@ impl HcSender for Sender {
     fn on_send(&mut self, out: &mut Outgoing<'_>) {
         // 4341-3-1
         *out.ccval = 0;
-        self.window.on_send(out, self.ratio.in_use());
+        let sent = Sent {
+            now: out.now,
+            seq: out.seq,
+            pipe: out.pipe,
+        };
+        self.window.on_send(sent, self.ratio.in_use());
         self.acknowledge_acks();
     }
 

@@ -13,7 +13,7 @@ use super::one_way::{OneWay, Times};
 use super::pacer::{Pacer, commit_horizon};
 use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
-use super::{Feedback, Outgoing, Permit, Snapshot};
+use super::{Feedback, Permit, Snapshot};
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
 use core::time::Duration;
@@ -34,6 +34,17 @@ pub const fn initial_window(packet_size: usize) -> u32 {
         1096..=2190 => 3,
         _ => 2,
     }
+}
+
+/// A data packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// When.
+    pub now: Instant,
+    /// The greatest number sent so far: the packet's own, if it is not a retransmission.
+    pub seq: Seq,
+    /// Data packets in flight before this one.
+    pub pipe: u32,
 }
 
 /// A sender that keeps at most a window of packets in flight.
@@ -136,7 +147,7 @@ impl WindowSender {
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
             let next = self.pacer.next(interval);
-            if self.paces() && now < next {
+            if self.is_paced() && now < next {
                 return Permit::At(next);
             }
             packets = packets.min(commit_horizon(interval, Duration::MAX));
@@ -145,6 +156,11 @@ impl WindowSender {
             packets,
             bytes: self.mps.saturating_mul(packets as usize),
         }
+    }
+
+    /// Whether packets are spread over time: a law that sets a rate wants it in any case.
+    pub fn is_paced(&self) -> bool {
+        self.is_paced || self.law.pacing_rate().is_some()
     }
 
     /// How many packets may leave now with `pipe` in flight, if nothing spreads them.
@@ -164,25 +180,26 @@ impl WindowSender {
     }
 
     /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
-    pub fn on_send(&mut self, out: &Outgoing<'_>, ack_ratio: u32) {
-        let window = self.window_after_idle(out.now, out.pipe);
+    pub fn on_send(&mut self, sent: Sent, ack_ratio: u32) {
+        let Sent { now, seq, pipe } = sent;
+        let window = self.window_after_idle(now, pipe);
         if window != self.window
             && let Some((at, _)) = self.last_sent
         {
             self.window = window;
             self.slow_start.reset();
-            self.law.on_idle(out.now, out.now - at);
+            self.law.on_idle(now, now - at);
         }
         // 4341-5-10
-        if self.paces()
+        if self.is_paced()
             && let Some(interval) = self.interval(&self.window)
         {
             let rtt = self.rtt.smoothed().unwrap_or_default();
-            self.pacer.on_send(out.now, interval, rtt);
+            self.pacer.on_send(now, interval, rtt);
         }
-        self.last_sent = Some((out.now, out.seq));
+        self.last_sent = Some((now, seq));
         if self.timeout.is_none() {
-            self.restart_timeout(out.now, out.pipe + 1, ack_ratio);
+            self.restart_timeout(now, pipe + 1, ack_ratio);
         }
     }
 
@@ -223,6 +240,11 @@ impl WindowSender {
         true
     }
 
+    /// How many congestion events were answered.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
     /// What can be seen from outside.
     pub fn snapshot(&self) -> Snapshot {
         let w = self.window;
@@ -246,11 +268,6 @@ impl WindowSender {
             inner,
             ..Snapshot::default()
         }
-    }
-
-    /// Whether packets are spread over time: a law that sets a rate wants it in any case.
-    fn paces(&self) -> bool {
-        self.is_paced || self.law.pacing_rate().is_some()
     }
 
     /// Time between packets: as the law has it, else of the window, once a round trip is known.

@@ -2,8 +2,16 @@
 
 use super::Host;
 use crate::flow::{FlowId, FlowSample};
+use crate::frame::FrameId;
+use crate::loss::Loss;
+use crate::net::Context;
+use crate::source::App;
+use crate::tcp::segment::Segment;
+use crate::tcp::{self, Arrival};
+use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
+use dccp_proto::path::Path;
 
 impl Host {
     /// The flows that others began with this host, in the order of their begin, and who.
@@ -15,8 +23,101 @@ impl Host {
     pub fn sample(&self, flow: FlowId) -> FlowSample {
         match flow {
             FlowId::Dccp(number) => self.sample_dccp(number),
-            FlowId::Tcp(_) | FlowId::Udp(_) => FlowSample::default(),
+            FlowId::Tcp(number) => self.tcp.sample(number),
+            FlowId::Udp(number) => self.udp.sample(number),
         }
+    }
+
+    /// Whether a flow has ended: nothing of it will be sent any more.
+    pub fn is_over(&self, flow: FlowId) -> bool {
+        match flow {
+            FlowId::Dccp(number) => self.report(number).is_over,
+            FlowId::Tcp(number) => self.tcp.is_over(number),
+            FlowId::Udp(number) => self.udp.is_over(number),
+        }
+    }
+
+    /// Listens for TCP on a port; every connection gets such an application.
+    pub fn tcp_listen(&mut self, port: u16, config: tcp::Config, app: App) {
+        self.tcp.listen(port, config, app);
+    }
+
+    /// Connects by TCP.
+    pub fn tcp_connect(
+        &mut self,
+        context: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: tcp::Config,
+        app: App,
+    ) -> FlowId {
+        let number = self.tcp.connect(context, local, remote, config, app);
+        self.arrange(context);
+        FlowId::Tcp(number)
+    }
+
+    /// A TCP segment arrived.
+    pub(super) fn on_segment(
+        &mut self,
+        context: &mut Context<'_>,
+        frame: FrameId,
+        path: Path,
+        segment: &Segment,
+    ) {
+        let ecn = context.frame(frame).ecn;
+        match self.tcp.on_segment(context, path, segment, ecn) {
+            Arrival::Known => {}
+            Arrival::Accepted(number, peer) => self.accepted.push((FlowId::Tcp(number), peer)),
+            Arrival::Stranger => return context.lose(frame, Loss::Stranger),
+        }
+        context.deliver(frame);
+        self.apps.drained.clear();
+        self.arrange(context);
+    }
+
+    /// Listens for UDP on a port; every peer gets such an application.
+    ///
+    /// # Panics
+    /// When the first peer comes, if the source is a bulk source: nothing would limit it.
+    pub fn udp_listen(&mut self, port: u16, app: App) {
+        self.udp.listen(port, app);
+    }
+
+    /// Begins a flow of UDP.
+    ///
+    /// # Panics
+    /// If the source is a bulk source: nothing would limit it.
+    pub fn udp_open(
+        &mut self,
+        context: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        app: App,
+    ) -> FlowId {
+        let number = self.udp.open(context, local, remote, app);
+        self.arrange(context);
+        FlowId::Udp(number)
+    }
+
+    /// A datagram of UDP arrived.
+    pub(super) fn on_datagram(
+        &mut self,
+        context: &mut Context<'_>,
+        frame: FrameId,
+        path: Path,
+        datagram: &Datagram,
+    ) {
+        let ecn = context.frame(frame).ecn;
+        let Some((number, is_new)) = self.udp.on_datagram(context, path, datagram, ecn) else {
+            return context.lose(frame, Loss::Stranger);
+        };
+        if is_new {
+            let peer = SocketAddr::new(path.remote, datagram.source_port);
+            self.accepted.push((FlowId::Udp(number), peer));
+        }
+        context.deliver(frame);
+        self.apps.drained.clear();
+        self.arrange(context);
     }
 
     fn sample_dccp(&self, number: usize) -> FlowSample {

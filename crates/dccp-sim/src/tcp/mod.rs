@@ -1,3 +1,206 @@
-//! TCP, for comparison with DCCP.
+//! A TCP for comparison: what the laws of CCID 2 do in the protocol that they were made for.
+//!
+//! It has what matters to congestion control: SACK-based loss recovery (RFC 6675), the retransmission
+//! timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323), ECN
+//! (RFC 3168), no Nagle algorithm. Segments are values without bytes (`segment.rs`). The congestion half
+//! is [`dccp_proto::cc::window::WindowSender`], the same as CCID 2's, fed with the same `Feedback`;
+//! where TCP differs is told in `sender.rs`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`segment`], `config.rs` | what is on the wire · settings |
+//! | `socket.rs`, `stream.rs` | one end of a connection · its application |
+//! | `sender.rs`, `scoreboard.rs` | what to send next · what is in flight, sacked, lost |
+//! | `receiver.rs`, `ranges.rs` | what has arrived, when to acknowledge · sets of ranges |
+//!
+//! What it leaves out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
+//! used again), window probes (the window never closes: applications read at once).
 
+mod config;
+mod ranges;
+mod receiver;
+mod scoreboard;
 pub mod segment;
+mod sender;
+mod socket;
+mod stream;
+
+pub use config::Config;
+
+use crate::flow::FlowSample;
+use crate::net::Context;
+use crate::schedule::Schedule;
+use crate::source::App;
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_proto::path::{Encap, Path};
+use dccp_proto::wire::Ecn;
+use segment::{Segment, SocketId};
+use socket::{Ends, Socket};
+use std::collections::BTreeMap;
+
+/// The TCP of a host.
+#[derive(Default)]
+pub(crate) struct Tcp {
+    sockets: Vec<Socket>,
+    listeners: BTreeMap<u16, (Config, App)>,
+    /// Accepted connections by peer and local port, for repeated SYNs.
+    accepted: BTreeMap<(IpAddr, u16, u16), SocketId>,
+    /// When sockets want to be called, or earlier.
+    timers: Schedule,
+    /// The socket that something happened to last.
+    touched: Option<usize>,
+}
+
+/// What became of a segment that was for nobody yet.
+pub(crate) enum Arrival {
+    /// It belongs to a connection.
+    Known,
+    /// It began this connection.
+    Accepted(usize, SocketAddr),
+    /// Nobody knows it.
+    Stranger,
+}
+
+impl Tcp {
+    pub(crate) fn listen(&mut self, port: u16, config: Config, app: App) {
+        self.listeners.insert(port, (config, app));
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        context: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Config,
+        app: App,
+    ) -> usize {
+        let ends = Ends {
+            path: Path {
+                local: local.ip(),
+                remote: remote.ip(),
+                encap: Encap::Ip,
+            },
+            local_port: local.port(),
+            remote_port: remote.port(),
+        };
+        let number = self.sockets.len();
+        let socket = Socket::connect(context, ends, id(number), config, app);
+        self.sockets.push(socket);
+        self.settle(context, number);
+        number
+    }
+
+    /// Takes a segment that came over this path, as its receiver sees it.
+    pub(crate) fn on_segment(
+        &mut self,
+        context: &mut Context<'_>,
+        path: Path,
+        segment: &Segment,
+        ecn: Ecn,
+    ) -> Arrival {
+        let ends = Ends {
+            path,
+            local_port: segment.dest_port,
+            remote_port: segment.source_port,
+        };
+        let mut number = segment.to as usize;
+        if self.sockets.get(number).is_none_or(|s| !s.is_for(&ends)) {
+            let key = (path.remote, ends.remote_port, ends.local_port);
+            match self.accepted.get(&key) {
+                Some(known) => number = *known as usize,
+                None => return self.accept(context, &ends, segment),
+            }
+        }
+        self.sockets[number].on_segment(context, segment, ecn);
+        self.settle(context, number);
+        Arrival::Known
+    }
+
+    fn accept(&mut self, context: &mut Context<'_>, ends: &Ends, s: &Segment) -> Arrival {
+        let listener = self.listeners.get(&ends.local_port);
+        let Some((config, app)) = listener.filter(|_| s.is_syn()) else {
+            return Arrival::Stranger;
+        };
+        let number = self.sockets.len();
+        let socket = Socket::accept(context, *ends, id(number), *config, app.clone(), s);
+        self.sockets.push(socket);
+        let remote = ends.path.remote;
+        let key = (remote, ends.remote_port, ends.local_port);
+        self.accepted.insert(key, id(number));
+        self.settle(context, number);
+        Arrival::Accepted(number, SocketAddr::new(remote, ends.remote_port))
+    }
+
+    pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
+        while self.timers.next_at().is_some_and(|at| at <= context.now()) {
+            let Some((_, number)) = self.timers.pop() else {
+                return;
+            };
+            let number = number as usize;
+            let socket = &mut self.sockets[number];
+            socket.scheduled = None;
+            socket.on_timer(context);
+            self.settle(context, number);
+        }
+    }
+
+    pub(crate) fn next_at(&mut self) -> Option<Instant> {
+        self.timers.next_at()
+    }
+
+    pub(crate) fn sample(&self, number: usize) -> FlowSample {
+        self.sockets[number].sample()
+    }
+
+    pub(crate) fn is_over(&self, number: usize) -> bool {
+        self.sockets[number].is_over()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.touched.map_or(Ok(()), |n| self.sockets[n].check())
+    }
+
+    /// Arranges for the next call of a socket. One that wants it later than arranged is called too
+    /// early once, which is cheaper than to move its appointment with each acknowledgement.
+    fn settle(&mut self, context: &Context<'_>, number: usize) {
+        self.touched = Some(number);
+        let socket = &mut self.sockets[number];
+        let Some(at) = socket.next_at(context.now()) else {
+            return;
+        };
+        if socket.scheduled.is_none_or(|scheduled| at < scheduled) {
+            socket.scheduled = Some(at);
+            self.timers.set(id(number), Some(at));
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "memory ends before 2^32 connections"
+)]
+const fn id(number: usize) -> SocketId {
+    number as SocketId
+}
+
+/// The sequence number of a number of the stream: SYN has 0, the first byte 1.
+#[expect(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
+const fn wire_number(number: u64) -> u32 {
+    (number as u32).wrapping_add(1)
+}
+
+/// The number of the stream that a sequence number stands for, that is less than 2^31 from `near`.
+fn stream_number(wire: u32, near: u64) -> Option<u64> {
+    let distance = wire.wrapping_sub(wire_number(near)).cast_signed();
+    near.checked_add_signed(distance.into())
+}
+
+/// How long ago a timestamp was made.
+fn since(timestamp: u32, now: Instant) -> Duration {
+    Duration::from_micros(10) * now.timestamp().wrapping_sub(timestamp)
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,6 @@ use super::*;
 use crate::cc::Drops;
 use crate::cc::fixtures::{START, at, config, feedback, ms, packets, us};
 use crate::cc::law::reno::Reno;
-use crate::wire::OptionWriter;
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -29,19 +28,8 @@ fn sender_with(cwnd: f64, ssthresh: f64, config: &CcConfig) -> WindowSender {
 }
 
 fn send(s: &mut WindowSender, now: Instant, seq: u64, pipe: u32) {
-    s.on_send(
-        &Outgoing {
-            now,
-            seq: Seq::new(seq),
-            payload_len: 1000,
-            pipe,
-            has_more: true,
-            is_short: false,
-            ccval: &mut 0,
-            options: &mut OptionWriter::new(0),
-        },
-        2,
-    );
+    let seq = Seq::new(seq);
+    s.on_send(Sent { now, seq, pipe }, 2);
 }
 
 /// Acknowledges `n` packets, while the window was full.

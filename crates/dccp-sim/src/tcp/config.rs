@@ -1,0 +1,121 @@
+//! Settings of a TCP connection.
+
+use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_proto::cc::config::{CcConfig, WindowConfig};
+use dccp_proto::cc::law::{LawConfig, LawKind, reno};
+use dccp_proto::cc::slow_start::Pace;
+
+/// Settings of one end. The defaults are those of a modern host that does not autotune.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// How the window grows and shrinks.
+    pub law: LawConfig,
+    /// Bytes of data per segment, at least 1; the peer's may be less.
+    pub mss: u16,
+    /// Window at the start in segments (RFC 6928).
+    pub initial_window: u32,
+    /// No congestion window is larger than so many segments; `None`: no limit.
+    pub max_window: Option<u32>,
+    /// Room for received data in bytes, below 2^30. It is always all free: applications read at once.
+    pub receive_window: u32,
+    /// Segments per acknowledgement (RFC 9293 §3.8.6.3); 1: no delayed acknowledgements.
+    pub ack_every: u32,
+    /// How long an acknowledgement waits for more segments.
+    pub delayed_ack: Duration,
+    /// Use the Timestamps option (RFC 7323).
+    pub timestamps: bool,
+    /// Use ECN (RFC 3168).
+    pub ecn: bool,
+    /// Spread packets over the round trip.
+    pub is_paced: bool,
+    /// The shortest retransmission timeout.
+    pub rto_min: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::with_law(LawConfig::RENO)
+    }
+}
+
+impl Config {
+    /// The defaults with this law. [`LawConfig::RENO`], which is CCID 2's, stands for TCP's own Reno:
+    /// its slow start adds a packet for each acknowledged one, and it counts fractions of packets.
+    pub fn with_law(law: LawConfig) -> Self {
+        let mut law = law;
+        if law == LawConfig::RENO {
+            law.kind = LawKind::Reno(reno::Config {
+                fractional: true,
+                ..reno::Config::WHOLE_PACKETS
+            });
+            law.slow_start.slow_start = Pace::Standard;
+        }
+        Self {
+            law,
+            mss: 1448,
+            initial_window: 10,
+            max_window: None,
+            receive_window: (1 << 30) - 1,
+            ack_every: 2,
+            delayed_ack: Duration::from_millis(40),
+            timestamps: true,
+            ecn: false,
+            is_paced: false,
+            rto_min: Duration::from_millis(200),
+        }
+    }
+
+    /// The least Window Scale option that lets the receive window be told (RFC 7323 §2).
+    pub(super) fn window_scale(&self) -> u8 {
+        (0..=14)
+            .find(|scale| u16::try_from(self.receive_window >> scale).is_ok())
+            .unwrap_or(14)
+    }
+
+    /// What the congestion half is made of.
+    pub(super) fn cc(&self, now: Instant) -> CcConfig {
+        CcConfig {
+            now,
+            mps: self.mss.into(),
+            law: self.law,
+            window: WindowConfig {
+                initial: Some(self.initial_window),
+                max: self.max_window.unwrap_or(u32::MAX),
+                grows_in_recovery: false,
+            },
+            is_paced: self.is_paced,
+            ack_ratio: None,
+            is_strict: false,
+            rto_min: self.rto_min,
+            granularity: Duration::ZERO,
+            delayed_ack: self.delayed_ack,
+            rtt: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reno_is_that_of_tcp_and_other_laws_are_as_given() {
+        let reno = Config::default().law;
+        assert_eq!(reno.to_string(), "reno:fractional=yes,slow_start=standard");
+        let cubic: LawConfig = "cubic:hystart=yes".parse().unwrap();
+        assert_eq!(Config::with_law(cubic).law, cubic);
+    }
+
+    #[test]
+    fn the_window_scale_is_the_least_that_does() {
+        for (receive_window, scale) in [(65_535, 0), (65_536, 1), (131_072, 2), ((1 << 30) - 1, 14)]
+        {
+            let config = Config {
+                receive_window,
+                ..Config::default()
+            };
+            assert_eq!(config.window_scale(), scale, "{receive_window}");
+        }
+    }
+}

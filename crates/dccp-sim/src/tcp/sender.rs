@@ -1,0 +1,428 @@
+//! The sending half: what to send next, and what acknowledgements mean (RFC 6675 §5).
+//!
+//! Window, slow start, timeout and the answer to congestion are [`WindowSender`]'s, as in CCID 2, and
+//! get the same [`Feedback`]. TCP differs in this: what is lost is sent again; until all that was in
+//! flight when a loss was found is acknowledged (the recovery point), the window does not grow, and
+//! further losses are no new event; the timeout runs for the oldest segment; and a retransmission
+//! that is lost too is noticed by the timeout only, or repeated once as a rescue (§5, rule 4).
+
+use super::config::Config;
+use super::scoreboard::{News, Scoreboard};
+use super::segment::Timestamps;
+use super::since;
+use core::time::Duration;
+use dccp_proto::cc::delivery::Delivery;
+use dccp_proto::cc::one_way::Times;
+use dccp_proto::cc::window::{Sent, WindowSender};
+use dccp_proto::cc::{Count, Drops, Feedback, Permit};
+use dccp_proto::wire::Options;
+use dccp_proto::{Instant, Seq};
+
+/// Counters of a sending half, in segments unless they say otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) sent: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) retransmitted: u64,
+    pub(super) delivered: u64,
+    pub(super) delivered_bytes: u64,
+    pub(super) lost: u64,
+    /// Answers to ECE.
+    pub(super) marked: u64,
+    pub(super) timeouts: u64,
+    pub(super) duplicate_acks: u64,
+}
+
+/// An acknowledgement, its numbers those of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack<'a> {
+    /// The next byte that the peer expects.
+    pub(super) next: u64,
+    /// The first byte that it has no room for.
+    pub(super) limit: u64,
+    /// What it has beyond `next`.
+    pub(super) blocks: &'a [(u64, u64)],
+    /// It echoes a mark.
+    pub(super) ece: bool,
+    /// It carries no data.
+    pub(super) is_pure: bool,
+    /// Its Timestamps option.
+    pub(super) timestamps: Option<Timestamps>,
+}
+
+/// A segment to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Next {
+    /// Its first number in the stream.
+    pub(super) start: u64,
+    /// Bytes of data.
+    pub(super) len: u32,
+    /// It ends the stream.
+    pub(super) fin: bool,
+    /// It was sent before.
+    pub(super) is_again: bool,
+}
+
+/// Why segments are retransmitted: fast recovery, or a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause {
+    Loss,
+    Timeout,
+}
+
+/// Until everything before `point` is acknowledged, losses are no new event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Recovery {
+    point: u64,
+    cause: Cause,
+    /// The first segment has to leave again, whatever the window says (§5, step 4.3).
+    is_first_due: bool,
+    has_rescued: bool,
+}
+
+/// One end's view of what it sends.
+pub(super) struct Sender {
+    pub(super) window: WindowSender,
+    board: Scoreboard,
+    delivery: Delivery,
+    mss: u32,
+    ack_every: u32,
+    /// Next new number of the stream, and how many bytes the application has written.
+    next: u64,
+    written: u64,
+    /// The stream ends with what is written, and its end has left.
+    wants_fin: bool,
+    has_fin: bool,
+    limit: u64,
+    recovery: Option<Recovery>,
+    round: u64,
+    round_end: u64,
+    pipe_max: u32,
+    wants_cwr: bool,
+    rtt: Option<Duration>,
+    pub(super) counters: Counters,
+}
+
+impl Sender {
+    /// A sender that has nothing to send yet, to a peer with room for `limit` bytes.
+    pub(super) fn new(config: &Config, now: Instant, limit: u64) -> Self {
+        let cc = config.cc(now);
+        Self {
+            window: WindowSender::new(&cc, config.law.kind.build()),
+            board: Scoreboard::default(),
+            delivery: Delivery::default(),
+            mss: config.mss.into(),
+            ack_every: config.ack_every,
+            next: 0,
+            written: 0,
+            wants_fin: false,
+            has_fin: false,
+            limit,
+            recovery: None,
+            round: 0,
+            round_end: 0,
+            pipe_max: 0,
+            wants_cwr: false,
+            rtt: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The application has so many bytes more.
+    pub(super) const fn write(&mut self, bytes: u64) {
+        self.written = self.written.saturating_add(bytes);
+    }
+
+    /// The application has no more.
+    pub(super) const fn finish(&mut self) {
+        self.wants_fin = true;
+    }
+
+    /// The peer has room up to this byte.
+    pub(super) fn set_limit(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// The first byte that is not acknowledged is near this one.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the end of the stream is acknowledged.
+    pub(super) fn is_finished(&self) -> bool {
+        self.has_fin && self.board.is_empty()
+    }
+
+    /// The last round-trip sample.
+    pub(super) const fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Whether the window was reduced since a segment with new data left: that one says so.
+    pub(super) fn take_cwr(&mut self) -> bool {
+        core::mem::take(&mut self.wants_cwr)
+    }
+
+    /// An acknowledgement arrived.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
+        self.set_limit(ack.limit);
+        if self.board.is_empty() {
+            return;
+        }
+        let news = self.board.update(ack.next, ack.blocks);
+        self.counters.lost += u64::from(news.lost);
+        self.counters.delivered += u64::from(news.with_data);
+        self.counters.delivered_bytes += news.bytes;
+        self.counters.duplicate_acks += u64::from(!news.is_advance && ack.is_pure);
+        if self.board.una() > self.round_end {
+            self.round += 1;
+            self.round_end = self.board.nxt();
+        }
+        let is_loss = self.recover();
+        let fb = self.feedback(now, ack, &news, is_loss);
+        self.pipe_max = fb.pipe;
+        self.rtt = fb.rtt.or(self.rtt);
+        if let Some(t) = ack.timestamps.filter(|_| news.is_advance) {
+            self.window.on_times(Times {
+                sent: t.echo,
+                arrived: t.value,
+            });
+        }
+        let events = self.window.events();
+        self.window.on_feedback(now, &fb, self.ack_every);
+        if self.window.events() > events {
+            self.wants_cwr = true;
+            self.counters.marked += u64::from(fb.marked.packets);
+        }
+    }
+
+    /// Ends a recovery, and begins one if segments are lost outside of one. Returns whether one began.
+    fn recover(&mut self) -> bool {
+        if self.recovery.is_some_and(|r| self.board.una() >= r.point) {
+            self.recovery = None;
+        }
+        let begins = self.recovery.is_none() && self.board.lost() > 0;
+        if begins {
+            self.recovery = Some(Recovery {
+                point: self.board.nxt(),
+                cause: Cause::Loss,
+                is_first_due: !self.board.is_first_again(),
+                has_rescued: false,
+            });
+        }
+        begins
+    }
+
+    /// What the congestion half learns. Segments have the numbers from 1.
+    fn feedback(
+        &mut self,
+        now: Instant,
+        ack: &Ack<'_>,
+        news: &News,
+        is_loss: bool,
+    ) -> Feedback<'static> {
+        let una = Seq::new(self.board.una());
+        let is_mark = ack.ece && news.is_advance && self.recovery.is_none();
+        let marked = u32::from(is_mark && news.packets > 0);
+        let mss = u64::from(self.mss);
+        let count = |packets: u32| Count {
+            packets,
+            bytes: u64::from(packets) * mss,
+        };
+        if news.packets > 0 {
+            let bytes = u32::try_from(news.bytes).unwrap_or(u32::MAX);
+            self.delivery.on_delivered(now, bytes);
+        }
+        Feedback {
+            seq: Seq::ZERO,
+            ack: una,
+            acked: count(news.packets - marked),
+            marked: count(marked),
+            lost: count(news.lost.max(u32::from(is_loss))),
+            congestion: match (is_loss, is_mark) {
+                (true, _) => Some(Seq::new(self.board.nxt())),
+                (false, true) => Some(una),
+                (false, false) => None,
+            },
+            drops: Drops::default(),
+            slow_receiver: false,
+            rtt: match (news.newest_once, ack.timestamps) {
+                (Some(sent), _) => Some(now - sent),
+                // RFC 7323 §4.1
+                (None, Some(t)) if news.is_advance => Some(since(t.echo, now)),
+                _ => None,
+            },
+            ack_sent_at: news.newest.map(|(at, _)| at),
+            ack_ccval: None,
+            pipe: self.board.pipe(),
+            pipe_max: self.pipe_max,
+            delivered_rate: news
+                .newest
+                .and_then(|(at, stamp)| self.delivery.sample(now, &stamp, at)),
+            is_app_limited: news.newest.is_some_and(|(_, stamp)| stamp.is_app_limited),
+            round: self.round,
+            restarts_timeout: news.is_advance,
+            acks_lost: 0,
+            mean_size: self.mss as usize,
+            gss: Seq::new(self.board.nxt()),
+            options: Options(&[]),
+            elapsed: None,
+        }
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is due.
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        self.window.poll_timeout()
+    }
+
+    /// The retransmission timeout, if it is over: everything is sent again as slow start allows.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if !self.window.on_timeout(now) {
+            return;
+        }
+        self.counters.timeouts += 1;
+        let known = self.board.lost();
+        self.board.on_timeout();
+        self.counters.lost += u64::from(self.board.lost() - known);
+        self.recovery = Some(Recovery {
+            point: self.board.nxt(),
+            cause: Cause::Timeout,
+            is_first_due: false,
+            has_rescued: true,
+        });
+    }
+
+    /// When pacing lets the next segment leave, if it is pacing that holds it.
+    pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
+        if !self.window.is_paced() || self.board.lost() == 0 && self.new_segment().is_none() {
+            return None;
+        }
+        match self.window.permit(now, self.board.pipe()) {
+            Permit::At(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// The next segment that may leave now (`NextSeg`); it has left then.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<Next> {
+        if let Some(recovery) = self.recovery.as_mut().filter(|r| r.is_first_due) {
+            recovery.is_first_due = false;
+            let una = self.board.una();
+            return Some(self.resend(now, una));
+        }
+        if !self.may_send(now) {
+            return None;
+        }
+        if self.board.lost() > 0
+            && let Some(position) = self.board.next_lost()
+        {
+            return Some(self.resend(now, position));
+        }
+        if let Some(next) = self.new_segment() {
+            self.send(now, next);
+            return Some(next);
+        }
+        if self.next >= self.written {
+            let pipe_bytes = u64::from(self.board.pipe()) * u64::from(self.mss);
+            self.delivery.on_app_limited(pipe_bytes);
+        }
+        self.poll_doubtful(now)
+    }
+
+    /// In fast recovery, with nothing else to send: rules 3 and 4.
+    fn poll_doubtful(&mut self, now: Instant) -> Option<Next> {
+        let recovery = self.recovery.filter(|r| r.cause == Cause::Loss)?;
+        if let Some(position) = self.board.next_doubtful() {
+            return Some(self.resend(now, position));
+        }
+        if recovery.has_rescued {
+            return None;
+        }
+        self.recovery = Some(Recovery {
+            has_rescued: true,
+            ..recovery
+        });
+        let position = self.board.last_open()?;
+        Some(self.resend(now, position))
+    }
+
+    fn may_send(&self, now: Instant) -> bool {
+        let pipe = self.board.pipe();
+        if self.window.is_paced() {
+            matches!(self.window.permit(now, pipe), Permit::Now { .. })
+        } else {
+            self.window.room(now, pipe) > 0
+        }
+    }
+
+    /// The next segment that was never sent, if there is data and the peer has room for it.
+    fn new_segment(&self) -> Option<Next> {
+        let waiting = self.written - self.next.min(self.written);
+        let mut len = waiting.min(self.mss.into());
+        let fin = self.wants_fin && !self.has_fin && len == waiting;
+        if len == 0 && !fin {
+            return None;
+        }
+        if self.next + len > self.limit {
+            // No segment is cut for the peer's window (RFC 9293 §3.8.6.2.1), unless nothing else moves.
+            len = self.limit.saturating_sub(self.next);
+            if len == 0 || !self.board.is_empty() {
+                return None;
+            }
+        }
+        Some(Next {
+            start: self.next,
+            len: u32::try_from(len).unwrap_or(self.mss),
+            fin: fin && len == waiting,
+            is_again: false,
+        })
+    }
+
+    fn send(&mut self, now: Instant, next: Next) {
+        let pipe = self.board.pipe();
+        let stamp = self.delivery.on_send(now, pipe == 0);
+        let numbers = next.len + u32::from(next.fin);
+        self.board.push(now, stamp, next.start, numbers, next.fin);
+        self.next += u64::from(numbers);
+        self.has_fin |= next.fin;
+        self.account(now, pipe, next);
+    }
+
+    fn resend(&mut self, now: Instant, position: u64) -> Next {
+        let pipe = self.board.pipe();
+        let stamp = self.delivery.on_send(now, pipe == 0);
+        let record = self.board.resend(now, stamp, position);
+        let next = Next {
+            start: record.start,
+            len: record.len - u32::from(record.fin),
+            fin: record.fin,
+            is_again: true,
+        };
+        self.counters.retransmitted += 1;
+        self.account(now, pipe, next);
+        if position == self.board.una() {
+            self.window
+                .restart_timeout(now, self.board.pipe(), self.ack_every);
+        }
+        next
+    }
+
+    /// # Errors
+    /// The promise that is broken.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.board.check()?;
+        let cwnd = self.window.window().cwnd;
+        if cwnd < 1.0 {
+            return Err(format!("a window of {cwnd} packets"));
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, now: Instant, pipe: u32, next: Next) {
+        self.counters.sent += u64::from(next.len > 0);
+        self.counters.sent_bytes += u64::from(next.len);
+        self.pipe_max = self.pipe_max.max(self.board.pipe());
+        let seq = Seq::new(self.board.nxt());
+        self.window.on_send(Sent { now, seq, pipe }, self.ack_every);
+    }
+}

@@ -1,0 +1,80 @@
+//! The application at one end of a TCP connection: a stream of bytes, read at once.
+
+use crate::source::{App, Closing, RunningSource, Source};
+use dccp_proto::Instant;
+use dccp_proto::wire::Payload;
+
+/// Datagrams of a source become bytes of the stream, all zeros, each sent at once if the window allows it (no
+/// Nagle). What [`App`] says of reading and buffers is of datagrams and has no meaning here.
+#[derive(Debug)]
+pub(super) struct Stream {
+    app: App,
+    source: Option<RunningSource>,
+    /// What a bulk source has not written yet.
+    bulk: u64,
+    is_open: bool,
+    has_peer_finished: bool,
+}
+
+impl Stream {
+    /// An application on a connection that is not open yet.
+    pub(super) fn new(app: App) -> Self {
+        Self {
+            app,
+            source: None,
+            bulk: 0,
+            is_open: false,
+            has_peer_finished: false,
+        }
+    }
+
+    /// The connection is open.
+    pub(super) fn open(&mut self, now: Instant) {
+        self.is_open = true;
+        match self.app.source {
+            Source::Bulk { len, count } => self.bulk = count.saturating_mul(len as u64),
+            _ => self.source = Some(RunningSource::new(&self.app, now)),
+        }
+    }
+
+    /// The peer will send no more.
+    pub(super) fn on_finish(&mut self) {
+        if self.app.closing != Closing::Never {
+            self.has_peer_finished = true;
+            self.source = None;
+            self.bulk = 0;
+        }
+    }
+
+    /// How many bytes it has written by now, since it was asked last.
+    pub(super) fn poll(&mut self, now: Instant) -> u64 {
+        let mut bytes = core::mem::take(&mut self.bulk);
+        if let Some(source) = &mut self.source {
+            while let Some(message) = source.poll(now, usize::MAX) {
+                bytes += message.len() as u64;
+            }
+        }
+        bytes
+    }
+
+    /// When it writes next.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.source.as_ref().and_then(RunningSource::next_at)
+    }
+
+    /// It got so many bytes, as if in one datagram. Returns how many it sends back.
+    pub(super) fn on_received(&mut self, now: Instant, bytes: u64) -> u64 {
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if let Some(source) = &mut self.source {
+            source.on_received(now, len);
+        }
+        let replies = self.app.replies(Payload::Zeros(len));
+        replies.map(|message| message.len() as u64).sum()
+    }
+
+    /// Whether what it has written is all.
+    pub(super) fn is_done(&self) -> bool {
+        let has_written = self.is_open && self.next_at().is_none();
+        self.has_peer_finished || has_written && self.app.closing == Closing::WhenSent
+    }
+}
