@@ -26,6 +26,7 @@ pub mod host;
 pub mod link;
 pub mod linux;
 pub mod loss;
+pub mod machine;
 pub mod net;
 pub mod node;
 pub mod pair;

@@ -1,0 +1,218 @@
+//! What a host is made of below its transports: a processor, an interface that tells how full it is,
+//! and a clock of its own.
+//!
+//! ```text
+//!   transports ──permission── processor ── interface queue ── link      sending
+//!   transports ── processor ── waiting room ── wake-up ────── link      receiving
+//! ```
+//! A machine with the default settings takes no time, and its clock is right.
+
+use core::time::Duration;
+use dccp_proto::Instant;
+use std::collections::VecDeque;
+
+/// Settings of a host's machine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MachineConfig {
+    /// Processor time for each packet sent.
+    pub send_cost: Duration,
+    /// Processor time for each packet received.
+    pub receive_cost: Duration,
+    /// How long an idle machine takes from the arrival of a packet to the first instruction: wake-up
+    /// latency, or an interface that waits for more packets before it interrupts.
+    pub wakeup: Duration,
+    /// How many packets that wait are handed over at one time (GRO).
+    pub batch: usize,
+    /// How many received packets may wait for the processor; further ones are lost.
+    pub backlog: usize,
+    /// What a sender does when the queue of its interface is full.
+    pub local_congestion: LocalCongestion,
+    /// Its clock.
+    pub clock: Clock,
+}
+
+/// What happens when the queue between IP and the interface is full (Linux: `txqueuelen`). The
+/// queue is that of the host's own link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LocalCongestion {
+    /// The packet is lost there, and its sender learns it like any loss.
+    Drop,
+    /// The sender waits for room, and nothing is lost: how systems do it today.
+    #[default]
+    Wait,
+}
+
+/// A clock: `local = offset + time · (1 + drift)`, rounded down to its granularity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Clock {
+    /// How much it is ahead at time zero.
+    pub offset: Duration,
+    /// How much faster than time it runs, in parts per 10^9; negative: slower.
+    pub drift_ppb: i32,
+    /// It moves in steps of so much; zero: without steps.
+    pub granularity: Duration,
+}
+
+impl Default for MachineConfig {
+    fn default() -> Self {
+        Self {
+            send_cost: Duration::ZERO,
+            receive_cost: Duration::ZERO,
+            wakeup: Duration::ZERO,
+            batch: 64,
+            backlog: 1000,
+            local_congestion: LocalCongestion::default(),
+            clock: Clock::default(),
+        }
+    }
+}
+
+impl Clock {
+    /// What the clock shows at a moment.
+    pub fn at(&self, time: Instant) -> Instant {
+        let shown = self.smooth(time.as_nanos());
+        let step = clamp(self.granularity.as_nanos()).max(1);
+        Instant::from_nanos(shown - shown % step)
+    }
+
+    /// The first moment at which the clock shows this time or a later one.
+    pub fn when(&self, shown: Instant) -> Instant {
+        let step = clamp(self.granularity.as_nanos()).max(1);
+        let shown = shown.as_nanos().div_ceil(step).saturating_mul(step);
+        let past = u128::from(shown.saturating_sub(clamp(self.offset.as_nanos())));
+        Instant::from_nanos(clamp((past * BILLION).div_ceil(self.pace())))
+    }
+
+    fn smooth(&self, time: u64) -> u64 {
+        let run = clamp(u128::from(time) * self.pace() / BILLION);
+        run.saturating_add(clamp(self.offset.as_nanos()))
+    }
+
+    /// Its nanoseconds in a second of time.
+    fn pace(&self) -> u128 {
+        let drift = i128::from(self.drift_ppb);
+        u128::try_from(1_000_000_000 + drift).unwrap_or(1).max(1)
+    }
+}
+
+const BILLION: u128 = 1_000_000_000;
+
+fn clamp(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// A machine at work. `T` names a received packet.
+#[derive(Debug)]
+pub(crate) struct Machine<T> {
+    config: MachineConfig,
+    /// When the processor has done what it was given.
+    free_at: Instant,
+    /// Received packets that wait for the processor.
+    waiting: VecDeque<T>,
+    work: Work,
+    /// How long the processor has worked.
+    busy: Duration,
+}
+
+/// What the processor does with received packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Work {
+    /// Nothing waits.
+    Idle,
+    /// It will look at what waits then.
+    From(Instant),
+    /// It works on so many until then.
+    Until(Instant, usize),
+}
+
+impl<T> Machine<T> {
+    pub(crate) fn new(config: MachineConfig) -> Self {
+        Self {
+            config,
+            free_at: Instant::ZERO,
+            waiting: VecDeque::new(),
+            work: Work::Idle,
+            busy: Duration::ZERO,
+        }
+    }
+
+    pub(crate) const fn config(&self) -> &MachineConfig {
+        &self.config
+    }
+
+    /// When a transport may send: at once, or when the processor will be free.
+    pub(crate) fn may_send_at(&self, now: Instant) -> Instant {
+        self.free_at.max(now)
+    }
+
+    /// A packet leaves, which takes the processor its time.
+    pub(crate) fn on_send(&mut self, now: Instant) {
+        self.spend(now, self.config.send_cost);
+    }
+
+    /// A packet arrived; or there is no room for it.
+    pub(crate) fn receive(&mut self, now: Instant, packet: T) -> Result<(), T> {
+        if self.waiting.len() >= self.config.backlog.max(1) {
+            return Err(packet);
+        }
+        self.waiting.push_back(packet);
+        if self.work == Work::Idle {
+            self.work = Work::From(now + self.config.wakeup);
+        }
+        Ok(())
+    }
+
+    /// When there is something to [`poll`](Self::poll).
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        match self.work {
+            Work::Idle => None,
+            Work::From(at) => Some(at.max(self.free_at)),
+            Work::Until(done, _) => Some(done),
+        }
+    }
+
+    /// The next packet whose time has come, all of a batch at the same moment.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<T> {
+        if let Work::From(at) = self.work
+            && at.max(self.free_at) <= now
+        {
+            // Only now is it known who shares the batch.
+            let batch = self.waiting.len().min(self.config.batch.max(1));
+            let count = u32::try_from(batch).unwrap_or(u32::MAX);
+            self.spend(now, self.config.receive_cost * count);
+            self.work = Work::Until(self.free_at, batch);
+        }
+        let Work::Until(done, left) = self.work else {
+            return None;
+        };
+        if done > now {
+            return None;
+        }
+        let packet = self.waiting.pop_front();
+        self.work = match (left, self.waiting.is_empty()) {
+            (2.., _) => Work::Until(done, left - 1),
+            (_, true) => Work::Idle,
+            // It is awake: the next batch follows at once.
+            (_, false) => Work::From(now),
+        };
+        packet
+    }
+
+    /// Packets that wait here.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How long the processor has worked in all.
+    pub(crate) const fn busy(&self) -> Duration {
+        self.busy
+    }
+
+    fn spend(&mut self, now: Instant, time: Duration) {
+        self.busy += time;
+        self.free_at = self.free_at.max(now) + time;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use super::*;
+use proptest::prelude::*;
+
+const US: Duration = Duration::from_micros(1);
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + US * u32::try_from(n).unwrap()
+}
+
+/// Plays arrivals at these microseconds and tells when each packet was handed over.
+fn hand_overs(config: MachineConfig, arrivals: &[u64]) -> Vec<(u64, u64)> {
+    let mut machine = Machine::new(config);
+    let mut handed = Vec::new();
+    let mut coming = arrivals.iter().copied().peekable();
+    loop {
+        let next = [coming.peek().map(|&at| us(at)), machine.next_at()];
+        let Some(now) = next.into_iter().flatten().min() else {
+            return handed;
+        };
+        while let Some(packet) = machine.poll(now) {
+            handed.push((
+                packet,
+                (now - Instant::ZERO).as_micros().try_into().unwrap(),
+            ));
+        }
+        if let Some(packet) = coming.next_if(|&at| us(at) == now) {
+            machine.receive(now, packet).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_processor_takes_its_time_for_each_packet() {
+    let config = MachineConfig {
+        receive_cost: 10 * US,
+        batch: 1,
+        ..MachineConfig::default()
+    };
+    let expected = [(0, 10), (3, 20), (4, 30), (100, 110)];
+    assert_eq!(hand_overs(config, &[0, 3, 4, 100]), expected);
+}
+
+#[test]
+fn what_arrives_during_the_wakeup_comes_together() {
+    let config = MachineConfig {
+        wakeup: 50 * US,
+        receive_cost: US,
+        ..MachineConfig::default()
+    };
+    let expected = [(0, 52), (20, 52), (51, 53), (200, 251)];
+    assert_eq!(hand_overs(config, &[0, 20, 51, 200]), expected);
+}
+
+#[test]
+fn a_batch_has_a_limit() {
+    let config = MachineConfig {
+        wakeup: 10 * US,
+        receive_cost: US,
+        batch: 2,
+        ..MachineConfig::default()
+    };
+    let expected = [(0, 12), (1, 12), (2, 14), (3, 14), (4, 15)];
+    assert_eq!(hand_overs(config, &[0, 1, 2, 3, 4]), expected);
+}
+
+#[test]
+fn a_full_backlog_takes_no_more() {
+    let config = MachineConfig {
+        receive_cost: 10 * US,
+        backlog: 2,
+        ..MachineConfig::default()
+    };
+    let mut machine = Machine::new(config);
+    assert_eq!(machine.receive(us(0), 'a'), Ok(()));
+    assert_eq!(machine.receive(us(0), 'b'), Ok(()));
+    assert_eq!(machine.receive(us(0), 'c'), Err('c'));
+    assert_eq!(machine.waiting(), 2);
+    assert_eq!(machine.poll(us(0)), None);
+    assert_eq!(machine.poll(us(20)), Some('a'));
+    assert_eq!(machine.receive(us(20), 'd'), Ok(()));
+    assert_eq!(machine.poll(us(20)), Some('b'));
+    assert_eq!(machine.busy(), 20 * US);
+}
+
+#[test]
+fn sending_and_receiving_share_the_processor() {
+    let config = MachineConfig {
+        send_cost: 42 * US,
+        receive_cost: 10 * US,
+        ..MachineConfig::default()
+    };
+    let mut machine = Machine::new(config);
+    assert_eq!(machine.may_send_at(us(5)), us(5));
+    machine.on_send(us(5));
+    assert_eq!(machine.may_send_at(us(6)), us(47));
+    machine.receive(us(10), ()).unwrap();
+    assert_eq!(machine.next_at(), Some(us(47)));
+    assert_eq!(machine.poll(us(47)), None);
+    assert_eq!(machine.next_at(), Some(us(57)));
+    assert_eq!(machine.may_send_at(us(47)), us(57));
+    assert_eq!(machine.poll(us(57)), Some(()));
+    assert_eq!(machine.next_at(), None);
+}
+
+#[test]
+fn a_clock_is_ahead_drifts_and_ticks() {
+    let clock = Clock {
+        offset: Duration::from_secs(3),
+        drift_ppb: 100_000,
+        granularity: Duration::from_millis(10),
+    };
+    // After 100 s it has gained 10 ms.
+    assert_eq!(clock.at(us(100_000_000)), us(103_010_000));
+    assert_eq!(clock.at(us(99_999_000)), us(103_000_000));
+    assert_eq!(clock.when(us(103_010_000)), us(100_000_000));
+    assert_eq!(Clock::default().at(us(7)), us(7));
+    assert_eq!(Clock::default().when(us(7)), us(7));
+    assert_eq!(clock.when(us(1)), us(0));
+}
+
+proptest! {
+    #[test]
+    fn a_clock_shows_a_time_first_when_it_says(
+        offset in 0..10_u64.pow(12),
+        drift_ppb in -500_000_000..500_000_000_i32,
+        granularity in prop_oneof![Just(0), 1..10_u64.pow(8)],
+        shown in 0..10_u64.pow(14),
+    ) {
+        let clock = Clock {
+            offset: Duration::from_nanos(offset),
+            drift_ppb,
+            granularity: Duration::from_nanos(granularity),
+        };
+        let shown = Instant::from_nanos(shown);
+        let when = clock.when(shown);
+        prop_assert!(clock.at(when) >= shown);
+        if when > Instant::ZERO {
+            prop_assert!(clock.at(Instant::from_nanos(when.as_nanos() - 1)) < shown);
+        }
+    }
+}
