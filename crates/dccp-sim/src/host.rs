@@ -243,9 +243,10 @@ impl Host {
 
     fn transmit(&mut self, context: &mut Context<'_>) {
         let now = context.now();
-        while self
-            .endpoint
-            .poll_transmit(now, &mut self.apps, &mut self.batch)
+        while context.may_send()
+            && self
+                .endpoint
+                .poll_transmit(now, &mut self.apps, &mut self.batch)
         {
             if let Some((&path, ecn)) = self.batch.destination() {
                 for datagram in self.batch.datagrams() {

@@ -38,11 +38,13 @@ pub enum Loss {
     Early,
     /// It had passed too many routers: a loop.
     Ttl,
+    /// It found too many others waiting for the host's processor.
+    Backlog,
 }
 
 impl Loss {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Queue,
         Self::Random,
         Self::Outage,
@@ -53,6 +55,7 @@ impl Loss {
         Self::Stranger,
         Self::Early,
         Self::Ttl,
+        Self::Backlog,
     ];
 
     /// A word for traces and tables.
@@ -68,6 +71,7 @@ impl Loss {
             Self::Stranger => "stranger",
             Self::Early => "early drop",
             Self::Ttl => "hop limit",
+            Self::Backlog => "backlog full",
         }
     }
 }

@@ -110,6 +110,8 @@ pub(crate) struct Machine<T> {
     /// Received packets that wait for the processor.
     waiting: VecDeque<T>,
     work: Work,
+    /// A transport has something to send that it was not let.
+    sender_waits: bool,
     /// How long the processor has worked.
     busy: Duration,
 }
@@ -132,6 +134,7 @@ impl<T> Machine<T> {
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
             work: Work::Idle,
+            sender_waits: false,
             busy: Duration::ZERO,
         }
     }
@@ -140,9 +143,18 @@ impl<T> Machine<T> {
         &self.config
     }
 
-    /// When a transport may send: at once, or when the processor will be free.
-    pub(crate) fn may_send_at(&self, now: Instant) -> Instant {
-        self.free_at.max(now)
+    /// Whether a transport may send now. If not, it is to be asked again at
+    /// [`next_at`](Self::next_at).
+    pub(crate) fn may_send(&mut self, now: Instant) -> bool {
+        self.sender_waits = self.free_at > now;
+        !self.sender_waits
+    }
+
+    /// Whether a transport waits that may send now.
+    pub(crate) fn takes_sender(&mut self, now: Instant) -> bool {
+        let may = self.sender_waits && self.free_at <= now;
+        self.sender_waits &= !may;
+        may
     }
 
     /// A packet leaves, which takes the processor its time.
@@ -162,13 +174,15 @@ impl<T> Machine<T> {
         Ok(())
     }
 
-    /// When there is something to [`poll`](Self::poll).
+    /// When there is something to [`poll`](Self::poll), or a transport that waits may send.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        match self.work {
+        let received = match self.work {
             Work::Idle => None,
             Work::From(at) => Some(at.max(self.free_at)),
             Work::Until(done, _) => Some(done),
-        }
+        };
+        let sender = self.sender_waits.then_some(self.free_at);
+        received.into_iter().chain(sender).min()
     }
 
     /// The next packet whose time has come, all of a batch at the same moment.
@@ -196,11 +210,6 @@ impl<T> Machine<T> {
             (_, false) => Work::From(now),
         };
         packet
-    }
-
-    /// Packets that wait here.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     /// How long the processor has worked in all.

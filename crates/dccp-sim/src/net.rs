@@ -4,6 +4,7 @@
 use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
 use crate::link::{Link, LinkConfig, Parcel, TooBig};
 use crate::loss::{Fate, Loss, Losses};
+use crate::machine::{Machine, MachineConfig};
 use crate::node::NodeId;
 use crate::pcap::PcapWriter;
 use crate::random::{Seed, Stream};
@@ -35,6 +36,8 @@ pub(crate) struct Net {
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
+    /// What hosts are made of, by node; a machine that takes no time is none.
+    machines: Vec<Option<Box<Machine<FrameId>>>>,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
     pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
     pub(crate) totals: Totals,
@@ -85,21 +88,24 @@ impl Totals {
 pub(crate) enum Who {
     Node(NodeId),
     Link(LinkId),
+    /// The machine of a node.
+    Machine(NodeId),
 }
 
 impl Who {
     pub(crate) const fn actor(self) -> Actor {
         match self {
-            Self::Node(node) => 2 * node.0,
-            Self::Link(link) => 2 * link.0 + 1,
+            Self::Node(node) => 3 * node.0,
+            Self::Link(link) => 3 * link.0 + 1,
+            Self::Machine(node) => 3 * node.0 + 2,
         }
     }
 
     pub(crate) const fn of(actor: Actor) -> Self {
-        if actor.is_multiple_of(2) {
-            Self::Node(NodeId(actor / 2))
-        } else {
-            Self::Link(LinkId(actor / 2))
+        match actor % 3 {
+            0 => Self::Node(NodeId(actor / 3)),
+            1 => Self::Link(LinkId(actor / 3)),
+            _ => Self::Machine(NodeId(actor / 3)),
         }
     }
 }
@@ -113,6 +119,7 @@ impl Net {
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
+            machines: Vec::new(),
             arrived: VecDeque::new(),
             totals: Totals::default(),
             names: Vec::new(),
@@ -143,6 +150,59 @@ impl Net {
         });
         self.routes.add_link(id, from, to);
         id
+    }
+
+    pub(crate) fn set_machine(&mut self, node: NodeId, config: MachineConfig) {
+        let count = self.machines.len().max(node.index() + 1);
+        self.machines.resize_with(count, || None);
+        self.machines[node.index()] = Some(Box::new(Machine::new(config)));
+    }
+
+    pub(crate) fn machine(&self, node: NodeId) -> Option<&Machine<FrameId>> {
+        self.machines.get(node.index())?.as_deref()
+    }
+
+    fn machine_mut(&mut self, node: NodeId) -> Option<&mut Machine<FrameId>> {
+        self.machines.get_mut(node.index())?.as_deref_mut()
+    }
+
+    /// A frame is at a node. Returns whether the node gets it at once.
+    pub(crate) fn receive(&mut self, node: NodeId, frame: FrameId) -> bool {
+        let now = self.now;
+        let Some(machine) = self.machine_mut(node) else {
+            return true;
+        };
+        let result = machine.receive(now, frame);
+        self.schedule_machine(node);
+        if let Err(frame) = result {
+            self.lose(frame, Loss::Backlog);
+        }
+        false
+    }
+
+    /// The next frame that a node's machine hands over.
+    pub(crate) fn poll_machine(&mut self, node: NodeId) -> Option<FrameId> {
+        let now = self.now;
+        self.machine_mut(node)?.poll(now)
+    }
+
+    /// Whether a node has something to send that it may send now.
+    pub(crate) fn takes_sender(&mut self, node: NodeId) -> bool {
+        let now = self.now;
+        self.machine_mut(node).is_some_and(|m| m.takes_sender(now))
+    }
+
+    pub(crate) fn schedule_machine(&mut self, node: NodeId) {
+        let at = self.machine(node).and_then(Machine::next_at);
+        self.schedule.set(Who::Machine(node).actor(), at);
+    }
+
+    /// A node's view of the network, by its own clock.
+    pub(crate) fn context(&mut self, me: NodeId) -> Context<'_> {
+        let now = self
+            .machine(me)
+            .map_or(self.now, |m| m.config().clock.at(self.now));
+        Context { net: self, me, now }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -298,8 +358,10 @@ impl Net {
 
 /// What a node can do while it is called.
 pub struct Context<'a> {
-    pub(crate) net: &'a mut Net,
-    pub(crate) me: NodeId,
+    net: &'a mut Net,
+    me: NodeId,
+    /// What the node's clock shows.
+    now: Instant,
 }
 
 /// A datagram that a host sends, with what belongs into its IP header.
@@ -316,9 +378,21 @@ pub struct Departure<'a> {
 }
 
 impl Context<'_> {
-    /// The time.
+    /// The time by the node's clock.
     pub fn now(&self) -> Instant {
-        self.net.now
+        self.now
+    }
+
+    /// Whether the node's transports may send now. If not, because its machine is busy, the node is
+    /// woken when they may.
+    pub fn may_send(&mut self) -> bool {
+        let now = self.net.now;
+        let Some(machine) = self.net.machine_mut(self.me) else {
+            return true;
+        };
+        let may = machine.may_send(now);
+        self.net.schedule_machine(self.me);
+        may
     }
 
     /// The node that is called.
@@ -382,6 +456,10 @@ impl Context<'_> {
 
     fn send_frame(&mut self, header: Frame, bytes: &[u8]) {
         let id = self.net.originate(header, bytes, self.me);
+        let now = self.net.now;
+        if let Some(machine) = self.net.machine_mut(self.me) {
+            machine.on_send(now);
+        }
         match self.route(id) {
             Some(link) => self.net.enter(link, id),
             None => self.net.lose(id, Loss::NoRoute),
@@ -415,9 +493,11 @@ impl Context<'_> {
         self.net.lose(frame, reason);
     }
 
-    /// Asks to be woken at this moment, now at the earliest, instead of the one asked for before.
+    /// Asks to be woken at this moment of the node's clock, now at the earliest, instead of the one
+    /// asked for before.
     pub fn wake_at(&mut self, at: Option<Instant>) {
-        let at = at.map(|at| at.max(self.net.now));
+        let clock = self.net.machine(self.me).map(|m| m.config().clock);
+        let at = at.map(|at| clock.map_or(at, |c| c.when(at)).max(self.net.now));
         self.net.schedule.set(Who::Node(self.me).actor(), at);
     }
 }

@@ -3,6 +3,7 @@
 use crate::check::{self, Repeat};
 use crate::frame::FrameId;
 use crate::link::{Link, LinkConfig};
+use crate::machine::{Machine, MachineConfig};
 use crate::net::{Capture, Context, LinkId, Net, Totals, Who};
 use crate::node::{Node, NodeId};
 use crate::pcap::PcapWriter;
@@ -90,6 +91,17 @@ impl World {
             id,
             kind: PhantomData,
         }
+    }
+
+    /// Gives a node a machine that takes time, and a clock of its own. Do so before anything happens
+    /// there.
+    pub fn set_machine(&mut self, node: NodeId, config: MachineConfig) {
+        self.net.set_machine(node, config);
+    }
+
+    /// How long the processor of a node has worked.
+    pub fn processor_time(&self, node: NodeId) -> Duration {
+        self.net.machine(node).map_or(Duration::ZERO, Machine::busy)
     }
 
     /// Links two nodes with one direction each way, and returns the names of `there` and `back`.
@@ -204,13 +216,7 @@ impl World {
     ) -> R {
         let node: &mut dyn Any = &mut *self.nodes[handle.id.index()];
         let node = node.downcast_mut().expect("a handle of this world");
-        let result = f(
-            node,
-            &mut Context {
-                net: &mut self.net,
-                me: handle.id,
-            },
-        );
+        let result = f(node, &mut self.net.context(handle.id));
         self.hand_over_arrived();
         self.check_node(handle.id);
         result
@@ -228,17 +234,19 @@ impl World {
         self.net.now = at;
         self.events += 1;
         match Who::of(actor) {
-            Who::Node(id) => {
-                let mut context = Context {
-                    net: &mut self.net,
-                    me: id,
-                };
-                self.nodes[id.index()].on_wake(&mut context);
-                self.check_node(id);
+            Who::Node(id) => self.wake(id),
+            Who::Machine(id) => {
+                while let Some(frame) = self.net.poll_machine(id) {
+                    self.hand_over(id, frame);
+                }
+                if self.net.takes_sender(id) {
+                    self.wake(id);
+                }
+                self.net.schedule_machine(id);
             }
             Who::Link(id) => {
                 while let Some((node, frame)) = self.net.poll_link(id) {
-                    self.hand_over(node, frame);
+                    self.arrive(node, frame);
                 }
                 self.net.schedule_link(id);
                 self.promise(check::link(&self.net.wires[id.index()]));
@@ -295,18 +303,28 @@ impl World {
     }
 
     fn hand_over(&mut self, node: NodeId, frame: FrameId) {
-        let mut context = Context {
-            net: &mut self.net,
-            me: node,
-        };
+        let mut context = self.net.context(node);
         self.nodes[node.index()].on_frame(&mut context, frame);
         self.check_node(node);
     }
 
     fn hand_over_arrived(&mut self) {
         while let Some((node, frame)) = self.net.arrived.pop_front() {
+            self.arrive(node, frame);
+        }
+    }
+
+    /// A frame came to a node: its machine may take some time to hand it over.
+    fn arrive(&mut self, node: NodeId, frame: FrameId) {
+        if self.net.receive(node, frame) {
             self.hand_over(node, frame);
         }
+    }
+
+    fn wake(&mut self, node: NodeId) {
+        let mut context = self.net.context(node);
+        self.nodes[node.index()].on_wake(&mut context);
+        self.check_node(node);
     }
 
     fn check_node(&self, id: NodeId) {
