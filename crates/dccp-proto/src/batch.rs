@@ -47,6 +47,12 @@ impl Batch {
         }
     }
 
+    /// Changes how many datagrams it takes. It must be empty.
+    pub fn set_segments_max(&mut self, segments_max: usize) {
+        debug_assert!(self.is_empty(), "the batch is in use");
+        self.segments_max = segments_max;
+    }
+
     /// Forgets the datagrams, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -243,11 +243,18 @@ impl Host {
 
     fn transmit(&mut self, context: &mut Context<'_>) {
         let now = context.now();
-        while context.may_send()
-            && self
+        loop {
+            let segments = context.may_send().min(SEGMENTS_MAX);
+            if segments == 0 {
+                return;
+            }
+            self.batch.set_segments_max(segments);
+            if !self
                 .endpoint
                 .poll_transmit(now, &mut self.apps, &mut self.batch)
-        {
+            {
+                return;
+            }
             if let Some((&path, ecn)) = self.batch.destination() {
                 for datagram in self.batch.datagrams() {
                     context.send(&Departure {

@@ -265,6 +265,17 @@ impl<T: Copy> Link<T> {
         s.offered == s.delivered + s.lost.total() + self.inside() && self.queue.is_within_limit()
     }
 
+    /// How many of the largest packets its queue has room for; if for none, when one will have left. A
+    /// link that is down takes what it is given.
+    pub(crate) fn room(&mut self, now: Instant) -> Result<usize, Instant> {
+        self.advance(now);
+        let room = self.queue.room(self.config.mtu.max(1));
+        match self.queue.ready_at().filter(|_| self.is_up && room == 0) {
+            Some(ready) => Err(self.transmitter.free_at().max(ready)),
+            None => Ok(room.max(1)),
+        }
+    }
+
     /// Puts a packet in at this end.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 pub struct MachineConfig {
     /// Processor time for each packet sent.
     pub send_cost: Duration,
+    /// How many packets a transport hands over at one time.
+    pub quantum: usize,
     /// Processor time for each packet received.
     pub receive_cost: Duration,
     /// How long an idle machine takes from the arrival of a packet to the first instruction: wake-up
@@ -57,6 +59,7 @@ impl Default for MachineConfig {
     fn default() -> Self {
         Self {
             send_cost: Duration::ZERO,
+            quantum: 64,
             receive_cost: Duration::ZERO,
             wakeup: Duration::ZERO,
             batch: 64,
@@ -110,8 +113,8 @@ pub(crate) struct Machine<T> {
     /// Received packets that wait for the processor.
     waiting: VecDeque<T>,
     work: Work,
-    /// A transport has something to send that it was not let.
-    sender_waits: bool,
+    /// When a transport may send that may not send now.
+    sender_waits: Option<Instant>,
     /// How long the processor has worked.
     busy: Duration,
 }
@@ -134,7 +137,7 @@ impl<T> Machine<T> {
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
             work: Work::Idle,
-            sender_waits: false,
+            sender_waits: None,
             busy: Duration::ZERO,
         }
     }
@@ -143,18 +146,20 @@ impl<T> Machine<T> {
         &self.config
     }
 
-    /// Whether a transport may send now. If not, it is to be asked again at
-    /// [`next_at`](Self::next_at).
-    pub(crate) fn may_send(&mut self, now: Instant) -> bool {
-        self.sender_waits = self.free_at > now;
-        !self.sender_waits
+    /// How many packets a transport may send now, where the interface has room for so many, or will
+    /// have at that moment. If none, it is to be asked again at [`next_at`](Self::next_at).
+    pub(crate) fn may_send(&mut self, now: Instant, room: Result<usize, Instant>) -> usize {
+        let free_at = room.err().unwrap_or(now).max(self.free_at);
+        self.sender_waits = (free_at > now).then_some(free_at);
+        match (room, self.sender_waits) {
+            (Ok(room), None) => room.min(self.config.quantum.max(1)),
+            _ => 0,
+        }
     }
 
     /// Whether a transport waits that may send now.
     pub(crate) fn takes_sender(&mut self, now: Instant) -> bool {
-        let may = self.sender_waits && self.free_at <= now;
-        self.sender_waits &= !may;
-        may
+        self.sender_waits.take_if(|at| *at <= now).is_some()
     }
 
     /// A packet leaves, which takes the processor its time.
@@ -181,8 +186,7 @@ impl<T> Machine<T> {
             Work::From(at) => Some(at.max(self.free_at)),
             Work::Until(done, _) => Some(done),
         };
-        let sender = self.sender_waits.then_some(self.free_at);
-        received.into_iter().chain(sender).min()
+        received.into_iter().chain(self.sender_waits).min()
     }
 
     /// The next packet whose time has come, all of a batch at the same moment.

@@ -4,7 +4,7 @@
 use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
 use crate::link::{Link, LinkConfig, Parcel, TooBig};
 use crate::loss::{Fate, Loss, Losses};
-use crate::machine::{Machine, MachineConfig};
+use crate::machine::{LocalCongestion, Machine, MachineConfig};
 use crate::node::NodeId;
 use crate::pcap::PcapWriter;
 use crate::random::{Seed, Stream};
@@ -184,6 +184,16 @@ impl Net {
     pub(crate) fn poll_machine(&mut self, node: NodeId) -> Option<FrameId> {
         let now = self.now;
         self.machine_mut(node)?.poll(now)
+    }
+
+    /// How many packets the links of a node have room for, or when the first of those that are full
+    /// will have some.
+    fn room(&mut self, node: NodeId) -> Result<usize, Instant> {
+        let now = self.now;
+        let own = self.wires.iter_mut().filter(|w| w.from == node);
+        own.map(|w| w.link.room(now))
+            .reduce(|a, b| Ok(a?.min(b?)))
+            .unwrap_or(Ok(usize::MAX))
     }
 
     /// Whether a node has something to send that it may send now.
@@ -383,14 +393,19 @@ impl Context<'_> {
         self.now
     }
 
-    /// Whether the node's transports may send now. If not, because its machine is busy, the node is
-    /// woken when they may.
-    pub fn may_send(&mut self) -> bool {
+    /// How many packets the node's transports may send now. If none, because its processor is busy or
+    /// its interface is full, the node is woken when they may.
+    pub fn may_send(&mut self) -> usize {
         let now = self.net.now;
-        let Some(machine) = self.net.machine_mut(self.me) else {
-            return true;
+        let Some(config) = self.net.machine(self.me).map(|m| *m.config()) else {
+            return usize::MAX;
         };
-        let may = machine.may_send(now);
+        let room = match config.local_congestion {
+            LocalCongestion::Drop => Ok(usize::MAX),
+            LocalCongestion::Wait => self.net.room(self.me),
+        };
+        let may = self.net.machine_mut(self.me);
+        let may = may.map_or(usize::MAX, |m| m.may_send(now, room));
         self.net.schedule_machine(self.me);
         may
     }

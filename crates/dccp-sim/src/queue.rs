@@ -313,6 +313,14 @@ impl<T: Copy> Queue<T> {
         &self.books
     }
 
+    /// How many packets of `len` bytes the limit leaves room for.
+    pub(crate) const fn room(&self, len: usize) -> usize {
+        match self.limit {
+            Limit::Packets(max) => max.saturating_sub(self.books.packets),
+            Limit::Bytes(max) => max.saturating_sub(self.books.bytes) / len,
+        }
+    }
+
     /// Whether no more waits than the limit allows.
     pub(crate) const fn is_within_limit(&self) -> bool {
         self.limit.holds(self.books.packets, self.books.bytes)

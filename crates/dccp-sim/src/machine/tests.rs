@@ -89,19 +89,30 @@ fn sending_and_receiving_share_the_processor() {
         ..MachineConfig::default()
     };
     let mut machine = Machine::new(config);
-    assert!(machine.may_send(us(5)));
+    assert_eq!(machine.may_send(us(5), Ok(3)), 3);
+    assert_eq!(machine.may_send(us(5), Ok(100)), 64, "a quantum");
     machine.on_send(us(5));
-    assert!(!machine.may_send(us(6)));
+    assert_eq!(machine.may_send(us(6), Ok(3)), 0);
     assert_eq!(machine.next_at(), Some(us(47)));
     assert!(!machine.takes_sender(us(46)));
     machine.receive(us(10), ()).unwrap();
     assert_eq!(machine.poll(us(47)), None);
-    // The received packet came first; then the sender, once.
+    // The received packet came first, so the sender asks in vain once more.
+    assert!(machine.takes_sender(us(47)));
+    assert_eq!(machine.may_send(us(47), Ok(3)), 0);
     assert_eq!(machine.next_at(), Some(us(57)));
     assert_eq!(machine.poll(us(57)), Some(()));
     assert!(machine.takes_sender(us(57)));
     assert!(!machine.takes_sender(us(57)));
     assert_eq!(machine.next_at(), None);
+}
+
+#[test]
+fn a_full_interface_lets_a_sender_wait() {
+    let mut machine = Machine::<()>::new(MachineConfig::default());
+    assert_eq!(machine.may_send(us(5), Err(us(9))), 0);
+    assert_eq!(machine.next_at(), Some(us(9)));
+    assert!(machine.takes_sender(us(9)));
 }
 
 #[test]

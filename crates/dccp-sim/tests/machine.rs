@@ -1,0 +1,147 @@
+//! Hosts whose processor takes time, whose interface fills, and whose clock is wrong.
+
+use core::time::Duration;
+use dccp_proto::Rate;
+use dccp_sim::loss::Loss;
+use dccp_sim::machine::{Clock, LocalCongestion, MachineConfig};
+use dccp_sim::pair::{End, Pair, Setup};
+use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::source::{App, Source};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A bulk transfer, of whose hosts one or both have such a machine, over a gigabit and 10 ms.
+fn run(setup: Setup, machine: MachineConfig, ends: &[End]) -> Pair {
+    let mut pair = Pair::new(setup.links(|link| {
+        link.delay = Duration::from_millis(5);
+    }));
+    for &end in ends {
+        let node = pair.node(end);
+        pair.world.set_machine(node, machine);
+    }
+    pair.listen(App::default());
+    pair.connect(App::bulk(1400, u64::MAX));
+    pair.run_for(5 * SECOND);
+    pair
+}
+
+fn megabits(bytes_per_s: f64) -> Option<Rate> {
+    Some(Rate::from_bytes_per_s(bytes_per_s * 125_000.0))
+}
+
+#[test]
+fn a_slow_processor_is_the_limit_and_loses_nothing() {
+    let machine = MachineConfig {
+        send_cost: Duration::from_micros(42),
+        ..MachineConfig::default()
+    };
+    let setup = Setup::default().links(|link| link.rate = megabits(1000.0));
+    let pair = run(setup, machine, &[End::Client]);
+    let (sent, totals) = (pair.report(End::Client).sent, pair.world.totals());
+    // 5 s / 42 µs are 119,000 packets; slow start takes a little of it.
+    assert!((110_000..119_048).contains(&sent), "{sent}");
+    assert_eq!(totals.lost.total(), 0);
+    let busy = pair.world.processor_time(pair.node(End::Client));
+    assert!(busy > Duration::from_millis(4600), "{busy:?}");
+}
+
+#[test]
+fn a_full_interface_lets_the_sender_wait_or_loses() {
+    let lost = |local_congestion| {
+        let machine = MachineConfig {
+            local_congestion,
+            ..MachineConfig::default()
+        };
+        let setup = Setup::default().links(|link| {
+            link.rate = megabits(10.0);
+            link.queue = QueueConfig::drop_tail(Limit::Packets(5));
+        });
+        let pair = run(setup, machine, &[End::Client]);
+        let received = pair.report(End::Server).received;
+        assert!(received > 3500, "{received} of 4300");
+        pair.world.totals().lost.of(Loss::Queue)
+    };
+    assert_eq!(lost(LocalCongestion::Wait), 0);
+    assert!(lost(LocalCongestion::Drop) > 10);
+}
+
+#[test]
+fn a_slow_receiver_loses_what_its_backlog_cannot_hold() {
+    let machine = MachineConfig {
+        receive_cost: Duration::from_micros(100),
+        backlog: 300,
+        ..MachineConfig::default()
+    };
+    let setup = Setup::default().links(|link| link.rate = megabits(1000.0));
+    let pair = run(setup, machine, &[End::Server]);
+    let received = pair.report(End::Server).received;
+    assert!((40_000..=50_000).contains(&received), "{received}");
+    assert!(pair.world.totals().lost.of(Loss::Backlog) > 0);
+}
+
+#[test]
+fn packets_that_wait_for_an_interrupt_arrive_together() {
+    let machine = MachineConfig {
+        wakeup: Duration::from_millis(1),
+        ..MachineConfig::default()
+    };
+    let setup = Setup::default().links(|link| link.rate = megabits(100.0));
+    let pair = run(setup, machine, &[End::Client, End::Server]);
+    let trace = pair.world.trace();
+    let acks = trace.lines().filter(|l| l.contains("server>client Ack"));
+    let mut moments: Vec<_> = acks.map(|l| l.trim_start().split(' ').next()).collect();
+    moments.dedup();
+    let received = pair.report(End::Server).received;
+    assert!(moments.len() < 5_000, "{} moments in 5 s", moments.len());
+    assert!(received > 30_000, "{received}");
+    assert_eq!(pair.world.totals().lost.of(Loss::Backlog), 0);
+    let rtt = pair.world.node(pair.host(End::Client)).snapshot(0).unwrap();
+    let rtt = rtt.rtt.unwrap();
+    assert!(rtt >= Duration::from_millis(12), "{rtt:?}: two wake-ups");
+}
+
+#[test]
+fn clocks_that_are_wrong_change_nothing_but_what_they_show() {
+    let pings = App {
+        source: Source::Cbr {
+            len: 64,
+            interval: Duration::from_millis(100),
+            count: 30,
+        },
+        stamps: true,
+        ..App::default()
+    };
+    let server = App {
+        stamps: true,
+        ..App::echo()
+    };
+    let mut pair = Pair::new(Setup::default());
+    let clock = Clock {
+        offset: Duration::from_secs(3600),
+        drift_ppb: 50_000,
+        granularity: Duration::ZERO,
+    };
+    let node = pair.node(End::Server);
+    pair.world.set_machine(
+        node,
+        MachineConfig {
+            clock,
+            ..MachineConfig::default()
+        },
+    );
+    pair.listen(server);
+    pair.connect(pings);
+    pair.run_for(5 * SECOND);
+    let (client, server) = (pair.report(End::Client), pair.report(End::Server));
+    let trips: Vec<_> = client.delays.iter().map(|d| d.age).collect();
+    assert_eq!(trips, [Duration::from_millis(40); 30]);
+    // One way: 20 ms, the hour, and 50 µs for each second.
+    let first = server.delays[0].age;
+    let last = server.delays[29].age;
+    assert!(first.abs_diff(Duration::from_millis(3_600_020)) < Duration::from_micros(10));
+    let gained = last - first;
+    assert!(
+        gained.abs_diff(Duration::from_micros(145)) < Duration::from_micros(2),
+        "{gained:?}"
+    );
+}
