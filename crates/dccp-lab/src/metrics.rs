@@ -20,6 +20,8 @@ pub const NAMES: &[&str] = &[
     "rtt.transport",
     "rtt.increase",
     "loss",
+    "age",
+    "important",
     "cwnd",
     "queue",
     "utilisation",

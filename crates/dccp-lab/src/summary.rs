@@ -46,6 +46,10 @@ pub struct FlowSummary {
     pub rtt_transport: Option<Distribution>,
     /// Measured by the application.
     pub rtt_ping: Option<Distribution>,
+    /// How old its data was on arrival, if they are stamped.
+    pub age: Option<Distribution>,
+    /// Important datagrams of all delivered ones, if there are such.
+    pub important_fraction: Option<f64>,
     /// Mean of the values at the ends of the intervals after what is discarded.
     pub cwnd_packets_mean: Option<f64>,
 }
@@ -120,8 +124,28 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         ),
         rtt_transport: Distribution::of(&recorded.rtt_transport_ns),
         rtt_ping: Distribution::of(&of_pings(recorded, discard, run.end)),
+        age: Distribution::of(
+            &recorded
+                .ages
+                .iter()
+                .map(|(age, _)| *age)
+                .collect::<Vec<_>>(),
+        ),
+        important_fraction: important(recorded),
         cwnd_packets_mean: metrics::mean(&windows),
     }
+}
+
+/// Important datagrams of all that arrived.
+#[expect(clippy::cast_precision_loss, reason = "datagrams are below 2^53")]
+fn important(recorded: &FlowOutcome) -> Option<f64> {
+    let all = recorded.ages.len();
+    let important = recorded
+        .ages
+        .iter()
+        .filter(|(_, important)| *important)
+        .count();
+    (all > 0).then(|| important as f64 / all as f64)
 }
 
 /// The bins of a flow that begin after what is discarded.

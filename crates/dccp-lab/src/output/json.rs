@@ -160,6 +160,8 @@ fn of_flow(summary: &FlowSummary, outcome: &FlowOutcome) -> Value {
         "loss": summary.loss,
         "rtt_transport_ns": summary.rtt_transport.as_ref().map(distribution),
         "rtt_ping_ns": summary.rtt_ping.as_ref().map(distribution),
+        "age_ns": summary.age.as_ref().map(distribution),
+        "important_fraction": summary.important_fraction,
         "cwnd_packets_mean": summary.cwnd_packets_mean,
         "sent_packets": totals.sent_packets,
         "delivered_packets": totals.delivered_packets,

@@ -79,6 +79,7 @@ fn title(metric: &str) -> &str {
         "rtt.ping" => "ping p50/p99 ms",
         "rtt.transport" => "RTT p50/p99 ms",
         "rtt.increase" => "RTT increase ms",
+        "age" => "age p50/p99 ms",
         "cwnd" => "mean cwnd",
         "queue" => "mean queue",
         other => other,
@@ -96,6 +97,8 @@ fn of_flow(metric: &str, flow: &Value) -> Option<String> {
         "loss" => of("loss").map(|loss| format!("{:.3} %", loss * 100.0)),
         "rtt.transport" => percentiles(&flow["rtt_transport_ns"]),
         "rtt.ping" => percentiles(&flow["rtt_ping_ns"]),
+        "age" => percentiles(&flow["age_ns"]),
+        "important" => of("important_fraction").map(share),
         "cwnd" => of("cwnd_packets_mean").map(|cwnd| format!("{cwnd:.0} p")),
         _ => None,
     }

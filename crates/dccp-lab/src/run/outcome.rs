@@ -28,6 +28,9 @@ pub struct FlowOutcome {
     pub rtt_transport_ns: Vec<u64>,
     /// Round trips that the application measured.
     pub pings: Vec<Ping>,
+    /// How old data was when it arrived, in nanoseconds, of flows that stamp it; and whether it was
+    /// important: pictures that others build on.
+    pub ages: Vec<(u64, bool)>,
     /// Sums over the whole run.
     pub totals: Totals,
     /// Why a stream ended before it was stopped.

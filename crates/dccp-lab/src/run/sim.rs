@@ -191,6 +191,7 @@ impl<'a> Recorder<'a> {
             let outcome = &mut self.outcome.flows[n];
             outcome.totals = self.stage.totals(n, flow);
             outcome.broken = self.stage.broken(n, flow);
+            (outcome.pings, outcome.ages) = self.stage.stamps(n, flow);
         }
         for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
             let stats = self.stage.world.link(link.id).stats();

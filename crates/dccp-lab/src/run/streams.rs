@@ -1,6 +1,6 @@
 //! The connections of a run: how they are begun, ended and asked.
 
-use super::outcome::Totals;
+use super::outcome::{Ping, Totals};
 use crate::scenario::plan::{Flow, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
@@ -224,9 +224,31 @@ impl Stage {
                 && stream.rtt_at < Some(at)
             {
                 stream.rtt_at = Some(at);
-                out.push(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX));
+                out.push(nanos(rtt));
             }
         }
+    }
+
+    /// What the stamps of a flow's datagrams told: round trips to the sender, ages to the receiver.
+    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<Ping>, Vec<(u64, bool)>) {
+        let (mut pings, mut ages) = (Vec::new(), Vec::new());
+        let sender = self.world.node(self.host(flow.from));
+        let receiver = self.world.node(self.host(flow.to));
+        for stream in &self.streams[number] {
+            let came_back = sender.report(stream.sender).delays;
+            pings.extend(came_back.iter().map(|delay| Ping {
+                at: delay.at - Instant::ZERO,
+                rtt_ns: nanos(delay.age),
+            }));
+            let arrived = stream.receiver.map(|n| receiver.report(n).delays);
+            let arrived = arrived.unwrap_or_default();
+            ages.extend(
+                arrived
+                    .iter()
+                    .map(|delay| (nanos(delay.age), delay.class > 0)),
+            );
+        }
+        (pings, ages)
     }
 
     /// Why a stream of a flow ended by itself.
@@ -258,6 +280,10 @@ fn add(state: &mut State, tx: &Snapshot) {
     sum(&mut state.cwnd_packets, tx.cwnd_packets);
     sum(&mut state.ssthresh_packets, tx.ssthresh_packets);
     sum(&mut state.rate_bps, tx.rate.map(Rate::bits_per_s));
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// 10.0.0.1 and the following.

@@ -4,15 +4,15 @@ use super::document::{Entry, Item};
 use super::fields::Fields;
 use super::link::span;
 use super::mistake::Mistake;
-use super::plan::{Flow, Kind, Transport};
+use super::plan::{Flow, Transport};
 use super::read;
 use super::topology::node;
+use super::traffic::{Traffic, traffic};
 use core::time::Duration;
 use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry;
 use dccp_sim::Seed;
-use dccp_sim::source::{App, Source};
 
 const KNOWN: &[&str] = &[
     "id",
@@ -26,11 +26,19 @@ const KNOWN: &[&str] = &[
     "ecn",
     "pacing",
     "size",
-    "shape",
     "rate",
-    "app_limit",
+    "shape",
     "amount",
+    "app_limit",
     "every",
+    "on",
+    "off",
+    "pareto_shape",
+    "pattern",
+    "pictures",
+    "answer",
+    "think",
+    "patience",
     "start",
     "stagger",
     "stop",
@@ -39,23 +47,13 @@ const KNOWN: &[&str] = &[
     "ring",
 ];
 
-/// The bytes of a datagram if nobody says otherwise: what TCP has in packets of 1500 bytes.
-const SIZE: usize = 1460;
 /// Streams under one name.
 const STREAMS_MAX: usize = 10_000;
 
 /// One flow. What is drawn by chance comes from a stream of the flow's own.
 pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow, Mistake> {
     let fields = Fields::of_item(section, "a flow", KNOWN)?;
-    for later in [
-        "window",
-        "app_limit",
-        "amount",
-        "shape",
-        "important",
-        "late_choice",
-        "ring",
-    ] {
+    for later in ["app_limit", "important", "late_choice", "ring"] {
         fields.not_yet(later)?;
     }
     let id = fields.need("id", read::name)?;
@@ -69,9 +67,9 @@ pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow,
             "write two different nodes",
         ));
     }
-    let traffic = traffic(&fields)?;
+    let traffic = traffic(&fields, seed.stream(&format!("flow {id} traffic")))?;
     let (law, streams) = congestion_control(&fields)?;
-    let transport = transport(&fields, law, traffic.size)?;
+    let transport = transport(&fields, law, &traffic)?;
     let (starts, stop) = times(&fields, &id, streams, seed)?;
     fields.done(&format!("a flow of kind {}", traffic.word))?;
     Ok(Flow {
@@ -85,85 +83,6 @@ pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow,
         starts,
         stop,
     })
-}
-
-/// What a flow sends, and what the other end does with it.
-struct Traffic {
-    /// The word for it in the file.
-    word: &'static str,
-    kind: Kind,
-    /// Bytes of a datagram.
-    size: usize,
-    sender: App,
-    receiver: App,
-}
-
-fn traffic(fields: &Fields<'_>) -> Result<Traffic, Mistake> {
-    const KINDS: &[&str] = &["bulk", "cbr"];
-    const LATER: &[&str] = &[
-        "udp",
-        "ping",
-        "rr",
-        "poisson",
-        "onoff",
-        "pareto",
-        "exponential",
-        "sine",
-        "trace",
-        "media",
-    ];
-    let item = fields.item("kind");
-    let word = item.map_or(Ok("bulk"), read::text)?;
-    let len = fields.get("size", datagram_size)?.unwrap_or(SIZE);
-    let count = u64::MAX;
-    let (word, kind, source) = match (word, item) {
-        ("cbr", _) => {
-            let rate = fields.need("rate", read::rate)?;
-            let interval = rate.time_for(len as u64);
-            let source = Source::Cbr {
-                len,
-                interval,
-                count,
-            };
-            ("cbr", Kind::Rhythm, source)
-        }
-        (later, Some(item)) if LATER.contains(&later) => {
-            return Err(Mistake::not_yet(&item.place, &format!("kind {later}")));
-        }
-        (unknown, Some(item)) if unknown != "bulk" => {
-            let known = [KINDS, LATER].concat();
-            return Err(Mistake::unknown(
-                &item.place,
-                "kind of flow",
-                unknown,
-                &known,
-            ));
-        }
-        _ => ("bulk", Kind::Bulk, Source::Bulk { len, count }),
-    };
-    let sender = App {
-        source,
-        ..App::default()
-    };
-    Ok(Traffic {
-        word,
-        kind,
-        size: len,
-        sender,
-        receiver: App::default(),
-    })
-}
-
-fn datagram_size(item: &Item) -> Result<usize, Mistake> {
-    let bytes = read::size(item)?;
-    match usize::try_from(bytes) {
-        Ok(size) if (1..=65_000).contains(&size) => Ok(size),
-        _ => Err(Mistake::new(
-            &item.place,
-            format!("a datagram of {bytes} bytes is not possible"),
-            "write 1B to 65000B",
-        )),
-    }
 }
 
 /// A law, and where it is chosen.
@@ -198,11 +117,15 @@ fn congestion_control<'a>(fields: &Fields<'a>) -> Result<(Option<Chosen<'a>>, us
 fn transport(
     fields: &Fields<'_>,
     law: Option<Chosen<'_>>,
-    size: usize,
+    traffic: &Traffic,
 ) -> Result<Transport, Mistake> {
-    const DEFAULT: &str = "dccp/ccid2";
+    let usual = if ["udp", "ping", "rr"].contains(&traffic.word) {
+        "udp"
+    } else {
+        "dccp/ccid2"
+    };
     let item = fields.item("transport");
-    let text = item.map_or(Ok(DEFAULT), read::text)?;
+    let text = item.map_or(Ok(usual), read::text)?;
     let place = item.map_or(fields.place(), |item| &item.place);
     let ccid = text.strip_prefix("dccp/ccid").and_then(|n| n.parse().ok());
     let Some(ccid) = ccid.filter(|&ccid| registry::find(ccid).is_some()) else {
@@ -230,7 +153,7 @@ fn transport(
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
         law: law.map_or(default.law, |(law, _)| law),
-        max_window: window(fields, ccid, size)?,
+        max_window: window(fields, ccid, traffic.size)?,
         ack_ratio: ack_ratio.and_then(|ratio| u16::try_from(ratio).ok()),
         ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
         pacing: fields.get("pacing", read::flag)?.unwrap_or(default.pacing),

@@ -5,7 +5,7 @@
 //! | `document.rs`, `fields.rs`, `read.rs` | TOML with places · the keys of a section · quantities |
 //! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
 //! | `topology.rs`, `link.rs`, `ways.rs` | nodes, links, routes · one link · the ways of packets |
-//! | `flow.rs` | `[[flow]]` |
+//! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
 //! | [`plan`] | what comes out |
 //!
@@ -21,6 +21,7 @@ mod mistake;
 pub mod plan;
 mod read;
 mod topology;
+mod traffic;
 mod ways;
 
 pub use mistake::ScenarioError;

@@ -1,0 +1,208 @@
+//! The real program on small scenarios: same bits whatever the threads, the schema, `--resume`, Ctrl-C.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+const SMALL: &str = "tests/scenarios/small.toml";
+
+fn dccplab(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dccplab"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words);
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    dccplab(words).output().expect("the program starts")
+}
+
+/// A file of this test alone, which is not there yet.
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    for ending in ["", ".partial"] {
+        let _ = fs::remove_file(format!("{}{ending}", path.display()));
+    }
+    path
+}
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path).expect("results");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Runs the small scenario and gives the bytes of its results.
+fn results(name: &str, words: &[&str]) -> Vec<u8> {
+    let path = fresh(name);
+    let json = path.display().to_string();
+    let output = run(&[&["run", SMALL, "--json", &json], words].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    fs::read(path).expect("results")
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let one = results("one.json", &["--jobs", "1"]);
+    let two = results("two.json", &["--jobs", "2"]);
+    assert!(one == two, "same bytes");
+}
+
+/// `tests/scenarios/small.hash` holds the hash of what the program measures, without the program's own
+/// hash. A change of the protocol changes it: `UPDATE=1` writes it anew.
+#[test]
+fn results_are_the_same_bits_on_any_machine() {
+    let bytes = results("bits.json", &[]);
+    let document: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let hash = blake3::hash(document["cells"].to_string().as_bytes()).to_hex();
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/small.hash");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&stored, format!("{hash}\n")).expect("the hash is written");
+    }
+    let stored = fs::read_to_string(stored).expect("a stored hash");
+    assert_eq!(stored.trim_end(), hash.as_str());
+}
+
+#[test]
+fn results_keep_to_the_published_schema() {
+    let schema = include_str!("../schema/dccplab-result-1.json");
+    let schema = serde_json::from_str(schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let document = results("schema.json", &[]);
+    let document: Value = serde_json::from_slice(&document).expect("JSON");
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let cells = document["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 3);
+    let summary = &cells[0]["summary"];
+    // Three flows, five links of two directions each.
+    assert_eq!(summary["flows"].as_array().map(Vec::len), Some(3));
+    assert_eq!(summary["links"].as_array().map(Vec::len), Some(10));
+    let (f, a) = (&summary["fairness"], &summary["asymmetry"]);
+    let (f, a) = (f.as_f64().expect("F"), a.as_f64().expect("A"));
+    assert!((f - 1.0 / (1.0 + a * a)).abs() < 1e-12, "{f} {a}");
+    // Twice 10 ms, and twice the time that a ping takes to leave.
+    let ping = summary["flows"][2]["rtt_ping_ns"]["min"].as_u64();
+    assert!(
+        ping.is_some_and(|ns| (20_200_000..20_600_000).contains(&ns)),
+        "{ping:?}"
+    );
+}
+
+#[test]
+fn a_resumed_run_plays_only_what_is_missing() {
+    let path = fresh("resumed.json");
+    let json = path.display().to_string();
+    let output = run(&["run", SMALL, "--json", &json, "--cell", "law=cubic"]);
+    assert_eq!(output.status.code(), Some(0));
+    let mut document = read(&path);
+    assert_eq!(document["cells"].as_array().map(Vec::len), Some(1));
+    // Marked, to be known again.
+    document["cells"][0]["summary"]["events"] = 42.into();
+    fs::write(&path, document.to_string()).expect("marked results");
+    let output = run(&["run", SMALL, "--json", &json, "--resume"]);
+    assert_eq!(output.status.code(), Some(0));
+    let resumed = read(&path);
+    let events = |n: usize| resumed["cells"][n]["summary"]["events"].as_u64();
+    assert_eq!(resumed["cells"].as_array().map(Vec::len), Some(3));
+    assert_eq!(events(1), Some(42), "kept");
+    assert!(events(0) > Some(42) && events(2) > Some(42), "played");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_finished_cells() {
+    let scenario = fresh("long.toml");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).expect("it");
+    let long = text.replace("[measure]", "[measure]\nrepeat = 300");
+    fs::write(&scenario, long).expect("a long scenario");
+    let path = fresh("interrupted.json");
+    let (scenario, json) = (scenario.display().to_string(), path.display().to_string());
+    let words = ["run", &scenario, "--json", &json];
+    let mut child = dccplab(&words)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let partial = PathBuf::from(format!("{json}.partial"));
+    let has_cell = || fs::read_to_string(&partial).is_ok_and(|text| text.contains('\n'));
+    while !has_cell() {
+        assert!(child.try_wait().expect("a child").is_none(), "it runs");
+        sleep(Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    let status = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(status.expect("kill").success());
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+    let document = read(&path);
+    assert_eq!(document["status"], "interrupted");
+    assert_eq!(document["exit_code"], 130);
+    let cells = document["cells"].as_array().map_or(0, Vec::len);
+    assert!((1..900).contains(&cells), "{cells}");
+    assert!(!partial.exists(), "its cells are in the document");
+}
+
+#[test]
+fn a_capture_is_of_one_cell() {
+    let path = fresh("capture.pcapng");
+    let pcap = path.display().to_string();
+    let output = run(&["run", SMALL, "--pcap", &pcap]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        said.contains("a capture is of one cell, not of 3"),
+        "{said}"
+    );
+    let output = run(&["run", SMALL, "--pcap", &pcap, "--cell", "reno"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(fs::metadata(&path).expect("a capture").len() > 100_000);
+}
+
+#[test]
+fn tables_and_pictures_are_made() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+    let out = folder.display().to_string();
+    let output = run(&["run", SMALL, "--out", &out, "--cell", "fast"]);
+    assert_eq!(output.status.code(), Some(0));
+    let table = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 4, "{table}");
+    assert!(lines[0].trim_start().starts_with("flow"), "{table}");
+    assert!(lines[1].starts_with("fast  first"), "{table}");
+    let svg = fs::read_to_string(folder.join("fast.svg")).expect("a picture");
+    for text in [
+        "small: fast",
+        "window, packets",
+        "round trip, ms",
+        "queue, packets",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn a_cell_that_is_not_there_is_a_mistake() {
+    let output = run(&["run", SMALL, "--cell", "law=vegas"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(output.stderr).expect("text"),
+        "error: --cell law=vegas: there is no such cell\n next: `dccplab check FILE` lists them\n"
+    );
+}
+
+#[test]
+fn every_scenario_of_the_project_is_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = fs::read_dir(folder).expect("a folder");
+    let mut count = 0;
+    for file in files {
+        let path = file.expect("a file").path().display().to_string();
+        let output = run(&["check", &path]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        count += 1;
+    }
+    assert!(count >= 1);
+}
