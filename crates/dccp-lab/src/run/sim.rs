@@ -67,8 +67,6 @@ struct Watched {
     /// When the last interval of `link_util` ended.
     last_busy: Duration,
     discarded_busy: Duration,
-    looks: u32,
-    queue_sum: u64,
     queue_max: u64,
 }
 
@@ -129,8 +127,6 @@ impl<'a> Recorder<'a> {
         for link in &mut self.links {
             let (packets, _) = self.stage.world.link(link.id).queue_len();
             let packets = packets as u64;
-            link.looks += 1;
-            link.queue_sum += packets;
             link.queue_max = link.queue_max.max(packets);
         }
     }
@@ -215,19 +211,16 @@ impl Watched {
             last: LinkStats::default(),
             last_busy: Duration::ZERO,
             discarded_busy: Duration::ZERO,
-            looks: 0,
-            queue_sum: 0,
             queue_max: 0,
         }
     }
 
     /// What has happened since the last interval.
-    #[expect(clippy::cast_precision_loss, reason = "packets in queues")]
     fn interval(&mut self, stats: LinkStats, interval: Duration) -> LinkInterval {
         let last = core::mem::replace(&mut self.last, stats);
-        let looks = f64::from(core::mem::take(&mut self.looks).max(1));
+        let mean = stats.mean_queue_since(&last);
         LinkInterval {
-            queue_packets_mean: core::mem::take(&mut self.queue_sum) as f64 / looks,
+            queue_packets_mean: mean.map_or(0.0, |(packets, _)| packets),
             queue_packets_max: core::mem::take(&mut self.queue_max),
             utilisation: stats.busy.saturating_sub(last.busy).as_secs_f64()
                 / interval.as_secs_f64(),

@@ -4,14 +4,17 @@ use super::document::{Entry, Item, Table, Value};
 use super::fields::Fields;
 use super::mistake::{Mistake, Place};
 use super::plan::Link;
+use super::queue::queue;
 use super::read;
 use super::topology::node;
 use core::time::Duration;
 use dccp_proto::{Instant, Rate};
 use dccp_sim::LinkConfig;
 use dccp_sim::link::TooBig;
-use dccp_sim::loss::{FaultConfig, Jitter, Outage};
-use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
+use dccp_sim::loss::{FaultConfig, GilbertElliott, Jitter, Outage};
+use dccp_sim::queue::QueueConfig;
+use dccp_sim::rate_trace::RateTrace;
+use std::path::Path;
 
 const KNOWN: &[&str] = &[
     "id",
@@ -42,15 +45,19 @@ const KNOWN: &[&str] = &[
 ];
 
 /// The links of a section: one for each pair of its two ends.
-pub(crate) fn links(section: &Item, nodes: &[String]) -> Result<Vec<(Link, Place)>, Mistake> {
+pub(crate) fn links(
+    section: &Item,
+    nodes: &[String],
+    folder: &Path,
+) -> Result<Vec<(Link, Place)>, Mistake> {
     let fields = Fields::of_item(section, "a link", KNOWN)?;
     let froms = ends(&fields, "from", nodes)?;
     let tos = ends(&fields, "to", nodes)?;
     let id = fields.get("id", read::name)?;
-    let there = direction(&fields)?;
+    let there = direction(&fields, folder)?;
     let back = match fields.item("back") {
         None => there.clone(),
-        Some(changed) => direction_back(section, changed)?,
+        Some(changed) => direction_back(section, changed, folder)?,
     };
     fields.done("a link")?;
     let is_one = froms.len() * tos.len() == 1;
@@ -88,7 +95,7 @@ fn ends(
 }
 
 /// The way back: as the way there, but for what `back = { … }` says.
-fn direction_back(section: &Item, changed: &Item) -> Result<LinkConfig, Mistake> {
+fn direction_back(section: &Item, changed: &Item, folder: &Path) -> Result<LinkConfig, Mistake> {
     let known: Vec<&str> = (KNOWN.iter().copied())
         .filter(|key| !["id", "from", "to", "back"].contains(key))
         .collect();
@@ -107,34 +114,22 @@ fn direction_back(section: &Item, changed: &Item) -> Result<LinkConfig, Mistake>
     let kept = whole.0.iter().filter(is_replaced).cloned();
     let merged = Table(kept.chain(changed.0.iter().cloned()).collect());
     let fields = Fields::open(&merged, &section.place, "a link", KNOWN)?;
-    direction(&fields)
+    direction(&fields, folder)
 }
 
-fn direction(fields: &Fields<'_>) -> Result<LinkConfig, Mistake> {
-    for later in ["burst", "latency", "ber", "ge", "trace", "changes"] {
-        fields.not_yet(later)?;
-    }
-    if let Some(aqm) = fields.item("aqm")
-        && read::text(aqm)? != "droptail"
-    {
-        return Err(Mistake::not_yet(
-            &aqm.place,
-            &format!("aqm {}", aqm.label()),
-        ));
-    }
+fn direction(fields: &Fields<'_>, folder: &Path) -> Result<LinkConfig, Mistake> {
+    fields.not_yet("changes")?;
     let rate = fields.get("rate", read::rate)?;
+    let trace = fields.get("trace", |item| trace(item, folder))?;
     let delay = delay(fields)?;
-    let path = Path { rate, delay };
-    let default = DropTailConfig::default();
-    let queue = QueueConfig::DropTail(DropTailConfig {
-        limit: (fields.get("queue", |item| limit(item, path))?).unwrap_or(default.limit),
-        mark_at: fields.get("mark_at", |item| limit(item, path))?,
-    });
+    let queue = queue(fields, rate.or(trace.as_ref().map(mean_rate)), delay)?;
     let mtu = fields.get("mtu", mtu)?.unwrap_or(1500);
     let is_black_hole = fields.get("pmtu_black_hole", read::flag)? == Some(true);
     let default = LinkConfig::default();
-    Ok(LinkConfig {
-        rate,
+    let config = LinkConfig {
+        // A token bucket keeps to the rate by itself.
+        rate: rate.filter(|_| !matches!(queue, QueueConfig::TokenBucket(_))),
+        trace,
         delay,
         queue,
         mtu,
@@ -145,7 +140,35 @@ fn direction(fields: &Fields<'_>) -> Result<LinkConfig, Mistake> {
         },
         faults: faults(fields)?,
         ..default
+    };
+    config.check().map_err(|error| {
+        Mistake::new(
+            fields.place(),
+            format!("{} is not possible here", error.setting),
+            format!("it must be {}", error.must_be),
+        )
+    })?;
+    Ok(config)
+}
+
+/// A rate that changes as it was recorded: a file in mahimahi's format, beside the scenario.
+fn trace(item: &Item, folder: &Path) -> Result<RateTrace, Mistake> {
+    let name = read::text(item)?;
+    let text = std::fs::read_to_string(folder.join(name)).map_err(|error| {
+        let what = format!("{name} cannot be read: {error}");
+        Mistake::new(&item.place, what, "check the file's name")
+    })?;
+    RateTrace::parse(&text).map_err(|error| {
+        let text = error.to_string();
+        let (what, next) = text
+            .split_once('\n')
+            .unwrap_or((&text, "correct the trace"));
+        Mistake::new(&item.place, format!("{name}: {what}"), next)
     })
+}
+
+fn mean_rate(trace: &RateTrace) -> Rate {
+    Rate::from_bytes_per_s(trace.bytes_per_s())
 }
 
 fn delay(fields: &Fields<'_>) -> Result<Duration, Mistake> {
@@ -173,96 +196,12 @@ fn mtu(item: &Item) -> Result<usize, Mistake> {
     }
 }
 
-/// What the size of a queue may refer to.
-#[derive(Clone, Copy)]
-struct Path {
-    rate: Option<Rate>,
-    delay: Duration,
-}
-
-/// `100p`, `64KiB`, `12ms` at the link's rate, or `bdp*0.5`: half of the link's rate times its own
-/// round trip.
-fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
-    const NEXT: &str = "write 100p, 64KiB, 12ms or bdp*0.5";
-    let text = read::text(item)?;
-    let Some(rate) = path.rate else {
-        return Err(Mistake::new(
-            &item.place,
-            "a link without a rate has no queue",
-            "give the link a rate",
-        ));
-    };
-    let quantity = |error| read::from_quantity(item, &error);
-    if text.starts_with("bdp") {
-        let factor = match text.strip_prefix("bdp*") {
-            None if text == "bdp" => Some(1.0),
-            None => None,
-            Some(factor) => factor.parse().ok().filter(|f| (1e-6..=1e6).contains(f)),
-        };
-        let Some(factor) = factor else {
-            return Err(Mistake::new(
-                &item.place,
-                format!("'{text}' is no queue"),
-                NEXT,
-            ));
-        };
-        if path.delay.is_zero() {
-            return Err(Mistake::new(
-                &item.place,
-                "the bdp of a link without delay is nothing",
-                "give the link a delay, or write 100p, 64KiB or 12ms",
-            ));
-        }
-        let bytes: f64 = rate.bytes_per_s() * (path.delay * 2).as_secs_f64() * factor;
-        return at_least_a_packet(item, bytes);
-    }
-    if text.ends_with('p') {
-        let packets = dccp_quantity::packets(text).map_err(quantity)?;
-        return Ok(Limit::Packets(
-            usize::try_from(packets).unwrap_or(usize::MAX),
-        ));
-    }
-    if text.ends_with('B') {
-        let bytes = dccp_quantity::size_bytes(text).map_err(quantity)?;
-        return Ok(Limit::Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
-    }
-    if text.ends_with('s') {
-        let time = dccp_quantity::time(text).map_err(quantity)?;
-        return at_least_a_packet(item, rate.bytes_per_s() * time.as_secs_f64());
-    }
-    Err(Mistake::new(
-        &item.place,
-        format!("'{text}' is no queue"),
-        NEXT,
-    ))
-}
-
-/// A queue that was not asked for in packets or bytes should hold one packet at least.
-fn at_least_a_packet(item: &Item, bytes: f64) -> Result<Limit, Mistake> {
-    const PACKET: f64 = 1500.0;
-    if bytes < PACKET {
-        return Err(Mistake::new(
-            &item.place,
-            format!(
-                "{} is {bytes:.0} bytes here: less than a packet",
-                item.label()
-            ),
-            "write more, or the number of packets: 1p",
-        ));
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "above 1500; beyond all memory it saturates"
-    )]
-    let bytes = bytes.round() as usize;
-    Ok(Limit::Bytes(bytes))
-}
-
 fn faults(fields: &Fields<'_>) -> Result<FaultConfig, Mistake> {
     let share = |key| fields.get(key, read::share).map(Option::unwrap_or_default);
     let time = |key| fields.get(key, read::time).map(Option::unwrap_or_default);
     let faults = FaultConfig {
+        bursts: fields.get("ge", bursts)?,
+        bit_error_rate: fields.get("ber", read::number(0.0..=1.0))?.unwrap_or(0.0),
         loss: share("loss")?,
         duplicate: share("duplicate")?,
         corrupt: share("corrupt")?,
@@ -287,6 +226,37 @@ fn faults(fields: &Fields<'_>) -> Result<FaultConfig, Mistake> {
         )),
         _ => Ok(faults),
     }
+}
+
+/// `ge = { loss = "1%", burst = 5 }`, or the four probabilities of Gilbert's and Elliott's model.
+fn bursts(item: &Item) -> Result<GilbertElliott, Mistake> {
+    const KNOWN: &[&str] = &[
+        "loss",
+        "burst",
+        "to_bad",
+        "to_good",
+        "loss_in_good",
+        "loss_in_bad",
+    ];
+    let fields = Fields::of_item(item, "a loss in bursts", KNOWN)?;
+    let model = if fields.item("loss").is_some() {
+        let burst = fields.need("burst", read::number(1.0..=1e6))?;
+        let loss = fields.need("loss", read::share)?;
+        if loss * (1.0 + 1.0 / burst) >= 1.0 {
+            let what = "so much loss leaves no room between bursts";
+            return Err(Mistake::new(&item.place, what, "write less loss"));
+        }
+        GilbertElliott::bursts(loss, burst)
+    } else {
+        GilbertElliott {
+            to_bad: fields.need("to_bad", read::share)?,
+            to_good: fields.need("to_good", read::share)?,
+            loss_in_good: fields.get("loss_in_good", read::share)?.unwrap_or(0.0),
+            loss_in_bad: fields.get("loss_in_bad", read::share)?.unwrap_or(1.0),
+        }
+    };
+    fields.done("a loss in bursts of this kind")?;
+    Ok(model)
 }
 
 /// `outages = ["10s..12s"]`.
@@ -322,3 +292,6 @@ pub(crate) fn span(item: &Item) -> Result<(Duration, Duration), Mistake> {
     }
     Ok((start, end))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `document.rs`, `fields.rs`, `read.rs` | TOML with places · the keys of a section · quantities |
 //! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
-//! | `topology.rs`, `link.rs`, `ways.rs` | nodes, links, routes · one link · the ways of packets |
+//! | `topology.rs`, `link.rs`, `queue.rs` | nodes, links, routes · one link · its queue |
+//! | `ways.rs` | finds the ways of packets |
 //! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
 //! | [`plan`] | what comes out |
@@ -19,6 +20,7 @@ mod matrix;
 mod measure;
 mod mistake;
 pub mod plan;
+mod queue;
 mod read;
 mod topology;
 mod traffic;
@@ -79,11 +81,16 @@ impl Scenario {
     /// # Errors
     /// What is wrong, where, and what to do about it.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        scenario(text).map_err(|mistake| ScenarioError::at(mistake, file, text))
+        scenario(text, folder(file)).map_err(|mistake| ScenarioError::at(mistake, file, text))
     }
 }
 
-fn scenario(text: &str) -> Result<Scenario, Mistake> {
+/// Where files are that a scenario names.
+fn folder(file: &str) -> &Path {
+    Path::new(file).parent().unwrap_or(Path::new(""))
+}
+
+fn scenario(text: &str, folder: &Path) -> Result<Scenario, Mistake> {
     let document = document::parse(text)?;
     let fields = Fields::open(&document, &(0..0), "a scenario", KNOWN)?;
     fields.need("schema", |item| match read::text(item)? {
@@ -104,7 +111,7 @@ fn scenario(text: &str) -> Result<Scenario, Mistake> {
         let labels: Vec<(String, String)> = (cell.iter())
             .map(|(name, item)| (name.clone(), item.label()))
             .collect();
-        runs.extend(cell_runs(&filled, &labels, seed)?);
+        runs.extend(cell_runs(&filled, &labels, seed, folder)?);
     }
     Ok(Scenario {
         name: fields.need("name", read::name)?,
@@ -120,8 +127,9 @@ fn cell_runs(
     document: &Table,
     labels: &[(String, String)],
     seed: u64,
+    folder: &Path,
 ) -> Result<Vec<Run>, Mistake> {
-    let network = topology::network(document)?;
+    let network = topology::network(document, folder)?;
     let wanted = measure::measure(document, &network.links)?;
     let mut runs = Vec::new();
     for repeat in 0..wanted.repeat {

@@ -7,6 +7,7 @@ use super::mistake::{Mistake, Place};
 use super::plan::{Link, Network, Route};
 use super::read;
 use super::ways;
+use std::path::Path;
 
 /// The sections of a repeated heading such as `[[link]]`, each with its place.
 pub(crate) fn sections<'a>(document: &'a Table, key: &str) -> Result<Vec<&'a Item>, Mistake> {
@@ -24,11 +25,11 @@ pub(crate) fn sections<'a>(document: &'a Table, key: &str) -> Result<Vec<&'a Ite
 }
 
 /// Nodes and links and routes.
-pub(crate) fn network(document: &Table) -> Result<Network, Mistake> {
+pub(crate) fn network(document: &Table, folder: &Path) -> Result<Network, Mistake> {
     let nodes = nodes(document)?;
     let mut links: Vec<Link> = Vec::new();
     for section in sections(document, "link")? {
-        for (link, place) in link::links(section, &nodes)? {
+        for (link, place) in link::links(section, &nodes, folder)? {
             add_link(&mut links, link, &place, &nodes)?;
         }
     }

@@ -1,0 +1,161 @@
+//! Links as they are written, and what comes of them.
+
+use super::super::document;
+use super::*;
+use dccp_sim::queue::{DropTailConfig, Limit};
+
+fn read(keys: &str) -> Result<Vec<Link>, Mistake> {
+    let text = format!("l = {{ from = \"a\", to = [\"b\", \"c\"], {keys} }}");
+    let document = document::parse(&text)?;
+    let nodes = ["a", "b", "c"].map(str::to_owned);
+    let links = links(&document.0[0].item, &nodes, Path::new(""))?;
+    Ok(links.into_iter().map(|(link, _)| link).collect())
+}
+
+fn there(keys: &str) -> LinkConfig {
+    read(keys)
+        .unwrap_or_else(|m| panic!("{keys}: {}", m.what))
+        .remove(0)
+        .there
+}
+
+fn what(keys: &str) -> String {
+    read(keys).expect_err(keys).what
+}
+
+const LINK: &str = "rate = \"8Mbit\", rtt = \"20ms\"";
+
+fn queue_of(keys: &str) -> QueueConfig {
+    there(&format!("{LINK}, {keys}")).queue
+}
+
+#[test]
+fn a_section_may_be_several_links_and_the_way_back_differs_where_it_says_so() {
+    let links = read("id = \"x\", rate = \"1Mbit\", delay = \"2ms\", back = { delay = \"9ms\" }");
+    let links = links.expect("links");
+    let ids: Vec<&str> = links.iter().map(|l| l.id.as_str()).collect();
+    assert_eq!(ids, ["x.b", "x.c"]);
+    let ms = Duration::from_millis;
+    assert_eq!((links[0].there.delay, links[0].back.delay), (ms(2), ms(9)));
+    assert_eq!(links[0].there.rate, links[0].back.rate);
+    let links = read("rtt = \"20ms\"").expect("links");
+    assert_eq!(
+        (links[1].id.as_str(), links[1].there.delay),
+        ("a-c", ms(10))
+    );
+}
+
+#[test]
+fn a_queue_is_packets_bytes_time_or_a_part_of_the_bandwidth_delay_product() {
+    for (queue, limit) in [
+        ("100p", Limit::Packets(100)),
+        ("64KiB", Limit::Bytes(65_536)),
+        // 1 MB/s: 12 ms are 12 kB, the product is 20 kB.
+        ("12ms", Limit::Bytes(12_000)),
+        ("bdp", Limit::Bytes(20_000)),
+        ("bdp*0.25", Limit::Bytes(5000)),
+    ] {
+        let config = queue_of(&format!("queue = \"{queue}\""));
+        assert_eq!(config, QueueConfig::drop_tail(limit), "{queue}");
+    }
+    let marking = queue_of("queue = \"9p\", mark_at = \"3p\"");
+    assert_eq!(
+        marking,
+        QueueConfig::DropTail(DropTailConfig {
+            limit: Limit::Packets(9),
+            mark_at: Some(Limit::Packets(3)),
+        })
+    );
+}
+
+#[test]
+fn every_discipline_takes_its_settings_and_the_queue_s_size() {
+    let ms = Duration::from_millis;
+    let QueueConfig::Red(red) = queue_of("aqm = { kind = \"red\", min = 7, ecn = true }") else {
+        panic!("RED");
+    };
+    assert_eq!(
+        (red.min_threshold, red.max_threshold, red.ecn),
+        (7.0, 15.0, true)
+    );
+    let QueueConfig::CoDel(codel) = queue_of("aqm = { kind = \"codel\", target = \"9ms\" }") else {
+        panic!("CoDel");
+    };
+    assert_eq!((codel.target, codel.interval), (ms(9), ms(100)));
+    let QueueConfig::FqCoDel(fq) = queue_of("aqm = { kind = \"fq_codel\", flows = 8 }") else {
+        panic!("FQ-CoDel");
+    };
+    assert_eq!((fq.flows, fq.codel.target), (8, ms(5)));
+    let QueueConfig::Pie(pie) = queue_of("aqm = { kind = \"pie\", target = \"3ms\" }") else {
+        panic!("PIE");
+    };
+    assert_eq!((pie.target, pie.update), (ms(3), ms(15)));
+    let QueueConfig::DualPi2(dual) = queue_of("aqm = \"dualpi2\", queue = \"77p\"") else {
+        panic!("DualPI2");
+    };
+    assert_eq!(dual.limit, Limit::Packets(77));
+    let tbf = there("rate = \"400kbit\", aqm = \"tbf\", burst = \"10KiB\", latency = \"100ms\"");
+    let QueueConfig::TokenBucket(bucket) = tbf.queue else {
+        panic!("a token bucket");
+    };
+    assert_eq!((tbf.rate, bucket.burst), (None, 10_240));
+    assert_eq!(bucket.limit, Limit::Bytes(15_240));
+}
+
+#[test]
+fn faults_are_read() {
+    let faults = there(
+        "loss = \"1%\", ber = 1e-9, duplicate = 0.5, corrupt = 0.25, reorder = \"2%\", \
+         reorder_by = \"5ms\", jitter = \"1ms\", outages = [\"1s..2s\"], ge = { loss = 0.1, burst = 5 }",
+    )
+    .faults;
+    assert_eq!((faults.loss, faults.bit_error_rate), (0.01, 1e-9));
+    assert_eq!(
+        (faults.duplicate, faults.corrupt, faults.reorder),
+        (0.5, 0.25, 0.02)
+    );
+    assert_eq!(faults.reorder_by, Duration::from_millis(5));
+    assert_eq!(faults.bursts, Some(GilbertElliott::bursts(0.1, 5.0)));
+    let outage = &faults.outages[0];
+    assert_eq!(
+        (outage.start.as_nanos(), outage.end.as_nanos()),
+        (1_000_000_000, 2_000_000_000)
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (keys, said) in [
+        ("queue = \"9p\"", "a link without a rate has no queue"),
+        ("aqm = \"pie\"", "a link without a rate has no queue"),
+        (
+            "rate = \"1kbit\", queue = \"1ms\"",
+            "1ms is 0 bytes here: less than a packet",
+        ),
+        (
+            "rate = \"1Mbit\", trace = \"none\"",
+            "none cannot be read: ",
+        ),
+        (
+            "reorder = 0.1",
+            "reorder needs reorder_by: for how long packets are held back",
+        ),
+        ("outages = [\"2s..1s\"]", "'2s..1s' ends before it begins"),
+        ("mtu = \"100B\"", "an MTU of 100 bytes is not possible"),
+        (
+            "rate = \"1Mbit\", aqm = { kind = \"pie\", max_p = 1 }",
+            "pie has no use for max_p",
+        ),
+        (
+            "rate = \"1Mbit\", aqm = { kind = \"codel\", target = \"2s\" }",
+            "codel.interval is not possible here",
+        ),
+        (
+            "ge = { loss = 0.9, burst = 1 }",
+            "so much loss leaves no room between bursts",
+        ),
+        ("back = { id = \"y\" }", "the way back has no key id"),
+    ] {
+        assert!(what(keys).starts_with(said), "{keys}: {}", what(keys));
+    }
+}
