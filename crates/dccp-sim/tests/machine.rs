@@ -25,8 +25,8 @@ fn run(setup: Setup, machine: MachineConfig, ends: &[End]) -> Pair {
     pair
 }
 
-fn megabits(bytes_per_s: f64) -> Option<Rate> {
-    Some(Rate::from_bytes_per_s(bytes_per_s * 125_000.0))
+fn megabits(per_s: f64) -> Rate {
+    Rate::from_bytes_per_s(per_s * 125_000.0)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_slow_processor_is_the_limit_and_loses_nothing() {
         send_cost: Duration::from_micros(42),
         ..MachineConfig::default()
     };
-    let setup = Setup::default().links(|link| link.rate = megabits(1000.0));
+    let setup = Setup::default().links(|link| link.rate = Some(megabits(1000.0)));
     let pair = run(setup, machine, &[End::Client]);
     let (sent, totals) = (pair.report(End::Client).sent, pair.world.totals());
     // 5 s / 42 µs are 119,000 packets; slow start takes a little of it.
@@ -53,7 +53,7 @@ fn a_full_interface_lets_the_sender_wait_or_loses() {
             ..MachineConfig::default()
         };
         let setup = Setup::default().links(|link| {
-            link.rate = megabits(10.0);
+            link.rate = Some(megabits(10.0));
             link.queue = QueueConfig::drop_tail(Limit::Packets(5));
         });
         let pair = run(setup, machine, &[End::Client]);
@@ -72,7 +72,7 @@ fn a_slow_receiver_loses_what_its_backlog_cannot_hold() {
         backlog: 300,
         ..MachineConfig::default()
     };
-    let setup = Setup::default().links(|link| link.rate = megabits(1000.0));
+    let setup = Setup::default().links(|link| link.rate = Some(megabits(1000.0)));
     let pair = run(setup, machine, &[End::Server]);
     let received = pair.report(End::Server).received;
     assert!((40_000..=50_000).contains(&received), "{received}");
@@ -85,7 +85,7 @@ fn packets_that_wait_for_an_interrupt_arrive_together() {
         wakeup: Duration::from_millis(1),
         ..MachineConfig::default()
     };
-    let setup = Setup::default().links(|link| link.rate = megabits(100.0));
+    let setup = Setup::default().links(|link| link.rate = Some(megabits(100.0)));
     let pair = run(setup, machine, &[End::Client, End::Server]);
     let trace = pair.world.trace();
     let acks = trace.lines().filter(|l| l.contains("server>client Ack"));
@@ -117,7 +117,7 @@ fn clocks_that_are_wrong_change_nothing_but_what_they_show() {
     };
     let mut pair = Pair::new(Setup::default());
     let clock = Clock {
-        offset: Duration::from_secs(3600),
+        offset: Duration::from_hours(1),
         drift_ppb: 50_000,
         granularity: Duration::ZERO,
     };
