@@ -1,9 +1,10 @@
 //! Packets of the simulated network, kept in one place and passed around by number.
 
-use crate::node::NodeId;
+use crate::ids::NodeId;
+use crate::random::mix;
 use crate::tcp::segment::Segment;
 use crate::udp;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Datagram, Ecn};
@@ -54,6 +55,26 @@ pub enum IcmpError {
         /// ICMP code.
         code: u8,
     },
+}
+
+/// Names a flow: one direction of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowKey {
+    /// Address and port that packets come from.
+    pub source: SocketAddr,
+    /// Address and port that they go to.
+    pub destination: SocketAddr,
+}
+
+impl FlowKey {
+    /// The flow of the other direction.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+        }
+    }
 }
 
 /// An IP packet on its way.
@@ -117,6 +138,56 @@ impl Frame {
         }
     }
 
+    /// The flow that it belongs to: addresses and the ports of DCCP, TCP or UDP. (For an ICMP error:
+    /// the datagram's that it is about, turned round.)
+    pub fn flow_key(&self) -> FlowKey {
+        let port = |place: usize| match self.bytes.get(place..place + 2) {
+            Some(&[high, low]) => u16::from_be_bytes([high, low]),
+            _ => 0,
+        };
+        let (source, destination) = match &self.content {
+            Content::Dccp | Content::Icmp { .. } => (port(0), port(2)),
+            Content::Tcp(segment) => (segment.source_port, segment.dest_port),
+            Content::Udp(datagram) => (datagram.source_port, datagram.dest_port),
+        };
+        let key = FlowKey {
+            source: SocketAddr::new(self.path.local, source),
+            destination: SocketAddr::new(self.path.remote, destination),
+        };
+        match self.content {
+            Content::Icmp { .. } => key.reversed(),
+            _ => key,
+        }
+    }
+
+    /// A hash of the flow as a router sees it: of DCCP in UDP only the ports of UDP.
+    pub(crate) fn flow_hash(&self) -> u64 {
+        let FlowKey {
+            mut source,
+            mut destination,
+        } = self.flow_key();
+        if let Encap::Udp {
+            local_port,
+            remote_port,
+        } = self.path.encap
+        {
+            source.set_port(local_port);
+            destination.set_port(remote_port);
+        }
+        let words = |address: IpAddr| {
+            let v6 = match address {
+                IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                IpAddr::V6(v6) => v6,
+            };
+            let bits = v6.to_bits();
+            [(bits >> 64) as u64, ((bits << 64) >> 64) as u64]
+        };
+        let ports = u64::from(source.port()) << 16 | u64::from(destination.port());
+        let addresses = [words(source.ip()), words(destination.ip())];
+        let words = addresses.into_iter().flatten();
+        words.fold(mix(ports), |hash, word| mix(hash ^ word))
+    }
+
     /// Flips a bit of the IP packet, counted from the start of its header. Returns `false` if the
     /// receiving system will notice before DCCP does: the bit is of a header below DCCP, or a UDP
     /// checksum covers it.
@@ -144,9 +215,14 @@ impl Frame {
 /// All frames that exist. Buffers of frames that are gone serve again: no allocation per packet.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    frames: Vec<Frame>,
+    slots: Vec<Frame>,
+    /// How many nodes have passed each on, or `GONE`.
+    hops: Vec<u8>,
     free: Vec<u32>,
 }
+
+/// In place of the hops of a frame that does not exist.
+const GONE: u8 = u8::MAX;
 
 impl Frames {
     /// A new frame with this header, whose bytes are `bytes`.
@@ -156,16 +232,18 @@ impl Frames {
     )]
     pub(crate) fn insert(&mut self, mut header: Frame, bytes: &[u8]) -> FrameId {
         let id = if let Some(id) = self.free.pop() {
-            let old = &mut self.frames[id as usize];
+            let old = &mut self.slots[id as usize];
             header.bytes = core::mem::take(&mut old.bytes);
             header.bytes.clear();
             header.bytes.extend_from_slice(bytes);
             *old = header;
+            self.hops[id as usize] = 0;
             id
         } else {
             header.bytes.extend_from_slice(bytes);
-            self.frames.push(header);
-            self.frames.len() as u32 - 1
+            self.slots.push(header);
+            self.hops.push(0);
+            self.slots.len() as u32 - 1
         };
         FrameId(id)
     }
@@ -178,26 +256,37 @@ impl Frames {
             bytes: Vec::new(),
             ..original.clone()
         };
-        self.insert(header, &bytes)
+        let copy = self.insert(header, &bytes);
+        self.hops[copy.0 as usize] = self.hops[id.0 as usize];
+        copy
+    }
+
+    /// Counts a node that passes the frame on, and returns how many have.
+    pub(crate) fn count_hop(&mut self, id: FrameId) -> u8 {
+        let hops = &mut self.hops[id.0 as usize];
+        *hops += 1;
+        *hops
     }
 
     pub(crate) fn get(&self, id: FrameId) -> &Frame {
-        &self.frames[id.0 as usize]
+        &self.slots[id.0 as usize]
     }
 
     pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
-        &mut self.frames[id.0 as usize]
+        &mut self.slots[id.0 as usize]
     }
 
     /// Ends a frame. Its number must not be used again.
     pub(crate) fn remove(&mut self, id: FrameId) {
-        debug_assert!(!self.free.contains(&id.0), "a frame ended twice");
+        let hops = &mut self.hops[id.0 as usize];
+        debug_assert!(*hops != GONE, "a frame ended twice");
+        *hops = GONE;
         self.free.push(id.0);
     }
 
     /// How many frames exist.
     pub(crate) fn live(&self) -> u64 {
-        (self.frames.len() - self.free.len()) as u64
+        (self.slots.len() - self.free.len()) as u64
     }
 }
 
@@ -248,6 +337,30 @@ mod tests {
         assert_eq!(error.ip_len(), 20 + 8 + 140);
         assert_eq!(error.destination(), datagram.path.local);
         assert_eq!(error.path_of_receiver(), datagram.path);
+    }
+
+    #[test]
+    fn the_flow_is_of_the_transport_and_routers_see_the_outer_ports() {
+        let mut f = frame(UDP);
+        f.bytes[..4].copy_from_slice(&[0x13, 0x89, 0x17, 0x71]);
+        let key = FlowKey {
+            source: "10.0.0.1:5001".parse().unwrap(),
+            destination: "10.0.0.2:6001".parse().unwrap(),
+        };
+        assert_eq!(f.flow_key(), key);
+        let segment = Frame {
+            content: Content::Tcp(crate::testing::segment()),
+            ..frame(Encap::Ip)
+        };
+        assert_eq!(segment.flow_key(), key);
+        let outer = f.flow_hash();
+        f.bytes[1] ^= 1;
+        assert_eq!(f.flow_hash(), outer, "what is inside of UDP is not seen");
+        f.path.encap = Encap::Ip;
+        let inner = f.flow_hash();
+        f.bytes[1] ^= 1;
+        assert_ne!(f.flow_hash(), inner);
+        assert_ne!(f.flow_hash(), segment.flow_hash() ^ 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | [`link`], [`rate_trace`] | rate and delay · rates that change as they were recorded |
 //! | [`queue`] | drop-tail and active queue management, a file each |
 //! | [`loss`], [`rule`] | faults by chance · scripted faults |
+//! | [`Change`] | what changes at moments known beforehand: rates, delays, outages, routes |
 //! | [`random`] | named streams of random numbers from one seed |
 //! | [`trace`](World::trace), [`pcap`] | packets as text · as a capture file |
 //!
@@ -23,6 +24,7 @@ mod check;
 pub mod flow;
 pub mod frame;
 pub mod host;
+mod ids;
 pub mod link;
 pub mod linux;
 pub mod loss;
@@ -45,6 +47,7 @@ pub mod tap;
 pub mod tcp;
 #[cfg(test)]
 mod testing;
+mod timeline;
 mod trace;
 mod transmitter;
 pub mod udp;
@@ -53,10 +56,12 @@ pub mod world;
 pub use flow::{FlowId, FlowSample};
 pub use frame::{Frame, FrameId};
 pub use host::{Host, SimHash};
+pub use ids::{LinkId, NodeId};
 pub use link::LinkConfig;
-pub use net::{Context, Departure, LinkId, Totals};
-pub use node::{Node, NodeId, Router};
+pub use net::{Context, Departure, Totals};
+pub use node::{Node, Router};
 pub use random::{Seed, Stream};
 pub use report::Report;
 pub use tap::Tap;
-pub use world::{Handle, World};
+pub use timeline::Change;
+pub use world::{Checks, Handle, World};

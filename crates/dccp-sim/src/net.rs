@@ -1,16 +1,21 @@
 //! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
 //! it while it is called.
 
+pub use crate::ids::LinkId;
+
 use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
-use crate::link::{Link, LinkConfig, Parcel, TooBig};
+use crate::ids::NodeId;
+use crate::link::{Link, LinkConfig, TooBig};
 use crate::loss::{Fate, Loss, Losses};
 use crate::machine::{LocalCongestion, Machine, MachineConfig};
-use crate::node::NodeId;
+use crate::parcel::Parcel;
 use crate::pcap::PcapWriter;
+use crate::queue::QueueConfig;
 use crate::random::{Seed, Stream};
 use crate::routes::Routes;
 use crate::rule::{Rule, Verdict};
 use crate::schedule::{Actor, Schedule};
+use crate::timeline::{Change, Timeline};
 use crate::trace::Trace;
 use dccp_proto::Instant;
 use dccp_proto::path::Path;
@@ -18,15 +23,9 @@ use dccp_proto::wire::{Datagram, Ecn};
 use std::collections::VecDeque;
 use std::io::Write;
 
-/// Names one direction of a link.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LinkId(pub(crate) u32);
-
-impl LinkId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
+/// them.
+const MAX_HOPS: u8 = 64;
 
 /// Everything between the nodes.
 pub(crate) struct Net {
@@ -38,6 +37,7 @@ pub(crate) struct Net {
     pub(crate) routes: Routes,
     /// What hosts are made of, by node; a machine that takes no time is none.
     machines: Vec<Option<Box<Machine<FrameId>>>>,
+    pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
     pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
     pub(crate) totals: Totals,
@@ -50,7 +50,7 @@ pub(crate) struct Net {
 pub(crate) struct Wire {
     pub(crate) link: Link<FrameId>,
     pub(crate) name: String,
-    from: NodeId,
+    pub(crate) from: NodeId,
     to: NodeId,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
@@ -86,6 +86,7 @@ impl Totals {
 /// Who has an appointment in the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Who {
+    Timeline,
     Node(NodeId),
     Link(LinkId),
     /// The machine of a node.
@@ -95,17 +96,21 @@ pub(crate) enum Who {
 impl Who {
     pub(crate) const fn actor(self) -> Actor {
         match self {
-            Self::Node(node) => 3 * node.0,
-            Self::Link(link) => 3 * link.0 + 1,
-            Self::Machine(node) => 3 * node.0 + 2,
+            Self::Timeline => 0,
+            Self::Node(node) => 3 * node.0 + 1,
+            Self::Link(link) => 3 * link.0 + 2,
+            Self::Machine(node) => 3 * node.0 + 3,
         }
     }
 
     pub(crate) const fn of(actor: Actor) -> Self {
-        match actor % 3 {
-            0 => Self::Node(NodeId(actor / 3)),
-            1 => Self::Link(LinkId(actor / 3)),
-            _ => Self::Machine(NodeId(actor / 3)),
+        let Some(number) = actor.checked_sub(1) else {
+            return Self::Timeline;
+        };
+        match number % 3 {
+            0 => Self::Node(NodeId(number / 3)),
+            1 => Self::Link(LinkId(number / 3)),
+            _ => Self::Machine(NodeId(number / 3)),
         }
     }
 }
@@ -120,6 +125,7 @@ impl Net {
             wires: Vec::new(),
             routes: Routes::default(),
             machines: Vec::new(),
+            timeline: Timeline::default(),
             arrived: VecDeque::new(),
             totals: Totals::default(),
             names: Vec::new(),
@@ -265,8 +271,49 @@ impl Net {
         }
     }
 
+    /// Makes a change of the network.
+    pub(crate) fn change(&mut self, change: Change) {
+        let now = self.now;
+        let changed = match change {
+            Change::Rate(id, rate) => {
+                self.link_mut(id).set_rate(now, rate);
+                id
+            }
+            Change::Delay(id, delay) => {
+                self.link_mut(id).set_delay(now, delay);
+                id
+            }
+            Change::Faults(id, faults) => {
+                self.link_mut(id).set_faults(now, faults);
+                id
+            }
+            Change::QueueLimit(id, limit) => {
+                self.link_mut(id).set_queue_limit(now, limit);
+                id
+            }
+            Change::Up(id, is_up) => {
+                self.link_mut(id).set_up(now, is_up);
+                self.routes.set_up(id, is_up);
+                id
+            }
+            Change::Route { at, to, link } => return self.routes.fix(at, to, link),
+        };
+        self.schedule_link(changed);
+    }
+
+    fn link_mut(&mut self, id: LinkId) -> &mut Link<FrameId> {
+        &mut self.wires[id.index()].link
+    }
+
+    pub(crate) fn schedule_timeline(&mut self) {
+        let at = self.timeline.next_at();
+        self.schedule.set(Who::Timeline.actor(), at);
+    }
+
+    /// Asks to be called when the link has something; at once if it had before.
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
         let at = self.wires[id.index()].link.next_at();
+        let at = at.map(|at| at.max(self.now));
         self.schedule.set(Who::Link(id).actor(), at);
     }
 
@@ -303,6 +350,10 @@ impl Net {
     fn enter(&mut self, link: LinkId, id: FrameId) {
         let wire = &mut self.wires[link.index()];
         let mut verdict = Verdict::default();
+        if wire.rules.is_empty() {
+            self.offer(link, id, verdict);
+            return;
+        }
         for rule in &mut wire.rules {
             rule.apply(self.frames.get_mut(id), &mut verdict);
         }
@@ -320,12 +371,15 @@ impl Net {
 
     fn offer(&mut self, link: LinkId, id: FrameId, verdict: Verdict) {
         let frame = self.frames.get(id);
+        let wire = &mut self.wires[link.index()];
+        // Only this discipline looks at it.
+        let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
         let parcel = Parcel {
             hold: verdict.hold,
             may_fragment: frame.may_fragment,
+            flow: if needs_flow { frame.flow_hash() } else { 0 },
             ..Parcel::new(id, frame.ip_len(), frame.ecn)
         };
-        let wire = &mut self.wires[link.index()];
         if let Err(reason) = wire.link.offer(self.now, parcel) {
             let LinkConfig { mtu, too_big, .. } = *wire.link.config();
             let at = wire.from;
@@ -487,9 +541,13 @@ impl Context<'_> {
         self.net.complain(about, error, quoted, self.me);
     }
 
-    /// Passes a frame on over a link.
+    /// Passes a frame on over a link, unless it has passed as many nodes as it may: so loops end.
     pub fn forward(&mut self, link: LinkId, frame: FrameId) {
-        self.net.enter(link, frame);
+        if self.net.frames.count_hop(frame) < MAX_HOPS {
+            self.net.enter(link, frame);
+        } else {
+            self.net.lose(frame, Loss::Ttl);
+        }
     }
 
     /// Ends a frame whose content this node has used.

@@ -1,18 +1,10 @@
 //! What can be attached to the network.
 
+pub use crate::ids::NodeId;
+
 use crate::frame::FrameId;
 use crate::net::Context;
 use core::any::Any;
-
-/// Names a node of a world.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub(crate) u32);
-
-impl NodeId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A machine in the network.
 ///

@@ -1,33 +1,88 @@
 //! Which way to which address.
 
-use crate::net::LinkId;
-use crate::node::NodeId;
+use crate::ids::{LinkId, NodeId};
+use crate::random::mix;
+use core::hash::{BuildHasherDefault, Hasher};
 use core::net::IpAddr;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The topology, and the shortest ways through it by number of hops. Among equals the link that was
-/// added first wins.
+/// added first wins. Routes that were set win over the shortest way, unless their link is down and
+/// there is another way.
 ///
 /// A node with one link needs no table; those of the others are made when first asked for. So ten
 /// thousand hosts around two routers cost two tables.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    addresses: HashMap<IpAddr, NodeId>,
+    addresses: HashMap<IpAddr, NodeId, BuildHasherDefault<AddressHasher>>,
     /// For each node its links and where they lead.
     links: Vec<Vec<(LinkId, NodeId)>>,
     /// For each node the first link towards each node.
     tables: Vec<Option<Vec<Option<LinkId>>>>,
+    /// By node and destination.
+    fixed: BTreeMap<(NodeId, NodeId), LinkId>,
+    down: BTreeSet<LinkId>,
+}
+
+/// A quick hash: the addresses are those of the scenario, not of an attacker.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
+            self.0 = mix(self.0 ^ word);
+        }
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 ^= n as u64;
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.0 ^= n.cast_unsigned() as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Routes {
     pub(crate) fn add_node(&mut self) {
         self.links.push(Vec::new());
-        self.tables.iter_mut().for_each(|t| *t = None);
+        self.forget();
         self.tables.push(None);
     }
 
     pub(crate) fn add_link(&mut self, id: LinkId, from: NodeId, to: NodeId) {
         self.links[from.index()].push((id, to));
+        self.forget();
+    }
+
+    /// Leads what is at one node for another one over this link; `None`: the shortest way.
+    pub(crate) fn fix(&mut self, at: NodeId, to: NodeId, link: Option<LinkId>) {
+        match link {
+            Some(link) => self.fixed.insert((at, to), link),
+            None => self.fixed.remove(&(at, to)),
+        };
+        self.forget();
+    }
+
+    /// Says whether a link works.
+    pub(crate) fn set_up(&mut self, link: LinkId, is_up: bool) {
+        let changed = if is_up {
+            self.down.remove(&link)
+        } else {
+            self.down.insert(link)
+        };
+        if changed {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
         self.tables.iter_mut().for_each(|t| *t = None);
     }
 
@@ -53,13 +108,31 @@ impl Routes {
     }
 
     fn table(&self, from: NodeId) -> Vec<Option<LinkId>> {
+        let mut table = self.shortest(from, |link| !self.down.contains(&link));
+        let to_all = (from, NodeId(0))..=(from, NodeId(u32::MAX));
+        for (&(_, to), link) in self.fixed.range(to_all) {
+            if !self.down.contains(link) {
+                table[to.index()] = Some(*link);
+            }
+        }
+        if !self.down.is_empty() {
+            // Where there is no other way, a link that is down is better than none.
+            let through = self.shortest(from, |_| true);
+            for (place, way) in table.iter_mut().zip(through) {
+                *place = place.or(way);
+            }
+        }
+        table
+    }
+
+    fn shortest(&self, from: NodeId, may_use: impl Fn(LinkId) -> bool) -> Vec<Option<LinkId>> {
         let mut first = vec![None; self.links.len()];
         let mut reached = vec![false; self.links.len()];
         reached[from.index()] = true;
         let mut queue: VecDeque<(NodeId, Option<LinkId>)> = VecDeque::from([(from, None)]);
         while let Some((node, way)) = queue.pop_front() {
             for &(link, next) in &self.links[node.index()] {
-                if !reached[next.index()] {
+                if !reached[next.index()] && may_use(link) {
                     reached[next.index()] = true;
                     first[next.index()] = way.or(Some(link));
                     queue.push_back((next, first[next.index()]));
@@ -122,5 +195,28 @@ mod tests {
         assert_eq!(way(&mut routes, 0, 2), Some(LinkId(0)));
         routes.add_link(LinkId(8), NodeId(0), NodeId(2));
         assert_eq!(way(&mut routes, 0, 2), Some(LinkId(8)));
+    }
+
+    #[test]
+    fn a_route_that_was_set_wins_over_the_shortest_way() {
+        let mut routes = square();
+        routes.fix(NodeId(0), NodeId(1), Some(LinkId(6)));
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(6)));
+        assert_eq!(way(&mut routes, 0, 2), Some(LinkId(0)));
+        routes.fix(NodeId(0), NodeId(1), None);
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(0)));
+    }
+
+    #[test]
+    fn routes_lead_around_links_that_are_down_if_there_is_a_way() {
+        let mut routes = square();
+        routes.fix(NodeId(0), NodeId(1), Some(LinkId(0)));
+        routes.set_up(LinkId(0), false);
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(6)));
+        routes.set_up(LinkId(6), false);
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(0)), "no other");
+        routes.set_up(LinkId(6), true);
+        routes.set_up(LinkId(0), true);
+        assert_eq!(way(&mut routes, 0, 1), Some(LinkId(0)));
     }
 }

@@ -1,6 +1,7 @@
 //! Scripted faults: "lose the third Data packet", "hold the Response back for a second".
 
-use crate::frame::{Content, Frame};
+use crate::frame::{Content, FlowKey, Frame};
+use crate::loss::LossProcess;
 use core::fmt;
 use core::time::Duration;
 use dccp_proto::wire::PacketType;
@@ -21,6 +22,7 @@ pub struct Rule {
     action: Action,
     conditions: Vec<Condition>,
     edit: Option<Edit>,
+    chance: Option<LossProcess>,
     seen: u64,
     first: u64,
     count: u64,
@@ -44,6 +46,7 @@ impl Rule {
             action,
             conditions: Vec::new(),
             edit: None,
+            chance: None,
             seen: 0,
             first: 0,
             count: u64::MAX,
@@ -72,6 +75,20 @@ impl Rule {
         self
     }
 
+    /// Only packets of this flow.
+    #[must_use]
+    pub fn of_flow(self, flow: FlowKey) -> Self {
+        self.matching(move |frame| frame.flow_key() == flow)
+    }
+
+    /// Only those of them that this process hits: so one flow, or one type of packet, has losses of its
+    /// own. They are lost before they enter the queue.
+    #[must_use]
+    pub fn by_chance(mut self, process: LossProcess) -> Self {
+        self.chance = Some(process);
+        self
+    }
+
     /// Only the `n`th of them, counted from 1.
     #[must_use]
     pub fn nth(self, n: u64) -> Self {
@@ -94,6 +111,9 @@ impl Rule {
         let turn = self.seen;
         self.seen += 1;
         if turn < self.first || turn - self.first >= self.count {
+            return;
+        }
+        if self.chance.as_mut().is_some_and(|c| !c.loses_next()) {
             return;
         }
         if let Some(edit) = &mut self.edit {
@@ -160,6 +180,20 @@ mod tests {
             .map(|v| v.hold.as_secs())
             .collect();
         assert_eq!(held, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_flow_has_losses_of_its_own() {
+        let flow = testing::frame(PacketType::Data).flow_key();
+        let run = |flow| {
+            let stream = crate::random::Seed(1).stream("losses of a flow");
+            let process = LossProcess::new(crate::loss::LossModel::Bernoulli(0.5), stream);
+            let rule = Rule::new(Action::Drop).of_flow(flow).by_chance(process);
+            let all = verdicts(rule, &[PacketType::Data; 100]);
+            all.iter().filter(|v| v.is_lost).count()
+        };
+        assert!((35..65).contains(&run(flow)), "{}", run(flow));
+        assert_eq!(run(flow.reversed()), 0);
     }
 
     #[test]

@@ -297,3 +297,158 @@ fn a_node_that_breaks_a_promise_ends_the_run() {
     let liar = world.add("liar", &[], Liar);
     world.call(liar, |_, context| context.wake_at(None));
 }
+
+/// left — a — b — right, and a second way from a to b that is a hop longer.
+struct TwoWays {
+    line: Line,
+    routers: [NodeId; 3],
+    short: LinkId,
+    long: LinkId,
+}
+
+fn two_ways() -> TwoWays {
+    let mut world = World::new(Seed(1));
+    let Path { local, remote, .. } = testing::frame(PacketType::Data).path;
+    let left = world.add("left", &[local], Tap::default());
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.add(name, &[], Router).id());
+    let right = world.add("right", &[remote], Tap::default());
+    let link = || LinkConfig {
+        delay: MS,
+        rate: Some(Rate::from_bytes_per_s(1e6)),
+        ..LinkConfig::default()
+    };
+    let (first, _) = world.connect(left.id(), a, link(), link());
+    let (short, _) = world.connect(a, b, link(), link());
+    let (long, _) = world.connect(a, c, link(), link());
+    world.connect(c, b, link(), link());
+    let (last, _) = world.connect(b, right.id(), link(), link());
+    let there = [first, last];
+    TwoWays {
+        line: Line {
+            world,
+            left,
+            right,
+            there,
+        },
+        routers: [a, b, c],
+        short,
+        long,
+    }
+}
+
+#[test]
+fn a_timeline_changes_links_and_routes() {
+    let TwoWays {
+        mut line,
+        routers: [a, ..],
+        short,
+        long,
+    } = two_ways();
+    let at = |ms: u32| Instant::ZERO + ms * MS;
+    let right = line.right.id();
+    let world = &mut line.world;
+    world.at(
+        at(20),
+        Change::Route {
+            at: a,
+            to: right,
+            link: None,
+        },
+    );
+    world.at(
+        at(10),
+        Change::Route {
+            at: a,
+            to: right,
+            link: Some(long),
+        },
+    );
+    world.at(at(30), Change::Up(short, false));
+    world.at(at(30), Change::Delay(long, 9 * MS));
+    world.at(at(60), Change::Up(short, true));
+    world.at(
+        at(60),
+        Change::Rate(short, Some(Rate::from_bytes_per_s(1e3))),
+    );
+    let mut hops = Vec::new();
+    for ms in [0, 12, 22, 32, 62] {
+        line.world.run_until(at(ms));
+        // 144 bytes: 0.144 ms for each hop at 1 MB/s.
+        line.send(Encap::Ip, 100);
+        line.world.run_for(8 * MS);
+        hops.push(line.world.link_stats(long).offered);
+    }
+    assert_eq!(hops, [0, 1, 1, 2, 2]);
+    line.world.run_for(1000 * MS);
+    let gone = line.arrivals();
+    let us = Duration::from_micros;
+    let expected = [
+        us(3_432),
+        12 * MS + us(4_576),
+        22 * MS + us(3_432),
+        32 * MS + 8 * MS + us(4_576),
+        // 2 · 0.144 ms at 1 MB/s, and 144 ms at 1 kB/s.
+        62 * MS + us(3_288 + 144_000),
+    ];
+    assert_eq!(gone, expected);
+    line.world.check();
+}
+
+#[test]
+fn a_loop_of_routes_ends_at_the_hop_limit() {
+    let TwoWays {
+        mut line,
+        routers: [a, b, _],
+        short,
+        ..
+    } = two_ways();
+    let right = line.right.id();
+    // The way back from b to a is the link after the one there.
+    line.world.set_route(b, right, LinkId(short.0 + 1));
+    line.world.set_route(a, right, short);
+    line.send(Encap::Ip, 0);
+    line.world.run_for(1000 * MS);
+    let totals = line.world.totals();
+    assert_eq!((totals.lost.of(Loss::Ttl), totals.in_flight), (1, 0));
+    // 64 routers counted it, and the last one did not send it: one link before, 63 after.
+    assert_eq!(line.world.events(), 64);
+}
+
+#[test]
+#[should_panic(expected = "a>b begins elsewhere")]
+fn a_route_begins_at_its_node() {
+    let TwoWays {
+        mut line,
+        routers: [_, b, _],
+        short,
+        ..
+    } = two_ways();
+    line.world.set_route(b, line.right.id(), short);
+}
+
+#[test]
+fn promises_are_looked_at_as_often_as_asked() {
+    for (checks, is_noticed) in [
+        (Checks::EveryEvent, true),
+        (Checks::Sampled(2), true),
+        (Checks::Off, false),
+    ] {
+        let run = move || {
+            let mut world = World::new(Seed(1));
+            let liar = world.add("liar", &[], Liar);
+            world.set_checks(Checks::Off);
+            world.call(liar, |_, context| context.wake_at(Some(Instant::ZERO + MS)));
+            world.set_checks(checks);
+            world.run_for(MS);
+            world.call(liar, |_, context| {
+                context.wake_at(Some(Instant::ZERO + 2 * MS));
+            });
+            world.run_for(MS);
+        };
+        assert_eq!(
+            std::panic::catch_unwind(run).is_err(),
+            is_noticed,
+            "{checks:?}"
+        );
+    }
+}
