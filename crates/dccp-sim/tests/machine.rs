@@ -7,6 +7,7 @@ use dccp_sim::machine::{Clock, LocalCongestion, MachineConfig};
 use dccp_sim::pair::{End, Pair, Setup};
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::{App, Source};
+use dccp_sim::tcp;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -43,6 +44,43 @@ fn a_slow_processor_is_the_limit_and_loses_nothing() {
     assert_eq!(totals.lost.total(), 0);
     let busy = pair.world.processor_time(pair.node(End::Client));
     assert!(busy > Duration::from_millis(4600), "{busy:?}");
+}
+
+#[test]
+fn connections_of_tcp_share_a_slow_processor() {
+    let mut pair = Pair::new(Setup::default().links(|link| {
+        link.delay = Duration::from_millis(5);
+        link.rate = Some(megabits(1000.0));
+    }));
+    let machine = MachineConfig {
+        send_cost: Duration::from_micros(42),
+        quantum: 1,
+        ..MachineConfig::default()
+    };
+    let node = pair.node(End::Client);
+    pair.world.set_machine(node, machine);
+    let (client, server) = (pair.host(End::Client), pair.host(End::Server));
+    let path = pair.flow(0).path;
+    let config = tcp::Config::default();
+    (pair.world).call(server, |host, _| {
+        host.tcp_listen(80, config, App::default());
+    });
+    let flows: Vec<_> = [4001, 4002]
+        .map(|port| {
+            let (local, remote) = ((path.local, port).into(), (path.remote, 80).into());
+            pair.world.call(client, |host, context| {
+                host.tcp_connect(context, local, remote, config, App::bulk(1448, u64::MAX))
+            })
+        })
+        .to_vec();
+    pair.run_for(5 * SECOND);
+    let sent: Vec<_> = (flows.iter())
+        .map(|flow| pair.world.node(client).sample(*flow).sent)
+        .collect();
+    let all: u64 = sent.iter().sum();
+    assert!((110_000..119_048).contains(&all), "{sent:?}");
+    assert!(sent.iter().all(|n| n * 3 > all), "{sent:?}");
+    assert_eq!(pair.world.totals().lost.total(), 0);
 }
 
 #[test]

@@ -38,7 +38,7 @@ use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 use segment::{Segment, SocketId};
 use socket::{Ends, Socket};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The TCP of a host.
 #[derive(Default)]
@@ -49,6 +49,8 @@ pub(crate) struct Tcp {
     accepted: BTreeMap<(IpAddr, u16, u16), SocketId>,
     /// When sockets want to be called, or earlier.
     timers: Schedule,
+    /// Sockets that wait for the machine, in the order in which they may send.
+    held: VecDeque<usize>,
     /// The socket that something happened to last.
     touched: Option<usize>,
 }
@@ -134,6 +136,16 @@ impl Tcp {
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
+        for _ in 0..self.held.len() {
+            if context.may_send() == 0 {
+                break;
+            }
+            if let Some(number) = self.held.pop_front() {
+                self.sockets[number].is_queued = false;
+                self.sockets[number].resume(context);
+                self.settle(context, number);
+            }
+        }
         while self.timers.next_at().is_some_and(|at| at <= context.now()) {
             let Some((_, number)) = self.timers.pop() else {
                 return;
@@ -167,6 +179,10 @@ impl Tcp {
     fn settle(&mut self, context: &Context<'_>, number: usize) {
         self.touched = Some(number);
         let socket = &mut self.sockets[number];
+        if socket.is_held && !socket.is_queued {
+            socket.is_queued = true;
+            self.held.push_back(number);
+        }
         let Some(at) = socket.next_at(context.now()) else {
             return;
         };

@@ -61,6 +61,10 @@ pub(super) struct Socket {
     receiver: Receiver,
     stream: Stream,
     one_way: Option<Duration>,
+    /// The machine did not let it send what it may have.
+    pub(super) is_held: bool,
+    /// It stands in the queue for the machine.
+    pub(super) is_queued: bool,
     /// When the host's timers call it: not later than it wants.
     pub(super) scheduled: Option<Instant>,
 }
@@ -111,6 +115,8 @@ impl Socket {
             receiver: Receiver::new(&config),
             stream: Stream::new(app),
             one_way: None,
+            is_held: false,
+            is_queued: false,
             scheduled: None,
         }
     }
@@ -233,6 +239,13 @@ impl Socket {
         }
     }
 
+    /// The machine may send again.
+    pub(super) fn resume(&mut self, context: &mut Context<'_>) {
+        if self.state == State::Open {
+            self.act(context);
+        }
+    }
+
     /// When [`on_timer`](Self::on_timer) is due.
     pub(super) fn next_at(&self, now: Instant) -> Option<Instant> {
         if let Some(syn) = self.syn {
@@ -259,7 +272,15 @@ impl Socket {
             // Blocks have no room beside a full segment of data.
             self.send_ack(context);
         }
-        while let Some(next) = self.sender.poll(now) {
+        self.is_held = false;
+        loop {
+            if context.may_send() == 0 {
+                self.is_held = true;
+                break;
+            }
+            let Some(next) = self.sender.poll(now) else {
+                break;
+            };
             self.send_data(context, &next);
         }
         if self.receiver.is_ack_due(now) {
