@@ -62,7 +62,8 @@ impl Channel {
     }
 
     /// Puts a packet in, or drops it as the link does. `owner` comes out with it: it is not part of the
-    /// packet, and nothing that the link does changes it.
+    /// packet, and nothing that the link does changes it. Packets of one owner are one flow to queues
+    /// that tell flows apart.
     pub fn offer(&mut self, now: Instant, owner: usize, packet: &[u8], ecn: Ecn) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Stored::default());
@@ -72,7 +73,10 @@ impl Channel {
         store.owner = owner;
         store.bytes.clear();
         store.bytes.extend_from_slice(packet);
-        let parcel = Parcel::new(slot, packet.len() + self.overhead, ecn);
+        let parcel = Parcel {
+            flow: owner as u64,
+            ..Parcel::new(slot, packet.len() + self.overhead, ecn)
+        };
         if self.link.offer(now, parcel).is_err() {
             self.free.push(slot);
         }
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
     use dccp_proto::Rate;
     use dccp_sim::loss::{FaultConfig, Loss};
-    use dccp_sim::queue::{Limit, QueueConfig};
+    use dccp_sim::queue::{FqCoDelConfig, Limit, QueueConfig};
 
     const OWNER: usize = 7;
 
@@ -201,6 +205,26 @@ mod tests {
         }
         assert_eq!(channel.stats().link.lost.of(Loss::Queue), 6);
         assert!(channel.packets.len() <= 3, "{}", channel.packets.len());
+    }
+
+    #[test]
+    fn a_queue_that_knows_flows_serves_owners_in_turns() {
+        let mut channel = channel(LinkConfig {
+            rate: Some(Rate::from_bytes_per_s(1e6)),
+            queue: QueueConfig::FqCoDel(FqCoDelConfig::default()),
+            ..LinkConfig::default()
+        });
+        for n in 0..8 {
+            channel.offer(ms(0), 1 + n / 6, &[0; 972], Ecn::NotEct);
+        }
+        let mut owners = Vec::new();
+        channel.poll(ms(9), &mut |owner, _, _| {
+            owners.push(owner);
+            true
+        });
+        // Turns of 1514 bytes: two packets of 1000 for each. The second owner's leave before the third
+        // of the first, which had come earlier.
+        assert_eq!(owners, [1, 1, 2, 2, 1, 1, 1, 1]);
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl Direction {
             match self.from.recv(buffer) {
                 Ok(len) => {
                     let packet = buffer.get(..len).unwrap_or_default();
-                    channel.offer(clock::now(), 0, packet, ecn_of(packet));
+                    channel.offer(clock::now(), flow_of(packet), packet, ecn_of(packet));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -256,6 +256,21 @@ impl Direction {
             self.to.send(&marked).is_ok()
         });
     }
+}
+
+/// A number for the flow of an IP packet: protocol, addresses, and what UDP, TCP and DCCP have as ports.
+fn flow_of(packet: &[u8]) -> usize {
+    let (protocol, addresses, ports) = match packet.first().map(|b| (b >> 4, b & 15)) {
+        Some((4, words)) => (9..10, 12..20, 4 * usize::from(words)),
+        Some((6, _)) => (6..7, 8..40, 40),
+        _ => return 0,
+    };
+    [protocol, addresses, ports..ports + 4]
+        .into_iter()
+        .flat_map(|range| packet.get(range).unwrap_or_default())
+        .fold(0, |hash: usize, byte| {
+            (hash ^ usize::from(*byte)).wrapping_mul(16_777_619)
+        })
 }
 
 /// The ECN field of an IP packet.
@@ -313,6 +328,26 @@ mod tests {
             sum = (sum & 0xFFFF) + (sum >> 16);
         }
         u16::try_from(sum).unwrap()
+    }
+
+    #[test]
+    fn a_flow_is_protocol_addresses_and_ports() {
+        let packet = [&HEADER[..], &[0x13, 0x89, 0x17, 0x71, 9, 9]].concat();
+        let with = |place: usize| {
+            let mut other = packet.clone();
+            other[place] ^= 1;
+            flow_of(&other) == flow_of(&packet)
+        };
+        // Protocol, addresses and ports; not length, checksum or what follows.
+        let matters: Vec<usize> = (1..packet.len()).filter(|n| !with(*n)).collect();
+        let expected: Vec<usize> = (9..10).chain(12..24).collect();
+        assert_eq!(matters, expected);
+        assert_eq!(flow_of(&[]), 0);
+        let mut v6 = vec![0; 44];
+        v6[0] = 0x60;
+        let bare = flow_of(&v6);
+        v6[39] = 1;
+        assert_ne!(flow_of(&v6), bare);
     }
 
     #[test]
