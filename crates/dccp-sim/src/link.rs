@@ -182,6 +182,9 @@ pub struct Link<T> {
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
+    /// The delay and the time at work in ns: a division less for each packet.
+    delay_ns: u64,
+    busy_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
     /// Those held back, which others overtake.
@@ -208,12 +211,15 @@ impl<T: Copy> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
         let random = seed.stream(&format!("link {name} queue"));
+        let config_delay = config.delay;
         Self {
             faults: Faults::new(config.faults.clone(), seed, name),
             queue: Queue::new(config.queue, config.rate, random),
             transmitter: Transmitter::new(config.rate, config.trace.clone()),
             config,
             is_up: true,
+            delay_ns: nanos(config_delay),
+            busy_ns: 0,
             flight: VecDeque::new(),
             strays: BinaryHeap::new(),
             is_last_stray: false,
@@ -238,6 +244,7 @@ impl<T: Copy> Link<T> {
         LinkStats {
             marked: books.marked,
             inside: self.inside(),
+            busy: Duration::from_nanos(self.busy_ns),
             queue_packets_max: books.packets_max,
             dequeued: books.dequeued,
             sojourn_sum: Duration::from_nanos(books.sojourn_sum_ns),
@@ -328,7 +335,7 @@ impl<T: Copy> Link<T> {
         if self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
-            or_at(self.transmitter.free_at().max(ready) + self.config.delay);
+            or_at(self.after_delay(self.transmitter.free_at().max(ready)));
         }
         next
     }
@@ -391,6 +398,7 @@ impl<T: Copy> Link<T> {
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.advance(now);
         self.config.delay = delay;
+        self.delay_ns = nanos(delay);
     }
 
     /// Changes the faults that packets meet whose transmission has not begun.
@@ -446,23 +454,39 @@ impl<T: Copy> Link<T> {
 
     fn transmit(&mut self, start: Instant, parcel: Parcel<T>) {
         let end = self.transmitter.send(start, parcel.len);
-        self.stats.busy += end - start;
+        self.busy_ns += end.as_nanos() - start.as_nanos();
+        if self.faults.are_quiet() && parcel.hold.is_zero() {
+            let fate = Fate::Delivered;
+            self.fly(self.after_delay(end), Arrival { parcel, fate });
+            return;
+        }
         let arrival = Arrival {
             fate: self.faults.fate(start, parcel.len),
             parcel,
         };
         let detour = self.faults.detour();
-        let at = end + self.config.delay + detour.jitter;
+        let at = self.after_delay(end) + detour.jitter;
         let hold = parcel.hold + detour.hold;
         let last = self.flight.back().map_or(at, |f| f.at);
-        self.is_last_stray = !hold.is_zero() || (at < last && detour.may_overtake);
-        if self.is_last_stray {
+        if !hold.is_zero() || (at < last && detour.may_overtake) {
             let key = (at + hold, self.stats.offered);
             self.strays.push(Reverse(Stray { key, arrival }));
+            self.is_last_stray = true;
         } else {
-            let at = at.max(last);
-            self.flight.push_back(Flying { at, arrival });
+            self.fly(at, arrival);
         }
+    }
+
+    /// Sends a packet on its way behind those that are.
+    fn fly(&mut self, at: Instant, arrival: Arrival<T>) {
+        let last = self.flight.back().map_or(at, |f| f.at);
+        let at = at.max(last);
+        self.flight.push_back(Flying { at, arrival });
+        self.is_last_stray = false;
+    }
+
+    const fn after_delay(&self, end: Instant) -> Instant {
+        Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns))
     }
 
     /// The end of the last transmission has moved: so does the arrival of its packet.
@@ -471,7 +495,7 @@ impl<T: Copy> Link<T> {
         if planned == end {
             return;
         }
-        self.stats.busy = (self.stats.busy + (end - planned)).saturating_sub(planned - end);
+        self.busy_ns = (self.busy_ns + end.as_nanos()).saturating_sub(planned.as_nanos());
         if self.is_last_stray {
             let mut strays = core::mem::take(&mut self.strays).into_vec();
             if let Some(Reverse(last)) = strays.iter_mut().max_by_key(|s| s.0.key.1) {
@@ -484,6 +508,11 @@ impl<T: Copy> Link<T> {
             self.flight.push_back(last);
         }
     }
+}
+
+/// A time in ns; centuries saturate.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl<T> PartialEq for Stray<T> {

@@ -268,11 +268,13 @@ impl Faults {
         self.config = config;
     }
 
+    /// Whether nothing ever goes wrong.
+    pub(crate) const fn are_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
     /// Decides on a packet of `len` bytes whose transmission begins at `start`.
     pub(crate) fn fate(&mut self, start: Instant, len: usize) -> Fate {
-        if self.is_quiet {
-            return Fate::Delivered;
-        }
         // Every packet moves these on, whatever else happens to it.
         let is_in_burst = self.bursts.as_mut().is_some_and(LossProcess::loses_next);
         let flipped = self.bits.pass(8 * len as u64);
@@ -296,9 +298,6 @@ impl Faults {
 
     /// How the next packet travels.
     pub(crate) fn detour(&mut self) -> Detour {
-        if self.is_quiet {
-            return Detour::default();
-        }
         let is_held = self.reorder.chance(self.config.reorder);
         Detour {
             jitter: self.config.jitter.draw(&mut self.jitter),

@@ -109,7 +109,7 @@ impl Transmitter {
                 let time = u128::from(*per_byte) * len as u128 + u128::from(carried);
                 *fraction = time as u64 & u64::from(u32::MAX);
                 let ns = (time >> 32).min(u128::from(u64::MAX)) as u64;
-                self.free_at = start + Duration::from_nanos(ns);
+                self.free_at = Instant::from_nanos(start.as_nanos().saturating_add(ns));
                 self.free_at
             }
             Pace::Trace {
