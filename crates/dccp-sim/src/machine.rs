@@ -39,6 +39,9 @@ pub struct MachineConfig {
 pub enum LocalCongestion {
     /// The packet is lost there, and its sender learns it like any loss.
     Drop,
+    /// The packet stays with its sender, which takes it for congestion and sends nothing more before the
+    /// next acknowledgement: Linux 2.4. So our TCP does it; DCCP, which is younger, waits.
+    Event,
     /// The sender waits for room, and nothing is lost: how systems do it today.
     #[default]
     Wait,

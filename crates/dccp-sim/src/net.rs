@@ -456,12 +456,19 @@ impl Context<'_> {
         };
         let room = match config.local_congestion {
             LocalCongestion::Drop => Ok(usize::MAX),
-            LocalCongestion::Wait => self.net.room(self.me),
+            LocalCongestion::Wait | LocalCongestion::Event => self.net.room(self.me),
         };
         let may = self.net.machine_mut(self.me);
         let may = may.map_or(usize::MAX, |m| m.may_send(now, room));
         self.net.schedule_machine(self.me);
         may
+    }
+
+    /// Whether the node's interface is full, and that is to be taken for congestion.
+    pub fn is_locally_congested(&mut self) -> bool {
+        let machine = self.net.machine(self.me);
+        machine.is_some_and(|m| m.config().local_congestion == LocalCongestion::Event)
+            && self.net.room(self.me).is_err()
     }
 
     /// The node that is called.

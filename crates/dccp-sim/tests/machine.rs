@@ -8,6 +8,7 @@ use dccp_sim::pair::{End, Pair, Setup};
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::{App, Source};
 use dccp_sim::tcp;
+use dccp_sim::{FlowSample, LinkConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -46,17 +47,16 @@ fn a_slow_processor_is_the_limit_and_loses_nothing() {
     assert!(busy > Duration::from_millis(4600), "{busy:?}");
 }
 
-#[test]
-fn connections_of_tcp_share_a_slow_processor() {
+/// What connections of TCP have sent in 5 s from a host with such a machine, and what was lost.
+fn run_tcp(
+    machine: MachineConfig,
+    connections: u16,
+    change: impl Fn(&mut LinkConfig),
+) -> (Vec<FlowSample>, u64) {
     let mut pair = Pair::new(Setup::default().links(|link| {
         link.delay = Duration::from_millis(5);
-        link.rate = Some(megabits(1000.0));
+        change(link);
     }));
-    let machine = MachineConfig {
-        send_cost: Duration::from_micros(42),
-        quantum: 1,
-        ..MachineConfig::default()
-    };
     let node = pair.node(End::Client);
     pair.world.set_machine(node, machine);
     let (client, server) = (pair.host(End::Client), pair.host(End::Server));
@@ -65,22 +65,58 @@ fn connections_of_tcp_share_a_slow_processor() {
     (pair.world).call(server, |host, _| {
         host.tcp_listen(80, config, App::default());
     });
-    let flows: Vec<_> = [4001, 4002]
+    let flows: Vec<_> = (4000..4000 + connections)
         .map(|port| {
             let (local, remote) = ((path.local, port).into(), (path.remote, 80).into());
             pair.world.call(client, |host, context| {
                 host.tcp_connect(context, local, remote, config, App::bulk(1448, u64::MAX))
             })
         })
-        .to_vec();
-    pair.run_for(5 * SECOND);
-    let sent: Vec<_> = (flows.iter())
-        .map(|flow| pair.world.node(client).sample(*flow).sent)
         .collect();
-    let all: u64 = sent.iter().sum();
-    assert!((110_000..119_048).contains(&all), "{sent:?}");
-    assert!(sent.iter().all(|n| n * 3 > all), "{sent:?}");
-    assert_eq!(pair.world.totals().lost.total(), 0);
+    pair.run_for(5 * SECOND);
+    let samples = flows
+        .iter()
+        .map(|flow| pair.world.node(client).sample(*flow));
+    (samples.collect(), pair.world.totals().lost.total())
+}
+
+#[test]
+fn connections_of_tcp_share_a_slow_processor() {
+    let machine = MachineConfig {
+        send_cost: Duration::from_micros(42),
+        quantum: 1,
+        ..MachineConfig::default()
+    };
+    let (flows, lost) = run_tcp(machine, 2, |link| link.rate = Some(megabits(1000.0)));
+    let all: u64 = flows.iter().map(|f| f.sent).sum();
+    assert!((110_000..119_048).contains(&all), "{all}");
+    assert!(flows.iter().all(|f| f.sent * 3 > all));
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn a_full_interface_of_linux_2_4_is_congestion_without_loss() {
+    let run = |local_congestion| {
+        let machine = MachineConfig {
+            local_congestion,
+            ..MachineConfig::default()
+        };
+        run_tcp(machine, 1, |link| {
+            link.rate = Some(megabits(10.0));
+            link.queue = QueueConfig::drop_tail(Limit::Packets(20));
+        })
+    };
+    let (event, lost) = run(LocalCongestion::Event);
+    assert_eq!(lost, 0);
+    assert!(event[0].loss_events > 3, "{}", event[0].loss_events);
+    assert_eq!(event[0].retransmitted, 0);
+    let (wait, _) = run(LocalCongestion::Wait);
+    assert_eq!((wait[0].loss_events, wait[0].retransmitted), (0, 0));
+    let (drop, lost) = run(LocalCongestion::Drop);
+    assert!(lost > 0 && drop[0].retransmitted > 0);
+    for flow in [&event[0], &wait[0], &drop[0]] {
+        assert!(flow.delivered > 3700, "{} of 4100", flow.delivered);
+    }
 }
 
 #[test]

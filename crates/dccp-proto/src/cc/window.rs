@@ -7,6 +7,8 @@
 //!
 //! It knows packets by number and no header, so the simulator's TCP uses it as CCID 2 does.
 
+mod local;
+
 use super::config::{CcConfig, WindowConfig};
 use super::law::{Ack, Cause, Congestion, Law, Window};
 use super::one_way::{OneWay, Times};
@@ -17,6 +19,7 @@ use super::{Feedback, Permit, Snapshot};
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
 use core::time::Duration;
+use local::Shrinking;
 
 /// How much faster than one window per round trip packets may leave in slow start (design 8b).
 const PACING_SLOW_START: f64 = 2.0;
@@ -71,6 +74,7 @@ pub struct WindowSender {
     events: u64,
     /// `answered` until it is acknowledged or a timeout expires.
     recovering: Option<Seq>,
+    shrinking: Option<Shrinking>,
     /// When the window was last seen full.
     full_at: Option<Instant>,
     /// No growth before this moment: the peer's application is slow.
@@ -113,6 +117,7 @@ impl WindowSender {
             answered: None,
             events: 0,
             recovering: None,
+            shrinking: None,
             full_at: None,
             hold_until: config.now,
             mps: config.mps,
@@ -211,6 +216,7 @@ impl WindowSender {
             self.full_at = Some(now);
         }
         let before = self.window;
+        self.shrink();
         self.answer_congestion(now, fb);
         self.answer_host(now, fb, before);
         self.grow(now, fb, ack_ratio);
@@ -232,6 +238,7 @@ impl WindowSender {
             return false;
         }
         self.timeout = None;
+        self.shrinking = None;
         self.law.on_timeout(&mut self.window, now);
         self.slow_start.reset();
         self.rtt.back_off();
@@ -322,6 +329,9 @@ impl WindowSender {
         }
         self.answered = self.last_sent.map(|(_, seq)| seq);
         self.recovering = self.answered;
+        if self.is_shrinking() {
+            return self.end_shrinking();
+        }
         self.events += 1;
         let marked = fb.marked.packets + fb.drops.corrupt;
         let (cause, packets) = if fb.lost.packets > 0 {
@@ -374,6 +384,7 @@ impl WindowSender {
         let may_grow = is_limit
             && is_clean
             && !is_held
+            && !self.is_shrinking()
             && fb.drops.receive_buffer == 0
             && now >= self.hold_until;
         let mut growth = 0;

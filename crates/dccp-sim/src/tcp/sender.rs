@@ -355,6 +355,16 @@ impl Sender {
         }
     }
 
+    /// The interface has no room for what may leave, if there is any. Returns whether an
+    /// acknowledgement will come after which to try again.
+    pub(super) fn on_local_congestion(&mut self, now: Instant) -> bool {
+        let has_next = self.board.lost() > 0 || self.new_segment().is_some();
+        if has_next && self.may_send(now) {
+            self.window.on_local_congestion(now, self.board.pipe());
+        }
+        self.board.pipe() > 0
+    }
+
     /// The next segment that was never sent, if there is data and the peer has room for it.
     fn new_segment(&self) -> Option<Next> {
         let waiting = self.written - self.next.min(self.written);

@@ -274,6 +274,9 @@ impl Socket {
         }
         self.is_held = false;
         loop {
+            if context.is_locally_congested() && self.sender.on_local_congestion(now) {
+                break;
+            }
             if context.may_send() == 0 {
                 self.is_held = true;
                 break;

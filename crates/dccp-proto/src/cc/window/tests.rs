@@ -10,7 +10,7 @@ use crate::cc::law::reno::Reno;
 const RTT: Duration = Duration::from_millis(100);
 
 /// An unpaced sender with a round trip of 100 ms and this window.
-fn sender(cwnd: f64, ssthresh: f64) -> WindowSender {
+pub(super) fn sender(cwnd: f64, ssthresh: f64) -> WindowSender {
     sender_with(
         cwnd,
         ssthresh,
@@ -27,13 +27,13 @@ fn sender_with(cwnd: f64, ssthresh: f64, config: &CcConfig) -> WindowSender {
     s
 }
 
-fn send(s: &mut WindowSender, now: Instant, seq: u64, pipe: u32) {
+pub(super) fn send(s: &mut WindowSender, now: Instant, seq: u64, pipe: u32) {
     let seq = Seq::new(seq);
     s.on_send(Sent { now, seq, pipe }, 2);
 }
 
 /// Acknowledges `n` packets, while the window was full.
-fn acked(n: u32) -> Feedback<'static> {
+pub(super) fn acked(n: u32) -> Feedback<'static> {
     Feedback {
         acked: packets(n),
         pipe: 1,
@@ -42,7 +42,7 @@ fn acked(n: u32) -> Feedback<'static> {
     }
 }
 
-fn lost(seq: u64) -> Feedback<'static> {
+pub(super) fn lost(seq: u64) -> Feedback<'static> {
     Feedback {
         acked: packets(0),
         lost: packets(1),
@@ -90,7 +90,7 @@ fn the_rate_of_a_law_holds_beside_the_window_whoever_paces() {
     }
 }
 
-fn cwnd(s: &WindowSender) -> u32 {
+pub(super) fn cwnd(s: &WindowSender) -> u32 {
     s.window.packets()
 }
 
