@@ -74,6 +74,8 @@ struct Outcome<'a> {
     cell: &'a Cell,
     ours: figures::Figures,
     peer: figures::Figures,
+    /// Start offsets that are left out, because a program crashed.
+    crashes: usize,
     /// The listed difference, and our figures with its switch.
     difference: Option<(&'a differences::Difference, figures::Figures)>,
 }
@@ -101,21 +103,33 @@ fn compare<'a>(
     for cell in cells {
         let jobs = [Engine::Ours(&[]), Engine::Ns2];
         let runs = runs::all(cell, &jobs, offsets)?;
-        let [ours, peer] = [&runs[0], &runs[1]].map(|runs| figures::medians(cell, runs));
+        let (both, crashes) = pairs(&runs[0], &runs[1]);
+        let [ours, peer] = both.map(|runs| figures::medians(cell, &runs));
         let mut outcome = Outcome {
             cell,
             ours,
             peer,
+            crashes,
             difference: None,
         };
         if !outcome.agrees()
             && let Some(difference) = differences.of(cell)
         {
             let runs = runs::all(cell, &[Engine::Ours(&difference.switch)], offsets)?;
-            outcome.difference = Some((difference, figures::medians(cell, &runs[0])));
+            let switched: Vec<_> = runs[0].iter().flatten().cloned().collect();
+            outcome.difference = Some((difference, figures::medians(cell, &switched)));
         }
         report::row(&outcome);
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// The runs of those start offsets for which both programs have one, and how many others there are.
+fn pairs(ours: &[Option<Output>], peer: &[Option<Output>]) -> ([Vec<Output>; 2], usize) {
+    let both = ours.iter().zip(peer);
+    let both = both.filter_map(|(ours, peer)| ours.clone().zip(peer.clone()));
+    let (ours_too, peer_too): (Vec<_>, Vec<_>) = both.unzip();
+    let crashes = ours.len() - ours_too.len();
+    ([ours_too, peer_too], crashes)
 }

@@ -21,8 +21,12 @@ pub(super) fn row(outcome: &Outcome<'_>) {
         format!("  differs: {what}")
     };
     let name = outcome.cell.name();
+    let crashes = match outcome.crashes {
+        0 => String::new(),
+        n => format!("  ({n} runs that crashed left out)"),
+    };
     println!(
-        "{name:<22} {}{verdict}",
+        "{name:<22} {}{verdict}{crashes}",
         values(&outcome.ours, &outcome.peer)
     );
     if let Some((difference, switched)) = &outcome.difference {

@@ -3,7 +3,7 @@
 use super::cells::{Cell, RTT, TIME, WARMUP};
 use super::figures::Output;
 use crate::shell::{self, command};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -93,14 +93,19 @@ impl Engine<'_> {
     }
 }
 
-/// All runs of a cell in each of these programs.
-pub(super) fn all(cell: &Cell, engines: &[Engine<'_>], offsets: usize) -> Result<Vec<Vec<Output>>> {
-    let jobs: Vec<(usize, Vec<String>, PathBuf)> = (0..offsets)
+/// All runs of a cell in each of these programs, in order of their start offsets; nothing where the
+/// program crashed, as ns-2 sometimes does.
+pub(super) fn all(
+    cell: &Cell,
+    engines: &[Engine<'_>],
+    offsets: usize,
+) -> Result<Vec<Vec<Option<Output>>>> {
+    let jobs: Vec<(usize, usize, Vec<String>, PathBuf)> = (0..offsets)
         .flat_map(|run| engines.iter().enumerate().map(move |(i, e)| (run, i, e)))
         .map(|(run, i, engine)| {
             let words = engine.words(cell, run);
             let kept = kept(engine.program(), &words)?;
-            Ok((i, words, kept))
+            Ok((run, i, words, kept))
         })
         .collect::<Result<_>>()?;
     let next = AtomicUsize::new(0);
@@ -109,36 +114,56 @@ pub(super) fn all(cell: &Cell, engines: &[Engine<'_>], offsets: usize) -> Result
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((engine, words, kept)) =
+                while let Some((run, engine, words, kept)) =
                     jobs.get(next.fetch_add(1, Ordering::Relaxed))
                 {
                     let result = one(words, kept);
                     let mut results = results.lock().expect("no worker panics");
-                    results.push((*engine, result));
+                    results.push((*run, *engine, result));
                 }
             });
         }
     });
-    let mut runs: Vec<Vec<Output>> = engines.iter().map(|_| Vec::new()).collect();
-    for (engine, output) in results.into_inner().expect("no worker panicked") {
-        runs[engine].push(output?);
+    let mut runs: Vec<Vec<Option<Output>>> = vec![vec![None; offsets]; engines.len()];
+    for (run, engine, output) in results.into_inner().expect("no worker panicked") {
+        runs[engine][run] = output?;
     }
     Ok(runs)
 }
 
-/// What one run printed, now or earlier.
-fn one(words: &[String], kept: &Path) -> Result<Output> {
+/// What one run printed, now or earlier; nothing if it crashed.
+fn one(words: &[String], kept: &Path) -> Result<Option<Output>> {
     if let Ok(text) = std::fs::read_to_string(kept) {
-        return Output::read(&text);
+        return read(&text);
     }
     let nice = ["nice", "-n", "10"].map(str::to_owned);
-    let text = shell::output(&mut command(&[&nice, words].concat()))?;
-    let output = Output::read(&text).with_context(|| words.join(" "))?;
+    let ended = command(&[&nice, words].concat()).output()?;
+    let text = match ended.status.code() {
+        Some(0) => String::from_utf8_lossy(&ended.stdout).into_owned(),
+        // By a signal.
+        None => CRASHED.to_owned(),
+        Some(_) => bail!(
+            "{}: {}",
+            words.join(" "),
+            String::from_utf8_lossy(&ended.stderr)
+        ),
+    };
+    let output = read(&text).with_context(|| words.join(" "))?;
     // A run that is interrupted while it writes must not look like one that ended.
     let part = kept.with_extension("part");
     std::fs::write(&part, &text)?;
     std::fs::rename(&part, kept)?;
     Ok(output)
+}
+
+/// Stands for what a program that crashed has printed.
+const CRASHED: &str = "crashed\n";
+
+fn read(text: &str) -> Result<Option<Output>> {
+    if text == CRASHED {
+        return Ok(None);
+    }
+    Output::read(text).map(Some)
 }
 
 /// Where the run of this command line by the program in its present state is kept.

@@ -8,6 +8,8 @@ use dccp_proto::cc::law::LawConfig;
 /// What sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Transport {
+    /// The simulator's TCP with a law.
+    Tcp(LawConfig),
     /// Our DCCP with CCID 2 and a law.
     Ccid2(LawConfig),
     /// Our DCCP with CCID 3.
@@ -39,8 +41,6 @@ pub(crate) struct Settings {
     pub(crate) packet: usize,
     /// Data packets per acknowledgement.
     pub(crate) ack: u16,
-    /// Follow the bottleneck's queue.
-    pub(crate) watch: bool,
     /// Packets that a flow has in flight at most.
     pub(crate) window: u32,
     /// Where the first slow start of CCID 2 ends, in packets; 0: at the first loss.
@@ -60,7 +60,6 @@ impl Settings {
             warmup: 0.0,
             packet: 1500,
             ack: 1,
-            watch: true,
             window: 100_000,
             ssthresh: 0,
             seed: 1,
@@ -92,7 +91,6 @@ impl Settings {
             "warmup" => self.warmup = number(value)?,
             "packet" => self.packet = number(value)?,
             "ack" => self.ack = number(value)?,
-            "watch" => self.watch = number::<u8>(value)? != 0,
             "window" => self.window = number(value)?,
             "ssthresh" => self.ssthresh = number(value)?,
             "seed" => self.seed = number(value)?,
@@ -124,14 +122,16 @@ fn positive(value: &str) -> Result<f64, String> {
     }
 }
 
-/// `dccp/LAW[:OPTIONS][@SECONDS]` or `dccp/tfrc@SECONDS`.
+/// `TRANSPORT/LAW[:OPTIONS][@SECONDS]`, where the transport is `tcp` or `dccp`, and `dccp/tfrc` is CCID 3.
 fn read_flow(text: &str) -> Result<Flow, String> {
     let (name, start) = text.split_once('@').unwrap_or((text, "0"));
     let start = Duration::try_from_secs_f64(number(start)?).map_err(|e| e.to_string())?;
+    let law = |law: &str| law.parse().map_err(|e| format!("{e}"));
     let transport = match name.split_once('/') {
+        Some(("tcp", name)) => Transport::Tcp(law(name)?),
         Some(("dccp", "tfrc")) => Transport::Ccid3,
-        Some(("dccp", law)) => Transport::Ccid2(law.parse().map_err(|e| format!("{e}"))?),
-        _ => return Err("a flow is dccp/LAW@START or dccp/tfrc@START".to_owned()),
+        Some(("dccp", name)) => Transport::Ccid2(law(name)?),
+        _ => return Err("a flow is tcp/LAW@START, dccp/LAW@START or dccp/tfrc@START".to_owned()),
     };
     Ok(Flow {
         name: name.to_owned(),

@@ -2,7 +2,7 @@
 //! ns-2 and ns-3:
 //!
 //! ```sh
-//! dumbbell rate=100 rtt=70 queue=583 time=120 warmup=30 'flows=dccp/reno@0.1;dccp/cubic@0.35'
+//! dumbbell rate=100 rtt=70 queue=583 time=120 warmup=30 'flows=tcp/reno@0.1;tcp/cubic@0.35'
 //! ```
 //!
 //! Every flow has its own two hosts; their links to the routers have 1 Gbit/s, or the bottleneck's
@@ -47,7 +47,7 @@ fn run(settings: &Settings) -> String {
     network.run_until(settings.time);
     let after = network.account();
     let memory = peak_memory().map_or_else(String::new, |kib| format!("memory {kib}\n"));
-    after.since(&before).text(settings) + &memory
+    after.text_since(&before, settings) + &memory
 }
 
 /// The most memory that this process took, in KiB, as Linux tells it.

@@ -2,19 +2,24 @@
 
 use crate::args::{Flow, Settings, Transport};
 use core::fmt::Write;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
+use dccp_proto::cc::law::LawConfig;
 use dccp_proto::path::{self, Encap, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Config, Instant, Rate};
+use dccp_sim::flow::FlowId;
+use dccp_sim::link::LinkStats;
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::{App, Closing, Source};
-use dccp_sim::{Context, Handle, Host, LinkConfig, LinkId, Router, Seed, SimHash, World};
+use dccp_sim::tcp;
+use dccp_sim::{Handle, Host, LinkConfig, LinkId, Router, Seed, SimHash, World};
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
-/// How often queue and windows are looked at.
-const LOOK: Duration = Duration::from_millis(5);
+/// Headers of a data packet: those of IP and of TCP with timestamps, and those of IP and of DCCP.
+const TCP_HEADERS: usize = 20 + 32;
+const DCCP_HEADERS: usize = 20 + 16;
 /// Bytes per second of one Mbit/s.
 const MBIT: f64 = 125_000.0;
 
@@ -24,10 +29,8 @@ struct Running {
     path: Path,
     client: Handle<Host>,
     server: Handle<Host>,
-    is_open: bool,
-    /// The window when it was last seen, and how often it was found reduced.
-    window: f64,
-    events: u64,
+    /// Once it was opened.
+    id: Option<FlowId>,
 }
 
 /// The dumbbell.
@@ -37,20 +40,15 @@ pub(crate) struct Network {
     bottleneck: LinkId,
     links: Vec<LinkId>,
     flows: Vec<Running>,
-    /// The sum of the lengths of the bottleneck's queue, whenever it was looked at.
-    waiting: f64,
-    looks: f64,
 }
 
 /// What had been counted at some moment.
 pub(crate) struct Account {
-    /// Packets and bytes delivered, events, packets lost: of each flow.
+    /// Packets and bytes delivered, reductions of the window, packets lost: of each flow.
     flows: Vec<[u64; 4]>,
-    /// What the bottleneck delivered in packets, what it dropped; transmissions over all links.
-    link: [u64; 3],
-    busy: Duration,
-    waiting: f64,
-    looks: f64,
+    bottleneck: LinkStats,
+    /// Transmissions over all links.
+    hops: u64,
 }
 
 impl Network {
@@ -84,9 +82,7 @@ impl Network {
                 client: host(1, left),
                 server: host(2, right),
                 plan: plan.clone(),
-                is_open: false,
-                window: 0.0,
-                events: 0,
+                id: None,
             });
         }
         Self {
@@ -95,8 +91,6 @@ impl Network {
             bottleneck,
             links,
             flows,
-            waiting: 0.0,
-            looks: 0.0,
         }
     }
 
@@ -104,17 +98,10 @@ impl Network {
     pub(crate) fn run_until(&mut self, second: f64) {
         let end = Instant::ZERO + Duration::from_secs_f64(second);
         while self.world.now() < end {
-            let starts = self.flows.iter().filter(|flow| !flow.is_open);
+            let starts = self.flows.iter().filter(|flow| flow.id.is_none());
             let next = starts.map(|flow| Instant::ZERO + flow.plan.start).min();
-            let mut stop = next.unwrap_or(end).min(end);
-            if self.settings.watch {
-                stop = stop.min(self.world.now() + LOOK);
-            }
-            self.world.run_until(stop);
+            self.world.run_until(next.unwrap_or(end).min(end));
             self.open();
-            if self.settings.watch {
-                self.look();
-            }
         }
     }
 
@@ -122,155 +109,150 @@ impl Network {
     fn open(&mut self) {
         let now = self.world.now();
         for flow in &mut self.flows {
-            if !flow.is_open && Instant::ZERO + flow.plan.start <= now {
-                flow.is_open = true;
-                let config = config(&flow.plan.transport, &self.settings);
-                let listen = |host: &mut Host, _: &mut Context<'_>| {
-                    host.listen(PORT, &[SERVICE], config.clone(), App::default())
+            if flow.id.is_none() && Instant::ZERO + flow.plan.start <= now {
+                let id = match &flow.plan.transport {
+                    Transport::Tcp(law) => open_tcp(&mut self.world, &self.settings, flow, *law),
+                    Transport::Ccid2(law) => {
+                        open_dccp(&mut self.world, &self.settings, flow, 2, *law)
+                    }
+                    Transport::Ccid3 => {
+                        open_dccp(&mut self.world, &self.settings, flow, 3, LawConfig::RENO)
+                    }
                 };
-                self.world.call(flow.server, listen).expect("a free port");
-                let way = path::Flow {
-                    path: flow.path,
-                    local_port: PORT,
-                    remote_port: PORT,
-                };
-                let app = App {
-                    source: Source::Bulk {
-                        len: payload(&self.settings),
-                        count: u64::MAX,
-                    },
-                    closing: Closing::Never,
-                    ..App::default()
-                };
-                self.world
-                    .call(flow.client, |host, context| {
-                        host.connect(context, way, config.clone(), app)
-                    })
-                    .expect("valid settings");
+                flow.id = Some(id);
             }
-        }
-    }
-
-    /// Looks at the queue and at the windows.
-    fn look(&mut self) {
-        let (packets, _) = self.world.link(self.bottleneck).queue_len();
-        self.waiting += to_f64(packets as u64);
-        self.looks += 1.0;
-        for flow in self.flows.iter_mut().filter(|flow| flow.is_open) {
-            let host = self.world.node(flow.client);
-            let window = host.snapshot(0).and_then(|s| s.tx.cwnd_packets);
-            let window = window.unwrap_or(0.0);
-            if window < 0.95 * flow.window {
-                flow.events += 1;
-            }
-            flow.window = window;
         }
     }
 
     pub(crate) fn account(&self) -> Account {
         let flow = |flow: &Running| {
-            if !flow.is_open {
-                return [0; 4];
-            }
+            let Some(id) = flow.id else { return [0; 4] };
+            let sender = self.world.node(flow.client).sample(id);
             let server = self.world.node(flow.server);
-            let (packets, bytes) = if server.connections() > 0 {
-                let report = server.report(0);
-                (report.received, report.received_bytes)
-            } else {
-                (0, 0)
-            };
-            let lost = self.world.node(flow.client).stats(0).counters.data_lost;
-            [packets, bytes, flow.events, lost]
+            let accepted = server.accepted().first();
+            let receiver = accepted.map(|(id, _)| server.sample(*id));
+            let receiver = receiver.unwrap_or_default();
+            [
+                receiver.received,
+                receiver.received_bytes,
+                // A timeout is an event of its own.
+                sender.loss_events + sender.timeouts,
+                sender.lost,
+            ]
         };
-        let stats = self.world.link(self.bottleneck).stats();
         let passed = |&id| self.world.link(id).stats().delivered;
         Account {
             flows: self.flows.iter().map(flow).collect(),
-            link: [
-                stats.delivered,
-                stats.lost.total(),
-                self.links.iter().map(passed).sum(),
-            ],
-            busy: stats.busy,
-            waiting: self.waiting,
-            looks: self.looks,
+            bottleneck: self.world.link(self.bottleneck).stats(),
+            hops: self.links.iter().map(passed).sum(),
         }
     }
 }
 
 impl Account {
-    /// What happened since then.
-    pub(crate) fn since(&self, then: &Self) -> Self {
-        let flows = self.flows.iter().zip(&then.flows);
-        Self {
-            flows: flows
-                .map(|(now, then)| core::array::from_fn(|i| now[i] - then[i]))
-                .collect(),
-            link: core::array::from_fn(|i| self.link[i] - then.link[i]),
-            busy: self.busy.saturating_sub(then.busy),
-            waiting: self.waiting - then.waiting,
-            looks: self.looks - then.looks,
-        }
-    }
-
-    /// The lines of the output.
-    pub(crate) fn text(&self, settings: &Settings) -> String {
+    /// The lines of the output: what happened since then.
+    pub(crate) fn text_since(&self, then: &Self, settings: &Settings) -> String {
         let mut text = String::new();
         let mut line = |line: core::fmt::Arguments<'_>| {
             writeln!(text, "{line}").expect("a string takes everything");
         };
-        for (number, flow) in self.flows.iter().enumerate() {
-            let [packets, bytes, events, lost] = flow;
+        for (number, (now, then)) in self.flows.iter().zip(&then.flows).enumerate() {
+            let [packets, bytes, events, lost] = core::array::from_fn(|i| now[i] - then[i]);
             let name = &settings.flows[number].name;
             line(format_args!(
                 "flow {number} {name} packets {packets} bytes {bytes} events {events} lost {lost}"
             ));
         }
-        let [delivered, drops, hops] = self.link;
-        if settings.watch {
-            let mean = self.waiting / self.looks.max(1.0);
-            let time = settings.time - settings.warmup;
-            let used = self.busy.as_secs_f64() / time;
-            line(format_args!(
-                "link mean_queue {mean:.2} utilisation {used:.5} delivered {delivered} drops {drops}"
-            ));
-        }
-        line(format_args!("hops {hops}"));
+        let (now, earlier) = (&self.bottleneck, &then.bottleneck);
+        let (mean, _) = now.mean_queue_since(earlier).unwrap_or_default();
+        let used = now.busy.saturating_sub(earlier.busy).as_secs_f64();
+        let used = used / (settings.time - settings.warmup);
+        let delivered = now.delivered - earlier.delivered;
+        let drops = now.lost.total() - earlier.lost.total();
+        line(format_args!(
+            "link mean_queue {mean:.2} utilisation {used:.5} delivered {delivered} drops {drops}"
+        ));
+        line(format_args!("hops {}", self.hops - then.hops));
         text
     }
 }
 
-/// What our DCCP runs with: nothing that the peers lack.
-fn config(transport: &Transport, settings: &Settings) -> Config {
-    let config = Config {
-        service_code: SERVICE,
-        mtu: settings.packet,
-        ecn: false,
-        pacing: false,
-        probe_pmtu: false,
-        ack_ratio: Some(settings.ack),
+/// Sends as much as the transport takes.
+fn bulk(len: usize) -> App {
+    App {
+        source: Source::Bulk {
+            len,
+            count: u64::MAX,
+        },
+        closing: Closing::Never,
+        ..App::default()
+    }
+}
+
+fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConfig) -> FlowId {
+    let mss = settings.packet.saturating_sub(TCP_HEADERS);
+    let config = tcp::Config {
+        mss: u16::try_from(mss).unwrap_or(u16::MAX),
+        // ns-2's.
+        initial_window: 2,
         max_window: Some(settings.window),
-        strict: true,
-        ..Config::default()
+        ack_every: settings.ack.into(),
+        ..tcp::Config::with_law(law)
     };
-    let (ccid, mut law) = match transport {
-        Transport::Ccid2(law) => (2, *law),
-        Transport::Ccid3 => (3, config.law),
+    world.call(flow.server, |host, _| {
+        host.tcp_listen(PORT, config, App::default());
+    });
+    let [local, remote] =
+        [flow.path.local, flow.path.remote].map(|address| SocketAddr::new(address, PORT));
+    world.call(flow.client, |host, context| {
+        host.tcp_connect(context, local, remote, config, bulk(mss))
+    })
+}
+
+fn open_dccp(
+    world: &mut World,
+    settings: &Settings,
+    flow: &Running,
+    ccid: u8,
+    law: LawConfig,
+) -> FlowId {
+    let config = dccp_config(ccid, law, settings);
+    let way = path::Flow {
+        path: flow.path,
+        local_port: PORT,
+        remote_port: PORT,
     };
+    let listened = world.call(flow.server, |host, _| {
+        host.listen(PORT, &[SERVICE], config.clone(), App::default())
+    });
+    listened.expect("a free port");
+    let app = bulk(settings.packet.saturating_sub(DCCP_HEADERS));
+    let number = world.call(flow.client, |host, context| {
+        host.connect(context, way, config, app)
+    });
+    FlowId::Dccp(number.expect("valid settings"))
+}
+
+/// What our DCCP runs with: nothing that the peers lack.
+fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
+    let mut law = law;
     if settings.ssthresh > 0 {
         law.slow_start.initial_ssthresh = settings.ssthresh.into();
     }
     Config {
+        service_code: SERVICE,
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
         law,
-        ..config
+        max_window: Some(settings.window),
+        ack_ratio: Some(settings.ack),
+        mtu: settings.packet,
+        probe_pmtu: false,
+        ecn: false,
+        pacing: false,
+        strict: true,
+        ..Config::default()
     }
-}
-
-/// Bytes of a datagram such that packets have the length asked for: less the headers of IP and DCCP.
-fn payload(settings: &Settings) -> usize {
-    settings.packet.saturating_sub(20 + 16)
 }
 
 fn link(mbit: f64, delay: Duration, packets: usize) -> LinkConfig {
@@ -286,9 +268,4 @@ fn link(mbit: f64, delay: Duration, packets: usize) -> LinkConfig {
 fn address(side: u8, number: usize) -> IpAddr {
     let [.., a, b] = number.to_be_bytes();
     IpAddr::V4(Ipv4Addr::new(10, side, a, b))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-const fn to_f64(n: u64) -> f64 {
-    n as f64
 }

@@ -51,7 +51,7 @@ impl Engine {
         let (rate, rtt, queue) = (RATE, RTT, QUEUE);
         let settings = format!("rate={rate} rtt={rtt} queue={queue} time={time} ack=2");
         let line = match self {
-            Self::Ours(flow) => format!("{DUMBBELL} {settings} watch=0 flows={flow}"),
+            Self::Ours(flow) => format!("{DUMBBELL} {settings} flows={flow}"),
             Self::Ns2(law) => format!("ns {NS2_SCRIPT} {settings} watch=0 flows={law}"),
             Self::Ns3(law) => {
                 let settings = settings.split(' ').map(|word| format!("--{word}"));

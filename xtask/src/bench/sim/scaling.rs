@@ -53,7 +53,6 @@ impl Load {
             "queue=1000000".to_owned(),
             format!("time={time:.3}"),
             "ack=2".to_owned(),
-            "watch=0".to_owned(),
             format!("window={}", self.window),
             format!(
                 "flows={}*tcp/reno:fractional=yes,slow_start=standard",
