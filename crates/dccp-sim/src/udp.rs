@@ -160,15 +160,20 @@ impl Udp {
         number
     }
 
-    /// Takes a datagram that came over this path, as its receiver sees it. Returns the flow that it
-    /// belongs to and whether it began it.
+    /// Whether somebody waits for a datagram that came over this path, as its receiver sees it.
+    pub(crate) fn knows(&self, path: Path, d: &Datagram) -> bool {
+        let key = (path.remote, d.source_port, d.dest_port);
+        self.by_ends.contains_key(&key) || self.listeners.contains_key(&d.dest_port)
+    }
+
+    /// Takes a datagram. Returns the flow that it began.
     pub(crate) fn on_datagram(
         &mut self,
         context: &mut Context<'_>,
         path: Path,
         d: &Datagram,
         ecn: Ecn,
-    ) -> Option<(usize, bool)> {
+    ) -> Option<usize> {
         let now = context.now();
         let key = (path.remote, d.source_port, d.dest_port);
         let known = self.by_ends.get(&key).copied();
@@ -190,7 +195,7 @@ impl Udp {
             }
         }
         self.run(context, number);
-        Some((number, known.is_none()))
+        known.is_none().then_some(number)
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {

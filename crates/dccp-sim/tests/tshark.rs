@@ -1,10 +1,12 @@
 //! Captures of the simulator, read by `tshark`: no malformed packet, no bad checksum, no expert error.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_sim::link::TooBig;
 use dccp_sim::loss::Loss;
 use dccp_sim::pair::{End, Pair, Profile, Setup};
 use dccp_sim::source::{App, Closing, Message, Source};
+use dccp_sim::{Host, LinkConfig, Seed, SimHash, World, tcp};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -43,7 +45,7 @@ fn capture(name: &str, setup: Setup) -> PathBuf {
 }
 
 /// What tshark says of each packet: its DCCP type, and whatever could be wrong with it.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "dccp.type",
     "_ws.malformed",
     "ip.checksum.status",
@@ -51,6 +53,7 @@ const FIELDS: [&str; 8] = [
     "icmpv6.checksum.status",
     "dccp.checksum.status",
     "udp.checksum.status",
+    "tcp.checksum.status",
     "_ws.expert.severity",
 ];
 /// Severity of an expert's "Warning"; an "Error" is above.
@@ -61,10 +64,10 @@ fn is_wrong(line: &str) -> bool {
     let fields: Vec<&str> = line.split('\t').collect();
     let is_bad = |field: &&str| field.split(',').any(|status| status == "0");
     let severity = |s: &str| s.parse::<u32>().unwrap_or(0);
-    let is_odd = fields[7].split(',').any(|s| severity(s) >= WARNING);
+    let is_odd = fields[8].split(',').any(|s| severity(s) >= WARNING);
     // The datagram that an ICMP message quotes is cut short, so its checksum must seem bad.
     let is_icmp = !fields[3].is_empty() || !fields[4].is_empty();
-    let is_own_fault = fields[5..7].iter().any(is_bad) || is_odd;
+    let is_own_fault = fields[5..8].iter().any(is_bad) || is_odd;
     !fields[1].is_empty() || fields[2..5].iter().any(is_bad) || !is_icmp && is_own_fault
 }
 
@@ -72,7 +75,9 @@ fn is_wrong(line: &str) -> bool {
 fn verdict(path: &PathBuf) -> (usize, Vec<String>) {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(path).args(["-T", "fields"]);
-    for protocol in ["dccp", "udp", "ip"] {
+    // It guesses "out of order" where a segment is retransmitted soon after a new one: no fault.
+    tshark.args(["-Y", "not tcp.analysis.out_of_order"]);
+    for protocol in ["dccp", "udp", "tcp", "ip"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }
     for field in FIELDS {
@@ -121,5 +126,74 @@ fn tshark_has_nothing_to_complain_about() {
                 "{name}: {packets} packets of DCCP"
             );
         }
+    }
+}
+
+/// TCP in both directions with loss, and UDP that is echoed, seen from one end.
+fn capture_tcp_and_udp(timestamps: bool) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tcp-{timestamps}.pcapng"));
+    let seed = Seed(1);
+    let mut world = World::new(seed);
+    let addresses = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(10, 0, 0, n)));
+    let hosts = [("a", addresses[0]), ("b", addresses[1])]
+        .map(|(name, a)| world.add(name, &[a], Host::new(SimHash::new(seed, name))));
+    let mut link = LinkConfig {
+        delay: Duration::from_millis(10),
+        ..LinkConfig::default()
+    };
+    link.faults.loss = 0.02;
+    world.connect(hosts[0].id(), hosts[1].id(), link.clone(), link);
+    let file = File::create(&path).expect("a file in the target folder");
+    world.capture(hosts[0].id(), BufWriter::new(file));
+    let config = tcp::Config {
+        timestamps,
+        ecn: timestamps,
+        ..tcp::Config::default()
+    };
+    world.call(hosts[1], |host, _| {
+        host.tcp_listen(80, config, App::default());
+        host.udp_listen(9, App::echo());
+    });
+    world.call(hosts[0], |host, context| {
+        let at = |n: usize, port| SocketAddr::new(addresses[n], port);
+        host.tcp_connect(
+            context,
+            at(0, 5000),
+            at(1, 80),
+            config,
+            App::bulk(1448, 500),
+        );
+        let app = App {
+            source: Source::Cbr {
+                len: 64,
+                interval: Duration::from_millis(100),
+                count: 50,
+            },
+            ..App::default()
+        };
+        host.udp_open(context, at(0, 5000), at(1, 9), app);
+    });
+    world.run_for(Duration::from_mins(1));
+    world.finish_captures().expect("written");
+    path
+}
+
+#[test]
+fn tshark_has_nothing_to_complain_about_in_tcp_and_udp() {
+    for timestamps in [true, false] {
+        let path = capture_tcp_and_udp(timestamps);
+        let (_, wrong) = verdict(&path);
+        assert_eq!(wrong, Vec::<String>::new());
+        let count = |filter: &str| {
+            let mut tshark = Command::new("tshark");
+            tshark.arg("-r").arg(&path).args(["-Y", filter]);
+            let out = tshark.output().expect("tshark");
+            String::from_utf8_lossy(&out.stdout).lines().count()
+        };
+        assert!(count("tcp.len == 1448") >= 500);
+        assert!(count("tcp.analysis.retransmission") > 0);
+        assert!(count("tcp.options.sack.count > 0") > 0);
+        assert_eq!(count("tcp.options.timestamp.tsval") > 0, timestamps);
+        assert!(count("udp.length == 72") > 50);
     }
 }

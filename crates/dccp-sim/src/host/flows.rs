@@ -6,8 +6,8 @@ use crate::frame::FrameId;
 use crate::loss::Loss;
 use crate::net::Context;
 use crate::source::App;
+use crate::tcp;
 use crate::tcp::segment::Segment;
-use crate::tcp::{self, Arrival};
 use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
@@ -65,12 +65,14 @@ impl Host {
         segment: &Segment,
     ) {
         let ecn = context.frame(frame).ecn;
-        match self.tcp.on_segment(context, path, segment, ecn) {
-            Arrival::Known => {}
-            Arrival::Accepted(number, peer) => self.accepted.push((FlowId::Tcp(number), peer)),
-            Arrival::Stranger => return context.lose(frame, Loss::Stranger),
-        }
+        let Some(target) = self.tcp.target(path, segment) else {
+            return context.lose(frame, Loss::Stranger);
+        };
+        // Before the answer leaves, or a capture would show it first.
         context.deliver(frame);
+        if let Some((number, peer)) = self.tcp.on_segment(context, target, path, segment, ecn) {
+            self.accepted.push((FlowId::Tcp(number), peer));
+        }
         self.apps.drained.clear();
         self.arrange(context);
     }
@@ -108,14 +110,14 @@ impl Host {
         datagram: &Datagram,
     ) {
         let ecn = context.frame(frame).ecn;
-        let Some((number, is_new)) = self.udp.on_datagram(context, path, datagram, ecn) else {
+        if !self.udp.knows(path, datagram) {
             return context.lose(frame, Loss::Stranger);
-        };
-        if is_new {
+        }
+        context.deliver(frame);
+        if let Some(number) = self.udp.on_datagram(context, path, datagram, ecn) {
             let peer = SocketAddr::new(path.remote, datagram.source_port);
             self.accepted.push((FlowId::Udp(number), peer));
         }
-        context.deliver(frame);
         self.apps.drained.clear();
         self.arrange(context);
     }

@@ -55,14 +55,13 @@ pub(crate) struct Tcp {
     touched: Option<usize>,
 }
 
-/// What became of a segment that was for nobody yet.
-pub(crate) enum Arrival {
-    /// It belongs to a connection.
-    Known,
-    /// It began this connection.
-    Accepted(usize, SocketAddr),
-    /// Nobody knows it.
-    Stranger,
+/// Whom a segment is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// This connection.
+    Known(usize),
+    /// Whoever listens: it begins a connection.
+    Listener,
 }
 
 impl Tcp {
@@ -94,37 +93,47 @@ impl Tcp {
         number
     }
 
-    /// Takes a segment that came over this path, as its receiver sees it.
+    /// Finds out whom a segment is for that came over this path, as its receiver sees it.
+    pub(crate) fn target(&self, path: Path, s: &Segment) -> Option<Target> {
+        let number = s.to as usize;
+        let ends = Ends::of(path, s);
+        if self.sockets.get(number).is_some_and(|s| s.is_for(&ends)) {
+            return Some(Target::Known(number));
+        }
+        let key = (path.remote, s.source_port, s.dest_port);
+        if let Some(known) = self.accepted.get(&key) {
+            return Some(Target::Known(*known as usize));
+        }
+        let is_begin = s.is_syn() && self.listeners.contains_key(&s.dest_port);
+        is_begin.then_some(Target::Listener)
+    }
+
+    /// Takes a segment. Returns the connection that it began, and with whom.
     pub(crate) fn on_segment(
         &mut self,
         context: &mut Context<'_>,
+        target: Target,
         path: Path,
         segment: &Segment,
         ecn: Ecn,
-    ) -> Arrival {
-        let ends = Ends {
-            path,
-            local_port: segment.dest_port,
-            remote_port: segment.source_port,
-        };
-        let mut number = segment.to as usize;
-        if self.sockets.get(number).is_none_or(|s| !s.is_for(&ends)) {
-            let key = (path.remote, ends.remote_port, ends.local_port);
-            match self.accepted.get(&key) {
-                Some(known) => number = *known as usize,
-                None => return self.accept(context, &ends, segment),
+    ) -> Option<(usize, SocketAddr)> {
+        match target {
+            Target::Known(number) => {
+                self.sockets[number].on_segment(context, segment, ecn);
+                self.settle(context, number);
+                None
             }
+            Target::Listener => self.accept(context, &Ends::of(path, segment), segment),
         }
-        self.sockets[number].on_segment(context, segment, ecn);
-        self.settle(context, number);
-        Arrival::Known
     }
 
-    fn accept(&mut self, context: &mut Context<'_>, ends: &Ends, s: &Segment) -> Arrival {
-        let listener = self.listeners.get(&ends.local_port);
-        let Some((config, app)) = listener.filter(|_| s.is_syn()) else {
-            return Arrival::Stranger;
-        };
+    fn accept(
+        &mut self,
+        context: &mut Context<'_>,
+        ends: &Ends,
+        s: &Segment,
+    ) -> Option<(usize, SocketAddr)> {
+        let (config, app) = self.listeners.get(&ends.local_port)?;
         let number = self.sockets.len();
         let socket = Socket::accept(context, *ends, id(number), *config, app.clone(), s);
         self.sockets.push(socket);
@@ -132,7 +141,7 @@ impl Tcp {
         let key = (remote, ends.remote_port, ends.local_port);
         self.accepted.insert(key, id(number));
         self.settle(context, number);
-        Arrival::Accepted(number, SocketAddr::new(remote, ends.remote_port))
+        Some((number, SocketAddr::new(remote, ends.remote_port)))
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {

@@ -41,6 +41,17 @@ pub(super) struct Ends {
     pub(super) remote_port: u16,
 }
 
+impl Ends {
+    /// The receiver's, of a segment that came over this path.
+    pub(super) const fn of(path: Path, s: &Segment) -> Self {
+        Self {
+            path,
+            local_port: s.dest_port,
+            remote_port: s.source_port,
+        }
+    }
+}
+
 /// The SYN that is to be repeated.
 #[derive(Clone, Copy, Debug)]
 struct Syn {
