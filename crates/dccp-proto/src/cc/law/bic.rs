@@ -28,6 +28,9 @@ settings! {
         /// Take the first event for one below the maximum, as the published text has it when read
         /// literally (`published` only).
         literal_first: bool = false, yes_no;
+        /// Grow faster by the mean number of packets per acknowledgement, as the kernel does although it
+        /// counts packets and not acknowledgements (`linux` only).
+        delayed_acks: bool = false, yes_no;
     }
 }
 
@@ -172,12 +175,19 @@ const LINUX_SMOOTH: u32 = 20;
 /// Before the first event a round trip adds at least a twentieth.
 const LINUX_FIRST: u32 = 20;
 
+/// The mean number of packets per acknowledgement moves by a sixteenth of the difference.
+const LINUX_RATIO_SHIFT: u32 = 4;
+/// No acknowledgement counts for more.
+const LINUX_RATIO_MAX: u32 = 1 << 16;
+
 /// BIC as the Linux kernel has it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Linux {
     config: Config,
     /// The window that lost last; 0: none.
     last_max: u32,
+    /// The mean number of packets per acknowledgement, times 16.
+    per_ack: u32,
 }
 
 impl Linux {
@@ -186,6 +196,7 @@ impl Linux {
         Self {
             config,
             last_max: 0,
+            per_ack: 2 << LINUX_RATIO_SHIFT,
         }
     }
 
@@ -209,7 +220,12 @@ impl Linux {
             w / LINUX_INCREMENT
         };
         let most = if max == 0 { LINUX_FIRST } else { u32::MAX };
-        count.clamp(1, most)
+        let count = count.clamp(1, most);
+        if self.config.delayed_acks {
+            ((count << LINUX_RATIO_SHIFT) / self.per_ack.max(1)).max(1)
+        } else {
+            count
+        }
     }
 
     fn reduced(&self, window: &Window) -> f64 {
@@ -240,6 +256,10 @@ impl Law for Linux {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.acked > 0 && !ack.is_recovering {
+            self.per_ack += ack.acked.min(LINUX_RATIO_MAX);
+            self.per_ack -= self.per_ack >> LINUX_RATIO_SHIFT;
+        }
         for _ in 0..ack.growth {
             window.cwnd += 1.0 / f64::from(self.packets_per_step(window.packets()));
         }

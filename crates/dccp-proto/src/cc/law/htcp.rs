@@ -17,7 +17,8 @@ settings! {
         /// A round trip adds at least one packet.
         floor: bool = true, yes_no;
         /// What the Linux kernel does besides: no adaptive backoff up to 10 ms of round trip, nor at
-        /// the first event after a change; the longest round trip grows by 20 ms at most at a time.
+        /// the first event after a change; the longest round trip grows by 20 ms at most at a time; the time
+        /// since an event counts from the end of the recovery.
         kernel_rules: bool = false, yes_no;
     }
 }
@@ -183,6 +184,9 @@ impl Law for Htcp {
             self.sample_rtt(rtt.as_secs_f64());
         }
         self.throughput.on_ack(ack.now, ack.acked, self.rtt_min);
+        if self.config.kernel_rules && ack.is_recovering {
+            self.event = Some(ack.now);
+        }
         let event = *self.event.get_or_insert(ack.now);
         let delta = (ack.now - event).as_secs_f64();
         let alpha = self.alpha(delta, self.rtt_min);

@@ -20,8 +20,6 @@ pub mod lp;
 pub mod reno;
 pub mod scalable;
 pub mod settings;
-#[cfg(test)]
-mod traces;
 pub mod vegas;
 pub mod westwood;
 

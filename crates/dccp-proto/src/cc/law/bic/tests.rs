@@ -115,6 +115,7 @@ fn the_kernels_steps_are_as_pinned() {
         let linux = Linux {
             config: Config::default(),
             last_max: whole(last_max),
+            ..Linux::new(Config::default())
         };
         let mut window = avoiding(w);
         let mut law = linux;
@@ -141,6 +142,23 @@ fn the_kernel_keeps_four_fifths_and_converges_to_nine_tenths() {
     linux.on_timeout(&mut w, START);
     assert_near(inner(&*linux, "max"), 0.0);
     assert_near(w.cwnd, 1.0);
+}
+
+#[test]
+fn the_kernel_grows_faster_by_the_packets_per_acknowledgement() {
+    let mut linux = law("bic:mode=linux,delayed_acks=yes");
+    linux.on_congestion(&mut avoiding(1000.0), &loss(1));
+    // 100 / 16 is 6 packets per step; two packets per acknowledgement make it 3.
+    let mut w = avoiding(100.0);
+    linux.on_ack(&mut w, &acked(2));
+    assert!((w.cwnd - 100.0 - 2.0 / 3.0).abs() < 1e-4, "{}", w.cwnd);
+    // After many acknowledgements of four packets it is 6 * 16 / 61.
+    for _ in 0..200 {
+        linux.on_ack(&mut avoiding(100.0), &acked(4));
+    }
+    let mut w = avoiding(100.0);
+    linux.on_ack(&mut w, &acked(1));
+    assert_near(w.cwnd, 101.0);
 }
 
 #[test]
