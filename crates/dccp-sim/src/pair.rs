@@ -158,6 +158,13 @@ pub struct Pair {
 impl Pair {
     /// Builds the world. A trace of all packets begins at once.
     pub fn new(setup: Setup) -> Self {
+        let mut pair = Self::untraced(setup);
+        pair.world.start_trace();
+        pair
+    }
+
+    /// Builds the world without a trace, for runs of millions of packets.
+    pub fn untraced(setup: Setup) -> Self {
         let mut world = World::new(Seed(setup.seed));
         let path = path(&setup);
         let client = add(&mut world, "client", path.local, &setup.client);
@@ -168,7 +175,6 @@ impl Pair {
             setup.there.clone(),
             setup.back.clone(),
         );
-        world.start_trace();
         Self {
             world,
             there,

@@ -1,0 +1,191 @@
+//! Shares: TFRC beside Reno, and two flows of each law and CCID.
+
+use core::time::Duration;
+use dccp_proto::cc::law::LawKind;
+use dccp_proto::{Config, Rate};
+use dccp_sim::pair::{End, Pair, SERVICE, Setup};
+use dccp_sim::queue::{Limit, QueueConfig};
+use dccp_sim::source::{App, Source};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A flow: its CCID, the law of CCID 2, bytes per datagram.
+#[derive(Clone, Copy, Debug)]
+struct FlowPlan {
+    ccid: u8,
+    law: &'static str,
+    len: usize,
+}
+
+/// Reno as CCID 2 has it, with a TCP's packets.
+const RENO: FlowPlan = FlowPlan {
+    ccid: 2,
+    law: "reno",
+    len: 1400,
+};
+const TFRC: FlowPlan = FlowPlan { ccid: 3, ..RENO };
+/// Smaller packets: 100 per second are enough for Reno's rate on these paths.
+const TFRC_SP: FlowPlan = FlowPlan {
+    ccid: 4,
+    len: 1000,
+    ..RENO
+};
+
+/// Opens a flow and lets it send for good.
+fn begin(pair: &mut Pair, plan: FlowPlan) {
+    let flow = pair.flow(pair.connections(End::Client));
+    let config = Config {
+        service_code: SERVICE,
+        tx_ccids: vec![plan.ccid],
+        rx_ccids: vec![plan.ccid],
+        law: plan.law.parse().expect("a law"),
+        ..Config::default()
+    };
+    let app = App {
+        source: Source::Bulk {
+            len: plan.len,
+            count: u64::MAX,
+        },
+        ..App::default()
+    };
+    pair.world
+        .call(pair.host(End::Client), |host, context| {
+            host.connect(context, flow, config, app)
+        })
+        .expect("valid settings");
+}
+
+fn pair(setup: Setup) -> Pair {
+    let mut setup = setup;
+    setup.server = dccp_sim::pair::Profile::Ours(Config {
+        tx_ccids: vec![2, 3, 4],
+        rx_ccids: vec![2, 3, 4],
+        ..Config::default()
+    });
+    let mut pair = Pair::untraced(setup);
+    pair.listen(App::default());
+    pair
+}
+
+/// Bytes that each flow brings over in `time`; the server's connections are in the order of their begin.
+#[expect(clippy::cast_precision_loss, reason = "bytes of one test")]
+fn bytes_in(pair: &mut Pair, flows: usize, time: Duration) -> Vec<f64> {
+    let received = |pair: &Pair| -> Vec<u64> {
+        (0..flows)
+            .map(|n| pair.report_of(End::Server, n).received_bytes)
+            .collect()
+    };
+    let before = received(pair);
+    pair.run_for(time);
+    let after = received(pair);
+    let gained = after.iter().zip(before).map(|(a, b)| (a - b) as f64);
+    gained.collect()
+}
+
+/// 200 ms, and at random this share of packets is lost.
+fn lossy(loss: f64, seed: u64) -> Setup {
+    let mut setup = Setup {
+        seed,
+        ..Setup::default().links(|link| link.delay = Duration::from_millis(100))
+    };
+    setup.there.faults.loss = loss;
+    setup
+}
+
+/// A bottleneck of so many packets of 1436 bytes per second with a queue, 100 ms.
+fn narrow(packets_per_s: f64, queue: usize) -> Setup {
+    let mut setup = Setup::default().links(|link| link.delay = Duration::from_millis(50));
+    setup.there.rate = Some(Rate::from_bytes_per_s(packets_per_s * 1436.0));
+    setup.there.queue = QueueConfig::drop_tail(Limit::Packets(queue));
+    setup
+}
+
+/// Jain's index of fairness.
+#[expect(clippy::cast_precision_loss, reason = "two flows")]
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+/// The path loses a share of packets, whoever sends them.
+#[test]
+fn at_equal_loss_tfrc_gets_half_to_twice_renos_rate() {
+    // 5348-3.1-1, 5622-5-1
+    for loss in [0.01, 0.03, 0.1] {
+        let rate = |plan| {
+            let mut pair = pair(lossy(loss, 7));
+            begin(&mut pair, plan);
+            pair.run_for(60 * SECOND);
+            bytes_in(&mut pair, 1, 300 * SECOND)[0]
+        };
+        let reno = rate(RENO);
+        for plan in [TFRC, TFRC_SP] {
+            let ratio = rate(plan) / reno;
+            assert!((0.5..=2.0).contains(&ratio), "{plan:?} {loss}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn on_one_bottleneck_tfrc_gets_half_to_twice_renos_share() {
+    for plan in [TFRC, TFRC_SP] {
+        for (packets_per_s, queue) in [(60.0, 6), (100.0, 10), (160.0, 16)] {
+            let mut pair = pair(narrow(packets_per_s, queue));
+            begin(&mut pair, RENO);
+            pair.run_for(3 * SECOND);
+            begin(&mut pair, plan);
+            pair.run_for(60 * SECOND);
+            let shares = bytes_in(&mut pair, 2, 300 * SECOND);
+            let ratio = shares[1] / shares[0];
+            eprintln!(
+                "CCID {} beside Reno on {packets_per_s}: {ratio:.2}",
+                plan.ccid
+            );
+            assert!(
+                (0.5..=2.0).contains(&ratio),
+                "{plan:?} {packets_per_s}: {ratio}"
+            );
+        }
+    }
+}
+
+/// What two flows of a kind get on 1000 packets/s (100 with CCID 4), the second from 5 s on, in the second
+/// minute.
+fn two_of(plan: FlowPlan, queue: usize) -> Vec<f64> {
+    let rate = if plan.ccid == 4 { 100.0 } else { 1000.0 };
+    let mut pair = pair(narrow(rate, queue));
+    begin(&mut pair, plan);
+    pair.run_for(5 * SECOND);
+    begin(&mut pair, plan);
+    pair.run_for(55 * SECOND);
+    bytes_in(&mut pair, 2, 60 * SECOND)
+}
+
+#[test]
+fn two_flows_of_each_law_converge() {
+    let laws = LawKind::NAMES.iter().map(|&law| FlowPlan { law, ..RENO });
+    for plan in laws.chain([TFRC, TFRC_SP]) {
+        let queue = match plan.law {
+            // Apart.
+            "scalable" | "vegas" => continue,
+            // With a queue of one product it takes minutes: the first flow's bound falls a little with each probe.
+            "bbr" => 400,
+            _ => 100,
+        };
+        let shares = two_of(plan, queue);
+        let index = jain(&shares);
+        assert!(index > 0.9, "{plan:?}: {index} {shares:?}");
+    }
+}
+
+/// What is known of two laws: Scalable takes and gives shares of the window, so that windows that saw the same
+/// losses keep their ratio; a late Vegas takes the other's queue for distance, and pushes it aside.
+#[test]
+fn scalable_keeps_the_ratio_and_a_late_vegas_gets_more() {
+    let of = |law| two_of(FlowPlan { law, ..RENO }, 100);
+    let scalable = of("scalable");
+    assert!(scalable[0] > 2.0 * scalable[1], "{scalable:?}");
+    let vegas = of("vegas");
+    assert!(vegas[1] > 2.0 * vegas[0], "{vegas:?}");
+}
