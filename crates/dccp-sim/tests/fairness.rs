@@ -150,16 +150,16 @@ fn on_one_bottleneck_tfrc_gets_half_to_twice_renos_share() {
     }
 }
 
-/// What two flows of a kind get on 1000 packets/s (100 with CCID 4), the second from 5 s on, in the second
-/// minute.
+/// What two flows of a kind get on 1000 packets/s (100 with CCID 4), the second from 5 s on, in the third and
+/// fourth minute.
 fn two_of(plan: FlowPlan, queue: usize) -> Vec<f64> {
     let rate = if plan.ccid == 4 { 100.0 } else { 1000.0 };
     let mut pair = pair(narrow(rate, queue));
     begin(&mut pair, plan);
     pair.run_for(5 * SECOND);
     begin(&mut pair, plan);
-    pair.run_for(55 * SECOND);
-    bytes_in(&mut pair, 2, 60 * SECOND)
+    pair.run_for(115 * SECOND);
+    bytes_in(&mut pair, 2, 120 * SECOND)
 }
 
 #[test]
