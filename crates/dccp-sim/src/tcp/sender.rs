@@ -436,3 +436,6 @@ impl Sender {
         self.window.on_send(Sent { now, seq, pipe }, self.ack_every);
     }
 }
+
+#[cfg(test)]
+mod tests;

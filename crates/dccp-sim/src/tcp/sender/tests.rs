@@ -1,0 +1,143 @@
+use super::*;
+use dccp_proto::cc::config::CcConfig;
+use dccp_proto::cc::law::{LawConfig, LawKind};
+use dccp_proto::cc::{HcSender, Outgoing, ccid2};
+use dccp_proto::wire::OptionWriter;
+
+/// What a window sender is told.
+#[derive(Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "most events are the large ones")]
+enum Event {
+    Sent(Sent),
+    Told(Instant, Feedback<'static>),
+    Timeout(Instant),
+}
+
+fn settings(law: &str) -> CcConfig {
+    let law: LawConfig = law.parse().expect("a law");
+    CcConfig {
+        ack_ratio: Some(2),
+        ..Config::with_law(law).cc(Instant::ZERO)
+    }
+}
+
+fn tell_ccid_2(sender: &mut dyn HcSender, event: Event) -> f64 {
+    match event {
+        Event::Sent(sent) => sender.on_send(&mut Outgoing {
+            now: sent.now,
+            seq: sent.seq,
+            payload_len: 1448,
+            pipe: sent.pipe,
+            has_more: true,
+            is_short: false,
+            ccval: &mut 0,
+            options: &mut OptionWriter::new(0),
+        }),
+        Event::Told(now, fb) => sender.on_feedback(now, &fb),
+        Event::Timeout(now) => assert!(sender.on_timeout(now)),
+    }
+    sender.snapshot().cwnd_packets.expect("a window")
+}
+
+fn tell_tcp(window: &mut WindowSender, event: Event) -> f64 {
+    match event {
+        Event::Sent(sent) => window.on_send(sent, 2),
+        Event::Told(now, fb) => window.on_feedback(now, &fb, 2),
+        Event::Timeout(now) => assert!(window.on_timeout(now)),
+    }
+    window.window().cwnd
+}
+
+fn told(round: u64, acked: u32, lost: u32, ack: u64, pipe: u32, rtt_ms: u64) -> Feedback<'static> {
+    let count = |packets| Count {
+        packets,
+        bytes: 1448 * u64::from(packets),
+    };
+    Feedback {
+        seq: Seq::ZERO,
+        ack: Seq::new(ack),
+        acked: count(acked),
+        marked: Count::default(),
+        lost: count(lost),
+        congestion: (lost > 0).then_some(Seq::new(ack)),
+        drops: Drops::default(),
+        slow_receiver: false,
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        ack_sent_at: None,
+        ack_ccval: None,
+        pipe,
+        pipe_max: pipe + acked + lost,
+        delivered_rate: Some(dccp_proto::Rate::from_bytes_per_s(2e6)),
+        is_app_limited: false,
+        round,
+        restarts_timeout: true,
+        acks_lost: 0,
+        mean_size: 1448,
+        gss: Seq::new(ack),
+        options: Options(&[]),
+        elapsed: None,
+    }
+}
+
+/// What CCID 2 was told on a path that holds 150 packets and loses one of more than 200, and that is
+/// silent once; and its window after each event.
+fn record(config: &CcConfig) -> Vec<(Event, f64)> {
+    let mut sender = ccid2::sender(config);
+    let mut events = Vec::new();
+    let (mut seq, mut acked) = (0, 0);
+    for round in 1..=120 {
+        let now = Instant::from_nanos(round * 400_000_000);
+        let mut pipe = 0;
+        while pipe < 1000 && matches!(sender.permit(now, pipe), Permit::Now { .. }) {
+            seq += 1;
+            let sent = Event::Sent(Sent {
+                now,
+                seq: Seq::new(seq),
+                pipe,
+            });
+            events.push((sent, tell_ccid_2(&mut *sender, sent)));
+            pipe += 1;
+        }
+        if round == 90 {
+            let expiry = Event::Timeout(sender.poll_timeout().expect("packets are in flight"));
+            events.push((expiry, tell_ccid_2(&mut *sender, expiry)));
+            acked = seq;
+            continue;
+        }
+        let rtt_ms = 100 + u64::from(pipe.saturating_sub(150)) / 2;
+        let mut lost = u32::from(pipe > 200);
+        while pipe > 0 {
+            let n = pipe.min(2);
+            pipe -= n;
+            acked += u64::from(n);
+            let at = now + Duration::from_millis(rtt_ms);
+            let fb = Event::Told(at, told(round, n - lost, lost, acked, pipe, rtt_ms));
+            events.push((fb, tell_ccid_2(&mut *sender, fb)));
+            lost = 0;
+        }
+    }
+    events
+}
+
+#[test]
+fn one_trace_of_events_gives_tcp_and_ccid_2_the_same_windows_bit_for_bit() {
+    for law in LawKind::NAMES {
+        let config = settings(law);
+        let events = record(&config);
+        let mut window = WindowSender::new(&config, config.law.kind.build());
+        for (n, &(event, cwnd)) in events.iter().enumerate() {
+            let ours = tell_tcp(&mut window, event);
+            assert_eq!(
+                ours.to_bits(),
+                cwnd.to_bits(),
+                "{law}, event {n}: {ours} {cwnd}"
+            );
+        }
+        let windows: Vec<f64> = events.iter().map(|(_, cwnd)| *cwnd).collect();
+        let is_lively = windows
+            .windows(2)
+            .filter(|w| w[0].to_bits() != w[1].to_bits())
+            .count();
+        assert!(is_lively > 50, "{law}: {is_lively} changes");
+    }
+}
