@@ -1,31 +1,29 @@
 //! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
-//! it while it is called.
+//! it while it is called ([`Context`]).
+
+mod context;
 
 pub use crate::ids::LinkId;
+pub use context::{Context, Departure};
 
 use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
 use crate::ids::NodeId;
 use crate::link::{Link, LinkConfig, TooBig};
 use crate::loss::{Fate, Loss, Losses};
-use crate::machine::{LocalCongestion, Machine, MachineConfig};
+use crate::machine::{Machine, MachineConfig};
 use crate::parcel::Parcel;
 use crate::pcap::PcapWriter;
 use crate::queue::QueueConfig;
-use crate::random::{Seed, Stream};
+use crate::random::Seed;
 use crate::routes::Routes;
 use crate::rule::{Rule, Verdict};
 use crate::schedule::{Actor, Schedule};
 use crate::timeline::{Change, Timeline};
 use crate::trace::Trace;
 use dccp_proto::Instant;
-use dccp_proto::path::Path;
-use dccp_proto::wire::{Datagram, Ecn};
+use dccp_proto::wire::Ecn;
 use std::collections::VecDeque;
 use std::io::Write;
-
-/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
-/// them.
-const MAX_HOPS: u8 = 64;
 
 /// Everything between the nodes.
 pub(crate) struct Net {
@@ -211,14 +209,6 @@ impl Net {
     pub(crate) fn schedule_machine(&mut self, node: NodeId) {
         let at = self.machine(node).and_then(Machine::next_at);
         self.schedule.set(Who::Machine(node).actor(), at);
-    }
-
-    /// A node's view of the network, by its own clock.
-    pub(crate) fn context(&mut self, me: NodeId) -> Context<'_> {
-        let now = self
-            .machine(me)
-            .map_or(self.now, |m| m.config().clock.at(self.now));
-        Context { net: self, me, now }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -417,167 +407,5 @@ impl Net {
         let quote = frame.bytes[..quoted.min(frame.bytes.len())].to_vec();
         let id = self.originate(header, &quote, at);
         self.arrived.push_back((at, id));
-    }
-}
-
-/// What a node can do while it is called.
-pub struct Context<'a> {
-    net: &'a mut Net,
-    me: NodeId,
-    /// What the node's clock shows.
-    now: Instant,
-}
-
-/// A datagram that a host sends, with what belongs into its IP header.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure<'a> {
-    /// From where (`local`) to where (`remote`).
-    pub path: Path,
-    /// The ECN field.
-    pub ecn: Ecn,
-    /// Whether routers may fragment it.
-    pub may_fragment: bool,
-    /// The DCCP datagram.
-    pub datagram: Datagram<'a>,
-}
-
-impl Context<'_> {
-    /// The time by the node's clock.
-    pub fn now(&self) -> Instant {
-        self.now
-    }
-
-    /// How many packets the node's transports may send now. If none, because its processor is busy or
-    /// its interface is full, the node is woken when they may.
-    pub fn may_send(&mut self) -> usize {
-        let now = self.net.now;
-        let Some(config) = self.net.machine(self.me).map(|m| *m.config()) else {
-            return usize::MAX;
-        };
-        let room = match config.local_congestion {
-            LocalCongestion::Drop => Ok(usize::MAX),
-            LocalCongestion::Wait | LocalCongestion::Event => self.net.room(self.me),
-        };
-        let may = self.net.machine_mut(self.me);
-        let may = may.map_or(usize::MAX, |m| m.may_send(now, room));
-        self.net.schedule_machine(self.me);
-        may
-    }
-
-    /// Whether the node's interface is full, and that is to be taken for congestion.
-    pub fn is_locally_congested(&mut self) -> bool {
-        let machine = self.net.machine(self.me);
-        machine.is_some_and(|m| m.config().local_congestion == LocalCongestion::Event)
-            && self.net.room(self.me).is_err()
-    }
-
-    /// The node that is called.
-    pub fn me(&self) -> NodeId {
-        self.me
-    }
-
-    /// The random stream with this name, of this node alone.
-    pub fn stream(&self, name: &str) -> Stream {
-        let node = &self.net.names[self.me.index()];
-        self.net.seed.stream(&format!("node {node} {name}"))
-    }
-
-    /// A frame that this node holds.
-    pub fn frame(&self, id: FrameId) -> &Frame {
-        self.net.frames.get(id)
-    }
-
-    /// The link to take from here to where this frame goes, by the fewest hops.
-    pub fn route(&mut self, frame: FrameId) -> Option<LinkId> {
-        let to = self.net.frames.get(frame).to;
-        self.net.routes.next_link(self.me, to)
-    }
-
-    /// Whether this node has the address that this frame goes to.
-    pub fn is_here(&self, frame: FrameId) -> bool {
-        self.net.frames.get(frame).to == Some(self.me)
-    }
-
-    /// Sends a datagram of this node.
-    pub fn send(&mut self, departure: &Departure<'_>) {
-        let header = Frame {
-            path: departure.path,
-            content: Content::Dccp,
-            ecn: departure.ecn,
-            may_fragment: departure.may_fragment,
-            bytes: Vec::new(),
-            zeros: departure.datagram.zeros,
-            sent: self.net.now,
-            to: None,
-            line: None,
-        };
-        self.send_frame(header, departure.datagram.bytes);
-    }
-
-    /// Sends a TCP segment or a datagram of UDP of this node.
-    pub fn send_value(&mut self, path: Path, ecn: Ecn, content: Content) {
-        let header = Frame {
-            path,
-            content,
-            ecn,
-            may_fragment: false,
-            bytes: Vec::new(),
-            zeros: 0,
-            sent: self.net.now,
-            to: None,
-            line: None,
-        };
-        self.send_frame(header, &[]);
-    }
-
-    fn send_frame(&mut self, header: Frame, bytes: &[u8]) {
-        let id = self.net.originate(header, bytes, self.me);
-        let now = self.net.now;
-        if let Some(machine) = self.net.machine_mut(self.me) {
-            machine.on_send(now);
-        }
-        match self.route(id) {
-            Some(link) => self.net.enter(link, id),
-            None => self.net.lose(id, Loss::NoRoute),
-        }
-    }
-
-    /// Sends an ICMP error about a frame that this node holds (and goes on holding), quoting so many
-    /// bytes of its DCCP part.
-    pub fn complain(&mut self, about: FrameId, error: IcmpError, quoted: usize) {
-        self.net.complain(about, error, quoted, self.me);
-    }
-
-    /// Passes a frame on over a link, unless it has passed as many nodes as it may: so loops end.
-    pub fn forward(&mut self, link: LinkId, frame: FrameId) {
-        if self.net.frames.count_hop(frame) < MAX_HOPS {
-            self.net.enter(link, frame);
-        } else {
-            self.net.lose(frame, Loss::Ttl);
-        }
-    }
-
-    /// Ends a frame whose content this node has used.
-    pub fn deliver(&mut self, frame: FrameId) {
-        let net = &mut *self.net;
-        net.capture(self.me, frame);
-        net.totals.delivered += 1;
-        if let Some(trace) = &mut net.trace {
-            trace.delivered(net.now, net.frames.get(frame));
-        }
-        net.frames.remove(frame);
-    }
-
-    /// Ends a frame that this node has no use for.
-    pub fn lose(&mut self, frame: FrameId, reason: Loss) {
-        self.net.lose(frame, reason);
-    }
-
-    /// Asks to be woken at this moment of the node's clock, now at the earliest, instead of the one
-    /// asked for before.
-    pub fn wake_at(&mut self, at: Option<Instant>) {
-        let clock = self.net.machine(self.me).map(|m| m.config().clock);
-        let at = at.map(|at| clock.map_or(at, |c| c.when(at)).max(self.net.now));
-        self.net.schedule.set(Who::Node(self.me).actor(), at);
     }
 }
