@@ -261,6 +261,12 @@ impl Net {
         }
     }
 
+    /// Whether a link may have more by now.
+    pub(crate) fn has_more(&self, id: LinkId) -> bool {
+        let next = self.wires[id.index()].link.next_at();
+        next.is_some_and(|at| at <= self.now)
+    }
+
     /// Makes a change of the network.
     pub(crate) fn change(&mut self, change: Change) {
         let now = self.now;

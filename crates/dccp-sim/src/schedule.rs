@@ -143,18 +143,18 @@ impl Schedule {
 
     fn sink(&mut self, mut place: usize) {
         let entry = self.heap[place];
+        let key = entry.key();
         loop {
-            let children = ARITY * place + 1..(ARITY * place + 1 + ARITY).min(self.heap.len());
-            let Some(least) = children.reduce(|a, b| {
-                if self.heap[b].is_before(&self.heap[a]) {
-                    b
-                } else {
-                    a
+            let first = ARITY * place + 1;
+            let end = (first + ARITY).min(self.heap.len());
+            let (mut least, mut below) = (place, key);
+            for (index, child) in self.heap[first.min(end)..end].iter().enumerate() {
+                let child = child.key();
+                if child < below {
+                    (least, below) = (first + index, child);
                 }
-            }) else {
-                break;
-            };
-            if !self.heap[least].is_before(&entry) {
+            }
+            if least == place {
                 break;
             }
             self.put(place, self.heap[least]);

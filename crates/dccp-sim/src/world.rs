@@ -321,6 +321,9 @@ impl World {
             Who::Link(id) => {
                 while let Some((node, frame)) = self.net.poll_link(id) {
                     self.arrive(node, frame);
+                    if !self.net.has_more(id) {
+                        break;
+                    }
                 }
                 self.net.schedule_link(id);
                 if self.is_checked {

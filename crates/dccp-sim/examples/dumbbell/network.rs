@@ -13,6 +13,7 @@ use dccp_sim::link::LinkStats;
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::{App, Closing, Source};
 use dccp_sim::tcp;
+use dccp_sim::world::Checks;
 use dccp_sim::{Handle, Host, LinkConfig, LinkId, Router, Seed, SimHash, World};
 
 const PORT: u16 = 5001;
@@ -54,6 +55,8 @@ pub(crate) struct Account {
 impl Network {
     pub(crate) fn new(settings: &Settings) -> Self {
         let mut world = World::new(Seed(settings.seed));
+        // The peers check nothing; the tests of the simulator check every event.
+        world.set_checks(Checks::Sampled(1000));
         let left = world.add("left", &[], Router).id();
         let right = world.add("right", &[], Router).id();
         let one_way = Duration::from_secs_f64(settings.rtt / 2000.0);
