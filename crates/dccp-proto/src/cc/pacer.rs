@@ -44,6 +44,12 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
+    /// Until now packets had to wait for something else, such as room in a window: that is no lateness
+    /// of a timer, so nothing of it is caught up, and the next packet may leave at once.
+    pub(crate) fn was_held_until(&mut self, now: Instant, interval: Duration) {
+        self.last = self.last.map(|last| last.max(now - interval));
+    }
+
     /// A packet leaves. At most a quarter of the round-trip time is ever caught up (5348-4.6-1).
     pub(crate) fn on_send(&mut self, now: Instant, interval: Duration, rtt: Duration) {
         let earliest = now - self.catch_up.min(rtt / 4);
@@ -111,6 +117,18 @@ mod tests {
         p.on_send(START, us(500), RTT);
         p.on_send(START + us(80_000), us(500), RTT);
         assert_eq!(p.next(us(500)), START + us(80_000 - 1_050 + 500));
+    }
+
+    #[test]
+    fn the_time_in_which_a_window_was_full_is_not_caught_up() {
+        let mut p = Pacer::new(Duration::ZERO);
+        p.on_send(START, us(500), RTT);
+        p.was_held_until(START + us(900), us(500));
+        assert_eq!(p.next(us(500)), START + us(900));
+        // A window that opens before its time does not let the packet leave early.
+        p.on_send(START + us(900), us(500), RTT);
+        p.was_held_until(START + us(1_000), us(500));
+        assert_eq!(p.next(us(500)), START + us(1_400));
     }
 
     #[test]

@@ -216,10 +216,14 @@ impl WindowSender {
             self.full_at = Some(now);
         }
         let before = self.window;
+        let was_full = flight_before(fb) >= before.packets();
         self.shrink();
         self.answer_congestion(now, fb);
         self.answer_host(now, fb, before);
         self.grow(now, fb, ack_ratio);
+        if let Some(interval) = self.interval(&self.window).filter(|_| was_full) {
+            self.pacer.was_held_until(now, interval);
+        }
         if fb.pipe == 0 {
             self.timeout = None;
         } else if fb.restarts_timeout && fb.acked.packets + fb.marked.packets > 0 {

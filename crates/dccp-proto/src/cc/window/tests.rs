@@ -203,6 +203,35 @@ fn paced_packets_spread_over_the_round_trip() {
 }
 
 #[test]
+fn an_acknowledgement_that_opens_a_full_window_makes_no_burst() {
+    let config = CcConfig {
+        rtt: Some(RTT),
+        is_paced: true,
+        ..config()
+    };
+    let mut s = sender_with(10.0, 10.0, &config);
+    for n in 0..10 {
+        send(&mut s, at(8 * n), n + 1, u32::try_from(n).unwrap());
+    }
+    // The window is full at 72 ms; at 100 ms an acknowledgement makes room for five packets.
+    let fb = Feedback {
+        acked: packets(5),
+        pipe: 5,
+        ..acked(0)
+    };
+    s.on_feedback(at(100), &fb, 2);
+    assert!(matches!(
+        s.permit(at(100), 5),
+        Permit::Now { packets: 1, .. }
+    ));
+    send(&mut s, at(100), 11, 5);
+    let Permit::At(next) = s.permit(at(100), 6) else {
+        panic!("a burst");
+    };
+    assert!(next > at(107), "{next:?}");
+}
+
+#[test]
 fn losses_of_one_window_are_one_event() {
     // 4341-5-6, 4341-5-7
     let mut s = sender(16.0, 16.0);
