@@ -171,6 +171,8 @@ struct Receiver {
     pending: u32,
     pending_since: Instant,
     is_urgent: bool,
+    /// The packet after or before a gap that last caused an acknowledgement.
+    gap_told: Option<Seq>,
     /// When a mark last caused an acknowledgement.
     marked_at: Option<Instant>,
     last_data: Option<Instant>,
@@ -187,6 +189,7 @@ impl Receiver {
             pending: 0,
             pending_since: config.now,
             is_urgent: false,
+            gap_told: None,
             marked_at: None,
             last_data: None,
             rtt: config.rtt.unwrap_or(DEFAULT_RTT),
@@ -201,12 +204,25 @@ impl Receiver {
         self.greatest = Some(greatest.max(seq));
         seq != greatest.next()
     }
+
+    /// Whether a gap is to be told at once: not if one was told less than half an Ack Ratio before.
+    /// Scattered losses would be answered one by one, ten times as often as the peer expects, and
+    /// its acknowledgements of those would fall out of our Sequence Window (design 8c).
+    fn is_news(&self, seq: Seq) -> bool {
+        let is_strict = self.newest.is_none();
+        self.gap_told.is_none_or(|told| {
+            is_strict || !seq.is_after(told) || seq.steps_from(told) >= u64::from(self.ratio / 2)
+        })
+    }
 }
 
 impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
         self.rtt = p.rtt.unwrap_or(self.rtt);
-        self.is_urgent |= self.is_out_of_order(p.seq);
+        if self.is_out_of_order(p.seq) && self.is_news(p.seq) {
+            self.is_urgent = true;
+            self.gap_told = Some(p.seq);
+        }
         if let Some(newest) = &mut self.newest {
             newest.on_packet(p.seq, p.now);
         }

@@ -284,6 +284,29 @@ fn gaps_and_late_packets_are_acknowledged_at_once() {
 }
 
 #[test]
+fn of_scattered_gaps_one_per_half_an_ack_ratio_is_told_at_once() {
+    // 4340-11.3-4, design 8c
+    let urgent = |is_strict| {
+        let mut r = Receiver::new(&CcConfig {
+            is_strict,
+            ..config()
+        });
+        r.on_feature(5, 20);
+        let mut urgent = Vec::new();
+        for seq in (0..40).step_by(2) {
+            r.on_packet(&arrival(at(seq), seq));
+            if r.ack_due(at(seq)) == AckDue::Now {
+                urgent.push(seq);
+                ack(&mut r, at(seq));
+            }
+        }
+        urgent
+    };
+    assert_eq!(urgent(false), [2, 12, 22, 32]);
+    assert_eq!(urgent(true).len(), 19);
+}
+
+#[test]
 fn marks_are_acknowledged_at_once_but_once_per_round_trip() {
     // 4340-11.3-4
     let mut r = Receiver::new(&CcConfig {
