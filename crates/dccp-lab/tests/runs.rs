@@ -85,18 +85,33 @@ fn results_keep_to_the_published_schema() {
     let cells = document["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 3);
     let summary = &cells[0]["summary"];
-    // Three flows, five links of two directions each.
-    assert_eq!(summary["flows"].as_array().map(Vec::len), Some(3));
+    // Five flows, five links of two directions each.
+    assert_eq!(summary["flows"].as_array().map(Vec::len), Some(5));
     assert_eq!(summary["links"].as_array().map(Vec::len), Some(10));
     let (f, a) = (&summary["fairness"], &summary["asymmetry"]);
     let (f, a) = (f.as_f64().expect("F"), a.as_f64().expect("A"));
     assert!((f - 1.0 / (1.0 + a * a)).abs() < 1e-12, "{f} {a}");
     // Twice 10 ms, and twice the time that a ping takes to leave.
-    let ping = summary["flows"][2]["rtt_ping_ns"]["min"].as_u64();
+    let ping = summary["flows"][4]["rtt_ping_ns"]["min"].as_u64();
     assert!(
-        ping.is_some_and(|ns| (20_200_000..20_600_000).contains(&ns)),
+        ping.is_some_and(|ns| (20_000_000..20_600_000).contains(&ns)),
         "{ping:?}"
     );
+}
+
+#[test]
+fn a_flow_that_stopped_sends_no_more() {
+    let document = results("stopped.json", &[]);
+    let document: Value = serde_json::from_slice(&document).expect("JSON");
+    for cell in document["cells"].as_array().expect("cells") {
+        let goodput = cell["series"]["flows"][0]["goodput_bps"]
+            .as_array()
+            .expect("a column");
+        // It stops at 21 s; what was on the way arrives.
+        let last = goodput.last().and_then(Value::as_f64);
+        assert!(last < Some(600_000.0), "{last:?}");
+        assert!(cell["summary"]["flows"][0]["broken"].is_null());
+    }
 }
 
 #[test]
@@ -175,7 +190,7 @@ fn tables_and_pictures_are_made() {
     assert_eq!(output.status.code(), Some(0));
     let table = String::from_utf8(output.stdout).expect("text");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 4, "{table}");
+    assert_eq!(lines.len(), 6, "{table}");
     assert!(lines[0].trim_start().starts_with("flow"), "{table}");
     assert!(lines[1].starts_with("fast  first"), "{table}");
     let svg = fs::read_to_string(folder.join("fast.svg")).expect("a picture");

@@ -168,7 +168,9 @@ impl Host {
 
     /// Ends a connection at once.
     pub fn abort(&mut self, context: &mut Context<'_>, number: usize) {
-        let id = self.apps.running[number].0;
+        let (id, running, _) = &mut self.apps.running[number];
+        let id = *id;
+        running.leave();
         self.endpoint.abort(context.now(), id, &mut self.apps);
         self.drive(context);
     }

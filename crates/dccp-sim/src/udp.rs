@@ -215,6 +215,18 @@ impl Udp {
         self.flows[number].source.next_at().is_none()
     }
 
+    /// The source of a flow is gone.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^32 flows"
+    )]
+    pub(crate) fn abandon(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        flow.app = App::default();
+        flow.source = RunningSource::new(&flow.app, Instant::ZERO);
+        self.timers.set(number as u32, None);
+    }
+
     pub(crate) fn sample(&self, number: usize) -> FlowSample {
         let flow = &self.flows[number];
         FlowSample {

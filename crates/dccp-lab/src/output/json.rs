@@ -141,6 +141,8 @@ pub fn transport(transport: &Transport) -> String {
             Some(ccid) => format!("dccp/ccid{ccid}"),
             None => "dccp".into(),
         },
+        Transport::Tcp(config) => format!("tcp {}", config.law),
+        Transport::Udp => "udp".into(),
     }
 }
 
@@ -168,6 +170,9 @@ fn of_flow(summary: &FlowSummary, outcome: &FlowOutcome) -> Value {
         "delivered_bytes": totals.delivered_bytes,
         "lost_packets": totals.lost_packets,
         "marked_packets": totals.marked_packets,
+        "retransmitted_packets": totals.retransmitted_packets,
+        "loss_events": totals.loss_events,
+        "duplicate_acks": totals.duplicate_acks,
         "dropped_by_receiver_packets": totals.dropped_by_receiver_packets,
         "dropped_by_sender_packets": totals.dropped_by_sender_packets,
         "goodput_5s_bps": outcome.bins,

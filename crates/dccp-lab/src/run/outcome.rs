@@ -27,7 +27,7 @@ pub struct FlowOutcome {
     /// Round trips that the transport measured, in nanoseconds.
     pub rtt_transport_ns: Vec<u64>,
     /// Round trips that the application measured.
-    pub pings: Vec<Ping>,
+    pub pings: Vec<RoundTrip>,
     /// How old data was when it arrived, in nanoseconds, of flows that stamp it; and whether it was
     /// important: pictures that others build on.
     pub ages: Vec<(u64, bool)>,
@@ -37,10 +37,10 @@ pub struct FlowOutcome {
     pub broken: Option<String>,
 }
 
-/// A round trip that an application measured.
+/// A round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ping {
-    /// When the answer came.
+pub struct RoundTrip {
+    /// When the answer came, or when it was noticed.
     pub at: Duration,
     /// How long it took, in nanoseconds.
     pub rtt_ns: u64,
@@ -68,8 +68,14 @@ pub struct Totals {
     pub delivered_bytes: u64,
     /// Datagrams that the sender's transport took for lost.
     pub lost_packets: u64,
-    /// Datagrams that arrived with a congestion mark.
+    /// Datagrams that arrived with a congestion mark. TCP: how often its window answered to marks.
     pub marked_packets: u64,
+    /// Segments sent again.
+    pub retransmitted_packets: u64,
+    /// Times that losses and marks reduced the window or rate.
+    pub loss_events: u64,
+    /// Acknowledgements that told nothing but that another packet arrived.
+    pub duplicate_acks: u64,
     /// Datagrams that the receiving host dropped.
     pub dropped_by_receiver_packets: u64,
     /// Datagrams of a rhythm that the transport had no room for.
@@ -93,8 +99,8 @@ pub struct FlowInterval {
     pub lost_packets: u64,
     /// Marked in this interval.
     pub marked_packets: u64,
-    /// Duplicate acknowledgements in this interval, where the transport has such.
-    pub duplicate_acks: Option<u64>,
+    /// Duplicate acknowledgements in this interval.
+    pub duplicate_acks: u64,
 }
 
 /// What was recorded of one direction of a link.

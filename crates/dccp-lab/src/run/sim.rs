@@ -6,7 +6,7 @@ use super::outcome::{
 };
 use super::streams::Stage;
 use crate::metrics::BIN;
-use crate::scenario::plan::Run;
+use crate::scenario::plan::{Run, Transport};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_sim::LinkId;
@@ -121,8 +121,14 @@ impl<'a> Recorder<'a> {
     fn look(&mut self) {
         self.stage.meet();
         for (n, flow) in self.run.flows.iter().enumerate() {
-            let out = &mut self.outcome.flows[n].rtt_transport_ns;
-            self.stage.new_round_trips(n, flow, out);
+            let measured = self.stage.round_trips(n, flow);
+            let outcome = &mut self.outcome.flows[n];
+            if flow.transport == Transport::Udp {
+                outcome.pings.extend(measured);
+            } else {
+                let times = measured.iter().map(|trip| trip.rtt_ns);
+                outcome.rtt_transport_ns.extend(times);
+            }
         }
         for link in &mut self.links {
             let (packets, _) = self.stage.world.link(link.id).queue_len();
@@ -156,7 +162,7 @@ impl<'a> Recorder<'a> {
                 rtt_ns: state.rtt.map(nanos),
                 lost_packets: totals.lost_packets - last.lost_packets,
                 marked_packets: totals.marked_packets - last.marked_packets,
-                duplicate_acks: None,
+                duplicate_acks: totals.duplicate_acks - last.duplicate_acks,
             });
         }
         for (link, outcome) in self.links.iter_mut().zip(&mut self.outcome.links) {
@@ -187,7 +193,9 @@ impl<'a> Recorder<'a> {
             let outcome = &mut self.outcome.flows[n];
             outcome.totals = self.stage.totals(n, flow);
             outcome.broken = self.stage.broken(n, flow);
-            (outcome.pings, outcome.ages) = self.stage.stamps(n, flow);
+            let (pings, ages) = self.stage.stamps(n, flow);
+            outcome.pings.extend(pings);
+            outcome.ages = ages;
         }
         for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
             let stats = self.stage.world.link(link.id).stats();

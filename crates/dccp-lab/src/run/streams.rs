@@ -1,13 +1,14 @@
 //! The connections of a run: how they are begun, ended and asked.
 
-use super::outcome::{Ping, Totals};
+use super::outcome::{RoundTrip, Totals};
 use crate::scenario::plan::{Flow, Network, Run, Transport};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
 use dccp_proto::path::{Encap, Flow as Ports, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
+use dccp_sim::flow::FlowId;
 use dccp_sim::host::SimHash;
 use dccp_sim::{Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
@@ -31,18 +32,20 @@ pub(crate) struct Stage {
     /// How many accepted connections of each host have been looked at.
     seen: Vec<usize>,
     /// Which stream sends from this address and port.
-    senders: BTreeMap<(IpAddr, u16), (usize, usize)>,
+    senders: BTreeMap<SocketAddr, (usize, usize)>,
     /// The next port of each node.
     ports: Vec<u16>,
 }
 
 /// A connection of a flow.
 struct Stream {
-    /// Its number at the sending host.
-    sender: usize,
-    /// Its number at the receiving host, once it is known there.
-    receiver: Option<usize>,
-    rtt_at: Option<Instant>,
+    /// Its name at the sending host.
+    sender: FlowId,
+    /// Its name at the receiving host, once it is known there.
+    receiver: Option<FlowId>,
+    is_stopped: bool,
+    /// How many round trips it had measured when it was last looked at.
+    round_trips: u64,
 }
 
 /// What a flow's streams show of themselves at one moment.
@@ -100,12 +103,14 @@ impl Stage {
     }
 
     fn listen(&mut self, number: usize, flow: &Flow) {
-        let host = self.host(flow.to);
-        let Transport::Dccp(config) = &flow.transport;
-        let (config, app) = (config.clone(), flow.receiver.clone());
-        self.world.call(host, |host, _| {
-            host.listen(port(number), &[SERVICE], config, app)
-                .expect("a port for each flow");
+        let handle = self.host(flow.to);
+        let (port, app) = (port(number), flow.receiver.clone());
+        self.world.call(handle, |host, _| match &flow.transport {
+            Transport::Dccp(config) => host
+                .listen(port, &[SERVICE], (**config).clone(), app)
+                .expect("a port for each flow"),
+            Transport::Tcp(config) => host.tcp_listen(port, *config, app),
+            Transport::Udp => host.udp_listen(port, app),
         });
     }
 
@@ -113,41 +118,41 @@ impl Stage {
     pub(crate) fn start(&mut self, number: usize, flow: &Flow) {
         let local_port = self.ports[flow.from];
         self.ports[flow.from] += 1;
-        let ports = Ports {
-            path: Path {
-                local: address(flow.from),
-                remote: address(flow.to),
-                encap: Encap::Ip,
-            },
-            local_port,
-            remote_port: port(number),
-        };
-        let Transport::Dccp(config) = &flow.transport;
-        let config = Config {
-            service_code: SERVICE,
-            ..config.clone()
-        };
+        let local = SocketAddr::new(address(flow.from), local_port);
+        let remote = SocketAddr::new(address(flow.to), port(number));
         let app = flow.sender.clone();
-        let sender = self.world.call(self.host(flow.from), |host, context| {
-            host.connect(context, ports, config, app)
-                .expect("a plan has valid settings")
-        });
-        let sender_address = (address(flow.from), local_port);
+        let handle = self.host(flow.from);
+        let sender = self
+            .world
+            .call(handle, |host, context| match &flow.transport {
+                Transport::Dccp(config) => {
+                    let config = Config {
+                        service_code: SERVICE,
+                        ..(**config).clone()
+                    };
+                    let number = host.connect(context, ports(local, remote), config, app);
+                    FlowId::Dccp(number.expect("a plan has valid settings"))
+                }
+                Transport::Tcp(config) => host.tcp_connect(context, local, remote, *config, app),
+                Transport::Udp => host.udp_open(context, local, remote, app),
+            });
         let stream = self.streams[number].len();
-        self.senders.insert(sender_address, (number, stream));
+        self.senders.insert(local, (number, stream));
         self.streams[number].push(Stream {
             sender,
             receiver: None,
-            rtt_at: None,
+            is_stopped: false,
+            round_trips: 0,
         });
     }
 
-    /// The application of a flow closes.
+    /// A flow ends.
     pub(crate) fn stop(&mut self, number: usize, flow: &Flow) {
         let host = self.host(flow.from);
-        for stream in &self.streams[number] {
+        for stream in &mut self.streams[number] {
+            stream.is_stopped = true;
             self.world
-                .call(host, |host, context| host.close(context, stream.sender));
+                .call(host, |host, context| host.abandon(context, stream.sender));
         }
     }
 
@@ -157,16 +162,13 @@ impl Stage {
             let Some(handle) = self.hosts[node] else {
                 continue;
             };
-            let host = self.world.node(handle);
-            for number in self.seen[node]..host.connections() {
-                let peer = host.snapshot(number).map(|s| s.flow);
-                let key = peer.map(|f| (f.path.remote, f.remote_port));
-                let stream = key.and_then(|key| self.senders.get(&key));
-                if let Some(&(flow, stream)) = stream {
-                    self.streams[flow][stream].receiver = Some(number);
+            let accepted = self.world.node(handle).accepted();
+            for (receiver, peer) in &accepted[self.seen[node]..] {
+                if let Some(&(flow, stream)) = self.senders.get(peer) {
+                    self.streams[flow][stream].receiver = Some(*receiver);
                 }
             }
-            self.seen[node] = host.connections();
+            self.seen[node] = accepted.len();
         }
     }
 
@@ -174,7 +176,7 @@ impl Stage {
     pub(crate) fn delivered_bytes(&self, number: usize, flow: &Flow) -> u64 {
         let host = self.world.node(self.host(flow.to));
         let streams = self.streams[number].iter();
-        let received = |s: &Stream| s.receiver.map_or(0, |n| host.report(n).received_bytes);
+        let received = |s: &Stream| s.receiver.map_or(0, |id| host.sample(id).received_bytes);
         streams.map(received).sum()
     }
 
@@ -184,17 +186,32 @@ impl Stage {
         let receiver = self.world.node(self.host(flow.to));
         let mut totals = Totals::default();
         for stream in &self.streams[number] {
-            let report = sender.report(stream.sender);
-            let stats = sender.stats(stream.sender);
-            totals.sent_packets += report.sent;
-            totals.dropped_by_sender_packets += report.overflowed;
-            totals.lost_packets += stats.counters.data_lost;
-            totals.marked_packets += stats.counters.data_marked;
-            totals.dropped_by_receiver_packets += stats.rx_dropped.iter().sum::<u64>();
-            if let Some(number) = stream.receiver {
-                let report = receiver.report(number);
-                totals.delivered_packets += report.received;
-                totals.delivered_bytes += report.received_bytes;
+            let sent = sender.sample(stream.sender);
+            let got = stream.receiver.map(|id| receiver.sample(id));
+            let got = got.unwrap_or_default();
+            totals.sent_packets += sent.sent;
+            totals.retransmitted_packets += sent.retransmitted;
+            totals.duplicate_acks += sent.duplicate_acks;
+            totals.loss_events += sent.loss_events;
+            totals.delivered_packets += got.received;
+            totals.delivered_bytes += got.received_bytes;
+            match stream.sender {
+                FlowId::Dccp(number) => {
+                    let dropped = sender.stats(number).rx_dropped;
+                    totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
+                    totals.dropped_by_sender_packets += sender.report(number).overflowed;
+                    totals.lost_packets += sent.lost;
+                    totals.marked_packets += sent.marked;
+                }
+                FlowId::Tcp(_) => {
+                    totals.lost_packets += sent.lost;
+                    totals.marked_packets += sent.marked;
+                }
+                // Only the receiver knows.
+                FlowId::Udp(_) => {
+                    totals.lost_packets += got.lost;
+                    totals.marked_packets += got.received_marked;
+                }
             }
         }
         totals
@@ -204,49 +221,60 @@ impl Stage {
     pub(crate) fn state(&self, number: usize, flow: &Flow) -> State {
         let host = self.world.node(self.host(flow.from));
         let mut state = State::default();
-        for stream in &self.streams[number] {
-            let Some(snapshot) = host.snapshot(stream.sender) else {
-                continue;
-            };
-            add(&mut state, &snapshot.tx);
-            let sample = snapshot.rtt_sample.map(|(_, rtt)| rtt);
-            state.rtt = state.rtt.or(sample);
+        for stream in self.streams[number].iter().filter(|s| !s.is_stopped) {
+            let sample = host.sample(stream.sender);
+            add(&mut state, &sample.cc);
+            state.rtt = state.rtt.or(sample.rtt);
         }
         state
     }
 
-    /// Round trips measured by a flow's transport since the last look, in nanoseconds.
-    pub(crate) fn new_round_trips(&mut self, number: usize, flow: &Flow, out: &mut Vec<u64>) {
+    /// Round trips measured since the last look: by the transport, or by the pings of UDP.
+    pub(crate) fn round_trips(&mut self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
+        let now = self.world.now();
         let host = self.world.node(self.host(flow.from));
-        for stream in &mut self.streams[number] {
-            let sample = host.snapshot(stream.sender).and_then(|s| s.rtt_sample);
-            if let Some((at, rtt)) = sample
-                && stream.rtt_at < Some(at)
-            {
-                stream.rtt_at = Some(at);
-                out.push(nanos(rtt));
+        let mut all = Vec::new();
+        for stream in self.streams[number].iter_mut().filter(|s| !s.is_stopped) {
+            let (count, rtt) = match stream.sender {
+                FlowId::Dccp(number) => {
+                    let samples = host.stats(number).counters.rtt_samples;
+                    let sample = host.snapshot(number).and_then(|s| s.rtt_sample);
+                    (samples, sample.map(|(_, rtt)| rtt))
+                }
+                id => {
+                    let sample = host.sample(id);
+                    (sample.delivered.max(sample.received), sample.rtt)
+                }
+            };
+            if let Some(rtt) = rtt.filter(|_| count > stream.round_trips) {
+                stream.round_trips = count;
+                all.push(RoundTrip {
+                    at: now - Instant::ZERO,
+                    rtt_ns: nanos(rtt),
+                });
             }
         }
+        all
     }
 
     /// What the stamps of a flow's datagrams told: round trips to the sender, ages to the receiver.
-    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<Ping>, Vec<(u64, bool)>) {
+    /// Only DCCP carries stamps.
+    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<RoundTrip>, Vec<(u64, bool)>) {
         let (mut pings, mut ages) = (Vec::new(), Vec::new());
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
         for stream in &self.streams[number] {
-            let came_back = sender.report(stream.sender).delays;
-            pings.extend(came_back.iter().map(|delay| Ping {
-                at: delay.at - Instant::ZERO,
-                rtt_ns: nanos(delay.age),
-            }));
-            let arrived = stream.receiver.map(|n| receiver.report(n).delays);
-            let arrived = arrived.unwrap_or_default();
-            ages.extend(
-                arrived
-                    .iter()
-                    .map(|delay| (nanos(delay.age), delay.class > 0)),
-            );
+            if let FlowId::Dccp(number) = stream.sender {
+                let came_back = sender.report(number).delays;
+                pings.extend(came_back.iter().map(|delay| RoundTrip {
+                    at: delay.at - Instant::ZERO,
+                    rtt_ns: nanos(delay.age),
+                }));
+            }
+            if let Some(FlowId::Dccp(number)) = stream.receiver {
+                let arrived = receiver.report(number).delays;
+                ages.extend(arrived.iter().map(|d| (nanos(d.age), d.class > 0)));
+            }
         }
         (pings, ages)
     }
@@ -254,11 +282,28 @@ impl Stage {
     /// Why a stream of a flow ended by itself.
     pub(crate) fn broken(&self, number: usize, flow: &Flow) -> Option<String> {
         let host = self.world.node(self.host(flow.from));
-        let reason = |stream: &Stream| match host.report(stream.sender).close_reason() {
-            None | Some(CloseReason::Local) => None,
-            Some(reason) => Some(format!("{reason:?}")),
+        let running = self.streams[number].iter().filter(|s| !s.is_stopped);
+        let reason = |stream: &Stream| match stream.sender {
+            FlowId::Dccp(number) => match host.report(number).close_reason() {
+                None | Some(CloseReason::Local) => None,
+                Some(reason) => Some(format!("{reason:?}")),
+            },
+            FlowId::Tcp(_) | FlowId::Udp(_) => None,
         };
-        self.streams[number].iter().find_map(reason)
+        running.into_iter().find_map(reason)
+    }
+}
+
+/// The addresses and ports of a DCCP connection.
+fn ports(local: SocketAddr, remote: SocketAddr) -> Ports {
+    Ports {
+        path: Path {
+            local: local.ip(),
+            remote: remote.ip(),
+            encap: Encap::Ip,
+        },
+        local_port: local.port(),
+        remote_port: remote.port(),
     }
 }
 

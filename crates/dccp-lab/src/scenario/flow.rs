@@ -3,8 +3,8 @@
 use super::document::{Entry, Item};
 use super::fields::Fields;
 use super::link::span;
-use super::mistake::Mistake;
-use super::plan::{Flow, Transport};
+use super::mistake::{Mistake, Place};
+use super::plan::{Flow, Kind, Transport};
 use super::read;
 use super::topology::node;
 use super::traffic::{Traffic, traffic};
@@ -12,7 +12,7 @@ use core::time::Duration;
 use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry;
-use dccp_sim::Seed;
+use dccp_sim::{Seed, tcp};
 
 const KNOWN: &[&str] = &[
     "id",
@@ -125,59 +125,98 @@ fn transport(
         "dccp/ccid2"
     };
     let item = fields.item("transport");
-    let text = item.map_or(Ok(usual), read::text)?;
     let place = item.map_or(fields.place(), |item| &item.place);
-    let ccid = text.strip_prefix("dccp/ccid").and_then(|n| n.parse().ok());
-    let Some(ccid) = ccid.filter(|&ccid| registry::find(ccid).is_some()) else {
-        let mut known = vec!["tcp".to_owned(), "udp".to_owned()];
-        let ccids = registry::ENTRIES.iter();
-        known.extend(ccids.map(|entry| format!("dccp/ccid{}", entry.ccid)));
-        if ["tcp", "udp"].contains(&text) || text.ends_with("+ring") {
-            return Err(Mistake::not_yet(place, &format!("transport {text}")));
+    match (item.map_or(Ok(usual), read::text)?, law) {
+        ("udp", None) if traffic.kind == Kind::Bulk => Err(Mistake::new(
+            place,
+            "nothing limits a bulk flow over UDP",
+            "write kind = \"udp\" and a shape",
+        )),
+        ("udp", None) => Ok(Transport::Udp),
+        ("tcp", law) => tcp(fields, law.map(|(law, _)| law), traffic.size).map(Transport::Tcp),
+        (later, _) if later.ends_with("+ring") => {
+            Err(Mistake::not_yet(place, &format!("transport {later}")))
         }
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        return Err(Mistake::unknown(place, "transport", text, &known));
-    };
-    if let Some((_, entry)) = law
-        && ccid != 2
-    {
-        return Err(Mistake::new(
-            &entry.place,
-            format!("{text} has a congestion control of its own"),
-            "leave cc out, or take dccp/ccid2",
-        ));
+        ("dccp/ccid2", law) => {
+            let law = law.map(|(law, _)| law);
+            dccp(fields, 2, law, traffic.size).map(|config| Transport::Dccp(Box::new(config)))
+        }
+        (text, law) => {
+            let ccid = text.strip_prefix("dccp/ccid").and_then(|n| n.parse().ok());
+            let Some(ccid) = ccid.filter(|&ccid| registry::find(ccid).is_some()) else {
+                return Err(unknown(place, text));
+            };
+            if let Some((_, entry)) = law {
+                let what = format!("{text} has a congestion control of its own");
+                let next = "leave cc out, or take dccp/ccid2 or tcp";
+                return Err(Mistake::new(&entry.place, what, next));
+            }
+            dccp(fields, ccid, None, traffic.size).map(|config| Transport::Dccp(Box::new(config)))
+        }
     }
-    let ack_ratio = fields.get("ack_ratio", read::whole(1..=u64::from(u16::MAX)))?;
+}
+
+fn unknown(place: &Place, text: &str) -> Mistake {
+    let mut known = vec!["tcp".to_owned(), "udp".to_owned()];
+    let ccids = registry::ENTRIES.iter();
+    known.extend(ccids.map(|entry| format!("dccp/ccid{}", entry.ccid)));
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Mistake::unknown(place, "transport", text, &known)
+}
+
+fn dccp(
+    fields: &Fields<'_>,
+    ccid: u8,
+    law: Option<LawConfig>,
+    size: usize,
+) -> Result<Config, Mistake> {
     let default = Config::default();
-    Ok(Transport::Dccp(Config {
+    let max_window = match ccid {
+        2 => fields.get("window", |item| window(item, size))?,
+        _ => None,
+    };
+    Ok(Config {
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
-        law: law.map_or(default.law, |(law, _)| law),
-        max_window: window(fields, ccid, traffic.size)?,
-        ack_ratio: ack_ratio.and_then(|ratio| u16::try_from(ratio).ok()),
+        law: law.unwrap_or(default.law),
+        max_window,
+        ack_ratio: ack_ratio(fields)?,
         ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
         pacing: fields.get("pacing", read::flag)?.unwrap_or(default.pacing),
         ..default
-    }))
+    })
+}
+
+fn tcp(fields: &Fields<'_>, law: Option<LawConfig>, size: usize) -> Result<tcp::Config, Mistake> {
+    // What is left of a packet of 1500 bytes beside the headers and timestamps.
+    const MSS_MAX: usize = 1448;
+    let default = law.map_or(tcp::Config::default(), tcp::Config::with_law);
+    let mss = size.min(MSS_MAX);
+    let ack_every = ack_ratio(fields)?.map(u32::from);
+    Ok(tcp::Config {
+        mss: u16::try_from(mss).unwrap_or(default.mss),
+        max_window: fields.get("window", |item| window(item, mss))?,
+        ack_every: ack_every.unwrap_or(default.ack_every),
+        ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
+        is_paced: fields
+            .get("pacing", read::flag)?
+            .unwrap_or(default.is_paced),
+        ..default
+    })
+}
+
+fn ack_ratio(fields: &Fields<'_>) -> Result<Option<u16>, Mistake> {
+    let ratio = fields.get("ack_ratio", read::whole(1..=u64::from(u16::MAX)))?;
+    Ok(ratio.and_then(|ratio| u16::try_from(ratio).ok()))
 }
 
 /// `window = "4MiB"`: the largest window, in packets of the flow's size.
-fn window(fields: &Fields<'_>, ccid: u8, size: usize) -> Result<Option<u32>, Mistake> {
-    let Some(entry) = fields.entry("window") else {
-        return Ok(None);
-    };
-    if ccid != 2 {
-        return Err(Mistake::new(
-            &entry.place,
-            format!("CCID {ccid} has no window"),
-            "leave it out",
-        ));
-    }
-    let packets = read::size(&entry.item)? / size as u64;
+fn window(item: &Item, size: usize) -> Result<u32, Mistake> {
+    let packets = read::size(item)? / size as u64;
     match u32::try_from(packets) {
-        Ok(packets) if packets > 0 => Ok(Some(packets)),
+        Ok(packets) if packets > 0 => Ok(packets),
         _ => Err(Mistake::new(
-            &entry.item.place,
+            &item.place,
             format!("a window of {packets} packets of {size} bytes is not possible"),
             "write 64KiB to 1GiB",
         )),

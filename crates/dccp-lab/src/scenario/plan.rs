@@ -5,6 +5,7 @@ use core::time::Duration;
 use dccp_proto::Config;
 use dccp_sim::LinkConfig;
 use dccp_sim::source::App;
+use dccp_sim::tcp;
 
 /// One run: one cell of the matrix, in one phase, with one seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,7 +92,11 @@ pub struct Flow {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
     /// Our DCCP: those of the sender. The receiver has the same.
-    Dccp(Config),
+    Dccp(Box<Config>),
+    /// The simulator's TCP.
+    Tcp(tcp::Config),
+    /// UDP.
+    Udp,
 }
 
 /// What a flow is for, which decides what is summed up of it.

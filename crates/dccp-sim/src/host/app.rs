@@ -144,6 +144,11 @@ impl Running {
         }
     }
 
+    /// The application is gone: it writes no more. (An endless source would never be withdrawn.)
+    pub(super) fn leave(&mut self) {
+        self.send.source = None;
+    }
+
     /// The connection is gone: what was queued will not leave.
     pub(super) fn end(&mut self, now: Instant) {
         self.send.source = None;

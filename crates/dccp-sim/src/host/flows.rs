@@ -37,6 +37,16 @@ impl Host {
         }
     }
 
+    /// The application of a flow is gone: nothing of it is sent any more, and nobody is waited for. A
+    /// DCCP connection is reset.
+    pub fn abandon(&mut self, context: &mut Context<'_>, flow: FlowId) {
+        match flow {
+            FlowId::Dccp(number) => self.abort(context, number),
+            FlowId::Tcp(number) => self.tcp.abandon(number),
+            FlowId::Udp(number) => self.udp.abandon(number),
+        }
+    }
+
     /// Listens for TCP on a port; every connection gets such an application.
     pub fn tcp_listen(&mut self, port: u16, config: tcp::Config, app: App) {
         self.tcp.listen(port, config, app);

@@ -171,6 +171,10 @@ impl Tcp {
         self.timers.next_at()
     }
 
+    pub(crate) fn abandon(&mut self, number: usize) {
+        self.sockets[number].abandon();
+    }
+
     pub(crate) fn sample(&self, number: usize) -> FlowSample {
         self.sockets[number].sample()
     }

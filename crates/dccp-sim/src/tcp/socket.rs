@@ -29,7 +29,7 @@ enum State {
     SynReceived,
     /// Data may flow; either end may have finished.
     Open,
-    /// Nobody answered.
+    /// Nobody answered, or the application is gone.
     Failed,
 }
 
@@ -257,8 +257,17 @@ impl Socket {
         }
     }
 
+    /// The application is gone: nothing is sent any more, and what comes is ignored.
+    pub(super) fn abandon(&mut self) {
+        self.state = State::Failed;
+        self.syn = None;
+    }
+
     /// When [`on_timer`](Self::on_timer) is due.
     pub(super) fn next_at(&self, now: Instant) -> Option<Instant> {
+        if self.state == State::Failed {
+            return None;
+        }
         if let Some(syn) = self.syn {
             return Some(syn.retry_at);
         }
