@@ -22,17 +22,16 @@ pub(super) const RENO: Law = law(
 );
 
 /// Ours with the options by which they are what ns-2 has: laws of Linux 2.6.22.
-const LAWS: [Law; 11] = [
+const LAWS: [Law; 10] = [
     RENO,
     law("highspeed", "tcp/highspeed:table=kernel", "highspeed"),
     law("scalable", "tcp/scalable:mode=kernel,cap=50", "scalable"),
-    law("bic", "tcp/bic:mode=linux", "bic"),
+    law("bic", "tcp/bic:mode=linux,delayed_acks=yes", "bic"),
     law("cubic", "tcp/cubic", "cubic"),
     law("htcp", "tcp/htcp:rtt_scaling=yes,kernel_rules=yes", "htcp"),
-    law("lp", "tcp/tcp-lp", "lp"),
     law(
         "vegas",
-        "tcp/vegas:alpha=2,beta=4,diff=kernel,doubling=1",
+        "tcp/vegas:alpha=2,beta=4,diff=linux,doubling=1",
         "vegas",
     ),
     law("westwood", "tcp/westwood", "westwood"),

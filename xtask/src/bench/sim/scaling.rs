@@ -11,15 +11,19 @@ use anyhow::{Context, Result};
 
 /// Flows and the window of each in packets: what is compared with what.
 const PAIRS: [(&str, Load, Load); 2] = [
-    ("1,000 flows, 1 flow", load(1000, 100), load(1, 100)),
-    ("10,000 packets of window, 10", load(1, 10_000), load(1, 10)),
+    ("1,000 flows beside 1", load(1000, 10), load(1, 10)),
+    (
+        "windows of 10,000 packets beside 10",
+        load(1, 10_000),
+        load(1, 10),
+    ),
 ];
 /// Data packets of the two runs whose difference is counted: what opens connections and windows is
 /// in both.
-const FEW: u32 = 300_000;
-const MANY: u32 = 500_000;
+const FEW: u32 = 100_000;
+const MANY: u32 = 200_000;
 /// Data packets of the runs whose time is taken.
-const TIMED: u32 = 3_000_000;
+const TIMED: u32 = 2_000_000;
 /// Many flows at once, and what they may take.
 const CROWD: Load = load(10_000, 10);
 const MEMORY_MIB: f64 = 1024.0;
@@ -44,8 +48,9 @@ impl Load {
     /// The command line for about so many data packets.
     fn words(self, packets: u32) -> Vec<String> {
         let per_s = f64::from(self.flows * self.window) * 1000.0 / f64::from(RTT);
-        // Two seconds more for slow start.
-        let time = f64::from(packets) / per_s + 2.0;
+        // And for slow start: two packets at first, doubled in each round trip.
+        let start = f64::from(self.window).log2().ceil() * f64::from(RTT) / 1000.0;
+        let time = f64::from(packets) / per_s + start;
         vec![
             DUMBBELL.to_owned(),
             "rate=100000".to_owned(),

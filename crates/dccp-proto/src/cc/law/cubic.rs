@@ -14,6 +14,8 @@ settings! {
         fast_convergence: bool = true, yes_no;
         /// Never slower than Reno would be (RFC 9438 §4.3).
         reno_friendly: bool = true, yes_no;
+        /// What a loss leaves of the window (RFC 9438 §4.6); 0.8 up to Linux 2.6.24.
+        beta: f64 = 0.7, number(0.5..=0.95);
         /// What an ECN mark leaves of the window: 0.85 is RFC 8511's alternative backoff.
         ecn_beta: f64 = 0.7, number(0.5..=0.95);
     }
@@ -27,11 +29,11 @@ impl Plan for Config {
 
 /// C in packets per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;
-/// What a loss leaves of the window (RFC 9438 §4.6).
-const BETA: f64 = 0.7;
-/// Growth per window with which Reno, if an event left it `BETA`, has the mean window that it has
+/// Growth per window with which Reno, if an event left it `beta`, has the mean window that it has
 /// with 1 and a half (RFC 9438 §4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+const fn alpha(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
 
 /// CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -88,7 +90,7 @@ impl Cubic {
     /// One acknowledged packet, `t` seconds into the epoch.
     fn grow(&self, w: &mut f64, epoch: &mut Epoch, t: f64, rtt: f64) {
         let alpha = if epoch.w_est < self.w_prior {
-            ALPHA
+            alpha(self.config.beta)
         } else {
             1.0
         };
@@ -107,7 +109,7 @@ impl Cubic {
         // In whole packets: the same queue loses at windows that differ in a fraction.
         let is_below = window.cwnd.floor() < self.w_max.floor();
         self.w_max = if self.config.fast_convergence && is_below {
-            window.cwnd * (1.0 + BETA) / 2.0
+            window.cwnd * (1.0 + self.config.beta) / 2.0
         } else {
             window.cwnd
         };
@@ -142,7 +144,7 @@ impl Law for Cubic {
 
     fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
         let (beta, floor) = match event.cause {
-            Cause::Loss => (BETA, 2.0),
+            Cause::Loss => (self.config.beta, 2.0),
             Cause::Mark => (self.config.ecn_beta, 1.0),
         };
         let flight = f64::from(event.flight).min(window.cwnd);
@@ -151,7 +153,7 @@ impl Law for Cubic {
     }
 
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
-        let left = self.reduced(window, window.cwnd, BETA);
+        let left = self.reduced(window, window.cwnd, self.config.beta);
         window.collapse(left);
         // The next epoch begins flat, at the window that slow start ends with.
         self.w_max = 0.0;
