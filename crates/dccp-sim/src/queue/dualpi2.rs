@@ -9,6 +9,11 @@
 //! | p'_L, of marking a scalable packet for its own queue's delay | `native` |
 //!
 //! Choices are made by adding up probabilities, not at random (RFC 9332, Appendix A.1).
+//!
+//! Where Appendix A leaves things open or we differ: the scheduler is weighted round robin with a
+//! credit, as in Linux; in overload every scalable packet that is not dropped is marked, and marks
+//! leave the sum alone that decides on drops (adding k p' ≥ 1 to it would end in dropping all); a
+//! queue in bytes has room for what fits, not for a largest packet more.
 
 use super::Limit;
 use super::fifo::{Books, Fifo, Waiting};
@@ -104,6 +109,10 @@ impl DualPi2Config {
     }
 }
 
+/// With no more scalable packets than this left, the one that leaves is not marked for its delay
+/// (`Th_len`).
+const UNMARKED_LEN: usize = 1;
+
 #[derive(Debug)]
 pub(crate) struct DualPi2<T> {
     config: DualPi2Config,
@@ -113,7 +122,7 @@ pub(crate) struct DualPi2<T> {
     base: f64,
     delay_s: f64,
     next_update: Instant,
-    /// Bytes that the classic queue may send before the scalable one.
+    /// Bytes that the classic queue may send before the scalable one. They change while both wait.
     credit: f64,
     /// Probabilities added up since the last choice.
     scalable_due: f64,
@@ -148,6 +157,9 @@ impl<T: Copy> DualPi2<T> {
             .admits(books.packets, books.bytes, parcel.len)
         {
             return Err(Loss::Queue);
+        }
+        if books.packets == 0 {
+            self.credit = 0.0;
         }
         let queue = match parcel.ecn {
             Ecn::Ect1 | Ecn::Ce => &mut self.scalable,
@@ -184,34 +196,33 @@ impl<T: Copy> DualPi2<T> {
     /// The scalable packet at the head, marked or not; `None` if it had to be dropped.
     fn pop_scalable(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         let mut head = self.scalable.pop(now, books)?;
-        self.settle(self.config.classic_share, head.parcel.len);
         let coupled = self.config.coupling * self.base;
+        let p = self.classic_probability();
         if coupled < 1.0 {
-            // A queue of one packet is no queue.
-            let native = if self.scalable.is_empty() {
-                0.0
-            } else {
+            let native = if self.scalable.len() > UNMARKED_LEN {
                 self.config.marking.probability(now - head.since)
+            } else {
+                0.0
             };
             if is_due(&mut self.scalable_due, native.max(coupled)) {
                 books.mark(&mut head.parcel);
             }
-            return Some(head);
-        }
-        // Overload: marks do not help any more.
-        let p = self.classic_probability();
-        if is_due(&mut self.scalable_due, p) {
+        } else if is_due(&mut self.scalable_due, p) {
+            // Overload: marks do not help any more.
             books.drop(now, head.parcel, Loss::Early);
             return None;
+        } else {
+            books.mark(&mut head.parcel);
         }
-        books.mark(&mut head.parcel);
+        if !self.classic.is_empty() {
+            self.credit += self.config.classic_share * length(&head);
+        }
         Some(head)
     }
 
     /// The classic packet at the head; `None` if it had to be dropped.
     fn pop_classic(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         let mut head = self.classic.pop(now, books)?;
-        self.settle(self.config.classic_share - 1.0, head.parcel.len);
         let p = self.classic_probability();
         if is_due(&mut self.classic_due, p) {
             let most = 1.0 / (self.config.coupling * self.config.coupling);
@@ -221,20 +232,14 @@ impl<T: Copy> DualPi2<T> {
                 return None;
             }
         }
+        if !self.scalable.is_empty() {
+            self.credit -= (1.0 - self.config.classic_share) * length(&head);
+        }
         Some(head)
     }
 
     fn classic_probability(&self) -> f64 {
         self.base * self.base
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
-    fn settle(&mut self, share: f64, len: usize) {
-        if self.classic.is_empty() {
-            self.credit = 0.0;
-        } else if !self.scalable.is_empty() {
-            self.credit += share * len as f64;
-        }
     }
 
     /// Makes up for the looks since the last call. Nothing has come or gone in between, so they see
@@ -267,6 +272,12 @@ impl<T: Copy> DualPi2<T> {
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.delay_s = delay_s;
     }
+}
+
+/// Bytes of a packet.
+#[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
+fn length<T>(waiting: &Waiting<T>) -> f64 {
+    waiting.parcel.len as f64
 }
 
 /// Adds a probability up, and says whether a packet is due.

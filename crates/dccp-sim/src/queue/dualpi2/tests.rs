@@ -91,6 +91,57 @@ fn scalable_packets_go_first_and_classic_ones_keep_their_share() {
     assert_eq!(order.iter().filter(|t| **t == 0).count(), 10);
 }
 
+// A classic packet is there whenever one may leave, but never two: it has no queue to speak of, yet it
+// gets its share of the link and no more while scalable packets wait.
+#[test]
+fn classic_packets_that_come_one_by_one_get_no_more_than_their_share() {
+    let mut q = Bench::new(QueueConfig::DualPi2(DualPi2Config::default()));
+    for _ in 0..200 {
+        q.push(0, parcel(1, Ecn::Ect1)).unwrap();
+    }
+    q.push(0, parcel(0, Ecn::Ect0)).unwrap();
+    let mut classic = 0;
+    for _ in 0..100 {
+        if q.pop(0).unwrap().token == 0 {
+            classic += 1;
+            q.push(0, parcel(0, Ecn::Ect0)).unwrap();
+        }
+    }
+    assert_eq!(classic, 10);
+}
+
+// What is dropped has taken nothing from the link: it costs no share.
+#[test]
+fn drops_do_not_count_as_turns() {
+    let mut q = DualPi2::new(DualPi2Config::default());
+    let mut books = Books::default();
+    for _ in 0..1000 {
+        q.push(us(0), parcel(0, Ecn::NotEct), &mut books).unwrap();
+        q.push(us(0), parcel(1, Ecn::Ect1), &mut books).unwrap();
+    }
+    q.base = 0.45;
+    let order: Vec<_> = (0..1000)
+        .map(|_| q.pop(us(0), &mut books).unwrap().parcel.token)
+        .collect();
+    assert!(books.dropped.len() > 10);
+    assert_eq!(order.iter().filter(|t| **t == 0).count(), 100);
+}
+
+// RFC 9332 §A.1, line 5a: with one packet left (`Th_len`) there is no native marking.
+#[test]
+fn a_scalable_packet_is_marked_for_its_delay_only_if_two_more_wait() {
+    let marked = |packets: usize| {
+        let mut q = DualPi2::new(DualPi2Config::default());
+        let mut books = Books::default();
+        for _ in 0..packets {
+            q.push(us(0), parcel(0, Ecn::Ect1), &mut books).unwrap();
+        }
+        q.scalable_due = 0.5;
+        q.pop(us(5000), &mut books).unwrap().parcel.ecn == Ecn::Ce
+    };
+    assert_eq!([1, 2, 3].map(marked), [false, false, true]);
+}
+
 #[test]
 fn a_constant_overload_of_classic_packets_ends_at_the_target() {
     let mut q = Bench::new(QueueConfig::DualPi2(DualPi2Config::default()));
