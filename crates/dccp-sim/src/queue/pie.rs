@@ -1,9 +1,10 @@
 //! PIE: drops arriving packets with a probability that a proportional integral controller finds from
 //! the delay of the queue (RFC 8033).
 //!
-//! The delay is the time that the packet at the head has waited when the controller looks: the
-//! timestamps that RFC 8033 §5.3 allows in place of an estimated departure rate. The controller is
-//! always on.
+//! The delay is the time that the packet at the head has waited when the controller looks: timestamps,
+//! which RFC 8033 §4.3 allows in place of an estimated departure rate (§5.2). The controller is always
+//! on: §5.3, which lets it rest while the queue is short, is not needed to save work here. A mark, like
+//! a drop, begins the sum of §5.4 anew: else all packets would be marked once it had passed 8.5.
 
 use super::Limit;
 use super::fifo::{Books, Fifo, Waiting};
@@ -108,6 +109,7 @@ impl<T> Pie<T> {
         self.catch_up(now);
         let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
         if !self.config.limit.admits(packets, bytes, parcel.len) {
+            self.accumulated = 0.0;
             return Err(Loss::Queue);
         }
         if self.burst_left.is_zero() && self.chooses() {
@@ -152,7 +154,7 @@ impl<T> Pie<T> {
         is_quiet && self.burst_left == self.config.burst
     }
 
-    /// A look of the controller (RFC 8033 §4.2).
+    /// A look of the controller (RFC 8033 §4.2; the cap of 2 %: §5.5).
     fn update(&mut self, delay_s: f64) {
         let (old_s, target_s) = (self.delay_s, self.config.target.as_secs_f64());
         let step = self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - old_s);

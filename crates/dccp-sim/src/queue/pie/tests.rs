@@ -116,6 +116,24 @@ fn drops_are_derandomized() {
     assert_eq!(gaps(0.2, false).0, 1);
 }
 
+// RFC 8033 §5.4: the sum begins anew after every drop, also of a packet that finds the queue full.
+#[test]
+fn a_full_queue_restarts_the_spreading() {
+    let mut pie = pie(PieConfig {
+        limit: Limit::Packets(3),
+        ..PieConfig::default()
+    });
+    let mut books = Books::default();
+    for _ in 0..3 {
+        pie.push(us(0), parcel(0, Ecn::NotEct), &mut books).unwrap();
+    }
+    (pie.p, pie.delay_s) = (0.2, 0.1);
+    assert!(!pie.chooses() && !pie.chooses(), "0.4 is below 0.85");
+    let refused = pie.push(us(0), parcel(0, Ecn::NotEct), &mut books);
+    assert_eq!(refused, Err(Loss::Queue));
+    assert_eq!(pie.accumulated.to_bits(), 0.0_f64.to_bits());
+}
+
 #[test]
 fn a_short_queue_or_a_short_delay_is_left_alone() {
     let mut pie = pie(PieConfig {
