@@ -5,8 +5,12 @@
 //! | symbol | here |
 //! |---|---|
 //! | average of the queue found by arriving packets | `average` |
-//! | p_b, the probability that the average gives | [`RedConfig::slope`] |
-//! | p_a, the same spread over the packets since the last drop | [`RedConfig::spread`] |
+//! | `p_b`, the probability that the average gives | [`RedConfig::slope`] |
+//! | `p_a`, the same spread over the packets since the last drop | [`RedConfig::spread`] |
+//!
+//! Two deviations from ns-2: with a limit in bytes the probability counts bytes too (there `bytes_` is
+//! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
+//! first one, when `max_p` adapts.
 
 use super::Limit;
 use super::fifo::{Books, Fifo, Waiting};
@@ -147,9 +151,10 @@ impl RedConfig {
             (true, due) if due < 1.0 => 0.0,
             (true, due) if due < 2.0 => p / (2.0 - due),
             (false, due) if due < 1.0 => p / (1.0 - due),
-            _ => return 1.0,
+            _ => 1.0,
         };
-        (p * len).min(1.0)
+        // The length does not matter any more to what is certain.
+        if p < 1.0 { (p * len).min(1.0) } else { 1.0 }
     }
 }
 

@@ -58,6 +58,8 @@ fn drops_are_spread_evenly() {
         assert_near(hasty.spread(0.05, count, 1.0), p);
     }
     assert_near(hasty.spread(0.05, 10.0, 0.5), 0.05);
+    // 0.6 / (2 − 1.5) is certain, and short packets do not escape that.
+    assert_near(waiting.spread(0.6, 2.5, 0.5), 1.0);
 }
 
 // The average of the queues 0, 1, 2, … that packets find, each weighed with w (1 − w)^age; then half
