@@ -200,6 +200,9 @@ impl<T: Copy> Queue<T> {
     /// Gives a packet to the transmitter; `None` if there is none, or none is left.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Parcel<T>> {
         let waiting = self.take(now)?;
+        if let Discipline::TokenBucket(q) = &mut self.discipline {
+            q.spend(now, waiting.parcel.len);
+        }
         self.books.sent(now, waiting.since);
         Some(waiting.parcel)
     }

@@ -44,6 +44,11 @@ impl Bench {
         self.queue.pop(us(at))
     }
 
+    /// Drops all that waits, as an outage does.
+    pub(super) fn flush(&mut self, at: u64) {
+        self.queue.flush(us(at), Loss::Outage);
+    }
+
     /// Tokens and reasons of the packets dropped from inside since the last call.
     pub(super) fn dropped(&mut self) -> Vec<(u32, Loss)> {
         let dropped = core::iter::from_fn(|| self.queue.take_dropped());

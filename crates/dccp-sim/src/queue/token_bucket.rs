@@ -95,11 +95,14 @@ impl<T> TokenBucket<T> {
     }
 
     pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        let waiting = self.fifo.pop(now, books)?;
-        let time = waiting.parcel.len as u128 * self.per_byte;
+        self.fifo.pop(now, books)
+    }
+
+    /// A packet leaves: it takes its tokens. One that is dropped takes none.
+    pub(crate) fn spend(&mut self, now: Instant, len: usize) {
+        let time = len as u128 * self.per_byte;
         let now = u128::from(now.as_nanos()) * FRACTIONS;
         self.full_at = self.full_at.max(now) + time;
-        Some(waiting)
     }
 
     pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
@@ -146,6 +149,22 @@ mod tests {
             left.push(at / 1000);
         }
         assert_eq!(left, [140, 140, 140, 140, 160]);
+    }
+
+    // What an outage or a smaller limit throws away was not sent: it leaves the tokens to others.
+    #[test]
+    fn dropped_packets_take_no_tokens() {
+        let mut q = Bench::new(QueueConfig::TokenBucket(slow()));
+        for n in 0..20 {
+            q.push(0, sized(n, 1000, Ecn::NotEct)).unwrap();
+        }
+        q.flush(0);
+        assert_eq!((q.len(), q.dropped().len()), ((0, 0), 20));
+        for n in 20..30 {
+            q.push(0, sized(n, 1000, Ecn::NotEct)).unwrap();
+            assert_eq!(q.ready_us(), Some(0), "packet {n}");
+            q.pop(0).unwrap();
+        }
     }
 
     #[test]
