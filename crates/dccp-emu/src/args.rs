@@ -1,15 +1,18 @@
 //! The command line, and the plain values that it stands for.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_quantity as quantity;
 use dccp_sim::loss::{FaultConfig, Jitter};
-use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
+use dccp_sim::queue::{
+    CoDelConfig, DropTailConfig, DualPi2Config, FqCoDelConfig, Limit, PieConfig, QueueConfig,
+    RedConfig,
+};
 use dccp_sim::{LinkConfig, Seed};
 use std::net::SocketAddr;
 
-/// A link in real time: rate, delay, drop-tail queue, loss.
+/// A link in real time: rate, delay, queue, loss.
 #[derive(Parser, Debug)]
 #[command(version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -43,6 +46,39 @@ pub(crate) enum Command {
     },
 }
 
+/// What manages the queues, with its usual settings.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Aqm {
+    /// RED with the thresholds that ns-2 finds for the rate.
+    Red,
+    /// `CoDel` (RFC 8289).
+    Codel,
+    /// A `CoDel` queue per flow (RFC 8290).
+    #[value(name = "fq_codel")]
+    FqCodel,
+    /// PIE (RFC 8033).
+    Pie,
+    /// `DualPI2` (RFC 9332).
+    Dualpi2,
+}
+
+impl Aqm {
+    /// The queue in front of a link of this rate.
+    fn queue(self, rate: Option<Rate>, mean_packet: usize) -> QueueConfig {
+        let red = |rate| RedConfig::automatic(rate, mean_packet);
+        match self {
+            Self::Red => QueueConfig::Red(RedConfig {
+                ecn: true,
+                ..rate.map_or(RedConfig::default(), red)
+            }),
+            Self::Codel => QueueConfig::CoDel(CoDelConfig::default()),
+            Self::FqCodel => QueueConfig::FqCoDel(FqCoDelConfig::default()),
+            Self::Pie => QueueConfig::Pie(PieConfig::default()),
+            Self::Dualpi2 => QueueConfig::DualPi2(DualPi2Config::default()),
+        }
+    }
+}
+
 /// Settings of the link. Those of the way back are the same unless given.
 #[derive(Args, Debug)]
 pub(crate) struct Link {
@@ -56,8 +92,11 @@ pub(crate) struct Link {
     #[arg(long, value_parser = limit, default_value = "1000p")]
     queue: Limit,
     /// Mark ECN-capable packets that find so much in the queue.
-    #[arg(long, value_parser = limit)]
+    #[arg(long, value_parser = limit, conflicts_with = "aqm")]
     mark_at: Option<Limit>,
+    /// Manage the queues of both ways; ECN-capable packets are marked instead of dropped early.
+    #[arg(long, value_enum, requires = "rate")]
+    aqm: Option<Aqm>,
     /// Share of packets lost, each independently, for example 1%.
     #[arg(long, value_parser = share, default_value = "0")]
     loss: f64,
@@ -104,14 +143,14 @@ pub(crate) struct Link {
 
 impl Link {
     /// The links there and back.
-    pub(crate) fn configs(&self) -> [LinkConfig; 2] {
+    ///
+    /// # Errors
+    /// What is wrong with them together.
+    pub(crate) fn configs(&self) -> Result<[LinkConfig; 2], String> {
         let forward = LinkConfig {
             rate: self.rate,
             delay: self.delay,
-            queue: QueueConfig::DropTail(DropTailConfig {
-                limit: self.queue,
-                mark_at: self.mark_at,
-            }),
+            queue: self.queue_of(self.rate, self.queue),
             mtu: self.mtu,
             faults: FaultConfig {
                 loss: self.loss,
@@ -127,9 +166,22 @@ impl Link {
         let mut back = forward.clone();
         back.rate = self.back_rate.or(back.rate);
         back.delay = self.back_delay.unwrap_or(back.delay);
-        back.queue.set_limit(self.back_queue.unwrap_or(self.queue));
+        back.queue = self.queue_of(back.rate, self.back_queue.unwrap_or(self.queue));
         back.faults.loss = self.back_loss.unwrap_or(back.faults.loss);
-        [forward, back]
+        for config in [&forward, &back] {
+            config.check().map_err(|e| e.to_string())?;
+        }
+        Ok([forward, back])
+    }
+
+    fn queue_of(&self, rate: Option<Rate>, limit: Limit) -> QueueConfig {
+        let mark_at = self.mark_at;
+        let Some(aqm) = self.aqm else {
+            return QueueConfig::DropTail(DropTailConfig { limit, mark_at });
+        };
+        let mut queue = aqm.queue(rate, self.mtu);
+        queue.set_limit(limit);
+        queue
     }
 
     pub(crate) fn seed(&self) -> Seed {

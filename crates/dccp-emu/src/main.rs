@@ -13,6 +13,7 @@ use dccp_emu::clock;
 use dccp_emu::relay::Relay;
 use dccp_emu::report::Report;
 use dccp_proto::Instant;
+use dccp_sim::LinkConfig;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +88,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         .map_err(|e| Failure::cannot_run(&e, "report this"))?;
     match &cli.command {
         Command::Relay { listen, to, link } => {
-            let relay = Relay::new(*listen, *to, link.configs(), link.seed(), link.busy_wait);
+            let links = configs(link)?;
+            let relay = Relay::new(*listen, *to, links, link.seed(), link.busy_wait);
             let mut relay =
                 relay.map_err(|e| Failure::cannot_run(&e, "choose another --listen address"))?;
             println!("ready {}", relay.local_addr());
@@ -104,6 +106,14 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
+fn configs(link: &Link) -> Result<[LinkConfig; 2], Failure> {
+    link.configs().map_err(|error| Failure {
+        error,
+        next: "change that setting; see `dccp-emu --help`".to_owned(),
+        code: 2,
+    })
+}
+
 #[cfg(target_os = "linux")]
 fn tun(left: &str, right: &str, link: &Link, is_over: Arc<AtomicBool>) -> Result<(), Failure> {
     use dccp_emu::tun::Tunnel;
@@ -115,7 +125,7 @@ fn tun(left: &str, right: &str, link: &Link, is_over: Arc<AtomicBool>) -> Result
         })
     };
     let ends = [end(left)?, end(right)?];
-    let tunnel = Tunnel::start(ends, link.configs(), link.seed(), link.busy_wait).map_err(|e| {
+    let tunnel = Tunnel::start(ends, configs(link)?, link.seed(), link.busy_wait).map_err(|e| {
         Failure::cannot_run(
             &e,
             "TUN devices need root, /dev/net/tun and existing namespaces",

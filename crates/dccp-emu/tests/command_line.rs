@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn emu(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_dccp-emu"))
@@ -19,14 +22,25 @@ fn text(bytes: &[u8]) -> String {
 fn a_wrong_command_line_gets_two_lines_and_exit_code_2() {
     let base = ["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"];
     for (more, says) in [
-        (["--rate", "5x"], "'x' is not a unit"),
-        (["--delay", "20"], "20"),
-        (["--queue", "4q"], "4q"),
-        (["--loss", "120%"], "120%"),
-        (["--mtu", "67"], "write 68 to 65535 bytes"),
-        (["--frobnicate", "1"], "frobnicate"),
+        (&["--rate", "5x"][..], "'x' is not a unit"),
+        (&["--delay", "20"], "20"),
+        (&["--queue", "4q"], "4q"),
+        (&["--loss", "120%"], "120%"),
+        (&["--mtu", "67"], "write 68 to 65535 bytes"),
+        (&["--frobnicate", "1"], "frobnicate"),
+        (&["--rate", "1M", "--aqm", "blue"], "blue"),
+        // A link without a rate has no queue; marks are the discipline's; and it needs room for a packet.
+        (&["--aqm", "pie"], "--rate <RATE>"),
+        (
+            &["--rate", "1M", "--aqm", "pie", "--mark-at", "5p"],
+            "--mark-at",
+        ),
+        (
+            &["--rate", "1M", "--aqm", "pie", "--queue", "0p"],
+            "pie.limit",
+        ),
     ] {
-        let out = emu(&[&base[..], &more[..]].concat());
+        let out = emu(&[&base[..], more].concat());
         let told = text(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{told}");
         assert_eq!(told.lines().count(), 2, "{told}");
@@ -54,6 +68,46 @@ fn what_is_missing_is_named() {
         assert_eq!(out.status.code(), Some(2));
         assert_eq!(self::text(&out.stderr), text);
     }
+}
+
+/// The counters of the way forward, of a second and a half of datagrams at twice the rate of the link.
+fn overload(aqm: &str) -> serde_json::Value {
+    let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = sink.local_addr().unwrap().to_string();
+    let args = ["relay", "--listen", "127.0.0.1:0", "--to", &to];
+    let more = ["--rate", "1M", "--aqm", aqm, "--duration", "2s"];
+    let mut emu = Command::new(env!("CARGO_BIN_EXE_dccp-emu"))
+        .args([&args[..], &more[..]].concat())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(emu.stdout.take().unwrap()).lines();
+    let ready = told.next().unwrap().unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.connect(ready.trim_start_matches("ready ")).unwrap();
+    for _ in 0..300 {
+        client.send(&[0; 1200]).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let report = told.next().unwrap().unwrap();
+    assert!(emu.wait().unwrap().success());
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    report["forward"].clone()
+}
+
+#[test]
+fn every_discipline_carries_packets_and_drops_early() {
+    std::thread::scope(|scope| {
+        for aqm in ["red", "codel", "fq_codel", "pie", "dualpi2"] {
+            scope.spawn(move || {
+                let forward = overload(aqm);
+                let early = forward["lost_packets"]["early drop"].as_u64();
+                assert!(early > Some(10), "{aqm}: {forward}");
+                let delivered = forward["delivered_packets"].as_u64();
+                assert!(delivered > Some(80), "{aqm}: {forward}");
+            });
+        }
+    });
 }
 
 #[test]
