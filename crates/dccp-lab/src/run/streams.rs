@@ -77,6 +77,7 @@ impl Stage {
             }
         }
         let links = connect(&mut world, &run.network, &nodes);
+        set_routes(&mut world, &run.network, &nodes, &links);
         let mut stage = Self {
             world,
             links,
@@ -313,6 +314,19 @@ fn connect(world: &mut World, network: &Network, nodes: &[NodeId]) -> Vec<(LinkI
         world.connect(from, to, link.there.clone(), link.back.clone())
     });
     links.collect()
+}
+
+fn set_routes(world: &mut World, network: &Network, nodes: &[NodeId], links: &[(LinkId, LinkId)]) {
+    for route in &network.routes {
+        let mut ways = network.links.iter().zip(links);
+        let way = ways.find_map(|(link, &(there, back))| match (link.from, link.to) {
+            ends if ends == (route.at, route.via) => Some(there),
+            ends if ends == (route.via, route.at) => Some(back),
+            _ => None,
+        });
+        let way = way.expect("a route leads to a neighbour");
+        world.set_route(nodes[route.at], nodes[route.to], way);
+    }
 }
 
 /// Adds what one stream shows to what its flow shows.

@@ -26,7 +26,6 @@ pub(crate) fn measure(document: &Table, links: &[Link]) -> Result<Wanted, Mistak
         "duration",
         "metrics",
         "repeat",
-        "rtt",
         "link_util",
     ];
     let empty = Table::default();
@@ -47,19 +46,6 @@ pub(crate) fn measure(document: &Table, links: &[Link]) -> Result<Wanted, Mistak
             ));
         }
         wanted.push(name.to_owned());
-    }
-    // Both kinds are always recorded; the key of older files is checked and has no effect.
-    for item in fields.list("rtt") {
-        const KINDS: &[&str] = &["user", "transport"];
-        let kind = read::text(item)?;
-        if !KINDS.contains(&kind) {
-            return Err(Mistake::unknown(
-                &item.place,
-                "kind of round trip",
-                kind,
-                KINDS,
-            ));
-        }
     }
     let measure = Measure {
         interval: interval.unwrap_or(Duration::from_secs(1)),

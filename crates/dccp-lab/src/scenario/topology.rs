@@ -35,7 +35,8 @@ pub(crate) fn network(document: &Table, folder: &Path) -> Result<Network, Mistak
     }
     let mut routes = Vec::new();
     for section in sections(document, "route")? {
-        routes.push(route(section, &nodes, &links)?);
+        let route = route(section, &nodes, &links)?;
+        add_route(&mut routes, route, &section.place, &nodes)?;
     }
     Ok(Network {
         nodes,
@@ -137,4 +138,30 @@ fn route(section: &Item, nodes: &[String], links: &[Link]) -> Result<Route, Mist
         ));
     }
     Ok(route)
+}
+
+fn add_route(
+    routes: &mut Vec<Route>,
+    route: Route,
+    place: &Place,
+    nodes: &[String],
+) -> Result<(), Mistake> {
+    let (at, to) = (&nodes[route.at], &nodes[route.to]);
+    if at == to {
+        return Err(Mistake::new(
+            place,
+            format!("this route leads from {at} to itself"),
+            "write two different nodes",
+        ));
+    }
+    let is_same = |r: &Route| (r.at, r.to) == (route.at, route.to);
+    if routes.iter().any(is_same) {
+        return Err(Mistake::new(
+            place,
+            format!("there are two routes at {at} to {to}"),
+            "leave one of them out",
+        ));
+    }
+    routes.push(route);
+    Ok(())
 }

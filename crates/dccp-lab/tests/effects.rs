@@ -1,0 +1,73 @@
+//! Keys of scenario files by their effect: the real program on small networks.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The cells of the results of a scenario: `name` is its own, `text` what follows its head.
+fn cells(name: &str, text: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (scenario, json) = (
+        folder.join(format!("{name}.toml")),
+        folder.join(format!("{name}.json")),
+    );
+    let head = format!("schema = \"dccplab/1\"\nname = \"{name}\"\nseed = 1\n");
+    fs::write(&scenario, head + text).expect("a scenario");
+    let output = Command::new(env!("CARGO_BIN_EXE_dccplab"))
+        .arg("run")
+        .args([&scenario, Path::new("--json"), &json])
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = fs::read_to_string(json).expect("results");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    document["cells"].as_array().expect("cells").clone()
+}
+
+/// Mbit/s of the first flow in each interval.
+fn goodput(cell: &Value) -> Vec<f64> {
+    let column = cell["series"]["flows"][0]["goodput_bps"].as_array();
+    let column = column.expect("a column").iter();
+    column.map(|v| v.as_f64().expect("it") / 1e6).collect()
+}
+
+#[test]
+fn a_route_leads_around_a_slow_link() {
+    let cells = cells(
+        "route",
+        r#"
+[topology]
+nodes = ["a", "r", "s", "b"]
+[[link]]
+from = "r"
+to = ["a", "s"]
+rate = "20Mbit"
+delay = "1ms"
+[[link]]
+from = "s"
+to = "b"
+rate = "20Mbit"
+[[link]]
+from = "r"
+to = "b"
+rate = "2Mbit"
+[[route]]
+at = "r"
+to = "b"
+via = "${via}"
+[matrix]
+via = ["b", "s"]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+stop = "10s"
+"#,
+    );
+    for (cell, range) in cells.iter().zip([1.8..2.0, 18.0..20.0]) {
+        let last = *goodput(cell).last().expect("an interval");
+        assert!(range.contains(&last), "{last} of {range:?}");
+    }
+    assert_eq!(cells.len(), 2);
+}
