@@ -71,3 +71,44 @@ stop = "10s"
     }
     assert_eq!(cells.len(), 2);
 }
+
+#[test]
+fn a_link_changes_when_the_file_says_so() {
+    let cells = cells(
+        "changes",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "20Mbit"
+delay = "10ms"
+queue = "100p"
+changes = [
+  { at = "5s", rate = "4Mbit" },
+  { at = "10s", delay = "40ms", queue = "10p" },
+  { at = "20s", up = false },
+  { at = "23s", up = true },
+]
+back = { changes = [] }
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+stop = "30s"
+"#,
+    );
+    let goodput = goodput(&cells[0]);
+    // In the fourth and the ninth second, and while the link is down.
+    for (n, range) in [(3, 18.0..20.0), (8, 3.6..4.0), (21, 0.0..0.001)] {
+        assert!(range.contains(&goodput[n]), "{n}: {}", goodput[n]);
+    }
+    let sent_again: f64 = goodput[23..].iter().sum();
+    assert!(sent_again > 4.0, "{sent_again}");
+    let link = &cells[0]["series"]["links"][0]["queue_packets_max"];
+    let longest = |n: usize| link[n].as_u64().expect("a count");
+    assert!(longest(8) > 50 && longest(15) <= 10, "{link}");
+    let rtt = cells[0]["series"]["flows"][0]["rtt_ns"][15].as_u64();
+    assert!(rtt > Some(50_000_000) && rtt < Some(90_000_000), "{rtt:?}");
+}

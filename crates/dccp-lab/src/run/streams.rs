@@ -1,7 +1,7 @@
 //! The connections of a run: how they are begun, ended and asked.
 
 use super::outcome::{RoundTrip, Totals};
-use crate::scenario::plan::{Flow, Network, Run, Transport};
+use crate::scenario::plan::{Alteration, Flow, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
@@ -10,7 +10,7 @@ use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::FlowId;
 use dccp_sim::host::SimHash;
-use dccp_sim::{Handle, Host, LinkId, NodeId, Router, Seed, World};
+use dccp_sim::{Change, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
 
 /// The first port that flows listen on: each has its own.
@@ -78,6 +78,7 @@ impl Stage {
         }
         let links = connect(&mut world, &run.network, &nodes);
         set_routes(&mut world, &run.network, &nodes, &links);
+        set_changes(&mut world, &run.network, &links);
         let mut stage = Self {
             world,
             links,
@@ -326,6 +327,21 @@ fn set_routes(world: &mut World, network: &Network, nodes: &[NodeId], links: &[(
         });
         let way = way.expect("a route leads to a neighbour");
         world.set_route(nodes[route.at], nodes[route.to], way);
+    }
+}
+
+fn set_changes(world: &mut World, network: &Network, links: &[(LinkId, LinkId)]) {
+    for (link, &(there, back)) in network.links.iter().zip(links) {
+        for change in &link.changes {
+            let id = if change.is_back { back } else { there };
+            let what = match change.what {
+                Alteration::Rate(rate) => Change::Rate(id, Some(rate)),
+                Alteration::Delay(delay) => Change::Delay(id, delay),
+                Alteration::Queue(limit) => Change::QueueLimit(id, limit),
+                Alteration::Up(is_up) => Change::Up(id, is_up),
+            };
+            world.at(Instant::ZERO + change.at, what);
+        }
     }
 }
 

@@ -54,6 +54,14 @@ impl Item {
         }
     }
 
+    /// The values of a list; a single value is a list of itself.
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => core::slice::from_ref(self),
+        }
+    }
+
     /// What kind of value it is, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {

@@ -93,14 +93,7 @@ impl<'a> Fields<'a> {
 
     /// The values of a key that is a list, or of one that is a single value.
     pub(crate) fn list(&self, key: &'static str) -> &'a [Item] {
-        match self.item(key) {
-            None => &[],
-            Some(Item {
-                value: Value::List(items),
-                ..
-            }) => items,
-            Some(item) => core::slice::from_ref(item),
-        }
+        self.item(key).map_or(&[], Item::items)
     }
 
     /// Refuses a key that this version would have to ignore.

@@ -1,9 +1,10 @@
 //! `[[link]]`: rate, delay, queue and faults of both directions.
 
+use super::changes::changes;
 use super::document::{Entry, Item, Table, Value};
 use super::fields::Fields;
 use super::mistake::{Mistake, Place};
-use super::plan::Link;
+use super::plan::{Alteration, Change, Link};
 use super::queue::queue;
 use super::read;
 use super::topology::node;
@@ -54,12 +55,17 @@ pub(crate) fn links(
     let froms = ends(&fields, "from", nodes)?;
     let tos = ends(&fields, "to", nodes)?;
     let id = fields.get("id", read::name)?;
-    let there = direction(&fields, folder)?;
-    let back = match fields.item("back") {
-        None => there.clone(),
+    let (there, changes_there) = direction(&fields, folder)?;
+    let (back, changes_back) = match fields.item("back") {
+        None => (there.clone(), changes_there.clone()),
         Some(changed) => direction_back(section, changed, folder)?,
     };
     fields.done("a link")?;
+    let change = |is_back| move |(at, what)| Change { at, is_back, what };
+    let changes_there = changes_there.into_iter().map(change(false));
+    let changes: Vec<Change> = changes_there
+        .chain(changes_back.into_iter().map(change(true)))
+        .collect();
     let is_one = froms.len() * tos.len() == 1;
     let mut links = Vec::new();
     for (from, _) in &froms {
@@ -77,6 +83,7 @@ pub(crate) fn links(
                 to: *to,
                 there: there.clone(),
                 back: back.clone(),
+                changes: changes.clone(),
             };
             links.push((link, place.clone()));
         }
@@ -95,7 +102,7 @@ fn ends(
 }
 
 /// The way back: as the way there, but for what `back = { … }` says.
-fn direction_back(section: &Item, changed: &Item, folder: &Path) -> Result<LinkConfig, Mistake> {
+fn direction_back(section: &Item, changed: &Item, folder: &Path) -> Result<Direction, Mistake> {
     let known: Vec<&str> = (KNOWN.iter().copied())
         .filter(|key| !["id", "from", "to", "back"].contains(key))
         .collect();
@@ -117,8 +124,10 @@ fn direction_back(section: &Item, changed: &Item, folder: &Path) -> Result<LinkC
     direction(&fields, folder)
 }
 
-fn direction(fields: &Fields<'_>, folder: &Path) -> Result<LinkConfig, Mistake> {
-    fields.not_yet("changes")?;
+/// The settings of a direction, and how they change.
+type Direction = (LinkConfig, Vec<(Duration, Alteration)>);
+
+fn direction(fields: &Fields<'_>, folder: &Path) -> Result<Direction, Mistake> {
     let rate = fields.get("rate", read::rate)?;
     let trace = fields.get("trace", |item| trace(item, folder))?;
     let delay = delay(fields)?;
@@ -148,7 +157,16 @@ fn direction(fields: &Fields<'_>, folder: &Path) -> Result<LinkConfig, Mistake> 
             format!("it must be {}", error.must_be),
         )
     })?;
-    Ok(config)
+    let changes = changes(fields, &config)?;
+    Ok((config, changes))
+}
+
+/// The rate of a direction, whatever keeps to it; of a trace the mean.
+pub(super) fn rate_of(config: &LinkConfig) -> Option<Rate> {
+    match &config.queue {
+        QueueConfig::TokenBucket(bucket) => Some(bucket.rate),
+        _ => config.rate.or(config.trace.as_ref().map(mean_rate)),
+    }
 }
 
 /// A rate that changes as it was recorded: a file in mahimahi's format, beside the scenario.

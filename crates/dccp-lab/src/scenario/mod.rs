@@ -5,6 +5,7 @@
 //! | `document.rs`, `fields.rs`, `read.rs` | TOML with places · the keys of a section · quantities |
 //! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
 //! | `topology.rs`, `link.rs`, `queue.rs` | nodes, links, routes · one link · its queue |
+//! | `changes.rs` | what changes of a link |
 //! | `ways.rs` | finds the ways of packets |
 //! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
@@ -12,6 +13,7 @@
 //!
 //! `docs/scenarios.md` shows every key by example.
 
+mod changes;
 mod document;
 mod fields;
 mod flow;
@@ -131,7 +133,7 @@ fn cell_runs(
 ) -> Result<Vec<Run>, Mistake> {
     let network = topology::network(document, folder)?;
     let wanted = measure::measure(document, &network.links)?;
-    let mut runs = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     for repeat in 0..wanted.repeat {
         let seed = repeated(seed, repeat);
         let flows = flows(document, &network, Seed(seed))?;
@@ -149,6 +151,8 @@ fn cell_runs(
             });
         }
     }
+    let last = runs.iter().map(|run| run.end).max();
+    changes::before(document, last.unwrap_or_default())?;
     Ok(runs)
 }
 

@@ -2,8 +2,9 @@
 //! invalid, since only [`Scenario::parse`](super::Scenario::parse) makes one.
 
 use core::time::Duration;
-use dccp_proto::Config;
+use dccp_proto::{Config, Rate};
 use dccp_sim::LinkConfig;
+use dccp_sim::queue::Limit;
 use dccp_sim::source::App;
 use dccp_sim::tcp;
 
@@ -52,6 +53,32 @@ pub struct Link {
     pub there: LinkConfig,
     /// The direction `to` → `from`.
     pub back: LinkConfig,
+    /// What changes while it is used: those of each direction in the order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A change of one direction of a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// Of the direction `to` → `from`.
+    pub is_back: bool,
+    /// To what.
+    pub what: Alteration,
+}
+
+/// What a direction of a link has from then on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Alteration {
+    /// This rate.
+    Rate(Rate),
+    /// This delay.
+    Delay(Duration),
+    /// A queue of this size.
+    Queue(Limit),
+    /// Whether it works.
+    Up(bool),
 }
 
 /// At the node `at`, what goes to `to` goes to the neighbour `via`. All are indexes of the nodes.

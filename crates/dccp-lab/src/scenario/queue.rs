@@ -185,14 +185,14 @@ fn dualpi2(aqm: &Fields<'_>) -> Result<DualPi2Config, Mistake> {
 
 /// What the size of a queue may refer to.
 #[derive(Clone, Copy)]
-struct Path {
-    rate: Option<Rate>,
-    delay: Duration,
+pub(super) struct Path {
+    pub(super) rate: Option<Rate>,
+    pub(super) delay: Duration,
 }
 
 /// `100p`, `64KiB`, `12ms` at the link's rate, or `bdp*0.5`: half of the link's rate times its own
 /// round trip.
-fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
+pub(super) fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
     const NEXT: &str = "write 100p, 64KiB, 12ms or bdp*0.5";
     let text = read::text(item)?;
     let Some(rate) = path.rate else {

@@ -85,6 +85,7 @@ mod tests {
             to,
             there: LinkConfig::default(),
             back: LinkConfig::default(),
+            changes: Vec::new(),
         };
         Network {
             nodes: (0..6).map(|n| n.to_string()).collect(),

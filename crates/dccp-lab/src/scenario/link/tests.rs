@@ -159,3 +159,28 @@ fn what_cannot_be_is_refused() {
         assert!(what(keys).starts_with(said), "{keys}: {}", what(keys));
     }
 }
+
+#[test]
+fn changes_are_of_both_directions_unless_the_way_back_has_its_own() {
+    let what = |back: &str| -> Vec<(u64, bool, Alteration)> {
+        let keys = format!(
+            "{LINK}, changes = [{{ at = \"1s\", rate = \"16Mbit\", delay = \"1ms\", queue = \"bdp\" }}]{back}"
+        );
+        let link = read(&keys).expect("links").remove(0);
+        (link.changes.iter())
+            .map(|c| (c.at.as_secs(), c.is_back, c.what))
+            .collect()
+    };
+    // 2 MB/s times 2 ms.
+    let there = [
+        Alteration::Rate(Rate::from_bytes_per_s(2e6)),
+        Alteration::Delay(Duration::from_millis(1)),
+        Alteration::Queue(Limit::Bytes(4000)),
+    ];
+    let way = |is_back| there.map(|what| (1, is_back, what));
+    assert_eq!(what(""), [way(false), way(true)].concat());
+    let none = what(", back = { changes = [] }");
+    assert_eq!(none, way(false));
+    let own = what(", back = { changes = { at = \"2s\", up = false } }");
+    assert_eq!(own[3..], [(2, true, Alteration::Up(false))]);
+}
