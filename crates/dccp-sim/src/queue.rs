@@ -1,8 +1,8 @@
 //! Queues in front of a link's transmitter, a file each.
 //!
-//! A discipline takes packets ([`Queue::push`]) or refuses them with a reason, and hands them to the
-//! transmitter ([`Queue::pop`]). It may drop packets that it has taken, then or later: those are kept
-//! for the link to report ([`Queue::take_dropped`]). It is told the moments in order, but late: what
+//! A discipline takes packets (`Queue::push`) or refuses them with a reason, and hands them to the
+//! transmitter (`Queue::pop`). It may drop packets that it has taken, then or later: those are kept
+//! for the link to report (`Queue::take_dropped`). It is told the moments in order, but late: what
 //! it does by the clock it makes up for when it is called.
 
 pub mod codel;

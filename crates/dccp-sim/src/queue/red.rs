@@ -5,8 +5,8 @@
 //! | symbol | here |
 //! |---|---|
 //! | average of the queue found by arriving packets | `average` |
-//! | `p_b`, the probability that the average gives | [`RedConfig::slope`] |
-//! | `p_a`, the same spread over the packets since the last drop | [`RedConfig::spread`] |
+//! | `p_b`, the probability that the average gives | `RedConfig::slope` |
+//! | `p_a`, the same spread over the packets since the last drop | `RedConfig::spread` |
 //!
 //! Two deviations from ns-2: with a limit in bytes the probability counts bytes too (there `bytes_` is
 //! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
