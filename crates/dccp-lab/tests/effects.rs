@@ -112,3 +112,51 @@ stop = "30s"
     let rtt = cells[0]["series"]["flows"][0]["rtt_ns"][15].as_u64();
     assert!(rtt > Some(50_000_000) && rtt < Some(90_000_000), "{rtt:?}");
 }
+
+#[test]
+fn a_host_is_as_fast_as_its_processor_and_its_interface_as_long_as_the_file_says() {
+    let cells = cells(
+        "host",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "100Mbit"
+delay = "2ms"
+[[host]]
+node = "a"
+send_cost = "${cost}"
+txqueuelen = "20p"
+local_congestion = "${full}"
+clock = { offset = "2s", drift = "100ppm" }
+[matrix]
+cost = ["0s", "1ms"]
+full = ["wait", "drop"]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+size = "1000B"
+stop = "10s"
+"#,
+    );
+    let last = |cell: &Value| *goodput(cell).last().expect("an interval");
+    let busy = |cell: &Value| cell["summary"]["hosts"][0]["processor_ns"].as_u64();
+    let queue = |cell: &Value| cell["summary"]["links"][0]["queue_packets_max"].as_u64();
+    let lost = |cell: &Value| cell["summary"]["links"][0]["lost_packets"]["queue_full"].as_u64();
+    let [wait, dropped, slow, _] = &cells[..] else {
+        panic!("{} cells", cells.len());
+    };
+    assert!(last(wait) > 90.0, "{}", last(wait));
+    assert_eq!(
+        (busy(wait), queue(wait), lost(wait)),
+        (Some(0), Some(20), None)
+    );
+    assert!(lost(dropped) > Some(0), "{dropped}");
+    assert_eq!(queue(dropped), Some(20));
+    // A thousand packets of a thousand bytes in a second, fewer those that carry no data.
+    assert!((7.5..8.01).contains(&last(slow)), "{}", last(slow));
+    assert!(busy(slow) > Some(9_500_000_000), "{:?}", busy(slow));
+}

@@ -119,9 +119,17 @@ fn summary_of(run: &Run, outcome: &Outcome, summary: &Summary) -> Value {
         value["direction"] = direction.into();
         value
     });
+    let machines = run.network.machines.iter().zip(&outcome.processors);
+    let hosts = machines.map(|(machine, time)| {
+        json!({
+            "id": run.network.nodes[machine.node],
+            "processor_ns": nanos(*time),
+        })
+    });
     json!({
         "flows": flows.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),
+        "hosts": hosts.collect::<Vec<_>>(),
         "fairness": summary.fairness,
         "asymmetry": summary.asymmetry,
         "convergence_ns": summary.convergence.map(nanos),

@@ -11,6 +11,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Both directions of each link of the plan: there, back.
     pub links: Vec<LinkOutcome>,
+    /// How long the processors of the plan's machines have worked.
+    pub processors: Vec<Duration>,
     /// Events that the simulator played.
     pub events: u64,
 }

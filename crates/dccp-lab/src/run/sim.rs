@@ -207,6 +207,10 @@ impl<'a> Recorder<'a> {
             outcome.marked_packets = stats.marked;
             outcome.queue_packets_max = stats.queue_packets_max as u64;
         }
+        let machines = self.run.network.machines.iter();
+        self.outcome.processors = machines
+            .map(|m| (self.stage.world).processor_time(self.stage.node(m.node)))
+            .collect();
         self.outcome.events = self.stage.world.events();
         self.outcome
     }

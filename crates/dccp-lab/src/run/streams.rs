@@ -10,6 +10,7 @@ use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::FlowId;
 use dccp_sim::host::SimHash;
+use dccp_sim::machine::Clock;
 use dccp_sim::{Change, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ pub(crate) struct Stage {
     /// Those of the nodes that are hosts.
     hosts: Vec<Option<Handle<Host>>>,
     nodes: Vec<NodeId>,
+    /// The clock of each node.
+    clocks: Vec<Clock>,
     /// Both directions of each link of the plan: there, back.
     pub(crate) links: Vec<(LinkId, LinkId)>,
     /// By flow, those that have begun.
@@ -76,6 +79,11 @@ impl Stage {
                 nodes.push(world.add(name, &[], Router).id());
             }
         }
+        let mut clocks = vec![Clock::default(); nodes.len()];
+        for machine in run.network.machines.iter().filter(|m| is_host[m.node]) {
+            world.set_machine(nodes[machine.node], machine.config);
+            clocks[machine.node] = machine.config.clock;
+        }
         let links = connect(&mut world, &run.network, &nodes);
         set_routes(&mut world, &run.network, &nodes, &links);
         set_changes(&mut world, &run.network, &links);
@@ -88,6 +96,7 @@ impl Stage {
             ports: vec![LOCAL_PORT; nodes.len()],
             hosts,
             nodes,
+            clocks,
         };
         for (n, flow) in run.flows.iter().enumerate() {
             stage.listen(n, flow);
@@ -259,7 +268,8 @@ impl Stage {
         all
     }
 
-    /// What the stamps of a flow's datagrams told: round trips to the sender, ages to the receiver.
+    /// What the stamps of a flow's datagrams told: round trips to the sender, ages to the receiver,
+    /// by the clocks of the hosts.
     /// Only DCCP carries stamps.
     pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<RoundTrip>, Vec<(u64, bool)>) {
         let (mut pings, mut ages) = (Vec::new(), Vec::new());
@@ -269,7 +279,7 @@ impl Stage {
             if let FlowId::Dccp(number) = stream.sender {
                 let came_back = sender.report(number).delays;
                 pings.extend(came_back.iter().map(|delay| RoundTrip {
-                    at: delay.at - Instant::ZERO,
+                    at: self.clocks[flow.from].when(delay.at) - Instant::ZERO,
                     rtt_ns: nanos(delay.age),
                 }));
             }

@@ -5,7 +5,7 @@
 //! | `document.rs`, `fields.rs`, `read.rs` | TOML with places · the keys of a section · quantities |
 //! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
 //! | `topology.rs`, `link.rs`, `queue.rs` | nodes, links, routes · one link · its queue |
-//! | `changes.rs` | what changes of a link |
+//! | `changes.rs`, `host.rs` | what changes of a link · `[[host]]` |
 //! | `ways.rs` | finds the ways of packets |
 //! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
@@ -17,6 +17,7 @@ mod changes;
 mod document;
 mod fields;
 mod flow;
+mod host;
 mod link;
 mod matrix;
 mod measure;
@@ -103,7 +104,7 @@ fn scenario(text: &str, folder: &Path) -> Result<Scenario, Mistake> {
             format!("write schema = \"{SCHEMA}\""),
         )),
     })?;
-    for later in ["expect", "assert", "report", "host"] {
+    for later in ["expect", "assert", "report"] {
         fields.not_yet(later)?;
     }
     let seed = fields.need("seed", read::whole(0..=i64::MAX.unsigned_abs()))?;
@@ -186,6 +187,7 @@ fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, M
         ));
     }
     let hosts = network.hosts(&flows);
+    host::are_hosts(document, &network.nodes, &hosts)?;
     for (flow, section) in flows.iter().zip(sections) {
         for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
             if let Err(astray) = ways::way(network, &hosts, from, to) {

@@ -4,6 +4,7 @@
 use core::time::Duration;
 use dccp_proto::{Config, Rate};
 use dccp_sim::LinkConfig;
+use dccp_sim::machine::MachineConfig;
 use dccp_sim::queue::Limit;
 use dccp_sim::source::App;
 use dccp_sim::tcp;
@@ -38,6 +39,17 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Ways that are not the shortest.
     pub routes: Vec<Route>,
+    /// What hosts are made of; the others take no time.
+    pub machines: Vec<Machine>,
+}
+
+/// What a host is made of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Machine {
+    /// The host, as an index of the nodes.
+    pub node: usize,
+    /// Its processor, interface and clock.
+    pub config: MachineConfig,
 }
 
 /// A link with two directions.

@@ -2,6 +2,7 @@
 
 use super::document::{Entry, Item, Table, Value};
 use super::fields::Fields;
+use super::host;
 use super::link;
 use super::mistake::{Mistake, Place};
 use super::plan::{Link, Network, Route};
@@ -28,11 +29,14 @@ pub(crate) fn sections<'a>(document: &'a Table, key: &str) -> Result<Vec<&'a Ite
 pub(crate) fn network(document: &Table, folder: &Path) -> Result<Network, Mistake> {
     let nodes = nodes(document)?;
     let mut links: Vec<Link> = Vec::new();
+    let mut written = Vec::new();
     for section in sections(document, "link")? {
         for (link, place) in link::links(section, &nodes, folder)? {
             add_link(&mut links, link, &place, &nodes)?;
+            written.push(section);
         }
     }
+    let machines = host::machines(document, &nodes, &mut links, &written)?;
     let mut routes = Vec::new();
     for section in sections(document, "route")? {
         let route = route(section, &nodes, &links)?;
@@ -42,6 +46,7 @@ pub(crate) fn network(document: &Table, folder: &Path) -> Result<Network, Mistak
         nodes,
         links,
         routes,
+        machines,
     })
 }
 

@@ -96,6 +96,7 @@ mod tests {
             routes: (routes.iter())
                 .map(|&(at, to, via)| Route { at, to, via })
                 .collect(),
+            machines: Vec::new(),
         }
     }
 
