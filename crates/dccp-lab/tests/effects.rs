@@ -145,16 +145,17 @@ stop = "10s"
     let last = |cell: &Value| *goodput(cell).last().expect("an interval");
     let busy = |cell: &Value| cell["summary"]["hosts"][0]["processor_ns"].as_u64();
     let queue = |cell: &Value| cell["summary"]["links"][0]["queue_packets_max"].as_u64();
-    let lost = |cell: &Value| cell["summary"]["links"][0]["lost_packets"]["queue_full"].as_u64();
+    let overflow =
+        |cell: &Value| cell["summary"]["links"][0]["lost_packets"]["queue_full"].as_u64();
     let [wait, dropped, slow, _] = &cells[..] else {
         panic!("{} cells", cells.len());
     };
     assert!(last(wait) > 90.0, "{}", last(wait));
     assert_eq!(
-        (busy(wait), queue(wait), lost(wait)),
+        (busy(wait), queue(wait), overflow(wait)),
         (Some(0), Some(20), None)
     );
-    assert!(lost(dropped) > Some(0), "{dropped}");
+    assert!(overflow(dropped) > Some(0), "{dropped}");
     assert_eq!(queue(dropped), Some(20));
     // A thousand packets of a thousand bytes in a second, fewer those that carry no data.
     assert!((7.5..8.01).contains(&last(slow)), "{}", last(slow));
