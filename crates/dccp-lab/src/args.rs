@@ -153,6 +153,12 @@ fn run(words: RunWords) -> Result<Run, Failure> {
             "add --json FILE",
         ));
     }
+    if words.resume && words.pcap.is_some() {
+        return Err(Failure::usage(
+            "--pcap needs its cell played, which --resume may leave out",
+            "leave one of them out",
+        ));
+    }
     Ok(Run {
         file: words.file,
         cells: words.cell,
@@ -239,6 +245,10 @@ mod tests {
             (
                 "run f --resume",
                 "error: --resume needs the file of the results\n next: add --json FILE",
+            ),
+            (
+                "run f --json j --resume --pcap p",
+                "error: --pcap needs its cell played, which --resume may leave out\n next: leave one of them out",
             ),
             (
                 "run f --jason x",

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         Command::Check(file) => cmd::check::run(&file),
         Command::Run(run) => cmd::run::run(&run),
         Command::Show(text) => {
-            print!("{text}");
+            cmd::print(&text)?;
             Ok(error::exit::DONE)
         }
     });

@@ -17,6 +17,13 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the companion; what it held before is kept, if it is to be `resumed`.
     pub(crate) fn open(path: &Path, is_resumed: bool) -> Result<Self, Failure> {
+        // A new file takes the old one's place: that must not happen to /dev/null.
+        if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
+            return Err(Failure::usage(
+                format!("{} is no ordinary file", path.display()),
+                "write the results to a new file",
+            ));
+        }
         let name = partial(path);
         let mut options = File::options();
         options.create(true);

@@ -227,3 +227,91 @@ fn every_scenario_of_the_project_is_one() {
     }
     assert!(count >= 1);
 }
+
+/// A scenario of two hosts, a link and one flow, in a file of the test's own.
+fn pair(name: &str, link: &str, flow: &str, measure: &str) -> String {
+    let text = format!(
+        "schema = \"dccplab/1\"\nname = \"n\"\nseed = 1\n[topology]\nnodes = [\"a\", \"b\"]\n\
+        [[link]]\nfrom = \"a\"\nto = \"b\"\n{link}\n\
+        [[flow]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\n{flow}\n[measure]\n{measure}\n"
+    );
+    let path = fresh(&format!("{name}.toml"));
+    fs::write(&path, text).expect("a scenario");
+    path.display().to_string()
+}
+
+fn summary(name: &str, link: &str, flow: &str, measure: &str) -> Value {
+    let (file, path) = (pair(name, link, flow, measure), fresh(name));
+    let output = run(&["run", &file, "--json", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    read(&path)["cells"][0]["summary"].take()
+}
+
+#[test]
+fn goodput_is_never_above_the_rate_of_a_link() {
+    // What waits in the queue when the flow stops takes another second.
+    for transport in ["dccp/ccid2", "tcp"] {
+        let summary = summary(
+            "deep_queue",
+            "rate = \"10Mbit\"\ndelay = \"10ms\"\nqueue = \"100000p\"",
+            &format!("transport = \"{transport}\"\nstop = \"5s\""),
+            "duration = \"20s\"",
+        );
+        let goodput = summary["flows"][0]["throughput_bps"].as_f64();
+        assert!(goodput > Some(9e6) && goodput < Some(1e7), "{goodput:?}");
+    }
+}
+
+#[test]
+fn a_packet_that_is_being_sent_counts_for_the_time_that_has_passed() {
+    let summary = summary(
+        "slow_link",
+        "rate = \"8bit\"",
+        "kind = \"udp\"\nshape = \"cbr:8kbit\"",
+        "duration = \"10s\"",
+    );
+    assert_eq!(summary["links"][0]["utilisation"].as_f64(), Some(1.0));
+}
+
+#[test]
+fn every_rhythm_gets_through_over_dccp_without_a_size() {
+    for kind in ["cbr", "poisson"] {
+        let flow = format!("kind = \"{kind}\"\nrate = \"1Mbit\"\ntransport = \"dccp/ccid3\"");
+        let summary = summary(kind, "rate = \"10Mbit\"", &flow, "duration = \"20s\"");
+        let goodput = summary["flows"][0]["throughput_bps"].as_f64();
+        assert!(goodput > Some(8e5) && goodput < Some(1.2e6), "{goodput:?}");
+        // Only the receiver of CCID 3 knows what was lost.
+        assert!(summary["flows"][0]["loss"].is_null());
+    }
+}
+
+#[test]
+fn streams_under_one_name_do_not_move_in_step() {
+    let flow = "kind = \"poisson\"\nrate = \"1Mbit\"\ncc = \"reno*4\"";
+    let summary = summary("crowd", "rate = \"1Gbit\"", flow, "duration = \"20s\"");
+    let most = summary["links"][0]["queue_packets_max"].as_u64();
+    // In step, three of four would wait each time; and the handshakes are at one moment.
+    assert!(summary["links"][0]["queue_packets_mean"].as_f64() < Some(0.001));
+    assert!(most.is_some());
+}
+
+#[test]
+fn results_do_not_replace_what_is_no_ordinary_file() {
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let output = run(&["run", SMALL, "--json", folder]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.ends_with("is no ordinary file\n next: write the results to a new file\n"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let mut child = dccplab(&["check", SMALL])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}

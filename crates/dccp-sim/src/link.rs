@@ -261,6 +261,13 @@ impl<T: Copy> Link<T> {
         self.stats()
     }
 
+    /// How long the transmitter has been at work by now. [`LinkStats::busy`] counts a packet that is
+    /// being sent as a whole, which on a slow link is more time than has passed.
+    pub fn busy_by(&self, now: Instant) -> Duration {
+        let ahead = self.transmitter.free_at() - now;
+        Duration::from_nanos(self.busy_ns).saturating_sub(ahead)
+    }
+
     /// Packets and bytes that wait in the queue, as of the last call that had a `now`.
     pub fn queue_len(&self) -> (usize, usize) {
         (self.queue.len(), self.queue.bytes())

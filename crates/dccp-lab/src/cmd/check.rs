@@ -1,8 +1,10 @@
 //! `dccplab check FILE`: is it a scenario, and what would be run?
 
+use crate::cmd::print;
 use crate::error::{Failure, exit};
 use core::time::Duration;
 use dccp_lab::scenario::Scenario;
+use dccp_lab::scenario::plan::Run;
 use std::path::Path;
 
 /// Reads a scenario and says what it is.
@@ -10,14 +12,14 @@ pub(crate) fn run(file: &Path) -> Result<i32, Failure> {
     let scenario = Scenario::read(file)?;
     let time: Duration = scenario.runs.iter().map(|run| run.end).sum();
     let cells = scenario.runs.len();
-    println!(
+    let mut lines = vec![format!(
         "{}: {cells} cell{}, {} s of virtual time",
         scenario.name,
         if cells == 1 { "" } else { "s" },
         time.as_secs_f64()
-    );
-    for run in &scenario.runs {
-        println!("{}  {}", &run.key()[..12], run.label());
-    }
+    )];
+    let cell = |run: &Run| format!("{}  {}", &run.key()[..12], run.label());
+    lines.extend(scenario.runs.iter().map(cell));
+    print(&(lines.join("\n") + "\n"))?;
     Ok(exit::DONE)
 }

@@ -1,6 +1,7 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
 use crate::args::Run as Asked;
+use crate::cmd::print;
 use crate::error::{Failure, exit};
 use crate::interrupt;
 use crate::progress::Progress;
@@ -28,6 +29,9 @@ pub(crate) fn run(asked: &Asked) -> Result<i32, Failure> {
         argv: asked.argv(),
         program_hash: program_hash()?,
     };
+    if let Some(dir) = &asked.out {
+        fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
+    }
     interrupt::listen()?;
     let mut cells = resumed(asked, &runs, &record)?;
     let mut store = match &asked.json {
@@ -50,7 +54,7 @@ pub(crate) fn run(asked: &Asked) -> Result<i32, Failure> {
         draw(dir, &scenario.name, &cells)?;
     }
     let metrics = runs.first().map(|run| &run.measure.metrics[..]);
-    print!("{}", table::of_cells(&cells, metrics.unwrap_or_default()));
+    print(&table::of_cells(&cells, metrics.unwrap_or_default()))?;
     Ok(code)
 }
 
@@ -187,7 +191,6 @@ fn play_captured(
 
 /// Draws each cell into a file of its own.
 fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
-    fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
         let label = cell["label"].as_str().unwrap_or_default();
         let label = if label.is_empty() { name } else { label };

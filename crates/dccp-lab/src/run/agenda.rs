@@ -30,6 +30,8 @@ pub(crate) enum Task {
 
 /// Queues are looked at this often, or ten times in an interval.
 const LOOK: Duration = Duration::from_millis(10);
+/// But not more often than this in a run, however long it is.
+const LOOKS_MAX: u32 = 1_000_000;
 
 /// All tasks of a run in order of time. What ends is before what begins at the same moment, but that
 /// nothing begins before it is looked at.
@@ -46,6 +48,7 @@ pub(crate) fn agenda(run: &Run) -> Vec<(Duration, Task)> {
     }
     let interval = run.measure.interval;
     let look = LOOK.min(interval / 10).max(Duration::from_micros(100));
+    let look = look.max(run.end / LOOKS_MAX);
     tasks.extend(every(look, Duration::ZERO, run.end).map(|at| (at, Task::Look)));
     tasks.extend(every(interval, Duration::ZERO, run.end).map(|at| (at, Task::Tick)));
     if let Some(wanted) = &run.measure.link_util {
@@ -95,7 +98,7 @@ mod tests {
     fn run() -> Run {
         let text = "schema = \"dccplab/1\"\nname = \"n\"\nseed = 1\n\
             [topology]\nnodes = [\"a\", \"b\"]\n[[link]]\nfrom = \"a\"\nto = \"b\"\n\
-            [[flow]]\nid = \"x\"\nfrom = \"a\"\nto = \"b\"\nstart = \"2s\"\nstop = \"18s\"\n\
+            rate = \"1Mbit\"\n[[flow]]\nid = \"x\"\nfrom = \"a\"\nto = \"b\"\nstart = \"2s\"\nstop = \"18s\"\n\
             [[flow]]\nid = \"y\"\nfrom = \"a\"\nto = \"b\"\nstart = \"7s\"\n\
             [measure]\nduration = \"20s\"\ndiscard = \"5s\"\ninterval = \"7s\"\n\
             link_util = { links = [\"a-b\"], every = \"6s\" }\n";

@@ -26,6 +26,8 @@ pub struct FlowOutcome {
     pub bins: Vec<f64>,
     /// Totals at the moments of [`Marks`].
     pub marks: Marks<u64>,
+    /// Bytes delivered when it stopped, if it did before the end: what was on the way still arrives.
+    pub stopped_bytes: Option<u64>,
     /// Round trips that the transport measured, in nanoseconds.
     pub rtt_transport_ns: Vec<u64>,
     /// Round trips that the application measured.

@@ -9,9 +9,9 @@ use crate::metrics::BIN;
 use crate::scenario::plan::{Run, Transport};
 use core::time::Duration;
 use dccp_proto::Instant;
-use dccp_sim::LinkId;
 use dccp_sim::link::LinkStats;
 use dccp_sim::loss::Loss;
+use dccp_sim::{LinkId, World};
 use std::io::Write;
 
 /// Plays a run from its begin to its end. `progress` is told how much virtual time has passed and
@@ -93,7 +93,12 @@ impl<'a> Recorder<'a> {
     fn perform(&mut self, at: Duration, task: Task) {
         match task {
             Task::Start { flow, .. } => self.stage.start(flow, &self.run.flows[flow]),
-            Task::Stop { flow } => self.stage.stop(flow, &self.run.flows[flow]),
+            Task::Stop { flow } => {
+                let plan = &self.run.flows[flow];
+                let bytes = self.stage.delivered_bytes(flow, plan);
+                self.outcome.flows[flow].stopped_bytes = Some(bytes);
+                self.stage.stop(flow, plan);
+            }
             Task::Look => self.look(),
             Task::Bin { flow } => self.bin(flow),
             Task::Tick => self.tick(at),
@@ -101,7 +106,7 @@ impl<'a> Recorder<'a> {
             Task::Discarded => {
                 self.mark(|marks| &mut marks.discarded);
                 for link in &mut self.links {
-                    link.discarded_busy = self.stage.world.link(link.id).stats().busy;
+                    link.discarded_busy = busy(&self.stage.world, link.id);
                 }
             }
             Task::AllActive => self.mark(|marks| &mut marks.all_active),
@@ -166,7 +171,10 @@ impl<'a> Recorder<'a> {
             });
         }
         for (link, outcome) in self.links.iter_mut().zip(&mut self.outcome.links) {
-            let stats = self.stage.world.link(link.id).stats();
+            let stats = LinkStats {
+                busy: busy(&self.stage.world, link.id),
+                ..self.stage.world.link(link.id).stats()
+            };
             outcome.intervals.push(link.interval(stats, interval));
         }
     }
@@ -178,7 +186,7 @@ impl<'a> Recorder<'a> {
         for &n in &wanted.links {
             for direction in [2 * n, 2 * n + 1] {
                 let link = &mut self.links[direction];
-                let busy = self.stage.world.link(link.id).stats().busy;
+                let busy = busy(&self.stage.world, link.id);
                 let share =
                     busy.saturating_sub(link.last_busy).as_secs_f64() / wanted.every.as_secs_f64();
                 link.last_busy = busy;
@@ -200,7 +208,8 @@ impl<'a> Recorder<'a> {
         for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
             let stats = self.stage.world.link(link.id).stats();
             let losses = Loss::ALL.map(|reason| (reason.name(), stats.lost.of(reason)));
-            outcome.busy = stats.busy.saturating_sub(link.discarded_busy);
+            let busy = busy(&self.stage.world, link.id);
+            outcome.busy = busy.saturating_sub(link.discarded_busy);
             outcome.offered_packets = stats.offered;
             outcome.delivered_packets = stats.delivered;
             outcome.lost_packets = losses.into_iter().filter(|(_, n)| *n > 0).collect();
@@ -240,6 +249,11 @@ impl Watched {
             marked_packets: stats.marked - last.marked,
         }
     }
+}
+
+/// How long a link has been at work until now.
+fn busy(world: &World, link: LinkId) -> Duration {
+    world.link(link).busy_by(world.now())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes of hours are below 2^53")]

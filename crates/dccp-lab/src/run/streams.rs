@@ -131,7 +131,12 @@ impl Stage {
         self.ports[flow.from] += 1;
         let local = SocketAddr::new(address(flow.from), local_port);
         let remote = SocketAddr::new(address(flow.to), port(number));
-        let app = flow.sender.clone();
+        let stream = self.streams[number].len();
+        let mut app = flow.sender.clone();
+        if let Ok(n @ 1..) = u64::try_from(stream) {
+            // Streams under one name do not move in step.
+            app.random = app.random.fork(n);
+        }
         let handle = self.host(flow.from);
         let sender = self
             .world
@@ -147,7 +152,6 @@ impl Stage {
                 Transport::Tcp(config) => host.tcp_connect(context, local, remote, *config, app),
                 Transport::Udp => host.udp_open(context, local, remote, app),
             });
-        let stream = self.streams[number].len();
         self.senders.insert(local, (number, stream));
         self.streams[number].push(Stream {
             sender,
@@ -211,6 +215,7 @@ impl Stage {
                     let dropped = sender.stats(number).rx_dropped;
                     totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
                     totals.dropped_by_sender_packets += sender.report(number).overflowed;
+                    totals.dropped_by_sender_packets += sender.report(number).fates.too_big;
                     totals.lost_packets += sent.lost;
                     totals.marked_packets += sent.marked;
                 }

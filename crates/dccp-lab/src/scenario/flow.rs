@@ -51,7 +51,12 @@ const KNOWN: &[&str] = &[
 const STREAMS_MAX: usize = 10_000;
 
 /// One flow. What is drawn by chance comes from a stream of the flow's own.
-pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow, Mistake> {
+/// Also the bytes of its largest packets, if it cannot make them smaller.
+pub(crate) fn flow(
+    section: &Item,
+    nodes: &[String],
+    seed: Seed,
+) -> Result<(Flow, Option<Packet>), Mistake> {
     let fields = Fields::of_item(section, "a flow", KNOWN)?;
     for later in ["app_limit", "important", "late_choice", "ring"] {
         fields.not_yet(later)?;
@@ -72,7 +77,8 @@ pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow,
     let transport = transport(&fields, law, &traffic)?;
     let (starts, stop) = times(&fields, &id, streams, seed)?;
     fields.done(&format!("a flow of kind {}", traffic.word))?;
-    Ok(Flow {
+    let packet = packet(&transport, &traffic);
+    let flow = Flow {
         id,
         from,
         to,
@@ -82,7 +88,32 @@ pub(crate) fn flow(section: &Item, nodes: &[String], seed: Seed) -> Result<Flow,
         receiver: traffic.receiver,
         starts,
         stop,
-    })
+    };
+    Ok((flow, packet))
+}
+
+/// The largest packets of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// Bytes of data.
+    pub(crate) data: usize,
+    /// Bytes beside the data that the transport keeps free.
+    pub(crate) headers: usize,
+}
+
+/// `None`: it takes the size that the path has.
+fn packet(transport: &Transport, traffic: &Traffic) -> Option<Packet> {
+    // IPv4 with UDP; with TCP and its timestamps; with DCCP and room for its options.
+    const UDP: usize = 28;
+    const TCP: usize = 52;
+    const DCCP: usize = 56;
+    let (data, headers) = match transport {
+        Transport::Udp => (traffic.size, UDP),
+        Transport::Tcp(config) => (usize::from(config.mss), TCP),
+        Transport::Dccp(_) if traffic.kind == Kind::Bulk => return None,
+        Transport::Dccp(_) => (traffic.size, DCCP),
+    };
+    Some(Packet { data, headers })
 }
 
 /// A law, and where it is chosen.
@@ -171,19 +202,22 @@ fn dccp(
     size: usize,
 ) -> Result<Config, Mistake> {
     let default = Config::default();
-    let max_window = match ccid {
-        2 => fields.get("window", |item| window(item, size))?,
-        _ => None,
-    };
-    Ok(Config {
+    let common = Config {
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
-        law: law.unwrap_or(default.law),
-        max_window,
-        ack_ratio: ack_ratio(fields)?,
         ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
-        pacing: fields.get("pacing", read::flag)?.unwrap_or(default.pacing),
         ..default
+    };
+    if ccid != 2 {
+        // CCIDs 3 and 4 have no window and no Ack Ratio, and are paced always.
+        return Ok(common);
+    }
+    Ok(Config {
+        law: law.unwrap_or(common.law),
+        max_window: fields.get("window", |item| window(item, size))?,
+        ack_ratio: ack_ratio(fields)?,
+        pacing: fields.get("pacing", read::flag)?.unwrap_or(common.pacing),
+        ..common
     })
 }
 

@@ -69,7 +69,12 @@ fn link_util(item: &Item, links: &[Link]) -> Result<LinkUtil, Mistake> {
     for item in fields.list("links") {
         let id = read::text(item)?;
         let link = known.iter().position(|known| *known == id);
-        wanted.push(link.ok_or_else(|| Mistake::unknown(&item.place, "link", id, &known))?);
+        let link = link.ok_or_else(|| Mistake::unknown(&item.place, "link", id, &known))?;
+        if wanted.contains(&link) {
+            let what = format!("the link {id} is here twice");
+            return Err(Mistake::new(&item.place, what, "leave one out"));
+        }
+        wanted.push(link);
     }
     Ok(LinkUtil {
         links: wanted,

@@ -6,13 +6,14 @@
 //! | `matrix.rs` | `[matrix]`, and `${variable}` everywhere |
 //! | `topology.rs`, `link.rs`, `queue.rs` | nodes, links, routes · one link · its queue |
 //! | `changes.rs`, `host.rs` | what changes of a link · `[[host]]` |
-//! | `ways.rs` | finds the ways of packets |
+//! | `ways.rs`, `bottleneck.rs` | finds the ways of packets · what fits through them |
 //! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
 //! | [`plan`] | what comes out |
 //!
 //! `docs/scenarios.md` shows every key by example.
 
+mod bottleneck;
 mod changes;
 mod document;
 mod fields;
@@ -31,6 +32,7 @@ mod ways;
 
 pub use mistake::ScenarioError;
 
+use core::time::Duration;
 use dccp_sim::Seed;
 use document::Table;
 use fields::Fields;
@@ -41,6 +43,15 @@ use ways::Astray;
 
 /// The schema that this version reads.
 pub const SCHEMA: &str = "dccplab/1";
+
+/// Streams of all flows together: each needs a port.
+const STREAMS_MAX: usize = 50_000;
+/// Runs of a file, and streams of all of them: what fits into memory.
+const RUNS_MAX: usize = 100_000;
+const ALL_STREAMS_MAX: usize = 10_000_000;
+/// Values of a series.
+const VALUES_MAX: u128 = 1_000_000;
+const LONGEST: Duration = Duration::from_hours(720);
 
 const KNOWN: &[&str] = &[
     "schema", "name", "source", "seed", "topology", "link", "route", "host", "flow", "matrix",
@@ -108,13 +119,27 @@ fn scenario(text: &str, folder: &Path) -> Result<Scenario, Mistake> {
         fields.not_yet(later)?;
     }
     let seed = fields.need("seed", read::whole(0..=i64::MAX.unsigned_abs()))?;
-    let mut runs = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
+    let mut streams = 0;
     for cell in matrix::cells(&document)? {
         let filled = matrix::fill_in(&document, &cell);
         let labels: Vec<(String, String)> = (cell.iter())
             .map(|(name, item)| (name.clone(), item.label()))
             .collect();
-        runs.extend(cell_runs(&filled, &labels, seed, folder)?);
+        cell_runs(&filled, &labels, seed, folder, &mut |run| {
+            streams += run.streams();
+            runs.push(run);
+            if runs.len() <= RUNS_MAX && streams <= ALL_STREAMS_MAX {
+                return Ok(());
+            }
+            Err(Mistake::new(
+                &(0..0),
+                format!(
+                    "this makes more than {RUNS_MAX} runs, or {ALL_STREAMS_MAX} streams in all"
+                ),
+                "write fewer values, repetitions or streams, or split the file",
+            ))
+        })?;
     }
     Ok(Scenario {
         name: fields.need("name", read::name)?,
@@ -125,22 +150,24 @@ fn scenario(text: &str, folder: &Path) -> Result<Scenario, Mistake> {
     })
 }
 
-/// The runs of one cell.
+/// Hands over the runs of one cell, one after the other.
 fn cell_runs(
     document: &Table,
     labels: &[(String, String)],
     seed: u64,
     folder: &Path,
-) -> Result<Vec<Run>, Mistake> {
+    add: &mut impl FnMut(Run) -> Result<(), Mistake>,
+) -> Result<(), Mistake> {
     let network = topology::network(document, folder)?;
     let wanted = measure::measure(document, &network.links)?;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut last = Duration::ZERO;
     for repeat in 0..wanted.repeat {
         let seed = repeated(seed, repeat);
         let flows = flows(document, &network, Seed(seed))?;
         for phase in measure::phases(document, &flows, wanted.duration)? {
             fits(document, &phase, &wanted.measure)?;
-            runs.push(Run {
+            last = last.max(phase.end);
+            add(Run {
                 cell: labels.to_vec(),
                 phase: phase.name,
                 repeat,
@@ -149,12 +176,10 @@ fn cell_runs(
                 flows: phase.flows,
                 end: phase.end,
                 measure: wanted.measure.clone(),
-            });
+            })?;
         }
     }
-    let last = runs.iter().map(|run| run.end).max();
-    changes::before(document, last.unwrap_or_default())?;
-    Ok(runs)
+    changes::before(document, last)
 }
 
 /// The seed of a repetition; the first has the file's.
@@ -168,8 +193,10 @@ fn repeated(seed: u64, repeat: u32) -> u64 {
 fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, Mistake> {
     let sections = topology::sections(document, "flow")?;
     let mut flows: Vec<Flow> = Vec::new();
+    let mut packets = Vec::new();
     for section in &sections {
-        let flow = flow::flow(section, &network.nodes, seed)?;
+        let (flow, packet) = flow::flow(section, &network.nodes, seed)?;
+        packets.push(packet);
         if flows.iter().any(|f| f.id == flow.id) {
             return Err(Mistake::new(
                 &section.place,
@@ -186,12 +213,22 @@ fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, M
             "write [[flow]] and below it id, from and to",
         ));
     }
+    let streams: usize = flows.iter().map(|flow| flow.starts.len()).sum();
+    if streams > STREAMS_MAX {
+        return Err(Mistake::new(
+            &sections[0].place,
+            format!("the flows have {streams} streams together, more than there are ports"),
+            format!("write {STREAMS_MAX} or fewer"),
+        ));
+    }
     let hosts = network.hosts(&flows);
     host::are_hosts(document, &network.nodes, &hosts)?;
-    for (flow, section) in flows.iter().zip(sections) {
+    for ((flow, packet), section) in flows.iter().zip(packets).zip(sections) {
         for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-            if let Err(astray) = ways::way(network, &hosts, from, to) {
-                return Err(lost(&section.place, network, (from, to), &astray));
+            let way = ways::way(network, &hosts, from, to)
+                .map_err(|astray| lost(&section.place, network, (from, to), &astray))?;
+            if from == flow.from {
+                bottleneck::passes(&section.place, network, &way, flow, packet)?;
             }
         }
     }
@@ -246,6 +283,25 @@ fn fits(document: &Table, phase: &measure::Phase, measure: &plan::Measure) -> Re
             &place,
             format!("no interval is complete: the run ends at {end}"),
             "write a shorter interval",
+        ));
+    }
+    if phase.end > LONGEST {
+        return Err(Mistake::new(
+            &place,
+            format!("the run ends at {end}: that is too long"),
+            "write 720h at most",
+        ));
+    }
+    let every = measure.link_util.as_ref().map_or(LONGEST, |u| u.every);
+    let every = every.min(measure.interval);
+    if phase.end.as_nanos() / every.as_nanos() > VALUES_MAX {
+        return Err(Mistake::new(
+            &place,
+            format!(
+                "one value each {} until {end} is more than {VALUES_MAX}",
+                flow::seconds(every)
+            ),
+            "write a longer interval, or every",
         ));
     }
     let late = (phase.flows.iter()).find(|flow| flow.starts.iter().any(|s| *s >= phase.end));

@@ -12,6 +12,8 @@ use dccp_sim::source::{App, Frames, Source, Spread, Stamp};
 
 /// The bytes of a datagram if nobody says otherwise: what TCP has in packets of 1500 bytes.
 const SIZE: usize = 1460;
+/// The same for DCCP, if the application chooses it: what fits a packet of 1500 bytes with any options.
+const DCCP_SIZE: usize = 1444;
 const PING_SIZE: usize = 64;
 const KINDS: &[&str] = &[
     "bulk",
@@ -71,10 +73,13 @@ pub(super) fn traffic(fields: &Fields<'_>, random: Stream) -> Result<Traffic, Mi
         let place = item.map_or(fields.place(), |item| &item.place);
         return Err(Mistake::unknown(place, "kind of flow", word, KINDS));
     };
-    let usual = if ["ping", "rr", "requests"].contains(word) {
-        PING_SIZE
-    } else {
-        SIZE
+    let carrier = fields.get("transport", read::text)?;
+    let is_dccp = carrier.map_or(*word != "udp", |name| name.starts_with("dccp"));
+    let usual = match *word {
+        "ping" | "rr" | "requests" => PING_SIZE,
+        "bulk" => SIZE,
+        _ if is_dccp => DCCP_SIZE,
+        _ => SIZE,
     };
     let len = fields.get("size", datagram_size)?.unwrap_or(usual);
     let rhythm = |source| Traffic::new(word, Kind::Rhythm, len, source);
