@@ -2,7 +2,9 @@
 
 use super::document::{Item, Value};
 use super::mistake::Mistake;
+use core::fmt::Display;
 use core::ops::RangeInclusive;
+use core::str::FromStr;
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_quantity::QuantityError;
@@ -39,39 +41,28 @@ pub(crate) fn flag(item: &Item) -> Result<bool, Mistake> {
 
 /// A whole number from a range.
 pub(crate) fn whole(range: RangeInclusive<u64>) -> impl Fn(&Item) -> Result<u64, Mistake> {
-    move |item| {
-        let next = || {
-            format!(
-                "write a whole number from {} to {}",
-                range.start(),
-                range.end()
-            )
-        };
-        let Value::Number(number) = &item.value else {
-            return Err(wrong_kind(item, "a number", &next()));
-        };
-        match number.parse() {
-            Ok(n) if range.contains(&n) => Ok(n),
-            _ => {
-                let what = format!("{number} is out of range");
-                Err(Mistake::new(&item.place, what, next()))
-            }
-        }
-    }
+    from_range("a whole number", range)
 }
 
 /// A number from a range.
 pub(crate) fn number(range: RangeInclusive<f64>) -> impl Fn(&Item) -> Result<f64, Mistake> {
+    from_range("a number", range)
+}
+
+fn from_range<T: FromStr + PartialOrd + Display>(
+    kind: &str,
+    range: RangeInclusive<T>,
+) -> impl Fn(&Item) -> Result<T, Mistake> + use<T> {
+    let next = format!("write {kind} from {} to {}", range.start(), range.end());
     move |item| {
-        let next = || format!("write a number from {} to {}", range.start(), range.end());
         let Value::Number(number) = &item.value else {
-            return Err(wrong_kind(item, "a number", &next()));
+            return Err(wrong_kind(item, "a number", &next));
         };
         match number.parse() {
             Ok(n) if range.contains(&n) => Ok(n),
             _ => {
                 let what = format!("{number} is out of range");
-                Err(Mistake::new(&item.place, what, next()))
+                Err(Mistake::new(&item.place, what, next.clone()))
             }
         }
     }
