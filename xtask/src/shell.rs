@@ -119,3 +119,10 @@ impl Drop for Background {
         let _ = self.child.wait();
     }
 }
+/// Reads how often something is to be done, for a command line.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("write a whole number from 1 on".into()),
+    }
+}

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(short = 't', long, default_value_t = 5)]
     time: u32,
     /// Runs of each program; the table shows medians
-    #[arg(short = 'n', long, default_value_t = 5)]
+    #[arg(short = 'n', long, default_value = "5", value_parser = shell::at_least_one)]
     repetitions: usize,
 }
 

@@ -41,7 +41,7 @@ struct Sim {
     #[arg(long)]
     quick: bool,
     /// Start offsets of each cell [default: 20, quick: 5]
-    #[arg(long)]
+    #[arg(long, value_parser = crate::shell::at_least_one)]
     offsets: Option<usize>,
     /// Print the names of the cells
     #[arg(long)]

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Runs of each program; the table shows medians
-    #[arg(short = 'n', long, default_value_t = 5)]
+    #[arg(short = 'n', long, default_value = "5", value_parser = crate::shell::at_least_one)]
     repetitions: usize,
     /// Only beside ns-2, with fewer flows and packets: a look, no figure
     #[arg(long)]
