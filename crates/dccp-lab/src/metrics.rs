@@ -33,9 +33,9 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// Population standard deviation of a series divided by its mean: 0 is steady. Also aggregate
-/// constancy, if the series is the sum of all flows.
+/// constancy, if the series is the sum of all flows. `None` of fewer than two values: one alone says nothing.
 pub fn stability(series: &[f64]) -> Option<f64> {
-    let mean = mean(series).filter(|&mean| mean > 0.0)?;
+    let mean = mean(series).filter(|&mean| mean > 0.0 && series.len() >= 2)?;
     let squares = series.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
     Some((squares / to_f64(series.len())).sqrt() / mean)
 }
@@ -177,6 +177,7 @@ mod tests {
         assert_eq!(stability(&[2.0, 2.0, 2.0]), Some(0.0));
         assert!(near(stability(&[1.0, 3.0]), 0.5, 1e-15));
         assert_eq!(stability(&[]), None);
+        assert_eq!(stability(&[2.0]), None, "unknown, not steady");
         assert_eq!(stability(&[0.0, 0.0]), None);
     }
 

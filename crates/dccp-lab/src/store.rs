@@ -2,6 +2,7 @@
 //! that nothing is lost whatever happens.
 
 use crate::error::Failure;
+use dccp_lab::output::json::SCHEMA;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -58,9 +59,11 @@ impl Store {
     }
 }
 
-/// Cells that the same program has finished before, by their keys.
+/// Cells of this scenario that the same program has finished before, by their keys. A file that holds
+/// anything else is not to be replaced.
 pub(crate) fn finished(
     path: &Path,
+    scenario: &str,
     program_hash: &str,
 ) -> Result<BTreeMap<String, Value>, Failure> {
     let mut cells = BTreeMap::new();
@@ -73,12 +76,16 @@ pub(crate) fn finished(
         }
     };
     if let Some(file) = open(path)? {
-        let document: Value = serde_json::from_reader(BufReader::new(file)).map_err(|e| {
-            Failure::run(
-                format!("{} holds no results: {e}", path.display()),
-                "write another file, or leave --resume out",
-            )
-        })?;
+        let document: Value = serde_json::from_reader(BufReader::new(file))
+            .map_err(|e| foreign(path, &format!("holds no results: {e}")))?;
+        if document["schema"] != SCHEMA {
+            return Err(foreign(path, "holds no results of dccplab"));
+        }
+        let name = &document["record"]["name"];
+        if name != scenario {
+            let what = format!("holds results of another scenario, {name}");
+            return Err(foreign(path, &what));
+        }
         for cell in document["cells"].as_array().into_iter().flatten() {
             add(&document["record"]["program_hash"], cell);
         }
@@ -92,6 +99,14 @@ pub(crate) fn finished(
         }
     }
     Ok(cells)
+}
+
+/// The file of the results is not what it should be.
+fn foreign(path: &Path, what: &str) -> Failure {
+    Failure::usage(
+        format!("{} {what}", path.display()),
+        "name another file, or leave --resume out to replace this one",
+    )
 }
 
 fn open(path: &Path) -> Result<Option<File>, Failure> {

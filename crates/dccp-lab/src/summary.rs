@@ -3,7 +3,7 @@
 use crate::metrics::{self, Distribution};
 use crate::run::agenda::marks;
 use crate::run::outcome::{FlowOutcome, LinkOutcome, Outcome};
-use crate::scenario::plan::{Flow, Kind, Run, Transport};
+use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
 
 /// A run summed up. What a run does not have is `None`.
@@ -98,7 +98,7 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
     // Of the time until it stopped, not more: else goodput could be above the rate of a link.
     let total = recorded
         .stopped_bytes
-        .unwrap_or(recorded.totals.delivered_bytes);
+        .unwrap_or(recorded.totals.goodput_bytes());
     let discard = run.measure.discard;
     let marks = marks(run);
     let bytes = &recorded.marks;
@@ -121,9 +121,8 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         throughput_after_discard_bps: after,
         share_bps: share.filter(|_| flow.kind == Kind::Bulk),
         stability: metrics::stability(bins_after(recorded, begin, discard)),
-        loss: knows_losses(flow)
-            .then_some(&recorded.totals)
-            .and_then(|totals| metrics::loss(totals.lost_packets, totals.delivered_packets)),
+        loss: (recorded.totals.lost_packets)
+            .and_then(|lost| metrics::loss(lost, recorded.totals.delivered_packets)),
         rtt_transport: Distribution::of(&recorded.rtt_transport_ns),
         rtt_ping: Distribution::of(&of_pings(recorded, discard, run.end)),
         age: Distribution::of(
@@ -135,14 +134,6 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         ),
         important_fraction: important(recorded),
         cwnd_packets_mean: metrics::mean(&windows),
-    }
-}
-
-/// The senders of CCIDs 3 and 4 learn of loss events, not of the packets that were lost.
-fn knows_losses(flow: &Flow) -> bool {
-    match &flow.transport {
-        Transport::Dccp(config) => config.tx_ccids == [2],
-        Transport::Tcp(_) | Transport::Udp => true,
     }
 }
 

@@ -47,6 +47,19 @@ fn every_mistake_is_told_in_two_lines_with_its_place() {
 }
 
 #[test]
+fn a_file_that_is_no_text_says_where() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let text = b"schema = \"dccplab/1\"\nname = \"caf\xe9\"\n";
+    fs::write(folder.join("latin.toml"), text).expect("a file");
+    let (said, code) = said_of(folder, "latin.toml");
+    assert_eq!(
+        said,
+        "error: latin.toml:2:12: this is no text in UTF-8\n next: save the file as UTF-8\n"
+    );
+    assert_eq!(code, Some(2));
+}
+
+#[test]
 fn a_file_that_is_not_there_is_told_too() {
     let (said, code) = said_of(Path::new(env!("CARGO_MANIFEST_DIR")), "none.toml");
     assert!(said.starts_with("error: none.toml: the file cannot be read: "));

@@ -134,6 +134,34 @@ fn a_resumed_run_plays_only_what_is_missing() {
     assert!(events(0) > Some(42) && events(2) > Some(42), "played");
 }
 
+#[test]
+fn resuming_does_not_replace_what_is_foreign() {
+    let path = fresh("foreign.json");
+    let json = path.display().to_string();
+    let other = serde_json::json!({ "schema": "dccplab-result/1", "record": { "name": "other" } });
+    let next = "name another file, or leave --resume out to replace this one";
+    for (text, what) in [
+        ("[1, 2]\n".to_owned(), "holds no results of dccplab"),
+        ("{\"a\": 1}\n".to_owned(), "holds no results of dccplab"),
+        (
+            other.to_string(),
+            "holds results of another scenario, \"other\"",
+        ),
+    ] {
+        fs::write(&path, &text).expect("a foreign file");
+        let output = run(&["run", SMALL, "--json", &json, "--resume"]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(said, format!("error: {json} {what}\n next: {next}\n"));
+        assert_eq!(fs::read_to_string(&path).expect("it"), text, "untouched");
+    }
+    fs::write(&path, "no JSON").expect("a foreign file");
+    let output = run(&["run", SMALL, "--json", &json, "--resume"]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("holds no results: ") && said.ends_with(&format!(" next: {next}\n")));
+    assert_eq!(fs::read_to_string(&path).expect("it"), "no JSON");
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_finished_cells() {
@@ -280,9 +308,81 @@ fn every_rhythm_gets_through_over_dccp_without_a_size() {
         let summary = summary(kind, "rate = \"10Mbit\"", &flow, "duration = \"20s\"");
         let goodput = summary["flows"][0]["throughput_bps"].as_f64();
         assert!(goodput > Some(8e5) && goodput < Some(1.2e6), "{goodput:?}");
-        // Only the receiver of CCID 3 knows what was lost.
-        assert!(summary["flows"][0]["loss"].is_null());
+        assert_eq!(summary["flows"][0]["loss"].as_f64(), Some(0.0));
     }
+}
+
+/// A link that loses each hundredth packet.
+const LOSSY: &str = "rate = \"2Mbit\"\ndelay = \"10ms\"\nloss = \"1%\"\nback = { loss = \"0%\" }";
+
+#[test]
+fn losses_are_what_somebody_knows() {
+    for (transport, has_events, has_duplicates) in [
+        ("transport = \"dccp/ccid2\"", true, false),
+        ("transport = \"dccp/ccid3\"", true, false),
+        ("transport = \"dccp/ccid4\"\nsize = \"100B\"", true, false),
+        ("transport = \"tcp\"", true, true),
+        ("kind = \"udp\"\nshape = \"cbr:1Mbit\"", false, false),
+    ] {
+        // Also of a flow that has stopped, whose connection is no more.
+        for stop in ["", "stop = \"20s\"\n"] {
+            let flow = format!("{transport}\n{stop}");
+            let summary = summary("lossy", LOSSY, &flow, "duration = \"30s\"");
+            let (flow, link) = (&summary["flows"][0], &summary["links"][0]);
+            let number = |key: &str| flow[key].as_u64();
+            let dropped = (link["lost_packets"].as_object().into_iter().flatten())
+                .filter_map(|(_, n)| n.as_u64())
+                .sum::<u64>();
+            // Packets without data are lost, too, and a timeout of TCP takes too many for lost.
+            let lost = number("lost_packets").unwrap_or(0);
+            let least = if has_duplicates { dropped } else { lost };
+            assert!(
+                lost > 5 && (least..=2 * lost).contains(&dropped),
+                "{dropped} {flow}"
+            );
+            assert!(flow["loss"].as_f64() > Some(0.005), "{flow}");
+            assert_eq!(number("loss_events") > Some(2), has_events, "{flow}");
+            assert_eq!(flow["loss_events"].is_null(), !has_events, "{flow}");
+            assert_eq!(number("duplicate_acks") > Some(2), has_duplicates, "{flow}");
+            assert_eq!(flow["duplicate_acks"].is_null(), !has_duplicates, "{flow}");
+            assert_eq!(number("marked_packets"), Some(0), "{flow}");
+        }
+    }
+}
+
+#[test]
+fn answers_are_goodput_too() {
+    for transport in ["dccp/ccid2", "tcp", "udp"] {
+        let flow = format!(
+            "kind = \"requests\"\nsize = \"100B\"\nanswer = \"10kB\"\ntransport = \"{transport}\""
+        );
+        let link = "rate = \"2Mbit\"\ndelay = \"10ms\"";
+        let summary = summary("answers", link, &flow, "duration = \"20s\"");
+        let flow = &summary["flows"][0];
+        let bytes = |key: &str| flow[key].as_f64().unwrap_or(0.0);
+        let (asked, answered) = (bytes("delivered_bytes"), bytes("answered_bytes"));
+        assert!(
+            asked > 0.0 && (answered / asked - 100.0).abs() < 2.0,
+            "{flow}"
+        );
+        let all = (asked + answered) * 8.0 / 20.0;
+        assert!((bytes("throughput_bps") - all).abs() < 1.0, "{flow}");
+        let bins = flow["goodput_5s_bps"].as_array().map_or(0.0, |bins| {
+            bins.iter().filter_map(Value::as_f64).sum::<f64>() / 4.0
+        });
+        assert!((bins - all).abs() < 1.0, "{flow}");
+    }
+}
+
+#[test]
+fn one_bin_is_neither_steady_nor_not() {
+    let link = "rate = \"2Mbit\"\ndelay = \"10ms\"";
+    let of = |duration: &str| {
+        let measure = format!("duration = \"{duration}\"");
+        summary("steady", link, "", &measure)["flows"][0]["stability"].take()
+    };
+    assert!(of("9s").is_null());
+    assert!(of("10s").is_number());
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub enum FlowId {
     Udp(usize),
 }
 
-/// One end of a flow at a moment: totals since it began. What the transport does not know is 0.
+/// One end of a flow at a moment: totals since it began. What the transport does not know is 0, or `None`
+/// where 0 would mislead.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowSample {
     /// Data packets sent, each retransmission counted again.
@@ -27,13 +28,16 @@ pub struct FlowSample {
     pub delivered: u64,
     /// Bytes of payload in them.
     pub delivered_bytes: u64,
-    /// Data packets that this end took for lost. At the receiving end of UDP: those that are missing.
+    /// Data packets that this end took for lost; 0 with CCIDs 3 and 4, whose receivers know.
     pub lost: u64,
+    /// Data packets that are missing among those that arrived here, where somebody counts: UDP, CCIDs 3
+    /// and 4. One that arrives late is missing no more.
+    pub missing: Option<u64>,
     /// Data packets that the peer reported as marked by ECN. In TCP: how often the window answered to
     /// marks, which is all that TCP tells.
     pub marked: u64,
-    /// Times that losses and marks reduced the window; loss events of CCID 3.
-    pub loss_events: u64,
+    /// Times that losses and marks reduced the window; loss events of CCIDs 3 and 4.
+    pub loss_events: Option<u64>,
     /// Transmit timeouts (nofeedback timeouts of CCID 3).
     pub timeouts: u64,
     /// Acknowledgements that told nothing but that another packet arrived.

@@ -232,7 +232,7 @@ impl Udp {
         FlowSample {
             sent: flow.sent,
             sent_bytes: flow.sent_bytes,
-            lost: flow.seen.expected - flow.seen.distinct,
+            missing: Some(flow.seen.expected - flow.seen.distinct),
             received: flow.seen.distinct,
             received_bytes: flow.received_bytes,
             reordered: flow.seen.reordered,

@@ -54,7 +54,7 @@ impl Known {
         Self {
             marked: after.marked - before.marked,
             lost: after.lost - before.lost,
-            reductions: after.loss_events - before.loss_events,
+            reductions: after.loss_events.unwrap_or(0) - before.loss_events.unwrap_or(0),
             loss_event_rate: after.cc.loss_event_rate.unwrap_or_default(),
         }
     }

@@ -68,7 +68,7 @@ fn windows(law: &str, scenario: &Scenario) -> Vec<(Instant, f64, u64)> {
         let sample = world.node(a).sample(flow);
         let now = (
             sample.cc.cwnd_packets.unwrap_or_default(),
-            sample.loss_events,
+            sample.loss_events.unwrap_or_default(),
         );
         if now.0.to_bits() != last.0.to_bits() || now.1 != last.1 {
             last = now;

@@ -14,6 +14,7 @@ use dccp_lab::run::sim;
 use dccp_lab::scenario::Scenario;
 use dccp_lab::scenario::plan::Run;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(crate) fn run(asked: &Asked) -> Result<i32, Failure> {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
     interrupt::listen()?;
-    let mut cells = resumed(asked, &runs, &record)?;
+    let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
     let mut store = match &asked.json {
         Some(path) => Some(Store::open(path, asked.is_resumed)?),
         None => None,
@@ -114,11 +115,16 @@ fn program_hash() -> Result<String, Failure> {
 }
 
 /// The cells that are known from before.
-fn resumed(asked: &Asked, runs: &[&Run], record: &Record) -> Result<Vec<Option<Value>>, Failure> {
+fn resumed(
+    asked: &Asked,
+    scenario: &str,
+    runs: &[&Run],
+    record: &Record,
+) -> Result<Vec<Option<Value>>, Failure> {
     let Some(path) = asked.json.as_ref().filter(|_| asked.is_resumed) else {
         return Ok(vec![None; runs.len()]);
     };
-    let mut known = finished(path, &record.program_hash)?;
+    let mut known = finished(path, scenario, &record.program_hash)?;
     Ok(runs.iter().map(|run| known.remove(&run.key())).collect())
 }
 
@@ -191,6 +197,7 @@ fn play_captured(
 
 /// Draws each cell into a file of its own.
 fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
+    let mut taken = BTreeSet::new();
     for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
         let label = cell["label"].as_str().unwrap_or_default();
         let label = if label.is_empty() { name } else { label };
@@ -199,7 +206,14 @@ fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
             .chars()
             .map(|c| if is_plain(c) { c } else { '-' })
             .collect();
-        let path = dir.join(format!("{file}.svg"));
+        let key = cell["key"].as_str().unwrap_or_default();
+        let file = if taken.insert(file.clone()) {
+            format!("{file}.svg")
+        } else {
+            // Labels that differ may be the same without what file names cannot have.
+            format!("{file}-{}.svg", key.get(..12).unwrap_or(key))
+        };
+        let path = dir.join(file);
         let svg = figure::of_cell(name, cell)
             .to_svg()
             .map_err(|e| Failure::run(format!("{label}: {e}"), "leave out --out, or this cell"))?;

@@ -176,6 +176,7 @@ fn of_flow(summary: &FlowSummary, outcome: &FlowOutcome) -> Value {
         "sent_packets": totals.sent_packets,
         "delivered_packets": totals.delivered_packets,
         "delivered_bytes": totals.delivered_bytes,
+        "answered_bytes": totals.answered_bytes,
         "lost_packets": totals.lost_packets,
         "marked_packets": totals.marked_packets,
         "retransmitted_packets": totals.retransmitted_packets,

@@ -26,7 +26,7 @@ pub struct FlowOutcome {
     pub bins: Vec<f64>,
     /// Totals at the moments of [`Marks`].
     pub marks: Marks<u64>,
-    /// Bytes delivered when it stopped, if it did before the end: what was on the way still arrives.
+    /// Bytes of goodput when it stopped, if it did before the end: what was on the way still arrives.
     pub stopped_bytes: Option<u64>,
     /// Round trips that the transport measured, in nanoseconds.
     pub rtt_transport_ns: Vec<u64>,
@@ -61,7 +61,7 @@ pub struct Marks<T> {
     pub first_stops: T,
 }
 
-/// Sums of a flow.
+/// Sums of a flow. What nobody knows is `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Datagrams that left the sender.
@@ -70,26 +70,36 @@ pub struct Totals {
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Datagrams that the sender's transport took for lost.
-    pub lost_packets: u64,
+    /// Bytes of the answers that the sending application got, of a flow of requests.
+    pub answered_bytes: u64,
+    /// Datagrams that the sender's transport took for lost; those that the receiver misses with UDP and
+    /// CCIDs 3 and 4.
+    pub lost_packets: Option<u64>,
     /// Datagrams that arrived with a congestion mark. TCP: how often its window answered to marks.
-    pub marked_packets: u64,
+    pub marked_packets: Option<u64>,
     /// Segments sent again.
     pub retransmitted_packets: u64,
     /// Times that losses and marks reduced the window or rate.
-    pub loss_events: u64,
-    /// Acknowledgements that told nothing but that another packet arrived.
-    pub duplicate_acks: u64,
+    pub loss_events: Option<u64>,
+    /// Acknowledgements that told nothing but that another packet arrived: TCP.
+    pub duplicate_acks: Option<u64>,
     /// Datagrams that the receiving host dropped.
     pub dropped_by_receiver_packets: u64,
     /// Datagrams of a rhythm that the transport had no room for.
     pub dropped_by_sender_packets: u64,
 }
 
+impl Totals {
+    /// Bytes that the applications at both ends got.
+    pub const fn goodput_bytes(&self) -> u64 {
+        self.delivered_bytes + self.answered_bytes
+    }
+}
+
 /// One interval of a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FlowInterval {
-    /// Delivered to the receiving application.
+    /// Delivered to the receiving application; of requests also what came back.
     pub goodput_bps: f64,
     /// Congestion window at the end, of all streams.
     pub cwnd_packets: Option<f64>,
@@ -100,11 +110,11 @@ pub struct FlowInterval {
     /// The newest round-trip sample at the end, of the first stream that has one.
     pub rtt_ns: Option<u64>,
     /// Taken for lost in this interval.
-    pub lost_packets: u64,
+    pub lost_packets: Option<u64>,
     /// Marked in this interval.
-    pub marked_packets: u64,
+    pub marked_packets: Option<u64>,
     /// Duplicate acknowledgements in this interval.
-    pub duplicate_acks: u64,
+    pub duplicate_acks: Option<u64>,
 }
 
 /// What was recorded of one direction of a link.

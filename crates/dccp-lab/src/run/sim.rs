@@ -95,7 +95,7 @@ impl<'a> Recorder<'a> {
             Task::Start { flow, .. } => self.stage.start(flow, &self.run.flows[flow]),
             Task::Stop { flow } => {
                 let plan = &self.run.flows[flow];
-                let bytes = self.stage.delivered_bytes(flow, plan);
+                let bytes = self.stage.goodput_bytes(flow, plan);
                 self.outcome.flows[flow].stopped_bytes = Some(bytes);
                 self.stage.stop(flow, plan);
             }
@@ -117,7 +117,7 @@ impl<'a> Recorder<'a> {
     /// Notes what each flow has delivered.
     fn mark(&mut self, which: impl Fn(&mut Marks<u64>) -> &mut u64) {
         for (n, flow) in self.run.flows.iter().enumerate() {
-            let bytes = self.stage.delivered_bytes(n, flow);
+            let bytes = self.stage.goodput_bytes(n, flow);
             *which(&mut self.outcome.flows[n].marks) = bytes;
         }
     }
@@ -143,7 +143,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn bin(&mut self, flow: usize) {
-        let bytes = self.stage.delivered_bytes(flow, &self.run.flows[flow]);
+        let bytes = self.stage.goodput_bytes(flow, &self.run.flows[flow]);
         let delivered = bytes - self.last_bin[flow];
         self.last_bin[flow] = bytes;
         self.outcome.flows[flow]
@@ -158,16 +158,20 @@ impl<'a> Recorder<'a> {
             let totals = self.stage.totals(n, flow);
             let last = core::mem::replace(&mut self.last[n], totals);
             let state = self.stage.state(n, flow);
-            let delivered = totals.delivered_bytes - last.delivered_bytes;
+            let delivered = totals.goodput_bytes() - last.goodput_bytes();
+            let since = |now: Option<u64>, last: Option<u64>| {
+                // What was taken for lost may have arrived since.
+                now.map(|now| now.saturating_sub(last.unwrap_or(0)))
+            };
             self.outcome.flows[n].intervals.push(FlowInterval {
                 goodput_bps: bits_per_s(delivered, interval),
                 cwnd_packets: state.cwnd_packets,
                 ssthresh_packets: state.ssthresh_packets,
                 rate_bps: state.rate_bps,
                 rtt_ns: state.rtt.map(nanos),
-                lost_packets: totals.lost_packets - last.lost_packets,
-                marked_packets: totals.marked_packets - last.marked_packets,
-                duplicate_acks: totals.duplicate_acks - last.duplicate_acks,
+                lost_packets: since(totals.lost_packets, last.lost_packets),
+                marked_packets: since(totals.marked_packets, last.marked_packets),
+                duplicate_acks: since(totals.duplicate_acks, last.duplicate_acks),
             });
         }
         for (link, outcome) in self.links.iter_mut().zip(&mut self.outcome.links) {

@@ -8,9 +8,10 @@ use dccp_proto::cc::Snapshot;
 use dccp_proto::path::{Encap, Flow as Ports, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
-use dccp_sim::flow::FlowId;
+use dccp_sim::flow::{FlowId, FlowSample};
 use dccp_sim::host::SimHash;
 use dccp_sim::machine::Clock;
+use dccp_sim::source::Source;
 use dccp_sim::{Change, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
 
@@ -49,6 +50,9 @@ struct Stream {
     is_stopped: bool,
     /// How many round trips it had measured when it was last looked at.
     round_trips: u64,
+    /// What only connections that are not over tell, when it was stopped: loss events, and packets that
+    /// the receiver missed.
+    last_known: (Option<u64>, Option<u64>),
 }
 
 /// What a flow's streams show of themselves at one moment.
@@ -158,14 +162,21 @@ impl Stage {
             receiver: None,
             is_stopped: false,
             round_trips: 0,
+            last_known: (None, None),
         });
     }
 
     /// A flow ends.
     pub(crate) fn stop(&mut self, number: usize, flow: &Flow) {
         let host = self.host(flow.from);
+        let receiver = self.host(flow.to);
         for stream in &mut self.streams[number] {
             stream.is_stopped = true;
+            let got = (stream.receiver).map(|id| self.world.node(receiver).sample(id));
+            stream.last_known = (
+                self.world.node(host).sample(stream.sender).loss_events,
+                got.and_then(|got| got.missing),
+            );
             self.world
                 .call(host, |host, context| host.abandon(context, stream.sender));
         }
@@ -187,48 +198,61 @@ impl Stage {
         }
     }
 
-    /// Bytes that a flow's receiver has got.
-    pub(crate) fn delivered_bytes(&self, number: usize, flow: &Flow) -> u64 {
-        let host = self.world.node(self.host(flow.to));
+    /// Bytes that the applications of a flow have got.
+    pub(crate) fn goodput_bytes(&self, number: usize, flow: &Flow) -> u64 {
+        let sender = self.world.node(self.host(flow.from));
+        let receiver = self.world.node(self.host(flow.to));
         let streams = self.streams[number].iter();
-        let received = |s: &Stream| s.receiver.map_or(0, |id| host.sample(id).received_bytes);
-        streams.map(received).sum()
+        let of_stream = |s: &Stream| {
+            let got = s
+                .receiver
+                .map_or(0, |id| receiver.sample(id).received_bytes);
+            got + answered_bytes(flow, &sender.sample(s.sender))
+        };
+        streams.map(of_stream).sum()
     }
 
     /// Sums of a flow.
     pub(crate) fn totals(&self, number: usize, flow: &Flow) -> Totals {
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
-        let mut totals = Totals::default();
+        let mut totals = Totals {
+            lost_packets: Some(0),
+            marked_packets: Some(0),
+            loss_events: Some(0),
+            duplicate_acks: Some(0),
+            ..Totals::default()
+        };
         for stream in &self.streams[number] {
             let sent = sender.sample(stream.sender);
             let got = stream.receiver.map(|id| receiver.sample(id));
-            let got = got.unwrap_or_default();
+            if let FlowId::Dccp(number) = stream.sender {
+                let dropped = sender.stats(number).rx_dropped;
+                totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
+                totals.dropped_by_sender_packets += sender.report(number).overflowed;
+                totals.dropped_by_sender_packets += sender.report(number).fates.too_big;
+            }
+            let is_tcp = matches!(stream.sender, FlowId::Tcp(_));
+            let (events, missing) = stream.last_known;
+            let (lost, marked) = if reports_fates(&flow.transport) {
+                (Some(sent.lost), Some(sent.marked))
+            } else {
+                let lost = got.as_ref().and_then(|got| got.missing).or(missing);
+                (lost, got.as_ref().map(|got| got.received_marked))
+            };
+            add_known(&mut totals.lost_packets, lost);
+            add_known(&mut totals.marked_packets, marked);
+            add_known(&mut totals.loss_events, sent.loss_events.or(events));
+            add_known(
+                &mut totals.duplicate_acks,
+                is_tcp.then_some(sent.duplicate_acks),
+            );
             totals.sent_packets += sent.sent;
             totals.retransmitted_packets += sent.retransmitted;
-            totals.duplicate_acks += sent.duplicate_acks;
-            totals.loss_events += sent.loss_events;
+            totals.answered_bytes += answered_bytes(flow, &sent);
+            let got = got.unwrap_or_default();
             totals.delivered_packets += got.received;
             totals.delivered_bytes += got.received_bytes;
-            match stream.sender {
-                FlowId::Dccp(number) => {
-                    let dropped = sender.stats(number).rx_dropped;
-                    totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
-                    totals.dropped_by_sender_packets += sender.report(number).overflowed;
-                    totals.dropped_by_sender_packets += sender.report(number).fates.too_big;
-                    totals.lost_packets += sent.lost;
-                    totals.marked_packets += sent.marked;
-                }
-                FlowId::Tcp(_) => {
-                    totals.lost_packets += sent.lost;
-                    totals.marked_packets += sent.marked;
-                }
-                // Only the receiver knows.
-                FlowId::Udp(_) => {
-                    totals.lost_packets += got.lost;
-                    totals.marked_packets += got.received_marked;
-                }
-            }
         }
         totals
     }
@@ -358,6 +382,29 @@ fn set_changes(world: &mut World, network: &Network, links: &[(LinkId, LinkId)])
             world.at(Instant::ZERO + change.at, what);
         }
     }
+}
+
+/// Whether receivers tell which packets arrived and which were marked. Those of CCIDs 3 and 4 tell of loss
+/// events only, and those of UDP nothing.
+fn reports_fates(transport: &Transport) -> bool {
+    match transport {
+        Transport::Dccp(config) => config.tx_ccids == [2],
+        Transport::Tcp(_) => true,
+        Transport::Udp => false,
+    }
+}
+
+/// What came back to the sender of requests.
+fn answered_bytes(flow: &Flow, sender: &FlowSample) -> u64 {
+    match flow.sender.source {
+        Source::Requests { .. } => sender.received_bytes,
+        _ => 0,
+    }
+}
+
+/// Adds to a sum that is known as long as all its parts are.
+fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
+    *sum = sum.zip(part).map(|(sum, part)| sum + part);
 }
 
 /// Adds what one stream shows to what its flow shows.

@@ -2,19 +2,21 @@
 
 use super::flow::Packet;
 use super::mistake::{Mistake, Place};
+use super::pace::pace;
 use super::plan::{Flow, Network, Transport};
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::source::Source;
 
-/// Whether a flow's packets fit through its way, and its way limits it.
+/// Whether a flow's packets fit through its way, and its way limits it. Returns how many datagrams each
+/// stream makes in a second.
 pub(crate) fn passes(
     place: &Place,
     network: &Network,
     way: &[usize],
     flow: &Flow,
     packet: Option<Packet>,
-) -> Result<(), Mistake> {
+) -> Result<f64, Mistake> {
     let links: Vec<(&str, &LinkConfig)> = (way.windows(2))
         .filter_map(|pair| link(network, pair[0], pair[1]))
         .collect();
@@ -46,7 +48,8 @@ pub(crate) fn passes(
             "give a link a rate, or the flow an amount",
         ));
     }
-    Ok(())
+    let links: Vec<&LinkConfig> = links.into_iter().map(|(_, link)| link).collect();
+    Ok(pace(flow, &links))
 }
 
 fn has_rate(link: &LinkConfig) -> bool {

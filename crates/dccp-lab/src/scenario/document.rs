@@ -50,7 +50,13 @@ impl Item {
                 let items: Vec<String> = items.iter().map(Self::label).collect();
                 format!("[{}]", items.join(", "))
             }
-            Value::Table(_) => "{…}".into(),
+            Value::Table(table) => {
+                let entries = table.0.iter();
+                let entries: Vec<String> = entries
+                    .map(|entry| format!("{} = {}", entry.key, entry.item.label()))
+                    .collect();
+                format!("{{ {} }}", entries.join(", "))
+            }
         }
     }
 
@@ -142,6 +148,8 @@ mod tests {
         assert_eq!(keys, ["z", "a", "t"]);
         let list = &document.entry("a").unwrap().item;
         assert_eq!((list.label().as_str(), list.kind()), ("[2, 0.5]", "a list"));
+        let nested = parse("k = { kind = \"red\", min = \"5p\" }").unwrap();
+        assert_eq!(nested.0[0].item.label(), "{ kind = red, min = 5p }");
         assert_eq!(&text[list.place.clone()], "[2, 0.5]");
         assert_eq!(&text[document.entry("z").unwrap().place.clone()], "z");
     }

@@ -4,6 +4,7 @@ use super::document::{Entry, Item, Table, Value};
 use super::fields::Fields;
 use super::mistake::{Mistake, Place};
 use super::read;
+use std::collections::BTreeSet;
 
 /// More combinations than anybody waits for.
 const CELLS_MAX: usize = 100_000;
@@ -86,7 +87,10 @@ fn variables(matrix: &Table) -> Result<Vec<Variable<'_>>, Mistake> {
             continue;
         }
         match &entry.item.value {
-            Value::List(values) if !values.is_empty() => variables.push((entry, &values[..])),
+            Value::List(values) if !values.is_empty() => {
+                differ(&entry.key, values)?;
+                variables.push((entry, &values[..]));
+            }
             _ => {
                 return Err(Mistake::new(
                     &entry.item.place,
@@ -97,6 +101,19 @@ fn variables(matrix: &Table) -> Result<Vec<Variable<'_>>, Mistake> {
         }
     }
     Ok(variables)
+}
+
+/// Cells are told apart by what their values look like.
+fn differ(variable: &str, values: &[Item]) -> Result<(), Mistake> {
+    let mut seen = BTreeSet::new();
+    match values.iter().find(|value| !seen.insert(value.label())) {
+        Some(again) => Err(Mistake::new(
+            &again.place,
+            format!("{variable} has the value {} twice", again.label()),
+            "leave one out; [measure] has repeat for runs with other seeds",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Looks for uses of variables that there are not, and for variables without a use.
@@ -327,6 +344,19 @@ mod tests {
         );
         let mistake = matrix("a = [1]\nb = [2]\nc = [3]\npairs = \"unordered\"").unwrap_err();
         assert_eq!(mistake.what, "0 pairs of variables have the same values");
+    }
+
+    #[test]
+    fn a_value_that_is_there_twice_is_a_mistake() {
+        let mistake = |text| labels(text).unwrap_err();
+        let text = "k = \"${a}\"\n[matrix]\na = [\"5\", \"6\", 5]";
+        assert_eq!(mistake(text).what, "a has the value 5 twice");
+        assert_eq!(mistake(text).place.start, text.rfind('5').unwrap());
+        let tables = "k = \"${a}\"\n[matrix]\na = [{ kind = \"pie\" }, { kind = \"red\" }]";
+        assert_eq!(
+            labels(tables).unwrap(),
+            ["{ kind = pie }", "{ kind = red }"]
+        );
     }
 
     #[test]

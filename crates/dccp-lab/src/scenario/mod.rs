@@ -8,6 +8,7 @@
 //! | `changes.rs`, `host.rs` | what changes of a link · `[[host]]` |
 //! | `ways.rs`, `bottleneck.rs` | finds the ways of packets · what fits through them |
 //! | `flow.rs`, `traffic.rs` | `[[flow]]` · what it sends |
+//! | `pace.rs` | how many datagrams there will be |
 //! | `measure.rs` | `[measure]`, `[[phase]]` |
 //! | [`plan`] | what comes out |
 //!
@@ -23,6 +24,7 @@ mod link;
 mod matrix;
 mod measure;
 mod mistake;
+mod pace;
 pub mod plan;
 mod queue;
 mod read;
@@ -80,14 +82,24 @@ impl Scenario {
     /// What is wrong, where, and what to do about it.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+        let bytes = std::fs::read(path).map_err(|error| ScenarioError {
             file: file.clone(),
             line: None,
             column: 0,
             what: format!("the file cannot be read: {error}"),
             next: "check the file's name".into(),
         })?;
-        Self::parse(&text, &file)
+        let text = core::str::from_utf8(&bytes).map_err(|error| {
+            let good = error.valid_up_to();
+            let mistake = Mistake::new(
+                &(good..good),
+                "this is no text in UTF-8",
+                "save the file as UTF-8",
+            );
+            // What comes after the place is of no interest.
+            ScenarioError::at(mistake, &file, &String::from_utf8_lossy(&bytes))
+        })?;
+        Self::parse(text, &file)
     }
 
     /// Reads a text; `file` is its name in errors.
@@ -163,9 +175,10 @@ fn cell_runs(
     let mut last = Duration::ZERO;
     for repeat in 0..wanted.repeat {
         let seed = repeated(seed, repeat);
-        let flows = flows(document, &network, Seed(seed))?;
+        let (flows, paces) = flows(document, &network, Seed(seed))?;
         for phase in measure::phases(document, &flows, wanted.duration)? {
             fits(document, &phase, &wanted.measure)?;
+            pace::ends(document, &phase, &flows, &paces)?;
             last = last.max(phase.end);
             add(Run {
                 cell: labels.to_vec(),
@@ -190,7 +203,12 @@ fn repeated(seed: u64, repeat: u32) -> u64 {
     }
 }
 
-fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, Mistake> {
+/// All flows, and how many datagrams in a second each stream makes.
+fn flows(
+    document: &Table,
+    network: &Network,
+    seed: Seed,
+) -> Result<(Vec<Flow>, Vec<f64>), Mistake> {
     let sections = topology::sections(document, "flow")?;
     let mut flows: Vec<Flow> = Vec::new();
     let mut packets = Vec::new();
@@ -223,16 +241,18 @@ fn flows(document: &Table, network: &Network, seed: Seed) -> Result<Vec<Flow>, M
     }
     let hosts = network.hosts(&flows);
     host::are_hosts(document, &network.nodes, &hosts)?;
+    let mut paces = Vec::new();
     for ((flow, packet), section) in flows.iter().zip(packets).zip(sections) {
         for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
             let way = ways::way(network, &hosts, from, to)
                 .map_err(|astray| lost(&section.place, network, (from, to), &astray))?;
             if from == flow.from {
-                bottleneck::passes(&section.place, network, &way, flow, packet)?;
+                let pace = bottleneck::passes(&section.place, network, &way, flow, packet)?;
+                paces.push(pace);
             }
         }
     }
-    Ok(flows)
+    Ok((flows, paces))
 }
 
 fn lost(

@@ -111,6 +111,18 @@ pub(crate) fn size(item: &Item) -> Result<u64, Mistake> {
     quantity(item, "a size such as \"64KiB\"", dccp_quantity::size_bytes)
 }
 
+/// A size that is not zero.
+pub(crate) fn bytes(item: &Item) -> Result<u64, Mistake> {
+    match size(item)? {
+        0 => Err(Mistake::new(
+            &item.place,
+            "this size must not be zero",
+            "write 1B, 64KiB or 4MiB",
+        )),
+        bytes => Ok(bytes),
+    }
+}
+
 /// A share of a whole: `"1%"` or `0.01`.
 pub(crate) fn share(item: &Item) -> Result<f64, Mistake> {
     match &item.value {
@@ -165,6 +177,7 @@ mod tests {
             assert_eq!(rate(&item(text)), Ok(Rate::from_bytes_per_s(bytes_per_s)));
         }
         assert_eq!(size(&item("\"4MiB\"")), Ok(4 << 20));
+        assert_eq!(bytes(&item("\"1B\"")), Ok(1));
         assert_eq!(share(&item("\"1%\"")), Ok(0.01));
         assert_eq!(share(&item("0.25")), Ok(0.25));
     }
@@ -180,6 +193,7 @@ mod tests {
             assert!(what(rate(&item(rate_text))).ends_with("can be simulated"));
         }
         assert_eq!(what(period(&item("\"0s\""))), "this time must not be zero");
+        assert_eq!(what(bytes(&item("\"0B\""))), "this size must not be zero");
         assert_eq!(what(whole(1..=9)(&item("10"))), "10 is out of range");
         assert_eq!(what(number(0.5..=1.0)(&item("0.4"))), "0.4 is out of range");
         assert_eq!(what(share(&item("1.01"))), "1.01 is out of range");

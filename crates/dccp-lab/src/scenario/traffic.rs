@@ -84,8 +84,14 @@ pub(super) fn traffic(fields: &Fields<'_>, random: Stream) -> Result<Traffic, Mi
     let len = fields.get("size", datagram_size)?.unwrap_or(usual);
     let rhythm = |source| Traffic::new(word, Kind::Rhythm, len, source);
     let mut traffic = match *word {
-        "cbr" => rhythm(cbr(len, fields.need("rate", read::rate)?)),
-        "poisson" => rhythm(poisson(len, fields.need("rate", read::rate)?)),
+        "cbr" => rhythm(cbr(
+            len,
+            fields.need("rate", |item| interval(item, read::rate(item)?, len))?,
+        )),
+        "poisson" => rhythm(poisson(
+            len,
+            fields.need("rate", |item| interval(item, read::rate(item)?, len))?,
+        )),
         "sine" => rhythm(fields.need("shape", |item| sine(item, read::text(item)?, len))?),
         "udp" => rhythm(fields.need("shape", |item| shape(item, len))?),
         "onoff" | "exponential" | "pareto" => rhythm(on_off(fields, word, len)?),
@@ -111,7 +117,7 @@ fn datagram_size(item: &Item) -> Result<usize, Mistake> {
 }
 
 fn bulk(fields: &Fields<'_>, len: usize) -> Result<Traffic, Mistake> {
-    let amount = fields.get("amount", read::size)?;
+    let amount = fields.get("amount", read::bytes)?;
     let count = amount.map_or(ALL, |bytes| bytes.div_ceil(len as u64));
     Ok(Traffic::new(
         "bulk",
@@ -121,18 +127,32 @@ fn bulk(fields: &Fields<'_>, len: usize) -> Result<Traffic, Mistake> {
     ))
 }
 
-fn cbr(len: usize, rate: Rate) -> Source {
+/// The time of a datagram at a rate. The simulator's clock knows nothing shorter than a nanosecond.
+fn interval(item: &Item, rate: Rate, len: usize) -> Result<Duration, Mistake> {
+    const LEAST: Duration = Duration::from_nanos(1);
+    let interval = rate.time_for(len as u64);
+    if interval < LEAST {
+        return Err(Mistake::new(
+            &item.place,
+            format!("datagrams of {len} B would come more than once in a nanosecond"),
+            "write a lower rate, or larger datagrams",
+        ));
+    }
+    Ok(interval)
+}
+
+fn cbr(len: usize, interval: Duration) -> Source {
     Source::Cbr {
         len,
-        interval: rate.time_for(len as u64),
+        interval,
         count: ALL,
     }
 }
 
-fn poisson(len: usize, rate: Rate) -> Source {
+fn poisson(len: usize, interval: Duration) -> Source {
     Source::Poisson {
         len,
-        interval: rate.time_for(len as u64),
+        interval,
         count: ALL,
     }
 }
@@ -142,8 +162,8 @@ fn shape(item: &Item, len: usize) -> Result<Source, Mistake> {
     let text = read::text(item)?;
     let rate = |text| rate(item, text);
     match text.split_once(':') {
-        Some(("cbr", text)) => Ok(cbr(len, rate(text)?)),
-        Some(("poisson", text)) => Ok(poisson(len, rate(text)?)),
+        Some(("cbr", text)) => Ok(cbr(len, interval(item, rate(text)?, len)?)),
+        Some(("poisson", text)) => Ok(poisson(len, interval(item, rate(text)?, len)?)),
         Some(("sine", text)) => sine(item, text, len),
         _ => Err(Mistake::new(
             &item.place,
@@ -172,10 +192,9 @@ fn sine(item: &Item, text: &str, len: usize) -> Result<Source, Mistake> {
             "write 20Mbit..80Mbit/60s",
         ));
     };
-    let (least, most) = (
-        rate(item, least)?.bytes_per_s(),
-        rate(item, most)?.bytes_per_s(),
-    );
+    let (least, most) = (rate(item, least)?, rate(item, most)?);
+    interval(item, most, len)?;
+    let (least, most) = (least.bytes_per_s(), most.bytes_per_s());
     let period = dccp_quantity::time(period).map_err(|e| read::from_quantity(item, &e))?;
     if most <= least || period.is_zero() {
         return Err(Mistake::new(
@@ -193,7 +212,7 @@ fn sine(item: &Item, text: &str, len: usize) -> Result<Source, Mistake> {
 }
 
 fn on_off(fields: &Fields<'_>, word: &str, len: usize) -> Result<Source, Mistake> {
-    let rate = fields.need("rate", read::rate)?;
+    let interval = fields.need("rate", |item| interval(item, read::rate(item)?, len))?;
     let (on, off) = (
         fields.need("on", read::period)?,
         fields.need("off", read::period)?,
@@ -210,7 +229,7 @@ fn on_off(fields: &Fields<'_>, word: &str, len: usize) -> Result<Source, Mistake
     let shape = shape.unwrap_or(1.5);
     Ok(Source::OnOff {
         len,
-        interval: rate.time_for(len as u64),
+        interval,
         on: spread(on, shape),
         off: spread(off, shape),
     })
@@ -230,7 +249,7 @@ fn media(fields: &Fields<'_>, len: usize) -> Result<Source, Mistake> {
     })?;
     let pictures = fields.need("pictures", Ok)?;
     let sizes: Vec<usize> = (fields.list("pictures").iter())
-        .map(|item| Ok(usize::try_from(read::size(item)?).unwrap_or(usize::MAX)))
+        .map(|item| Ok(usize::try_from(read::bytes(item)?).unwrap_or(usize::MAX)))
         .collect::<Result<_, Mistake>>()?;
     let sizes: [usize; 3] = sizes.try_into().map_err(|_| {
         Mistake::new(
@@ -280,7 +299,7 @@ fn ping(fields: &Fields<'_>, word: &'static str, len: usize) -> Result<Traffic, 
 /// A request, its answer, and after a pause the next.
 fn requests(fields: &Fields<'_>, word: &'static str, len: usize) -> Result<Traffic, Mistake> {
     const PATIENCE: Duration = Duration::from_secs(3);
-    let answer = fields.need("answer", read::size)?;
+    let answer = fields.need("answer", read::bytes)?;
     let source = Source::Requests {
         len,
         answer: usize::try_from(answer).unwrap_or(usize::MAX),

@@ -180,8 +180,10 @@ pub struct Snapshot {
     pub rto: Option<Duration>,
     /// Loss event rate.
     pub loss_event_rate: Option<f64>,
-    /// Congestion events that were answered.
+    /// Congestion events that were answered; at a receiver those that it found.
     pub loss_events: Option<u64>,
+    /// Data packets that are missing among those that arrived (receiver).
+    pub missing: Option<u64>,
     /// The receive rate of the last feedback, or measured (receiver).
     pub receive_rate: Option<Rate>,
     /// `slow_start`, `avoid`, …

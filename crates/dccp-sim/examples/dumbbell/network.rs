@@ -139,7 +139,7 @@ impl Network {
                 receiver.received,
                 receiver.received_bytes,
                 // A timeout is an event of its own.
-                sender.loss_events + sender.timeouts,
+                sender.loss_events.unwrap_or_default() + sender.timeouts,
                 sender.lost,
             ]
         };

@@ -137,14 +137,16 @@ impl Host {
         let report = self.report(number);
         let now = self.connection(number).map(Connection::snapshot);
         let rtt = now.as_ref().and_then(|s| s.rtt_sample);
+        let missing = now.as_ref().and_then(|s| s.rx.missing);
         let cc = now.map(|s| s.tx).unwrap_or_default();
         FlowSample {
             sent: c.data_sent,
             sent_bytes: c.data_bytes_out,
             delivered: c.data_acked + c.data_marked,
             lost: c.data_lost,
+            missing,
             marked: c.data_marked,
-            loss_events: cc.loss_events.unwrap_or(0),
+            loss_events: cc.loss_events,
             timeouts: c.cc_timeouts,
             received: report.received,
             received_bytes: report.received_bytes,

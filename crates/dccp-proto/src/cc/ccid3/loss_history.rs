@@ -139,6 +139,8 @@ pub(crate) struct LossHistory {
     forgotten: u64,
     /// The data length of the interval before the first event.
     first_length: u64,
+    /// Data packets that arrived, each once.
+    arrived_data: u64,
 }
 
 impl LossHistory {
@@ -161,6 +163,7 @@ impl LossHistory {
                 }
             }
         }
+        self.arrived_data += u64::from(p.ccval.is_some());
         self.count_losses();
         match self.event_count().cmp(&before) {
             core::cmp::Ordering::Less => Change::EventGone,
@@ -177,6 +180,13 @@ impl LossHistory {
     /// How many loss events there have been.
     pub(crate) fn event_count(&self) -> u64 {
         self.forgotten + self.events.len() as u64
+    }
+
+    /// Data packets between the first and the greatest that have not arrived; those that come later than
+    /// the history reaches back stay missing.
+    pub(crate) fn missing_data(&self) -> u64 {
+        let packets = (self.range).map_or(0, |(first, greatest)| greatest.steps_from(first) + 1);
+        packets.saturating_sub(self.prefix.non_data + self.arrived_data)
     }
 
     /// Whether no data arrived before the first loss event.

@@ -281,7 +281,8 @@ impl<V: Variant> HcReceiver for Receiver<V> {
             receive_rate: self
                 .rate
                 .map(|meter| Rate::from_bytes_per_s(meter.rate(rtt))),
-            inner: vec![("loss_events", float(self.history.event_count()))],
+            loss_events: Some(self.history.event_count()),
+            missing: Some(self.history.missing_data()),
             ..Snapshot::default()
         }
     }

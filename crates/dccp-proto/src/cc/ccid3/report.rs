@@ -94,9 +94,18 @@ impl List {
 pub(crate) struct Reports {
     known: List,
     p: f64,
+    /// Loss events that were told; what turned out to be none is not taken back.
+    events: u64,
+    /// A peer that sends no Loss Intervals tells of none of them.
+    has_silent: bool,
 }
 
 impl Reports {
+    /// How many loss events the peer has told of, if it tells of them.
+    pub(crate) fn events(&self) -> Option<u64> {
+        (!self.has_silent).then_some(self.events)
+    }
+
     /// Reads an acknowledgement; `None` if it is no feedback packet (4342-5-2).
     pub(crate) fn read<V: Variant>(
         &mut self,
@@ -121,7 +130,10 @@ impl Reports {
                 self.learn::<V>(&list, rate.filter(|_| is_saturated))?
             }
             // LINUX-12: a peer that sends no Loss Intervals, nor Elapsed Time.
-            (None, Some(rate)) => (rate, false),
+            (None, Some(rate)) => {
+                self.has_silent = true;
+                (rate, false)
+            }
             _ => return None,
         };
         let report = Report {
@@ -137,7 +149,19 @@ impl Reports {
     /// new.
     fn learn<V: Variant>(&mut self, list: &List, bound: Option<f64>) -> Option<(f64, bool)> {
         let newest = list.iter().next()?;
-        let is_new = match (newest.start, self.known.iter().next()) {
+        let new = self.new_events(list);
+        self.events += new;
+        let is_new = new > 0;
+        self.merge::<V>(list, is_new);
+        let p = self.p_of_intervals::<V>(newest);
+        // Beyond 2^24 packets the intervals only bound p; the other option is wider. Elsewhere the two may
+        // differ, and that proves nothing (4342-9.2-1).
+        Some((bound.map_or(p, |rate| p.min(rate)), is_new))
+    }
+
+    /// How many loss events of a list are not known yet: its intervals are newest first.
+    fn new_events(&self, list: &List) -> u64 {
+        let is_new = |told: &Known| match (told.start, self.known.iter().next()) {
             (
                 Some(start),
                 Some(Known {
@@ -147,13 +171,9 @@ impl Reports {
             // It was too far back to tell where, and no longer is.
             (Some(_), Some(_)) => true,
             (None, Some(_)) => false,
-            (_, None) => newest.has_loss,
+            (_, None) => told.has_loss,
         };
-        self.merge::<V>(list, is_new);
-        let p = self.p_of_intervals::<V>(newest);
-        // Beyond 2^24 packets the intervals only bound p; the other option is wider. Elsewhere the two may
-        // differ, and that proves nothing (4342-9.2-1).
-        Some((bound.map_or(p, |rate| p.min(rate)), is_new))
+        list.iter().take_while(is_new).count() as u64
     }
 
     /// Puts what is told in front of what is known and older. A receiver may leave out intervals

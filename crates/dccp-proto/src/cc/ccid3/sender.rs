@@ -414,6 +414,7 @@ impl<V: Variant> HcSender for Sender<V> {
             rtt: self.rtt(),
             rto: Some(self.nofeedback_interval()),
             loss_event_rate: Some(self.p),
+            loss_events: self.reports.events(),
             receive_rate: x_recv.map(Rate::from_bytes_per_s),
             phase: Some(phase),
             inner: vec![("s", self.s), ("x_inst", self.x_inst())],

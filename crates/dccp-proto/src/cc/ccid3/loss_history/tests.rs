@@ -104,6 +104,25 @@ fn three_later_packets_make_a_hole_a_loss() {
 }
 
 #[test]
+fn what_has_not_arrived_is_missing_until_it_does() {
+    assert_eq!(LossHistory::default().missing_data(), 0);
+    let mut h = history(5..10);
+    assert_eq!(h.missing_data(), 0);
+    // Of 10, 11 and 12 one was no data packet, as the next says.
+    h.on_packet(&Packet {
+        ndp_count: 1,
+        ..data(13, 6)
+    });
+    assert_eq!(h.missing_data(), 2);
+    h.on_packet(&non_data(14));
+    h.on_packet(&marked(15, 7));
+    assert_eq!(h.missing_data(), 2, "neither is missing");
+    h.on_packet(&data(11, 5));
+    h.on_packet(&data(11, 5));
+    assert_eq!(h.missing_data(), 1, "late, and twice");
+}
+
+#[test]
 fn packets_without_data_show_losses_too() {
     // 5348-5.1-1: any later packet does.
     let mut h = history(0..10);

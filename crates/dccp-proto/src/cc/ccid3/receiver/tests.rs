@@ -278,6 +278,7 @@ fn if_the_very_first_data_packet_is_marked_the_interval_is_that_of_half_a_packet
     assert_eq!(said.inverse, Some(5));
     let snapshot = r.snapshot();
     assert!(snapshot.loss_event_rate.is_some_and(|p| is_near(p, 0.2)));
+    assert_eq!((snapshot.loss_events, snapshot.missing), (Some(1), Some(0)));
 }
 
 #[test]

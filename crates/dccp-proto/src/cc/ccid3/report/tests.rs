@@ -53,7 +53,9 @@ fn assert_near(value: f64, expected: f64) {
 #[test]
 fn before_any_loss_the_rate_is_0() {
     // 5348-6.3-1, 4342-6.1.1-1
-    let report = read(&mut Reports::default(), 9, 0, &[interval(10, 0, 0)], None);
+    let mut reports = Reports::default();
+    let report = read(&mut reports, 9, 0, &[interval(10, 0, 0)], None);
+    assert_eq!(reports.events(), Some(0));
     let expected = Report {
         x_recv: 5000.0,
         p: 0.0,
@@ -77,6 +79,7 @@ fn the_rfcs_example_gives_a_rate() {
     let starts: Vec<_> = reports.known.iter().map(|k| k.start).collect();
     assert_eq!(starts, [32, 19, 10, 0].map(|n| Some(Seq::new(n))));
     assert!(report.is_some_and(|r| r.is_worse));
+    assert_eq!(reports.events(), Some(3));
 }
 
 #[test]
@@ -125,6 +128,8 @@ fn a_linux_peer_sends_loss_event_rate_alone() {
         assert!((report.p - p).abs() < 1e-12, "{inverse}");
         assert_eq!(report.is_worse, is_worse, "{inverse}");
     }
+    // How many loss events there were it does not say.
+    assert_eq!(reports.events(), None);
 }
 
 #[test]
@@ -192,9 +197,15 @@ fn a_new_event_is_worse_even_if_the_rate_falls() {
     assert!(first.is_some_and(|r| r.is_worse));
     let again = read(&mut reports, 249, 0, &[interval(150, 1, 150), l0], None);
     assert!(again.is_some_and(|r| !r.is_worse));
+    assert_eq!(reports.events(), Some(1));
     let intervals = [interval(100, 1, 101), interval(999, 1, 1000), l0];
     let second = read(&mut reports, 1199, 0, &intervals, None);
     assert!(second.is_some_and(|r| r.is_worse && r.p < 0.01));
+    assert_eq!(reports.events(), Some(2));
+    // Two at once, and one that is known.
+    let two = [interval(9, 1, 10), interval(99, 1, 100), intervals[0]];
+    assert!(read(&mut reports, 1309, 0, &two, None).is_some());
+    assert_eq!(reports.events(), Some(4));
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn after_a_loss_the_equation_rules() {
     assert_near(s.x, x_bps);
     assert_near(s.x, 112_332.0);
     assert_eq!(s.snapshot().phase, Some("equation"));
+    assert_eq!(s.snapshot().loss_events, Some(2));
     assert!(
         s.snapshot()
             .loss_event_rate
