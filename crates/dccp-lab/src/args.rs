@@ -1,8 +1,8 @@
 //! The command line: from words to plain values.
 
-use crate::error::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
+use dccp_cli::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

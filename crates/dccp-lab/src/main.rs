@@ -2,12 +2,11 @@
 
 mod args;
 mod cmd;
-mod error;
-mod interrupt;
 mod progress;
 mod store;
 
 use args::Command;
+use dccp_cli::{end, exit, print};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -15,13 +14,9 @@ fn main() -> ExitCode {
         Command::Check(file) => cmd::check::run(&file),
         Command::Run(run) => cmd::run::run(&run),
         Command::Show(text) => {
-            cmd::print(&text)?;
-            Ok(error::exit::DONE)
+            print(&text)?;
+            Ok(exit::DONE)
         }
     });
-    let code = outcome.unwrap_or_else(|failure| {
-        eprintln!("{failure}");
-        failure.code
-    });
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    end(outcome)
 }

@@ -1,7 +1,7 @@
 //! Results on the disk: the document, and beside it the cells that are finished while others run, so
 //! that nothing is lost whatever happens.
 
-use crate::error::Failure;
+use dccp_cli::Failure;
 use dccp_lab::output::json::SCHEMA;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! The command line: from words to plain values. The letters are those of iperf3.
 
-use crate::error::Failure;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use core::time::Duration;
 use dccp::proto::cc::law::LawConfig;
 use dccp::proto::cc::law::settings::LawError;
 use dccp::{DEFAULT_UDP_PORT, Over};
+use dccp_cli::Failure;
 use dccp_quantity::QuantityError;
 use std::ffi::OsString;
 

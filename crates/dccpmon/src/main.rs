@@ -3,10 +3,8 @@
 mod args;
 mod cmd;
 mod control;
-mod error;
 mod flow;
 mod host;
-mod interrupt;
 mod invite;
 mod ledger;
 mod meter;
@@ -18,6 +16,7 @@ mod result;
 mod verdict;
 
 use args::Command;
+use dccp_cli::{end, exit, print};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,13 +24,9 @@ fn main() -> ExitCode {
         Command::Serve(serve) => cmd::serve::run(&serve),
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
         Command::Show(text) => {
-            print!("{text}");
-            Ok(error::exit::DONE)
+            print(&text)?;
+            Ok(exit::DONE)
         }
     });
-    let code = outcome.unwrap_or_else(|failure| {
-        eprintln!("{failure}");
-        failure.code
-    });
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    end(outcome)
 }

@@ -1,12 +1,12 @@
 //! From what was asked to what is ready to run: names looked up, options made.
 
 use crate::args::{Bulk, Family};
-use crate::error::Failure;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::cc::registry;
 use dccp::{Options, Over};
+use dccp_cli::Failure;
 use std::net::ToSocketAddrs;
 
 /// The Service Code of measurements.

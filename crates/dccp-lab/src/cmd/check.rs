@@ -1,15 +1,14 @@
 //! `dccplab check FILE`: is it a scenario, and what would be run?
 
-use crate::cmd::print;
-use crate::error::{Failure, exit};
+use super::scenario;
 use core::time::Duration;
-use dccp_lab::scenario::Scenario;
+use dccp_cli::{Failure, exit, print};
 use dccp_lab::scenario::plan::Run;
 use std::path::Path;
 
 /// Reads a scenario and says what it is.
-pub(crate) fn run(file: &Path) -> Result<i32, Failure> {
-    let scenario = Scenario::read(file)?;
+pub(crate) fn run(file: &Path) -> Result<u8, Failure> {
+    let scenario = scenario(file)?;
     let time: Duration = scenario.runs.iter().map(|run| run.end).sum();
     let cells = scenario.runs.len();
     let mut lines = vec![format!(

@@ -3,18 +3,17 @@
 pub(crate) mod check;
 pub(crate) mod run;
 
-use crate::error::Failure;
-use std::io::{ErrorKind, Write as _};
+use dccp_cli::Failure;
+use dccp_lab::scenario::Scenario;
 use std::path::Path;
 
-/// Prints a text. That the reader has seen enough (`| head`) is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::write(Path::new("standard output"), &e))
+/// Reads a scenario.
+fn scenario(file: &Path) -> Result<Scenario, Failure> {
+    Scenario::read(file).map_err(|error| {
+        let what = error.to_string();
+        match error.line {
+            Some(_) => Failure::usage(what, error.next),
+            None => Failure::run(what, error.next),
         }
-        _ => Ok(()),
-    }
+    })
 }

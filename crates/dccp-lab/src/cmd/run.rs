@@ -1,12 +1,10 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
 use crate::args::Run as Asked;
-use crate::cmd::print;
-use crate::error::{Failure, exit};
-use crate::interrupt;
 use crate::progress::Progress;
 use crate::store::{Store, finished};
 use core::time::Duration;
+use dccp_cli::{Failure, exit, interrupt, print};
 use dccp_lab::output::json::{Record, Status};
 use dccp_lab::output::{figure, json, table};
 use dccp_lab::run::pool::{News, play_all};
@@ -20,8 +18,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 /// Plays what was asked for.
-pub(crate) fn run(asked: &Asked) -> Result<i32, Failure> {
-    let scenario = Scenario::read(&asked.file)?;
+pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
+    let scenario = super::scenario(&asked.file)?;
     let runs = chosen(&scenario, &asked.cells)?;
     if let Some(pcap) = &asked.pcap {
         one_cell(&runs, pcap)?;

@@ -49,7 +49,7 @@ pub fn document(
     record: &Record,
     cells: &[Value],
     status: Status,
-    exit_code: i32,
+    exit_code: u8,
 ) -> Value {
     json!({
         "schema": SCHEMA,

@@ -2,10 +2,8 @@
 
 use crate::args::Bulk;
 use crate::control::{Channel, Lost, Message, Setup};
-use crate::error::{Failure, exit};
 use crate::flow::Traffic;
 use crate::host::{Usage, nanos};
-use crate::interrupt;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::json;
 use crate::output::table::{self, Table};
@@ -15,6 +13,7 @@ use crate::report::{FlowTotal, Host};
 use crate::result::{Sides, Status, TestResult, combine};
 use core::time::Duration;
 use dccp::{ConnectError, Over, Socket, clock};
+use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 const JOIN: Duration = Duration::from_millis(100);
 
 /// Runs the test and prints the result; gives the exit code.
-pub(crate) fn run(asked: &Bulk) -> Result<i32, Failure> {
+pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     interrupt::listen()?;
     let is_json = asked.is_json;
     let (plan, result) = measure(asked.clone()).inspect_err(|failure| {
@@ -362,6 +361,6 @@ fn explain(plan: &Plan, e: ConnectError) -> Failure {
             ),
             "start `dccpmon serve` there, or check --dccp-port",
         ),
-        other => Failure::from(other),
+        other => Failure::run(other.to_string(), other.next_step()),
     }
 }

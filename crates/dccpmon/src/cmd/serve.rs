@@ -2,10 +2,8 @@
 
 use crate::args::{DURATION_MAX, FLOWS_MAX, Family, Serve};
 use crate::control::{Channel, Lost, Message, Setup};
-use crate::error::{Failure, exit};
 use crate::flow::Traffic;
 use crate::host::Usage;
-use crate::interrupt;
 use crate::invite;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::packet::{Head, Kind, LEN_MAX, LEN_MIN};
@@ -15,6 +13,7 @@ use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp::{AcceptError, BindError, Listener, Options, Over, Socket, clock};
+use dccp_cli::{Failure, exit, interrupt};
 use dccp_quantity::show as units;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver as Inlet};
@@ -30,7 +29,7 @@ const STEP: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Serves until Ctrl-C, or for one test; gives the exit code.
-pub(crate) fn run(asked: &Serve) -> Result<i32, Failure> {
+pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     interrupt::listen()?;
     let hall = Arc::new(Hall::default());
     let listeners = listen(asked)?;
@@ -119,7 +118,7 @@ fn open(asked: &Serve, options: &Options, port: u16) -> Result<(Vec<Listener>, S
         }
     }
     match refusal {
-        Some(e) if opened.is_empty() => Err(Failure::from(e)),
+        Some(e) if opened.is_empty() => Err(Failure::run(e.to_string(), e.next_step())),
         _ => Ok((opened, places.join(" and "))),
     }
 }

@@ -2,14 +2,14 @@
 //! number has its unit in its name; what is not known is null.
 
 use crate::args::Bulk;
-use crate::error::Failure;
 use crate::plan::Plan;
 use crate::result::{FlowResult, Status, TestResult};
 use dccp::{Over, clock};
+use dccp_cli::Failure;
 use serde_json::{Value, json};
 
 /// The document of a test that ran.
-pub(crate) fn document(plan: &Plan, result: &TestResult, exit_code: i32) -> Value {
+pub(crate) fn document(plan: &Plan, result: &TestResult, exit_code: u8) -> Value {
     let status = match result.status {
         Status::Complete => "complete",
         Status::Interrupted => "interrupted",

@@ -1,16 +1,19 @@
-//! Ctrl-C, or a request to terminate: the first ends the tests with a full summary, the second the
-//! program.
+//! Ctrl-C, or a request to terminate: after the first a program ends by itself, with what it has; the second
+//! ends it at once.
 
-use crate::error::{Failure, exit};
+use crate::{Failure, exit};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Begins to listen.
-pub(crate) fn listen() -> Result<(), Failure> {
+///
+/// # Errors
+/// The system does not let it.
+pub fn listen() -> Result<(), Failure> {
     let handler = || {
         if IS_INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(exit::INTERRUPTED);
+            std::process::exit(exit::INTERRUPTED.into());
         }
     };
     ctrlc::set_handler(handler).map_err(|e| {
@@ -22,6 +25,6 @@ pub(crate) fn listen() -> Result<(), Failure> {
 }
 
 /// Whether it came.
-pub(crate) fn is_pressed() -> bool {
+pub fn is_pressed() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)
 }

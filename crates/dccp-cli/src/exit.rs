@@ -1,0 +1,14 @@
+//! Exit codes. Each program's `--help` names those that it has.
+
+/// Done.
+pub const DONE: u8 = 0;
+/// Could not run.
+pub const FAILED: u8 = 1;
+/// Wrong command line or file.
+pub const USAGE: u8 = 2;
+/// The peer refused.
+pub const REFUSED: u8 = 4;
+/// Ran, but the result is incomplete.
+pub const INCOMPLETE: u8 = 5;
+/// Interrupted; what was finished is complete.
+pub const INTERRUPTED: u8 = 130;

@@ -1,0 +1,79 @@
+//! Why a program ends without a result.
+
+use crate::exit;
+use core::fmt;
+use std::io;
+use std::path::Path;
+
+/// What happened, what to do, and how the program ends: shown as two lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// How the program ends: one of [`exit`].
+    pub code: u8,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub next: String,
+}
+
+impl Failure {
+    /// The command line is wrong, or a file that it names.
+    pub fn usage(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(exit::USAGE, what, next)
+    }
+
+    /// It could not run.
+    pub fn run(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(exit::FAILED, what, next)
+    }
+
+    /// The peer does not want to.
+    pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(exit::REFUSED, what, next)
+    }
+
+    /// A file cannot be written.
+    pub fn write(path: &Path, error: &io::Error) -> Self {
+        let path = path.display();
+        Self::run(
+            format!("{path} cannot be written: {error}"),
+            "check the folder and the space on the disk",
+        )
+    }
+
+    fn new(code: u8, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            code,
+            what: what.into(),
+            next: next.into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}\n next: {}", self.what, self.next)
+    }
+}
+
+impl core::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_two_lines_and_an_exit_code() {
+        let failure = Failure::usage("--rate 5x: no rate", "write 5M");
+        assert_eq!(
+            failure.to_string(),
+            "error: --rate 5x: no rate\n next: write 5M"
+        );
+        assert_eq!(failure.code, 2);
+        assert_eq!(Failure::run("", "").code, 1);
+        assert_eq!(Failure::refused("", "").code, 4);
+        let full = Failure::write(Path::new("a/b"), &io::Error::other("full"));
+        assert_eq!(full.what, "a/b cannot be written: full");
+        assert_eq!(full.code, 1);
+    }
+}

@@ -1,0 +1,20 @@
+//! What the command-line programs of this project share: errors in two lines, exit codes, Ctrl-C.
+
+pub mod exit;
+mod failure;
+pub mod interrupt;
+mod print;
+
+pub use failure::Failure;
+pub use print::print;
+
+use std::process::ExitCode;
+
+/// Ends a program: with the exit code that it gives, or with its failure on standard error.
+pub fn end(outcome: Result<u8, Failure>) -> ExitCode {
+    let code = outcome.unwrap_or_else(|failure| {
+        eprintln!("{failure}");
+        failure.code
+    });
+    ExitCode::from(code)
+}
