@@ -4,7 +4,7 @@
 //! The Ack Vectors that CCID 2 lives on are the connection's (`conn/ack_vector.rs`).
 
 use super::ack_ratio::AckRatio;
-use super::config::CcConfig;
+use super::config::{CcConfig, DEFAULT_RTT};
 use super::law::Law;
 use super::one_way::{self, Newest, Times};
 use super::window::{Sent, WindowSender};
@@ -23,8 +23,6 @@ const ACK_RATIO: u8 = Feature::AckRatio.number();
 const ACKS_OF_ACKS_PER_WINDOW: u32 = 4;
 /// … and after this many data packets at the latest.
 const ACK_OF_ACKS_PACKETS: u32 = 128;
-/// The round-trip time to assume where none is known (RFC 4340 §3.4).
-const DEFAULT_RTT: Duration = Duration::from_millis(200);
 
 /// The sending half of CCID 2 with the law that the settings name: Reno, unless this end chose
 /// another (design 9).

@@ -4,6 +4,9 @@ use super::law::LawConfig;
 use crate::time::Instant;
 use core::time::Duration;
 
+/// The round-trip time while none is known (4340-3.4-1).
+pub(crate) const DEFAULT_RTT: Duration = Duration::from_millis(200);
+
 /// Limits of a window sender besides those of its law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowConfig {

@@ -12,7 +12,7 @@ use core::time::Duration;
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// First interval between Acks in PARTOPEN (4340-8.1.5-2).
 const PARTOPEN_INTERVAL: Duration = Duration::from_millis(200);
-/// After so many Acks in PARTOPEN a Sync asks the server for a sign of life (AMB-11).
+/// After so many Acks in PARTOPEN a Sync behind each further one asks the server for a sign of life (AMB-11).
 const PARTOPEN_ACKS: u32 = 3;
 /// Interval between DCCP-Listen packets, and how many there are (5596-2.2.2-1).
 const LISTEN_INTERVAL: Duration = Duration::from_millis(200);
@@ -135,11 +135,10 @@ impl Connection {
     pub(super) fn on_partopen_timeout(&mut self, now: Instant) {
         self.stats.mib.timeouts += 1;
         self.handshake.sent += 1;
+        self.due.ack = true;
         if self.handshake.sent > PARTOPEN_ACKS && !self.config.strict {
             // AMB-11: a silent server would never end PARTOPEN; it must answer a Sync.
             self.due.sync = Some(self.seqs.gsr);
-        } else {
-            self.due.ack = true;
         }
         self.timers
             .set(Timer::PartOpen, now + self.handshake.backoff.interval());

@@ -82,7 +82,7 @@ pub(crate) struct Ack<'a> {
     pub(crate) names: Seq,
     /// Its Elapsed Time, or that of its Timestamp Echo.
     pub(crate) elapsed: Option<Duration>,
-    /// It is a Response, which leaves as soon as the Request has come.
+    /// It left as soon as what it acknowledges had come: a Response, and a client's answer to it.
     pub(crate) is_prompt: bool,
     /// It had a Slow Receiver option.
     pub(crate) slow_receiver: bool,

@@ -30,7 +30,7 @@ pub use snapshot::ConnSnapshot;
 pub use state::{Role, State};
 pub use timers::Timer;
 
-use crate::cc::config::CcConfig;
+use crate::cc::config::{CcConfig, DEFAULT_RTT};
 use crate::cc::registry;
 use crate::cc::{HcReceiver, HcSender};
 use crate::config::{Config, bounds};
@@ -59,8 +59,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::{Backoff, Timers};
 
-/// The round-trip time while none is known (4340-3.4-1).
-const DEFAULT_RTT: Duration = Duration::from_millis(200);
 /// No round trip is shorter than this, whatever the peer says: rates are divided by it.
 const RTT_LEAST: Duration = Duration::from_micros(1);
 /// Sequence Window before it is negotiated (RFC 4340 §7.5.2).

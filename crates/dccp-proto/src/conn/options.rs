@@ -2,7 +2,7 @@
 //! its Acknowledgement Number tells.
 
 use super::in_flight::Ack;
-use super::{App, Connection, Echo, RTT_LEAST, Reset};
+use super::{App, Connection, Echo, RTT_LEAST, Reset, State};
 use crate::event::Event;
 use crate::queue::Fate;
 use crate::seq::Seq;
@@ -191,7 +191,7 @@ impl Connection {
             seq: p.seq,
             names: ack,
             elapsed: told.elapsed,
-            is_prompt: p.packet_type() == PacketType::Response,
+            is_prompt: self.is_prompt(p),
             slow_receiver: core::mem::take(&mut self.is_peer_slow),
             acks_lost: self.reverse_path.take(),
             options: p.options,
@@ -218,6 +218,19 @@ impl Connection {
         self.tx.cc.on_feedback(now, &feedback);
         self.obey_receiver(now, &feedback);
         self.follow_controllers();
+    }
+
+    /// Whether a packet left as soon as what it acknowledges had come, so that it tells the round trip
+    /// without an Elapsed Time (5348-4.2-1): a Response, and the client's answer to it (RFC 4340 §8.1.5). Any but
+    /// the first packet after the Request may be sent by a timer, because that answer was lost.
+    fn is_prompt(&self, p: &Packet<'_>) -> bool {
+        match p.packet_type() {
+            PacketType::Response => true,
+            PacketType::Ack | PacketType::DataAck => {
+                self.state == State::Respond && p.seq == self.seqs.isr.next()
+            }
+            _ => false,
+        }
     }
 
     /// The drop codes that are not the controller's alone.

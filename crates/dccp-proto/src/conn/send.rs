@@ -97,6 +97,9 @@ impl Connection {
             );
         } else if let Some(ack) = self.due.sync_ack.take() {
             self.send_packet(now, Kind::SyncAck { ack }, 0, app, batch);
+        } else if self.due.sync.is_some() && self.due.ack {
+            // LINUX-21: a server in RESPOND that has seen no Ack yet may refuse a Sync.
+            self.send_ack(now, app, batch);
         } else if let Some(ack) = self.due.sync.take() {
             self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close_req) {

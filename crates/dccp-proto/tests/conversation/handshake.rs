@@ -289,20 +289,21 @@ fn a_repeated_response_is_acknowledged_and_its_data_is_not_taken_again() {
 }
 
 #[test]
-fn partopen_repeats_its_ack_then_asks_with_syncs() {
-    // 4340-8.1.5-2, AMB-11
+fn partopen_repeats_its_ack_then_asks_with_syncs_behind() {
+    // 4340-8.1.5-2, AMB-11, LINUX-21
     let (mut bench, request) = Bench::requesting(Bench::config());
     let response = bench.response_to(&request);
     let first = bench.answer(&response);
     let sent = bench.advance(Duration::from_secs(13));
     let at: Vec<_> = sent.iter().map(|(at, _)| at.as_millis()).collect();
-    assert_eq!(at, [200, 600, 1400, 3000, 6200, 12_600]);
+    let expected = [200, 600, 1400, 3000, 3000, 6200, 6200, 12_600, 12_600];
+    assert_eq!(at, expected);
     for (n, (_, p)) in (1..).zip(&sent) {
         let ack = response.seq;
-        let kind = if n <= 3 {
-            Kind::Ack { ack }
-        } else {
+        let kind = if matches!(n, 5 | 7 | 9) {
             Kind::Sync { ack }
+        } else {
+            Kind::Ack { ack }
         };
         assert_eq!((p.kind, p.seq), (kind, first.seq.plus(n)));
     }

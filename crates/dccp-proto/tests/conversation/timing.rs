@@ -348,3 +348,44 @@ fn a_keep_alive_sync_leaves_after_silence() {
         assert_eq!(bench.advance(Duration::from_hours(1)), []);
     }
 }
+
+#[test]
+fn the_first_answer_to_a_response_gives_the_round_trip_time_to_a_server() {
+    // 5348-4.2-1: a client answers at once, whether it tells an Elapsed Time or not.
+    let rtt_after = |is_data: bool, skipped: u64, elapsed: Option<Opt<'_>>| {
+        let (mut bench, response) = Bench::responding(Bench::config());
+        bench.now += Duration::from_millis(30);
+        bench.peer_gss = bench.peer_gss.plus(skipped);
+        let ack = response.seq;
+        let kind = if is_data {
+            Kind::DataAck { ack }
+        } else {
+            Kind::Ack { ack }
+        };
+        let answer = bench.next(kind).with(elapsed.as_slice());
+        bench.give(&answer);
+        assert_eq!(bench.state(), State::Open);
+        bench.snapshot().rtt
+    };
+    let ms = |n| Some(Duration::from_millis(n));
+    for is_data in [false, true] {
+        assert_eq!(rtt_after(is_data, 0, None), ms(30));
+        // It may be one that PARTOPEN's timer sent.
+        assert_eq!(rtt_after(is_data, 1, None), None);
+        let elapsed = Opt::ElapsedTime(Elapsed::Short(1000));
+        assert_eq!(rtt_after(is_data, 1, Some(elapsed)), ms(20));
+    }
+}
+
+#[test]
+fn later_acknowledgements_of_a_response_tell_no_round_trip_time() {
+    let (mut bench, response) = Bench::responding(Bench::config());
+    let first = bench.next(Kind::Close { ack: response.seq });
+    bench.give(&first);
+    assert_eq!(bench.snapshot().rtt, None, "a Close may have waited");
+    let mut bench = Bench::open_server(Bench::config());
+    bench.now += SECOND;
+    let again = bench.next(Kind::Ack { ack: response.seq });
+    bench.give(&again);
+    assert_eq!(bench.snapshot().rtt, None);
+}

@@ -117,6 +117,7 @@ impl Socket {
                 self.report.reset = Some(code);
                 self.give_up();
             }
+            // LINUX-21
             _ => return Err(Failure::of_code(ResetCode::TOO_BUSY)),
         }
         Ok(())

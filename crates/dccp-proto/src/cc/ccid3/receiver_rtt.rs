@@ -1,11 +1,10 @@
 //! The round-trip time as a CCID 3 receiver knows it: from the sender's RTT Estimate (RFC 6323),
 //! from this end's own measurement, or from window counters (RFC 4342 §8.1).
 
+use crate::cc::config::DEFAULT_RTT;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// Without any sign (RFC 4340 §3.4).
-const DEFAULT: Duration = Duration::from_millis(200);
 /// Without any sign, from a sender that promised RTT Estimates (6323-3.4-1) …
 const PROMISED_DEFAULT: Duration = Duration::from_millis(500);
 /// … and the most to which its silence raises that.
@@ -76,7 +75,7 @@ impl ReceiverRtt {
 
     /// The round-trip time (6323-3.3-2: the sender's word counts, where it is promised).
     pub(crate) fn rtt(&self) -> Duration {
-        let own = || self.counted.or(self.own).unwrap_or(DEFAULT);
+        let own = || self.counted.or(self.own).unwrap_or(DEFAULT_RTT);
         self.promised.map_or_else(own, |promised| promised.rtt)
     }
 

@@ -1,6 +1,7 @@
 //! CCVal as CCID 3's window counter: a clock that ticks about every quarter of a round trip
 //! (RFC 4342 §8.1).
 
+use crate::cc::config::DEFAULT_RTT;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -19,10 +20,12 @@ pub(crate) struct WindowCounter {
 
 impl WindowCounter {
     /// The counter of a packet that leaves now, with a round-trip time if there is one
-    /// (4342-8.1-1).
+    /// (4342-8.1-1). Without one it ticks all the same: a peer that sends feedback only as the counter
+    /// moves (LINUX-12) would otherwise never repeat a first feedback that was lost, and the sender
+    /// never learn the round-trip time.
     pub(crate) fn on_send(&mut self, now: Instant, rtt: Option<Duration>) -> u8 {
         let since = *self.since.get_or_insert(now);
-        let quarter = rtt.map_or(0, |rtt| rtt.as_nanos() / 4);
+        let quarter = rtt.unwrap_or(DEFAULT_RTT).as_nanos() / 4;
         let quarters = (now - since).as_nanos().checked_div(quarter).unwrap_or(0);
         if quarters > 0 {
             // Never more than 5, so that the receiver sees no wrap between adjacent packets.
@@ -103,10 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_round_trip_time_the_counter_stands_still() {
+    fn without_a_round_trip_time_the_counter_ticks_as_with_0_2_s() {
+        // 4340-3.4-1
         let mut c = WindowCounter::default();
-        c.on_send(at(0), None);
-        assert_eq!(c.on_send(at(5_000), None), 0);
+        assert_eq!(c.on_send(at(0), None), 0);
+        assert_eq!(c.on_send(at(49), None), 0);
+        assert_eq!(c.on_send(at(50), None), 1);
+        assert_eq!(c.on_send(at(1_050), None), 6);
+    }
+
+    #[test]
+    fn with_a_round_trip_of_no_time_the_counter_stands_still() {
+        let mut c = WindowCounter::default();
+        c.on_send(at(0), Some(Duration::ZERO));
         assert_eq!(c.on_send(at(5_000), Some(Duration::ZERO)), 0);
     }
 

@@ -24,6 +24,7 @@ mod values;
 
 pub(crate) use table::Side;
 
+use crate::cc::config::DEFAULT_RTT;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::{Feature, Reconciliation};
@@ -32,9 +33,6 @@ use negotiation::{Negotiation, Offer, Phase};
 use std::collections::VecDeque;
 use table::{FEATURES, Slot, SlotSet, index};
 use values::Values;
-
-/// The round-trip time before one has been measured (RFC 4340 §3.4).
-const DEFAULT_RTT: Duration = Duration::from_millis(200);
 
 /// The state of all features of a connection.
 #[derive(Debug)]

@@ -66,7 +66,7 @@ impl Record {
 
     /// The round-trip sample that an acknowledgement gives that names this packet, if nothing has
     /// reported it before (RFC 4340 §13). A packet without data need not be answered soon, unless it
-    /// is a Request (5348-4.2-1), so it gives a sample only with an Elapsed Time; and an Elapsed Time
+    /// is a Request or a Response (5348-4.2-1), so it gives a sample only with an Elapsed Time; and an Elapsed Time
     /// longer than the round trip is not to be believed.
     pub(super) fn rtt(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
         let is_timely = self.data.is_some() || ack.elapsed.is_some() || ack.is_prompt;

@@ -65,9 +65,8 @@ impl Bench {
 
     pub(crate) fn open_as_server(self, config: Config) -> Self {
         let (mut bench, response) = self.listen(config).respond();
-        let confirms = confirms_for(&response);
-        let ack = bench.next(Kind::Ack { ack: response.seq });
-        bench.give(&ack.with_raw_options(&confirms));
+        let ack = bench.answer_to(&response);
+        bench.give(&ack);
         bench.take();
         assert_eq!(bench.state(), State::Open);
         bench
@@ -94,8 +93,17 @@ impl Bench {
     /// A willing server's Response. It comes in no time, but says that it waited for longer: so it
     /// leaves the round-trip time unknown, and 0.2 s is assumed (RFC 4340 §3.4).
     pub(crate) fn response_to(&mut self, request: &Pkt) -> Pkt {
-        let mut options = confirms_for(request);
+        self.settling(response(request.seq), request)
+    }
+
+    /// A willing client's Ack for a Response, which leaves the round-trip time unknown likewise.
+    pub(crate) fn answer_to(&mut self, response: &Pkt) -> Pkt {
+        self.settling(Kind::Ack { ack: response.seq }, response)
+    }
+
+    fn settling(&mut self, kind: Kind, asked: &Pkt) -> Pkt {
+        let mut options = confirms_for(asked);
         options.extend([43, 4, 0, 1]); // Elapsed Time 10 µs
-        self.next(response(request.seq)).with_raw_options(&options)
+        self.next(kind).with_raw_options(&options)
     }
 }
