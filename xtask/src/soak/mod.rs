@@ -31,6 +31,8 @@ enum What {
         #[arg(default_value = "")]
         pattern: String,
     },
+    /// CCID 3 on paths up to 10 Gbit/s and 300 ms
+    Tfrc,
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     match &args.what {
         What::Seeds { count } => seeds(*count),
         What::Fuzz { duration, pattern } => fuzz::run(*duration, pattern),
+        What::Tfrc => tfrc(),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -53,6 +56,14 @@ fn seeds(count: u64) -> Result<bool> {
         "dccp-sim",
     ]);
     soak.args(["--example", "soak", "--", &count.to_string()]);
+    shell::run(&mut soak)?;
+    Ok(true)
+}
+
+/// All cells of tests that play only the smaller ones otherwise.
+fn tfrc() -> Result<bool> {
+    let mut soak = command(&["cargo", "test", "--release", "--package", "dccp-sim"]);
+    soak.args(["--test", "tfrc"]).env("SOAK", "1");
     shell::run(&mut soak)?;
     Ok(true)
 }
