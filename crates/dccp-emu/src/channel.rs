@@ -89,7 +89,7 @@ impl Channel {
             let Some(arrival) = self.link.poll(now) else {
                 return;
             };
-            let slot = arrival.parcel.token;
+            let slot = arrival.token;
             let copies = match arrival.fate {
                 Fate::Lost(_) => 0,
                 Fate::Delivered => 1,
@@ -99,7 +99,7 @@ impl Channel {
             for _ in 0..copies {
                 self.note_lateness(now - due);
                 let Stored { owner, bytes } = &self.packets[slot.0];
-                if !deliver(*owner, bytes, arrival.parcel.ecn) {
+                if !deliver(*owner, bytes, arrival.ecn) {
                     self.stats.refused += 1;
                 }
             }

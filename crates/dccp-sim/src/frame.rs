@@ -216,9 +216,17 @@ impl Frame {
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Frame>,
-    /// How many nodes have passed each on, or `GONE`.
-    hops: Vec<u8>,
+    notes: Vec<Note>,
     free: Vec<u32>,
+}
+
+/// What nodes and links ask of a frame again and again.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    /// Length of the IP packet in bytes.
+    len: u32,
+    /// How many nodes have passed it on, or `GONE`.
+    hops: u8,
 }
 
 /// In place of the hops of a frame that does not exist.
@@ -231,21 +239,32 @@ impl Frames {
         reason = "memory ends before 2^32 frames"
     )]
     pub(crate) fn insert(&mut self, mut header: Frame, bytes: &[u8]) -> FrameId {
-        let id = if let Some(id) = self.free.pop() {
-            let old = &mut self.slots[id as usize];
+        let free = self.free.pop();
+        let id = free.unwrap_or(self.slots.len() as u32);
+        if let Some(old) = self.slots.get_mut(id as usize) {
             header.bytes = core::mem::take(&mut old.bytes);
             header.bytes.clear();
             header.bytes.extend_from_slice(bytes);
             *old = header;
-            self.hops[id as usize] = 0;
-            id
         } else {
             header.bytes.extend_from_slice(bytes);
             self.slots.push(header);
-            self.hops.push(0);
-            self.slots.len() as u32 - 1
-        };
+            self.notes.push(Note { len: 0, hops: 0 });
+        }
+        self.notes[id as usize].hops = 0;
+        self.measure(FrameId(id));
         FrameId(id)
+    }
+
+    /// Takes note of a frame's length, which may have changed.
+    pub(crate) fn measure(&mut self, id: FrameId) {
+        let len = self.get(id).ip_len();
+        self.notes[id.0 as usize].len = u32::try_from(len).unwrap_or(u32::MAX);
+    }
+
+    /// Length of the IP packet in bytes.
+    pub(crate) fn len_of(&self, id: FrameId) -> usize {
+        self.notes[id.0 as usize].len as usize
     }
 
     /// A copy of a frame.
@@ -257,13 +276,13 @@ impl Frames {
             ..original.clone()
         };
         let copy = self.insert(header, &bytes);
-        self.hops[copy.0 as usize] = self.hops[id.0 as usize];
+        self.notes[copy.0 as usize] = self.notes[id.0 as usize];
         copy
     }
 
     /// Counts a node that passes the frame on, and returns how many have.
     pub(crate) fn count_hop(&mut self, id: FrameId) -> u8 {
-        let hops = &mut self.hops[id.0 as usize];
+        let hops = &mut self.notes[id.0 as usize].hops;
         *hops += 1;
         *hops
     }
@@ -278,7 +297,7 @@ impl Frames {
 
     /// Ends a frame. Its number must not be used again.
     pub(crate) fn remove(&mut self, id: FrameId) {
-        let hops = &mut self.hops[id.0 as usize];
+        let hops = &mut self.notes[id.0 as usize].hops;
         debug_assert!(*hops != GONE, "a frame ended twice");
         *hops = GONE;
         self.free.push(id.0);

@@ -22,6 +22,7 @@ use crate::setting::Impossible;
 use crate::transmitter::Transmitter;
 use core::cmp::Reverse;
 use core::time::Duration;
+use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -107,8 +108,10 @@ impl LinkConfig {
 /// A packet at the far end of the link, lost ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival<T> {
-    /// The packet.
-    pub parcel: Parcel<T>,
+    /// Names the packet.
+    pub token: T,
+    /// The ECN field, as queues left it.
+    pub ecn: Ecn,
     /// What happened to it.
     pub fate: Fate,
 }
@@ -197,6 +200,8 @@ pub struct Link<T> {
 #[derive(Clone, Copy, Debug)]
 struct Flying<T> {
     at: Instant,
+    /// Length of the IP packet in bytes.
+    len: u32,
     arrival: Arrival<T>,
 }
 
@@ -204,7 +209,7 @@ struct Flying<T> {
 struct Stray<T> {
     /// When it arrives, and how many packets had been offered: the order among equals.
     key: (Instant, u64),
-    arrival: Arrival<T>,
+    flying: Flying<T>,
 }
 
 impl<T: Copy> Link<T> {
@@ -331,6 +336,9 @@ impl<T: Copy> Link<T> {
     /// that has passed means now.
     pub fn next_at(&self) -> Option<Instant> {
         let mut next = self.flight.front().map(|f| f.at);
+        if next.is_some() && self.is_in_order() && self.faults.are_quiet() {
+            return next;
+        }
         let mut or_at = |at: Instant| next = Some(next.map_or(at, |n| n.min(at)));
         if let Some(Reverse(stray)) = self.strays.peek() {
             or_at(stray.key.0);
@@ -350,12 +358,12 @@ impl<T: Copy> Link<T> {
     /// The next packet that has arrived or was dropped from the queue by `now`, until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Arrival<T>> {
         self.advance(now);
-        let flying = self.flight.front().map(|f| f.at).filter(|at| *at <= now);
-        let arrival = if self.strays.is_empty() && self.queue.dropped_at().is_none() {
-            flying?;
-            self.flight.pop_front()?.arrival
+        let first = self.flight.front().map(|f| f.at).filter(|at| *at <= now);
+        let Flying { len, arrival, .. } = if self.is_in_order() {
+            first?;
+            self.flight.pop_front()?
         } else {
-            self.first_of_all(now, flying)?
+            self.first_of_all(now, first)?
         };
         match arrival.fate {
             Fate::Lost(reason) => {
@@ -367,24 +375,28 @@ impl<T: Copy> Link<T> {
             Fate::Delivered => {}
         }
         self.stats.delivered += 1;
-        self.stats.delivered_bytes += arrival.parcel.len as u64;
+        self.stats.delivered_bytes += u64::from(len);
         Some(arrival)
     }
 
+    /// Whether what comes next is the first in flight, if any is.
+    fn is_in_order(&self) -> bool {
+        self.strays.is_empty() && self.queue.dropped_at().is_none()
+    }
+
     /// The first of what is in flight, astray or dropped.
-    fn first_of_all(&mut self, now: Instant, flying: Option<Instant>) -> Option<Arrival<T>> {
+    fn first_of_all(&mut self, now: Instant, flying: Option<Instant>) -> Option<Flying<T>> {
         let stray = self.strays.peek().map(|Reverse(s)| s.key.0);
         let dropped = self.queue.dropped_at();
         let first = [flying, stray, dropped].into_iter().flatten().min();
         let at = first.filter(|at| *at <= now)?;
         if dropped == Some(at) {
             let (parcel, reason) = self.queue.take_dropped()?;
-            let fate = Fate::Lost(reason);
-            Some(Arrival { parcel, fate })
+            Some(flying_parcel(at, &parcel, Fate::Lost(reason)))
         } else if flying == Some(at) {
-            Some(self.flight.pop_front()?.arrival)
+            self.flight.pop_front()
         } else {
-            Some(self.strays.pop()?.0.arrival)
+            Some(self.strays.pop()?.0.flying)
         }
     }
 
@@ -446,6 +458,13 @@ impl<T: Copy> Link<T> {
     /// Makes up for what the transmitter has begun since the last call.
     fn advance(&mut self, now: Instant) {
         self.stats.at = self.stats.at.max(now);
+        if self.queue.len() > 0 {
+            self.begin_waiting(now);
+        }
+    }
+
+    /// Puts what waits into the transmitter, as far as that has become free by now.
+    fn begin_waiting(&mut self, now: Instant) {
         while self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
@@ -463,32 +482,34 @@ impl<T: Copy> Link<T> {
         let end = self.transmitter.send(start, parcel.len);
         self.busy_ns += end.as_nanos() - start.as_nanos();
         if self.faults.are_quiet() && parcel.hold.is_zero() {
-            let fate = Fate::Delivered;
-            self.fly(self.after_delay(end), Arrival { parcel, fate });
+            self.fly(flying_parcel(
+                self.after_delay(end),
+                &parcel,
+                Fate::Delivered,
+            ));
             return;
         }
-        let arrival = Arrival {
-            fate: self.faults.fate(start, parcel.len),
-            parcel,
-        };
+        let fate = self.faults.fate(start, parcel.len);
         let detour = self.faults.detour();
         let at = self.after_delay(end) + detour.jitter;
         let hold = parcel.hold + detour.hold;
         let last = self.flight.back().map_or(at, |f| f.at);
         if !hold.is_zero() || (at < last && detour.may_overtake) {
             let key = (at + hold, self.stats.offered);
-            self.strays.push(Reverse(Stray { key, arrival }));
+            let flying = flying_parcel(key.0, &parcel, fate);
+            self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;
         } else {
-            self.fly(at, arrival);
+            self.fly(flying_parcel(at, &parcel, fate));
         }
     }
 
     /// Sends a packet on its way behind those that are.
-    fn fly(&mut self, at: Instant, arrival: Arrival<T>) {
-        let last = self.flight.back().map_or(at, |f| f.at);
-        let at = at.max(last);
-        self.flight.push_back(Flying { at, arrival });
+    fn fly(&mut self, mut flying: Flying<T>) {
+        if let Some(last) = self.flight.back() {
+            flying.at = flying.at.max(last.at);
+        }
+        self.flight.push_back(flying);
         self.is_last_stray = false;
     }
 
@@ -514,6 +535,18 @@ impl<T: Copy> Link<T> {
             last.at = shifted(last.at).max(before);
             self.flight.push_back(last);
         }
+    }
+}
+
+fn flying_parcel<T: Copy>(at: Instant, parcel: &Parcel<T>, fate: Fate) -> Flying<T> {
+    Flying {
+        at,
+        len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
+        arrival: Arrival {
+            token: parcel.token,
+            ecn: parcel.ecn,
+            fate,
+        },
     }
 }
 

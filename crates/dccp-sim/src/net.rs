@@ -20,21 +20,29 @@ use crate::rule::{Rule, Verdict};
 use crate::schedule::{Actor, Schedule};
 use crate::timeline::{Change, Timeline};
 use crate::trace::Trace;
+use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 use std::collections::VecDeque;
 use std::io::Write;
+
+/// The number of the timeline in the schedule.
+const TIMELINE: Actor = 0;
 
 /// Everything between the nodes.
 pub(crate) struct Net {
     pub(crate) seed: Seed,
     pub(crate) now: Instant,
     pub(crate) schedule: Schedule,
+    /// Who has which number there. The timeline has the first.
+    pub(crate) actors: Vec<Who>,
+    /// The numbers of the nodes.
+    node_actors: Vec<Actor>,
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
     /// What hosts are made of, by node; a machine that takes no time is none.
-    machines: Vec<Option<Box<Machine<FrameId>>>>,
+    hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
     pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
@@ -50,6 +58,7 @@ pub(crate) struct Wire {
     pub(crate) name: String,
     pub(crate) from: NodeId,
     to: NodeId,
+    actor: Actor,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -91,26 +100,10 @@ pub(crate) enum Who {
     Machine(NodeId),
 }
 
-impl Who {
-    pub(crate) const fn actor(self) -> Actor {
-        match self {
-            Self::Timeline => 0,
-            Self::Node(node) => 3 * node.0 + 1,
-            Self::Link(link) => 3 * link.0 + 2,
-            Self::Machine(node) => 3 * node.0 + 3,
-        }
-    }
-
-    pub(crate) const fn of(actor: Actor) -> Self {
-        let Some(number) = actor.checked_sub(1) else {
-            return Self::Timeline;
-        };
-        match number % 3 {
-            0 => Self::Node(NodeId(number / 3)),
-            1 => Self::Link(LinkId(number / 3)),
-            _ => Self::Machine(NodeId(number / 3)),
-        }
-    }
+/// What a host is made of, and its number in the schedule.
+struct Hardware {
+    machine: Machine<FrameId>,
+    actor: Actor,
 }
 
 impl Net {
@@ -119,10 +112,12 @@ impl Net {
             seed,
             now: Instant::ZERO,
             schedule: Schedule::default(),
+            actors: vec![Who::Timeline],
+            node_actors: Vec::new(),
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
-            machines: Vec::new(),
+            hardware: Vec::new(),
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
             totals: Totals::default(),
@@ -144,11 +139,13 @@ impl Net {
             n => format!("{ends}#{}", n + 1),
         };
         let id = LinkId(self.wires.len() as u32);
+        let actor = self.cast(Who::Link(id));
         self.wires.push(Wire {
             link: Link::new(config, self.seed, &name),
             name,
             from,
             to,
+            actor,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
@@ -157,17 +154,38 @@ impl Net {
     }
 
     pub(crate) fn set_machine(&mut self, node: NodeId, config: MachineConfig) {
-        let count = self.machines.len().max(node.index() + 1);
-        self.machines.resize_with(count, || None);
-        self.machines[node.index()] = Some(Box::new(Machine::new(config)));
+        let count = self.hardware.len().max(node.index() + 1);
+        self.hardware.resize_with(count, || None);
+        let known = self.hardware[node.index()].take().map(|h| h.actor);
+        self.hardware[node.index()] = Some(Box::new(Hardware {
+            machine: Machine::new(config),
+            actor: known.unwrap_or_else(|| self.cast(Who::Machine(node))),
+        }));
+    }
+
+    pub(crate) fn add_node(&mut self, node: NodeId, name: &str) {
+        self.names.push(name.to_owned());
+        self.routes.add_node();
+        let actor = self.cast(Who::Node(node));
+        self.node_actors.push(actor);
+    }
+
+    /// Gives somebody a number in the schedule.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^32 actors"
+    )]
+    fn cast(&mut self, who: Who) -> Actor {
+        self.actors.push(who);
+        self.actors.len() as Actor - 1
     }
 
     pub(crate) fn machine(&self, node: NodeId) -> Option<&Machine<FrameId>> {
-        self.machines.get(node.index())?.as_deref()
+        Some(&self.hardware.get(node.index())?.as_ref()?.machine)
     }
 
     fn machine_mut(&mut self, node: NodeId) -> Option<&mut Machine<FrameId>> {
-        self.machines.get_mut(node.index())?.as_deref_mut()
+        Some(&mut self.hardware.get_mut(node.index())?.as_mut()?.machine)
     }
 
     /// A frame is at a node. Returns whether the node gets it at once.
@@ -207,8 +225,10 @@ impl Net {
     }
 
     pub(crate) fn schedule_machine(&mut self, node: NodeId) {
-        let at = self.machine(node).and_then(Machine::next_at);
-        self.schedule.set(Who::Machine(node).actor(), at);
+        if let Some(Some(hardware)) = self.hardware.get(node.index()) {
+            self.schedule
+                .set(hardware.actor, hardware.machine.next_at());
+        }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -238,8 +258,8 @@ impl Net {
             let wire = &mut self.wires[id.index()];
             let to = wire.to;
             let arrival = wire.link.poll(self.now)?;
-            let frame = arrival.parcel.token;
-            self.frames.get_mut(frame).ecn = arrival.parcel.ecn;
+            let frame = arrival.token;
+            self.frames.get_mut(frame).ecn = arrival.ecn;
             match arrival.fate {
                 Fate::Delivered => {}
                 Fate::Duplicated => {
@@ -261,10 +281,15 @@ impl Net {
         }
     }
 
-    /// Whether a link may have more by now.
-    pub(crate) fn has_more(&self, id: LinkId) -> bool {
-        let next = self.wires[id.index()].link.next_at();
-        next.is_some_and(|at| at <= self.now)
+    /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
+    pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
+        let wire = &self.wires[id.index()];
+        let next = wire.link.next_at();
+        if next.is_some_and(|at| at <= self.now) {
+            return true;
+        }
+        self.schedule.set(wire.actor, next);
+        false
     }
 
     /// Makes a change of the network.
@@ -303,14 +328,14 @@ impl Net {
 
     pub(crate) fn schedule_timeline(&mut self) {
         let at = self.timeline.next_at();
-        self.schedule.set(Who::Timeline.actor(), at);
+        self.schedule.set(TIMELINE, at);
     }
 
     /// Asks to be called when the link has something; at once if it had before.
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
-        let at = self.wires[id.index()].link.next_at();
-        let at = at.map(|at| at.max(self.now));
-        self.schedule.set(Who::Link(id).actor(), at);
+        let wire = &self.wires[id.index()];
+        let at = wire.link.next_at().map(|at| at.max(self.now));
+        self.schedule.set(wire.actor, at);
     }
 
     fn duplicate(&mut self, id: FrameId) -> FrameId {
@@ -322,10 +347,11 @@ impl Net {
         copy
     }
 
-    fn originate(&mut self, header: Frame, bytes: &[u8], node: NodeId) -> FrameId {
+    fn originate(&mut self, mut header: Frame, bytes: &[u8], node: NodeId) -> FrameId {
         self.totals.sent += 1;
         let to = self.routes.node_of(header.destination());
-        let id = self.frames.insert(Frame { to, ..header }, bytes);
+        header.to = to;
+        let id = self.frames.insert(header, bytes);
         if let Some(trace) = &mut self.trace {
             let name = |n: NodeId| self.names[n.index()].as_str();
             trace.sent(self.frames.get_mut(id), name(node), to.map_or("?", name));
@@ -344,15 +370,20 @@ impl Net {
 
     /// Puts a frame into a link, through its rules.
     fn enter(&mut self, link: LinkId, id: FrameId) {
+        if self.wires[link.index()].rules.is_empty() {
+            self.offer(link, id, Duration::ZERO);
+        } else {
+            self.enter_by_rules(link, id);
+        }
+    }
+
+    fn enter_by_rules(&mut self, link: LinkId, id: FrameId) {
         let wire = &mut self.wires[link.index()];
         let mut verdict = Verdict::default();
-        if wire.rules.is_empty() {
-            self.offer(link, id, verdict);
-            return;
-        }
         for rule in &mut wire.rules {
             rule.apply(self.frames.get_mut(id), &mut verdict);
         }
+        self.frames.measure(id);
         if verdict.is_lost {
             wire.lost_by_rule += 1;
             self.lose(id, Loss::Rule);
@@ -360,31 +391,39 @@ impl Net {
         }
         if verdict.is_duplicated {
             let copy = self.duplicate(id);
-            self.offer(link, copy, verdict);
+            self.offer(link, copy, verdict.hold);
         }
-        self.offer(link, id, verdict);
+        self.offer(link, id, verdict.hold);
     }
 
-    fn offer(&mut self, link: LinkId, id: FrameId, verdict: Verdict) {
+    fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
         let frame = self.frames.get(id);
         let wire = &mut self.wires[link.index()];
         // Only this discipline looks at it.
         let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
         let parcel = Parcel {
-            hold: verdict.hold,
+            token: id,
+            len: self.frames.len_of(id),
+            ecn: frame.ecn,
+            hold,
             may_fragment: frame.may_fragment,
             flow: if needs_flow { frame.flow_hash() } else { 0 },
-            ..Parcel::new(id, frame.ip_len(), frame.ecn)
         };
         if let Err(reason) = wire.link.offer(self.now, parcel) {
-            let LinkConfig { mtu, too_big, .. } = *wire.link.config();
-            let at = wire.from;
-            if let (Loss::TooBig, TooBig::Icmp { quoted }) = (reason, too_big) {
-                self.complain(id, IcmpError::TooBig { mtu }, quoted, at);
-            }
-            self.lose(id, reason);
+            self.refuse(link, id, reason);
         }
         self.schedule_link(link);
+    }
+
+    /// A link did not take a frame.
+    fn refuse(&mut self, link: LinkId, id: FrameId, reason: Loss) {
+        let wire = &self.wires[link.index()];
+        let LinkConfig { mtu, too_big, .. } = *wire.link.config();
+        let at = wire.from;
+        if let (Loss::TooBig, TooBig::Icmp { quoted }) = (reason, too_big) {
+            self.complain(id, IcmpError::TooBig { mtu }, quoted, at);
+        }
+        self.lose(id, reason);
     }
 
     /// Sends an ICMP error about a frame from this node. No error is sent about an error

@@ -1,6 +1,6 @@
 //! When whom to call next: one entry per actor, ordered by time.
 //!
-//! A link or a node has one next moment at most, however many packets it holds. So the heap is as
+//! A link or a node has one next moment at most, however many packets it holds. So the tree is as
 //! large as the topology, not as the windows, and moving an appointment costs no dead entries.
 
 use dccp_proto::Instant;
@@ -8,37 +8,47 @@ use dccp_proto::Instant;
 /// Whom to call: a number that the owner of the schedule gives out, from 0 without gaps.
 pub(crate) type Actor = u32;
 
-/// Appointments of actors: a heap of four children per node, with each actor's place in it.
+/// Appointments of actors: a tournament. Actors are the leaves of a complete binary tree; at every inner
+/// node the two below it are compared, and the one who comes first goes up.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    heap: Vec<Entry>,
-    /// Index in `heap` for each actor, or `NOWHERE`.
-    places: Vec<u32>,
+    /// By inner node, the root at 1, who has come up from the children `2 * n` and `2 * n + 1`. Leaves follow
+    /// the inner nodes, by actor.
+    pairs: Vec<[Entry; 2]>,
     made: u64,
-    /// Whose appointment was taken off last. It stays in the heap until the next use: who was called
-    /// mostly makes a new one at once, which then takes its place.
+    /// Whose appointment was taken off last. It stays until the next use: who was called mostly makes a new
+    /// one at once, and so the way to the root is gone once instead of twice.
     taken: Option<Actor>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// An appointment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
-    at: Instant,
+    at: u64,
     /// How many appointments were made before: of two at one moment the older comes first.
     order: u64,
     actor: Actor,
 }
 
-const NOWHERE: u32 = u32::MAX;
-const ARITY: usize = 4;
-
 impl Entry {
+    /// Of actors without appointment.
+    const NEVER: u64 = u64::MAX;
+
     /// One number, so that comparing takes no branch.
     const fn key(&self) -> u128 {
-        (self.at.as_nanos() as u128) << 64 | self.order as u128
+        (self.at as u128) << 64 | self.order as u128
     }
 
-    fn is_before(&self, other: &Self) -> bool {
-        self.key() < other.key()
+    fn first(pair: &[Self; 2]) -> Self {
+        pair[usize::from(pair[1].key() < pair[0].key())]
+    }
+
+    const fn moment(self) -> Option<Instant> {
+        if self.at == Self::NEVER {
+            None
+        } else {
+            Some(Instant::from_nanos(self.at))
+        }
     }
 }
 
@@ -46,130 +56,97 @@ impl Schedule {
     /// Makes, moves or (`None`) cancels the appointment of `actor`. Setting the moment that it
     /// already has keeps its turn.
     pub(crate) fn set(&mut self, actor: Actor, at: Option<Instant>) {
-        let actor_index = actor as usize;
-        if actor_index >= self.places.len() {
-            self.places.resize(actor_index + 1, NOWHERE);
+        let at = at.map_or(Entry::NEVER, Instant::as_nanos);
+        let mut leaf = self.leaf(actor);
+        if leaf / 2 >= self.pairs.len() {
+            if at == Entry::NEVER {
+                return;
+            }
+            self.grow(actor);
+            leaf = self.leaf(actor);
         }
-        let place = self.places[actor_index];
-        match (place, at) {
-            (NOWHERE, None) => {}
-            (NOWHERE, Some(at)) => {
-                let entry = self.entry(at, actor);
-                self.heap.push(entry);
-                self.rise(self.heap.len() - 1);
-            }
-            (place, None) => {
-                self.taken = self.taken.filter(|taken| *taken != actor);
-                self.remove(place as usize);
-            }
-            (place, Some(at)) => {
-                let place = place as usize;
-                let old = self.heap[place].at;
-                let is_new = self.taken == Some(actor);
-                if is_new {
-                    self.taken = None;
-                }
-                if is_new || at != old {
-                    self.heap[place] = self.entry(at, actor);
-                    // A later number at the same or a later moment sinks, at an earlier one rises.
-                    if at < old {
-                        self.rise(place);
-                    } else {
-                        self.sink(place);
-                    }
-                }
-            }
+        if self.taken == Some(actor) {
+            self.taken = None;
+        } else if self.pairs[leaf / 2][leaf % 2].at == at {
+            return;
         }
+        self.made += 1;
+        let order = self.made;
+        self.play(leaf, Entry { at, order, actor });
     }
 
     /// The next moment at which somebody is to be called.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
-        let first = self.heap.first()?;
-        if self.taken != Some(first.actor) {
-            return Some(first.at);
-        }
-        let children = self.heap.iter().skip(1).take(ARITY);
-        children.map(|e| e.at).min()
+    pub(crate) fn next_at(&mut self) -> Option<Instant> {
+        self.settle();
+        Entry::first(self.pairs.get(1)?).moment()
     }
 
     /// Takes the next appointment off.
     pub(crate) fn pop(&mut self) -> Option<(Instant, Actor)> {
         self.settle();
-        let first = *self.heap.first()?;
+        let first = Entry::first(self.pairs.get(1)?);
+        let at = first.moment()?;
         self.taken = Some(first.actor);
-        Some((first.at, first.actor))
+        Some((at, first.actor))
     }
 
     /// Removes what was taken off and not made anew.
     fn settle(&mut self) {
+        if self.taken.is_some() {
+            self.remove_taken();
+        }
+    }
+
+    #[cold]
+    fn remove_taken(&mut self) {
         if let Some(actor) = self.taken.take() {
-            self.remove(self.places[actor as usize] as usize);
+            let none = Entry {
+                at: Entry::NEVER,
+                order: 0,
+                actor,
+            };
+            self.play(self.leaf(actor), none);
         }
     }
 
-    fn entry(&mut self, at: Instant, actor: Actor) -> Entry {
-        self.made += 1;
-        Entry {
-            at,
-            order: self.made,
+    fn leaf(&self, actor: Actor) -> usize {
+        self.pairs.len() + actor as usize
+    }
+
+    /// Puts an entry at a node, and finds out who comes first from there up to the root.
+    fn play(&mut self, node: usize, entry: Entry) {
+        let (mut node, mut entry) = (node, entry);
+        while node > 1
+            && let Some(pair) = self.pairs.get_mut(node / 2)
+        {
+            pair[node % 2] = entry;
+            // What was just written is not read again: the way up waits for nothing but comparisons.
+            let other = pair[1 - node % 2];
+            let is_first = entry.key() <= other.key();
+            entry = if is_first { entry } else { other };
+            node /= 2;
+        }
+    }
+
+    /// Makes room for an actor and those before it.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, actor: Actor) {
+        let old = core::mem::take(&mut self.pairs);
+        let actors = (actor + 1).next_power_of_two().max(2);
+        let empty = |actor| Entry {
+            at: Entry::NEVER,
+            order: 0,
             actor,
+        };
+        self.pairs = vec![[empty(0); 2]; actors as usize];
+        for actor in 0..actors {
+            let leaf = self.leaf(actor);
+            self.pairs[leaf / 2][leaf % 2] = empty(actor);
         }
-    }
-
-    fn remove(&mut self, place: usize) {
-        let gone = self.heap.swap_remove(place);
-        self.places[gone.actor as usize] = NOWHERE;
-        if let Some(moved) = self.heap.get(place) {
-            if moved.is_before(&gone) {
-                self.rise(place);
-            } else {
-                self.sink(place);
-            }
+        for entry in old[old.len() / 2..].iter().flatten() {
+            self.play(self.leaf(entry.actor), *entry);
         }
-    }
-
-    fn rise(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !entry.is_before(&self.heap[parent]) {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        let key = entry.key();
-        loop {
-            let first = ARITY * place + 1;
-            let end = (first + ARITY).min(self.heap.len());
-            let (mut least, mut below) = (place, key);
-            for (index, child) in self.heap[first.min(end)..end].iter().enumerate() {
-                let child = child.key();
-                if child < below {
-                    (least, below) = (first + index, child);
-                }
-            }
-            if least == place {
-                break;
-            }
-            self.put(place, self.heap[least]);
-            place = least;
-        }
-        self.put(place, entry);
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "actors are u32, so places are"
-    )]
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.places[entry.actor as usize] = place as u32;
     }
 }
 

@@ -98,8 +98,7 @@ impl World {
         );
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Box::new(node));
-        self.net.names.push(name.to_owned());
-        self.net.routes.add_node();
+        self.net.add_node(id, name);
         for &address in addresses {
             assert!(
                 self.net.routes.add_address(address, id),
@@ -301,7 +300,7 @@ impl World {
             Checks::Sampled(n) => self.events.is_multiple_of(n.max(1)),
             Checks::Off => false,
         };
-        match Who::of(actor) {
+        match self.net.actors[actor as usize] {
             Who::Node(id) => self.wake(id),
             Who::Machine(id) => {
                 while let Some(frame) = self.net.poll_machine(id) {
@@ -319,13 +318,16 @@ impl World {
                 self.net.schedule_timeline();
             }
             Who::Link(id) => {
-                while let Some((node, frame)) = self.net.poll_link(id) {
+                loop {
+                    let Some((node, frame)) = self.net.poll_link(id) else {
+                        self.net.schedule_link(id);
+                        break;
+                    };
                     self.arrive(node, frame);
                     if !self.net.has_more(id) {
                         break;
                     }
                 }
-                self.net.schedule_link(id);
                 if self.is_checked {
                     self.promise(check::link(&self.net.wires[id.index()]));
                 }

@@ -31,7 +31,7 @@ fn drain(link: &mut Link<u32>) -> Vec<(Instant, u32, Fate)> {
     let mut arrivals = Vec::new();
     while let Some(at) = link.next_at() {
         while let Some(a) = link.poll(at) {
-            arrivals.push((at, a.parcel.token, a.fate));
+            arrivals.push((at, a.token, a.fate));
         }
         assert!(link.is_consistent());
     }

@@ -1,6 +1,6 @@
 //! What a node can do while it is called.
 
-use super::{Net, Who};
+use super::Net;
 use crate::frame::{Content, Frame, FrameId, IcmpError};
 use crate::ids::{LinkId, NodeId};
 use crate::loss::Loss;
@@ -182,6 +182,7 @@ impl Context<'_> {
     pub fn wake_at(&mut self, at: Option<Instant>) {
         let clock = self.net.machine(self.me).map(|m| m.config().clock);
         let at = at.map(|at| clock.map_or(at, |c| c.when(at)).max(self.net.now));
-        self.net.schedule.set(Who::Node(self.me).actor(), at);
+        let actor = self.net.node_actors[self.me.index()];
+        self.net.schedule.set(actor, at);
     }
 }

@@ -147,8 +147,8 @@ proptest! {
             let mut ended = Vec::new();
             let fate_of = |link: &mut Link<usize>, now, ended: &mut Vec<bool>| {
                 while let Some(arrival) = link.poll(now) {
-                    assert!(!ended[arrival.parcel.token], "{queue:?}: a second fate");
-                    ended[arrival.parcel.token] = true;
+                    assert!(!ended[arrival.token], "{queue:?}: a second fate");
+                    ended[arrival.token] = true;
                     assert!(matches!(arrival.fate, Fate::Delivered | Fate::Lost(_)));
                 }
                 assert!(link.is_consistent(), "{queue:?}: {:?}", link.stats());
