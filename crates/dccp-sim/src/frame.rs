@@ -4,7 +4,7 @@ use crate::ids::NodeId;
 use crate::random::mix;
 use crate::tcp::segment::Segment;
 use crate::udp;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Datagram, Ecn};
@@ -101,7 +101,50 @@ pub struct Frame {
     pub(crate) line: Option<usize>,
 }
 
+/// A packet that is about to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header<'a> {
+    pub(crate) path: Path,
+    pub(crate) content: Content,
+    pub(crate) ecn: Ecn,
+    pub(crate) may_fragment: bool,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) zeros: usize,
+}
+
+impl Header<'_> {
+    /// The address that it is sent to.
+    pub(crate) const fn destination(&self) -> IpAddr {
+        destination(&self.content, &self.path)
+    }
+}
+
+/// An ICMP error goes back to where the datagram came from that it is about.
+const fn destination(content: &Content, path: &Path) -> IpAddr {
+    match content {
+        Content::Icmp { .. } => path.local,
+        Content::Dccp | Content::Tcp(_) | Content::Udp(_) => path.remote,
+    }
+}
+
 impl Frame {
+    /// In place of one that does not exist yet.
+    const EMPTY: Self = Self {
+        path: Path {
+            local: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            remote: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            encap: Encap::Ip,
+        },
+        content: Content::Dccp,
+        ecn: Ecn::NotEct,
+        may_fragment: false,
+        bytes: Vec::new(),
+        zeros: 0,
+        sent: Instant::ZERO,
+        to: None,
+        line: None,
+    };
+
     /// The DCCP datagram; empty where the frame carries something else.
     pub fn datagram(&self) -> Datagram<'_> {
         Datagram {
@@ -112,10 +155,7 @@ impl Frame {
 
     /// The address that it is sent to.
     pub const fn destination(&self) -> IpAddr {
-        match self.content {
-            Content::Icmp { .. } => self.path.local,
-            Content::Dccp | Content::Tcp(_) | Content::Udp(_) => self.path.remote,
-        }
+        destination(&self.content, &self.path)
     }
 
     /// The path as its receiver sees it: its own address and ports are the local ones.
@@ -233,27 +273,43 @@ struct Note {
 const GONE: u8 = u8::MAX;
 
 impl Frames {
-    /// A new frame with this header, whose bytes are `bytes`.
+    /// A frame to be filled in. Its buffer is empty; all else is left of one that is gone.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 frames"
     )]
-    pub(crate) fn insert(&mut self, mut header: Frame, bytes: &[u8]) -> FrameId {
-        let free = self.free.pop();
-        let id = free.unwrap_or(self.slots.len() as u32);
-        if let Some(old) = self.slots.get_mut(id as usize) {
-            header.bytes = core::mem::take(&mut old.bytes);
-            header.bytes.clear();
-            header.bytes.extend_from_slice(bytes);
-            *old = header;
-        } else {
-            header.bytes.extend_from_slice(bytes);
-            self.slots.push(header);
-            self.notes.push(Note { len: 0, hops: 0 });
+    fn take_slot(&mut self) -> FrameId {
+        if let Some(id) = self.free.pop() {
+            self.notes[id as usize].hops = 0;
+            self.slots[id as usize].bytes.clear();
+            return FrameId(id);
         }
-        self.notes[id as usize].hops = 0;
-        self.measure(FrameId(id));
-        FrameId(id)
+        self.slots.push(Frame::EMPTY);
+        self.notes.push(Note { len: 0, hops: 0 });
+        FrameId(self.slots.len() as u32 - 1)
+    }
+
+    /// A new frame.
+    pub(crate) fn insert(
+        &mut self,
+        header: &Header<'_>,
+        sent: Instant,
+        to: Option<NodeId>,
+    ) -> FrameId {
+        let id = self.take_slot();
+        // Field by field: the compiler would make a frame elsewhere and copy it.
+        let frame = &mut self.slots[id.0 as usize];
+        frame.path = header.path;
+        frame.content = header.content;
+        frame.ecn = header.ecn;
+        frame.may_fragment = header.may_fragment;
+        frame.bytes.extend_from_slice(header.bytes);
+        frame.zeros = header.zeros;
+        frame.sent = sent;
+        frame.to = to;
+        frame.line = None;
+        self.measure(id);
+        id
     }
 
     /// Takes note of a frame's length, which may have changed.
@@ -269,13 +325,9 @@ impl Frames {
 
     /// A copy of a frame.
     pub(crate) fn duplicate(&mut self, id: FrameId) -> FrameId {
-        let original = self.get(id);
-        let bytes = original.bytes.clone();
-        let header = Frame {
-            bytes: Vec::new(),
-            ..original.clone()
-        };
-        let copy = self.insert(header, &bytes);
+        let copy = self.take_slot();
+        let original = self.get(id).clone();
+        self.slots[copy.0 as usize] = original;
         self.notes[copy.0 as usize] = self.notes[id.0 as usize];
         copy
     }
@@ -312,7 +364,6 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::Ipv4Addr;
 
     fn frame(encap: Encap) -> Frame {
         Frame {
@@ -426,17 +477,32 @@ mod tests {
     #[test]
     fn a_number_serves_again_once_its_frame_is_gone() {
         let mut frames = Frames::default();
-        let header = || Frame {
-            bytes: Vec::new(),
-            ..frame(Encap::Ip)
+        let insert = |frames: &mut Frames, bytes: &[u8]| {
+            let Frame {
+                path,
+                content,
+                ecn,
+                may_fragment,
+                zeros,
+                ..
+            } = frame(Encap::Ip);
+            let header = Header {
+                path,
+                content,
+                ecn,
+                may_fragment,
+                bytes,
+                zeros,
+            };
+            frames.insert(&header, Instant::ZERO, None)
         };
-        let a = frames.insert(header(), &[1, 2]);
+        let a = insert(&mut frames, &[1, 2]);
         let b = frames.duplicate(a);
         assert_eq!(frames.get(b), frames.get(a));
         assert_eq!(frames.live(), 2);
         frames.remove(a);
         assert_eq!(frames.live(), 1);
-        let c = frames.insert(header(), &[3]);
+        let c = insert(&mut frames, &[3]);
         assert_eq!(c, a);
         assert_eq!(frames.get(c).bytes, [3]);
         assert_eq!(frames.get(b).bytes, [1, 2]);

@@ -15,7 +15,7 @@ use crate::net::{Context, Departure};
 use crate::node::Node;
 use crate::random::{Seed, mix};
 use crate::report::Report;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, earlier};
 use crate::source::App;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
@@ -234,13 +234,9 @@ impl Host {
 
     /// Asks to be woken when the first of all timers expires.
     fn arrange(&mut self, context: &mut Context<'_>) {
-        let next = [
-            self.endpoint.poll_timeout(),
-            self.timers.next_at(),
-            self.tcp.next_at(),
-            self.udp.next_at(),
-        ];
-        context.wake_at(next.into_iter().flatten().min());
+        let dccp = earlier(self.endpoint.poll_timeout(), self.timers.next_at());
+        let others = earlier(self.tcp.next_at(), self.udp.next_at());
+        context.wake_at(earlier(dccp, others));
     }
 
     fn transmit(&mut self, context: &mut Context<'_>) {

@@ -6,7 +6,7 @@ mod context;
 pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
 
-use crate::frame::{About, Content, Frame, FrameId, Frames, IcmpError};
+use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::link::{Link, LinkConfig, TooBig};
 use crate::loss::{Fate, Loss, Losses};
@@ -347,11 +347,10 @@ impl Net {
         copy
     }
 
-    fn originate(&mut self, mut header: Frame, bytes: &[u8], node: NodeId) -> FrameId {
+    fn originate(&mut self, header: &Header<'_>, node: NodeId) -> FrameId {
         self.totals.sent += 1;
         let to = self.routes.node_of(header.destination());
-        header.to = to;
-        let id = self.frames.insert(header, bytes);
+        let id = self.frames.insert(header, self.now, to);
         if let Some(trace) = &mut self.trace {
             let name = |n: NodeId| self.names[n.index()].as_str();
             trace.sent(self.frames.get_mut(id), name(node), to.map_or("?", name));
@@ -433,7 +432,9 @@ impl Net {
         if frame.content != Content::Dccp {
             return;
         }
-        let header = Frame {
+        let quote = frame.bytes[..quoted.min(frame.bytes.len())].to_vec();
+        let header = Header {
+            path: frame.path,
             content: Content::Icmp {
                 error,
                 about: About {
@@ -441,16 +442,12 @@ impl Net {
                     ecn: frame.ecn,
                 },
             },
-            bytes: Vec::new(),
-            zeros: 0,
             ecn: Ecn::NotEct,
-            sent: self.now,
-            to: None,
-            line: None,
-            ..*frame
+            may_fragment: frame.may_fragment,
+            bytes: &quote,
+            zeros: 0,
         };
-        let quote = frame.bytes[..quoted.min(frame.bytes.len())].to_vec();
-        let id = self.originate(header, &quote, at);
+        let id = self.originate(&header, at);
         self.arrived.push_back((at, id));
     }
 }

@@ -52,6 +52,14 @@ impl Entry {
     }
 }
 
+/// The first of two moments, of which either may not be.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 impl Schedule {
     /// Makes, moves or (`None`) cancels the appointment of `actor`. Setting the moment that it
     /// already has keeps its turn.

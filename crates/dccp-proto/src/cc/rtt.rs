@@ -15,19 +15,24 @@ pub(crate) struct RttEstimator {
     rto_min: Duration,
     granularity: Duration,
     backoff: u32,
+    /// The timeout as it stands: asked for with every packet, changed once in a round trip.
+    rto: Duration,
 }
 
 impl RttEstimator {
     /// An estimator without a sample. `rto_min` is the lowest timeout: 4341-5-5 lifts TCP's floor of
     /// one second. `granularity` is that of the caller's timers.
-    pub(crate) const fn new(rto_min: Duration, granularity: Duration) -> Self {
-        Self {
+    pub(crate) fn new(rto_min: Duration, granularity: Duration) -> Self {
+        let mut estimator = Self {
             smoothed: None,
             variation: Duration::ZERO,
             rto_min,
             granularity,
             backoff: 0,
-        }
+            rto: Duration::ZERO,
+        };
+        estimator.rto = estimator.timeout();
+        estimator
     }
 
     /// Takes a sample, and with it ends the doubling of the timeout.
@@ -44,6 +49,7 @@ impl RttEstimator {
                 mean * 7 / 8 + rtt / 8
             }
         });
+        self.rto = self.timeout();
     }
 
     /// The smoothed round-trip time, if there was a sample.
@@ -52,7 +58,11 @@ impl RttEstimator {
     }
 
     /// The timeout as it stands, doubled as often as it expired since the last sample.
-    pub(crate) fn rto(&self) -> Duration {
+    pub(crate) const fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    fn timeout(&self) -> Duration {
         let base = self.smoothed.map_or(INITIAL_RTO, |mean| {
             mean + self.granularity.max(self.variation * 4)
         });
@@ -63,6 +73,7 @@ impl RttEstimator {
     /// The timeout expired: doubles it (4341-5-5).
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
+        self.rto = self.timeout();
     }
 
     /// Whether the timeout expired since the last sample.

@@ -221,7 +221,10 @@ impl WindowSender {
         self.answer_congestion(now, fb);
         self.answer_host(now, fb, before);
         self.grow(now, fb, ack_ratio);
-        if let Some(interval) = self.interval(&self.window).filter(|_| was_full) {
+        if was_full
+            && self.is_paced()
+            && let Some(interval) = self.interval(&self.window)
+        {
             self.pacer.was_held_until(now, interval);
         }
         if fb.pipe == 0 {

@@ -1,7 +1,7 @@
 //! What a node can do while it is called.
 
 use super::Net;
-use crate::frame::{Content, Frame, FrameId, IcmpError};
+use crate::frame::{Content, Frame, FrameId, Header, IcmpError};
 use crate::ids::{LinkId, NodeId};
 use crate::loss::Loss;
 use crate::machine::LocalCongestion;
@@ -49,6 +49,11 @@ impl Context<'_> {
     /// The time by the node's clock.
     pub fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Whether the node has a machine that takes time, which [`may_send`](Self::may_send) asks.
+    pub(crate) fn has_machine(&self) -> bool {
+        self.net.machine(self.me).is_some()
     }
 
     /// How many packets the node's transports may send now. If none, because its processor is busy or
@@ -104,38 +109,30 @@ impl Context<'_> {
 
     /// Sends a datagram of this node.
     pub fn send(&mut self, departure: &Departure<'_>) {
-        let header = Frame {
+        self.send_frame(&Header {
             path: departure.path,
             content: Content::Dccp,
             ecn: departure.ecn,
             may_fragment: departure.may_fragment,
-            bytes: Vec::new(),
+            bytes: departure.datagram.bytes,
             zeros: departure.datagram.zeros,
-            sent: self.net.now,
-            to: None,
-            line: None,
-        };
-        self.send_frame(header, departure.datagram.bytes);
+        });
     }
 
     /// Sends a TCP segment or a datagram of UDP of this node.
     pub fn send_value(&mut self, path: Path, ecn: Ecn, content: Content) {
-        let header = Frame {
+        self.send_frame(&Header {
             path,
             content,
             ecn,
             may_fragment: false,
-            bytes: Vec::new(),
+            bytes: &[],
             zeros: 0,
-            sent: self.net.now,
-            to: None,
-            line: None,
-        };
-        self.send_frame(header, &[]);
+        });
     }
 
-    fn send_frame(&mut self, header: Frame, bytes: &[u8]) {
-        let id = self.net.originate(header, bytes, self.me);
+    fn send_frame(&mut self, header: &Header<'_>) {
+        let id = self.net.originate(header, self.me);
         let now = self.net.now;
         if let Some(machine) = self.net.machine_mut(self.me) {
             machine.on_send(now);
@@ -180,8 +177,11 @@ impl Context<'_> {
     /// Asks to be woken at this moment of the node's clock, now at the earliest, instead of the one
     /// asked for before.
     pub fn wake_at(&mut self, at: Option<Instant>) {
-        let clock = self.net.machine(self.me).map(|m| m.config().clock);
-        let at = at.map(|at| clock.map_or(at, |c| c.when(at)).max(self.net.now));
+        let at = match self.net.machine(self.me) {
+            Some(machine) => at.map(|at| machine.config().clock.when(at)),
+            None => at,
+        };
+        let at = at.map(|at| at.max(self.net.now));
         let actor = self.net.node_actors[self.me.index()];
         self.net.schedule.set(actor, at);
     }

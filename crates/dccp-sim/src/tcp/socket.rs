@@ -9,6 +9,7 @@ use super::{stream_number, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
 use crate::net::Context;
+use crate::schedule::earlier;
 use crate::source::App;
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -271,13 +272,9 @@ impl Socket {
         if let Some(syn) = self.syn {
             return Some(syn.retry_at);
         }
-        let times = [
-            self.sender.poll_timeout(),
-            self.receiver.ack_at(),
-            self.sender.paced_until(now),
-            self.stream.next_at(),
-        ];
-        times.into_iter().flatten().min()
+        let feedback = earlier(self.sender.poll_timeout(), self.receiver.ack_at());
+        let data = earlier(self.sender.paced_until(now), self.stream.next_at());
+        earlier(feedback, data)
     }
 
     /// Lets the application write, then sends what may leave.
@@ -293,12 +290,9 @@ impl Socket {
             self.send_ack(context);
         }
         self.is_held = false;
+        let has_machine = context.has_machine();
         loop {
-            if context.is_locally_congested() && self.sender.on_local_congestion(now) {
-                break;
-            }
-            if context.may_send() == 0 {
-                self.is_held = true;
+            if has_machine && self.is_stopped(context) {
                 break;
             }
             let Some(next) = self.sender.poll(now) else {
@@ -309,6 +303,16 @@ impl Socket {
         if self.receiver.is_ack_due(now) {
             self.send_ack(context);
         }
+    }
+
+    /// Whether the host's machine takes nothing more now.
+    fn is_stopped(&mut self, context: &mut Context<'_>) -> bool {
+        let now = context.now();
+        if context.is_locally_congested() && self.sender.on_local_congestion(now) {
+            return true;
+        }
+        self.is_held = context.may_send() == 0;
+        self.is_held
     }
 
     fn send_syn(&mut self, context: &mut Context<'_>) {
