@@ -260,13 +260,32 @@ pub(crate) struct Frames {
     free: Vec<u32>,
 }
 
-/// What nodes and links ask of a frame again and again.
+/// What routers and links need to know of a frame. Those of all frames on the way fit into a processor's
+/// nearest cache, which the frames themselves would not.
 #[derive(Clone, Copy, Debug)]
-struct Note {
+pub(crate) struct Note {
     /// Length of the IP packet in bytes.
-    len: u32,
+    pub(crate) len: u32,
+    /// The node that it goes to, if there is one.
+    pub(crate) to: Option<NodeId>,
+    /// The ECN field.
+    pub(crate) ecn: Ecn,
+    /// Whether routers may fragment it.
+    pub(crate) may_fragment: bool,
     /// How many nodes have passed it on, or `GONE`.
     hops: u8,
+}
+
+impl Note {
+    fn of(frame: &Frame, hops: u8) -> Self {
+        Self {
+            len: u32::try_from(frame.ip_len()).unwrap_or(u32::MAX),
+            to: frame.to,
+            ecn: frame.ecn,
+            may_fragment: frame.may_fragment,
+            hops,
+        }
+    }
 }
 
 /// In place of the hops of a frame that does not exist.
@@ -280,12 +299,11 @@ impl Frames {
     )]
     fn take_slot(&mut self) -> FrameId {
         if let Some(id) = self.free.pop() {
-            self.notes[id as usize].hops = 0;
             self.slots[id as usize].bytes.clear();
             return FrameId(id);
         }
         self.slots.push(Frame::EMPTY);
-        self.notes.push(Note { len: 0, hops: 0 });
+        self.notes.push(Note::of(&Frame::EMPTY, 0));
         FrameId(self.slots.len() as u32 - 1)
     }
 
@@ -308,19 +326,28 @@ impl Frames {
         frame.sent = sent;
         frame.to = to;
         frame.line = None;
-        self.measure(id);
+        self.notes[id.0 as usize] = Note::of(frame, 0);
         id
     }
 
-    /// Takes note of a frame's length, which may have changed.
-    pub(crate) fn measure(&mut self, id: FrameId) {
-        let len = self.get(id).ip_len();
-        self.notes[id.0 as usize].len = u32::try_from(len).unwrap_or(u32::MAX);
+    /// Takes note of a frame that may have changed.
+    pub(crate) fn note_again(&mut self, id: FrameId) {
+        let place = id.0 as usize;
+        self.notes[place] = Note::of(&self.slots[place], self.notes[place].hops);
     }
 
-    /// Length of the IP packet in bytes.
-    pub(crate) fn len_of(&self, id: FrameId) -> usize {
-        self.notes[id.0 as usize].len as usize
+    /// What routers and links need to know of a frame.
+    pub(crate) fn note(&self, id: FrameId) -> &Note {
+        &self.notes[id.0 as usize]
+    }
+
+    /// Writes the ECN field of a frame, which a queue may have marked.
+    pub(crate) fn set_ecn(&mut self, id: FrameId, ecn: Ecn) {
+        let place = id.0 as usize;
+        if self.notes[place].ecn != ecn {
+            self.notes[place].ecn = ecn;
+            self.slots[place].ecn = ecn;
+        }
     }
 
     /// A copy of a frame.

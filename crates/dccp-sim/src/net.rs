@@ -259,7 +259,7 @@ impl Net {
             let to = wire.to;
             let arrival = wire.link.poll(self.now)?;
             let frame = arrival.token;
-            self.frames.get_mut(frame).ecn = arrival.ecn;
+            self.frames.set_ecn(frame, arrival.ecn);
             match arrival.fate {
                 Fate::Delivered => {}
                 Fate::Duplicated => {
@@ -382,7 +382,7 @@ impl Net {
         for rule in &mut wire.rules {
             rule.apply(self.frames.get_mut(id), &mut verdict);
         }
-        self.frames.measure(id);
+        self.frames.note_again(id);
         if verdict.is_lost {
             wire.lost_by_rule += 1;
             self.lose(id, Loss::Rule);
@@ -396,17 +396,21 @@ impl Net {
     }
 
     fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
-        let frame = self.frames.get(id);
+        let note = self.frames.note(id);
         let wire = &mut self.wires[link.index()];
         // Only this discipline looks at it.
         let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
         let parcel = Parcel {
             token: id,
-            len: self.frames.len_of(id),
-            ecn: frame.ecn,
+            len: note.len as usize,
+            ecn: note.ecn,
             hold,
-            may_fragment: frame.may_fragment,
-            flow: if needs_flow { frame.flow_hash() } else { 0 },
+            may_fragment: note.may_fragment,
+            flow: if needs_flow {
+                self.frames.get(id).flow_hash()
+            } else {
+                0
+            },
         };
         if let Err(reason) = wire.link.offer(self.now, parcel) {
             self.refuse(link, id, reason);

@@ -301,6 +301,8 @@ impl World {
             Checks::Off => false,
         };
         match self.net.actors[actor as usize] {
+            // Nearly all of them.
+            Who::Link(id) => self.play_link(id),
             Who::Node(id) => self.wake(id),
             Who::Machine(id) => {
                 while let Some(frame) = self.net.poll_machine(id) {
@@ -316,21 +318,6 @@ impl World {
                     self.net.change(change);
                 }
                 self.net.schedule_timeline();
-            }
-            Who::Link(id) => {
-                loop {
-                    let Some((node, frame)) = self.net.poll_link(id) else {
-                        self.net.schedule_link(id);
-                        break;
-                    };
-                    self.arrive(node, frame);
-                    if !self.net.has_more(id) {
-                        break;
-                    }
-                }
-                if self.is_checked {
-                    self.promise(check::link(&self.net.wires[id.index()]));
-                }
             }
         }
         self.hand_over_arrived();
@@ -380,6 +367,23 @@ impl World {
         }
         for id in 0..self.nodes.len() {
             self.promise(self.nodes[id].check());
+        }
+    }
+
+    /// Takes from a link what has arrived.
+    fn play_link(&mut self, id: LinkId) {
+        loop {
+            let Some((node, frame)) = self.net.poll_link(id) else {
+                self.net.schedule_link(id);
+                break;
+            };
+            self.arrive(node, frame);
+            if !self.net.has_more(id) {
+                break;
+            }
+        }
+        if self.is_checked {
+            self.promise(check::link(&self.net.wires[id.index()]));
         }
     }
 

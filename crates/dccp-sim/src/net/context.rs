@@ -98,13 +98,13 @@ impl Context<'_> {
 
     /// The link to take from here to where this frame goes, by the fewest hops.
     pub fn route(&mut self, frame: FrameId) -> Option<LinkId> {
-        let to = self.net.frames.get(frame).to;
+        let to = self.net.frames.note(frame).to;
         self.net.routes.next_link(self.me, to)
     }
 
     /// Whether this node has the address that this frame goes to.
     pub fn is_here(&self, frame: FrameId) -> bool {
-        self.net.frames.get(frame).to == Some(self.me)
+        self.net.frames.note(frame).to == Some(self.me)
     }
 
     /// Sends a datagram of this node.
