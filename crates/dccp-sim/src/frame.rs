@@ -337,11 +337,13 @@ impl Frames {
     }
 
     /// What routers and links need to know of a frame.
+    #[inline]
     pub(crate) fn note(&self, id: FrameId) -> &Note {
         &self.notes[id.0 as usize]
     }
 
     /// Writes the ECN field of a frame, which a queue may have marked.
+    #[inline]
     pub(crate) fn set_ecn(&mut self, id: FrameId, ecn: Ecn) {
         let place = id.0 as usize;
         if self.notes[place].ecn != ecn {
@@ -360,6 +362,7 @@ impl Frames {
     }
 
     /// Counts a node that passes the frame on, and returns how many have.
+    #[inline]
     pub(crate) fn count_hop(&mut self, id: FrameId) -> u8 {
         let hops = &mut self.notes[id.0 as usize].hops;
         *hops += 1;

@@ -299,18 +299,26 @@ impl<T: Copy> Link<T> {
     ///
     /// # Errors
     /// The reason why it was dropped right away.
+    #[inline]
     pub fn offer(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
         self.advance(now);
         self.stats.offered += 1;
-        if parcel.len > self.config.mtu && !parcel.may_fragment {
+        let fits = parcel.len <= self.config.mtu || parcel.may_fragment;
+        if fits && self.is_up && self.transmitter.is_free(now) && self.queue.let_pass() {
+            self.transmit(now, &parcel);
+            return Ok(());
+        }
+        self.offer_to_queue(now, parcel, fits)
+    }
+
+    /// Puts in a packet that does not leave at once.
+    #[inline(never)]
+    fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>, fits: bool) -> Result<(), Loss> {
+        if !fits {
             return Err(self.lose(Loss::TooBig));
         }
         if !self.is_up {
             return self.offer_while_down(now, parcel);
-        }
-        if self.transmitter.is_free(now) && self.queue.let_pass() {
-            self.transmit(now, parcel);
-            return Ok(());
         }
         let free_at = self.transmitter.free_at();
         if free_at < now && self.queue.len() == 0 {
@@ -334,11 +342,19 @@ impl<T: Copy> Link<T> {
 
     /// When `poll` will next have something; a moment that turns out too early does no harm, and one
     /// that has passed means now.
+    #[inline]
     pub fn next_at(&self) -> Option<Instant> {
-        let mut next = self.flight.front().map(|f| f.at);
-        if next.is_some() && self.is_in_order() && self.faults.are_quiet() {
-            return next;
+        let first = self.flight.front().map(|f| f.at);
+        if first.is_some() && self.is_in_order() && self.faults.are_quiet() {
+            return first;
         }
+        self.next_of_all(first)
+    }
+
+    /// When the first of what is in flight, astray, dropped or in the queue arrives or is reported.
+    #[inline(never)]
+    fn next_of_all(&self, first: Option<Instant>) -> Option<Instant> {
+        let mut next = first;
         let mut or_at = |at: Instant| next = Some(next.map_or(at, |n| n.min(at)));
         if let Some(Reverse(stray)) = self.strays.peek() {
             or_at(stray.key.0);
@@ -356,6 +372,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// The next packet that has arrived or was dropped from the queue by `now`, until there is none.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Arrival<T>> {
         self.advance(now);
         let first = self.flight.front().map(|f| f.at).filter(|at| *at <= now);
@@ -385,6 +402,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// The first of what is in flight, astray or dropped.
+    #[inline(never)]
     fn first_of_all(&mut self, now: Instant, flying: Option<Instant>) -> Option<Flying<T>> {
         let stray = self.strays.peek().map(|Reverse(s)| s.key.0);
         let dropped = self.queue.dropped_at();
@@ -456,6 +474,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// Makes up for what the transmitter has begun since the last call.
+    #[inline]
     fn advance(&mut self, now: Instant) {
         self.stats.at = self.stats.at.max(now);
         if self.queue.len() > 0 {
@@ -464,6 +483,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// Puts what waits into the transmitter, as far as that has become free by now.
+    #[inline(never)]
     fn begin_waiting(&mut self, now: Instant) {
         while self.is_up
             && let Some(ready) = self.queue.ready_at()
@@ -473,22 +493,26 @@ impl<T: Copy> Link<T> {
                 return;
             }
             if let Some(parcel) = self.queue.pop(start) {
-                self.transmit(start, parcel);
+                self.transmit(start, &parcel);
             }
         }
     }
 
-    fn transmit(&mut self, start: Instant, parcel: Parcel<T>) {
+    #[inline]
+    fn transmit(&mut self, start: Instant, parcel: &Parcel<T>) {
         let end = self.transmitter.send(start, parcel.len);
         self.busy_ns += end.as_nanos() - start.as_nanos();
         if self.faults.are_quiet() && parcel.hold.is_zero() {
-            self.fly(flying_parcel(
-                self.after_delay(end),
-                &parcel,
-                Fate::Delivered,
-            ));
-            return;
+            let at = self.after_delay(end);
+            self.fly(flying_parcel(at, parcel, Fate::Delivered));
+        } else {
+            self.fly_by_faults(start, end, parcel);
         }
+    }
+
+    /// Sends a packet on its way, whose transmission takes from `start` to `end`, through the faults.
+    #[inline(never)]
+    fn fly_by_faults(&mut self, start: Instant, end: Instant, parcel: &Parcel<T>) {
         let fate = self.faults.fate(start, parcel.len);
         let detour = self.faults.detour();
         let at = self.after_delay(end) + detour.jitter;
@@ -496,15 +520,16 @@ impl<T: Copy> Link<T> {
         let last = self.flight.back().map_or(at, |f| f.at);
         if !hold.is_zero() || (at < last && detour.may_overtake) {
             let key = (at + hold, self.stats.offered);
-            let flying = flying_parcel(key.0, &parcel, fate);
+            let flying = flying_parcel(key.0, parcel, fate);
             self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;
         } else {
-            self.fly(flying_parcel(at, &parcel, fate));
+            self.fly(flying_parcel(at, parcel, fate));
         }
     }
 
     /// Sends a packet on its way behind those that are.
+    #[inline]
     fn fly(&mut self, mut flying: Flying<T>) {
         if let Some(last) = self.flight.back() {
             flying.at = flying.at.max(last.at);

@@ -189,6 +189,7 @@ impl Net {
     }
 
     /// A frame is at a node. Returns whether the node gets it at once.
+    #[inline]
     pub(crate) fn receive(&mut self, node: NodeId, frame: FrameId) -> bool {
         let now = self.now;
         let Some(machine) = self.machine_mut(node) else {
@@ -253,6 +254,7 @@ impl Net {
     }
 
     /// The next frame that has arrived over a link, with the node that it is at now.
+    #[inline]
     pub(crate) fn poll_link(&mut self, id: LinkId) -> Option<(NodeId, FrameId)> {
         loop {
             let wire = &mut self.wires[id.index()];
@@ -282,6 +284,7 @@ impl Net {
     }
 
     /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
+    #[inline]
     pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
         let wire = &self.wires[id.index()];
         let next = wire.link.next_at();
@@ -332,6 +335,7 @@ impl Net {
     }
 
     /// Asks to be called when the link has something; at once if it had before.
+    #[inline]
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
         let wire = &self.wires[id.index()];
         let at = wire.link.next_at().map(|at| at.max(self.now));
@@ -368,6 +372,7 @@ impl Net {
     }
 
     /// Puts a frame into a link, through its rules.
+    #[inline]
     fn enter(&mut self, link: LinkId, id: FrameId) {
         if self.wires[link.index()].rules.is_empty() {
             self.offer(link, id, Duration::ZERO);
@@ -376,6 +381,7 @@ impl Net {
         }
     }
 
+    #[cold]
     fn enter_by_rules(&mut self, link: LinkId, id: FrameId) {
         let wire = &mut self.wires[link.index()];
         let mut verdict = Verdict::default();
@@ -395,6 +401,7 @@ impl Net {
         self.offer(link, id, verdict.hold);
     }
 
+    #[inline]
     fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
         let note = self.frames.note(id);
         let wire = &mut self.wires[link.index()];
@@ -419,6 +426,7 @@ impl Net {
     }
 
     /// A link did not take a frame.
+    #[cold]
     fn refuse(&mut self, link: LinkId, id: FrameId, reason: Loss) {
         let wire = &self.wires[link.index()];
         let LinkConfig { mtu, too_big, .. } = *wire.link.config();

@@ -96,15 +96,22 @@ impl Routes {
     }
 
     /// The first link of the way to a node; a node with one link has no choice, wherever a frame goes.
+    #[inline]
     pub(crate) fn next_link(&mut self, from: NodeId, to: Option<NodeId>) -> Option<LinkId> {
         if let [(only, _)] = self.links[from.index()][..] {
             return Some(only);
         }
         let to = to?;
-        if self.tables[from.index()].is_none() {
-            self.tables[from.index()] = Some(self.table(from));
+        if let Some(table) = &self.tables[from.index()] {
+            return table[to.index()];
         }
-        self.tables[from.index()].as_ref()?[to.index()]
+        self.make_table(from);
+        self.next_link(from, Some(to))
+    }
+
+    #[cold]
+    fn make_table(&mut self, from: NodeId) {
+        self.tables[from.index()] = Some(self.table(from));
     }
 
     fn table(&self, from: NodeId) -> Vec<Option<LinkId>> {

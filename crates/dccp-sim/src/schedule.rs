@@ -63,6 +63,7 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 impl Schedule {
     /// Makes, moves or (`None`) cancels the appointment of `actor`. Setting the moment that it
     /// already has keeps its turn.
+    #[inline]
     pub(crate) fn set(&mut self, actor: Actor, at: Option<Instant>) {
         let at = at.map_or(Entry::NEVER, Instant::as_nanos);
         let mut leaf = self.leaf(actor);
@@ -84,12 +85,14 @@ impl Schedule {
     }
 
     /// The next moment at which somebody is to be called.
+    #[inline]
     pub(crate) fn next_at(&mut self) -> Option<Instant> {
         self.settle();
         Entry::first(self.pairs.get(1)?).moment()
     }
 
     /// Takes the next appointment off.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, Actor)> {
         self.settle();
         let first = Entry::first(self.pairs.get(1)?);
@@ -122,6 +125,7 @@ impl Schedule {
     }
 
     /// Puts an entry at a node, and finds out who comes first from there up to the root.
+    #[inline]
     fn play(&mut self, node: usize, entry: Entry) {
         let (mut node, mut entry) = (node, entry);
         while node > 1

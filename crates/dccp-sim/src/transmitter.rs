@@ -102,6 +102,7 @@ impl Transmitter {
         clippy::cast_possible_truncation,
         reason = "the low 32 bits; centuries saturate"
     )]
+    #[inline]
     pub(crate) fn send(&mut self, start: Instant, len: usize) -> Instant {
         match &mut self.pace {
             Pace::Steady { per_byte, fraction } => {
@@ -112,6 +113,14 @@ impl Transmitter {
                 self.free_at = Instant::from_nanos(start.as_nanos().saturating_add(ns));
                 self.free_at
             }
+            Pace::Trace { .. } => self.send_by_trace(len),
+        }
+    }
+
+    #[inline(never)]
+    fn send_by_trace(&mut self, len: usize) -> Instant {
+        match &mut self.pace {
+            Pace::Steady { .. } => self.free_at,
             Pace::Trace {
                 trace,
                 opportunity,

@@ -387,6 +387,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn hand_over(&mut self, node: NodeId, frame: FrameId) {
         let mut context = self.net.context(node);
         self.nodes[node.index()].on_frame(&mut context, frame);
@@ -400,6 +401,7 @@ impl World {
     }
 
     /// A frame came to a node: its machine may take some time to hand it over.
+    #[inline]
     fn arrive(&mut self, node: NodeId, frame: FrameId) {
         if self.net.receive(node, frame) {
             self.hand_over(node, frame);
@@ -412,6 +414,7 @@ impl World {
         self.check_node(node);
     }
 
+    #[inline]
     fn check_node(&self, id: NodeId) {
         if !self.is_checked {
             return;

@@ -37,6 +37,7 @@ pub struct Departure<'a> {
 
 impl Net {
     /// A node's view of the network, by its own clock.
+    #[inline]
     pub(crate) fn context(&mut self, me: NodeId) -> Context<'_> {
         let now = self
             .machine(me)
@@ -97,12 +98,14 @@ impl Context<'_> {
     }
 
     /// The link to take from here to where this frame goes, by the fewest hops.
+    #[inline]
     pub fn route(&mut self, frame: FrameId) -> Option<LinkId> {
         let to = self.net.frames.note(frame).to;
         self.net.routes.next_link(self.me, to)
     }
 
     /// Whether this node has the address that this frame goes to.
+    #[inline]
     pub fn is_here(&self, frame: FrameId) -> bool {
         self.net.frames.note(frame).to == Some(self.me)
     }
@@ -150,6 +153,7 @@ impl Context<'_> {
     }
 
     /// Passes a frame on over a link, unless it has passed as many nodes as it may: so loops end.
+    #[inline]
     pub fn forward(&mut self, link: LinkId, frame: FrameId) {
         if self.net.frames.count_hop(frame) < MAX_HOPS {
             self.net.enter(link, frame);
