@@ -24,7 +24,7 @@ use core::net::SocketAddr;
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::conn::stats::Stats;
-use dccp_proto::path::Flow;
+use dccp_proto::path::{Flow, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{
     Config, ConnId, ConnectError, Connection, Endpoint, Event, IcmpKind, Instant, KeyedHash,
@@ -330,6 +330,38 @@ impl Host {
     }
 }
 
+impl Host {
+    /// A datagram of DCCP arrived, or an ICMP error about one.
+    // Apart from the other transports, which would pay for its large stack frame.
+    #[inline(never)]
+    fn on_dccp(&mut self, context: &mut Context<'_>, id: FrameId, path: Path) {
+        let now = context.now();
+        let frame = context.frame(id);
+        match frame.content {
+            Content::Dccp => {
+                let (ecn, datagram) = (frame.ecn, frame.datagram());
+                self.endpoint
+                    .handle_datagram(now, &path, ecn, datagram, &mut self.apps);
+            }
+            Content::Icmp { error, about } => {
+                let kind = match error {
+                    IcmpError::TooBig { mtu } => IcmpKind::TooBig {
+                        mtu,
+                        ecn: about.ecn,
+                    },
+                    IcmpError::Unreachable { kind, code } => IcmpKind::Unreachable { kind, code },
+                };
+                let quoted = &frame.bytes;
+                let error = dccp_proto::IcmpError { path, quoted, kind };
+                self.endpoint.handle_icmp(now, &error, &mut self.apps);
+            }
+            Content::Tcp(_) | Content::Udp(_) => {}
+        }
+        context.deliver(id);
+        self.drive(context);
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     reason = "memory ends before 2^32 connections"
@@ -374,35 +406,16 @@ impl Queues for Apps {
 
 impl Node for Host {
     fn on_frame(&mut self, context: &mut Context<'_>, id: FrameId) {
-        let now = context.now();
-        let frame = context.frame(id);
-        let path = frame.path_of_receiver();
         if !context.is_here(id) {
             return context.lose(id, Loss::Stranger);
         }
+        let frame = context.frame(id);
+        let path = frame.path_of_receiver();
         match frame.content {
-            Content::Dccp => {
-                let (ecn, datagram) = (frame.ecn, frame.datagram());
-                self.endpoint
-                    .handle_datagram(now, &path, ecn, datagram, &mut self.apps);
-            }
-            Content::Icmp { error, about } => {
-                let kind = match error {
-                    IcmpError::TooBig { mtu } => IcmpKind::TooBig {
-                        mtu,
-                        ecn: about.ecn,
-                    },
-                    IcmpError::Unreachable { kind, code } => IcmpKind::Unreachable { kind, code },
-                };
-                let quoted = &frame.bytes;
-                let error = dccp_proto::IcmpError { path, quoted, kind };
-                self.endpoint.handle_icmp(now, &error, &mut self.apps);
-            }
-            Content::Tcp(segment) => return self.on_segment(context, id, path, &segment),
-            Content::Udp(datagram) => return self.on_datagram(context, id, path, &datagram),
+            Content::Tcp(segment) => self.on_segment(context, id, path, &segment),
+            Content::Udp(datagram) => self.on_datagram(context, id, path, &datagram),
+            Content::Dccp | Content::Icmp { .. } => self.on_dccp(context, id, path),
         }
-        context.deliver(id);
-        self.drive(context);
     }
 
     fn on_wake(&mut self, context: &mut Context<'_>) {
@@ -410,10 +423,8 @@ impl Node for Host {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now, &mut self.apps);
         }
-        while self.timers.next_at().is_some_and(|at| at <= now) {
-            if let Some((_, number)) = self.timers.pop() {
-                self.apps.touched.push(number as usize);
-            }
+        while let Some((_, number)) = self.timers.pop_until(now) {
+            self.apps.touched.push(number as usize);
         }
         if !self.apps.touched.is_empty() {
             self.run_touched(now);

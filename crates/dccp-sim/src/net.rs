@@ -59,6 +59,8 @@ pub(crate) struct Wire {
     pub(crate) from: NodeId,
     to: NodeId,
     actor: Actor,
+    /// When the schedule calls it: asked with every packet, changed by few.
+    scheduled: Option<Instant>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -146,6 +148,7 @@ impl Net {
             from,
             to,
             actor,
+            scheduled: None,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
@@ -286,11 +289,12 @@ impl Net {
     /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
     #[inline]
     pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
-        let wire = &self.wires[id.index()];
+        let wire = &mut self.wires[id.index()];
         let next = wire.link.next_at();
         if next.is_some_and(|at| at <= self.now) {
             return true;
         }
+        wire.scheduled = next;
         self.schedule.set(wire.actor, next);
         false
     }
@@ -337,8 +341,9 @@ impl Net {
     /// Asks to be called when the link has something; at once if it had before.
     #[inline]
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
-        let wire = &self.wires[id.index()];
+        let wire = &mut self.wires[id.index()];
         let at = wire.link.next_at().map(|at| at.max(self.now));
+        wire.scheduled = at;
         self.schedule.set(wire.actor, at);
     }
 
@@ -353,7 +358,7 @@ impl Net {
 
     fn originate(&mut self, header: &Header<'_>, node: NodeId) -> FrameId {
         self.totals.sent += 1;
-        let to = self.routes.node_of(header.destination());
+        let to = self.routes.node_of_next(node, header.destination());
         let id = self.frames.insert(header, self.now, to);
         if let Some(trace) = &mut self.trace {
             let name = |n: NodeId| self.names[n.index()].as_str();
@@ -363,7 +368,15 @@ impl Net {
         id
     }
 
+    #[inline]
     fn capture(&mut self, node: NodeId, id: FrameId) {
+        if !self.captures.is_empty() {
+            self.write_captures(node, id);
+        }
+    }
+
+    #[cold]
+    fn write_captures(&mut self, node: NodeId, id: FrameId) {
         for capture in &mut self.captures {
             if capture.node == node {
                 capture.writer.frame(self.now, self.frames.get(id));
@@ -422,7 +435,10 @@ impl Net {
         if let Err(reason) = wire.link.offer(self.now, parcel) {
             self.refuse(link, id, reason);
         }
-        self.schedule_link(link);
+        let wire = &self.wires[link.index()];
+        if wire.link.next_at() != wire.scheduled {
+            self.schedule_link(link);
+        }
     }
 
     /// A link did not take a frame.

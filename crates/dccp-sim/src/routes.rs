@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     addresses: HashMap<IpAddr, NodeId, BuildHasherDefault<AddressHasher>>,
+    /// For each node the last address that it sent to, and whose that is.
+    recent: Vec<Option<(IpAddr, NodeId)>>,
     /// For each node its links and where they lead.
     links: Vec<Vec<(LinkId, NodeId)>>,
     /// For each node the first link towards each node.
@@ -52,6 +54,7 @@ impl Hasher for AddressHasher {
 impl Routes {
     pub(crate) fn add_node(&mut self) {
         self.links.push(Vec::new());
+        self.recent.push(None);
         self.forget();
         self.tables.push(None);
     }
@@ -93,6 +96,22 @@ impl Routes {
 
     pub(crate) fn node_of(&self, address: IpAddr) -> Option<NodeId> {
         self.addresses.get(&address).copied()
+    }
+
+    /// The same, asked again and again by one node, which mostly sends to whom it sent before.
+    #[inline]
+    pub(crate) fn node_of_next(&mut self, from: NodeId, address: IpAddr) -> Option<NodeId> {
+        match self.recent[from.index()] {
+            Some((known, node)) if known == address => Some(node),
+            _ => self.look_up(from, address),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, from: NodeId, address: IpAddr) -> Option<NodeId> {
+        let node = self.node_of(address)?;
+        self.recent[from.index()] = Some((address, node));
+        Some(node)
     }
 
     /// The first link of the way to a node; a node with one link has no choice, wherever a frame goes.

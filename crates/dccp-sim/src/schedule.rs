@@ -91,12 +91,12 @@ impl Schedule {
         Entry::first(self.pairs.get(1)?).moment()
     }
 
-    /// Takes the next appointment off.
+    /// Takes the next appointment off, if it is not after `end`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Instant, Actor)> {
+    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<(Instant, Actor)> {
         self.settle();
         let first = Entry::first(self.pairs.get(1)?);
-        let at = first.moment()?;
+        let at = first.moment().filter(|at| *at <= end)?;
         self.taken = Some(first.actor);
         Some((at, first.actor))
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn drain(schedule: &mut Schedule) -> Vec<(u64, Actor)> {
-        core::iter::from_fn(|| schedule.pop())
+        core::iter::from_fn(|| schedule.pop_until(Instant::FAR_FUTURE))
             .map(|(at, actor)| (at.as_nanos(), actor))
             .collect()
     }
@@ -197,6 +197,7 @@ mod tests {
         schedule.set(0, None);
         schedule.set(7, None);
         assert_eq!(schedule.next_at(), Some(at(2)));
+        assert_eq!(schedule.pop_until(at(1)), None);
         assert_eq!(drain(&mut schedule), [(2, 1)]);
         assert_eq!(schedule.next_at(), None);
     }
@@ -206,12 +207,12 @@ mod tests {
         let mut schedule = Schedule::default();
         schedule.set(0, Some(at(1)));
         schedule.set(1, Some(at(1)));
-        assert_eq!(schedule.pop(), Some((at(1), 0)));
+        assert_eq!(schedule.pop_until(Instant::FAR_FUTURE), Some((at(1), 0)));
         schedule.set(0, Some(at(1))); // the same moment: behind actor 1
-        assert_eq!(schedule.pop(), Some((at(1), 1)));
+        assert_eq!(schedule.pop_until(Instant::FAR_FUTURE), Some((at(1), 1)));
         schedule.set(1, None);
         assert_eq!(schedule.next_at(), Some(at(1)));
-        assert_eq!(schedule.pop(), Some((at(1), 0)));
+        assert_eq!(schedule.pop_until(Instant::FAR_FUTURE), Some((at(1), 0)));
         schedule.set(0, Some(at(0)));
         assert_eq!(drain(&mut schedule), [(0, 0)]);
     }
@@ -230,7 +231,7 @@ mod tests {
                 if pops {
                     let first = model.iter().map(|(a, (m, t))| (*m, *t, *a)).min();
                     prop_assert_eq!(
-                        schedule.pop(),
+                        schedule.pop_until(Instant::FAR_FUTURE),
                         first.map(|(m, _, a)| (Instant::from_nanos(m), a))
                     );
                     if let Some((_, _, a)) = first {

@@ -199,10 +199,8 @@ impl Udp {
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
-        while self.timers.next_at().is_some_and(|at| at <= context.now()) {
-            if let Some((_, number)) = self.timers.pop() {
-                self.run(context, number as usize);
-            }
+        while let Some((_, number)) = self.timers.pop_until(context.now()) {
+            self.run(context, number as usize);
         }
     }
 

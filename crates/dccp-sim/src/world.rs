@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::rule::Rule;
+use crate::schedule::Actor;
 use crate::timeline::Change;
 use crate::trace::Trace;
 use core::any::Any;
@@ -287,9 +288,14 @@ impl World {
     /// # Panics
     /// If a promise is broken; the message says which and how to repeat the run.
     pub fn step(&mut self) -> bool {
-        let Some((at, actor)) = self.net.schedule.pop() else {
-            return false;
-        };
+        let next = self.net.schedule.pop_until(Instant::FAR_FUTURE);
+        if let Some((at, actor)) = next {
+            self.play(at, actor);
+        }
+        next.is_some()
+    }
+
+    fn play(&mut self, at: Instant, actor: Actor) {
         if at < self.net.now {
             self.promise(check::time(self.net.now, at));
         }
@@ -324,13 +330,12 @@ impl World {
         if self.is_checked && !self.net.adds_up() {
             self.promise(check::conservation(&self.net.totals()));
         }
-        true
     }
 
     /// Plays all events up to and including this moment, which it then is.
     pub fn run_until(&mut self, end: Instant) {
-        while self.net.schedule.next_at().is_some_and(|at| at <= end) {
-            self.step();
+        while let Some((at, actor)) = self.net.schedule.pop_until(end) {
+            self.play(at, actor);
         }
         self.net.now = self.net.now.max(end);
     }
@@ -394,6 +399,7 @@ impl World {
         self.check_node(node);
     }
 
+    #[inline]
     fn hand_over_arrived(&mut self) {
         while let Some((node, frame)) = self.net.arrived.pop_front() {
             self.arrive(node, frame);

@@ -67,10 +67,13 @@ impl Config {
     }
 
     /// The least Window Scale option that lets the receive window be told (RFC 7323 §2).
-    pub(super) fn window_scale(&self) -> u8 {
-        (0..=14)
-            .find(|scale| u16::try_from(self.receive_window >> scale).is_ok())
-            .unwrap_or(14)
+    #[expect(clippy::cast_possible_truncation, reason = "14 at most")]
+    pub(super) const fn window_scale(&self) -> u8 {
+        let bits = u32::BITS - self.receive_window.leading_zeros();
+        match bits.saturating_sub(u16::BITS) {
+            scale @ 0..14 => scale as u8,
+            _ => 14,
+        }
     }
 
     /// What the congestion half is made of.

@@ -155,10 +155,7 @@ impl Tcp {
                 self.settle(context, number);
             }
         }
-        while self.timers.next_at().is_some_and(|at| at <= context.now()) {
-            let Some((_, number)) = self.timers.pop() else {
-                return;
-            };
+        while let Some((_, number)) = self.timers.pop_until(context.now()) {
             let number = number as usize;
             let socket = &mut self.sockets[number];
             socket.scheduled = None;

@@ -305,6 +305,11 @@ impl Sender {
 
     /// The next segment that may leave now (`NextSeg`); it has left then.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Next> {
+        if self.written == 0 && !self.wants_fin {
+            // The end that only receives.
+            self.delivery.on_app_limited(0);
+            return None;
+        }
         if let Some(recovery) = self.recovery.as_mut().filter(|r| r.is_first_due) {
             recovery.is_first_due = false;
             let una = self.board.una();
