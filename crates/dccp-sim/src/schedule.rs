@@ -21,34 +21,44 @@ pub(crate) struct Schedule {
     taken: Option<Actor>,
 }
 
-/// An appointment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
-    at: u64,
-    /// How many appointments were made before: of two at one moment the older comes first.
-    order: u64,
-    actor: Actor,
-}
+/// An appointment in one number, the first being the least: its moment in ns; how many appointments were
+/// made before, so that of two at one moment the older comes first; the actor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry(u128);
 
 impl Entry {
-    /// Of actors without appointment.
+    /// Bits of the actor, and of the number of earlier appointments. A day of work makes fewer than 2^40; the
+    /// two that stand around the wrap would come in the wrong turn, if they were at one moment.
+    const ACTOR_BITS: u32 = 24;
+    const ORDER_BITS: u32 = 40;
+    /// The moment of actors without appointment.
     const NEVER: u64 = u64::MAX;
 
-    /// One number, so that comparing takes no branch.
-    const fn key(&self) -> u128 {
-        (self.at as u128) << 64 | self.order as u128
+    const fn new(at: u64, made: u64, actor: Actor) -> Self {
+        let order = made & ((1 << Self::ORDER_BITS) - 1);
+        let turn = order << Self::ACTOR_BITS | actor as u64;
+        Self((at as u128) << 64 | turn as u128)
     }
 
-    fn first(pair: &[Self; 2]) -> Self {
-        pair[usize::from(pair[1].key() < pair[0].key())]
+    const fn never(actor: Actor) -> Self {
+        Self::new(Self::NEVER, 0, actor)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
+    const fn at(self) -> u64 {
+        (self.0 >> 64) as u64
     }
 
     const fn moment(self) -> Option<Instant> {
-        if self.at == Self::NEVER {
-            None
-        } else {
-            Some(Instant::from_nanos(self.at))
+        match self.at() {
+            Self::NEVER => None,
+            at => Some(Instant::from_nanos(at)),
         }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits")]
+    const fn actor(self) -> Actor {
+        self.0 as Actor & ((1 << Self::ACTOR_BITS) - 1)
     }
 }
 
@@ -76,29 +86,33 @@ impl Schedule {
         }
         if self.taken == Some(actor) {
             self.taken = None;
-        } else if self.pairs[leaf / 2][leaf % 2].at == at {
+        } else if self.pairs[leaf / 2][leaf % 2].at() == at {
             return;
         }
         self.made += 1;
-        let order = self.made;
-        self.play(leaf, Entry { at, order, actor });
+        self.play(leaf, Entry::new(at, self.made, actor));
     }
 
     /// The next moment at which somebody is to be called.
     #[inline]
     pub(crate) fn next_at(&mut self) -> Option<Instant> {
         self.settle();
-        Entry::first(self.pairs.get(1)?).moment()
+        self.first()?.moment()
     }
 
     /// Takes the next appointment off, if it is not after `end`.
     #[inline]
     pub(crate) fn pop_until(&mut self, end: Instant) -> Option<(Instant, Actor)> {
         self.settle();
-        let first = Entry::first(self.pairs.get(1)?);
+        let first = self.first()?;
         let at = first.moment().filter(|at| *at <= end)?;
-        self.taken = Some(first.actor);
-        Some((at, first.actor))
+        self.taken = Some(first.actor());
+        Some((at, first.actor()))
+    }
+
+    fn first(&self) -> Option<Entry> {
+        let [one, other] = *self.pairs.get(1)?;
+        Some(one.min(other))
     }
 
     /// Removes what was taken off and not made anew.
@@ -111,12 +125,7 @@ impl Schedule {
     #[cold]
     fn remove_taken(&mut self) {
         if let Some(actor) = self.taken.take() {
-            let none = Entry {
-                at: Entry::NEVER,
-                order: 0,
-                actor,
-            };
-            self.play(self.leaf(actor), none);
+            self.play(self.leaf(actor), Entry::never(actor));
         }
     }
 
@@ -133,9 +142,7 @@ impl Schedule {
         {
             pair[node % 2] = entry;
             // What was just written is not read again: the way up waits for nothing but comparisons.
-            let other = pair[1 - node % 2];
-            let is_first = entry.key() <= other.key();
-            entry = if is_first { entry } else { other };
+            entry = entry.min(pair[1 - node % 2]);
             node /= 2;
         }
     }
@@ -146,18 +153,14 @@ impl Schedule {
     fn grow(&mut self, actor: Actor) {
         let old = core::mem::take(&mut self.pairs);
         let actors = (actor + 1).next_power_of_two().max(2);
-        let empty = |actor| Entry {
-            at: Entry::NEVER,
-            order: 0,
-            actor,
-        };
-        self.pairs = vec![[empty(0); 2]; actors as usize];
+        assert!(actors <= 1 << Entry::ACTOR_BITS, "too large a world");
+        self.pairs = vec![[Entry::never(0); 2]; actors as usize];
         for actor in 0..actors {
             let leaf = self.leaf(actor);
-            self.pairs[leaf / 2][leaf % 2] = empty(actor);
+            self.pairs[leaf / 2][leaf % 2] = Entry::never(actor);
         }
         for entry in old[old.len() / 2..].iter().flatten() {
-            self.play(self.leaf(entry.actor), *entry);
+            self.play(self.leaf(entry.actor()), *entry);
         }
     }
 }
