@@ -44,7 +44,6 @@ impl Entry {
         Self::new(Self::NEVER, 0, actor)
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
     const fn at(self) -> u64 {
         (self.0 >> 64) as u64
     }
