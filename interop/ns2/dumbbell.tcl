@@ -1,6 +1,6 @@
 # One dumbbell in ns-2: flows with a law each share one drop-tail bottleneck.
 #
-#   ns dumbbell.tcl rate=100 rtt=70 queue=583 time=120 warmup=30 "flows=reno@0.1;cubic@0.35"
+#   ns dumbbell.tcl rate=100 rtt=70 queue=583 time=90 warmup=20 ssthresh=291 "flows=reno@0.1;cubic@0.35"
 #
 # Every flow has its own two hosts; their links to the routers have 1 Gbit/s and a sixteenth of the
 # one-way delay each, or the rate of the bottleneck where that is larger. Standard output gets, for
@@ -17,7 +17,7 @@
 
 array set set_to {
     rate 100 rtt 70 queue 583 time 60 warmup 0 packet 1500 ack 1 window 100000 watch 1
-    ssthresh 65535 flows reno@0
+    ssthresh 100000 flows reno@0
 }
 foreach word $argv {
     foreach {name value} [split $word =] {}
@@ -62,6 +62,8 @@ foreach end {local remote} {
 Agent/DCCP/TCPlike set initial_ssthresh_ $set_to(ssthresh)
 Agent/DCCP/TFRC set s_s_ $datagram
 Agent/DCCP/TFRC set r_s_ $datagram
+# It takes no loss event rate for smaller; 10^-5 would hold a flow at 65 Mbit/s.
+Agent/DCCP/TFRC set s_smallest_p_ 1e-9
 
 set rate [expr {$set_to(rate) * 1e6}]
 set access [expr {max(1e9, $rate)}]
@@ -107,7 +109,8 @@ foreach flow [split $set_to(flows) {;}] {
         lappend arrivals [$ns monitor-queue $right $to ""]
     } else {
         lappend arrivals none
-        $ns at 0 "$sender select_ca $law"
+        # What it has when it takes up its law stays in force.
+        $ns at 0 "$sender set ssthresh_ $set_to(ssthresh); $sender select_ca $law"
     }
     set source [new Application/FTP]
     $source attach-agent $sender

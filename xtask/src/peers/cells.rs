@@ -40,10 +40,10 @@ const LAWS: [Law; 10] = [
 ];
 
 impl Law {
-    /// Rates in Mbit/s. ns-2's `TCPlike` walks through all packets in flight at every
-    /// acknowledgement: half a minute at 450 Mbit/s takes it two.
+    /// Rates in Mbit/s. ns-2's DCCP walks through its lists of packets at every acknowledgement: a
+    /// minute at 450 Mbit/s takes it two.
     fn rates(self) -> &'static [u32] {
-        if self.name == "ccid2" {
+        if matches!(self.name, "ccid2" | "ccid3") {
             &[100]
         } else {
             &[100, 450]
@@ -67,10 +67,6 @@ pub(super) struct Cell {
 pub(super) const RTT: u32 = 70;
 /// Bytes of a packet.
 const PACKET: u32 = 1500;
-/// Seconds of each run, and those that do not count.
-pub(super) const TIME: u32 = 120;
-pub(super) const WARMUP: u32 = 30;
-
 pub(super) fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
     for law in LAWS {
@@ -107,9 +103,20 @@ impl Cell {
         self.rate * 1000 * RTT / (8 * PACKET)
     }
 
-    /// What of it a flow should have, in packets.
+    /// What of it a flow should have, in packets: where the first slow start ends.
     pub(super) fn fair_share(&self) -> usize {
         self.bdp() as usize / self.flows
+    }
+
+    /// Seconds of each run, and those at its begin that do not count.
+    pub(super) fn time(&self) -> (u32, u32) {
+        if self.rate == 100 { (90, 20) } else { (60, 15) }
+    }
+
+    /// How many start offsets there are if others have so many: a flow alone has the same course
+    /// whenever it starts.
+    pub(super) fn offsets(&self, of_others: usize) -> usize {
+        if self.flows == 1 { 1 } else { of_others }
     }
 
     /// Packets that wait at most.
@@ -138,7 +145,7 @@ mod tests {
     #[test]
     fn every_law_has_its_cells_and_three_quick_ones() {
         let cells = all();
-        assert_eq!(cells.len(), LAWS.len() * 18 - 9);
+        assert_eq!(cells.len(), LAWS.len() * 18 - 2 * 9);
         let quick = cells.iter().filter(|cell| cell.is_quick());
         assert_eq!(quick.count(), LAWS.len() * 3);
     }
@@ -149,6 +156,8 @@ mod tests {
         assert_eq!(cell.name(), "reno/450M/q1/2");
         assert_eq!((cell.bdp(), cell.queue()), (2625, 2625));
         assert!(cell.is_major(0) && !cell.is_major(1));
+        assert_eq!((cell.fair_share(), cell.time()), (1312, (60, 15)));
+        assert_eq!([&cell, &all()[0]].map(|c| c.offsets(20)), [20, 1]);
     }
 
     #[test]

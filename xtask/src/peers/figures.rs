@@ -1,6 +1,6 @@
 //! What a run printed, what of it is compared, and how near is near enough.
 
-use super::cells::{Cell, TIME, WARMUP};
+use super::cells::Cell;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 
@@ -94,11 +94,12 @@ pub(super) fn medians(cell: &Cell, runs: &[Output]) -> Figures {
         major.map(|(_, flow)| flow.bytes).sum()
     };
     let events = |run: &Output| run.flows.iter().map(|flow| flow.events).sum();
+    let (time, warmup) = cell.time();
     Figures {
         share: (cell.flows > 1).then(|| of(&|run| 100.0 * major(run) / run.bytes().max(1.0))),
         events: (cell.law.name != "ccid3").then(|| of(&events)),
         queue: of(&|run| run.mean_queue.unwrap_or(f64::NAN)),
-        goodput: of(&|run| run.bytes() * 8e-6 / f64::from(TIME - WARMUP)),
+        goodput: of(&|run| run.bytes() * 8e-6 / f64::from(time - warmup)),
     }
 }
 

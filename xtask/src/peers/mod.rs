@@ -3,13 +3,14 @@
 //! A cell is a law, a rate, a queue and a number of flows. Each is run from many start offsets in
 //! both simulators, and the medians are compared; `docs/peers.md` says what was chosen and why.
 //! Runs are kept in `target/peers/` by what they depend on, so that a second run of the command
-//! repeats only what changed.
+//! repeats only what changed; ns-2's medians are kept in the repository, because they take hours.
 
 mod cells;
 mod differences;
 mod figures;
 mod report;
 mod runs;
+mod stored;
 
 pub(crate) use figures::{Output, median};
 pub(crate) use runs::{DUMBBELL, NS2_SCRIPT, build_ours};
@@ -18,7 +19,9 @@ use crate::packages;
 use anyhow::{Result, ensure};
 use cells::Cell;
 use differences::Differences;
+use figures::Figures;
 use runs::Engine;
+use stored::{Reference, Stored};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -43,6 +46,12 @@ struct Sim {
     /// Start offsets of each cell [default: 20, quick: 5]
     #[arg(long, value_parser = crate::shell::at_least_one)]
     offsets: Option<usize>,
+    /// Run ns-2 again although its medians are stored, and store them
+    #[arg(long)]
+    fresh: bool,
+    /// Run only ns-2, where its stored medians are missing or no longer hold
+    #[arg(long)]
+    reference: bool,
     /// Print the names of the cells
     #[arg(long)]
     list: bool,
@@ -61,23 +70,67 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         return Ok(true);
     }
     ensure!(!cells.is_empty(), "no cell's name contains {}", args.cell);
-    packages::install(packages::FOR_PEERS)?;
+    let mut reference = Source {
+        stored: Stored::read()?,
+        is_fresh: args.fresh,
+        can_run: false,
+    };
+    if args.reference {
+        for cell in &cells {
+            let (_, how) = reference.of(cell, stored::OFFSETS)?;
+            println!("{:<22} {how}", cell.name());
+        }
+        return Ok(true);
+    }
     build_ours()?;
     let differences = Differences::read()?;
     let offsets = args.offsets.unwrap_or(if args.quick { 5 } else { 20 });
-    let results = compare(&cells, &differences, offsets)?;
+    let results = compare(&cells, &differences, &mut reference, offsets)?;
     Ok(report::conclude(&results))
+}
+
+/// Where ns-2's figures come from.
+struct Source {
+    stored: Stored,
+    /// Nothing stored is good enough.
+    is_fresh: bool,
+    /// It is known to be installed.
+    can_run: bool,
+}
+
+impl Source {
+    /// What is stored of a cell, or else what ns-2 comes to now; and which of the two.
+    fn of(&mut self, cell: &Cell, offsets: usize) -> Result<(Reference, &'static str)> {
+        if !self.is_fresh
+            && let Some(reference) = self.stored.of(cell)?
+        {
+            return Ok((reference.clone(), "stored"));
+        }
+        if !self.can_run {
+            packages::install(packages::FOR_PEERS)?;
+            self.can_run = true;
+        }
+        let offsets = cell.offsets(offsets);
+        let runs = runs::all(cell, Engine::Ns2, offsets)?;
+        let reference = Reference::new(cell, offsets, &runs)?;
+        if offsets == cell.offsets(stored::OFFSETS) {
+            self.stored.keep(cell, reference.clone())?;
+        }
+        Ok((reference, "run"))
+    }
 }
 
 /// A cell, what came out of it, and what is known of its difference.
 struct Outcome<'a> {
     cell: &'a Cell,
-    ours: figures::Figures,
-    peer: figures::Figures,
-    /// Start offsets that are left out, because a program crashed.
+    ours: Figures,
+    peer: Figures,
+    /// Start offsets that are left out, because ns-2 crashed.
     crashes: usize,
+    /// Whether ns-2's figures were stored or have just been made.
+    how: &'static str,
     /// The listed difference, and our figures with its switch.
-    difference: Option<(&'a differences::Difference, figures::Figures)>,
+    difference: Option<(&'a differences::Difference, Figures)>,
 }
 
 impl Outcome<'_> {
@@ -95,29 +148,27 @@ impl Outcome<'_> {
 fn compare<'a>(
     cells: &'a [Cell],
     differences: &'a Differences,
+    reference: &mut Source,
     offsets: usize,
 ) -> Result<Vec<Outcome<'a>>> {
     report::header();
     let mut outcomes = Vec::new();
-    // Both processors work on one cell, so that the table grows line by line.
+    // All processors work on one cell, so that the table grows line by line.
     for cell in cells {
-        let jobs = [Engine::Ours(&[]), Engine::Ns2];
-        let runs = runs::all(cell, &jobs, offsets)?;
-        let (both, crashes) = pairs(&runs[0], &runs[1]);
-        let [ours, peer] = both.map(|runs| figures::medians(cell, &runs));
+        let (peer, how) = reference.of(cell, offsets)?;
+        let ours = |switch| ours(cell, switch, offsets, &peer.crashed);
         let mut outcome = Outcome {
             cell,
-            ours,
-            peer,
-            crashes,
+            ours: ours(&[])?,
+            crashes: peer.crashed.len(),
+            how,
             difference: None,
+            peer: peer.figures,
         };
         if !outcome.agrees()
             && let Some(difference) = differences.of(cell)
         {
-            let runs = runs::all(cell, &[Engine::Ours(&difference.switch)], offsets)?;
-            let switched: Vec<_> = runs[0].iter().flatten().cloned().collect();
-            outcome.difference = Some((difference, figures::medians(cell, &switched)));
+            outcome.difference = Some((difference, ours(&difference.switch)?));
         }
         report::row(&outcome);
         outcomes.push(outcome);
@@ -125,11 +176,13 @@ fn compare<'a>(
     Ok(outcomes)
 }
 
-/// The runs of those start offsets for which both programs have one, and how many others there are.
-fn pairs(ours: &[Option<Output>], peer: &[Option<Output>]) -> ([Vec<Output>; 2], usize) {
-    let both = ours.iter().zip(peer);
-    let both = both.filter_map(|(ours, peer)| ours.clone().zip(peer.clone()));
-    let (ours_too, peer_too): (Vec<_>, Vec<_>) = both.unzip();
-    let crashes = ours.len() - ours_too.len();
-    ([ours_too, peer_too], crashes)
+/// What ours comes to, without the start offsets for which ns-2 has nothing.
+fn ours(cell: &Cell, switch: &[String], offsets: usize, without: &[usize]) -> Result<Figures> {
+    let runs = runs::all(cell, Engine::Ours(switch), cell.offsets(offsets))?;
+    let runs = runs.into_iter().enumerate();
+    let runs: Vec<_> = runs
+        .filter(|(run, _)| !without.contains(run))
+        .filter_map(|(_, output)| output)
+        .collect();
+    Ok(figures::medians(cell, &runs))
 }

@@ -8,8 +8,8 @@ const MAY_DIFFER: usize = 10;
 
 pub(super) fn header() {
     println!(
-        "{:<22} {:>15} {:>15} {:>17} {:>17}",
-        "cell (ours ns-2)", "share %", "events", "queue", "Mbit/s"
+        "{:<22} {:>15} {:>15} {:>17} {:>17} {:>7}",
+        "cell (ours ns-2)", "share %", "events", "queue", "Mbit/s", "ns-2"
     );
 }
 
@@ -26,8 +26,9 @@ pub(super) fn row(outcome: &Outcome<'_>) {
         n => format!("  ({n} runs that crashed left out)"),
     };
     println!(
-        "{name:<22} {}{verdict}{crashes}",
-        values(&outcome.ours, &outcome.peer)
+        "{name:<22} {} {:>7}{verdict}{crashes}",
+        values(&outcome.ours, &outcome.peer),
+        outcome.how
     );
     if let Some((difference, switched)) = &outcome.difference {
         let still = disagreements(switched, &outcome.peer);

@@ -1,6 +1,6 @@
 //! Runs both programs, on all processors, and keeps what they print.
 
-use super::cells::{Cell, RTT, TIME, WARMUP};
+use super::cells::{Cell, RTT};
 use super::figures::Output;
 use crate::shell::{self, command};
 use anyhow::{Context, Result, bail};
@@ -41,21 +41,24 @@ pub(super) enum Engine<'a> {
 
 impl Engine<'_> {
     /// The command line of one run, without what keeps it from hindering others.
-    fn words(self, cell: &Cell, run: usize) -> Vec<String> {
+    pub(super) fn words(self, cell: &Cell, run: usize) -> Vec<String> {
         let mut words: Vec<String> = match self {
             Self::Ours(_) => vec![DUMBBELL.to_owned()],
             Self::Ns2 => ["ns", NS2_SCRIPT].map(str::to_owned).to_vec(),
         };
-        let (rate, queue) = (cell.rate, cell.queue());
+        let (rate, queue, threshold) = (cell.rate, cell.queue(), cell.fair_share());
+        let (time, warmup) = cell.time();
         words.extend([
             format!("rate={rate}"),
             format!("rtt={RTT}"),
             format!("queue={queue}"),
-            format!("time={TIME}"),
-            format!("warmup={WARMUP}"),
+            format!("time={time}"),
+            format!("warmup={warmup}"),
+            format!("ssthresh={threshold}"),
         ]);
-        if cell.law.name == "ccid2" {
-            words.push(format!("ssthresh={}", cell.fair_share()));
+        if cell.law.name == "ccid2" && matches!(self, Self::Ours(_)) {
+            // TCPlike leaves 0.1 ms between two packets.
+            words.push("pacing=yes".to_owned());
         }
         let mut replaced = None;
         if let Self::Ours(switch) = self {
@@ -93,42 +96,39 @@ impl Engine<'_> {
     }
 }
 
-/// All runs of a cell in each of these programs, in order of their start offsets; nothing where the
-/// program crashed, as ns-2 sometimes does.
-pub(super) fn all(
-    cell: &Cell,
-    engines: &[Engine<'_>],
-    offsets: usize,
-) -> Result<Vec<Vec<Option<Output>>>> {
-    let jobs: Vec<(usize, usize, Vec<String>, PathBuf)> = (0..offsets)
-        .flat_map(|run| engines.iter().enumerate().map(move |(i, e)| (run, i, e)))
-        .map(|(run, i, engine)| {
+/// All runs of a cell in a program, in order of their start offsets; nothing where the program
+/// crashed, as ns-2 sometimes does.
+pub(super) fn all(cell: &Cell, engine: Engine<'_>, offsets: usize) -> Result<Vec<Option<Output>>> {
+    let program = std::fs::read(engine.program()).with_context(|| engine.program().to_owned())?;
+    std::fs::create_dir_all(KEPT)?;
+    let jobs: Vec<(Vec<String>, PathBuf)> = (0..offsets)
+        .map(|run| {
             let words = engine.words(cell, run);
-            let kept = kept(engine.program(), &words)?;
-            Ok((run, i, words, kept))
+            let kept = kept(&program, &words);
+            (words, kept)
         })
-        .collect::<Result<_>>()?;
+        .collect();
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((run, engine, words, kept)) =
-                    jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                {
+                loop {
+                    let run = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((words, kept)) = jobs.get(run) else {
+                        break;
+                    };
                     let result = one(words, kept);
                     let mut results = results.lock().expect("no worker panics");
-                    results.push((*run, *engine, result));
+                    results.push((run, result));
                 }
             });
         }
     });
-    let mut runs: Vec<Vec<Option<Output>>> = vec![vec![None; offsets]; engines.len()];
-    for (run, engine, output) in results.into_inner().expect("no worker panicked") {
-        runs[engine][run] = output?;
-    }
-    Ok(runs)
+    let mut runs = results.into_inner().expect("no worker panicked");
+    runs.sort_by_key(|(run, _)| *run);
+    runs.into_iter().map(|(_, output)| output).collect()
 }
 
 /// What one run printed, now or earlier; nothing if it crashed.
@@ -166,13 +166,16 @@ fn read(text: &str) -> Result<Option<Output>> {
     Output::read(text).map(Some)
 }
 
-/// Where the run of this command line by the program in its present state is kept.
-fn kept(program: &str, words: &[String]) -> Result<PathBuf> {
-    std::fs::create_dir_all(KEPT)?;
-    let content = std::fs::read(program).with_context(|| program.to_owned())?;
+/// Where the run of this command line by this program is kept.
+fn kept(program: &[u8], words: &[String]) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    (content, words).hash(&mut hasher);
-    Ok(Path::new(KEPT).join(format!("{:016x}.txt", hasher.finish())))
+    (program, words).hash(&mut hasher);
+    Path::new(KEPT).join(format!("{:016x}.txt", hasher.finish()))
+}
+
+/// The version of ns-2's package.
+pub(super) fn ns2_version() -> Result<String> {
+    shell::output(&mut command(&["dpkg-query", "-W", "-f", "${Version}", "ns2"]))
 }
 
 #[cfg(test)]
@@ -186,16 +189,16 @@ mod tests {
         let ns2 = Engine::Ns2.words(&cubic, 0).join(" ");
         assert_eq!(
             ns2,
-            "ns interop/ns2/dumbbell.tcl rate=100 rtt=70 queue=145 time=120 warmup=30 flows=cubic@0;reno@0.618"
+            "ns interop/ns2/dumbbell.tcl rate=100 rtt=70 queue=145 time=90 warmup=20 ssthresh=291 flows=cubic@0;reno@0.618"
         );
         let switch = ["law=tcp/cubic:beta=0.8", "x=1"].map(str::to_owned);
         let ours = Engine::Ours(&switch).words(&cubic, 0);
-        assert_eq!(ours[..6], Engine::Ours(&[]).words(&cubic, 0)[..6]);
-        assert_eq!(ours[6], "x=1");
+        assert_eq!(ours[..7], Engine::Ours(&[]).words(&cubic, 0)[..7]);
+        assert_eq!(ours[7], "x=1");
         assert!(
-            ours[7].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),
+            ours[8].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),
             "{}",
-            ours[7]
+            ours[8]
         );
     }
 }

@@ -47,7 +47,7 @@ impl Connection {
         if self.send_data(now, app, batch) {
             return true;
         }
-        batch.is_empty() && self.is_ack_due(now) && self.send_ack(now, app, batch)
+        batch.is_empty() && self.is_ack_due(now, app) && self.send_ack(now, app, batch)
     }
 
     fn has_control_due(&self) -> bool {
@@ -258,12 +258,33 @@ impl Connection {
     }
 
     /// Whether a pure Ack must leave if no data does.
-    fn is_ack_due(&self, now: Instant) -> bool {
+    fn is_ack_due(&self, now: Instant, app: &mut App<'_>) -> bool {
         self.may_send_acks()
             && (self.due.ack
-                || self.due.ack_of_ack
                 || self.rx.cc.ack_due(now) == AckDue::Now
-                || self.features.wants_packet(now))
+                || self.features.wants_packet(now)
+                || self.due.ack_of_ack && !self.next_data_takes_ack_of_ack(now, app))
+    }
+
+    /// Whether data wait that leave room for an acknowledgement of acknowledgements, which has time
+    /// until they leave: a packet of its own would be one more in a queue that is full of ours.
+    fn next_data_takes_ack_of_ack(&self, now: Instant, app: &mut App<'_>) -> bool {
+        let offer = app.outbox.peek(now);
+        offer.is_some_and(|offer| self.has_room_for_ack_of_ack(now, &offer))
+    }
+
+    fn has_room_for_ack_of_ack(&self, now: Instant, offer: &Offer) -> bool {
+        const ELAPSED_LEN: usize = 6;
+        const ECHO_LEN: usize = 10;
+        let has_elapsed =
+            now - self.gsr_arrived >= ELAPSED_TIME_FROM || self.rx.cc.wants_elapsed_time();
+        let wanted = self.ack_vector.option_len()
+            + self.rx.cc.ack_options_len(now)
+            + self.cookies.len()
+            + self.ndp.option_len()
+            + usize::from(has_elapsed) * ELAPSED_LEN
+            + usize::from(self.timestamp.is_some()) * ECHO_LEN;
+        wanted <= self.data_option_room(offer)
     }
 
     /// Whether the state has pure Acks.
@@ -342,8 +363,8 @@ impl Connection {
     fn plan_data(&self, now: Instant, offer: &Offer, is_first: bool) -> Plan {
         let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
         let ack_due = self.rx.cc.ack_due(now);
+        let takes_ack_of_ack = self.due.ack_of_ack && self.has_room_for_ack_of_ack(now, offer);
         let is_ack_due = self.due.ack
-            || self.due.ack_of_ack
             || self.features.wants_packet(now)
             || is_first && ack_due == AckDue::Now;
         let may_ack_early = is_first && ack_due != AckDue::No;
@@ -351,11 +372,11 @@ impl Connection {
         let wanted =
             self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
         let has_room = wanted <= self.data_option_room(offer);
-        if must_share || is_ack_due || may_ack_early && has_room {
+        if must_share || is_ack_due || takes_ack_of_ack || may_ack_early && has_room {
             return Plan {
                 is_plain: false,
                 has_ack: true,
-                ack_goes_alone: !has_room && !must_share,
+                ack_goes_alone: is_ack_due && !has_room && !must_share,
                 header_len: 0,
             };
         }

@@ -1,7 +1,9 @@
 //! Data, and acknowledgements that travel with them.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Pkt, RECEIVED};
+use dccp_proto::Config;
 use dccp_proto::wire::{Kind, Opt, PacketType};
+use std::collections::VecDeque;
 
 /// One data packet has come, so an acknowledgement is due a little later; ours leave no room for it.
 #[test]
@@ -28,7 +30,7 @@ fn an_acknowledgement_that_is_due_leaves_once_before_data_without_room() {
     }
     bench.send(&full);
     let sent = bench.take();
-    let types: Vec<_> = sent.iter().map(crate::bench::Pkt::packet_type).collect();
+    let types: Vec<_> = sent.iter().map(Pkt::packet_type).collect();
     assert_eq!(types, [PacketType::Ack, PacketType::Data]);
     assert_eq!(sent[0].ack(), Some(bench.peer_gss));
 }
@@ -54,5 +56,63 @@ fn corrupt_data_is_reported_at_once_like_a_mark() {
             .opts()
             .contains(&Opt::DataDropped(&[0x80 | 3 << 4])),
         "{answers:?}"
+    );
+}
+
+/// A window of four packets is full of the endpoint's data, of so many bytes, and four more wait. The
+/// types of what leaves for each of five acknowledgements, which carry this option and ask to be
+/// acknowledged.
+fn sent_beside_acks_of_acks(len: usize, option: Opt<'_>) -> [Vec<PacketType>; 5] {
+    let config = Config {
+        pacing: false,
+        ..Bench::config()
+    };
+    let mut bench = Bench::open_server(config);
+    let data = vec![7; len.min(bench.snapshot().mps)];
+    for _ in 0..8 {
+        bench.send(&data);
+    }
+    let mut unacked: VecDeque<_> = bench.take().iter().map(|p| p.seq).collect();
+    assert_eq!(unacked.len(), 4);
+    [0; 5].map(|_| {
+        let oldest = unacked.pop_front().unwrap();
+        let ack = bench.next(Kind::Ack { ack: oldest });
+        let sent = bench.answers(&ack.with(&[RECEIVED, option]));
+        unacked.extend(sent.iter().filter(|p| !p.payload.is_empty()).map(|p| p.seq));
+        sent.iter().map(Pkt::packet_type).collect()
+    })
+}
+
+#[test]
+fn an_acknowledgement_of_acknowledgements_waits_for_data_with_room_for_it() {
+    // 4341-6.2-1, 4340-11.2-1: alone it would be one packet more in a queue that is full of ours.
+    use PacketType::{Ack, Data, DataAck};
+    for len in [1, usize::MAX] {
+        assert_eq!(
+            sent_beside_acks_of_acks(len, Opt::Padding),
+            [
+                vec![DataAck],
+                vec![DataAck, Data],
+                vec![DataAck],
+                vec![Ack],
+                vec![]
+            ],
+        );
+    }
+}
+
+#[test]
+fn data_without_room_do_not_wait_for_an_acknowledgement_of_acknowledgements() {
+    // 4340-11.2-1: an echo of ten bytes is too much beside full packets.
+    use PacketType::{Ack, Data};
+    assert_eq!(
+        sent_beside_acks_of_acks(usize::MAX, Opt::Timestamp(1)),
+        [
+            vec![Data, Ack],
+            vec![Data, Data, Ack],
+            vec![Data, Ack],
+            vec![Ack],
+            vec![]
+        ],
     );
 }

@@ -43,8 +43,10 @@ pub(crate) struct Settings {
     pub(crate) ack: u16,
     /// Packets that a flow has in flight at most.
     pub(crate) window: u32,
-    /// Where the first slow start of CCID 2 ends, in packets; 0: at the first loss.
+    /// Where the first slow start ends, in packets; 0: at the first loss.
     pub(crate) ssthresh: u32,
+    /// Whether CCID 2 spreads the packets that an acknowledgement frees.
+    pub(crate) pacing: bool,
     pub(crate) seed: u64,
     pub(crate) flows: Vec<Flow>,
 }
@@ -62,6 +64,7 @@ impl Settings {
             ack: 1,
             window: 100_000,
             ssthresh: 0,
+            pacing: false,
             seed: 1,
             flows: Vec::new(),
         };
@@ -93,6 +96,13 @@ impl Settings {
             "ack" => self.ack = number(value)?,
             "window" => self.window = number(value)?,
             "ssthresh" => self.ssthresh = number(value)?,
+            "pacing" => {
+                self.pacing = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err("is yes or no".to_owned()),
+                }
+            }
             "seed" => self.seed = number(value)?,
             // Options of a law have commas of their own.
             "flows" => {

@@ -21,6 +21,9 @@ const SERVICE: ServiceCode = ServiceCode(42);
 /// Headers of a data packet: those of IP and of TCP with timestamps, and those of IP and of DCCP.
 const TCP_HEADERS: usize = 20 + 32;
 const DCCP_HEADERS: usize = 20 + 16;
+/// What DCCP leaves free beside its data, so that it can also acknowledge: the links have more
+/// room than a packet, so that data fill one.
+const DCCP_ROOM: usize = 20;
 /// Bytes per second of one Mbit/s.
 const MBIT: f64 = 125_000.0;
 
@@ -200,7 +203,7 @@ fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConf
         initial_window: 2,
         max_window: Some(settings.window),
         ack_every: settings.ack.into(),
-        ..tcp::Config::with_law(law)
+        ..tcp::Config::with_law(with_threshold(law, settings))
     };
     world.call(flow.server, |host, _| {
         host.tcp_listen(PORT, config, App::default());
@@ -219,7 +222,7 @@ fn open_dccp(
     ccid: u8,
     law: LawConfig,
 ) -> FlowId {
-    let config = dccp_config(ccid, law, settings);
+    let config = dccp_config(ccid, with_threshold(law, settings), settings);
     let way = path::Flow {
         path: flow.path,
         local_port: PORT,
@@ -236,12 +239,15 @@ fn open_dccp(
     FlowId::Dccp(number.expect("valid settings"))
 }
 
-/// What our DCCP runs with: nothing that the peers lack.
-fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
-    let mut law = law;
+fn with_threshold(mut law: LawConfig, settings: &Settings) -> LawConfig {
     if settings.ssthresh > 0 {
         law.slow_start.initial_ssthresh = settings.ssthresh.into();
     }
+    law
+}
+
+/// What our DCCP runs with: nothing that the peers lack.
+fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
     Config {
         service_code: SERVICE,
         tx_ccids: vec![ccid],
@@ -249,10 +255,10 @@ fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
         law,
         max_window: Some(settings.window),
         ack_ratio: Some(settings.ack),
-        mtu: settings.packet,
+        mtu: settings.packet + DCCP_ROOM,
         probe_pmtu: false,
         ecn: false,
-        pacing: false,
+        pacing: settings.pacing,
         strict: true,
         ..Config::default()
     }
@@ -263,6 +269,7 @@ fn link(mbit: f64, delay: Duration, packets: usize) -> LinkConfig {
         rate: Some(Rate::from_bytes_per_s(mbit * MBIT)),
         delay,
         queue: QueueConfig::drop_tail(Limit::Packets(packets)),
+        mtu: LinkConfig::default().mtu + DCCP_ROOM,
         ..LinkConfig::default()
     }
 }
