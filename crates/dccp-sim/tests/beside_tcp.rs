@@ -135,15 +135,15 @@ fn bulk() -> App {
     }
 }
 
-/// What CCID 2 has of all bytes from the 10th second to the 70th, if TCP begins so much later.
+/// What CCID 2 has of all bytes of a minute that begins ten seconds after TCP, which begins so much later.
 fn share(queue: usize, tcp_later: Duration) -> f64 {
     let mut dumbbell = Dumbbell::new(queue);
     dumbbell.begin_ccid_2();
     dumbbell.world.run_for(tcp_later);
     dumbbell.begin_tcp();
-    dumbbell.world.run_for(Duration::from_secs(10) - tcp_later);
+    dumbbell.world.run_for(Duration::from_secs(10));
     let before = dumbbell.received_bytes();
-    dumbbell.world.run_for(Duration::from_secs(60));
+    dumbbell.world.run_for(Duration::from_mins(1));
     let after = dumbbell.received_bytes();
     let [ccid_2, tcp] = [0, 1].map(|flow| after[flow] - before[flow]);
     ccid_2 / (ccid_2 + tcp)
