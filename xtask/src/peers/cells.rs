@@ -110,7 +110,7 @@ impl Cell {
 
     /// Seconds of each run, and those at its begin that do not count.
     pub(super) fn time(&self) -> (u32, u32) {
-        if self.rate == 100 { (90, 20) } else { (60, 15) }
+        if self.rate == 100 { (90, 20) } else { (40, 10) }
     }
 
     /// How many start offsets there are if others have so many: a flow alone has the same course
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(cell.name(), "reno/450M/q1/2");
         assert_eq!((cell.bdp(), cell.queue()), (2625, 2625));
         assert!(cell.is_major(0) && !cell.is_major(1));
-        assert_eq!((cell.fair_share(), cell.time()), (1312, (60, 15)));
+        assert_eq!((cell.fair_share(), cell.time()), (1312, (40, 10)));
         assert_eq!([&cell, &all()[0]].map(|c| c.offsets(20)), [20, 1]);
     }
 

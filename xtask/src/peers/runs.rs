@@ -136,7 +136,7 @@ fn one(words: &[String], kept: &Path) -> Result<Option<Output>> {
     if let Ok(text) = std::fs::read_to_string(kept) {
         return read(&text);
     }
-    let nice = ["nice", "-n", "10"].map(str::to_owned);
+    let nice = ["nice", "-n", "5"].map(str::to_owned);
     let ended = command(&[&nice, words].concat()).output()?;
     let text = match ended.status.code() {
         Some(0) => String::from_utf8_lossy(&ended.stdout).into_owned(),
