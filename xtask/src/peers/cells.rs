@@ -29,11 +29,7 @@ const LAWS: [Law; 10] = [
     law("bic", "tcp/bic:mode=linux,delayed_acks=yes", "bic"),
     law("cubic", "tcp/cubic", "cubic"),
     law("htcp", "tcp/htcp:rtt_scaling=yes,kernel_rules=yes", "htcp"),
-    law(
-        "vegas",
-        "tcp/vegas:alpha=2,beta=4,diff=linux,doubling=1",
-        "vegas",
-    ),
+    law("vegas", "tcp/vegas:alpha=2,beta=4,doubling=1", "vegas"),
     law("westwood", "tcp/westwood", "westwood"),
     law("ccid2", "dccp/reno", "dccp-tcplike"),
     law("ccid3", "dccp/tfrc", "dccp-tfrc"),

@@ -36,6 +36,10 @@ enum What {
 }
 
 #[derive(clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the command line"
+)]
 struct Sim {
     /// Only cells whose names contain this
     #[arg(long, default_value = "")]

@@ -175,7 +175,13 @@ fn kept(program: &[u8], words: &[String]) -> PathBuf {
 
 /// The version of ns-2's package.
 pub(super) fn ns2_version() -> Result<String> {
-    shell::output(&mut command(&["dpkg-query", "-W", "-f", "${Version}", "ns2"]))
+    shell::output(&mut command(&[
+        "dpkg-query",
+        "-W",
+        "-f",
+        "${Version}",
+        "ns2",
+    ]))
 }
 
 #[cfg(test)]

@@ -64,7 +64,17 @@ impl Reference {
 
     fn read(line: &str) -> Result<(String, Self)> {
         let fields: Vec<&str> = line.split(',').collect();
-        let [cell, settings, version, offsets, crashed, share, events, queue, goodput] = fields[..]
+        let [
+            cell,
+            settings,
+            version,
+            offsets,
+            crashed,
+            share,
+            events,
+            queue,
+            goodput,
+        ] = fields[..]
         else {
             anyhow::bail!("nine fields, not {}", fields.len());
         };

@@ -364,9 +364,8 @@ impl Connection {
         let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
         let ack_due = self.rx.cc.ack_due(now);
         let takes_ack_of_ack = self.due.ack_of_ack && self.has_room_for_ack_of_ack(now, offer);
-        let is_ack_due = self.due.ack
-            || self.features.wants_packet(now)
-            || is_first && ack_due == AckDue::Now;
+        let is_ack_due =
+            self.due.ack || self.features.wants_packet(now) || is_first && ack_due == AckDue::Now;
         let may_ack_early = is_first && ack_due != AckDue::No;
         // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
         let wanted =

@@ -2,7 +2,7 @@
 //! the shortest round trip need; growth is Reno's.
 
 use super::reno::Reno;
-use super::settings::{Plan, choice, settings};
+use super::settings::{Plan, choice, settings, yes_no};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;
@@ -24,6 +24,9 @@ settings! {
     pub struct Config {
         /// How samples of the bandwidth are averaged.
         filter: Filter = Filter::Kernel, Filter::read;
+        /// An event leaves half of the window at least, and so does a timeout: ns-2 runs the kernel's
+        /// module without the call by which the module sets the window after a recovery.
+        half: bool = false, yes_no;
     }
 }
 
@@ -114,11 +117,20 @@ impl Westwood {
         self.packets = 0;
     }
 
-    /// The window that fills the path without a queue; half of `window` while nothing is measured.
+    /// The window that fills the path without a queue; half of `window` while nothing is measured,
+    /// and at least so much if it is to be.
     fn product(&self, window: &Window) -> f64 {
+        let half = window.cwnd / 2.0;
         match (self.bandwidth, self.rtt_min) {
-            (Some(bandwidth), Some(rtt)) => bandwidth.estimate * rtt.as_secs_f64(),
-            _ => window.cwnd / 2.0,
+            (Some(bandwidth), Some(rtt)) => {
+                let product = bandwidth.estimate * rtt.as_secs_f64();
+                if self.config.half {
+                    product.max(half)
+                } else {
+                    product
+                }
+            }
+            _ => half,
         }
     }
 }
@@ -250,6 +262,23 @@ mod tests {
         westwood.on_timeout(&mut w, START);
         assert_near(w.cwnd, 1.0);
         assert_near(w.ssthresh, 70.0);
+    }
+
+    #[test]
+    fn an_event_may_leave_half_of_the_window_at_least() {
+        for (options, of_100, of_200) in [("", 70.0, 70.0), (":half=yes", 70.0, 100.0)] {
+            let mut westwood = law(&format!("westwood{options}"));
+            let mut w = avoiding(100.0);
+            westwood.on_ack(&mut w, &ack(0, 0));
+            for i in 1..=8 {
+                westwood.on_ack(&mut w, &ack(10 * i, 10));
+            }
+            for (cwnd, left) in [(100.0, of_100), (200.0, of_200)] {
+                let mut w = avoiding(cwnd);
+                westwood.on_congestion(&mut w, &loss(100));
+                assert_near(w.cwnd, left);
+            }
+        }
     }
 
     #[test]
