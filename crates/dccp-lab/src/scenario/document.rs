@@ -85,11 +85,11 @@ pub(crate) fn parse(text: &str) -> Result<Table, Mistake> {
     let document = DeTable::parse(text).map_err(|error| {
         let place = error.span().unwrap_or(0..0);
         let what = error.message().lines().next().unwrap_or("not TOML");
-        Mistake::new(
-            &place,
-            format!("this is no TOML: {what}"),
-            "write key = value, with texts in quotes",
-        )
+        let next = match what {
+            "duplicate key" => "leave one out; [[link]], [[flow]] and others of which there may be several have two brackets",
+            _ => "write key = value, with texts in quotes",
+        };
+        Mistake::new(&place, format!("this is no TOML: {what}"), next)
     })?;
     table(document.get_ref())
 }

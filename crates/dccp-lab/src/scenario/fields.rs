@@ -43,6 +43,11 @@ impl<'a> Fields<'a> {
     ) -> Result<Self, Mistake> {
         match &item.value {
             Value::Table(table) => Self::open(table, &item.place, what, known),
+            Value::List(_) => Err(Mistake::new(
+                &item.place,
+                format!("{what} is a table, not a list"),
+                "write it once, with single brackets",
+            )),
             _ => Err(Mistake::new(
                 &item.place,
                 format!("{what} is a table, not {}", item.kind()),

@@ -164,6 +164,11 @@ fn transport(
             "write kind = \"udp\" and a shape",
         )),
         ("udp", None) => Ok(Transport::Udp),
+        ("udp", Some((_, entry))) => Err(Mistake::new(
+            &entry.place,
+            "UDP has no congestion control",
+            "leave cc out, or write transport = \"dccp/ccid2\" or \"tcp\"",
+        )),
         ("tcp", law) => tcp(fields, law.map(|(law, _)| law), traffic.size).map(Transport::Tcp),
         (later, _) if later.ends_with("+ring") => {
             Err(Mistake::not_yet(place, &format!("transport {later}")))

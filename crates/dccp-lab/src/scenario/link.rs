@@ -15,6 +15,7 @@ use dccp_sim::link::TooBig;
 use dccp_sim::loss::{FaultConfig, GilbertElliott, Jitter, Outage};
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::rate_trace::RateTrace;
+use dccp_sim::setting::Impossible;
 use std::path::Path;
 
 const KNOWN: &[&str] = &[
@@ -96,7 +97,14 @@ fn ends(
     key: &'static str,
     nodes: &[String],
 ) -> Result<Vec<(usize, Place)>, Mistake> {
-    fields.need(key, Ok)?;
+    let item = fields.need(key, Ok)?;
+    if item.items().is_empty() {
+        return Err(Mistake::new(
+            &item.place,
+            format!("{key} names no node"),
+            format!("write {key} = \"{}\", or several", nodes[0]),
+        ));
+    }
     let end = |item: &Item| Ok((node(item, nodes)?, item.place.clone()));
     fields.list(key).iter().map(end).collect()
 }
@@ -150,15 +158,20 @@ fn direction(fields: &Fields<'_>, folder: &Path) -> Result<Direction, Mistake> {
         faults: faults(fields)?,
         ..default
     };
-    config.check().map_err(|error| {
-        Mistake::new(
-            fields.place(),
-            format!("{} is not possible here", error.setting),
-            format!("it must be {}", error.must_be),
-        )
-    })?;
+    config.check().map_err(|error| impossible(fields, &error))?;
     let changes = changes(fields, &config)?;
     Ok((config, changes))
+}
+
+/// What the simulator says of a link's settings, by the names that they have in files.
+fn impossible(fields: &Fields<'_>, error: &Impossible) -> Mistake {
+    let name = |setting: &str| setting.replace("red.", "").replace("_threshold", "");
+    let aqm = error.setting.split_once('.').and(fields.item("aqm"));
+    Mistake::new(
+        aqm.map_or(fields.place(), |item| &item.place),
+        format!("{} is not possible here", name(error.setting)),
+        format!("it must be {}", name(error.must_be)),
+    )
 }
 
 /// The rate of a direction, whatever keeps to it; of a trace the mean.
@@ -304,7 +317,7 @@ pub(crate) fn span(item: &Item) -> Result<(Duration, Duration), Mistake> {
     if end <= start {
         return Err(Mistake::new(
             &item.place,
-            format!("'{text}' ends before it begins"),
+            format!("'{text}' ends no later than it begins"),
             "write the earlier time first",
         ));
     }

@@ -43,7 +43,11 @@ pub(crate) fn fill_in(document: &Table, cell: &Cell) -> Table {
 
 fn fill_in_item(item: &Item, cell: &Cell) -> Item {
     let value = match &item.value {
-        Value::Text(text) => fill_in_text(text, cell),
+        Value::Text(text) => match lone_variable(text, cell) {
+            // What is wrong is the value, where it stands.
+            Some(value) => return value.clone(),
+            None => Value::Text(fill_in_text(text, cell)),
+        },
         Value::List(items) => Value::List(items.iter().map(|i| fill_in_item(i, cell)).collect()),
         Value::Table(table) => Value::Table(fill_in(table, cell)),
         Value::Number(_) | Value::Flag(_) => item.value.clone(),
@@ -52,22 +56,24 @@ fn fill_in_item(item: &Item, cell: &Cell) -> Item {
     Item { place, value }
 }
 
-/// A text that is nothing but one variable becomes its value, of whatever kind.
-fn fill_in_text(text: &str, cell: &Cell) -> Value {
+/// A text that is nothing but one variable stands for its value, of whatever kind.
+fn lone_variable<'a>(text: &str, cell: &'a Cell) -> Option<&'a Item> {
+    let name = text.strip_prefix("${")?.strip_suffix('}')?;
+    cell.iter().find(|(n, _)| n == name).map(|(_, item)| item)
+}
+
+fn fill_in_text(text: &str, cell: &Cell) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, name, after)) = next_variable(rest) {
         filled.push_str(before);
         if let Some((_, item)) = cell.iter().find(|(n, _)| n == name) {
-            if text.len() == name.len() + "${}".len() {
-                return item.value.clone();
-            }
             filled.push_str(&item.label());
         }
         rest = after;
     }
     filled.push_str(rest);
-    Value::Text(filled)
+    filled
 }
 
 /// Splits a text at its first `${name}`.
@@ -401,6 +407,7 @@ mod tests {
         let value = document::parse("n = 5").unwrap().0[0].item.clone();
         let filled = fill_in(&document, &vec![("n".into(), value)]);
         assert_eq!(filled.0[0].item.value, Value::Number("5".into()));
+        assert_eq!(filled.0[0].item.place, 4..5, "where the value stands");
         let Value::Table(t) = &filled.0[1].item.value else {
             panic!("a table");
         };

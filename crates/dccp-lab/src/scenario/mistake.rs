@@ -45,7 +45,7 @@ impl Mistake {
 /// The known word that is the fewest letters away, if that is at most about a third of the letters.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (word.chars().count() + 1) / 3;
-    let far = |known: &&str| strsim::levenshtein(word, known);
+    let far = |known: &&str| strsim::osa_distance(word, known);
     known
         .iter()
         .copied()
@@ -112,6 +112,7 @@ mod tests {
         let known = ["queue", "rate", "delay"];
         assert_eq!(nearest("qeue", &known), Some("queue"));
         assert_eq!(nearest("rat", &known), Some("rate"));
+        assert_eq!(nearest("raet", &known), Some("rate"));
         assert_eq!(nearest("colour", &known), None);
     }
 }

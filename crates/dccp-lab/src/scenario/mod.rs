@@ -119,14 +119,14 @@ fn folder(file: &str) -> &Path {
 fn scenario(text: &str, folder: &Path) -> Result<Scenario, Mistake> {
     let document = document::parse(text)?;
     let fields = Fields::open(&document, &(0..0), "a scenario", KNOWN)?;
-    fields.need("schema", |item| match read::text(item)? {
-        SCHEMA => Ok(()),
-        other => Err(Mistake::new(
-            &item.place,
-            format!("this version does not know the schema {other}"),
-            format!("write schema = \"{SCHEMA}\""),
-        )),
-    })?;
+    let next = format!("write schema = \"{SCHEMA}\"");
+    let schema = fields
+        .item("schema")
+        .ok_or_else(|| Mistake::new(fields.place(), "a scenario needs a schema", next.as_str()))?;
+    if read::text(schema)? != SCHEMA {
+        let what = format!("this version does not know the schema {}", schema.label());
+        return Err(Mistake::new(&schema.place, what, next));
+    }
     for later in ["expect", "assert", "report"] {
         fields.not_yet(later)?;
     }

@@ -77,6 +77,13 @@ const KNOWN: &[&str] = &[
 ];
 
 fn kind_of_table(item: &Item) -> Result<&str, Mistake> {
+    if !matches!(item.value, Value::Table(_)) {
+        return Err(Mistake::new(
+            &item.place,
+            format!("an aqm is a name or a table, not {}", item.kind()),
+            "write aqm = \"codel\" or { kind = \"codel\", … }",
+        ));
+    }
     Fields::of_item(item, "an aqm", KNOWN)?.need("kind", read::text)
 }
 

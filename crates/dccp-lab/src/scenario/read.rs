@@ -50,7 +50,7 @@ pub(crate) fn number(range: RangeInclusive<f64>) -> impl Fn(&Item) -> Result<f64
 }
 
 fn from_range<T: FromStr + PartialOrd + Display>(
-    kind: &str,
+    kind: &'static str,
     range: RangeInclusive<T>,
 ) -> impl Fn(&Item) -> Result<T, Mistake> + use<T> {
     let next = format!("write {kind} from {} to {}", range.start(), range.end());
@@ -58,13 +58,12 @@ fn from_range<T: FromStr + PartialOrd + Display>(
         let Value::Number(number) = &item.value else {
             return Err(wrong_kind(item, "a number", &next));
         };
-        match number.parse() {
-            Ok(n) if range.contains(&n) => Ok(n),
-            _ => {
-                let what = format!("{number} is out of range");
-                Err(Mistake::new(&item.place, what, next.clone()))
-            }
-        }
+        let what = match number.parse() {
+            Ok(n) if range.contains(&n) => return Ok(n),
+            Err(_) if number.contains('.') => format!("{number} is not {kind}"),
+            _ => format!("{number} is out of range"),
+        };
+        Err(Mistake::new(&item.place, what, next.clone()))
     }
 }
 
@@ -89,9 +88,9 @@ pub(crate) fn period(item: &Item) -> Result<Duration, Mistake> {
 /// A rate: `"450Mbit"`, `"150kB/s"`. Up to 10 Tbit/s, of which a packet takes about a nanosecond.
 pub(crate) fn rate(item: &Item) -> Result<Rate, Mistake> {
     const MOST: u64 = 10_000_000_000_000;
-    let bits = quantity(
+    let bits = with_unit(
         item,
-        "a rate such as \"1Gbit\"",
+        ("a rate", "write 9600bit, 50Mbit or 150kB/s"),
         dccp_quantity::rate_bits_per_s,
     )?;
     if !(8..=MOST).contains(&bits) {
@@ -108,7 +107,11 @@ pub(crate) fn rate(item: &Item) -> Result<Rate, Mistake> {
 
 /// A size in bytes: `"64KiB"`.
 pub(crate) fn size(item: &Item) -> Result<u64, Mistake> {
-    quantity(item, "a size such as \"64KiB\"", dccp_quantity::size_bytes)
+    with_unit(
+        item,
+        ("a size", "write 1400B, 64KiB or 4MiB"),
+        dccp_quantity::size_bytes,
+    )
 }
 
 /// A size that is not zero.
@@ -129,6 +132,23 @@ pub(crate) fn share(item: &Item) -> Result<f64, Mistake> {
         Value::Number(_) => number(0.0..=1.0)(item),
         _ => quantity(item, "a share such as \"1%\" or 0.01", dccp_quantity::share),
     }
+}
+
+/// The same of what has a unit that may be left out elsewhere: in a file it could be meant for another.
+fn with_unit<T>(
+    item: &Item,
+    (kind, next): (&str, &str),
+    read: impl FnOnce(&str) -> Result<T, QuantityError>,
+) -> Result<T, Mistake> {
+    let Value::Text(text) = &item.value else {
+        return Err(wrong_kind(item, kind, "put it in quotes, with its unit"));
+    };
+    let what = match read(text) {
+        Ok(_) if text.parse::<f64>().is_ok() => format!("'{text}' is {kind} without a unit"),
+        Ok(value) => return Ok(value),
+        Err(error) => error.to_string(),
+    };
+    Err(Mistake::new(&item.place, what, next))
 }
 
 /// A text that a function of `dccp-quantity` reads.
@@ -195,6 +215,15 @@ mod tests {
         assert_eq!(what(period(&item("\"0s\""))), "this time must not be zero");
         assert_eq!(what(bytes(&item("\"0B\""))), "this size must not be zero");
         assert_eq!(what(whole(1..=9)(&item("10"))), "10 is out of range");
+        assert_eq!(
+            what(whole(1..=9)(&item("1.5"))),
+            "1.5 is not a whole number"
+        );
+        assert_eq!(what(rate(&item("\"10\""))), "'10' is a rate without a unit");
+        assert_eq!(
+            what(size(&item("\"1000\""))),
+            "'1000' is a size without a unit"
+        );
         assert_eq!(what(number(0.5..=1.0)(&item("0.4"))), "0.4 is out of range");
         assert_eq!(what(share(&item("1.01"))), "1.01 is out of range");
         assert_eq!(what(name(&item("\"a b\""))), "'a b' is no name");

@@ -47,12 +47,7 @@ fn bulk(cell: Cell, wakeup: Duration) -> (f64, f64) {
 #[test]
 fn batches_of_a_receiving_host_leave_the_rate_as_it_is() {
     // 5348-6.2-1
-    for (rtt_us, mbit_per_s) in [
-        (30, 10_000.0),
-        (100, 1000.0),
-        (300, 10_000.0),
-        (1000, 1000.0),
-    ] {
+    for (rtt_us, mbit_per_s) in [(30, 10_000.0), (100, 1000.0), (300, 1000.0), (1000, 1000.0)] {
         let cell = Cell { rtt_us, mbit_per_s };
         let (alone, _) = bulk(cell, Duration::ZERO);
         // At 10 Gbit/s up to 87 packets come at once.

@@ -64,8 +64,9 @@ impl Cell {
 
     fn check_use(self) {
         let seen = self.uses();
-        assert!(seen.least > 0.25, "{self:?} stalls: {seen:?}");
-        assert!(seen.early > 0.65, "{self:?}: {seen:?}");
+        let most = self.most_after_loss();
+        assert!(seen.least > 0.25 * most, "{self:?} stalls: {seen:?}");
+        assert!(seen.early > 0.65 * most, "{self:?}: {seen:?}");
         assert!(
             seen.late.is_none_or(|late| late > 0.9),
             "{self:?}: {seen:?}"

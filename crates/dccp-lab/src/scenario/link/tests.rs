@@ -140,7 +140,10 @@ fn what_cannot_be_is_refused() {
             "reorder = 0.1",
             "reorder needs reorder_by: for how long packets are held back",
         ),
-        ("outages = [\"2s..1s\"]", "'2s..1s' ends before it begins"),
+        (
+            "outages = [\"2s..1s\"]",
+            "'2s..1s' ends no later than it begins",
+        ),
         ("mtu = \"100B\"", "an MTU of 100 bytes is not possible"),
         (
             "rate = \"1Mbit\", aqm = { kind = \"pie\", max_p = 1 }",

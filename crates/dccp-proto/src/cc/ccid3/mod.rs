@@ -66,6 +66,16 @@ fn whole(x: f64) -> u32 {
     libm::ceil(x) as u32
 }
 
+/// The same up to `u64::MAX`: packets of an interval, which are more than 2^32 at 10 Gbit/s and 200 ms.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from float saturates, and intervals are not negative"
+)]
+fn packets(x: f64) -> u64 {
+    libm::ceil(x) as u64
+}
+
 /// A time in seconds as a duration; a day where it is longer or no number.
 fn seconds(s: f64) -> Duration {
     const DAY: Duration = Duration::from_hours(24);

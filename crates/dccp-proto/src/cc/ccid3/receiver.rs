@@ -6,7 +6,7 @@ use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
 use super::variant::{Counted, Tfrc, Variant};
-use super::{float, whole};
+use super::{float, packets, whole};
 use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
 use crate::time::{Instant, Rate};
@@ -97,8 +97,7 @@ impl<V: Variant> Receiver<V> {
             max.max(least)
         };
         let p = self.variant.loss_event_rate(s, r, target);
-        self.history
-            .set_first_length(u64::from(whole(1.0 / p - 0.5)).max(1));
+        self.history.set_first_length(packets(1.0 / p - 0.5).max(1));
     }
 
     /// The sender's estimate, if it is a number (6323-3.3-2).

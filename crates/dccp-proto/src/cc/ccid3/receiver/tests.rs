@@ -282,6 +282,28 @@ fn if_the_very_first_data_packet_is_marked_the_interval_is_that_of_half_a_packet
 }
 
 #[test]
+fn on_the_largest_paths_the_first_interval_has_more_than_2_to_the_32_packets() {
+    // 5348-6.3.1-1: 100,000 packets per round trip of 100 ms, so 2/3 · 10^10. The fields saturate.
+    let mut r = receiver();
+    r.on_feature(192, 1);
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 200).expect("room");
+    for n in 0..100_000 {
+        let now = at(1 + n / 1000);
+        r.on_packet(&packet(now, 2 + n, (n / 25_000) as u8));
+    }
+    ack(&mut r, at(100), 200).expect("room");
+    for seq in 100_003..=100_005 {
+        r.on_packet(&packet(at(101), seq, 4));
+    }
+    let first = r.history.intervals().last().expect("it").data;
+    assert!((6_600_000_000..6_700_000_000).contains(&first), "{first}");
+    let said = ack(&mut r, at(101), 200).expect("room");
+    assert_eq!(said.intervals, [(3, 1, 4), (100_001, 0, 0xFF_FFFF)]);
+    assert_eq!(said.inverse, Some(u32::MAX - 1));
+}
+
+#[test]
 fn if_the_very_first_data_packet_is_lost_it_is_the_same() {
     // 5348-6.3.1-1: an Ack of the handshake came before.
     let mut r = receiver();
