@@ -12,6 +12,8 @@ use crate::wire::ResetCode;
 pub(super) struct Closing {
     /// The application closed: Close or `CloseReq` follows when the outbox is empty.
     pub(super) is_wanted: bool,
+    /// Close left more than once: the Reset that answered it may be lost.
+    pub(super) is_repeated: bool,
     backoff: Option<Backoff>,
 }
 
@@ -138,7 +140,10 @@ impl Connection {
         self.stats.mib.timeouts += 1;
         match self.state {
             State::CloseReq => self.due.close_req = true,
-            State::Closing => self.due.close = true,
+            State::Closing => {
+                self.due.close = true;
+                self.closing.is_repeated = true;
+            }
             _ => return,
         }
         self.set_close_timer(now);

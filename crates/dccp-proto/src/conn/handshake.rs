@@ -116,6 +116,9 @@ impl Connection {
             "a Response has an Acknowledgement Number"
         );
         self.set_state(State::PartOpen);
+        if !self.config.strict {
+            self.features.repeat_confirms();
+        }
         self.timers.clear(Timer::Request);
         self.due.request = false;
         self.due.ack = true;
@@ -147,6 +150,7 @@ impl Connection {
     /// The peer is known to have this end's part of the handshake (4340-8.5-11, 4340-8.5-12).
     pub(super) fn enter_open(&mut self, now: Instant, osr: Seq) {
         let is_server = self.state == State::Respond;
+        self.features.stop_repeating();
         self.seqs.osr = Some(osr);
         self.set_state(State::Open);
         self.timers.clear(Timer::PartOpen);

@@ -421,16 +421,24 @@ impl Connection {
         text: Payload<'_>,
         app: &mut App<'_>,
     ) {
-        let reason = match (self.state, code) {
-            (State::Closing, ResetCode::CLOSED) if self.closing.is_wanted => CloseReason::Local,
-            (_, ResetCode::CLOSED) => CloseReason::Peer,
-            _ => CloseReason::Reset {
+        let is_closing = self.state == State::Closing;
+        // A peer that answered our Close has forgotten us. If that answer was lost, the next Close comes
+        // to a host without the connection (4340-8.3.1-1).
+        let is_late_answer =
+            is_closing && self.closing.is_repeated && code == ResetCode::NO_CONNECTION;
+        let is_closed = code == ResetCode::CLOSED || is_late_answer;
+        let reason = if !is_closed {
+            CloseReason::Reset {
                 code,
                 data,
                 text: error_text(text),
-            },
+            }
+        } else if is_closing && self.closing.is_wanted {
+            CloseReason::Local
+        } else {
+            CloseReason::Peer
         };
-        if self.was_established && code != ResetCode::CLOSED {
+        if self.was_established && !is_closed {
             self.stats.mib.estab_resets += 1;
         } else if !self.was_established {
             self.stats.mib.attempt_fails += 1;

@@ -370,12 +370,14 @@ impl Connection {
         // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
         let wanted =
             self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
-        let has_room = wanted <= self.data_option_room(offer);
+        let repeated = self.features.repeated_len();
+        let has_room = wanted + repeated <= self.data_option_room(offer);
         if must_share || is_ack_due || takes_ack_of_ack || may_ack_early && has_room {
+            let must_go = if must_share { repeated > 0 } else { is_ack_due };
             return Plan {
                 is_plain: false,
                 has_ack: true,
-                ack_goes_alone: is_ack_due && !has_room && !must_share,
+                ack_goes_alone: must_go && !has_room,
                 header_len: 0,
             };
         }

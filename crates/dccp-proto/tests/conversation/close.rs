@@ -586,3 +586,32 @@ fn an_end_carries_no_features() {
         assert!(!close.opts().iter().any(|o| matches!(o, Opt::ConfirmR(_))));
     }
 }
+
+#[test]
+fn a_peer_that_has_forgotten_us_has_answered_an_earlier_close() {
+    // 4340-8.3.1-1: its Reset "Closed" was lost, and the next Close met no connection.
+    let no_connection = |bench: &Bench| reset(bench.gss, ResetCode::NO_CONNECTION);
+    let mut bench = Bench::open_client(Bench::config());
+    bench.close();
+    assert_eq!(bench.advance(SECOND).len(), 2);
+    let answer = no_connection(&bench);
+    bench.answers_next(answer);
+    assert_eq!(reason(&bench), &CloseReason::Local);
+    assert_eq!(bench.stats().mib.estab_resets, 0);
+    // The server asked for it.
+    let mut bench = Bench::open_client(Bench::config());
+    let ask = bench.next(Kind::CloseReq { ack: bench.gss });
+    bench.answers(&ask);
+    bench.advance(SECOND);
+    let answer = no_connection(&bench);
+    bench.answers_next(answer);
+    assert_eq!(reason(&bench), &CloseReason::Peer);
+    // It answers the first Close: so it had forgotten us before.
+    let mut bench = Bench::open_client(Bench::config());
+    bench.close();
+    let close = bench.take_one();
+    bench.answers_next(reset(close.seq, ResetCode::NO_CONNECTION));
+    let expected = ResetCode::NO_CONNECTION;
+    assert!(matches!(reason(&bench), CloseReason::Reset { code, .. } if *code == expected));
+    assert_eq!(bench.stats().mib.estab_resets, 1);
+}

@@ -6,6 +6,7 @@ mod basics;
 mod bench;
 mod checks;
 mod close;
+mod confirms;
 mod cookie;
 mod coverage;
 mod data;

@@ -210,6 +210,11 @@ impl Features {
         }
     }
 
+    /// Whether the peer has answered every Change.
+    pub(super) fn are_confirmed(&self) -> bool {
+        self.entries.iter().all(|entry| !entry.needs_change)
+    }
+
     /// The handshake is over: nothing is repeated any more.
     pub(super) fn settle(&mut self) {
         for entry in &mut self.entries {

@@ -108,6 +108,10 @@ impl Socket {
                     self.reset(now, ResetCode(code), data);
                     return Ok(());
                 }
+                if !self.features.are_confirmed() {
+                    // LINUX-22
+                    return Err(Failure::of_code(ResetCode::TOO_BUSY));
+                }
                 (self.gsr, self.osr, self.gar) = (p.seq, p.seq, ack);
                 self.open(now, State::Open);
                 self.features.settle();

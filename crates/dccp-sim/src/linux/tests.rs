@@ -9,6 +9,7 @@ use crate::tap::Tap;
 use crate::world::{Handle, World};
 use core::net::{IpAddr, Ipv4Addr};
 use dccp_proto::path::Encap;
+use dccp_proto::wire::{FeatureOpt, Opt};
 
 const SERVICE: ServiceCode = ServiceCode(42);
 
@@ -312,10 +313,40 @@ fn open(world: &mut World, tap: Handle<Tap>) -> Seq {
     let request = Kind::Request { service: SERVICE };
     let timestamp = [41, 6, 0, 0, 0, 1, 0, 0];
     exchange(world, tap, 100, request, &timestamp).unwrap();
-    let response = Tap::packet(&world.node(tap).received[0].1).seq;
-    let ack = Kind::Ack { ack: response };
-    assert_eq!(exchange(world, tap, 101, ack, &[]), None);
-    response
+    let response = Tap::packet(&world.node(tap).received[0].1);
+    let (seq, confirms) = (response.seq, confirms_for(&response));
+    let ack = Kind::Ack { ack: seq };
+    assert_eq!(exchange(world, tap, 101, ack, &confirms), None);
+    seq
+}
+
+/// Confirms of the first value of each Change.
+fn confirms_for(packet: &Packet<'_>) -> Vec<u8> {
+    let mut confirms = Vec::new();
+    for option in packet.options {
+        let (kind, FeatureOpt { feature, values }) = match option {
+            Opt::ChangeL(change) => (35, change),
+            Opt::ChangeR(change) => (33, change),
+            _ => continue,
+        };
+        let is_number = matches!(feature, 3 | 5);
+        let values = if is_number { values } else { &values[..1] };
+        let len = u8::try_from(3 + values.len()).expect("a short option");
+        confirms.extend([kind, len, feature]);
+        confirms.extend(values);
+    }
+    confirms
+}
+
+#[test]
+fn without_the_confirms_nobody_connects() {
+    // LINUX-22
+    let (mut world, tap, _) = against_a_tap();
+    let request = Kind::Request { service: SERVICE };
+    exchange(&mut world, tap, 100, request, &[]).unwrap();
+    let ack = Tap::packet(&world.node(tap).received[0].1).seq;
+    let (kind, _) = exchange(&mut world, tap, 101, Kind::Ack { ack }, &[]).unwrap();
+    assert!(matches!(kind, Kind::Reset { code, .. } if code == ResetCode::TOO_BUSY));
 }
 
 #[test]

@@ -27,7 +27,9 @@ pub(crate) use table::Side;
 use crate::cc::config::DEFAULT_RTT;
 use crate::seq::Seq;
 use crate::time::Instant;
+use crate::wire::Opt;
 use crate::wire::features::{Feature, Reconciliation};
+use crate::wire::options::FeatureOpt;
 use core::time::Duration;
 use negotiation::{Negotiation, Offer, Phase};
 use std::collections::VecDeque;
@@ -44,6 +46,10 @@ pub(crate) struct Features {
     unsettled: SlotSet,
     /// Confirms that wait for a packet, in the order of the Changes that they answer.
     confirms: VecDeque<Confirm>,
+    /// Confirms that have left and are said again, while that is wanted.
+    repeated: Option<Vec<Confirm>>,
+    /// A packet has said them all again.
+    is_repeated: bool,
     /// Of each feature the last Change that we answered, as long as it may come again.
     answered: Vec<Answered>,
     changed: VecDeque<(Side, Feature, u64)>,
@@ -82,6 +88,24 @@ struct Confirm {
     asked_by: Seq,
 }
 
+impl Confirm {
+    fn option(&self) -> Opt<'_> {
+        let values = FeatureOpt {
+            feature: self.number,
+            values: self.values.as_slice(),
+        };
+        match self.side {
+            Side::Local => Opt::ConfirmL(values),
+            Side::Remote => Opt::ConfirmR(values),
+        }
+    }
+
+    /// Bytes of the option.
+    fn option_len(&self) -> usize {
+        3 + self.values.as_slice().len()
+    }
+}
+
 impl Features {
     /// The initial values of a connection whose first own sequence number is `iss`.
     pub(crate) fn new(is_server: bool, iss: Seq) -> Self {
@@ -92,6 +116,8 @@ impl Features {
             remote: initial(Side::Remote),
             unsettled: SlotSet::default(),
             confirms: VecDeque::new(),
+            repeated: None,
+            is_repeated: false,
             answered: Vec::new(),
             changed: VecDeque::new(),
             fgsr: None,
@@ -107,6 +133,27 @@ impl Features {
     pub(crate) fn set_isr(&mut self, isr: Seq) {
         // 4340-6.6.4-2
         self.fgsr = Some(isr.minus(1));
+    }
+
+    /// From now on every Ack and `DataAck` repeats the Confirms that left before: a Linux server opens
+    /// only on a packet that has them all, whatever was lost (LINUX-22).
+    pub(crate) fn repeat_confirms(&mut self) {
+        self.repeated = Some(Vec::new());
+    }
+
+    /// The peer has them.
+    pub(crate) fn stop_repeating(&mut self) {
+        self.repeated = None;
+    }
+
+    /// Bytes of the Confirms that must once be said again before data may go without them: with the data, or,
+    /// where they find no room beside it, on an Ack right before.
+    pub(crate) fn repeated_len(&self) -> usize {
+        if self.is_repeated {
+            return 0;
+        }
+        let repeated = self.repeated.iter().flatten();
+        repeated.map(Confirm::option_len).sum()
     }
 
     /// The round-trip time that paces retransmissions from now on.

@@ -207,6 +207,10 @@ impl Features {
     }
 
     fn confirm(&mut self, o: &Received<'_>, values: Values, effect: Option<(Slot, u64)>) {
+        // What an earlier Change was answered is not said again.
+        if let Some(repeated) = &mut self.repeated {
+            repeated.retain(|c| (c.side, c.number) != (o.side, o.number));
+        }
         self.confirms.push_back(Confirm {
             side: o.side,
             number: o.number,

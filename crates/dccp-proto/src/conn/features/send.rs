@@ -3,7 +3,8 @@
 use super::negotiation::{Offer, PATIENCE};
 use super::receive::low_byte;
 use super::table::{Slot, ccid_defines};
-use super::{Features, Phase, Side};
+use super::{Confirm, Features, Phase, Side};
+use crate::config::bounds::PENDING_CONFIRMS;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::option_writer::NoSpace;
@@ -34,11 +35,19 @@ impl Features {
         w: &mut OptionWriter,
     ) {
         use PacketType as P;
+        let is_repeating = self.repeated.as_ref().is_some_and(|r| !r.is_empty());
+        let mut has_repeated = false;
+        if let (P::Ack | P::DataAck, Some(ack)) = (packet_type, ack) {
+            has_repeated = self.write_repeated(ack, w);
+        }
         let before = w.len();
         let is_wanted = self.wants_packet(now);
         // 4340-6-1, 4340-6.6.1-1: no Confirm where nothing is acknowledged.
         if let Some(ack) = ack {
             self.write_confirms(seq, ack, w);
+            // No other packet has more room than an Ack.
+            let has_all = packet_type == P::Ack || has_repeated && self.confirms.is_empty();
+            self.is_repeated |= is_repeating && has_all;
         }
         match packet_type {
             P::Request | P::Response => self.write_changes(now, true, seq, w),
@@ -85,15 +94,7 @@ impl Features {
             if ack.is_before(confirm.asked_by) {
                 return;
             }
-            let values = FeatureOpt {
-                feature: confirm.number,
-                values: confirm.values.as_slice(),
-            };
-            let option = match confirm.side {
-                Side::Local => Opt::ConfirmL(values),
-                Side::Remote => Opt::ConfirmR(values),
-            };
-            if w.push(&option).is_err() {
+            if w.push(&confirm.option()).is_err() {
                 return;
             }
             // 4340-6.6.1-2: the confirming end switches now.
@@ -104,7 +105,24 @@ impl Features {
                     answered.confirmed_by = Some(seq);
                 }
             }
-            self.confirms.pop_front();
+            if let Some(confirm) = self.confirms.pop_front() {
+                self.repeat_later(confirm);
+            }
+        }
+    }
+
+    /// Confirms that an earlier packet had, which may be lost. Returns whether all fit.
+    fn write_repeated(&self, ack: Seq, w: &mut OptionWriter) -> bool {
+        let repeated = self.repeated.iter().flatten();
+        let mut due = repeated.filter(|c| !ack.is_before(c.asked_by));
+        due.all(|confirm| w.push(&confirm.option()).is_ok())
+    }
+
+    fn repeat_later(&mut self, confirm: Confirm) {
+        if let Some(repeated) = &mut self.repeated
+            && repeated.len() < PENDING_CONFIRMS
+        {
+            repeated.push(confirm);
         }
     }
 
