@@ -247,6 +247,25 @@ mod tests {
     }
 
     #[test]
+    fn it_shows_the_shortest_round_trip_once_there_is_one() {
+        let mut vegas = law("vegas");
+        let shown = |vegas: &dyn Law| {
+            let mut out = Vec::new();
+            vegas.inner(&mut out);
+            out
+        };
+        assert_eq!(shown(&*vegas), [("queued", 0.0)]);
+        for rtt in [ms(100), ms(120)] {
+            let ack = Ack {
+                rtt: Some(rtt),
+                ..Ack::default()
+            };
+            vegas.on_ack(&mut avoiding(10.0), &ack);
+            assert_eq!(shown(&*vegas), [("base_rtt_s", 0.1), ("queued", 0.0)]);
+        }
+    }
+
+    #[test]
     fn two_samples_are_too_few_and_growth_is_renos() {
         let mut vegas = law("vegas");
         let mut w = avoiding(10.0);

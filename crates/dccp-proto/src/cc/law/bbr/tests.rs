@@ -164,6 +164,46 @@ fn a_probe_comes_after_2_to_3_s_or_62_rounds() {
     }
 }
 
+#[test]
+fn a_probe_is_due_after_the_wait_not_with_it() {
+    let (bbr, w) = cruising();
+    let (round, at) = bbr.probed;
+    let ack = |now| Ack {
+        now,
+        ..ack(0, round, 1, 2000.0)
+    };
+    let end = at + bbr.wait;
+    assert!(!bbr.is_probe_due(&w, &ack(end)));
+    assert!(bbr.is_probe_due(&w, &ack(end + Duration::from_nanos(1))));
+}
+
+#[test]
+fn after_idling_it_starts_at_the_bandwidth_and_measures_no_round_trip() {
+    let (mut bbr, mut w) = cruising();
+    for (phase, rate) in [
+        (Phase::Down, 0.99 * 2000.0),
+        (Phase::Up, 0.99 * 2000.0),
+        (Phase::Startup, 1.0),
+        (Phase::ProbeRtt, 1.0),
+    ] {
+        bbr.phase = phase;
+        bbr.rate = Some(1.0);
+        bbr.after_idle = false;
+        bbr.on_idle(at(1000), ms(500));
+        assert_near(bbr.pacing_rate().unwrap_or_default(), rate);
+        assert!(bbr.after_idle);
+    }
+    // What was idle has emptied the queue, so the next acknowledgement tells the path's own time.
+    for is_idle in [false, true] {
+        bbr.phase = Phase::Cruise;
+        bbr.after_idle = is_idle;
+        let mut then = bbr;
+        then.on_ack(&mut w, &ack(20_000, 7, 1, 2000.0));
+        assert_eq!(then.phase != Phase::ProbeRtt, is_idle);
+        assert!(!then.after_idle);
+    }
+}
+
 /// A flow in Up, in round 101.
 fn probing() -> (Bbr, Window) {
     let (mut bbr, mut w) = cruising();
