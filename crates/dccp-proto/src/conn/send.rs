@@ -4,25 +4,24 @@
 //! build"): until then the application may change its mind. Packets that differ from plain data
 //! (other types, options) open a batch of their own, because one batch has one packet length.
 
+mod acks;
+
 use super::features::Side;
 use super::in_flight::{SentData, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
-use crate::cc::{AckDue, Outgoing, OutgoingAck, Permit};
+use crate::cc::{AckDue, Outgoing, Permit};
 use crate::queue::{Fate, Offer};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::option_writer::DataChecksumSlot;
-use crate::wire::options::{Elapsed, OPTIONS_MAX, Opt};
+use crate::wire::options::{OPTIONS_MAX, Opt};
 use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload};
-use core::time::Duration;
 
 /// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
 /// CCID, a Timestamp Echo.
 const ACK_OPTIONS_LEN: usize = 48;
-/// Acknowledgements that waited this long say so with Elapsed Time, whatever the CCID.
-const ELAPSED_TIME_FROM: Duration = Duration::from_millis(1);
 
 impl Connection {
     /// Appends packets to an empty batch as long as they fit together. `false`: nothing may leave
@@ -199,100 +198,6 @@ impl Connection {
         if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             self.write_acknowledgement(now, packet_type, seq, w);
         }
-    }
-
-    /// 4340-13.1-2, 4340-13.3-1
-    fn write_timestamps(&mut self, now: Instant, packet_type: PacketType, w: &mut OptionWriter) {
-        if let Some(echo) = self.timestamp.take() {
-            let elapsed = Elapsed::smallest(now - echo.arrived);
-            let _ = w.push(&Opt::TimestampEcho {
-                echo: echo.value,
-                elapsed,
-            });
-        }
-        if self.config.timestamps && packet_type != PacketType::DataAck {
-            let _ = w.push(&Opt::Timestamp(now.timestamp()));
-        }
-    }
-
-    /// What an acknowledgement carries: Elapsed Time, the CCID's options, Data Dropped, Ack Vectors.
-    fn write_acknowledgement(
-        &mut self,
-        now: Instant,
-        packet_type: PacketType,
-        seq: Seq,
-        w: &mut OptionWriter,
-    ) {
-        let waited = now - self.gsr_arrived;
-        if waited >= ELAPSED_TIME_FROM || self.rx.cc.wants_elapsed_time() {
-            let _ = w.push(&Opt::ElapsedTime(Elapsed::from_duration(waited)));
-        }
-        self.rx.cc.on_ack(&mut OutgoingAck {
-            now,
-            seq,
-            ack: self.ackno(),
-            has_data: packet_type == PacketType::DataAck,
-            options: w,
-        });
-        // 4340-11.5-1, 4340-11.7-6: drops are few; where they are not, half of the room is theirs.
-        let has_vector = self.features.value(Side::Local, Feature::SendAckVector) == 1;
-        let room = w.remaining() / if has_vector { 2 } else { 1 };
-        self.data_dropped.write(seq, self.ackno(), w, room);
-        if has_vector {
-            self.ack_vector.write(seq, w);
-        }
-        self.due.ack = false;
-        self.due.ack_of_ack = false;
-    }
-
-    /// The newest acknowledgeable packet: what acknowledgements name and Ack Vectors begin with. GSR may
-    /// be ahead of it, because of a packet that was valid but of an unexpected type (4340-5.1-9,
-    /// 4340-8.5-7).
-    fn ackno(&self) -> Seq {
-        self.ack_vector.newest().unwrap_or(self.seqs.gsr)
-    }
-
-    fn send_ack(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
-        self.send_packet(now, Kind::Ack { ack: self.ackno() }, 0, app, batch);
-        true
-    }
-
-    /// Whether a pure Ack must leave if no data does.
-    fn is_ack_due(&self, now: Instant, app: &mut App<'_>) -> bool {
-        self.may_send_acks()
-            && (self.due.ack
-                || self.rx.cc.ack_due(now) == AckDue::Now
-                || self.features.wants_packet(now)
-                || self.due.ack_of_ack && !self.next_data_takes_ack_of_ack(now, app))
-    }
-
-    /// Whether data wait that leave room for an acknowledgement of acknowledgements, which has time
-    /// until they leave: a packet of its own would be one more in a queue that is full of ours.
-    fn next_data_takes_ack_of_ack(&self, now: Instant, app: &mut App<'_>) -> bool {
-        let offer = app.outbox.peek(now);
-        offer.is_some_and(|offer| self.has_room_for_ack_of_ack(now, &offer))
-    }
-
-    fn has_room_for_ack_of_ack(&self, now: Instant, offer: &Offer) -> bool {
-        const ELAPSED_LEN: usize = 6;
-        const ECHO_LEN: usize = 10;
-        let has_elapsed =
-            now - self.gsr_arrived >= ELAPSED_TIME_FROM || self.rx.cc.wants_elapsed_time();
-        let wanted = self.ack_vector.option_len()
-            + self.rx.cc.ack_options_len(now)
-            + self.cookies.len()
-            + self.ndp.option_len()
-            + usize::from(has_elapsed) * ELAPSED_LEN
-            + usize::from(self.timestamp.is_some()) * ECHO_LEN;
-        wanted <= self.data_option_room(offer)
-    }
-
-    /// Whether the state has pure Acks.
-    pub(super) fn may_send_acks(&self) -> bool {
-        matches!(
-            self.state,
-            State::PartOpen | State::Open | State::CloseReq | State::Closing
-        )
     }
 
     /// Claims the next datagram if it may leave now, and appends its packet.
