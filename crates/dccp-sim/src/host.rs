@@ -224,7 +224,7 @@ impl Host {
         loop {
             self.transmit(context);
             let had_events = self.take_events(now);
-            let has_news = self.run_touched(now);
+            let has_news = self.run_touched(now, context.is_checked());
             if !had_events && !has_news {
                 break;
             }
@@ -305,7 +305,7 @@ impl Host {
 
     /// Lets the applications of touched connections write, read and close. Returns whether the
     /// endpoint has to be drained again.
-    fn run_touched(&mut self, now: Instant) -> bool {
+    fn run_touched(&mut self, now: Instant, is_checked: bool) -> bool {
         let mut has_news = false;
         let mut touched = core::mem::take(&mut self.apps.touched);
         touched.sort_unstable();
@@ -313,7 +313,7 @@ impl Host {
         for &number in &touched {
             let (id, running, watch) = &mut self.apps.running[number];
             let id = *id;
-            watch.look(self.endpoint.connection(id), now);
+            watch.look(self.endpoint.connection(id), now, is_checked);
             if running.run(now) {
                 self.endpoint.on_data_ready(id);
                 has_news = true;
@@ -427,7 +427,7 @@ impl Node for Host {
             self.apps.touched.push(number as usize);
         }
         if !self.apps.touched.is_empty() {
-            self.run_touched(now);
+            self.run_touched(now, context.is_checked());
         }
         self.tcp.on_wake(context);
         self.udp.on_wake(context);

@@ -47,6 +47,8 @@ pub(crate) struct Net {
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
     pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
     pub(crate) totals: Totals,
+    /// Whether promises are looked at after this event.
+    pub(crate) is_checked: bool,
     pub(crate) names: Vec<String>,
     pub(crate) trace: Option<Trace>,
     pub(crate) captures: Vec<Capture>,
@@ -123,6 +125,7 @@ impl Net {
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
             totals: Totals::default(),
+            is_checked: true,
             names: Vec::new(),
             trace: None,
             captures: Vec::new(),

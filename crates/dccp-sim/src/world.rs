@@ -27,8 +27,6 @@ pub struct World {
     nodes: Vec<Box<dyn Node>>,
     events: u64,
     checks: Checks,
-    /// Whether promises are looked at after this event.
-    is_checked: bool,
     repeat: Repeat,
 }
 
@@ -73,7 +71,6 @@ impl World {
             nodes: Vec::new(),
             events: 0,
             checks: Checks::default(),
-            is_checked: true,
             repeat: Repeat::of_this_test(seed),
         }
     }
@@ -150,7 +147,7 @@ impl World {
     /// Says how often to look for broken promises. Without this it is after every event.
     pub fn set_checks(&mut self, checks: Checks) {
         self.checks = checks;
-        self.is_checked = checks == Checks::EveryEvent;
+        self.net.is_checked = checks == Checks::EveryEvent;
     }
 
     /// Changes the network at this moment; now if it has passed. Changes of one moment are made in the
@@ -301,7 +298,7 @@ impl World {
         }
         self.net.now = at;
         self.events += 1;
-        self.is_checked = match self.checks {
+        self.net.is_checked = match self.checks {
             Checks::EveryEvent => true,
             Checks::Sampled(n) => self.events.is_multiple_of(n.max(1)),
             Checks::Off => false,
@@ -327,7 +324,7 @@ impl World {
             }
         }
         self.hand_over_arrived();
-        if self.is_checked && !self.net.adds_up() {
+        if self.net.is_checked && !self.net.adds_up() {
             self.promise(check::conservation(&self.net.totals()));
         }
     }
@@ -387,7 +384,7 @@ impl World {
                 break;
             }
         }
-        if self.is_checked {
+        if self.net.is_checked {
             self.promise(check::link(&self.net.wires[id.index()]));
         }
     }
@@ -422,7 +419,7 @@ impl World {
 
     #[inline]
     fn check_node(&self, id: NodeId) {
-        if !self.is_checked {
+        if !self.net.is_checked {
             return;
         }
         if let Err(what) = self.nodes[id.index()].check() {

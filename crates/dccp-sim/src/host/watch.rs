@@ -11,7 +11,8 @@ pub(super) struct Watch {
     stats: Stats,
     has_closed: bool,
     broken: Option<String>,
-    seen_at: Instant,
+    /// Since when every event was looked at.
+    seen_at: Option<Instant>,
     /// The rate that was allowed then.
     rate: f64,
     /// Bytes that the allowed rate has let through and that were not sent.
@@ -29,20 +30,25 @@ impl Watch {
         !core::mem::replace(&mut self.has_closed, true)
     }
 
-    /// Looks at a connection after something happened to it and it was drained.
-    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant) {
+    /// Looks at a connection after something happened to it and it was drained; if promises are not checked
+    /// now, at its counters only.
+    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, is_checked: bool) {
         let Some(conn) = conn else { return };
         let stats = *conn.stats();
         let sent = stats.counters.data_sent - self.stats.counters.data_sent;
         let bytes = stats.counters.data_bytes_out - self.stats.counters.data_bytes_out;
         self.stats = stats;
+        if !is_checked {
+            self.seen_at = None;
+            return;
+        }
         let snapshot = conn.snapshot();
         let result = bounded(&snapshot).and_then(|()| match snapshot.tx_ccid {
             2 => within_window(&snapshot, sent),
             3 | 4 => self.within_rate(&snapshot, now, bytes),
             _ => Ok(()),
         });
-        self.seen_at = now;
+        self.seen_at = Some(now);
         if let Err(what) = result {
             self.broken.get_or_insert(format!("{what}: {snapshot:?}"));
         }
@@ -63,9 +69,12 @@ impl Watch {
         let rate = momentary.map_or(0.0, |(_, x)| *x).max(rate.bytes_per_s());
         let rtt = s.rtt.map_or(0.2, |rtt| rtt.as_secs_f64());
         let most = rate.max(self.rate) * rtt + 8.0 * to_f64(s.mps as u64);
-        let earned = rate.max(self.rate) * (now - self.seen_at).as_secs_f64();
+        // What it had earned before is not known after an event that was not looked at.
+        let credit = self.seen_at.map_or(most, |seen_at| {
+            self.credit + rate.max(self.rate) * (now - seen_at).as_secs_f64()
+        });
         self.rate = rate;
-        self.credit = (self.credit + earned).min(most) - to_f64(bytes);
+        self.credit = credit.min(most) - to_f64(bytes);
         if self.credit < -most {
             return Err(format!(
                 "sent {:.0} bytes more than its rate allows",

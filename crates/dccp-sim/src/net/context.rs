@@ -52,6 +52,11 @@ impl Context<'_> {
         self.now
     }
 
+    /// Whether [`Node::check`](crate::node::Node::check) is asked after this event.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.net.is_checked
+    }
+
     /// Whether the node has a machine that takes time, which [`may_send`](Self::may_send) asks.
     pub(crate) fn has_machine(&self) -> bool {
         self.net.machine(self.me).is_some()
