@@ -35,6 +35,9 @@ const BASE_V4: usize = 1200;
 const PLATEAUS: [usize; 10] = [32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 /// Probes of one size that may be lost before the size is given up (RFC 8899 §5.1.2).
 const PROBES_MAX: usize = 3;
+/// The same of the size in use, which had got through: on a link that loses every other packet three
+/// probes in a row are lost too often, and a crowded link is no black hole.
+const PROBES_IN_DOUBT: usize = 5;
 /// A probe is lost when it is not answered after so many round trips …
 const PATIENCE_RTTS: u32 = 4;
 /// … and after this time.
@@ -114,7 +117,7 @@ struct Probe {
     goal: Goal,
     size: usize,
     /// The Syncs sent so far. A late answer to the first is as good as one to the last.
-    sent: [Option<Seq>; PROBES_MAX],
+    sent: [Option<Seq>; PROBES_IN_DOUBT],
     /// When the last one counts as lost; `None`: the next one is due.
     expires: Option<Instant>,
 }
@@ -315,7 +318,7 @@ impl Pmtu {
         }
         match &mut self.probe {
             None => self.verify(true),
-            Some(probe) if probe.sent.contains(&None) => probe.expires = None,
+            Some(probe) if probe.has_more() => probe.expires = None,
             Some(Probe { goal, size, .. }) => {
                 let (goal, size) = (*goal, *size);
                 self.on_size_lost(now, goal, size);
@@ -454,9 +457,18 @@ impl Probe {
         Self {
             goal,
             size,
-            sent: [None; PROBES_MAX],
+            sent: [None; PROBES_IN_DOUBT],
             expires: None,
         }
+    }
+
+    /// Whether to try once more.
+    fn has_more(&self) -> bool {
+        let most = match self.goal {
+            Goal::Verify { then_search: false } => PROBES_IN_DOUBT,
+            Goal::Verify { .. } | Goal::Search { .. } => PROBES_MAX,
+        };
+        self.sent.iter().flatten().count() < most
     }
 }
 

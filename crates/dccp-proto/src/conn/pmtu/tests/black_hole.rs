@@ -7,7 +7,8 @@ fn a_black_hole_is_found_and_measured() {
     let mut path = TestPath::new(new(), 1400);
     path.pmtu.on_large(path.now, lost(4, 1444));
     path.run_until(s(60));
-    assert_eq!(path.probed[..6], [1500, 1500, 1500, 1200, 1500, 1500]);
+    assert_eq!(path.probed[..5], [1500; 5]);
+    assert_eq!(path.probed[5..9], [1200, 1500, 1500, 1500]);
     assert_eq!(path.pmtu.pmtu(), 1396);
     assert_eq!(path.pmtu.counts().black_holes, 1);
 }
@@ -174,9 +175,10 @@ fn an_outage_ends_with_the_full_size() {
 fn nothing_gets_through_so_try_again_in_half_a_minute() {
     let mut path = TestPath::new(new(), 0);
     path.pmtu.on_silence(path.now, lost(9, 1444));
-    path.run_until(s(1 + 9));
-    assert_eq!(path.probed.len(), 9);
-    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 9 + 30)));
+    path.run_until(s(1 + 11));
+    // Five of the size in use, then three each of 1200 and 576.
+    assert_eq!(path.probed.len(), 11);
+    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 11 + 30)));
 }
 
 #[test]
