@@ -12,12 +12,13 @@ use core::time::Duration;
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;
 
+pub(super) const KNOWN: &[&str] = &["at", "rate", "delay", "up", "queue"];
+
 /// The changes of a direction that begins with these settings, in the order of time.
 pub(super) fn changes(
     link: &Fields<'_>,
     config: &LinkConfig,
 ) -> Result<Vec<(Duration, Alteration)>, Mistake> {
-    const KNOWN: &[&str] = &["at", "rate", "delay", "up", "queue"];
     let mut config = config.clone();
     let mut last = Duration::ZERO;
     let mut changes = Vec::new();

@@ -14,7 +14,7 @@ use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry;
 use dccp_sim::{Seed, tcp};
 
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "id",
     "from",
     "to",

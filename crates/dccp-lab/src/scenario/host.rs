@@ -11,7 +11,7 @@ use super::topology::{node, sections};
 use core::time::Duration;
 use dccp_sim::machine::{Clock, LocalCongestion, MachineConfig};
 
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "node",
     "send_cost",
     "receive_cost",
@@ -23,6 +23,8 @@ const KNOWN: &[&str] = &[
     "txqueuelen",
     "clock",
 ];
+
+pub(super) const CLOCK: &[&str] = &["offset", "drift", "granularity"];
 
 /// All machines. `links` get the queues of their interfaces; `written` are the links' sections.
 pub(super) fn machines(
@@ -122,7 +124,7 @@ fn local_congestion(item: &Item) -> Result<LocalCongestion, Mistake> {
 
 /// `clock = { offset = "1s", drift = "50ppm", granularity = "10ms" }`.
 fn clock(item: &Item) -> Result<Clock, Mistake> {
-    let fields = Fields::of_item(item, "a clock", &["offset", "drift", "granularity"])?;
+    let fields = Fields::of_item(item, "a clock", CLOCK)?;
     Ok(Clock {
         offset: fields.get("offset", time)?.unwrap_or_default(),
         drift_ppb: fields.get("drift", drift)?.unwrap_or_default(),

@@ -18,7 +18,7 @@ use dccp_sim::rate_trace::RateTrace;
 use dccp_sim::setting::Impossible;
 use std::path::Path;
 
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "id",
     "from",
     "to",
@@ -259,17 +259,18 @@ fn faults(fields: &Fields<'_>) -> Result<FaultConfig, Mistake> {
     }
 }
 
+pub(super) const BURSTS: &[&str] = &[
+    "loss",
+    "burst",
+    "to_bad",
+    "to_good",
+    "loss_in_good",
+    "loss_in_bad",
+];
+
 /// `ge = { loss = "1%", burst = 5 }`, or the four probabilities of Gilbert's and Elliott's model.
 fn bursts(item: &Item) -> Result<GilbertElliott, Mistake> {
-    const KNOWN: &[&str] = &[
-        "loss",
-        "burst",
-        "to_bad",
-        "to_good",
-        "loss_in_good",
-        "loss_in_bad",
-    ];
-    let fields = Fields::of_item(item, "a loss in bursts", KNOWN)?;
+    let fields = Fields::of_item(item, "a loss in bursts", BURSTS)?;
     let model = if fields.item("loss").is_some() {
         let burst = fields.need("burst", read::number(1.0..=1e6))?;
         let loss = fields.need("loss", read::share)?;

@@ -9,6 +9,17 @@ use super::topology::sections;
 use crate::metrics;
 use core::time::Duration;
 
+pub(super) const KNOWN: &[&str] = &[
+    "interval",
+    "discard",
+    "duration",
+    "metrics",
+    "repeat",
+    "link_util",
+];
+pub(super) const LINK_UTIL: &[&str] = &["links", "every"];
+pub(super) const PHASE: &[&str] = &["name", "run", "duration"];
+
 /// What `[measure]` says.
 pub(crate) struct Wanted {
     pub(crate) measure: Measure,
@@ -20,14 +31,6 @@ pub(crate) struct Wanted {
 
 /// Reads `[measure]`; a file without one gets the defaults.
 pub(crate) fn measure(document: &Table, links: &[Link]) -> Result<Wanted, Mistake> {
-    const KNOWN: &[&str] = &[
-        "interval",
-        "discard",
-        "duration",
-        "metrics",
-        "repeat",
-        "link_util",
-    ];
     let empty = Table::default();
     let fields = match document.entry("measure") {
         Some(entry) => Fields::of_item(&entry.item, "the measurement", KNOWN)?,
@@ -62,7 +65,7 @@ pub(crate) fn measure(document: &Table, links: &[Link]) -> Result<Wanted, Mistak
 }
 
 fn link_util(item: &Item, links: &[Link]) -> Result<LinkUtil, Mistake> {
-    let fields = Fields::of_item(item, "link_util", &["links", "every"])?;
+    let fields = Fields::of_item(item, "link_util", LINK_UTIL)?;
     let known: Vec<&str> = links.iter().map(|link| link.id.as_str()).collect();
     let mut wanted = Vec::new();
     fields.need("links", Ok)?;
@@ -119,7 +122,7 @@ pub(crate) fn phases(
     let mut phases: Vec<Phase> = Vec::new();
     for section in sections {
         const RUNS: &[&str] = &["each-alone", "schedule"];
-        let fields = Fields::of_item(section, "a phase", &["name", "run", "duration"])?;
+        let fields = Fields::of_item(section, "a phase", PHASE)?;
         let name = fields.need("name", read::name)?;
         let is_taken = |p: &Phase| {
             p.name

@@ -20,6 +20,8 @@ mod document;
 mod fields;
 mod flow;
 mod host;
+#[cfg(test)]
+mod keys;
 mod link;
 mod matrix;
 mod measure;

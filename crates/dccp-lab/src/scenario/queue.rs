@@ -71,7 +71,7 @@ pub(super) fn queue(
     Ok(config)
 }
 
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "kind", "ecn", "target", "interval", "update", "flows", "quantum", "min", "max", "max_p",
     "weight", "gentle", "adaptive", "alpha", "beta", "coupling", "step",
 ];

@@ -10,6 +10,9 @@ use super::read;
 use super::ways;
 use std::path::Path;
 
+pub(super) const TOPOLOGY: &[&str] = &["nodes"];
+pub(super) const ROUTE: &[&str] = &["at", "to", "via"];
+
 /// The sections of a repeated heading such as `[[link]]`, each with its place.
 pub(crate) fn sections<'a>(document: &'a Table, key: &str) -> Result<Vec<&'a Item>, Mistake> {
     let Some(entry) = document.entry(key) else {
@@ -58,7 +61,7 @@ fn nodes(document: &Table) -> Result<Vec<String>, Mistake> {
             "write [topology] and below it nodes = [\"a\", \"b\"]",
         ));
     };
-    let fields = Fields::of_item(item, "the topology", &["nodes"])?;
+    let fields = Fields::of_item(item, "the topology", TOPOLOGY)?;
     let mut nodes: Vec<String> = Vec::new();
     for item in fields.list("nodes") {
         let name = read::name(item)?;
@@ -125,7 +128,7 @@ fn add_link(
 }
 
 fn route(section: &Item, nodes: &[String], links: &[Link]) -> Result<Route, Mistake> {
-    let fields = Fields::of_item(section, "a route", &["at", "to", "via"])?;
+    let fields = Fields::of_item(section, "a route", ROUTE)?;
     let route = Route {
         at: fields.need("at", |item| node(item, nodes))?,
         to: fields.need("to", |item| node(item, nodes))?,
