@@ -161,7 +161,7 @@ run() {
 	local i args=() start now
 	[ -f "$BUILD/initrd" ] || die "not built yet: guest.sh build"
 	qemu_pid >/dev/null && die "a guest named $NAME runs already"
-	! ip netns list | grep -qw "$NETNS" ||
+	! has_netns ||
 		die "network namespace $NETNS exists already (guest.sh stop removes it)"
 	rm -rf "$RUN"
 	mkdir -p "$RUN"
@@ -219,6 +219,11 @@ guest_exec() {
 	exec python3 "$here/control.py" "$RUN" "${options[@]}" "exec $line"
 }
 
+# By its whole name: an interrupted run leaves others that begin with it.
+has_netns() {
+	ip netns list | cut -d " " -f 1 | grep -qx "$NETNS"
+}
+
 stop() {
 	local pid
 	if pid=$(qemu_pid); then
@@ -230,7 +235,7 @@ stop() {
 		[ ! -d "/proc/$pid" ] || kill -9 "$pid"
 	fi
 	rm -f "$RUN"/*.sock "$RUN"/*.lock "$RUN/pid"
-	if ip netns list | grep -qw "$NETNS"; then ip netns del "$NETNS"; fi
+	if has_netns; then ip netns del "$NETNS"; fi
 }
 
 case "${1:-}" in
