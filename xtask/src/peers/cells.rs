@@ -27,10 +27,10 @@ const LAWS: [Law; 10] = [
     law("highspeed", "tcp/highspeed:table=kernel", "highspeed"),
     law("scalable", "tcp/scalable:mode=kernel,cap=50", "scalable"),
     law("bic", "tcp/bic:mode=linux,delayed_acks=yes", "bic"),
-    law("cubic", "tcp/cubic", "cubic"),
+    law("cubic", "tcp/cubic:beta=0.8", "cubic"),
     law("htcp", "tcp/htcp:rtt_scaling=yes,kernel_rules=yes", "htcp"),
     law("vegas", "tcp/vegas:alpha=2,beta=4,doubling=1", "vegas"),
-    law("westwood", "tcp/westwood", "westwood"),
+    law("westwood", "tcp/westwood:half=yes", "westwood"),
     law("ccid2", "dccp/reno", "dccp-tcplike"),
     law("ccid3", "dccp/tfrc", "dccp-tfrc"),
 ];

@@ -17,6 +17,9 @@ pub struct WindowConfig {
     /// The window may grow while packets that were sent before the last congestion event are still in
     /// flight: not in TCP, which retransmits at that time (RFC 6675 §5).
     pub grows_in_recovery: bool,
+    /// Every acknowledgement gives a sample to the timeout, not one per round trip (4341-5-5): with one
+    /// per packet the variation tells nothing of a queue that grows, and the timeout is short.
+    pub samples_every_ack: bool,
 }
 
 impl WindowConfig {
@@ -25,6 +28,7 @@ impl WindowConfig {
         initial: None,
         max: u32::MAX,
         grows_in_recovery: true,
+        samples_every_ack: false,
     };
 }
 

@@ -130,6 +130,11 @@ impl WindowSender {
         self.window
     }
 
+    /// The window is so many packets at most, and slow start brings it back to its threshold.
+    pub fn resume_at(&mut self, packets: u32) {
+        self.window.cwnd = self.window.cwnd.min(f64::from(packets.max(1)));
+    }
+
     /// A first estimate of the round-trip time, if there is none yet.
     pub fn on_rtt_hint(&mut self, rtt: Duration) {
         if self.rtt.smoothed().is_none() {
@@ -318,7 +323,10 @@ impl WindowSender {
     /// One sample per round trip moves the timeout (4341-5-5), and the first after it expired.
     fn sample_rtt(&mut self, fb: &Feedback<'_>) {
         let Some(rtt) = fb.rtt else { return };
-        if self.sampled_round != Some(fb.round) || self.rtt.is_backed_off() {
+        if self.limits.samples_every_ack
+            || self.sampled_round != Some(fb.round)
+            || self.rtt.is_backed_off()
+        {
             self.sampled_round = Some(fb.round);
             self.rtt.sample(rtt);
         }

@@ -47,6 +47,10 @@ pub(crate) struct Settings {
     pub(crate) ssthresh: u32,
     /// Whether CCID 2 spreads the packets that an acknowledgement frees.
     pub(crate) pacing: bool,
+    /// Whether TCP halves its flight until a loss is recovered.
+    pub(crate) halved: bool,
+    /// Whether its timeout takes a sample from every acknowledgement.
+    pub(crate) every_ack: bool,
     pub(crate) seed: u64,
     pub(crate) flows: Vec<Flow>,
 }
@@ -65,6 +69,8 @@ impl Settings {
             window: 100_000,
             ssthresh: 0,
             pacing: false,
+            halved: false,
+            every_ack: false,
             seed: 1,
             flows: Vec::new(),
         };
@@ -96,13 +102,9 @@ impl Settings {
             "ack" => self.ack = number(value)?,
             "window" => self.window = number(value)?,
             "ssthresh" => self.ssthresh = number(value)?,
-            "pacing" => {
-                self.pacing = match value {
-                    "yes" => true,
-                    "no" => false,
-                    _ => return Err("is yes or no".to_owned()),
-                }
-            }
+            "pacing" => self.pacing = yes_no(value)?,
+            "halved" => self.halved = yes_no(value)?,
+            "every_ack" => self.every_ack = yes_no(value)?,
             "seed" => self.seed = number(value)?,
             // Options of a law have commas of their own.
             "flows" => {
@@ -121,6 +123,14 @@ impl Settings {
 
 fn number<T: FromStr>(value: &str) -> Result<T, String> {
     value.parse().map_err(|_| "not such a number".to_owned())
+}
+
+fn yes_no(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("is yes or no".to_owned()),
+    }
 }
 
 fn positive(value: &str) -> Result<f64, String> {

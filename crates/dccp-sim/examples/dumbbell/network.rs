@@ -203,6 +203,8 @@ fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConf
         initial_window: 2,
         max_window: Some(settings.window),
         ack_every: settings.ack.into(),
+        halves_flight: settings.halved,
+        samples_every_ack: settings.every_ack,
         ..tcp::Config::with_law(with_threshold(law, settings))
     };
     world.call(flow.server, |host, _| {

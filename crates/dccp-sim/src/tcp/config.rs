@@ -8,6 +8,7 @@ use dccp_proto::cc::slow_start::Pace;
 
 /// Settings of one end. The defaults are those of a modern host that does not autotune.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct Config {
     /// How the window grows and shrinks.
     pub law: LawConfig,
@@ -31,6 +32,12 @@ pub struct Config {
     pub is_paced: bool,
     /// The shortest retransmission timeout.
     pub rto_min: Duration,
+    /// Until a loss is recovered a packet leaves for every second one acknowledged, whatever the law
+    /// leaves of the window, and slow start brings the window back: so do ns-2's agents with the Linux
+    /// kernel's Reno, HighSpeed, Scalable and Vegas.
+    pub halves_flight: bool,
+    /// The timeout takes a sample of the round trip from every acknowledgement, as ns-2 does.
+    pub samples_every_ack: bool,
 }
 
 impl Default for Config {
@@ -63,6 +70,8 @@ impl Config {
             ecn: false,
             is_paced: false,
             rto_min: Duration::from_millis(200),
+            halves_flight: false,
+            samples_every_ack: false,
         }
     }
 
@@ -86,6 +95,7 @@ impl Config {
                 initial: Some(self.initial_window),
                 max: self.max_window.unwrap_or(u32::MAX),
                 grows_in_recovery: false,
+                samples_every_ack: self.samples_every_ack,
             },
             is_paced: self.is_paced,
             ack_ratio: None,

@@ -18,6 +18,9 @@ use dccp_proto::cc::{Count, Drops, Feedback, Permit};
 use dccp_proto::wire::Options;
 use dccp_proto::{Instant, Seq};
 
+/// A sender with halved flight ends its recovery with room for so many packets.
+const RESUME_BURST: u32 = 3;
+
 /// Counters of a sending half, in segments unless they say otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counters {
@@ -81,12 +84,20 @@ struct Recovery {
 }
 
 /// One end's view of what it sends.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each tells something else of the stream"
+)]
 pub(super) struct Sender {
     pub(super) window: WindowSender,
     board: Scoreboard,
     delivery: Delivery,
     mss: u32,
     ack_every: u32,
+    halves_flight: bool,
+    /// With halved flight: so many packets may be in flight until the loss is recovered, one less for
+    /// every second acknowledgement.
+    flight_max: u32,
     /// Next new number of the stream, and how many bytes the application has written.
     next: u64,
     written: u64,
@@ -113,6 +124,8 @@ impl Sender {
             delivery: Delivery::default(),
             mss: config.mss.into(),
             ack_every: config.ack_every,
+            halves_flight: config.halves_flight,
+            flight_max: 0,
             next: 0,
             written: 0,
             wants_fin: false,
@@ -199,10 +212,14 @@ impl Sender {
     /// Ends a recovery, and begins one if segments are lost outside of one. Returns whether one began.
     fn recover(&mut self) -> bool {
         if self.recovery.is_some_and(|r| self.board.una() >= r.point) {
+            if self.is_halved() {
+                self.window.resume_at(self.board.pipe() + RESUME_BURST);
+            }
             self.recovery = None;
         }
         let begins = self.recovery.is_none() && self.board.lost() > 0;
         if begins {
+            self.flight_max = self.window.window().packets();
             self.recovery = Some(Recovery {
                 point: self.board.nxt(),
                 cause: Cause::Loss,
@@ -210,6 +227,7 @@ impl Sender {
                 has_rescued: false,
             });
         }
+        self.flight_max = self.flight_max.min(self.board.pipe() + 1);
         begins
     }
 
@@ -351,8 +369,16 @@ impl Sender {
         Some(self.resend(now, position))
     }
 
+    /// Whether the flight is to be half of the window.
+    fn is_halved(&self) -> bool {
+        self.halves_flight && self.recovery.is_some_and(|r| r.cause == Cause::Loss)
+    }
+
     fn may_send(&self, now: Instant) -> bool {
         let pipe = self.board.pipe();
+        if self.is_halved() {
+            return pipe < self.flight_max.max(self.window.window().packets() / 2);
+        }
         if self.window.is_paced() {
             matches!(self.window.permit(now, pipe), Permit::Now { .. })
         } else {
@@ -437,6 +463,9 @@ impl Sender {
         self.counters.sent += u64::from(next.len > 0);
         self.counters.sent_bytes += u64::from(next.len);
         self.pipe_max = self.pipe_max.max(self.board.pipe());
+        self.flight_max = self
+            .flight_max
+            .min(self.board.pipe().saturating_sub(1).max(1));
         let seq = Seq::new(self.board.nxt());
         self.window.on_send(Sent { now, seq, pipe }, self.ack_every);
     }

@@ -141,3 +141,44 @@ fn one_trace_of_events_gives_tcp_and_ccid_2_the_same_windows_bit_for_bit() {
         assert!(is_lively > 50, "{law}: {is_lively} changes");
     }
 }
+
+/// Segments that leave for each of the acknowledgements after the first of 16 was lost: 15 that report
+/// one more segment each, and that of everything; and the window then.
+fn sent_in_recovery(halves_flight: bool) -> (Vec<usize>, u32) {
+    let config = Config {
+        mss: 1000,
+        initial_window: 16,
+        halves_flight,
+        ..Config::with_law("scalable:mode=kernel".parse().expect("a law"))
+    };
+    let mut sender = Sender::new(&config, Instant::ZERO, u64::MAX);
+    sender.write(1_000_000);
+    let now = Instant::from_nanos(100_000_000);
+    while sender.poll(Instant::ZERO).is_some() {}
+    let mut answer = |next: u64, until: u64| {
+        let ack = Ack {
+            next,
+            limit: u64::MAX,
+            blocks: &[(1000, until)],
+            ece: false,
+            is_pure: true,
+            timestamps: None,
+        };
+        sender.on_ack(now, &ack);
+        let sent = core::iter::from_fn(|| sender.poll(now)).count();
+        (sent, sender.window.window().packets())
+    };
+    let mut sent: Vec<_> = (2..=16).map(|until| answer(0, 1000 * until).0).collect();
+    let all = 1000 * (16 + sent.iter().sum::<usize>() as u64 - 1);
+    let (last, window) = answer(all, all);
+    sent.push(last);
+    (sent, window)
+}
+
+#[test]
+fn a_halved_flight_sends_half_as_much_and_resumes_from_what_is_in_flight() {
+    let whole = vec![2, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 16];
+    assert_eq!(sent_in_recovery(false), (whole, 16));
+    let half = vec![2, 2, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 14];
+    assert_eq!(sent_in_recovery(true), (half, 14));
+}

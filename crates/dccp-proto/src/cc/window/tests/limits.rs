@@ -104,3 +104,26 @@ fn an_acknowledgement_of_later_packets_only_may_leave_the_timeout_as_it_is() {
     s.on_feedback(at(50), &acked(2), 2);
     assert_ne!(s.poll_timeout(), begun);
 }
+
+#[test]
+fn one_acknowledgement_per_round_trip_or_each_is_a_sample_for_the_timeout() {
+    // 4341-5-5: 100 ms and a variation of 50, then 200 ms: 112.5 and 62.5.
+    for (samples_every_ack, rto_ms) in [(false, 300.0), (true, 362.5)] {
+        let limits = WindowConfig {
+            samples_every_ack,
+            ..WindowConfig::CCID_2
+        };
+        let mut s = limited(16.0, limits);
+        send(&mut s, START, 1, 0);
+        for rtt in [100, 200] {
+            let told = Feedback {
+                rtt: Some(ms(rtt)),
+                round: 1,
+                ..acked(1)
+            };
+            s.on_feedback(at(100), &told, 2);
+        }
+        let rto = s.snapshot().rto.unwrap().as_secs_f64() * 1000.0;
+        assert!((rto - rto_ms).abs() < 0.01, "{rto}");
+    }
+}
