@@ -82,7 +82,8 @@ pub trait Outbox {
     /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool;
 
-    /// Refuses the offered datagram: it will not be sent.
+    /// Refuses the offered datagram: it will not be sent. After [`Fate::Withdrawn`] the connection is over,
+    /// and whatever is offered is withdrawn until nothing is: an outbox that always has more must stop.
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate);
 
     /// Tells the fate of a datagram that was claimed.

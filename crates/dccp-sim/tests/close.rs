@@ -77,6 +77,19 @@ fn a_lost_packet_of_the_ending_is_repeated() {
     }
 }
 
+/// What has not left is withdrawn, and an application that always has more is not asked for ever.
+#[test]
+fn a_reset_ends_a_source_without_an_end() {
+    for_both_peers(|peer| {
+        let bulk = App::bulk(1000, u64::MAX);
+        let setup = Setup::with_server(peer).links(|link| link.delay = SECOND / 100);
+        let mut pair = Pair::start(setup, bulk, App::default());
+        pair.run_for(SECOND);
+        pair.abort(End::Server);
+        assert!(pair.run_until_closed(SECOND));
+    });
+}
+
 #[test]
 fn an_abort_ends_both_ends_at_once() {
     for_both_peers(|peer| {

@@ -97,7 +97,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// How often each flow found a black hole in a minute and a half, and its path MTU then.
+    /// How often each flow found a black hole in a minute and a half, and its path MTU then. A flow is left
+    /// out that a Linux server reset because the client's first packets were lost (LINUX-22).
     fn run(self) -> Vec<(u64, usize)> {
         let config = Config {
             mtu: self.mtu,
@@ -118,9 +119,12 @@ impl Crowd {
         let host = pair.world.node(pair.host(End::Client));
         let result = |flow| {
             let holes = host.stats(flow).counters.pmtu_black_holes;
-            (holes, host.snapshot(flow).map_or(0, |s| s.pmtu))
+            Some((holes, host.snapshot(flow)?.pmtu))
         };
-        (0..self.flows).map(result).collect()
+        let results: Vec<_> = (0..self.flows).filter_map(result).collect();
+        let reset = self.flows - results.len();
+        assert!(reset <= 2, "{reset} flows were reset");
+        results
     }
 }
 
@@ -142,7 +146,9 @@ fn a_full_queue_is_no_black_hole() {
                 queue,
                 flows,
             };
-            assert_eq!(crowd.run(), vec![(0, 1500); flows], "CCID {ccid}");
+            for result in crowd.run() {
+                assert_eq!(result, (0, 1500), "CCID {ccid}");
+            }
         }
     }
 }

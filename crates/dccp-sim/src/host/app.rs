@@ -248,8 +248,11 @@ impl Outbox for Outgoing {
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        if fate == Fate::TooBig {
-            self.mps = None;
+        match fate {
+            Fate::TooBig => self.mps = None,
+            // The connection is over: a source that always has more would offer it for ever.
+            Fate::Withdrawn => self.source = None,
+            _ => {}
         }
         self.queue.refuse(now, slot, fate);
         self.release(slot);
