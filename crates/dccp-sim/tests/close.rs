@@ -1,8 +1,8 @@
 //! How connections end (RFC 4340 §8.3).
 
 use core::time::Duration;
-use dccp_proto::CloseReason;
 use dccp_proto::wire::{PacketType, ResetCode};
+use dccp_proto::{CloseReason, Rate};
 use dccp_sim::pair::{End, Pair, Setup, for_both_peers};
 use dccp_sim::rule::{Action, Rule};
 use dccp_sim::source::{App, Closing};
@@ -82,7 +82,10 @@ fn a_lost_packet_of_the_ending_is_repeated() {
 fn a_reset_ends_a_source_without_an_end() {
     for_both_peers(|peer| {
         let bulk = App::bulk(1000, u64::MAX);
-        let setup = Setup::with_server(peer).links(|link| link.delay = SECOND / 100);
+        let setup = Setup::with_server(peer).links(|link| {
+            link.delay = SECOND / 100;
+            link.rate = Some(Rate::from_bytes_per_s(1e6));
+        });
         let mut pair = Pair::start(setup, bulk, App::default());
         pair.run_for(SECOND);
         pair.abort(End::Server);
