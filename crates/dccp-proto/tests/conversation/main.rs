@@ -26,5 +26,6 @@ mod sequence;
 mod short;
 mod simultaneous;
 mod tfrc;
+mod time_wait;
 mod timers;
 mod timing;
