@@ -57,20 +57,15 @@ const fn float(n: u64) -> f64 {
 }
 
 /// The whole number at or above `x`, at most `u32::MAX`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast from float saturates, and rates and intervals are not negative"
-)]
 fn whole(x: f64) -> u32 {
-    libm::ceil(x) as u32
+    u32::try_from(packets(x)).unwrap_or(u32::MAX)
 }
 
 /// The same up to `u64::MAX`: packets of an interval, which are more than 2^32 at 10 Gbit/s and 200 ms.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast from float saturates, and intervals are not negative"
+    reason = "a cast from float saturates, and rates and intervals are not negative"
 )]
 fn packets(x: f64) -> u64 {
     libm::ceil(x) as u64
