@@ -154,6 +154,20 @@ struct Stray<T> {
     flying: Flying<T>,
 }
 
+impl<T: Copy> Flying<T> {
+    fn new(at: Instant, parcel: &Parcel<T>, fate: Fate) -> Self {
+        Self {
+            at,
+            len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
+            arrival: Arrival {
+                token: parcel.token,
+                ecn: parcel.ecn,
+                fate,
+            },
+        }
+    }
+}
+
 impl<T: Copy> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
@@ -352,7 +366,7 @@ impl<T: Copy> Link<T> {
         let at = first.filter(|at| *at <= now)?;
         if dropped == Some(at) {
             let (parcel, reason) = self.queue.take_dropped()?;
-            Some(flying_parcel(at, &parcel, Fate::Lost(reason)))
+            Some(Flying::new(at, &parcel, Fate::Lost(reason)))
         } else if flying == Some(at) {
             self.flight.pop_front()
         } else {
@@ -446,7 +460,7 @@ impl<T: Copy> Link<T> {
         self.busy_ns += end.as_nanos() - start.as_nanos();
         if self.faults.are_quiet() && parcel.hold.is_zero() {
             let at = self.after_delay(end);
-            self.fly(flying_parcel(at, parcel, Fate::Delivered));
+            self.fly(Flying::new(at, parcel, Fate::Delivered));
         } else {
             self.fly_by_faults(start, end, parcel);
         }
@@ -462,11 +476,11 @@ impl<T: Copy> Link<T> {
         let last = self.flight.back().map_or(at, |f| f.at);
         if !hold.is_zero() || (at < last && detour.may_overtake) {
             let key = (at + hold, self.stats.offered);
-            let flying = flying_parcel(key.0, parcel, fate);
+            let flying = Flying::new(key.0, parcel, fate);
             self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;
         } else {
-            self.fly(flying_parcel(at, parcel, fate));
+            self.fly(Flying::new(at, parcel, fate));
         }
     }
 
@@ -502,18 +516,6 @@ impl<T: Copy> Link<T> {
             last.at = shifted(last.at).max(before);
             self.flight.push_back(last);
         }
-    }
-}
-
-fn flying_parcel<T: Copy>(at: Instant, parcel: &Parcel<T>, fate: Fate) -> Flying<T> {
-    Flying {
-        at,
-        len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
-        arrival: Arrival {
-            token: parcel.token,
-            ecn: parcel.ecn,
-            fate,
-        },
     }
 }
 

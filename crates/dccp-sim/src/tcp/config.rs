@@ -76,13 +76,9 @@ impl Config {
     }
 
     /// The least Window Scale option that lets the receive window be told (RFC 7323 §2).
-    #[expect(clippy::cast_possible_truncation, reason = "14 at most")]
-    pub(super) const fn window_scale(&self) -> u8 {
+    pub(super) fn window_scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
-        match bits.saturating_sub(u16::BITS) {
-            scale @ 0..14 => scale as u8,
-            _ => 14,
-        }
+        bits.saturating_sub(u16::BITS).min(14) as u8
     }
 
     /// What the congestion half is made of.
