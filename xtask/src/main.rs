@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod clock;
 mod demo;
 mod interop;
 mod libtest;
