@@ -97,14 +97,18 @@ impl Finder<'_> {
         &self.source[range]
     }
 
-    /// The mutants of this kind whose span begins where `of` does.
-    fn take(&mut self, of: &impl Spanned, genre: Genre) -> Vec<(u32, String)> {
+    /// Where this begins, as the list says it.
+    fn position(of: &impl Spanned) -> Position {
         let start = of.span().start();
-        let position = Position {
+        Position {
             line: start.line,
             column: start.column + 1,
-        };
-        let taken = self.by_start.remove(&(position, genre));
+        }
+    }
+
+    /// The mutants of this kind whose span begins where `of` does.
+    fn take(&mut self, of: &impl Spanned, genre: Genre) -> Vec<(u32, String)> {
+        let taken = self.by_start.remove(&(Self::position(of), genre));
         let taken = taken.unwrap_or_default().into_iter();
         taken
             .map(|(number, mutant)| (number, mutant.replacement.clone()))
@@ -181,6 +185,19 @@ impl Finder<'_> {
         self.choice(expr, changed);
     }
 
+    /// With guards, the arms may not be all any more: then the whole is refused, not one of them.
+    fn exhaustive(&mut self, choice: &syn::ExprMatch) {
+        let mut site = Site::new(self.range(choice), "", "");
+        for arm in &choice.arms {
+            let mutants = self.by_start.get(&(Self::position(arm), Genre::MatchArm));
+            let numbers = mutants.into_iter().flatten().map(|(number, _)| *number);
+            site.arms.extend(numbers.map(|number| (0..0, number)));
+        }
+        if !site.arms.is_empty() {
+            self.sites.push(site);
+        }
+    }
+
     /// An arm goes by a guard that holds never.
     fn arm(&mut self, arm: &syn::Arm) {
         let guard = match &arm.pat {
@@ -234,6 +251,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Struct(literal) => self.fields(literal),
+            syn::Expr::Match(choice) => self.exhaustive(choice),
             _ => {}
         }
         visit::visit_expr(self, expr);
@@ -278,10 +296,11 @@ fn assemble(source: &str, sites: &[Site]) -> Schema {
         }
     }
     text += &source[copied..];
+    let switches = sites.iter().filter(|site| !site.open.is_empty());
     Schema {
         text,
         blame,
-        sites: sites.iter().map(|site| site.numbers().collect()).collect(),
+        sites: switches.map(|site| site.numbers().collect()).collect(),
     }
 }
 
