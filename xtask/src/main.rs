@@ -42,7 +42,7 @@ enum Command {
     Tidy,
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
     Interop(interop::Args),
-    /// Checks that take long: simulations, fuzzing, mutations
+    /// Checks that take long: simulations, fuzzing, models, Miri, mutations
     Soak(soak::Args),
     /// Our simulator beside others: the same scenarios, compared
     Peers(peers::Args),

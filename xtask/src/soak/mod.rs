@@ -1,6 +1,7 @@
 //! `cargo xtask soak NAME`: checks that take longer than a submission may.
 
 mod fuzz;
+mod miri;
 mod mutants;
 
 use std::time::Duration;
@@ -33,6 +34,14 @@ enum What {
     },
     /// CCID 3 on paths up to 10 Gbit/s and 300 ms
     Tfrc,
+    /// Every model of the packet ring, with more switches between its threads than the tests try
+    Loom {
+        /// So many at most: each one more multiplies the time
+        #[arg(default_value_t = 6)]
+        preemptions: u8,
+    },
+    /// The packet ring's tests in Miri: 64 and 32 bit, little and big endian
+    Miri,
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -42,6 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::Seeds { count } => seeds(*count),
         What::Fuzz { duration, pattern } => fuzz::run(*duration, pattern),
         What::Tfrc => tfrc(),
+        What::Loom { preemptions } => loom(*preemptions),
+        What::Miri => miri::run(),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -64,6 +75,15 @@ fn seeds(count: u64) -> Result<bool> {
 fn tfrc() -> Result<bool> {
     let mut soak = command(&["cargo", "test", "--release", "--package", "dccp-sim"]);
     soak.args(["--test", "tfrc"]).env("SOAK", "1");
+    shell::run(&mut soak)?;
+    Ok(true)
+}
+
+/// The models of the packet ring.
+fn loom(preemptions: u8) -> Result<bool> {
+    let mut soak = command(&["cargo", "test", "--release", "--package", "dccp-ring"]);
+    soak.args(["--test", "loom", "--", "--nocapture"]);
+    soak.env("LOOM_MAX_PREEMPTIONS", preemptions.to_string());
     shell::run(&mut soak)?;
     Ok(true)
 }

@@ -1,0 +1,118 @@
+//! Entries that go one way, from one producer to one consumer, in order.
+//!
+//! Each side keeps its own index and a copy of the other's, and reads the other's again only when
+//! the copy says that nothing can be done.
+
+use crate::error::Violation;
+use crate::index::START;
+use crate::layout::{Control, Entries};
+use crate::mem::{Memory, Ordering};
+
+/// Where a lane is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    pub(crate) entries: Entries,
+    /// The producer's index.
+    pub(crate) filled: Control,
+    /// The consumer's.
+    pub(crate) taken: Control,
+}
+
+/// The side that fills entries.
+#[derive(Debug)]
+pub(crate) struct Producer {
+    lane: Lane,
+    filled: u32,
+    /// As last seen.
+    taken: u32,
+}
+
+/// The side that takes them.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    lane: Lane,
+    taken: u32,
+    /// As last seen.
+    filled: u32,
+}
+
+impl Producer {
+    pub(crate) fn new(lane: Lane) -> Self {
+        Self {
+            lane,
+            filled: START,
+            taken: START,
+        }
+    }
+
+    /// The word at which the next free entry begins, if there is one.
+    pub(crate) fn free(&mut self, memory: &Memory) -> Result<Option<usize>, Violation> {
+        if self.waiting() == self.lane.entries.count {
+            // The entries must have been read before we write over them: Acquire.
+            let taken = read(memory, self.lane.taken)?;
+            if taken.wrapping_sub(self.taken) > self.waiting() {
+                return Err(Violation::Index);
+            }
+            self.taken = taken;
+        }
+        let has_room = self.waiting() < self.lane.entries.count;
+        Ok(has_room.then(|| self.lane.entries.at(self.filled)))
+    }
+
+    /// That entry has been filled; [`publish`](Self::publish) shows it.
+    pub(crate) fn advance(&mut self) {
+        self.filled = self.filled.wrapping_add(1);
+    }
+
+    /// Shows the consumer what has been filled.
+    pub(crate) fn publish(&self, memory: &Memory) {
+        write(memory, self.lane.filled, self.filled);
+    }
+
+    fn waiting(&self) -> u32 {
+        self.filled.wrapping_sub(self.taken)
+    }
+}
+
+impl Consumer {
+    pub(crate) fn new(lane: Lane) -> Self {
+        Self {
+            lane,
+            taken: START,
+            filled: START,
+        }
+    }
+
+    /// The word at which the oldest entry begins, if there is one.
+    pub(crate) fn next(&mut self, memory: &Memory) -> Result<Option<usize>, Violation> {
+        if self.filled == self.taken {
+            let filled = read(memory, self.lane.filled)?;
+            if filled.wrapping_sub(self.taken) > self.lane.entries.count {
+                return Err(Violation::Index);
+            }
+            self.filled = filled;
+        }
+        Ok((self.filled != self.taken).then(|| self.lane.entries.at(self.taken)))
+    }
+
+    /// That entry has been read; [`give_back`](Self::give_back) says so.
+    pub(crate) fn advance(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+    }
+
+    /// Gives the entries that have been read back to the producer.
+    pub(crate) fn give_back(&self, memory: &Memory) {
+        write(memory, self.lane.taken, self.taken);
+    }
+}
+
+fn read(memory: &Memory, index: Control) -> Result<u32, Violation> {
+    let word = memory.atomic(index.at()).load(Ordering::Acquire);
+    u32::try_from(word).map_err(|_| Violation::Index)
+}
+
+fn write(memory: &Memory, index: Control, value: u32) {
+    memory
+        .atomic(index.at())
+        .store(value.into(), Ordering::Release);
+}

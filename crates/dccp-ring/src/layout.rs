@@ -1,0 +1,263 @@
+//! Where things stand in a ring's memory, in words of 8 bytes.
+//!
+//! ```text
+//!  header      version and shape, written once
+//!  control     one cache line pair for each word that changes, so that no side's writing slows the
+//!              other's reading of something else
+//!  order       two words for each position of the sending lane      ─┐ atomic up to here
+//!  slots       a header and data for each slot of the sending lane   ─┘
+//!  fates       three words for each report
+//!  arrivals    a header and data for each received datagram
+//! ```
+//!
+//! Words have the byte order of the machine: the memory never leaves it.
+
+use crate::error::{ShapeError, Violation};
+use crate::index::{AppIndex, START, TransportIndex};
+use crate::mem::{LINE, Memory, Ordering};
+use crate::slot::{HEADER_WORDS, PLACE_WORDS};
+
+/// How much a ring holds. All numbers of entries are powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Datagrams that can wait to be sent.
+    pub slots: u32,
+    /// The longest of them, in bytes.
+    pub slot_bytes: u32,
+    /// Fates that can wait to be read.
+    pub fates: u32,
+    /// Received datagrams that can wait to be read.
+    pub arrivals: u32,
+    /// The longest of them, in bytes.
+    pub arrival_bytes: u32,
+}
+
+impl Shape {
+    /// As many slots for received datagrams as for those to send, and four times as many for fates: those
+    /// of what is on its way come while more waits.
+    pub const fn new(slots: u32, slot_bytes: u32) -> Self {
+        Self {
+            slots,
+            slot_bytes,
+            fates: slots.saturating_mul(4),
+            arrivals: slots,
+            arrival_bytes: slot_bytes,
+        }
+    }
+
+    fn check(&self) -> Result<(), ShapeError> {
+        let entries = [
+            ("slots", self.slots),
+            ("fates", self.fates),
+            ("arrivals", self.arrivals),
+        ];
+        for (field, n) in entries {
+            if !n.is_power_of_two() || n > ENTRIES_MAX {
+                let must_be = "a power of two, at most 65536";
+                return Err(ShapeError { field, must_be });
+            }
+        }
+        let lengths = [
+            ("slot_bytes", self.slot_bytes),
+            ("arrival_bytes", self.arrival_bytes),
+        ];
+        for (field, n) in lengths {
+            if n > BYTES_MAX {
+                let must_be = "at most 65535";
+                return Err(ShapeError { field, must_be });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries of a lane at most.
+const ENTRIES_MAX: u32 = 1 << 16;
+/// The longest datagram that IP can carry, and then some.
+const BYTES_MAX: u32 = 65535;
+
+/// The first word of shared memory: `DCCPRING` in ASCII, less what the version takes.
+const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
+
+/// Where the words that change are: a line for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Control {
+    /// `umod_i` and `user_i`: the application's.
+    App,
+    /// `kern_i` and `dev_i`: the transport's.
+    Transport,
+    /// The transport waits for datagrams to send.
+    TransportSleeps,
+    /// The application waits for room.
+    WaitsForRoom,
+    /// The application waits for fates.
+    WaitsForFates,
+    /// Fates written: the transport's. A second word counts those for which there was no room.
+    FatesFilled,
+    /// Fates read: the application's.
+    FatesTaken,
+    /// Received datagrams written: the transport's.
+    ArrivalsFilled,
+    /// Received datagrams read: the application's.
+    ArrivalsTaken,
+    /// The application waits for received datagrams.
+    WaitsForArrivals,
+}
+
+const CONTROLS: usize = Control::WaitsForArrivals as usize + 1;
+
+impl Control {
+    /// Its word.
+    pub(crate) const fn at(self) -> usize {
+        Layout::HEADER + self as usize * LINE
+    }
+}
+
+/// Entries of one length, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entries {
+    start: usize,
+    /// Words from one to the next.
+    stride: usize,
+    /// How many, a power of two.
+    pub(crate) count: u32,
+    /// Bytes of data in each.
+    pub(crate) bytes: u32,
+}
+
+impl Entries {
+    /// `header` words and `bytes` in each.
+    fn new(start: usize, count: u32, header: usize, bytes: u32, align: usize) -> Self {
+        let stride = (header + (bytes as usize).div_ceil(8)).next_multiple_of(align);
+        Self {
+            start,
+            stride,
+            count,
+            bytes,
+        }
+    }
+
+    /// The first word of the entry for an index that wraps around.
+    pub(crate) fn at(&self, index: u32) -> usize {
+        self.start + (index & (self.count - 1)) as usize * self.stride
+    }
+
+    fn end(&self) -> usize {
+        self.start + self.count as usize * self.stride
+    }
+}
+
+/// A shape, and where its parts are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    shape: Shape,
+    pub(crate) order: Entries,
+    pub(crate) slots: Entries,
+    pub(crate) fates: Entries,
+    pub(crate) arrivals: Entries,
+}
+
+/// Words of a report: tag, fate, time.
+pub(crate) const REPORT_WORDS: usize = 3;
+/// Words before the data of a received datagram: length, time, what the transport says of it.
+pub(crate) const ARRIVAL_WORDS: usize = 3;
+
+impl Layout {
+    /// Words before everything else.
+    pub(crate) const HEADER: usize = if LINE > 8 { LINE } else { 8 };
+
+    pub(crate) fn new(shape: Shape) -> Result<Self, ShapeError> {
+        shape.check()?;
+        // Half a line of 128 bytes is one of 64.
+        let line = LINE.div_ceil(2);
+        let order = Entries::new(
+            Control::at(Control::App) + CONTROLS * LINE,
+            shape.slots,
+            PLACE_WORDS,
+            0,
+            1,
+        );
+        let start = order.end().next_multiple_of(line);
+        let slots = Entries::new(start, shape.slots, HEADER_WORDS, shape.slot_bytes, line);
+        let fates = Entries::new(slots.end(), shape.fates, REPORT_WORDS, 0, 1);
+        let start = fates.end().next_multiple_of(line);
+        let arrivals = Entries::new(
+            start,
+            shape.arrivals,
+            ARRIVAL_WORDS,
+            shape.arrival_bytes,
+            line,
+        );
+        Ok(Self {
+            shape,
+            order,
+            slots,
+            fates,
+            arrivals,
+        })
+    }
+
+    /// Words of the whole.
+    pub(crate) fn words(&self) -> usize {
+        self.arrivals.end()
+    }
+}
+
+/// What stands in new memory.
+impl Layout {
+    /// Writes the indexes as they are at the beginning.
+    pub(crate) fn write_indexes(memory: &Memory) {
+        let lanes = [
+            Control::FatesFilled,
+            Control::FatesTaken,
+            Control::ArrivalsFilled,
+            Control::ArrivalsTaken,
+        ];
+        let words = [
+            (Control::App, AppIndex::START.word()),
+            (Control::Transport, TransportIndex::START.word()),
+        ];
+        let words = words
+            .into_iter()
+            .chain(lanes.map(|lane| (lane, START.into())));
+        for (control, word) in words {
+            memory.atomic(control.at()).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what the memory says about itself.
+    pub(crate) fn write_header(&self, memory: &Memory) {
+        for (at, word) in (0..).zip(self.header()) {
+            memory.atomic(at).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the header of a ring that somebody else made, in a memory of at least a header's size.
+    pub(crate) fn read_header(memory: &Memory) -> Result<Self, Violation> {
+        let [magic, shape @ ..]: [u64; 6] =
+            core::array::from_fn(|at| memory.atomic(at).load(Ordering::Relaxed));
+        let [slots, slot_bytes, fates, arrivals, arrival_bytes] =
+            shape.map(|word| u32::try_from(word).unwrap_or(u32::MAX));
+        let shape = Shape {
+            slots,
+            slot_bytes,
+            fates,
+            arrivals,
+            arrival_bytes,
+        };
+        let layout = Self::new(shape).map_err(|_| Violation::Length)?;
+        (magic == MAGIC).then_some(layout).ok_or(Violation::Index)
+    }
+
+    fn header(&self) -> [u64; 6] {
+        let shape = &self.shape;
+        [
+            MAGIC,
+            shape.slots.into(),
+            shape.slot_bytes.into(),
+            shape.fates.into(),
+            shape.arrivals.into(),
+            shape.arrival_bytes.into(),
+        ]
+    }
+}

@@ -1,0 +1,146 @@
+//! Received datagrams on their way to the application.
+
+use crate::bell::{self, Bell, Rope};
+use crate::error::Violation;
+use crate::lane::{Consumer, Lane, Producer};
+use crate::layout::{ARRIVAL_WORDS, Control, Layout};
+use crate::mem::Memory;
+use std::sync::Arc;
+
+/// What the transport says about a datagram that it delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrival {
+    /// When it arrived, in nanoseconds of the transport's clock.
+    pub at_ns: u64,
+    /// Whatever the transport has to say; it means nothing to the ring.
+    pub info: u64,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivered {
+    /// It is in the ring.
+    Yes,
+    /// There is no room.
+    Full,
+    /// It is longer than an entry of the ring.
+    TooLong,
+}
+
+/// Puts received datagrams into the ring: the transport's side.
+#[derive(Debug)]
+pub struct Sink {
+    memory: Memory,
+    arrivals: Producer,
+    bytes: u32,
+    has_delivered: bool,
+    app_bell: Rope,
+}
+
+/// Takes received datagrams out of the ring: the application's side.
+#[derive(Debug)]
+pub struct Receiver {
+    memory: Memory,
+    arrivals: Consumer,
+    bytes: u32,
+}
+
+const fn lane(layout: &Layout) -> Lane {
+    Lane {
+        entries: layout.arrivals,
+        filled: Control::ArrivalsFilled,
+        taken: Control::ArrivalsTaken,
+    }
+}
+
+impl Sink {
+    pub(crate) fn new(memory: &Memory, layout: &Layout, app_bell: Arc<dyn Bell>) -> Self {
+        Self {
+            memory: memory.clone(),
+            arrivals: Producer::new(lane(layout)),
+            bytes: layout.arrivals.bytes,
+            has_delivered: false,
+            app_bell: Rope(app_bell),
+        }
+    }
+
+    /// Copies a datagram into the ring. The application sees it after [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// When the application broke the rules.
+    pub fn deliver(&mut self, data: &[u8], arrival: Arrival) -> Result<Delivered, Violation> {
+        if data.len() > self.bytes as usize {
+            return Ok(Delivered::TooLong);
+        }
+        let Some(at) = self.arrivals.free(&self.memory)? else {
+            return Ok(Delivered::Full);
+        };
+        self.memory.set(at, data.len() as u64);
+        self.memory.set(at + 1, arrival.at_ns);
+        self.memory.set(at + 2, arrival.info);
+        self.memory.write(at + ARRIVAL_WORDS, data);
+        self.arrivals.advance();
+        self.has_delivered = true;
+        Ok(Delivered::Yes)
+    }
+
+    /// Shows the application what was delivered, and wakes it if it waits for that. Once for a batch.
+    pub fn flush(&mut self) {
+        if !core::mem::take(&mut self.has_delivered) {
+            return;
+        }
+        self.arrivals.publish(&self.memory);
+        let sleeper = self.memory.atomic(Control::WaitsForArrivals.at());
+        bell::wake(sleeper, &self.app_bell);
+    }
+}
+
+impl Receiver {
+    pub(crate) fn new(memory: &Memory, layout: &Layout) -> Self {
+        Self {
+            memory: memory.clone(),
+            arrivals: Consumer::new(lane(layout)),
+            bytes: layout.arrivals.bytes,
+        }
+    }
+
+    /// Copies the oldest datagram into `buf`, as much of it as fits, and gives its whole length.
+    /// `None`: there is none.
+    ///
+    /// # Errors
+    /// When the transport broke the rules.
+    pub fn recv(&mut self, buf: &mut [u8]) -> Result<Option<(usize, Arrival)>, Violation> {
+        let Some(at) = self.arrivals.next(&self.memory)? else {
+            return Ok(None);
+        };
+        let len = self.memory.get(at);
+        if len > self.bytes.into() {
+            return Err(Violation::Length);
+        }
+        let len = usize::try_from(len).map_err(|_| Violation::Length)?;
+        let arrival = Arrival {
+            at_ns: self.memory.get(at + 1),
+            info: self.memory.get(at + 2),
+        };
+        let fits = len.min(buf.len());
+        self.memory.read(at + ARRIVAL_WORDS, &mut buf[..fits]);
+        self.arrivals.advance();
+        self.arrivals.give_back(&self.memory);
+        Ok(Some((len, arrival)))
+    }
+
+    /// Before sleeping: from now on the transport rings the application's bell when there is a
+    /// datagram. `false`: there is one already, so do not sleep.
+    ///
+    /// # Errors
+    /// When the transport broke the rules.
+    pub fn prepare_to_sleep(&mut self) -> Result<bool, Violation> {
+        let sleeper = self.memory.atomic(Control::WaitsForArrivals.at());
+        bell::lie_down(sleeper);
+        let has_news = self.arrivals.next(&self.memory)?.is_some();
+        if has_news {
+            bell::stand_up(sleeper);
+        }
+        Ok(!has_news)
+    }
+}

@@ -1,0 +1,77 @@
+//! A ring between two processes, in memory that both have mapped.
+//!
+//! The process with the transport makes the ring and sends its descriptor to the other one, for
+//! example over a Unix socket; that one attaches it.
+
+use crate::bell::Bell;
+use crate::error::{ShapeError, Violation};
+use crate::layout::{Layout, Shape};
+use crate::mem::Memory;
+use crate::mem::shared::Mapping;
+use crate::{App, Transport};
+use core::fmt;
+use std::error::Error;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// Why there is no shared ring.
+#[derive(Debug)]
+pub enum SharedError {
+    /// The ring cannot have this shape.
+    Shape(ShapeError),
+    /// The system gives no memory, or the descriptor is not that of a sealed file.
+    Memory(io::Error),
+    /// What was attached is no ring of this version.
+    NoRing(Violation),
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape(error) => error.fmt(f),
+            Self::Memory(error) => write!(f, "no memory for a ring: {error}"),
+            Self::NoRing(_) => f.write_str("the memory holds no ring of this version"),
+        }
+    }
+}
+
+impl Error for SharedError {}
+
+impl From<io::Error> for SharedError {
+    fn from(error: io::Error) -> Self {
+        Self::Memory(error)
+    }
+}
+
+/// Makes a ring: the transport's side of it, and the descriptor for the application's process.
+///
+/// # Errors
+/// When the shape cannot be, or the system has no memory.
+pub fn create(shape: Shape, app_bell: Arc<dyn Bell>) -> Result<(Transport, OwnedFd), SharedError> {
+    let layout = Layout::new(shape).map_err(SharedError::Shape)?;
+    let (mapping, fd) = Mapping::create(layout.words())?;
+    let memory = Memory::shared(mapping);
+    Layout::write_indexes(&memory);
+    layout.write_header(&memory);
+    Ok((Transport::new(&memory, &layout, app_bell), fd))
+}
+
+/// The application's side of a ring that another process has made. A ring has one such side: a second
+/// one confuses the first, though not the transport.
+///
+/// # Errors
+/// When the descriptor is not that of a ring.
+pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, SharedError> {
+    let mapping = Mapping::attach(fd.as_fd())?;
+    let words = mapping.words().len();
+    if words < Layout::HEADER {
+        return Err(SharedError::NoRing(Violation::Length));
+    }
+    let memory = Memory::shared(mapping);
+    let layout = Layout::read_header(&memory).map_err(SharedError::NoRing)?;
+    if layout.words() > words {
+        return Err(SharedError::NoRing(Violation::Length));
+    }
+    Ok(App::new(&memory, &layout, transport_bell))
+}

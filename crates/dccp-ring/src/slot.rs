@@ -1,0 +1,102 @@
+//! What stands in the ring about one datagram.
+//!
+//! ```text
+//! order  (two words for each position)    slot  (three words, then the data)
+//! ┌────────────────┬───────────────┐      ┌─────────────────────────────┐
+//! │ slot    32 bit │ length 32 bit │ ───▶ │ tag                  64 bit │
+//! ├────────────────┴───────────────┤      │ key                  64 bit │
+//! │ deadline                64 bit │      │ has key, priority  1, 8 bit │
+//! └────────────────────────────────┘      │ data                        │
+//!                                         └─────────────────────────────┘
+//! ```
+//!
+//! The order is apart from the slots so that reordering moves 16 bytes for each datagram, not its data,
+//! and so that the transport can look at length and deadline before it has claimed anything: these
+//! words are atomic, a slot is not.
+
+use crate::mem::{Memory, Ordering};
+
+/// What the application says about a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Label {
+    /// Comes back with the datagram's fate; means nothing to the ring.
+    pub tag: u64,
+    /// A datagram overtakes those of lower priority that wait directly before it.
+    pub priority: u8,
+    /// After this moment it is not sent, in nanoseconds of the transport's clock.
+    pub deadline_ns: Option<u64>,
+    /// A newer datagram with the same key takes its place, as long as it waits.
+    pub key: Option<u64>,
+}
+
+/// No moment is after this one.
+const NO_DEADLINE: u64 = u64::MAX;
+
+/// Words of a slot before its data.
+pub(crate) const HEADER_WORDS: usize = 3;
+/// Words of a position in the order.
+pub(crate) const PLACE_WORDS: usize = 2;
+
+const HAS_KEY: u64 = 1 << 8;
+
+/// What stands at a position of the order: what the transport must know before it claims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) slot: u32,
+    pub(crate) len: u32,
+    deadline: u64,
+}
+
+impl Place {
+    pub(crate) fn new(slot: u32, len: u32, label: &Label) -> Self {
+        Self {
+            slot,
+            len,
+            deadline: label.deadline_ns.unwrap_or(NO_DEADLINE),
+        }
+    }
+
+    pub(crate) fn is_expired(self, now_ns: u64) -> bool {
+        self.deadline < now_ns
+    }
+
+    pub(crate) fn store(self, memory: &Memory, at: usize) {
+        let slot_and_len = u64::from(self.slot) | u64::from(self.len) << 32;
+        memory.atomic(at).store(slot_and_len, Ordering::Relaxed);
+        memory
+            .atomic(at + 1)
+            .store(self.deadline, Ordering::Relaxed);
+    }
+
+    /// What stands there now. Before the position is claimed the two words can be of two moments.
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are asked for")]
+    pub(crate) fn load(memory: &Memory, at: usize) -> Self {
+        let slot_and_len = memory.atomic(at).load(Ordering::Relaxed);
+        Self {
+            slot: slot_and_len as u32,
+            len: (slot_and_len >> 32) as u32,
+            deadline: memory.atomic(at + 1).load(Ordering::Relaxed),
+        }
+    }
+
+    /// The rest of the label is in the slot at `at`, which must have been claimed.
+    #[expect(clippy::cast_possible_truncation, reason = "the byte is asked for")]
+    pub(crate) fn label(self, memory: &Memory, at: usize) -> Label {
+        let bits = memory.get(at + 2);
+        Label {
+            tag: memory.get(at),
+            priority: bits as u8,
+            deadline_ns: (self.deadline != NO_DEADLINE).then_some(self.deadline),
+            key: (bits & HAS_KEY != 0).then(|| memory.get(at + 1)),
+        }
+    }
+}
+
+/// Writes a datagram into the slot at `at`.
+pub(crate) fn fill(memory: &Memory, at: usize, data: &[u8], label: &Label) {
+    memory.set(at, label.tag);
+    memory.set(at + 1, label.key.unwrap_or_default());
+    let has_key = if label.key.is_some() { HAS_KEY } else { 0 };
+    memory.set(at + 2, u64::from(label.priority) | has_key);
+    memory.write(at + HEADER_WORDS, data);
+}

@@ -1,0 +1,100 @@
+//! The models.
+
+mod changes;
+mod lanes;
+mod sleep;
+
+use crate::app::Sender;
+use crate::bell::{Bell, silent};
+use crate::layout::{Layout, Shape};
+use crate::mem::Memory;
+use crate::recv::{Receiver, Sink};
+use crate::slot::Label;
+use crate::transport::{Look, Source};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Switches between threads where one could go on, at most: more find nothing that these do not, but
+/// `cargo xtask soak loom` tries.
+const PREEMPTIONS: usize = 4;
+
+/// Plays a model in every order, and says how many there were.
+fn explore(name: &str, model: impl Fn() + Sync + Send + 'static) {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let count = executions.clone();
+    let mut builder = loom::model::Builder::new();
+    let given = std::env::var("LOOM_MAX_PREEMPTIONS").ok();
+    let given = given.and_then(|preemptions| preemptions.parse().ok());
+    builder.preemption_bound = given.or(Some(PREEMPTIONS));
+    builder.check(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    println!("{name}: {} executions", executions.load(Ordering::Relaxed));
+}
+
+fn ring(slots: u32, transport_bell: Arc<dyn Bell>, app_bell: Arc<dyn Bell>) -> Ring {
+    let shape = Shape {
+        slots,
+        slot_bytes: 1,
+        fates: 2,
+        arrivals: 2,
+        arrival_bytes: 1,
+    };
+    let layout = Layout::new(shape).expect("a small ring");
+    let memory = Memory::plain(&layout);
+    Layout::write_indexes(&memory);
+    Ring {
+        sender: Sender::new(&memory, &layout, transport_bell),
+        source: Source::new(&memory, &layout, app_bell.clone()),
+        sink: Sink::new(&memory, &layout, app_bell),
+        receiver: Receiver::new(&memory, &layout),
+    }
+}
+
+struct Ring {
+    sender: Sender,
+    source: Source,
+    sink: Sink,
+    receiver: Receiver,
+}
+
+/// A ring in which these datagrams wait, each of one byte that is also its tag.
+fn filled(slots: u32, data: &[u8]) -> (Sender, Source, Vec<crate::app::Ticket>) {
+    let Ring {
+        mut sender, source, ..
+    } = ring(slots, silent(), silent());
+    let tickets = data
+        .iter()
+        .map(|&byte| sender.push(&[byte], tag(byte)))
+        .map(|pushed| pushed.expect("there is room").ticket)
+        .collect();
+    (sender, source, tickets)
+}
+
+fn tag(byte: u8) -> Label {
+    Label {
+        tag: byte.into(),
+        ..Label::default()
+    }
+}
+
+/// Claims what can be claimed, with at most so many looks; the claimed data. The label belongs to them.
+fn claim(source: &mut Source, looks: usize) -> Vec<u8> {
+    let mut claimed = Vec::new();
+    for _ in 0..looks {
+        match source.look(0).expect("an honest application") {
+            Look::Nothing => break,
+            Look::Expired(_) => panic!("no datagram has a deadline"),
+            Look::Offer { len } => {
+                let mut buf = [0];
+                let Some(of) = source.claim_into(&mut buf[..len]).expect("honest") else {
+                    continue;
+                };
+                assert_eq!(of.label.tag, buf[0].into(), "a label of other data");
+                claimed.push(buf[0]);
+            }
+        }
+    }
+    claimed
+}

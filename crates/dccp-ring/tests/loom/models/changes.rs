@@ -1,0 +1,191 @@
+//! Everything that the application does to datagrams, while the transport claims.
+
+use super::{claim, explore, filled, tag};
+use crate::app::{Sender, Ticket};
+use crate::error::PushError;
+use crate::slot::Label;
+use loom::thread;
+
+/// Plays `change` against two looks of the transport. Afterwards the transport claims the rest; gives
+/// what it claimed while the application was at work, and then.
+fn race(
+    slots: u32,
+    data: &[u8],
+    change: impl FnOnce(&mut Sender, &[Ticket]),
+) -> (Vec<u8>, Vec<u8>) {
+    let (mut sender, mut source, tickets) = filled(slots, data);
+    let transport = thread::spawn(move || {
+        let claimed = claim(&mut source, 2);
+        (source, claimed)
+    });
+    change(&mut sender, &tickets);
+    let (mut source, during) = transport.join().expect("no panic");
+    let after = claim(&mut source, 8);
+    (during, after)
+}
+
+fn all((mut during, after): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
+    during.extend(after);
+    during
+}
+
+#[test]
+fn what_is_pushed_is_claimed_once_and_in_order() {
+    explore("push", || {
+        let claimed = race(2, &[], |sender, _| {
+            sender.push(&[1], tag(1)).unwrap();
+            sender.push(&[2], tag(2)).unwrap();
+        });
+        assert_eq!(all(claimed), [1, 2]);
+    });
+}
+
+#[test]
+fn a_batch_is_seen_as_a_whole() {
+    explore("batch", || {
+        let (during, after) = race(2, &[], |sender, _| {
+            let mut batch = sender.batch();
+            batch.push(&[1], tag(1)).unwrap();
+            batch.push(&[2], tag(2)).unwrap();
+        });
+        assert!(during.is_empty() || during == [1, 2] || during == [1]);
+        assert_eq!(all((during, after)), [1, 2]);
+    });
+}
+
+#[test]
+fn a_slot_is_filled_again_only_after_it_was_copied() {
+    explore("slots again", || {
+        let mut third = false;
+        let claimed = race(1, &[1], |sender, _| match sender.push(&[2], tag(2)) {
+            Ok(_) => third = true,
+            Err(error) => assert_eq!(error, PushError::Full),
+        });
+        let expected: &[u8] = if third { &[1, 2] } else { &[1] };
+        assert_eq!(all(claimed), expected);
+    });
+}
+
+#[test]
+fn what_is_taken_back_is_not_claimed_until_it_is_released() {
+    explore("take back, release", || {
+        let claimed = race(2, &[1, 2], |sender, _| {
+            let held = sender.take_back(usize::MAX).unwrap();
+            let tags: Vec<_> = held.labels().map(|label| label.tag).collect();
+            assert!([&[1, 2][..], &[2], &[]].contains(&&tags[..]));
+        });
+        assert_eq!(all(claimed), [1, 2]);
+    });
+}
+
+#[test]
+fn the_older_ones_stay_ready_when_the_newest_is_taken_back() {
+    explore("take back one", || {
+        let mut was_held = false;
+        let (during, after) = race(2, &[1, 2], |sender, _| {
+            let mut held = sender.take_back(1).unwrap();
+            was_held = !held.is_empty();
+            if was_held {
+                held.revise(0, &[3], tag(3)).unwrap();
+            }
+        });
+        let last = if was_held { 3 } else { 2 };
+        assert_eq!(all((during, after)), [1, last]);
+    });
+}
+
+#[test]
+fn a_revised_datagram_leaves_as_it_was_said_last() {
+    explore("revise", || {
+        let mut is_new = false;
+        let claimed = race(2, &[1, 2], |sender, tickets| {
+            is_new = sender.revise(tickets[0], &[3], tag(3)).is_ok();
+        });
+        assert_eq!(all(claimed), [if is_new { 3 } else { 1 }, 2]);
+    });
+}
+
+#[test]
+fn a_withdrawn_datagram_does_not_leave() {
+    explore("withdraw", || {
+        let mut is_out = false;
+        let claimed = race(2, &[1, 2], |sender, tickets| {
+            is_out = sender.withdraw(tickets[0]).is_ok();
+        });
+        let expected: &[u8] = if is_out { &[2] } else { &[1, 2] };
+        assert_eq!(all(claimed), expected);
+    });
+}
+
+#[test]
+fn the_last_datagram_can_be_withdrawn_and_another_pushed() {
+    explore("withdraw all, push", || {
+        let mut is_out = false;
+        let claimed = race(2, &[1], |sender, tickets| {
+            is_out = sender.withdraw(tickets[0]).is_ok();
+            // A claim that will fail stands behind the end for a moment.
+            assert!(sender.waiting().unwrap() <= usize::from(!is_out));
+            sender.push(&[2], tag(2)).unwrap();
+            if is_out {
+                sender.revise(tickets[0], &[9], tag(9)).unwrap_err();
+            }
+        });
+        let expected: &[u8] = if is_out { &[2] } else { &[1, 2] };
+        assert_eq!(all(claimed), expected);
+    });
+}
+
+#[test]
+fn reordered_datagrams_all_leave() {
+    explore("reorder", || {
+        let mut order = Vec::new();
+        let (during, after) = race(2, &[1, 2], |sender, _| {
+            let mut held = sender.take_back(usize::MAX).unwrap();
+            held.sort_by(|a, b| b.tag.cmp(&a.tag));
+            order = held.labels().map(|label| label.tag).collect();
+        });
+        let claimed = all((during, after));
+        let held: Vec<u64> = claimed[2 - order.len()..]
+            .iter()
+            .map(|&b| b.into())
+            .collect();
+        assert_eq!(held, order);
+        assert_eq!(claimed.iter().sum::<u8>(), 3, "each one, once");
+    });
+}
+
+#[test]
+fn an_urgent_datagram_overtakes_what_has_not_been_claimed() {
+    explore("overtake", || {
+        let claimed = race(4, &[1, 2], |sender, _| {
+            let urgent = Label {
+                priority: 1,
+                ..tag(3)
+            };
+            sender.push(&[3], urgent).unwrap();
+        });
+        let claimed = all(claimed);
+        assert!([[3, 1, 2], [1, 3, 2], [1, 2, 3]].contains(&claimed[..].try_into().unwrap()));
+    });
+}
+
+#[test]
+fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
+    explore("supersede", || {
+        let keyed = |byte| Label {
+            key: Some(7),
+            ..tag(byte)
+        };
+        let (mut sender, mut source, _) = filled(2, &[]);
+        sender.push(&[1], keyed(1)).unwrap();
+        let transport = thread::spawn(move || {
+            let claimed = claim(&mut source, 2);
+            (source, claimed)
+        });
+        let superseded = sender.push(&[2], keyed(2)).unwrap().superseded;
+        let (mut source, mut claimed) = transport.join().unwrap();
+        claimed.extend(claim(&mut source, 8));
+        let expected: &[u8] = if superseded.is_some() { &[2] } else { &[1, 2] };
+        assert_eq!(claimed, expected);
+    });
+}

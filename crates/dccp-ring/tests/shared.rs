@@ -1,0 +1,100 @@
+//! A ring in memory that two processes could share: here both sides are of one, with a mapping each.
+#![cfg(target_os = "linux")]
+
+use dccp_ring::shared::{self, SharedError};
+use dccp_ring::{Arrival, Label, Look, Report, Shape, Violation, silent};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::thread;
+
+const SHAPE: Shape = Shape::new(8, 100);
+
+#[test]
+fn datagrams_fates_and_arrivals_cross_the_memory() {
+    const DATAGRAMS: u64 = 10_000;
+    let (mut transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+    let mut app = shared::attach(&fd, silent()).expect("a ring");
+    drop(fd);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut sent, mut heard, mut received) = (0, 0, 0);
+            while received < DATAGRAMS || heard + app.sender.fates_missed() < DATAGRAMS {
+                let label = Label {
+                    tag: sent,
+                    ..Label::default()
+                };
+                if sent < DATAGRAMS && app.sender.push(&sent.to_le_bytes(), label).is_ok() {
+                    sent += 1;
+                }
+                let each = |report: Report| assert_eq!(report.fate, 2 * report.tag);
+                heard += app.sender.fates(99, each).expect("honest") as u64;
+                let mut buf = [0; 8];
+                if let Some((len, arrival)) = app.receiver.recv(&mut buf).expect("honest") {
+                    assert_eq!((len, arrival.info), (8, received));
+                    assert_eq!(u64::from_le_bytes(buf), received);
+                    received += 1;
+                }
+            }
+        });
+        let mut next = 0;
+        while next < DATAGRAMS {
+            let mut buf = [0; 8];
+            let Look::Offer { len: 8 } = transport.source.look(0).expect("honest") else {
+                thread::yield_now();
+                continue;
+            };
+            let claimed = transport.source.claim_into(&mut buf).expect("honest");
+            assert_eq!(claimed.map(|c| c.label.tag), Some(next));
+            let report = Report {
+                tag: next,
+                fate: 2 * next,
+                at_ns: 0,
+            };
+            transport.source.report(report).expect("honest");
+            transport.source.flush();
+            let arrival = Arrival {
+                at_ns: 0,
+                info: next,
+            };
+            while transport.sink.deliver(&buf, arrival).expect("honest")
+                != dccp_ring::Delivered::Yes
+            {
+                thread::yield_now();
+            }
+            transport.sink.flush();
+            next += 1;
+        }
+    });
+}
+
+#[test]
+fn the_memory_cannot_be_made_shorter_or_longer() {
+    let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+    let file = File::from(fd);
+    let len = file.metadata().expect("a file").len();
+    for wrong in [0, len - 1, len + 1] {
+        let error = file.set_len(wrong).expect_err("sealed");
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    }
+}
+
+#[test]
+fn what_is_no_sealed_ring_is_not_attached() {
+    let file = File::open("Cargo.toml").expect("a file that is no memory");
+    let attached = shared::attach(&file, silent());
+    assert!(matches!(attached, Err(SharedError::Memory(_))));
+    // Sealed, but its header is that of nothing, of another version, of a larger ring.
+    let (slots, version) = (8, 0);
+    for (at, word) in [(slots, 7), (slots, 1024), (version, 2_u64)] {
+        let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+        let file = File::from(fd);
+        file.write_at(&word.to_ne_bytes(), at).expect("written");
+        let attached = shared::attach(&file, silent());
+        assert!(
+            matches!(attached, Err(SharedError::NoRing(_))),
+            "{at} {word}"
+        );
+    }
+    assert!(Violation::Index.to_string().contains("an index"));
+}

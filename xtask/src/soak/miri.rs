@@ -1,0 +1,27 @@
+//! `cargo xtask soak miri`: the packet ring's tests in Miri, which finds undefined behaviour and data
+//! races, and plays weak memory.
+
+use anyhow::Result;
+
+use crate::shell::{self, command};
+
+/// 64 and 32 bit, little and big endian.
+const TARGETS: [&str; 3] = [
+    "x86_64-unknown-linux-gnu",
+    "i686-unknown-linux-gnu",
+    "s390x-unknown-linux-gnu",
+];
+
+pub(super) fn run() -> Result<bool> {
+    let add = "rustup component add --toolchain nightly miri rust-src";
+    shell::run(&mut command(&add.split(' ').collect::<Vec<_>>()))?;
+    for target in TARGETS {
+        let test = "cargo +nightly miri test --package dccp-ring --lib --target";
+        let mut test = command(&test.split(' ').collect::<Vec<_>>());
+        // The tests draw their seeds from the system.
+        test.arg(target)
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation");
+        shell::run(&mut test)?;
+    }
+    Ok(true)
+}
