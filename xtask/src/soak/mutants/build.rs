@@ -1,6 +1,6 @@
 //! A copy of the workspace with all mutants in it, built once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,14 +10,16 @@ use serde::Deserialize;
 use super::list::Mutant;
 use super::schema::{self, Schema};
 use crate::shell::{self, command};
-use crate::tree;
 
-const SWITCH: &str = include_str!("switch.rs");
-const CRATE: &str = "crates/dccp-proto/src";
+/// What is added to the crate: where, and what.
+const SWITCH: (&str, &str) = ("crates/dccp-proto/src/mutant.rs", include_str!("switch.rs"));
+const LIB: &str = "crates/dccp-proto/src/lib.rs";
 
 /// The copy, in its own folder with its own target folder.
 pub(super) struct Copy {
     root: PathBuf,
+    /// Without mutants, by path.
+    files: BTreeMap<String, Vec<u8>>,
 }
 
 /// A test program.
@@ -38,10 +40,16 @@ pub(super) struct Built {
     pub(super) sites: Vec<Vec<u32>>,
 }
 
-/// Builds with every mutant that the compiler takes behind a switch; a mutant's number is its index.
+/// Builds with every mutant that the compiler takes behind a switch; a mutant's number is its index. Those
+/// that it refused the last time are not offered again.
 pub(super) fn build(mutants: &[Mutant], folder: &Path) -> Result<Built> {
     let copy = Copy::new(folder)?;
-    let mut refused = BTreeSet::new();
+    let memory = folder.join("refused.txt");
+    let known = std::fs::read_to_string(&memory).unwrap_or_default();
+    let known: BTreeSet<_> = known.lines().collect();
+    let numbered = (0..).zip(mutants);
+    let known = numbered.filter(|(_, mutant)| known.contains(&mutant.name[..]));
+    let mut refused: BTreeSet<u32> = known.map(|(number, _)| number).collect();
     loop {
         let schemata = copy.switch(mutants, &refused)?;
         // Checking is quick. What only building shows comes after.
@@ -73,33 +81,41 @@ pub(super) fn build(mutants: &[Mutant], folder: &Path) -> Result<Built> {
                 faults[0].rendered
             );
             eprintln!("{} mutants that the compiler refuses", refused.len());
+            let names = refused
+                .iter()
+                .map(|number| &mutants[*number as usize].name[..]);
+            std::fs::write(&memory, names.collect::<Vec<_>>().join("\n"))?;
             break;
         }
     }
 }
 
 impl Copy {
-    /// Copies what git knows, but for target folders.
+    /// What git knows of, and the switch.
     fn new(folder: &Path) -> Result<Self> {
-        let root = folder.join("tree");
-        if root.exists() {
-            std::fs::remove_dir_all(&root)?;
-        }
         let list = shell::output(&mut command(&["git", "ls-files", "-z"]))?;
-        for path in list.split_terminator('\0') {
-            let to = root.join(path);
-            std::fs::create_dir_all(to.parent().context("a file in a folder")?)?;
-            std::fs::copy(tree::root()?.join(path), to).with_context(|| path.to_owned())?;
-        }
-        let lib = root.join(CRATE).join("lib.rs");
-        let text = std::fs::read_to_string(&lib)?;
-        let features = "#![feature(core_intrinsics, const_eval_select)]";
-        std::fs::write(lib, format!("{features}\n{text}\nmod mutant;\n"))?;
-        std::fs::write(root.join(CRATE).join("mutant.rs"), SWITCH)?;
-        Ok(Self { root })
+        let read = |path: &str| {
+            Ok((
+                path.to_owned(),
+                std::fs::read(path).context(path.to_owned())?,
+            ))
+        };
+        let mut files: BTreeMap<_, _> = list
+            .split_terminator('\0')
+            .map(read)
+            .collect::<Result<_>>()?;
+        let lib = files.get_mut(LIB).context(LIB)?;
+        let features = "#![feature(core_intrinsics, const_eval_select)]\n";
+        *lib = [features.as_bytes(), lib, b"\nmod mutant;\n"].concat();
+        files.insert(SWITCH.0.into(), SWITCH.1.into());
+        Ok(Self {
+            root: folder.join("tree"),
+            files,
+        })
     }
 
-    /// Writes the files that have mutants, with those that are not refused.
+    /// Makes the copy, with those mutants that are not refused. A file that is there already as it should
+    /// be keeps its time, so that it needs no building.
     fn switch(
         &self,
         mutants: &[Mutant],
@@ -107,18 +123,30 @@ impl Copy {
     ) -> Result<HashMap<String, Schema>> {
         let mut by_file: HashMap<&str, Vec<(u32, &Mutant)>> = HashMap::new();
         for (number, mutant) in (0..).zip(mutants) {
-            let of_file = by_file.entry(&mutant.file).or_default();
             if !refused.contains(&number) {
-                of_file.push((number, mutant));
+                by_file
+                    .entry(&mutant.file)
+                    .or_default()
+                    .push((number, mutant));
             }
         }
-        let rewrite = |(path, mutants): (&str, Vec<(u32, &Mutant)>)| {
-            let source = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
-            let schema = schema::rewrite(&source, &mutants)?;
-            std::fs::write(self.root.join(path), &schema.text)?;
-            Ok((path.to_owned(), schema))
-        };
-        by_file.into_iter().map(rewrite).collect()
+        let mut schemata = HashMap::new();
+        for (path, original) in &self.files {
+            let to = self.root.join(path);
+            let schema = match by_file.get(path.as_str()) {
+                Some(mutants) => Some(schema::rewrite(std::str::from_utf8(original)?, mutants)?),
+                None => None,
+            };
+            let wanted = schema
+                .as_ref()
+                .map_or(&original[..], |schema| schema.text.as_bytes());
+            if std::fs::read(&to).ok().as_deref() != Some(wanted) {
+                std::fs::create_dir_all(to.parent().context("a file in a folder")?)?;
+                std::fs::write(to, wanted).with_context(|| path.clone())?;
+            }
+            schemata.extend(schema.map(|schema| (path.clone(), schema)));
+        }
+        Ok(schemata)
     }
 
     /// What cargo says of the crate and of the tests that use it.

@@ -12,7 +12,6 @@ mod schema;
 mod trial;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
@@ -97,9 +96,8 @@ fn mutate(args: &Args) -> Result<()> {
     let files = args.file.iter();
     let files = files.flat_map(|file| ["--file".into(), format!("crates/dccp-proto/src/{file}")]);
     let files: Vec<String> = files.collect();
-    // What an earlier run left there is not about this one.
-    if Path::new(OUTPUT).exists() {
-        std::fs::remove_dir_all(OUTPUT)?;
+    for stage in ["switched", "dccp-proto", "dccp-sim"] {
+        Outcome::remove(stage)?;
     }
     let all = list::list(&files)?;
     let Shard { number, of } = args.shard.unwrap_or(Shard { number: 0, of: 1 });

@@ -31,6 +31,17 @@ impl Outcome {
         })
     }
 
+    /// Removes what an earlier run left.
+    pub(super) fn remove(stage: &str) -> Result<()> {
+        let folder = format!("{OUTPUT}/{stage}/mutants.out");
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context(folder)
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn write(&self, stage: &str) -> Result<()> {
         let folder = format!("{OUTPUT}/{stage}/mutants.out");
         std::fs::create_dir_all(&folder)?;

@@ -12,8 +12,9 @@ use anyhow::{Context, Result, ensure};
 use super::build::{Built, Program};
 use crate::clock::timed;
 
-/// A test that takes longer alone is not tried on each mutant.
-const LONGEST: Duration = Duration::from_secs(2);
+/// Of the tests that reach a mutant, the quickest are tried, up to this time: all of the core's own, and those of
+/// the simulator that play seconds, not sweeps.
+const BUDGET: Duration = Duration::from_secs(8);
 /// Tests are run together up to this time: the quick ones come first, and most mutants fail there.
 const TOGETHER: Duration = Duration::from_millis(500);
 /// Address space of a test program, KiB: a loop without end that allocates stops here.
@@ -93,17 +94,10 @@ impl Baseline {
             Ok((test, reached))
         };
         let mut all = in_parallel(&names, jobs, run)?;
-        all.retain(|(test, _)| test.time <= LONGEST);
         all.sort_by_key(|(test, _)| {
             let is_own = built.programs[test.program].package == "dccp-proto";
             (!is_own, test.time)
         });
-        let whole: Duration = all.iter().map(|(test, _)| test.time).sum();
-        eprintln!(
-            "{} of {} tests are used, {whole:.0?} together",
-            all.len(),
-            names.len()
-        );
         let (mut tests, mut by_site) = (Vec::new(), HashMap::<_, Vec<_>>::new());
         for (test, reached) in all {
             for site in reached {
@@ -119,7 +113,13 @@ fn verdict(programs: &[Program], tests: &[&Test], mutant: u32) -> Result<Verdict
     if tests.is_empty() {
         return Ok(Verdict::NotReached);
     }
-    let mut rest = tests;
+    let mut spent = Duration::ZERO;
+    let affordable = tests.iter().take_while(|test| {
+        let is_first = spent.is_zero();
+        spent += test.time;
+        is_first || spent <= BUDGET
+    });
+    let mut rest = &tests[..affordable.count()];
     while let Some(first) = rest.first() {
         let mut time = Duration::ZERO;
         let fits = |test: &&&Test| {
