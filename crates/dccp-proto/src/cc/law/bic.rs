@@ -257,8 +257,8 @@ impl Law for Linux {
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if ack.acked > 0 && !ack.is_recovering {
-            self.per_ack += ack.acked.min(LINUX_RATIO_MAX);
-            self.per_ack -= self.per_ack >> LINUX_RATIO_SHIFT;
+            let faded = self.per_ack >> LINUX_RATIO_SHIFT;
+            self.per_ack = self.per_ack + ack.acked.min(LINUX_RATIO_MAX) - faded;
         }
         for _ in 0..ack.growth {
             window.cwnd += 1.0 / f64::from(self.packets_per_step(window.packets()));

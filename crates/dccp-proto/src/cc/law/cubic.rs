@@ -1,14 +1,29 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event,
 //! flat around the window at which it happened.
 
-use super::settings::{Plan, number, settings, yes_no};
+mod linux;
+
+use super::settings::{Plan, choice, number, settings, yes_no};
 use super::{Ack, Cause, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
+choice! {
+    /// Whose CUBIC.
+    pub enum Mode {
+        /// As RFC 9438 has it.
+        Published = "published",
+        /// As the Linux kernel's module of 2.6.22, version 2.1: whole acknowledgements per packet, twice the
+        /// function's growth, and one packet for 25 acknowledgements before the first event.
+        Linux = "linux",
+    }
+}
+
 settings! {
     /// Options of CUBIC.
     pub struct Config {
+        /// Whose CUBIC.
+        mode: Mode = Mode::Published, Mode::read;
         /// An event below the last maximum sets the new one lower, so that others find room; better
         /// off for a flow that is alone (RFC 9438 §4.7).
         fast_convergence: bool = true, yes_no;
@@ -23,7 +38,10 @@ settings! {
 
 impl Plan for Config {
     fn build(&self) -> Box<dyn Law> {
-        Box::new(Cubic::new(*self))
+        match self.mode {
+            Mode::Published => Box::new(Cubic::new(*self)),
+            Mode::Linux => Box::new(linux::Linux::new(*self)),
+        }
     }
 }
 

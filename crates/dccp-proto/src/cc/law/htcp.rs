@@ -18,7 +18,7 @@ settings! {
         floor: bool = true, yes_no;
         /// What the Linux kernel does besides: no adaptive backoff up to 10 ms of round trip, nor at
         /// the first event after a change; the longest round trip grows by 20 ms at most at a time; the time
-        /// since an event counts from the end of the recovery.
+        /// since an event counts from the end of the recovery; growth before and after scaling is a whole number.
         kernel_rules: bool = false, yes_no;
     }
 }
@@ -133,9 +133,17 @@ impl Htcp {
     /// shortest, or a queue would feed itself.
     fn alpha(&self, delta: f64, rtt: f64) -> f64 {
         let late = (delta - DELTA_L).max(0.0);
-        let mut alpha = 1.0 + 10.0 * late + 0.25 * late * late;
+        let is_whole = self.config.kernel_rules;
+        let whole = |alpha: f64| {
+            if is_whole {
+                alpha.floor().max(1.0)
+            } else {
+                alpha
+            }
+        };
+        let mut alpha = whole(1.0 + 10.0 * late + 0.25 * late * late);
         if self.config.rtt_scaling {
-            alpha *= (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX);
+            alpha = whole(alpha * (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX));
         }
         // An event that takes less must be made up for in less time.
         let alpha = 2.0 * (1.0 - self.beta) * alpha;

@@ -10,6 +10,9 @@ settings! {
         /// Each acknowledged packet adds 1/w, and the floor of a halved window is 2; else whole
         /// packets as in RFC 4341.
         fractional: bool = false, yes_no;
+        /// As the Linux kernel up to 3.12: whole packets, of which w + 1 that are acknowledged add one, and the
+        /// floor of a halved window is 2.
+        kernel: bool = false, yes_no;
         /// Behave like so many flows together (MulTCP); more than 1 needs fractions.
         flows: u32 = 1, whole(1..=1024);
         /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
@@ -21,6 +24,7 @@ impl Config {
     /// As CCID 2 has it.
     pub const WHOLE_PACKETS: Self = Self {
         fractional: false,
+        kernel: false,
         flows: 1,
         ecn_beta: 0.5,
     };
@@ -68,11 +72,17 @@ impl Reno {
             Cause::Mark => self.config.ecn_beta,
         };
         let keep = 1.0 - (1.0 - beta) / f64::from(self.config.flows);
+        let floor = if self.config.kernel { 2.0 } else { 0.0 };
         if self.is_fractional() {
             (keep * window.cwnd).max(2.0)
         } else {
-            (keep * f64::from(window.packets())).floor()
+            (keep * f64::from(window.packets())).floor().max(floor)
         }
+    }
+
+    /// After how many acknowledged packets the window grows by one.
+    const fn packets_per_step(&self, window: &Window) -> u32 {
+        window.packets() + if self.config.kernel { 1 } else { 0 }
     }
 }
 
@@ -89,13 +99,13 @@ impl Law for Reno {
             return;
         }
         // 4341-5-8: only a window without any loss or mark makes it grow.
-        if !ack.is_clean {
+        if !ack.is_clean && !self.config.kernel {
             self.acked = 0;
             return;
         }
         self.acked += ack.growth;
-        while self.acked >= window.packets() {
-            self.acked -= window.packets();
+        while self.acked >= self.packets_per_step(window) {
+            self.acked -= self.packets_per_step(window);
             window.cwnd += 1.0;
         }
     }
@@ -126,6 +136,27 @@ mod tests {
 
     fn slow_start() -> SlowStart {
         SlowStart::new(slow_start::Config::CCID_2, true)
+    }
+
+    #[test]
+    fn the_kernel_counts_one_acknowledged_packet_more_and_keeps_two_packets() {
+        let mut reno = bench::law("reno:kernel=yes");
+        let mut w = avoiding(10.9);
+        for (packets, after) in [(10, 10.9), (1, 11.9), (11, 11.9), (1, 12.9), (26, 13.9)] {
+            let unclean = Ack {
+                is_clean: false,
+                ..acked(packets)
+            };
+            reno.on_ack(&mut w, &unclean);
+            assert_near(w.cwnd, after);
+        }
+        assert_near(bench::inner(&*reno, "acked_towards_growth"), 13.0);
+        for (before, after) in [(13.9, 6.0), (3.0, 2.0)] {
+            let mut w = avoiding(before);
+            reno.on_congestion(&mut w, &loss(3));
+            assert_near(w.cwnd, after);
+        }
+        assert_near(bench::inner(&*reno, "acked_towards_growth"), 0.0);
     }
 
     #[test]

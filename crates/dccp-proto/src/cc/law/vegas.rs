@@ -1,7 +1,7 @@
 //! Vegas (Brakmo, Peterson: "TCP Vegas", 1995): keeps a few packets in the queue.
 
 use super::reno::Reno;
-use super::settings::{Plan, choice, number, settings, whole};
+use super::settings::{Plan, choice, number, settings, whole, yes_no};
 use super::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 use core::time::Duration;
@@ -29,6 +29,9 @@ settings! {
         diff: Diff = Diff::Paper, Diff::read;
         /// Slow start doubles the window in one of so many round trips; the kernel has 1.
         doubling: u32 = 2, whole(1..=2);
+        /// A decision starts from the window before the last one, as in the kernel up to 2.6.23: one packet takes
+        /// two round trips.
+        late: bool = false, yes_no;
     }
 }
 
@@ -53,6 +56,8 @@ pub struct Vegas {
     round: Round,
     /// The packets in the queue at the last decision.
     queued: f64,
+    /// The window before the last decision, if the next one starts from there.
+    earlier: Option<f64>,
 }
 
 /// What was heard in the round trip that lasts.
@@ -87,6 +92,7 @@ impl Vegas {
             base_rtt: Duration::MAX,
             round: Round::new(0),
             queued: 0.0,
+            earlier: None,
         }
     }
 
@@ -102,6 +108,7 @@ impl Vegas {
 
     /// A round trip is over.
     fn decide(&mut self, window: &mut Window, round: &Round) {
+        let earlier = self.earlier.replace(window.cwnd);
         if round.samples < SAMPLES_MIN || round.is_recovering {
             // Not enough was heard: as Reno.
             let growth = Ack {
@@ -119,11 +126,17 @@ impl Vegas {
                 window.cwnd = window.cwnd.min(filled);
                 window.leave_slow_start();
             }
-        } else if self.queued > self.config.beta {
-            window.cwnd = (window.cwnd - 1.0).max(FLOOR);
-            window.leave_slow_start();
-        } else if self.queued < self.config.alpha && round.growth > 0 {
-            window.cwnd += 1.0;
+        } else {
+            let from = earlier.filter(|_| self.config.late).unwrap_or(window.cwnd);
+            let aim = if self.queued > self.config.beta {
+                window.leave_slow_start();
+                from - 1.0
+            } else if self.queued < self.config.alpha && round.growth > 0 {
+                from + 1.0
+            } else {
+                from
+            };
+            window.cwnd = stepped(window.cwnd, aim).max(FLOOR);
         }
     }
 }
@@ -170,6 +183,11 @@ impl Law for Vegas {
         }
         out.push(("queued", self.queued));
     }
+}
+
+/// The window `w` one packet nearer to `aim`.
+fn stepped(w: f64, aim: f64) -> f64 {
+    w + (aim - w).clamp(-1.0, 1.0)
 }
 
 #[expect(
@@ -310,6 +328,22 @@ mod tests {
             round_trip(&mut *vegas, &mut w, 0, 100);
             assert_eq!(vegas.is_holding(&w, START), paused[1]);
             assert!(!vegas.is_holding(&avoiding(4.0), START));
+        }
+    }
+
+    #[test]
+    fn a_late_decision_starts_from_the_window_before_the_last_one() {
+        for (text, windows) in [
+            ("vegas", [11.0, 12.0, 13.0, 13.0, 13.0, 12.0, 11.0]),
+            ("vegas:late=yes", [11.0, 11.0, 12.0, 11.0, 12.0, 11.0, 11.0]),
+        ] {
+            let mut vegas = law(text);
+            let mut w = avoiding(10.0);
+            let round_trips = [100, 100, 100, 120, 120, 150, 150];
+            for (round, (rtt, expected)) in (0..).zip(round_trips.into_iter().zip(windows)) {
+                round_trip(&mut *vegas, &mut w, round, rtt);
+                assert_near(w.cwnd, expected);
+            }
         }
     }
 

@@ -92,6 +92,17 @@ fn the_kernel_trusts_the_second_event_and_no_short_round_trip() {
 }
 
 #[test]
+fn the_kernel_grows_by_whole_packets_before_and_after_scaling() {
+    // 1 + 5 + 0.0625 = 6.06 and 4.2 of it; 1 + 10 × 0.1 + … = 2.002 and 1.4; never none.
+    for (delta, plain, scaled) in [(0.5, 1.0, 1.0), (1.1, 2.0, 1.0), (1.5, 6.0, 4.0)] {
+        let mut h = with(|c| c.kernel_rules = true);
+        assert_near(h.alpha(delta, 0.07), plain);
+        h.config.rtt_scaling = true;
+        assert_near(h.alpha(delta, 0.07), scaled);
+    }
+}
+
+#[test]
 fn windows_grow_as_pinned() {
     for [start, rtt_ms, seconds, expected] in table(
         "
