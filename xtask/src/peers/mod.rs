@@ -80,6 +80,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         can_run: false,
     };
     if args.reference {
+        // What takes a run each, or short ones, comes first.
+        let mut cells = cells;
+        cells.sort_by_key(|cell| (cell.flows, cell.quarters));
         for cell in &cells {
             let (_, how) = reference.of(cell, stored::OFFSETS)?;
             println!("{:<22} {how}", cell.name());

@@ -1,6 +1,6 @@
 //! Runs both programs, on all processors, and keeps what they print.
 
-use super::cells::{Cell, RTT};
+use super::cells::Cell;
 use super::figures::Output;
 use crate::shell::{self, command};
 use anyhow::{Context, Result, bail};
@@ -50,18 +50,15 @@ impl Engine<'_> {
         let (time, warmup) = cell.time();
         words.extend([
             format!("rate={rate}"),
-            format!("rtt={RTT}"),
+            format!("rtt={}", cell.rtt()),
             format!("queue={queue}"),
             format!("time={time}"),
             format!("warmup={warmup}"),
             format!("ssthresh={threshold}"),
         ]);
-        if cell.law.name == "ccid2" && matches!(self, Self::Ours(_)) {
-            // TCPlike leaves 0.1 ms between two packets.
-            words.push("pacing=yes".to_owned());
-        }
         let mut replaced = None;
         if let Self::Ours(switch) = self {
+            words.extend(cell.law.transport.iter().map(|&word| word.to_owned()));
             for word in switch {
                 match word.strip_prefix("law=") {
                     Some(law) => replaced = Some(law),
@@ -199,12 +196,13 @@ mod tests {
         );
         let switch = ["law=tcp/cubic:beta=0.8", "x=1"].map(str::to_owned);
         let ours = Engine::Ours(&switch).words(&cubic, 0);
-        assert_eq!(ours[..7], Engine::Ours(&[]).words(&cubic, 0)[..7]);
-        assert_eq!(ours[7], "x=1");
+        assert_eq!(ours[..8], Engine::Ours(&[]).words(&cubic, 0)[..8]);
+        // What a switch says goes after the transport's words, and so before them.
+        assert_eq!(ours[7..9], ["every_ack=yes", "x=1"]);
         assert!(
-            ours[8].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),
+            ours[9].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),
             "{}",
-            ours[8]
+            ours[9]
         );
     }
 }

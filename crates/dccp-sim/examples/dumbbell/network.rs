@@ -241,8 +241,9 @@ fn open_dccp(
     FlowId::Dccp(number.expect("valid settings"))
 }
 
+/// The settings' threshold, unless the law has its own.
 fn with_threshold(mut law: LawConfig, settings: &Settings) -> LawConfig {
-    if settings.ssthresh > 0 {
+    if settings.ssthresh > 0 && law.slow_start.initial_ssthresh <= 0.0 {
         law.slow_start.initial_ssthresh = settings.ssthresh.into();
     }
     law

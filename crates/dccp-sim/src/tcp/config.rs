@@ -6,6 +6,10 @@ use dccp_proto::cc::config::{CcConfig, WindowConfig};
 use dccp_proto::cc::law::{LawConfig, LawKind, reno};
 use dccp_proto::cc::slow_start::Pace;
 
+/// ns-2 counts the variation of the round trip in quarters of a millisecond, and three of them never fade: the
+/// timeout is four times as much above the mean at least.
+const NS2_VARIATION: Duration = Duration::from_millis(3);
+
 /// Settings of one end. The defaults are those of a modern host that does not autotune.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
@@ -36,7 +40,8 @@ pub struct Config {
     /// leaves of the window, and slow start brings the window back: so do ns-2's agents with the Linux
     /// kernel's Reno, HighSpeed, Scalable and Vegas.
     pub halves_flight: bool,
-    /// The timeout takes a sample of the round trip from every acknowledgement, as ns-2 does.
+    /// The timeout takes a sample of the round trip from every acknowledgement, and is no nearer than 3 ms to the
+    /// mean, as in ns-2.
     pub samples_every_ack: bool,
 }
 
@@ -97,7 +102,11 @@ impl Config {
             ack_ratio: None,
             is_strict: false,
             rto_min: self.rto_min,
-            granularity: Duration::ZERO,
+            granularity: if self.samples_every_ack {
+                NS2_VARIATION
+            } else {
+                Duration::ZERO
+            },
             delayed_ack: self.delayed_ack,
             rtt: None,
         }
