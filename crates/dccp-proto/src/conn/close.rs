@@ -57,11 +57,10 @@ impl Connection {
 
     /// Sends Reset "Aborted" and forgets the connection.
     pub(super) fn give_up(&mut self, now: Instant, reason: CloseReason, app: &mut App<'_>) {
-        // 4340-8.1.1-3: nothing was received in REQUEST, so the ackno is 0; before that nobody
-        // knows of us.
+        // 4340-8.1.1-3: nothing was received in REQUEST, so the ackno is 0 as GSR is still; before that
+        // nobody knows of us.
         let ack = match self.state {
             State::Invited | State::Listen1 => None,
-            State::Request => Some(crate::seq::Seq::ZERO),
             _ => Some(self.seqs.gsr),
         };
         self.finish(now, State::Closed, reason, app);

@@ -87,3 +87,24 @@ impl Probe {
         packets
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::law::bench::assert_near;
+
+    #[test]
+    fn a_probe_raises_the_bound_by_1_2_4_packets_per_round_trip() {
+        let mut probe = Probe::default();
+        for per_round in [1.0, 2.0, 4.0, 8.0] {
+            probe.begin_round(64.0);
+            assert_near((0..16).map(|_| probe.on_ack(4)).sum(), per_round);
+        }
+        // What is acknowledged beyond whole packets is kept.
+        let mut probe = Probe::default();
+        probe.begin_round(10.0);
+        for (acked, raised) in [(7, 0.0), (7, 1.0), (6, 1.0), (25, 2.0)] {
+            assert_near(probe.on_ack(acked), raised);
+        }
+    }
+}
