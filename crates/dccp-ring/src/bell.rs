@@ -26,10 +26,7 @@ pub fn silent() -> Arc<dyn Bell> {
     Arc::new(|| ())
 }
 
-/// A side's own bell for the other one, in structures that are shown.
-pub(crate) struct Rope(pub(crate) Arc<dyn Bell>);
-
-impl fmt::Debug for Rope {
+impl fmt::Debug for dyn Bell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Bell")
     }
@@ -50,10 +47,10 @@ pub(crate) fn stand_up(sleeper: &AtomicU64) {
 }
 
 /// There are news: wakes the other side if it sleeps.
-pub(crate) fn wake(sleeper: &AtomicU64, bell: &Rope) {
+pub(crate) fn wake(sleeper: &AtomicU64, bell: &dyn Bell) {
     fence(Ordering::SeqCst);
     let is_asleep = sleeper.load(Ordering::Relaxed) != AWAKE;
     if is_asleep && sleeper.swap(AWAKE, Ordering::Relaxed) != AWAKE {
-        bell.0.ring();
+        bell.ring();
     }
 }

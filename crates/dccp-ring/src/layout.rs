@@ -12,7 +12,7 @@
 //!
 //! Words have the byte order of the machine: the memory never leaves it.
 
-use crate::error::{ShapeError, Violation};
+use crate::error::ShapeError;
 use crate::index::{AppIndex, START, TransportIndex};
 use crate::mem::{LINE, Memory, Ordering};
 use crate::slot::{HEADER_WORDS, PLACE_WORDS};
@@ -75,9 +75,6 @@ impl Shape {
 const ENTRIES_MAX: u32 = 1 << 16;
 /// The longest datagram that IP can carry, and then some.
 const BYTES_MAX: u32 = 65535;
-
-/// The first word of shared memory: `DCCPRING` in ASCII, less what the version takes.
-const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
 
 /// Where the words that change are: a line for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +147,6 @@ impl Entries {
 /// A shape, and where its parts are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
-    shape: Shape,
     pub(crate) order: Entries,
     pub(crate) slots: Entries,
     pub(crate) fates: Entries,
@@ -189,7 +185,6 @@ impl Layout {
             line,
         );
         Ok(Self {
-            shape,
             order,
             slots,
             fates,
@@ -223,41 +218,5 @@ impl Layout {
         for (control, word) in words {
             memory.atomic(control.at()).store(word, Ordering::Relaxed);
         }
-    }
-
-    /// Writes what the memory says about itself.
-    pub(crate) fn write_header(&self, memory: &Memory) {
-        for (at, word) in (0..).zip(self.header()) {
-            memory.atomic(at).store(word, Ordering::Relaxed);
-        }
-    }
-
-    /// Reads the header of a ring that somebody else made, in a memory of at least a header's size.
-    pub(crate) fn read_header(memory: &Memory) -> Result<Self, Violation> {
-        let [magic, shape @ ..]: [u64; 6] =
-            core::array::from_fn(|at| memory.atomic(at).load(Ordering::Relaxed));
-        let [slots, slot_bytes, fates, arrivals, arrival_bytes] =
-            shape.map(|word| u32::try_from(word).unwrap_or(u32::MAX));
-        let shape = Shape {
-            slots,
-            slot_bytes,
-            fates,
-            arrivals,
-            arrival_bytes,
-        };
-        let layout = Self::new(shape).map_err(|_| Violation::Length)?;
-        (magic == MAGIC).then_some(layout).ok_or(Violation::Index)
-    }
-
-    fn header(&self) -> [u64; 6] {
-        let shape = &self.shape;
-        [
-            MAGIC,
-            shape.slots.into(),
-            shape.slot_bytes.into(),
-            shape.fates.into(),
-            shape.arrivals.into(),
-            shape.arrival_bytes.into(),
-        ]
     }
 }

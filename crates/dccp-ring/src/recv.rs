@@ -1,6 +1,6 @@
 //! Received datagrams on their way to the application.
 
-use crate::bell::{self, Bell, Rope};
+use crate::bell::{self, Bell};
 use crate::error::Violation;
 use crate::lane::{Consumer, Lane, Producer};
 use crate::layout::{ARRIVAL_WORDS, Control, Layout};
@@ -34,7 +34,7 @@ pub struct Sink {
     arrivals: Producer,
     bytes: u32,
     has_delivered: bool,
-    app_bell: Rope,
+    app_bell: Arc<dyn Bell>,
 }
 
 /// Takes received datagrams out of the ring: the application's side.
@@ -60,7 +60,7 @@ impl Sink {
             arrivals: Producer::new(lane(layout)),
             bytes: layout.arrivals.bytes,
             has_delivered: false,
-            app_bell: Rope(app_bell),
+            app_bell,
         }
     }
 
@@ -91,7 +91,7 @@ impl Sink {
         }
         self.arrivals.publish(&self.memory);
         let sleeper = self.memory.atomic(Control::WaitsForArrivals.at());
-        bell::wake(sleeper, &self.app_bell);
+        bell::wake(sleeper, &*self.app_bell);
     }
 }
 

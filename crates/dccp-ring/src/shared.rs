@@ -6,8 +6,8 @@
 use crate::bell::Bell;
 use crate::error::{ShapeError, Violation};
 use crate::layout::{Layout, Shape};
-use crate::mem::Memory;
 use crate::mem::shared::Mapping;
+use crate::mem::{Memory, Ordering};
 use crate::{App, Transport};
 use core::fmt;
 use std::error::Error;
@@ -53,7 +53,9 @@ pub fn create(shape: Shape, app_bell: Arc<dyn Bell>) -> Result<(Transport, Owned
     let (mapping, fd) = Mapping::create(layout.words())?;
     let memory = Memory::shared(mapping);
     Layout::write_indexes(&memory);
-    layout.write_header(&memory);
+    for (at, word) in (0..).zip(header(&shape)) {
+        memory.atomic(at).store(word, Ordering::Relaxed);
+    }
     Ok((Transport::new(&memory, &layout, app_bell), fd))
 }
 
@@ -69,9 +71,42 @@ pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, Share
         return Err(SharedError::NoRing(Violation::Length));
     }
     let memory = Memory::shared(mapping);
-    let layout = Layout::read_header(&memory).map_err(SharedError::NoRing)?;
+    let layout = read_header(&memory).map_err(SharedError::NoRing)?;
     if layout.words() > words {
         return Err(SharedError::NoRing(Violation::Length));
     }
     Ok(App::new(&memory, &layout, transport_bell))
+}
+
+/// The first word of the memory: a name, and the version of the layout.
+const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
+
+/// What the memory says about itself.
+fn header(shape: &Shape) -> [u64; 6] {
+    [
+        MAGIC,
+        shape.slots.into(),
+        shape.slot_bytes.into(),
+        shape.fates.into(),
+        shape.arrivals.into(),
+        shape.arrival_bytes.into(),
+    ]
+}
+
+/// Reads the header of a ring that somebody else made.
+fn read_header(memory: &Memory) -> Result<Layout, Violation> {
+    let words = core::array::from_fn(|at| memory.atomic(at).load(Ordering::Relaxed));
+    let [_, slots, slot_bytes, fates, arrivals, arrival_bytes] =
+        words.map(|word| u32::try_from(word).unwrap_or(u32::MAX));
+    let shape = Shape {
+        slots,
+        slot_bytes,
+        fates,
+        arrivals,
+        arrival_bytes,
+    };
+    if words != header(&shape) {
+        return Err(Violation::Index);
+    }
+    Layout::new(shape).map_err(|_| Violation::Length)
 }

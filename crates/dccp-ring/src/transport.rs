@@ -2,7 +2,7 @@
 //!
 //! Its cost does not depend on how many datagrams wait, nor on what the application does meanwhile.
 
-use crate::bell::{self, Bell, Rope};
+use crate::bell::{self, Bell};
 use crate::error::Violation;
 use crate::index::{AppIndex, START, TransportIndex};
 use crate::lane::{Lane, Producer};
@@ -63,7 +63,7 @@ pub struct Source {
     fates_missed: u64,
     has_reported: bool,
     has_given_room: bool,
-    app_bell: Rope,
+    app_bell: Arc<dyn Bell>,
 }
 
 /// The lane of the reports.
@@ -90,7 +90,7 @@ impl Source {
             fates_missed: 0,
             has_reported: false,
             has_given_room: false,
-            app_bell: Rope(app_bell),
+            app_bell,
         }
     }
 
@@ -237,13 +237,13 @@ impl Source {
         if core::mem::take(&mut self.has_reported) {
             self.fates.publish(&self.memory);
             let sleeper = self.memory.atomic(Control::WaitsForFates.at());
-            bell::wake(sleeper, &self.app_bell);
+            bell::wake(sleeper, &*self.app_bell);
         }
         // A wrong index is for the next look to find.
         if self.has_given_room && self.see_app().is_ok() && self.is_worth_filling() {
             self.has_given_room = false;
             let sleeper = self.memory.atomic(Control::WaitsForRoom.at());
-            bell::wake(sleeper, &self.app_bell);
+            bell::wake(sleeper, &*self.app_bell);
         }
     }
 
@@ -252,6 +252,11 @@ impl Source {
         const BATCH: u32 = 64;
         let used = self.app.user.wrapping_sub(self.next);
         self.slots.count - used.min(self.slots.count) >= BATCH.min(self.slots.count.div_ceil(2))
+    }
+
+    /// How many datagrams the ring can hold.
+    pub fn slots(&self) -> u32 {
+        self.slots.count
     }
 
     /// Datagrams that were in the ring when it was last looked at.

@@ -147,6 +147,27 @@ pub(crate) struct ConnRef {
     pub(crate) conn: ConnId,
 }
 
+/// The line of a connection's application to the engine.
+#[derive(Clone)]
+pub(crate) struct Calls(Arc<dyn Fn(Request) + Send + Sync>);
+
+impl Calls {
+    /// Whatever takes requests.
+    pub(crate) fn to(taker: impl Fn(Request) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(taker))
+    }
+
+    pub(crate) fn call(&self, request: Request) {
+        (self.0)(request);
+    }
+}
+
+impl fmt::Debug for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Calls")
+    }
+}
+
 /// Names a transport and its endpoint in an engine; never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct PortKey(pub(crate) u64);

@@ -21,6 +21,9 @@
 //!   each, [`Socket::stats`] tells it in sum, exactly.
 //! - A datagram waits in the send buffer until the congestion control lets it leave. A small buffer
 //!   ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
+//! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
+//!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
+//!   `key`).
 //! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
 //!   `ready_fd` gives a descriptor for `poll` and its relatives.
 //! - Over UDP (the default) a connection needs no privilege; over IP it speaks with the DCCP of
@@ -37,6 +40,7 @@ mod options;
 mod patience;
 mod port;
 mod recv_buffer;
+mod ring;
 mod send_buffer;
 mod shared;
 mod signal;
@@ -51,6 +55,7 @@ pub use error::{
 pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
 pub use recv_buffer::{Received, RecvBatch, RecvCounts};
+pub use ring::{RingFate, RingSocket};
 pub use send_buffer::{DatagramId, FateReport, SendCounts};
 pub use shared::Ready;
 #[cfg(unix)]
@@ -61,3 +66,4 @@ pub use stats::Stats;
 pub use dccp_io::Over;
 pub use dccp_proto as proto;
 pub use dccp_proto::{CloseReason, Event, Instant, Rate};
+pub use dccp_ring as packet_ring;

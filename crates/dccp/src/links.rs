@@ -165,21 +165,18 @@ impl<'a> Out<'a> {
 
 impl Outbox for Out<'_> {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
-        let state = self.state();
-        let offer = state.tx.peek(now);
-        state.is_starving = offer.is_none();
-        offer
+        self.state().peek(now)
     }
 
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
-        self.state().tx.claim_into(now, slot, buf)
+        self.state().claim_into(now, slot, buf)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.state().tx.refuse(now, slot, fate);
+        self.state().refuse(now, slot, fate);
     }
 
     fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.state().tx.on_fate(now, slot, fate);
+        self.state().on_fate(now, slot, fate);
     }
 }

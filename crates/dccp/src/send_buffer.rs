@@ -41,6 +41,20 @@ pub struct SendCounts {
     pub fates_missed: u64,
 }
 
+impl core::ops::Add for SendCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            pushed: self.pushed + other.pushed,
+            queued: self.queued + other.queued,
+            in_flight: self.in_flight + other.in_flight,
+            fates: self.fates + other.fates,
+            fates_missed: self.fates_missed + other.fates_missed,
+        }
+    }
+}
+
 /// The bytes of a datagram.
 #[derive(Debug)]
 enum Stored {

@@ -6,11 +6,13 @@ use crate::error::{RecvError, SendError};
 use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
 use crate::recv_buffer::RecvBuffer;
-use crate::send_buffer::{DatagramId, SendBuffer};
+use crate::ring::outbox::RingOutbox;
+use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
 use crate::signal::Signal;
 use crate::stats::Inspection;
 use core::time::Duration;
 use dccp_proto::config::bounds;
+use dccp_proto::queue::{Fate, Offer, Outbox, Slot};
 use dccp_proto::wire::Payload;
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
@@ -65,6 +67,8 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) tx: SendBuffer,
     pub(crate) rx: RecvBuffer,
+    /// A second way to send.
+    pub(crate) ring: Option<Box<RingOutbox>>,
     pub(crate) waiting: Waiting,
     /// Maximum packet size in bytes of data, once known.
     pub(crate) mps: Option<usize>,
@@ -90,6 +94,7 @@ impl Shared {
                 phase: Phase::Connecting,
                 tx: SendBuffer::new(buffers.send_packets, buffers.fates),
                 rx: RecvBuffer::new(buffers.recv_packets),
+                ring: None,
                 waiting,
                 mps: None,
                 last: None,
@@ -161,6 +166,9 @@ impl Shared {
     /// Wakes who sleeps and can go on: the engine calls it once after each batch.
     pub(crate) fn wake(&self) {
         let mut state = self.lock();
+        if let Some(ring) = &mut state.ring {
+            ring.flush();
+        }
         state.update_signal();
         let ready = state.ready();
         let wakes_receivers = state.receivers > 0 && (ready.recv || ready.event || ready.fates);
@@ -201,6 +209,9 @@ impl State {
     /// The connection is over.
     pub(crate) fn end(&mut self, now: Instant, reason: CloseReason, last: Option<Inspection>) {
         self.tx.end(now);
+        if let Some(ring) = &mut self.ring {
+            ring.end(now);
+        }
         self.push_event(Event::Closed(reason.clone()));
         self.phase = Phase::Ended(reason);
         self.last = last;
@@ -208,20 +219,33 @@ impl State {
 
     /// Puts a datagram into the send buffer, or says why not; `None`: there is no room now.
     pub(crate) fn push(&mut self, payload: Payload<'_>) -> Option<Result<DatagramId, SendError>> {
-        if let Phase::Ended(reason) = &self.phase {
-            return Some(Err(SendError::Closed(reason.clone())));
-        }
-        if self.is_write_shut {
-            return Some(Err(SendError::ShutDown));
-        }
-        if !self.is_peer_listening {
-            return Some(Err(SendError::PeerNotListening));
+        if let Some(error) = self.sending_over() {
+            return Some(Err(error));
         }
         let len = payload.len();
         if let Some(mps) = self.mps.filter(|&mps| len > mps) {
             return Some(Err(SendError::TooBig { len, mps }));
         }
         self.tx.push(payload).map(Ok)
+    }
+
+    /// Why nothing more can be sent.
+    pub(crate) fn sending_over(&self) -> Option<SendError> {
+        if let Phase::Ended(reason) = &self.phase {
+            Some(SendError::Closed(reason.clone()))
+        } else if self.is_write_shut {
+            Some(SendError::ShutDown)
+        } else if !self.is_peer_listening {
+            Some(SendError::PeerNotListening)
+        } else {
+            None
+        }
+    }
+
+    /// What became of all that the application sent.
+    pub(crate) fn sent(&self) -> SendCounts {
+        let ring = self.ring.as_ref().map(|ring| ring.counts());
+        self.tx.counts() + ring.unwrap_or_default()
     }
 
     /// Why nothing more will be received.
@@ -277,7 +301,7 @@ impl State {
     }
 
     fn is_sending_over(&self) -> bool {
-        self.is_write_shut || !self.is_peer_listening || self.is_ended()
+        self.sending_over().is_some()
     }
 
     /// Whether a sender should be woken: not for room for a single packet (see
@@ -286,10 +310,40 @@ impl State {
         self.is_sending_over() || (self.phase == Phase::Open && self.tx.is_worth_filling())
     }
 
+    /// Where a datagram came from.
+    fn outbox_of(&mut self, slot: Slot) -> &mut dyn Outbox {
+        match &mut self.ring {
+            Some(ring) if RingOutbox::has_named(slot) => &mut **ring,
+            _ => &mut self.tx,
+        }
+    }
+
     fn sleepers(&mut self, side: Side) -> &mut u32 {
         match side {
             Side::Recv => &mut self.receivers,
             Side::Send => &mut self.senders,
         }
+    }
+}
+
+/// What is sent by calls leaves before what waits in a ring.
+impl Outbox for State {
+    fn peek(&mut self, now: Instant) -> Option<Offer> {
+        let ring = &mut self.ring;
+        let offer = self.tx.peek(now).or_else(|| ring.as_mut()?.peek(now));
+        self.is_starving = offer.is_none();
+        offer
+    }
+
+    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+        self.outbox_of(slot).claim_into(now, slot, buf)
+    }
+
+    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.outbox_of(slot).refuse(now, slot, fate);
+    }
+
+    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.outbox_of(slot).on_fate(now, slot, fate);
     }
 }

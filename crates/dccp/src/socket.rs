@@ -1,6 +1,6 @@
 //! A connection as the application uses it.
 
-use crate::engine::{Command, Connect, Engine, Opened, Request, with_scope};
+use crate::engine::{Calls, Command, Connect, Engine, Opened, Request, with_scope};
 use crate::error::{CloseError, ConnectError, RecvError, SendError};
 use crate::listener::{Accepted, engine_stopped};
 use crate::options::Options;
@@ -405,7 +405,7 @@ impl Socket {
         let seen = self.inspect()?;
         let state = self.shared.lock();
         Some(Stats {
-            sent: state.tx.counts(),
+            sent: state.sent(),
             received: state.rx.counts(),
             connection: seen.connection,
             endpoint: seen.endpoint,
@@ -468,7 +468,18 @@ impl Socket {
         self.shared.lock().waiting.recv_timeout = at_most;
     }
 
-    fn send_patience(&self) -> Patience {
+    /// What the other parts of the crate need of it.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Its line to the engine.
+    pub(crate) fn calls(&self) -> Calls {
+        let (engine, conn) = (self.engine.clone(), self.opened.conn);
+        Calls::to(move |request| engine.send(Command::Do(conn, request)))
+    }
+
+    pub(crate) fn send_patience(&self) -> Patience {
         let waiting = self.shared.lock().waiting;
         waiting.patience(waiting.send_timeout)
     }

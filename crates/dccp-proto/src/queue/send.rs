@@ -71,6 +71,11 @@ impl FateCounts {
         .map(|(fate, n)| (fate.name(), n))
     }
 
+    /// One more datagram had this fate.
+    pub fn add(&mut self, fate: Fate) {
+        *self.of(fate) += 1;
+    }
+
     fn of(&mut self, fate: Fate) -> &mut u64 {
         match fate {
             Fate::Sent => &mut self.sent,
@@ -84,6 +89,26 @@ impl FateCounts {
             Fate::Overflowed => &mut self.overflowed,
             Fate::Limited => &mut self.limited,
             Fate::TooBig => &mut self.too_big,
+        }
+    }
+}
+
+impl core::ops::Add for FateCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            acked: self.acked + other.acked,
+            acked_ce: self.acked_ce + other.acked_ce,
+            lost: self.lost + other.lost,
+            rx_dropped: self.rx_dropped + other.rx_dropped,
+            expired: self.expired + other.expired,
+            superseded: self.superseded + other.superseded,
+            withdrawn: self.withdrawn + other.withdrawn,
+            overflowed: self.overflowed + other.overflowed,
+            limited: self.limited + other.limited,
+            too_big: self.too_big + other.too_big,
         }
     }
 }
@@ -290,7 +315,7 @@ impl Ledger {
     }
 
     fn decide(&mut self, at: Instant, slot: Slot, fate: Fate) {
-        *self.counts.of(fate) += 1;
+        self.counts.add(fate);
         self.reports.push_back(FateReport { slot, fate, at });
         if self.reports.len() > self.reports_max {
             self.reports.pop_front();

@@ -8,7 +8,7 @@ mod news;
 
 pub use held::Held;
 
-use crate::bell::{self, Bell, Rope};
+use crate::bell::{self, Bell};
 use crate::error::{ChangeError, PushError, Violation};
 use crate::index::{AppIndex, TransportIndex, is_before, later};
 use crate::lane::Consumer;
@@ -57,7 +57,7 @@ pub struct Sender {
     /// What was taken back: empty except during changes.
     held: Vec<Entry>,
     fates: Consumer,
-    transport_bell: Rope,
+    transport_bell: Arc<dyn Bell>,
 }
 
 /// A datagram in the ring.
@@ -97,7 +97,7 @@ impl Sender {
             keys: HashMap::with_capacity(2 * slots),
             held: Vec::with_capacity(slots),
             fates: Consumer::new(transport::fates(layout)),
-            transport_bell: Rope(transport_bell),
+            transport_bell,
         }
     }
 
@@ -316,7 +316,7 @@ impl Sender {
 
     fn wake_transport(&self) {
         let sleeper = self.memory.atomic(Control::TransportSleeps.at());
-        bell::wake(sleeper, &self.transport_bell);
+        bell::wake(sleeper, &*self.transport_bell);
     }
 
     /// Reads the transport's indexes, and takes the slots that it has given back. It has read them

@@ -9,6 +9,7 @@ mod engine;
 #[cfg(target_os = "linux")]
 mod namespace;
 mod readiness;
+mod ring;
 
 use core::time::Duration;
 use dccp::{Event, Listener, Options, Socket};

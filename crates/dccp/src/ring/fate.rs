@@ -1,0 +1,85 @@
+//! Fates as they stand in a ring.
+
+use dccp_proto::Instant;
+use dccp_proto::queue::Fate;
+use dccp_ring::Report;
+
+/// What became of a datagram that went through a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingFate {
+    /// Its tag.
+    pub tag: u64,
+    /// What became of it.
+    pub fate: Fate,
+    /// When that was known.
+    pub at: Instant,
+}
+
+/// A fate's number is its place here; what is more to say stands in the next byte.
+const FATES: [Fate; 11] = [
+    Fate::Sent,
+    Fate::Acked,
+    Fate::AckedCe,
+    Fate::Lost,
+    Fate::RxDropped(0),
+    Fate::Expired,
+    Fate::Superseded,
+    Fate::Withdrawn,
+    Fate::Overflowed,
+    Fate::Limited,
+    Fate::TooBig,
+];
+
+impl RingFate {
+    /// As it stands in the ring.
+    pub(crate) fn report(self) -> Report {
+        let detail = match self.fate {
+            Fate::RxDropped(code) => code,
+            _ => 0,
+        };
+        let is_it = |fate: &Fate| fate.name() == self.fate.name();
+        let number = FATES.iter().position(is_it).unwrap_or_default();
+        Report {
+            tag: self.tag,
+            fate: number as u64 | u64::from(detail) << 8,
+            at_ns: self.at.as_nanos(),
+        }
+    }
+
+    /// What stands in the ring; none if that is no fate.
+    pub(crate) fn of(report: Report) -> Option<Self> {
+        let [number, detail, ..] = report.fate.to_le_bytes();
+        let fate = match FATES.get(usize::from(number))? {
+            Fate::RxDropped(_) => Fate::RxDropped(detail),
+            fate => *fate,
+        };
+        Some(Self {
+            tag: report.tag,
+            fate,
+            at: Instant::from_nanos(report.at_ns),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fate_comes_back() {
+        for fate in FATES.into_iter().chain([Fate::RxDropped(255)]) {
+            let told = RingFate {
+                tag: 7,
+                fate,
+                at: Instant::from_nanos(9),
+            };
+            assert_eq!(RingFate::of(told.report()), Some(told));
+        }
+        let foreign = Report {
+            tag: 7,
+            fate: 11,
+            at_ns: 9,
+        };
+        assert_eq!(RingFate::of(foreign), None);
+    }
+}

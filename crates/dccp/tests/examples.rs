@@ -1,0 +1,41 @@
+//! The examples do what they say.
+
+use std::error::Error;
+
+#[path = "../examples/deadline.rs"]
+mod deadline;
+#[path = "../examples/key.rs"]
+mod key;
+#[path = "../examples/push.rs"]
+mod push;
+#[path = "../examples/revise.rs"]
+mod revise;
+#[path = "../examples/withdraw.rs"]
+mod withdraw;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+#[test]
+fn pushed_datagrams_arrive_and_their_fates_are_told() -> Outcome {
+    push::main()
+}
+
+#[test]
+fn what_is_revised_in_time_leaves_as_it_was_said_last() -> Outcome {
+    revise::main()
+}
+
+#[test]
+fn what_is_taken_back_leaves_in_another_order_or_not_at_all() -> Outcome {
+    withdraw::main()
+}
+
+#[test]
+fn what_is_late_does_not_leave() -> Outcome {
+    deadline::main()
+}
+
+#[test]
+fn a_newer_reading_supersedes_the_one_that_waits() -> Outcome {
+    key::main()
+}

@@ -1,0 +1,149 @@
+//! Sending through a packet ring.
+
+use crate::{PATIENCE, options, pair};
+use dccp::packet_ring::{ChangeError, Label, PushError, Ticket};
+use dccp::proto::queue::Fate;
+use dccp::{RecvError, RingFate, RingSocket, SendError, Socket};
+use std::collections::BTreeMap;
+use std::thread;
+
+fn tag(tag: u64) -> Label {
+    Label {
+        tag,
+        ..Label::default()
+    }
+}
+
+/// A client with a ring of so many slots, and its server.
+fn ring(slots: u32) -> (RingSocket, Socket) {
+    let (client, server) = pair(&options(), &options().recv_buffer(4000));
+    (RingSocket::new(client, slots, 1000).unwrap(), server)
+}
+
+/// All fates, by tag, once the connection has ended or there are `n`.
+fn fates(ring: &mut RingSocket, n: usize) -> BTreeMap<u64, Fate> {
+    let mut fates: Vec<RingFate> = Vec::new();
+    while fates.len() < n && ring.wait_for_fates(PATIENCE) {
+        ring.recv_fates(&mut fates, n);
+    }
+    fates
+        .into_iter()
+        .map(|told| (told.tag, told.fate))
+        .collect()
+}
+
+/// What the server gets until the connection ends, as the numbers that the datagrams are.
+fn received(server: &Socket) -> Vec<u64> {
+    let mut got = Vec::new();
+    let mut buf = [0; 8];
+    loop {
+        match server.recv(&mut buf) {
+            Ok(8) => got.push(u64::from_le_bytes(buf)),
+            Err(RecvError::Closed(_)) => return got,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_pushed_arrives_and_has_a_fate() {
+    const N: u64 = 2000;
+    let (mut ring, server) = ring(16);
+    let server = thread::spawn(move || received(&server));
+    let mut n = 0;
+    let mut told = Vec::new();
+    while n < N {
+        match ring.sender().push(&n.to_le_bytes(), tag(n)) {
+            Ok(_) => n += 1,
+            Err(PushError::Full) => ring.wait_for_room().unwrap(),
+            Err(error) => panic!("{error}"),
+        }
+        ring.recv_fates(&mut told, 100);
+    }
+    ring.socket().close().unwrap();
+    assert!(server.join().unwrap().into_iter().eq(0..N));
+    ring.recv_fates(&mut told, 9999);
+    let counts = ring.socket().stats().unwrap().sent;
+    assert_eq!((counts.pushed, counts.queued, counts.in_flight), (N, 0, 0));
+    assert_eq!(counts.fates.total(), N);
+    assert_eq!(told.len() as u64 + ring.sender().fates_missed(), N);
+    assert!(told.iter().any(|told| told.fate == Fate::Acked));
+}
+
+#[test]
+fn what_was_withdrawn_or_revised_in_time_does_not_arrive_as_it_was() {
+    const N: u64 = 200;
+    let (mut ring, server) = ring(256);
+    let sender = ring.sender();
+    let mut batch = sender.batch();
+    let push = |n: u64| batch.push(&n.to_le_bytes(), tag(n)).unwrap().ticket;
+    let tickets: Vec<Ticket> = (0..N).map(push).collect();
+    drop(batch);
+    let mut expected = Vec::new();
+    let mut changed = 0;
+    for (n, ticket) in (0..).zip(tickets) {
+        let newer: u64 = n + 1000;
+        let change = match n % 3 {
+            0 => sender.withdraw(ticket).map(|_| None),
+            1 => {
+                let revised = sender.revise(ticket, &newer.to_le_bytes(), tag(newer));
+                revised.map(|()| Some(newer))
+            }
+            _ => Ok(Some(n)),
+        };
+        changed += usize::from(change.is_ok() && n % 3 != 2);
+        match change {
+            Ok(datagram) => expected.extend(datagram),
+            Err(ChangeError::TooLate) => expected.push(n),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(
+        changed > 0,
+        "the window is a few packets at first: most wait"
+    );
+    ring.socket().close().unwrap();
+    assert_eq!(received(&server), expected);
+}
+
+#[test]
+fn what_is_late_or_too_long_has_that_fate() {
+    let (client, server) = pair(&options().mtu(1500).probe_mtu(false), &options());
+    let mps = client.max_packet_size().unwrap();
+    let mut ring = RingSocket::new(client, 4, 1500).unwrap();
+    let late = Label {
+        deadline_ns: Some(0),
+        ..tag(1)
+    };
+    ring.sender().push(b"late", late).unwrap();
+    ring.sender().push(&[7; 1500][..=mps], tag(2)).unwrap();
+    ring.sender().push(&[7; 1500][..mps], tag(3)).unwrap();
+    ring.socket().send(b"by the way").unwrap();
+    let mut buf = [0; 1500];
+    let mut lengths = [server.recv(&mut buf), server.recv(&mut buf)].map(Result::unwrap);
+    lengths.sort_unstable();
+    assert_eq!(lengths, [10, mps]);
+    let expected = [(1, Fate::Expired), (2, Fate::TooBig), (3, Fate::Acked)];
+    assert_eq!(fates(&mut ring, 3), expected.into());
+}
+
+#[test]
+fn what_waits_at_the_end_is_withdrawn() {
+    const N: u64 = 500;
+    let (mut ring, server) = ring(512);
+    let mut held = {
+        let sender = ring.sender();
+        for n in 0..N {
+            sender.push(&[7; 1000], tag(n)).unwrap();
+        }
+        sender.take_back(usize::MAX).unwrap().len() as u64
+    };
+    ring.socket().abort();
+    let told = fates(&mut ring, usize::try_from(N).unwrap());
+    assert_eq!(told.len() as u64, N);
+    held = held.min(told.values().filter(|&&f| f == Fate::Withdrawn).count() as u64);
+    assert!(held > 0, "{told:?}");
+    assert!(matches!(ring.wait_for_room(), Err(SendError::Closed(_))));
+    assert!(!ring.wait_for_fates(PATIENCE), "nothing more to tell");
+    drop(server);
+}
