@@ -222,6 +222,31 @@ fn what_is_held_can_be_looked_through_and_changed() {
 }
 
 #[test]
+fn what_was_taken_back_and_forgotten_is_released_by_the_next_call() {
+    let calls: [fn(&mut Sender, Ticket); 4] = [
+        |sender, _| _ = sender.push(&[], tag(9)).unwrap(),
+        |sender, _| drop(sender.take_back(9).unwrap()),
+        |sender, first| assert!(sender.revise(first, &[], tag(0)).is_err()),
+        |sender, first| assert!(sender.withdraw(first).is_err()),
+    ];
+    for (n, call) in calls.into_iter().enumerate() {
+        let (mut app, mut transport) = ring(4);
+        let sender = &mut app.sender;
+        let first = sender.push(&[1], tag(1)).unwrap().ticket;
+        sender.push(&[2], tag(2)).unwrap();
+        let mut held = sender.take_back(9).unwrap();
+        held.withdraw(0);
+        held.revise(0, &[3], tag(3)).unwrap();
+        core::mem::forget(held);
+        assert_eq!(claim_all(&mut transport.source), []);
+        call(sender, first);
+        let expected: &[u64] = if n == 0 { &[3, 9] } else { &[3] };
+        assert_eq!(claim_all(&mut transport.source), expected);
+        assert_eq!((sender.room(), sender.waiting()), (Ok(4), Ok(0)));
+    }
+}
+
+#[test]
 fn a_batch_is_shown_when_it_ends() {
     let (mut app, mut transport) = ring(4);
     let mut batch = app.sender.batch();

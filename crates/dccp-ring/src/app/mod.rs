@@ -54,8 +54,10 @@ pub struct Sender {
     free: Vec<u32>,
     /// The slots of datagrams with a key.
     keys: HashMap<u64, u32>,
-    /// What was taken back: empty except during changes.
+    /// What was taken back.
     held: Vec<Entry>,
+    /// Between taking back and releasing.
+    is_holding: bool,
     fates: Consumer,
     transport_bell: Arc<dyn Bell>,
 }
@@ -96,6 +98,7 @@ impl Sender {
             // Twice the room: so the table clears away what was removed without growing.
             keys: HashMap::with_capacity(2 * slots),
             held: Vec::with_capacity(slots),
+            is_holding: false,
             fates: Consumer::new(transport::fates(layout)),
             transport_bell,
         }
@@ -116,6 +119,7 @@ impl Sender {
     }
 
     fn place(&mut self, data: &[u8], label: Label) -> Result<Pushed, PushError> {
+        self.finish();
         if !self.fits(data) {
             let (len, max) = (data.len(), self.slots.bytes as usize);
             return Err(PushError::TooLong { len, max });
@@ -224,6 +228,7 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn take_back(&mut self, newest: usize) -> Result<Held<'_>, Violation> {
+        self.finish();
         let waiting = self.own.user.wrapping_sub(self.transport.kern);
         let n = u32::try_from(newest).unwrap_or(u32::MAX).min(waiting);
         self.take_back_from(self.own.user.wrapping_sub(n))?;
@@ -248,6 +253,7 @@ impl Sender {
 
     /// Takes back a datagram and those behind it.
     fn hold(&mut self, ticket: Ticket) -> Result<Held<'_>, ChangeError> {
+        self.finish();
         if self.ticket(ticket.slot) != ticket {
             return Err(ChangeError::TooLate);
         }
@@ -268,6 +274,8 @@ impl Sender {
     /// transport has got: it does the same when it claims, so that not both can win
     /// (docs/ring.md). What could be taken back is then in `held`.
     fn take_back_from(&mut self, from: u32) -> Result<(), Violation> {
+        self.finish();
+        self.is_holding = true;
         let from = later(from, self.transport.kern);
         self.show(from);
         fence(Ordering::SeqCst);
@@ -286,8 +294,16 @@ impl Sender {
         Ok(())
     }
 
+    /// Releases what somebody took back and then forgot to drop.
+    fn finish(&mut self) {
+        if self.is_holding {
+            self.release();
+        }
+    }
+
     /// Puts what is in `held` where it was taken from, and lets the transport have it.
     fn release(&mut self) {
+        self.is_holding = false;
         self.own.user = self.own.umod;
         let mut held = core::mem::take(&mut self.held);
         for entry in held.drain(..) {
