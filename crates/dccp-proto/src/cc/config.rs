@@ -49,6 +49,9 @@ pub struct CcConfig {
     pub ack_ratio: Option<u16>,
     /// Keep to the RFC's values where design 8c departs from them.
     pub is_strict: bool,
+    /// CCID 3 counts loss intervals that have not been yet as empty ones: see
+    /// [`Config::empty_intervals`](crate::Config::empty_intervals).
+    pub empty_intervals: bool,
     /// The lowest RTO of a window sender.
     pub rto_min: Duration,
     /// The clock granularity of whoever calls: `t_gran` of RFC 5348.

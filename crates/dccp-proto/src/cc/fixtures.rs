@@ -41,6 +41,7 @@ pub(crate) const fn config() -> CcConfig {
         is_paced: false,
         ack_ratio: None,
         is_strict: false,
+        empty_intervals: false,
         rto_min: Duration::from_millis(200),
         granularity: Duration::ZERO,
         delayed_ack: Duration::from_millis(200),

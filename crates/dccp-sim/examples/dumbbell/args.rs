@@ -27,6 +27,10 @@ pub(crate) struct Flow {
 
 /// All settings.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the command line"
+)]
 pub(crate) struct Settings {
     /// The bottleneck's rate in Mbit/s.
     pub(crate) rate: f64,
@@ -47,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) ssthresh: u32,
     /// Whether CCID 2 spreads the packets that an acknowledgement frees.
     pub(crate) pacing: bool,
+    /// Whether CCID 3 counts loss intervals that have not been yet.
+    pub(crate) empty_intervals: bool,
     /// Whether TCP halves its flight until a loss is recovered.
     pub(crate) halved: bool,
     /// Whether its timeout takes a sample from every acknowledgement.
@@ -69,6 +75,7 @@ impl Settings {
             window: 100_000,
             ssthresh: 0,
             pacing: false,
+            empty_intervals: false,
             halved: false,
             every_ack: false,
             seed: 1,
@@ -103,6 +110,7 @@ impl Settings {
             "window" => self.window = number(value)?,
             "ssthresh" => self.ssthresh = number(value)?,
             "pacing" => self.pacing = yes_no(value)?,
+            "empty_intervals" => self.empty_intervals = yes_no(value)?,
             "halved" => self.halved = yes_no(value)?,
             "every_ack" => self.every_ack = yes_no(value)?,
             "seed" => self.seed = number(value)?,

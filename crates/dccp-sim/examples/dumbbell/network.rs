@@ -262,6 +262,7 @@ fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
         probe_pmtu: false,
         ecn: false,
         pacing: settings.pacing,
+        empty_intervals: settings.empty_intervals,
         strict: true,
         ..Config::default()
     }

@@ -101,6 +101,7 @@ impl Config {
             is_paced: self.is_paced,
             ack_ratio: None,
             is_strict: false,
+            empty_intervals: false,
             rto_min: self.rto_min,
             granularity: if self.samples_every_ack {
                 NS2_VARIATION

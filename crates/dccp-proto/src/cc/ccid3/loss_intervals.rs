@@ -53,6 +53,23 @@ pub(crate) fn loss_event_rate(
     }
 }
 
+/// The same as ns-2 counts: intervals that have not been yet are empty and have their whole weight, and nothing is
+/// discounted.
+pub(crate) fn diluted_rate(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
+    let open = intervals.next().map_or(0.0, |i| i.length);
+    let closed = intervals.take(N);
+    let (without, _) = sum(closed.clone());
+    if without <= 0.0 {
+        return 0.0;
+    }
+    let later = closed
+        .zip(&WEIGHTS[1..])
+        .map(|(i, weight)| i.length * weight);
+    let with_open = open + later.sum::<f64>();
+    let weights: f64 = WEIGHTS.iter().sum();
+    (weights / with_open.max(without)).min(1.0)
+}
+
 /// What a long open interval leaves of the weight of the closed ones, `DF` (5348-5.5-1).
 pub(crate) fn discount(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
     let open = intervals.next().map_or(0.0, |i| i.length);

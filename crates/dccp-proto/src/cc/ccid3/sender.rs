@@ -103,7 +103,7 @@ impl<V: Variant> Sender<V> {
             p: 0.0,
             round_trip: None,
             tld: config.now,
-            reports: Reports::default(),
+            reports: Reports::new(config.empty_intervals),
             x_recv_set: XRecvSet::new(config.now),
             not_limited: NotLimited::default(),
             stage: Stage::New,

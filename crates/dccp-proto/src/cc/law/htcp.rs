@@ -18,7 +18,7 @@ settings! {
         floor: bool = true, yes_no;
         /// What the Linux kernel does besides: no adaptive backoff up to 10 ms of round trip, nor at
         /// the first event after a change; the longest round trip grows by 20 ms at most at a time; the time
-        /// since an event counts from the end of the recovery; growth before and after scaling is a whole number.
+        /// since an event counts from the end of the recovery; growth before and after scaling is a whole number, and so is what makes the window grow by one.
         kernel_rules: bool = false, yes_no;
     }
 }
@@ -62,6 +62,8 @@ pub struct Htcp {
     last_rate: Option<f64>,
     /// Kernel rules: the last event found the throughput unchanged.
     is_steady: bool,
+    /// Kernel rules: acknowledged packets since the window grew.
+    waited: u32,
 }
 
 /// The greatest average throughput since the last event, in packets per second.
@@ -116,6 +118,7 @@ impl Htcp {
             throughput: Throughput::default(),
             last_rate: None,
             is_steady: false,
+            waited: 0,
         }
     }
 
@@ -171,11 +174,24 @@ impl Htcp {
         (self.rtt_min / self.rtt_max).clamp(BETA_MIN, BETA_MAX)
     }
 
+    /// One acknowledged packet.
+    fn grow(&mut self, w: &mut f64, alpha: f64) {
+        if !self.config.kernel_rules {
+            *w += alpha / *w;
+        } else if f64::from(self.waited) * alpha >= w.floor() {
+            *w += 1.0;
+            self.waited = 0;
+        } else {
+            self.waited += 1;
+        }
+    }
+
     fn begin_epoch(&mut self, now: Instant) {
         let rate = self.throughput.finish();
         self.beta = self.beta(rate);
         self.last_rate = rate;
         self.event = Some(now);
+        self.waited = 0;
         if self.rtt_max > 0.0 {
             self.rtt_max = self.rtt_min + FADE * (self.rtt_max - self.rtt_min);
         }
@@ -199,7 +215,7 @@ impl Law for Htcp {
         let delta = (ack.now - event).as_secs_f64();
         let alpha = self.alpha(delta, self.rtt_min);
         for _ in 0..ack.growth {
-            window.cwnd += alpha / window.cwnd;
+            self.grow(&mut window.cwnd, alpha);
         }
     }
 

@@ -236,6 +236,15 @@ fn a_long_open_interval_discounts_the_others_and_that_lasts() {
 }
 
 #[test]
+fn intervals_that_have_not_been_yet_may_count_as_empty_ones() {
+    let list = [interval(9, 1, 10), interval(590, 0, 600)];
+    for (has_empty, expected) in [(false, 1.0 / 600.0), (true, 6.0 / 610.0)] {
+        let mut reports = Reports::new(has_empty);
+        assert_near(p(read(&mut reports, 609, 0, &list, None)), expected);
+    }
+}
+
+#[test]
 fn a_receiver_may_leave_out_what_the_sender_knows() {
     // 4342-8.6-1
     let mut reports = Reports::default();

@@ -103,6 +103,23 @@ fn the_kernel_grows_by_whole_packets_before_and_after_scaling() {
 }
 
 #[test]
+fn the_kernel_takes_one_acknowledgement_more_for_a_packet() {
+    let mut h = with(|c| c.kernel_rules = true);
+    let mut w = avoiding(10.5);
+    for (packets, after) in [(10, 10.5), (1, 11.5), (11, 11.5)] {
+        h.on_ack(&mut w, &acked(packets));
+        assert_near(w.cwnd, after);
+    }
+    // An event begins anew.
+    h.on_congestion(&mut w, &loss(11));
+    let mut w = avoiding(11.5);
+    h.on_ack(&mut w, &acked(11));
+    assert_near(w.cwnd, 11.5);
+    h.on_ack(&mut w, &acked(1));
+    assert_near(w.cwnd, 12.5);
+}
+
+#[test]
 fn windows_grow_as_pinned() {
     for [start, rtt_ms, seconds, expected] in table(
         "
