@@ -133,15 +133,22 @@ impl Sender {
         if self.free.is_empty() {
             self.see_transport()?;
         }
+        if self.free.is_empty() {
+            return Err(PushError::Full);
+        }
+        let position = self.end_of_higher(label.priority);
+        let overtakes = position != self.own.user;
+        if overtakes {
+            self.take_back_from(position)?;
+        }
+        // From here on nothing fails: a slot is in the ring or free.
         let slot = self.free.pop().ok_or(PushError::Full)?;
         let entry = self.fill(slot, data, label);
-        let position = self.end_of_higher(label.priority);
-        if position == self.own.user {
-            self.append(entry);
-        } else {
-            self.take_back_from(position)?;
+        if overtakes {
             self.held.insert(0, entry);
             self.release();
+        } else {
+            self.append(entry);
         }
         Ok(Pushed {
             ticket: self.ticket(slot),
@@ -275,11 +282,11 @@ impl Sender {
     /// (docs/ring.md). What could be taken back is then in `held`.
     fn take_back_from(&mut self, from: u32) -> Result<(), Violation> {
         self.finish();
-        self.is_holding = true;
         let from = later(from, self.transport.kern);
         self.show(from);
         fence(Ordering::SeqCst);
         self.see_transport()?;
+        self.is_holding = true;
         let claimed = self.transport.kern;
         if is_before(from, claimed) {
             // What was claimed meanwhile stays released: a claim that fails will be tried again.

@@ -146,6 +146,29 @@ fn the_application_looks_at_the_transports_indexes() {
     }
 }
 
+#[test]
+fn a_push_that_fails_leaves_nothing_behind() {
+    let (mut app, mut transport, memory, _) = open_ring();
+    let urgent = |number| Label {
+        priority: 1,
+        key: Some(7),
+        ..tag(number)
+    };
+    app.sender.push(&[1], tag(1)).unwrap();
+    let honest = memory.own(Control::Transport.at());
+    set(&memory, Control::Transport.at(), honest ^ 1 << 63);
+    let broken = Err(PushError::Broken(Violation::Index));
+    assert_eq!(
+        app.sender.push(&[2], urgent(2)),
+        broken,
+        "it cannot overtake"
+    );
+    set(&memory, Control::Transport.at(), honest);
+    assert_eq!(app.sender.room(), Ok(3));
+    assert_eq!(app.sender.push(&[3], urgent(3)).unwrap().superseded, None);
+    assert_eq!(claim_all(&mut transport.source), [3, 1]);
+}
+
 /// Numbers of an attacker: small, near the ends, or anything.
 struct Dice(u64);
 
