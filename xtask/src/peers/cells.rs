@@ -62,9 +62,10 @@ const LAWS: [Law; 10] = [
         TCP,
         "htcp",
     ),
+    // The kernel's 2 and 4, of what it counts in halves of a packet, rounded up.
     law(
         "vegas",
-        "tcp/vegas:alpha=2,beta=4,doubling=1,late=yes",
+        "tcp/vegas:alpha=1.5,beta=4,doubling=1,late=yes",
         HALVED,
         "vegas",
     ),
