@@ -217,6 +217,8 @@ mod tests {
         assert_eq!(ServiceCode(0x7F00_007F).default_port(), 0xC000);
         assert_eq!(ServiceCode(0x7F00_007E).default_port(), 0xFFFE);
         assert_eq!(ServiceCode(0).default_port(), 0xC000);
+        // A product that has one of the two upper bits already keeps it.
+        assert_eq!(ServiceCode(0x8000_0001).default_port(), 0xC001);
     }
 
     #[test]

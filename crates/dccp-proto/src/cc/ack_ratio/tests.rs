@@ -78,6 +78,13 @@ fn it_doubles_for_each_window_that_lost_acknowledgements() {
 }
 
 #[test]
+fn clean_windows_save_nothing_below_2() {
+    // 4341-6.1.2-2: the next loss of acknowledgements makes 4 of it, however long there was none.
+    let control = after(strict(10), 15, 10, |_| 0);
+    assert_eq!(after(control, 1, 10, |_| 1).wanted, 4);
+}
+
+#[test]
 fn small_windows_have_every_packet_acknowledged() {
     // 4341-6.1.2-3, LINUX-10; from 4 on it is at least 2 (4341-6.1.2-1).
     for (cwnd, ratio) in [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)] {

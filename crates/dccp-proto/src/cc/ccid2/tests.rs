@@ -412,3 +412,16 @@ fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
         );
     }
 }
+
+#[test]
+fn a_sender_takes_the_first_round_trip_and_the_packet_size_from_the_connection() {
+    let mut s = sender(&config());
+    s.on_rtt_hint(START, ms(40));
+    assert_eq!(s.snapshot().rtt, Some(ms(40)));
+    s.on_mps(500);
+    let one = Permit::Now {
+        packets: 1,
+        bytes: 500,
+    };
+    assert_eq!(s.permit(START, 0), one);
+}

@@ -29,7 +29,7 @@ impl Path {
         }
     }
 
-    /// The rate in bytes per second at loss event rate `p`, 0 < `p` ≤ 1 (5348-3.1-1).
+    /// The rate in bytes per second at loss event rate `p` (5348-3.1-1); infinite at 0.
     pub(crate) fn rate(&self, p: f64) -> f64 {
         let congestion = self.r * libm::sqrt(2.0 * self.b * p / 3.0);
         let timeouts = 3.0 * libm::sqrt(3.0 * self.b * p / 8.0) * p * (1.0 + 32.0 * p * p);

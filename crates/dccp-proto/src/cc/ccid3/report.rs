@@ -205,8 +205,7 @@ impl Reports {
             if let Some((at, known)) = at.and_then(|at| Some((at, old.iter().nth(at)?))) {
                 k.discount = left(at, known);
                 // Once an interval is over, its time does not change; and a long one stays long.
-                let lasting = known.is_short.filter(|is_short| at > 0 || !is_short);
-                k.is_short = k.is_short.or(lasting);
+                k.is_short = k.is_short.or(known.is_short);
             }
             new.push(k);
         }

@@ -181,12 +181,10 @@ impl<V: Variant> Sender<V> {
         }
     }
 
-    /// The rate that the throughput equation gives; without loss or round trip, no bound.
+    /// The rate that the throughput equation gives: infinite without loss, as without a round trip.
     fn x_bps(&self) -> f64 {
-        match self.round_trip {
-            Some(t) if self.p > 0.0 => self.variant.rate(self.s, t.r, self.p),
-            _ => f64::INFINITY,
-        }
+        self.round_trip
+            .map_or(f64::INFINITY, |t| self.variant.rate(self.s, t.r, self.p))
     }
 
     /// Puts the receive rate into its set and returns `recv_limit` (5348-4.3-2, 5348-4.3-3).

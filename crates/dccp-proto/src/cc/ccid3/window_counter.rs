@@ -143,6 +143,18 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_that_is_4_ahead_already_ticks_on_in_its_time() {
+        // 4342-8.1-2
+        let mut c = WindowCounter {
+            value: 4,
+            since: Some(at(0)),
+        };
+        c.on_ack(at(10), 0);
+        assert_eq!(c.on_send(at(24), RTT), 4);
+        assert_eq!(c.on_send(at(25), RTT), 5);
+    }
+
+    #[test]
     fn a_receiver_counts_on_beyond_15() {
         assert_eq!(unwrapped(0, 0), 0);
         assert_eq!(unwrapped(0, 5), 5);

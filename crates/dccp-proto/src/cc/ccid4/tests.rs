@@ -245,6 +245,19 @@ fn a_short_open_interval_is_left_out_of_the_mean() {
 }
 
 #[test]
+fn an_interval_ends_with_the_next_loss_or_the_acknowledged_packet() {
+    // 5622-6.1-1: the open one lasts from 280 to 300, two round trips, although later packets have left;
+    // the one before it from 259 to 280, which is more. 4828-3-1: so only the open one is short.
+    let mut s = new_sender();
+    for n in 1..=310 {
+        send(s.as_mut(), at(10 * n), n);
+    }
+    let told = [(20, 1, 21), (14, 7, 21), (258, 0, 12)];
+    let p = tell(s.as_mut(), at(3100), 300, &told, Some(&[1, 7, 0]));
+    assert_near(p, 2.0 / (21.0 + 12.0));
+}
+
+#[test]
 fn the_time_of_an_interval_is_remembered_longer_than_departures() {
     // 5622-6.1-1
     let mut s = after_300_packets();

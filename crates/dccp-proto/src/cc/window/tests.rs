@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod told;
 
 use super::*;
 use crate::cc::Drops;
@@ -205,6 +206,16 @@ fn paced_packets_spread_over_the_round_trip() {
 
 #[test]
 fn an_acknowledgement_that_opens_a_full_window_makes_no_burst() {
+    // The wait for room is no lateness; without a full window, a millisecond of it is caught up.
+    for (in_flight, next_us) in [(10, 8_333), (9, 7_333)] {
+        let next = next_after_an_acknowledgement(in_flight);
+        assert!(next.abs_diff(us(next_us)) < us(1), "{next:?}");
+    }
+}
+
+/// After an acknowledgement at 100 ms, which finds so many of 10 packets in flight, a packet leaves at
+/// once: how much later the next one may.
+fn next_after_an_acknowledgement(in_flight: u32) -> Duration {
     let config = CcConfig {
         rtt: Some(RTT),
         is_paced: true,
@@ -214,10 +225,10 @@ fn an_acknowledgement_that_opens_a_full_window_makes_no_burst() {
     for n in 0..10 {
         send(&mut s, at(8 * n), n + 1, u32::try_from(n).unwrap());
     }
-    // The window is full at 72 ms; at 100 ms an acknowledgement makes room for five packets.
     let fb = Feedback {
-        acked: packets(5),
-        pipe: 5,
+        acked: packets(0),
+        marked: packets(5),
+        pipe: in_flight - 5,
         ..acked(0)
     };
     s.on_feedback(at(100), &fb, 2);
@@ -229,7 +240,7 @@ fn an_acknowledgement_that_opens_a_full_window_makes_no_burst() {
     let Permit::At(next) = s.permit(at(100), 6) else {
         panic!("a burst");
     };
-    assert!(next > at(107), "{next:?}");
+    next - at(100)
 }
 
 #[test]
@@ -544,6 +555,10 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
     let mut s = sender(2.0, 2.0);
     send(&mut s, START, 1, 0);
     assert_eq!(s.window_after_idle(at(10_000), 0).packets(), 2);
+    // So does one that is the initial one but for a fraction, and with it the threshold.
+    let mut s = sender(4.75, 2.0);
+    send(&mut s, START, 1, 0);
+    assert_eq!(s.window_after_idle(at(10_000), 0), s.window);
 }
 
 #[test]

@@ -77,6 +77,15 @@ fn the_pseudo_header_does_not_mind_the_direction() {
 }
 
 #[test]
+fn a_sum_is_folded_until_no_carry_is_left() {
+    // 4340-9.1-1: 1 + 0 + 0xFFFF + 0xFFFF.
+    assert_eq!(fold(0x0001_0000_FFFF_FFFF), 1);
+    for (sum, folded) in [(0, 0), (0xFFFF, 0xFFFF), (0x1_0000, 1), (u64::MAX, 0xFFFF)] {
+        assert_eq!(fold(sum), folded);
+    }
+}
+
+#[test]
 fn crcs_match_the_vectors() {
     // 4340-9.3-1; appendix A.2 of the requirements
     assert_eq!(crc_32c(b"", 0), 0);

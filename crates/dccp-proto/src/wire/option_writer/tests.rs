@@ -55,6 +55,15 @@ fn a_writer_can_be_emptied_and_cut() {
 }
 
 #[test]
+fn room_can_be_added_up_to_the_most_that_options_take() {
+    let mut writer = OptionWriter::new(4);
+    writer.add_room(3);
+    assert_eq!(writer.remaining(), 7);
+    writer.add_room(OPTIONS_MAX);
+    assert_eq!(writer.remaining(), OPTIONS_MAX);
+}
+
+#[test]
 fn an_option_has_at_most_253_bytes_of_data() {
     // 4340-5.8-2
     let mut writer = OptionWriter::new(1000);

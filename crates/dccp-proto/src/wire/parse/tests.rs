@@ -236,6 +236,12 @@ fn what_the_end_of_the_stored_bytes_divides_is_dropped() {
         bytes.push(length);
         assert_eq!(with(&bytes, 5), expected, "{length}");
     }
+    // Behind six bytes of padding, 6 more fill an area of 12.
+    for (length, expected) in [(6, Err(ParseError::Divided)), (7, Ok(0)), (8, Ok(0))] {
+        let mut bytes = datagram(5, 7, 16);
+        bytes.extend([0, 0, 0, 0, 0, 0, 41, length, 0]);
+        assert_eq!(with(&bytes, 3), expected, "{length}");
+    }
 }
 
 #[test]

@@ -93,6 +93,11 @@ fn timeout_and_delayed_acks_count_in_the_general_form_as_pinned() {
 }
 
 #[test]
+fn without_loss_the_equation_sets_no_bound() {
+    assert!(Path::new(1460.0, 0.1).rate(0.0).is_infinite());
+}
+
+#[test]
 fn the_inverse_finds_the_loss_event_rate_as_pinned() {
     // 5348-6.3.1-1
     for (s, r, x, p, interval) in [

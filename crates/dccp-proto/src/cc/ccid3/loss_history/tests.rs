@@ -386,6 +386,20 @@ fn a_packet_too_late_for_its_hole_changes_nothing() {
 }
 
 #[test]
+fn the_oldest_of_32_runs_can_still_be_filled() {
+    // Packets 10, 20, … are missing.
+    for (runs, change) in [(RECENT, Change::EventGone), (RECENT + 1, Change::Ignored)] {
+        let last = 10 * runs as u64 + 5;
+        let mut h = LossHistory::default();
+        for seq in (1..=last).filter(|seq| seq % 10 != 0) {
+            h.on_packet(&data(seq, (seq % 16) as u8));
+        }
+        assert_eq!(h.event_count(), runs as u64);
+        assert_eq!(h.on_packet(&data(10, 10)), change, "{runs}");
+    }
+}
+
+#[test]
 fn lengths_beyond_their_field_are_cut() {
     let interval = Interval {
         lossless: 1 << 40,

@@ -430,3 +430,17 @@ fn a_duplicate_is_not_counted() {
     r.on_packet(&packet(at(100), 1, 0));
     assert_eq!(r.ack_due(at(100)), AckDue::No);
 }
+
+#[test]
+fn it_shows_the_receive_rate_once_data_has_come() {
+    let mut r = receiver();
+    assert_eq!(r.snapshot().receive_rate, None);
+    r.on_packet(&packet(at(0), 1, 0));
+    ack(&mut r, at(0), 200);
+    for i in 1..=10 {
+        r.on_packet(&packet(at(10 * i), 1 + i, 0));
+    }
+    ack(&mut r, at(100), 200);
+    let shown = r.snapshot().receive_rate.map(Rate::bytes_per_s);
+    assert_eq!(shown, Some(100_000.0));
+}

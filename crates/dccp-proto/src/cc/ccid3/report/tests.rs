@@ -169,6 +169,21 @@ fn a_saturated_length_means_at_least() {
 }
 
 #[test]
+fn one_saturated_length_of_two_is_enough_to_lose_the_place() {
+    // 4342-8.4-1: most packets are no data packets, or some lengths just fill their bits.
+    for long in [
+        interval(SATURATED, 1, 1000),
+        interval(SATURATED - 1, 1, SATURATED),
+    ] {
+        let mut reports = Reports::default();
+        let list = [long, interval(100, 1, 101), interval(100, 1, 101)];
+        let report = read(&mut reports, 1 << 30, 0, &list, Some(1_000_000_000));
+        assert_near(p(report), 1e-9);
+        assert!(reports.known.iter().all(|k| k.start.is_none()));
+    }
+}
+
+#[test]
 fn saturation_brings_no_jump() {
     // The open interval grows through 2^24: p never rises, and falls by little at a time.
     let mut reports = Reports::default();

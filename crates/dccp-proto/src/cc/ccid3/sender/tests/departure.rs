@@ -92,6 +92,17 @@ fn fast_senders_get_a_batch_of_250_us() {
 }
 
 #[test]
+fn a_batch_has_packets_of_the_size_that_the_path_takes() {
+    let mut s = sender();
+    s.on_mps(500);
+    let one = Permit::Now {
+        packets: 1,
+        bytes: 500,
+    };
+    assert_eq!(s.permit(START, 0), one);
+}
+
+#[test]
 fn a_growing_queue_slows_the_sender_before_losses_do() {
     // 5348-4.5-1
     let mut s = sender();

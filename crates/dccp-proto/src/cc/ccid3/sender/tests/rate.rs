@@ -382,3 +382,28 @@ fn drops_told_without_a_receive_rate_wait_for_it() {
     );
     assert_near(s.x, 170_000.0);
 }
+
+#[test]
+fn where_it_is_unknown_when_a_packet_left_it_was_a_round_trip_ago() {
+    // 5348-4.3-3: at 50 ms the rate was the limit, so the infinity stays, for two round trips.
+    let mut s = sender();
+    send_all(&mut s, 0, 100, true);
+    let told = Told {
+        x_recv: 30_000,
+        change: |fb| fb.ack_sent_at = None,
+        ..Told::default()
+    };
+    tell(&mut s, at(150), &told);
+    assert!(s.x_recv_set.max().is_infinite());
+}
+
+#[test]
+fn it_shows_how_far_it_has_come_and_what_was_received() {
+    let mut s = sender();
+    assert_eq!(s.snapshot().phase, Some("slow_start"));
+    assert_eq!(s.snapshot().receive_rate, None);
+    assert_eq!(s.snapshot().inner, [("s", 1000.0), ("x_inst", 40_000.0)]);
+    s.x_recv_set.replace(START, 30_000.0);
+    let received = s.snapshot().receive_rate.map(Rate::bytes_per_s);
+    assert_eq!(received, Some(30_000.0));
+}
