@@ -32,6 +32,8 @@ pub(crate) struct Producer {
 pub(crate) struct Consumer {
     lane: Lane,
     taken: u32,
+    /// As the producer sees `taken`.
+    given_back: u32,
     /// As last seen.
     filled: u32,
 }
@@ -79,6 +81,7 @@ impl Consumer {
         Self {
             lane,
             taken: START,
+            given_back: START,
             filled: START,
         }
     }
@@ -87,7 +90,9 @@ impl Consumer {
     pub(crate) fn next(&mut self, memory: &Memory) -> Result<Option<usize>, Violation> {
         if self.filled == self.taken {
             let filled = read(memory, self.lane.filled)?;
-            if filled.wrapping_sub(self.taken) > self.lane.entries.count {
+            // Nothing is filled before it was given back: who takes all there is comes to an end.
+            let kept = self.taken.wrapping_sub(self.given_back);
+            if filled.wrapping_sub(self.taken) > self.lane.entries.count - kept {
                 return Err(Violation::Index);
             }
             self.filled = filled;
@@ -101,7 +106,8 @@ impl Consumer {
     }
 
     /// Gives the entries that have been read back to the producer.
-    pub(crate) fn give_back(&self, memory: &Memory) {
+    pub(crate) fn give_back(&mut self, memory: &Memory) {
+        self.given_back = self.taken;
         write(memory, self.lane.taken, self.taken);
     }
 }

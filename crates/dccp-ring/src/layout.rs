@@ -33,13 +33,18 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// As many slots for received datagrams as for those to send, and four times as many for fates: those
-    /// of what is on its way come while more waits.
+    /// As many slots for received datagrams as for those to send, and four times as many for fates, if
+    /// there can be so many: those of what is on its way come while more waits.
     pub const fn new(slots: u32, slot_bytes: u32) -> Self {
+        let fates = slots.saturating_mul(4);
         Self {
             slots,
             slot_bytes,
-            fates: slots.saturating_mul(4),
+            fates: if fates > ENTRIES_MAX {
+                ENTRIES_MAX
+            } else {
+                fates
+            },
             arrivals: slots,
             arrival_bytes: slot_bytes,
         }

@@ -91,6 +91,32 @@ fn a_ticket_is_good_only_while_its_datagram_waits() {
 }
 
 #[test]
+fn a_ticket_of_another_ring_names_nothing_that_is_not_there() {
+    let (mut other, _transport) = ring(8);
+    let foreign: Vec<_> = (0..8)
+        .map(|n| other.sender.push(&[], tag(n)).unwrap().ticket)
+        .collect();
+    let (mut app, mut transport) = ring(2);
+    for ticket in foreign {
+        assert_eq!(app.sender.withdraw(ticket), Err(ChangeError::TooLate));
+        let revised = app.sender.revise(ticket, &[], tag(9));
+        assert_eq!(revised, Err(ChangeError::TooLate));
+    }
+    app.sender.push(&[1], tag(1)).unwrap();
+    assert_eq!(claim_all(&mut transport.source), [1]);
+}
+
+#[test]
+#[should_panic(expected = "the offered length")]
+fn a_datagram_is_not_claimed_into_a_buffer_of_another_length() {
+    let (mut app, mut transport) = ring(2);
+    app.sender.push(&[1], tag(1)).unwrap();
+    assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 1 }));
+    // It would hold what stands behind the slot.
+    _ = transport.source.claim_into(&mut [0; 300]);
+}
+
+#[test]
 fn a_deadline_is_the_last_moment_to_leave() {
     let (mut app, mut transport) = ring(4);
     let due = |tag, at| Label {
@@ -414,14 +440,7 @@ fn impossible_shapes_are_refused() {
             .unwrap_err();
         assert_eq!(error.field, field);
     }
-    let largest = Shape {
-        slots: 1 << 16,
-        fates: 1 << 16,
-        arrivals: 1,
-        slot_bytes: 0,
-        arrival_bytes: 65535,
-    };
-    assert!(Layout::new(largest).is_ok());
+    assert!(Layout::new(Shape::new(1 << 16, 65535)).is_ok());
 }
 
 #[test]

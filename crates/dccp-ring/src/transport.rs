@@ -133,6 +133,9 @@ impl Source {
     /// # Panics
     /// When `buf` does not have the length that was offered.
     pub fn claim_into(&mut self, buf: &mut [u8]) -> Result<Option<Claimed>, Violation> {
+        if let Some(offered) = self.offered {
+            assert_eq!(buf.len(), offered.len as usize, "the offered length");
+        }
         self.claim(|memory, at| memory.read(at, buf))
     }
 

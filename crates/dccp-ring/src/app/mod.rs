@@ -19,7 +19,8 @@ use crate::transport;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Names a datagram as long as it waits.
+/// Names a datagram as long as it waits, for the [`Sender`] that has given it: another one may have a
+/// datagram of the same name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
     slot: u32,
@@ -76,7 +77,8 @@ struct Turn {
     position: u32,
 }
 
-/// Several datagrams, shown to the transport together when this is dropped.
+/// Several datagrams, shown to the transport when this is dropped; together, as long as none overtakes
+/// or supersedes another: that shows all that was pushed before.
 #[derive(Debug)]
 pub struct Batch<'a> {
     sender: &'a mut Sender,
@@ -212,7 +214,7 @@ impl Sender {
 }
 
 impl Batch<'_> {
-    /// As [`Sender::push`]; the transport sees the datagram when the batch is dropped.
+    /// As [`Sender::push`]; the transport sees the datagram when the batch is dropped, at the latest.
     ///
     /// # Errors
     /// As [`Sender::push`].
@@ -236,6 +238,8 @@ impl Sender {
     /// When the transport broke the rules.
     pub fn take_back(&mut self, newest: usize) -> Result<Held<'_>, Violation> {
         self.finish();
+        // A claim that was seen may have failed since.
+        self.see_transport()?;
         let waiting = self.own.user.wrapping_sub(self.transport.kern);
         let n = u32::try_from(newest).unwrap_or(u32::MAX).min(waiting);
         self.take_back_from(self.own.user.wrapping_sub(n))?;
@@ -261,7 +265,7 @@ impl Sender {
     /// Takes back a datagram and those behind it.
     fn hold(&mut self, ticket: Ticket) -> Result<Held<'_>, ChangeError> {
         self.finish();
-        if self.ticket(ticket.slot) != ticket {
+        if !self.is_here(ticket) {
             return Err(ChangeError::TooLate);
         }
         let held = self.take_back_from_slot(ticket.slot)?;
@@ -272,7 +276,19 @@ impl Sender {
         }
     }
 
+    /// Whether a ticket names a datagram in this ring; one that another ring gave can be anything.
+    fn is_here(&self, ticket: Ticket) -> bool {
+        let Some(turn) = self.turns.get(ticket.slot as usize) else {
+            return false;
+        };
+        let dev = self.transport.dev;
+        let is_used = turn.position.wrapping_sub(dev) < self.own.user.wrapping_sub(dev);
+        turn.number == ticket.turn && is_used && self.entry(turn.position).slot == ticket.slot
+    }
+
     fn take_back_from_slot(&mut self, slot: u32) -> Result<Held<'_>, Violation> {
+        // A claim that was seen may have failed since.
+        self.see_transport()?;
         self.take_back_from(self.turns[slot as usize].position)?;
         Ok(Held::of(self))
     }

@@ -50,7 +50,10 @@ impl Mapping {
 
     /// Maps `words` words of a file that has them and keeps them.
     fn of(fd: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
-        let bytes = words * size_of::<AtomicU64>();
+        // More could not be one slice, and on 32 bits the length would wrap around.
+        let bytes = words.checked_mul(size_of::<AtomicU64>());
+        let bytes = bytes.filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses a place that nothing else uses.
         let start = unsafe {
@@ -69,7 +72,8 @@ impl Mapping {
 
     /// The words of the file.
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `of` has mapped so many words from `start` on, aligned to pages; they stay mapped
+        // SAFETY: `of` has mapped so many words from `start` on, aligned to pages, and no more bytes
+        // than `isize` has; they stay mapped
         // until `drop`, and the file keeps its length because both constructors see to its seal.
         // Any bits are a u64. The other process changes them at any time, which atomics allow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
@@ -90,3 +94,19 @@ unsafe impl Send for Mapping {}
 
 // SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
+
+// Miri has no such files.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_slice_can_hold_is_not_mapped() {
+        let (_mapping, fd) = Mapping::create(1).unwrap();
+        // Its bytes would wrap around to 8; to more than half of all addresses.
+        for words in [usize::MAX / 8 + 2, usize::MAX / 16 + 1] {
+            let mapping = Mapping::of(fd.as_fd(), words);
+            assert_eq!(mapping.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        }
+    }
+}
