@@ -233,10 +233,9 @@ impl Reports {
             // Nothing is known of the time before the event.
             return 1.0 / newest.weighed::<V>(false).length;
         }
-        loss_event_rate(
-            self.known.weighed::<V>(),
-            discount(self.known.weighed::<V>()),
-        )
+        let discount = discount(self.known.weighed::<V>());
+        // Without bound, if all that was told is of no length.
+        loss_event_rate(self.known.weighed::<V>(), discount).min(1.0)
     }
 }
 

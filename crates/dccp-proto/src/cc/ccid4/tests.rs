@@ -258,6 +258,14 @@ fn an_interval_ends_with_the_next_loss_or_the_acknowledged_packet() {
 }
 
 #[test]
+fn there_is_no_more_than_a_loss_event_per_packet() {
+    // A peer that tells of a first interval without packets, behind an open one that does not count.
+    let mut s = after_300_packets();
+    let told = [(20, 1, 21), (279, 0, 0)];
+    assert_near(tell(s.as_mut(), at(3100), 300, &told, Some(&[1, 0])), 1.0);
+}
+
+#[test]
 fn the_time_of_an_interval_is_remembered_longer_than_departures() {
     // 5622-6.1-1
     let mut s = after_300_packets();
