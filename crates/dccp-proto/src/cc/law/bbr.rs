@@ -216,7 +216,7 @@ impl Bbr {
                     self.enter(Phase::Cruise, ack);
                 }
             }
-            Phase::Refill if begins_round && ack.round > self.since.0 => self.go_up(w, ack),
+            Phase::Refill if begins_round => self.go_up(w, ack),
             Phase::Up => {
                 if self.is_up_over(w, ack) {
                     self.was_too_much = false;
@@ -360,7 +360,6 @@ impl Bbr {
             w.cwnd = w.cwnd.min(self.probe_rtt_window());
         }
         let longterm = match self.phase {
-            Phase::Startup => f64::INFINITY,
             Phase::Cruise | Phase::ProbeRtt => self.model.inflight_with_headroom(),
             _ => self.model.inflight_longterm,
         };

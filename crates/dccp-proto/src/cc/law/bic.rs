@@ -209,8 +209,7 @@ impl Linux {
         let count = if w < max {
             match (max - w) / LINUX_B {
                 0 | 1 => w * LINUX_SMOOTH / LINUX_B,
-                way if way > LINUX_INCREMENT => w / LINUX_INCREMENT,
-                way => w / way,
+                way => w / way.min(LINUX_INCREMENT),
             }
         } else if w < max + LINUX_B {
             w * LINUX_SMOOTH / LINUX_B

@@ -95,9 +95,7 @@ impl Cubic {
         if let Some(epoch) = self.epoch {
             return epoch;
         }
-        if self.w_max < window.cwnd {
-            self.w_max = window.cwnd;
-        }
+        self.w_max = self.w_max.max(window.cwnd);
         Epoch {
             start: now,
             k: k(self.w_max, window.cwnd),

@@ -114,6 +114,10 @@ mod tests {
             (400, 7.6, 7.5, 8.5),
             (700, 1.0, 1.0, 1.0),
             (9000, 2.0, 2.0, 2.0),
+            // After silence the spans begin anew, with this value.
+            (9350, 3.0, 3.0, 3.0),
+            (9649, 4.0, 3.0, 4.0),
+            (9650, 5.0, 4.0, 5.0),
         ] {
             e.add(at(now), value);
             assert_near(e.min(), min);

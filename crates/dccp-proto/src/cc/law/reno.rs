@@ -319,6 +319,22 @@ mod tests {
     }
 
     #[test]
+    fn several_flows_count_in_fractions_unasked_and_one_does_not() {
+        for (text, grown, reduced) in [
+            ("reno:flows=1", 101.0, 50.0),
+            ("reno:flows=2", 101.02, 75.75),
+        ] {
+            let mut law = bench::law(text);
+            let mut w = avoiding(101.0);
+            law.on_ack(&mut w, &acked(1));
+            assert!((w.cwnd - grown).abs() < 2e-4, "{text}: {}", w.cwnd);
+            let mut w = avoiding(101.0);
+            law.on_congestion(&mut w, &loss(101));
+            assert_near(w.cwnd, reduced);
+        }
+    }
+
+    #[test]
     fn a_mark_may_take_less_than_a_loss() {
         // RFC 8511 §3
         let mut law = bench::law("reno:ecn_beta=0.8");

@@ -320,6 +320,41 @@ mod tests {
     }
 
     #[test]
+    fn as_many_packets_in_the_queue_as_are_wanted_change_nothing() {
+        // The kernel counts whole ones, so that these are none more and none fewer than gamma or beta.
+        let mut vegas = law("vegas:diff=linux,gamma=1");
+        let mut w = Window::new(10);
+        round_trip(&mut *vegas, &mut w, 0, 100);
+        round_trip(&mut *vegas, &mut w, 1, 110);
+        assert_near(inner(&*vegas, "queued"), 1.0);
+        assert!(w.is_slow_start());
+        let mut vegas = law("vegas:diff=linux,alpha=2,beta=4");
+        let mut w = avoiding(19.0);
+        round_trip(&mut *vegas, &mut w, 0, 100);
+        round_trip(&mut *vegas, &mut w, 1, 120);
+        assert_near(inner(&*vegas, "queued"), 4.0);
+        assert_near(w.cwnd, 20.0);
+    }
+
+    #[test]
+    fn a_window_that_was_not_the_limit_does_not_grow() {
+        let mut vegas = law("vegas");
+        let mut w = avoiding(10.0);
+        for round in 0..3 {
+            for _ in 0..3 {
+                let ack = Ack {
+                    round,
+                    rtt: Some(ms(100)),
+                    growth: 0,
+                    ..acked(1)
+                };
+                vegas.on_ack(&mut w, &ack);
+            }
+            assert_near(w.cwnd, 10.0);
+        }
+    }
+
+    #[test]
     fn slow_start_doubles_every_other_round_trip() {
         for (text, paused) in [("vegas", [false, true]), ("vegas:doubling=1", [false; 2])] {
             let mut vegas = law(text);

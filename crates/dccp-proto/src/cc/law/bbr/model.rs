@@ -303,6 +303,54 @@ mod tests {
     }
 
     #[test]
+    fn an_equal_round_trip_does_not_put_off_the_next_measurement() {
+        let mut m = Model::new(Config::default());
+        for (t, rtt_ms, is_due) in [(0, 50, false), (4000, 50, false), (5001, 60, true)] {
+            let ack = Ack {
+                now: at(t),
+                rtt: Some(ms(rtt_ms)),
+                ..Ack::default()
+            };
+            m.on_ack(&ack, 10.0, false);
+            assert_eq!(m.is_probe_rtt_due, is_due, "{t}");
+        }
+    }
+
+    #[test]
+    fn too_much_leaves_beta_of_what_fills_the_path() {
+        for (inflight, cwnd, left) in [
+            (100.0, 1000.0, 700.0),
+            (900.0, 1000.0, 900.0),
+            (100.0, 9000.0, 0.7 * 5833.33),
+        ] {
+            let mut m = model();
+            m.on_too_much(inflight, cwnd);
+            assert_near(m.inflight_longterm, left);
+        }
+    }
+
+    #[test]
+    fn lumps_are_forgotten_when_every_fifth_round_trip_begins() {
+        let mut m = model();
+        m.extra_acked = [30.0, 10.0];
+        for (round, begins_round, left) in [
+            (10, false, [30.0, 10.0]),
+            (11, true, [30.0, 10.0]),
+            (15, true, [0.0, 30.0]),
+            (15, false, [0.0, 30.0]),
+        ] {
+            let ack = Ack {
+                round,
+                ..Ack::default()
+            };
+            m.on_ack(&ack, 100.0, begins_round);
+            for (lumps, expected) in m.extra_acked.into_iter().zip(left) {
+                assert!((lumps - expected).abs() < 1e-9, "{round}: {lumps}");
+            }
+        }
+    }
+
+    #[test]
     fn lumps_of_acknowledgements_widen_the_window() {
         let mut m = model();
         m.max_bw = [1000.0, 0.0];

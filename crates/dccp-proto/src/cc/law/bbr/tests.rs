@@ -193,6 +193,11 @@ fn after_idling_it_starts_at_the_bandwidth_and_measures_no_round_trip() {
         assert_near(bbr.pacing_rate().unwrap_or_default(), rate);
         assert!(bbr.after_idle);
     }
+    // Without a bandwidth it keeps the rate that it has.
+    let (mut unknown, _) = started();
+    (unknown.phase, unknown.rate) = (Phase::Down, Some(1.0));
+    unknown.on_idle(at(1000), ms(500));
+    assert_near(unknown.pacing_rate().unwrap_or_default(), 1.0);
     // What was idle has emptied the queue, so the next acknowledgement tells the path's own time.
     for is_idle in [false, true] {
         bbr.phase = Phase::Cruise;
@@ -269,6 +274,140 @@ fn a_probe_ends_when_the_bandwidth_stands_for_three_rounds() {
         bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
     }
     assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn what_was_in_flight_at_two_percent_is_the_bound() {
+    // 970 packets of which 10 were lost: 2 % are reached after (19.4 - 10)/0.98 more.
+    let (mut bbr, mut w) = probing();
+    for (lost, phase) in [(10, Phase::Up), (30, Phase::Down)] {
+        let ack = Ack {
+            lost,
+            ..ack(2021, 101, 1, 2000.0)
+        };
+        bbr.on_ack(&mut w, &ack);
+        assert_eq!(bbr.phase, phase);
+    }
+    assert_near(bbr.model.inflight_longterm, 970.0 + 9.4 / 0.98);
+}
+
+#[test]
+fn losses_of_an_application_that_is_the_limit_are_not_too_much() {
+    let (mut bbr, mut w) = probing();
+    for (lost, is_app_limited) in [(21, true), (0, false)] {
+        let ack = Ack {
+            lost,
+            is_app_limited,
+            ..ack(2021, 101, 1, 2000.0)
+        };
+        bbr.on_ack(&mut w, &ack);
+        assert_eq!(bbr.phase, Phase::Up);
+        assert!(bbr.model.inflight_longterm.is_infinite());
+    }
+    // It is still to be found what is too much.
+    let ack = Ack {
+        lost: 1,
+        ..ack(2022, 101, 1, 2000.0)
+    };
+    bbr.on_ack(&mut w, &ack);
+    assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn what_a_probe_sent_is_acknowledged_until_the_end_of_the_round_after_it() {
+    let (mut bbr, mut w) = probing();
+    let mut round = 101;
+    while bbr.phase == Phase::Up {
+        round += 1;
+        bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
+    }
+    for (later, is_sampled) in [(0, true), (1, true), (1, true), (2, false)] {
+        bbr.on_ack(&mut w, &ack(20 * round, round + later, 1, 2000.0));
+        assert_eq!(bbr.probe.is_sampled, is_sampled, "{later}");
+    }
+}
+
+/// A flow in Up, in round 101, with a bound of 300 packets, which its window has reached.
+fn probing_at_the_bound() -> (Bbr, Window) {
+    let (mut bbr, mut w) = cruising();
+    bbr.model.inflight_longterm = 300.0;
+    for round in 100..=101 {
+        bbr.on_ack(&mut w, &at_the_bound(round, 1, 200));
+    }
+    assert_eq!(bbr.phase, Phase::Up);
+    assert_near(w.cwnd, 300.0);
+    (bbr, w)
+}
+
+/// An acknowledgement when `flight` packets were in flight.
+fn at_the_bound(round: u64, acked: u32, flight: u32) -> Ack {
+    Ack {
+        flight,
+        pipe: 250,
+        ..ack(20 * round, round, acked, 2000.0)
+    }
+}
+
+#[test]
+fn a_probe_raises_the_bound_while_the_window_is_full_and_at_the_bound() {
+    let (mut bbr, mut w) = probing_at_the_bound();
+    for (round, acked, flight, bound) in [
+        // A packet per window of 300 in this round trip, two in the next.
+        (101, 150, 299, 300.0),
+        (102, 150, 299, 301.0),
+        // Two packets less than the window are not full.
+        (102, 150, 299, 301.0),
+        (102, 150, 300, 302.0),
+        (102, 300, 301, 304.0),
+    ] {
+        bbr.on_ack(&mut w, &at_the_bound(round, acked, flight));
+        assert_near(bbr.model.inflight_longterm, bound);
+    }
+}
+
+#[test]
+fn a_window_is_full_with_a_packet_less_in_flight() {
+    let w = Window::new(10);
+    for (flight, expected) in [(8, false), (9, true), (10, true)] {
+        assert_eq!(is_full(&w, &at_the_bound(1, 1, flight)), expected);
+    }
+}
+
+#[test]
+fn a_bandwidth_that_the_bound_holds_down_does_not_end_a_probe() {
+    let (mut bbr, mut w) = probing_at_the_bound();
+    for round in 102..=106 {
+        bbr.on_ack(&mut w, &at_the_bound(round, 1, 300));
+        assert_eq!(bbr.phase, Phase::Up, "{round}");
+        w.cwnd = bbr.model.inflight_longterm;
+    }
+    // The bandwidth at the bound is what three round trips without growth are counted from.
+    for round in 107..=109 {
+        assert_eq!(bbr.phase, Phase::Up, "{round}");
+        bbr.on_ack(&mut w, &at_the_bound(round, 1, 200));
+    }
+    assert_eq!(bbr.phase, Phase::Down);
+}
+
+#[test]
+fn the_queue_is_kept_empty_for_200_ms_and_a_round_trip() {
+    let in_probe_rtt = |t, round| Ack {
+        pipe: 50,
+        flight: 50,
+        ..ack(t, round, 1, 2000.0)
+    };
+    for (t, round, phase) in [
+        (1200, 7, Phase::ProbeRtt),
+        (1200, 8, Phase::ProbeRtt),
+        (1201, 7, Phase::ProbeRtt),
+        (1201, 8, Phase::Cruise),
+    ] {
+        let (mut bbr, mut w) = cruising();
+        bbr.phase = Phase::ProbeRtt;
+        bbr.on_ack(&mut w, &in_probe_rtt(1000, 7));
+        bbr.on_ack(&mut w, &in_probe_rtt(t, round));
+        assert_eq!(bbr.phase, phase, "{t} {round}");
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ fn the_kernels_steps_are_as_pinned() {
         1030  1000       10
         1047  1000  15.8636
         1048  1000  16.1231
+        1060  1000  16.0606
         2000  1000       16
         ",
     ) {
@@ -173,6 +174,43 @@ fn a_timeout_forgets_the_maximum() {
     let mut w = avoiding(70.0);
     bic.on_ack(&mut w, &acked(1));
     assert_near(w.cwnd, 70.0 + 32.0 / 70.0);
+}
+
+#[test]
+fn a_second_event_at_the_same_window_does_not_converge() {
+    for text in ["bic", "bic:mode=linux"] {
+        let mut bic = law(text);
+        for _ in 0..2 {
+            bic.on_congestion(&mut avoiding(1000.0), &loss(1));
+            assert_near(inner(&*bic, "max"), 1000.0);
+        }
+        assert_eq!(bic.name(), "bic");
+    }
+}
+
+#[test]
+fn a_maximum_that_is_reached_is_one_no_more() {
+    let mut bic = Bic::new(Config::default());
+    bic.on_congestion(&mut avoiding(16.0), &loss(1));
+    // The shortest step leads just there.
+    (bic.max, bic.min) = (16.0 + S_MIN / 16.0, 16.0);
+    bic.on_ack(&mut avoiding(16.0), &acked(1));
+    let mut shown = Vec::new();
+    bic.inner(&mut shown);
+    assert_eq!(shown, [("min", 16.0), ("is_probing", 1.0)]);
+}
+
+#[test]
+fn the_kernels_mean_is_of_acknowledgements_that_acknowledge_outside_of_recovery() {
+    let mut linux = Linux::new(Config::default());
+    for (packets, is_recovering, per_ack) in [(0, false, 32), (4, true, 32), (4, false, 34)] {
+        let ack = Ack {
+            is_recovering,
+            ..acked(packets)
+        };
+        linux.on_ack(&mut avoiding(100.0), &ack);
+        assert_eq!(linux.per_ack, per_ack);
+    }
 }
 
 #[test]

@@ -107,6 +107,39 @@ fn renos_window_grows_as_pinned() {
 }
 
 #[test]
+fn at_the_window_of_the_event_renos_grows_at_full_pace() {
+    // RFC 9438 §4.3: alpha is 1 once W_est has reached cwnd_prior.
+    for (w_est, gain) in [(9.9, alpha(0.7)), (10.0, 1.0)] {
+        let mut c = cubic();
+        c.w_prior = 10.0;
+        let mut epoch = Epoch {
+            start: START,
+            k: 0.0,
+            w_est,
+        };
+        c.grow(&mut 10.0, &mut epoch, 0.0, 0.0);
+        assert_near(epoch.w_est, w_est + gain / 10.0);
+    }
+}
+
+#[test]
+fn the_cubic_function_counts_where_renos_window_only_equals_it() {
+    // RFC 9438 §4.3: Reno's window is for where the function is below it.
+    for (w_max, after) in [(10.125, 8.0 + 2.125 / 8.0), (10.12, 10.125)] {
+        let mut c = cubic();
+        c.w_max = w_max;
+        let mut epoch = Epoch {
+            start: START,
+            k: 0.0,
+            w_est: 10.0,
+        };
+        let mut w = 8.0;
+        c.grow(&mut w, &mut epoch, 0.0, 0.0);
+        assert_near(w, after);
+    }
+}
+
+#[test]
 fn events_are_answered_as_pinned() {
     for [cwnd, before, after, left] in table(
         "

@@ -272,6 +272,35 @@ fn on_a_short_path_an_increase_comes_at_once() {
 }
 
 #[test]
+fn from_4_ms_on_an_increase_is_spread() {
+    // After two samples of 100 ms more, of weight 3/100, the mean is base + 5.91 ms.
+    let at_once = 50.0 + 0.5 * (100.0 * 3.0 / 8.91 + 200.0);
+    for (base, after) in [(3, at_once), (4, 100.0)] {
+        let mut fast = law("fast");
+        let mut w = avoiding(100.0);
+        for (round, rtt) in [(1, base), (1, base + 100), (2, base + 100)] {
+            let ack = Ack {
+                growth: 0,
+                ..ack(round, 1, rtt)
+            };
+            fast.on_ack(&mut w, &ack);
+        }
+        assert_near(w.cwnd, after);
+    }
+}
+
+#[test]
+fn without_a_threshold_no_queue_is_short_enough_to_double() {
+    let mut fast = law("fast:mi_threshold_ms=0");
+    let mut w = avoiding(100.0);
+    fast.on_ack(&mut w, &ack(1, 10, 100));
+    assert_near(w.cwnd, 100.0);
+    let mut w = Window::new(100);
+    fast.on_ack(&mut w, &ack(1, 10, 100));
+    assert!(!w.is_slow_start());
+}
+
+#[test]
 fn losses_and_timeouts_leave_a_half() {
     for (text, left) in [("fast", 500.0), ("fast:loss_keep=0.875", 875.0)] {
         let mut fast = law(text);

@@ -58,6 +58,9 @@ fn beta_is_as_pinned() {
         70    80  100   -1  0.5
         70    80  100   95  0.8
         70    80  130  100  0.5
+        70    80  120  100  0.8
+        70    80   80  100  0.8
+        70    80 79.9  100  0.5
         70   100  100   95  0.7
         70   160  100   95  0.5
         10  10.5  100  100  0.8
@@ -89,6 +92,34 @@ fn the_kernel_trusts_the_second_event_and_no_short_round_trip() {
     h.sample_rtt(0.05);
     h.sample_rtt(0.5);
     assert_near(h.rtt_max, 0.12);
+}
+
+#[test]
+fn only_the_kernel_bounds_the_step_of_the_longest_round_trip_and_not_that_of_the_first() {
+    for (kernel_rules, after) in [(false, 0.5), (true, 0.07)] {
+        let mut h = with(|c| c.kernel_rules = kernel_rules);
+        h.sample_rtt(0.05);
+        assert_near(h.rtt_max, 0.05);
+        h.sample_rtt(0.5);
+        assert_near(h.rtt_max, after);
+    }
+}
+
+#[test]
+fn round_trips_are_shown_and_faded_once_there_is_one() {
+    let mut h = with(|_| ());
+    h.on_congestion(&mut avoiding(100.0), &loss(1));
+    assert_near(1.0 + h.rtt_max, 1.0);
+    let mut shown = Vec::new();
+    h.inner(&mut shown);
+    assert_eq!(shown, [("beta", 0.5), ("throughput", 0.0)]);
+    let sample = Ack {
+        rtt: Some(ms(70)),
+        ..acked(1)
+    };
+    h.on_ack(&mut avoiding(100.0), &sample);
+    assert_near(inner(&h, "rtt_min_s"), 0.07);
+    assert_near(inner(&h, "rtt_max_s"), 0.07);
 }
 
 #[test]

@@ -52,6 +52,28 @@ fn the_indication_is_as_pinned() {
 }
 
 #[test]
+fn the_threshold_itself_indicates_nothing() {
+    let mut e = early(0.0, 1.0);
+    for (delay, is_indicated) in [(0.15, false), (0.150_001, true)] {
+        e.smoothed = Some(delay);
+        assert_eq!(e.is_indicated(0.15), is_indicated);
+    }
+}
+
+#[test]
+fn hstcp_lp_has_the_table_that_it_is_told() {
+    // congestion-control §4: b(1000) of the table and of the formula
+    for (text, b) in [
+        ("hstcp-lp", 0.338_272),
+        ("hstcp-lp:table=formula", 0.329_878),
+    ] {
+        let mut w = avoiding(1000.0);
+        law(text).on_congestion(&mut w, &loss(1000));
+        assert_near(w.cwnd, (1.0 - b) * 1000.0);
+    }
+}
+
+#[test]
 fn a_range_below_a_millisecond_indicates_nothing() {
     let is_indicated = |max| {
         let mut e = early(0.040, max);
