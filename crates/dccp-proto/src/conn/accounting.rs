@@ -58,3 +58,46 @@ impl Stats {
         c.rate_samples += u64::from(fb.delivered_rate.is_some());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::fixtures::{feedback, packets};
+    use crate::conn::tests::ack;
+    use crate::time::Rate;
+    use crate::wire::{OptionWriter, Payload};
+    use core::time::Duration;
+
+    #[test]
+    fn what_arrives_is_counted_by_bytes_and_ecn_field() {
+        let mut stats = Stats::default();
+        let options = OptionWriter::new(0);
+        let mut p = ack(&options);
+        p.payload = Payload::Zeros(100);
+        for ecn in [Ecn::Ce, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1, Ecn::Ect0] {
+            stats.on_received(&p, ecn);
+        }
+        let c = &stats.counters;
+        assert_eq!((c.ce_received, c.ect1_received), (1, 3));
+        assert_eq!(c.bytes_in, 5 * (24 + 100));
+    }
+
+    #[test]
+    fn what_acknowledgements_tell_adds_up() {
+        let fb = Feedback {
+            acked: packets(2),
+            marked: packets(3),
+            lost: packets(4),
+            acks_lost: 5,
+            rtt: Some(Duration::from_millis(1)),
+            delivered_rate: Some(Rate::from_bytes_per_s(1000.0)),
+            ..feedback()
+        };
+        let mut stats = Stats::default();
+        stats.on_feedback(&fb, Oddities::default());
+        stats.on_feedback(&fb, Oddities::default());
+        let c = &stats.counters;
+        assert_eq!((c.data_acked, c.data_marked, c.data_lost), (4, 6, 8));
+        assert_eq!((c.acks_lost, c.rtt_samples, c.rate_samples), (10, 2, 2));
+    }
+}

@@ -21,7 +21,7 @@ impl Connection {
     /// Closes once the outbox is empty. DCCP has no half-close: data that arrives until then is
     /// still delivered, what arrives later is not.
     pub(crate) fn close(&mut self, now: Instant, app: &mut App<'_>) {
-        if !self.state.is_alive() || self.closing.is_wanted {
+        if !self.state.is_alive() {
             return;
         }
         self.closing.is_wanted = true;

@@ -23,6 +23,8 @@ mod sequence_window;
 mod snapshot;
 mod state;
 pub mod stats;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod wakeup;
 

@@ -34,8 +34,6 @@ impl Connection {
         self.begin_cookies(p);
         for opt in p.options {
             match opt {
-                // 4340-5.8.2-4
-                Opt::Padding => is_mandatory = false,
                 // 4340-5.8.2-2, 4340-5.8.2-3
                 Opt::Mandatory if packet_type == PacketType::Data => {}
                 Opt::Mandatory if is_mandatory => return Err(mandatory_alone()),
@@ -45,6 +43,7 @@ impl Connection {
                     Self::refuse_if_mandatory(is_mandatory, &opt)?;
                     is_mandatory = false;
                 }
+                // Padding too ends what Mandatory began: 4340-5.8.2-4
                 _ => {
                     self.process_option(now, p, &opt, is_mandatory, &mut told)?;
                     is_mandatory = false;

@@ -165,6 +165,10 @@ mod tests {
         path.on_packet(Seq::new(2), true, None, Ecn::Ce);
         path.on_packet(Seq::new(3), false, None, Ecn::Ect1);
         assert_eq!(path.take(), 1);
+        path.on_packet(Seq::new(4), true, None, Ecn::Ce);
+        assert_eq!(path.take(), 0);
+        path.on_packet(Seq::new(5), false, None, Ecn::Ce);
+        assert_eq!(path.take(), 1);
     }
 
     #[test]

@@ -234,8 +234,8 @@ mod tests {
         s.on_received(Seq::new(45));
         assert_eq!(s.swl(), Seq::new(21));
         // Half of the space later the initial numbers are ahead again and must not matter.
-        s.gsr = Seq::new(20).plus(1 << 47);
-        s.gss = Seq::new(10).plus(1 << 47);
+        s.gsr = Seq::new(20).plus((1 << 47) + 100);
+        s.gss = Seq::new(10).plus((1 << 47) + 100);
         assert_eq!(s.swl(), s.gsr.minus(24));
         assert_eq!(s.awl(), s.gss.minus(99));
     }

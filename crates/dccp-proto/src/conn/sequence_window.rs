@@ -120,7 +120,11 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{START, client, config};
     use super::*;
+    use crate::config::Config;
+    use crate::wire::options::{FeatureOpt, Opt};
+    use crate::wire::{OptionWriter, Options, PacketType};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -161,5 +165,90 @@ mod tests {
         let mut sent = SentPerRtt::new(Instant::ZERO, Seq::ZERO);
         assert!(sent.on_sent(Instant::ZERO, Seq::new(1), Duration::ZERO));
         assert_eq!(sent.packets.to_bits(), 1.0_f64.to_bits());
+    }
+
+    /// The Sequence Window that the connection asks for with an Ack that leaves now.
+    fn asked(conn: &mut Connection) -> Option<u64> {
+        let mut w = OptionWriter::new(1000);
+        let (seq, ack) = (conn.seqs.gss.next(), Some(Seq::ZERO));
+        conn.features
+            .write(START + 60_000 * MS, PacketType::Ack, seq, ack, &mut w);
+        Options(w.as_slice()).iter().find_map(|o| match o {
+            Opt::ChangeL(FeatureOpt { feature: 3, values }) => {
+                Some(values.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
+            }
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_window_follows_five_round_trips_and_changes_by_powers_of_two() {
+        // 4340-7.5.2-2: not before it is too small, nor before a quarter of it would do; 100 at least.
+        for (window, packets, wanted) in [
+            (100, 0.0, None),
+            (100, 20.0, None),
+            (100, 20.2, Some(128)),
+            (100, 51.2, Some(256)),
+            (100, 51.4, Some(512)),
+            (300, 52.0, None),
+            (512, 20.0, None),
+            (513, 20.0, Some(128)),
+            (2048, 102.4, None),
+            (2049, 102.4, Some(512)),
+        ] {
+            let mut conn = client(config());
+            conn.seqs.local_window = window;
+            conn.sent_per_rtt.packets = packets;
+            conn.adapt_sequence_window();
+            assert_eq!(asked(&mut conn), wanted, "{window} {packets}");
+        }
+        let mut conn = client(Config {
+            adapt_sequence_window: false,
+            ..config()
+        });
+        conn.sent_per_rtt.packets = 1000.0;
+        conn.adapt_sequence_window();
+        assert_eq!(asked(&mut conn), None);
+    }
+
+    #[test]
+    fn a_packet_that_leaves_may_be_the_one_that_needs_a_wider_window() {
+        // 4340-7.5.2-2: 20 of them in a round trip fit 100, 21 do not.
+        for (packets, wanted) in [(20, None), (21, Some(128))] {
+            let mut conn = client(config());
+            conn.seqs.next_to_send();
+            for _ in 0..packets {
+                conn.seqs.next_to_send();
+                conn.watch_sequence_window(START);
+            }
+            assert_eq!(asked(&mut conn), wanted);
+        }
+    }
+
+    #[test]
+    fn data_waits_for_the_window_and_a_sync_is_due_ever_later() {
+        // 4340-7.5.2-3: three quarters of 100 packets lie above GSR at the peer; the round trip is 0.2 s.
+        let mut conn = client(config());
+        conn.timers.clear_all();
+        for _ in 0..75 {
+            conn.seqs.next_to_send();
+        }
+        assert!(!conn.waits_for_window(START));
+        assert_eq!(conn.timers.next(), None);
+        conn.seqs.next_to_send();
+        let mut now = START;
+        for interval in [800 * MS, 1600 * MS, 3200 * MS] {
+            assert!(conn.waits_for_window(now));
+            let deadline = now + interval;
+            assert_eq!(conn.timers.next(), Some((deadline, Timer::Resync)));
+            // What is asked again meanwhile puts nothing off.
+            assert!(conn.waits_for_window(now + MS));
+            assert_eq!(conn.timers.next(), Some((deadline, Timer::Resync)));
+            now = deadline;
+            assert_eq!(conn.timers.expire(now), Some(Timer::Resync));
+        }
+        conn.seqs.on_acked(crate::conn::tests::ISS.next());
+        assert!(!conn.waits_for_window(now));
+        assert_eq!(conn.timers.next(), None);
     }
 }

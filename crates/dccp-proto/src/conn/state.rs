@@ -89,3 +89,31 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::State::{
+        CloseReq, Closed, Closing, Invited, Listen1, Open, PartOpen, Request, Respond, TimeWait,
+    };
+    use super::*;
+
+    #[test]
+    fn a_connection_moves_as_the_state_diagram_says() {
+        // RFC 4340 §8.4, RFC 5596 §2.2.2.
+        for (from, successors) in [
+            (Invited, &[Listen1, Respond, TimeWait, Closed][..]),
+            (Listen1, &[Respond, TimeWait, Closed]),
+            (Request, &[PartOpen, TimeWait, Closed]),
+            (Respond, &[Open, TimeWait, Closed]),
+            (PartOpen, &[Open, Closing, TimeWait, Closed]),
+            (Open, &[CloseReq, Closing, TimeWait, Closed]),
+            (CloseReq, &[TimeWait, Closed]),
+            (Closing, &[TimeWait, Closed]),
+            (TimeWait, &[]),
+            (Closed, &[]),
+        ] {
+            let next = State::ALL.into_iter().filter(|next| from.may_become(*next));
+            assert_eq!(next.collect::<Vec<_>>(), successors, "{from:?}");
+        }
+    }
+}

@@ -133,6 +133,8 @@ mod tests {
         let mut timers = Timers::default();
         assert_eq!(timers.next(), None);
         timers.set(Timer::Ack, at(20));
+        assert!(timers.is_set(Timer::Ack));
+        assert!(!timers.is_set(Timer::Pace));
         timers.set(Timer::Pace, at(10));
         assert_eq!(timers.next(), Some((at(10), Timer::Pace)));
         timers.set(Timer::Pace, at(30));

@@ -115,6 +115,20 @@ fn a_message_about_nothing_that_was_sent_is_ignored() {
     assert_eq!(bench.stats().counters.icmp_used, 1);
 }
 
+#[test]
+fn the_path_mtu_is_looked_for_anew_every_two_seconds_at_most() {
+    // RFC 4340 §14.1
+    let mut bench = Bench::open_server(Bench::config());
+    for (wait, has_begun) in [(0, true), (0, false), (1999, false), (1, true)] {
+        bench.now += Duration::from_millis(wait);
+        let id = bench.id.unwrap();
+        let is_begun = bench
+            .endpoint
+            .rediscover_pmtu(bench.now, id, &mut bench.app);
+        assert_eq!(is_begun, has_begun, "{wait}");
+    }
+}
+
 /// A connection of an MTU of 1500 bytes whose peer has fallen silent, with large datagrams to send.
 fn in_the_dark(ndp_count: bool) -> Bench {
     let config = Config {

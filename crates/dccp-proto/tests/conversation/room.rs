@@ -109,6 +109,35 @@ fn small_data_travel_with_the_cookies() {
 }
 
 #[test]
+fn cookies_are_echoed_in_open_until_the_server_has_them() {
+    // 4340-8.1.4-2: data that open the connection acknowledge nothing.
+    let (mut bench, response) = with_cookies(Bench::config(), &[COOKIE]);
+    bench.answers(&response);
+    bench.give_next(Kind::Data);
+    bench.take();
+    assert_eq!(bench.state(), State::Open);
+    let mut sent = 0;
+    for _ in 0..3 {
+        bench.send(b"small");
+        for packet in bench.take() {
+            sent += 1;
+            assert_eq!(packet.packet_type(), PacketType::DataAck);
+            assert!(kinds(&packet).contains(&36), "{packet:?}");
+        }
+    }
+    assert!(sent > 0);
+    let ack = bench.next(Kind::Ack { ack: bench.gss });
+    bench.give(&ack);
+    bench.send(b"small");
+    let sent = bench.advance(Duration::from_secs(1));
+    assert!(sent.iter().any(|(_, p)| p.payload == b"small"));
+    assert!(
+        sent.iter().all(|(_, p)| !kinds(p).contains(&36)),
+        "{sent:?}"
+    );
+}
+
+#[test]
 fn feedback_that_finds_no_room_beside_cookies_is_not_tried_without_end() {
     // A server that fills the client's packets with its cookies.
     let (mut bench, response) = with_cookies(ccid_3(576), &[COOKIE, COOKIE]);

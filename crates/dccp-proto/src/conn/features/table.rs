@@ -137,6 +137,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_needs_a_setting_or_another_protocol_is_declined() {
+        // 4340-9.2.1-1: a peer cannot make us accept damaged data.
+        for (feature, side) in [
+            (Feature::MinChecksumCoverage, Side::Local),
+            (Feature::MultipathCapable, Side::Local),
+            (Feature::MultipathCapable, Side::Remote),
+        ] {
+            assert_eq!(Slot { side, feature }.acceptable(), [0], "{feature:?}");
+        }
+    }
+
+    #[test]
     fn a_set_gives_its_features_in_order() {
         let features = Feature::ALL.into_iter();
         let all: Vec<Slot> = features

@@ -115,3 +115,70 @@ impl Connection {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Echo;
+    use super::super::super::tests::{START, ack, client, config};
+    use super::*;
+    use crate::queue::Slot;
+    use crate::wire::ServiceCode;
+
+    const RESPONSE: Kind = Kind::Response {
+        ack: Seq::ZERO,
+        service: ServiceCode::NONE,
+    };
+
+    #[test]
+    fn an_acknowledgement_of_acknowledgements_counts_all_that_it_will_carry() {
+        // 4341-6.2-1: what does not fit beside the data goes alone.
+        const ELAPSED: usize = 6;
+        const ECHO: usize = 10;
+        const NDP: usize = 5;
+        const COOKIE: usize = 12;
+        // Of CCID 2: when the packet arrived.
+        const ONE_WAY: usize = 5;
+        for case in 0..16 {
+            let [has_ndp, has_elapsed, has_echo, has_cookie] =
+                [1, 2, 4, 8].map(|bit| case & bit != 0);
+            let mut conn = client(config());
+            conn.ndp.set_enabled(has_ndp);
+            for _ in 0..70_000 {
+                conn.ndp.on_sent(false);
+            }
+            if has_cookie {
+                let options = OptionWriter::new(0);
+                let mut response = ack(&options);
+                (response.seq, response.kind) = (conn.seqs.gsr, RESPONSE);
+                conn.keep_cookie(&response, &[7; COOKIE - 2]);
+            }
+            let wait = Duration::from_millis(u64::from(has_elapsed));
+            conn.timestamp = has_echo.then_some(Echo {
+                value: 1,
+                seq: Seq::new(7),
+                arrived: START,
+            });
+            let parts = [
+                (has_ndp, NDP),
+                (has_elapsed, ELAPSED),
+                (has_echo, ECHO),
+                (has_cookie, COOKIE),
+            ];
+            let parts = parts.into_iter().filter(|(has, _)| *has);
+            let wanted = ONE_WAY + parts.map(|(_, len)| len).sum::<usize>();
+            let mut fitting = 0;
+            for len in 0..conn.mps() + 40 {
+                let offer = Offer {
+                    slot: Slot(0),
+                    len,
+                    is_zeros: true,
+                };
+                let fits = wanted <= conn.data_option_room(&offer);
+                fitting += usize::from(fits);
+                let has_room = conn.has_room_for_ack_of_ack(START + wait, &offer);
+                assert_eq!(has_room, fits, "{len} {case}");
+            }
+            assert!((1000..conn.mps() + 40).contains(&fitting), "{case}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Repetition, pace, and what negotiation may cost.
 
 use super::*;
+use crate::config::bounds::PENDING_CONFIRMS;
 use PacketType as P;
 use Side::{Local, Remote};
 
@@ -195,4 +196,59 @@ fn what_does_not_fit_wants_no_more_than_a_packet_per_round_trip() {
     assert!(a.f.wants_packet(a.now));
     assert_eq!(a.send_within(P::Ack, 4).bytes, []);
     assert_eq!(a.f.poll_timeout(), Some(a.now + RTT));
+}
+
+/// The peer's Change L of its Sequence Window to `n`; the answer has 9 bytes.
+fn window(n: u8) -> [u8; 9] {
+    [32, 9, 3, 0, 0, 0, 0, 1, n]
+}
+
+#[test]
+fn options_that_leave_with_another_packet_begin_the_round_trip_anew() {
+    // 4340-6.6.1-3
+    let mut a = end();
+    a.hear(&window(1)).unwrap();
+    assert_eq!(a.ack().len(), 9);
+    a.wait(RTT / 2);
+    a.hear(&window(2)).unwrap();
+    assert!(!a.f.wants_packet(a.now));
+    assert_eq!(a.ack().len(), 9);
+    a.hear(&window(3)).unwrap();
+    assert_eq!(a.f.poll_timeout(), Some(a.now + RTT));
+}
+
+#[test]
+fn confirms_must_be_said_again_until_a_packet_had_them_all() {
+    // LINUX-22: beside data only if there is room for all; no packet has more room than an Ack.
+    let end = || {
+        let mut a = end();
+        a.f.repeat_confirms();
+        a.hear(&window(1)).unwrap();
+        assert_eq!(a.f.repeated_len(), 0);
+        assert_eq!(a.ack().len(), 9);
+        assert_eq!(a.f.repeated_len(), 9);
+        a
+    };
+    for (packet_type, room, is_said) in [
+        (P::DataAck, 8, false),
+        (P::DataAck, 12, true),
+        (P::Ack, 8, true),
+        (P::Ack, 12, true),
+        (P::Data, 12, false),
+    ] {
+        let mut a = end();
+        a.send_within(packet_type, room);
+        assert_eq!(a.f.repeated_len() == 0, is_said, "{packet_type:?} {room}");
+    }
+    // A new one that finds no room beside the repeated one must still be said.
+    let mut a = end();
+    a.hear(&window(2)).unwrap();
+    assert_eq!(a.send_within(P::DataAck, 12).bytes.len(), 9);
+    assert_eq!(a.f.repeated_len(), 9);
+    // Of these there is a bound.
+    for unknown in 20..80 {
+        a.hear(&[32, 4, unknown, 1]).unwrap();
+        a.send_within(P::DataAck, 1008);
+    }
+    assert_eq!(a.f.repeated.as_ref().map(Vec::len), Some(PENDING_CONFIRMS));
 }

@@ -106,6 +106,15 @@ fn a_vector_below_the_first_packet_is_ignored() {
 }
 
 #[test]
+fn a_vector_of_few_long_cells_below_the_first_packet_is_ignored() {
+    // 4340-11.4-4: 192 packets are covered, of 140 that were sent.
+    let mut flow = Flow::new(&"d".repeat(140));
+    let fb = flow.ack(139, &option(38, &[63, 63, 63]));
+    assert_eq!((fb.acked.packets, fb.pipe), (1, 139));
+    assert_eq!(flow.flight.oddities().invalid_vectors, 1);
+}
+
+#[test]
 fn a_long_vector_late_in_the_connection_is_valid() {
     let mut flow = Flow::new(&"d".repeat(128));
     let fb = flow.ack(127, &option(38, &[63, 63]));

@@ -40,6 +40,16 @@ fn a_packet_gives_one_sample() {
 }
 
 #[test]
+fn the_packet_that_is_named_gives_the_sample_whatever_its_cell_says() {
+    // 4340-11.4-2: it is received, though the vector tells only of older ones.
+    let mut flow = Flow::new("ddd");
+    assert_eq!(
+        flow.ack_at(ms(10), 2, None, &vector("300")).rtt,
+        Some(after(8))
+    );
+}
+
+#[test]
 fn a_lost_packet_that_is_named_late_gives_a_sample() {
     let mut flow = Flow::new("dddd");
     flow.ack_at(ms(10), 3, None, &vector("0003"));
