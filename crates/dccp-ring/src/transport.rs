@@ -262,6 +262,11 @@ impl Source {
         self.slots.count
     }
 
+    /// Reports for which there was no room.
+    pub const fn fates_missed(&self) -> u64 {
+        self.fates_missed
+    }
+
     /// Datagrams that were in the ring when it was last looked at.
     pub fn waiting(&self) -> u32 {
         self.app.user.wrapping_sub(self.next)

@@ -5,6 +5,7 @@ pub(crate) mod outbox;
 
 pub use fate::RingFate;
 
+use crate::clock;
 use crate::engine::Request;
 use crate::error::SendError;
 use crate::patience::Patience;
@@ -65,6 +66,7 @@ impl RingSocket {
 
     /// Appends the fates that are known to `fates`, at most `at_most`, without waiting.
     pub fn recv_fates(&mut self, fates: &mut Vec<RingFate>, at_most: usize) {
+        self.sweep_if_ended();
         let each = |report| fates.extend(RingFate::of(report));
         let heard = self.sender.fates(at_most, each);
         debug_assert!(heard.is_ok(), "the engine keeps the rules");
@@ -93,7 +95,7 @@ impl RingSocket {
         let mut waiting = Patience::For(at_most).begin();
         loop {
             // Asked first: what has ended has told all fates.
-            let is_ended = self.socket.shared().lock().is_ended();
+            let is_ended = self.sweep_if_ended();
             if self.sender.prepare_to_wait_for_fates() == Ok(false) {
                 return true;
             }
@@ -102,6 +104,19 @@ impl RingSocket {
                 _ => return false,
             }
         }
+    }
+}
+
+impl RingSocket {
+    /// What was pushed after the connection's end, or was being changed just then, does not leave either.
+    /// Returns whether the connection has ended.
+    fn sweep_if_ended(&self) -> bool {
+        let mut state = self.socket.shared().lock();
+        let is_ended = state.is_ended();
+        if is_ended && let Some(ring) = &mut state.ring {
+            ring.end(clock::now());
+        }
+        is_ended
     }
 }
 

@@ -64,7 +64,7 @@ impl RingOutbox {
             queued,
             in_flight: self.in_flight,
             fates: self.fates,
-            fates_missed: 0,
+            fates_missed: self.source.fates_missed(),
         }
     }
 
@@ -74,7 +74,8 @@ impl RingOutbox {
         self.source.flush();
     }
 
-    /// The connection is over: what waits will not leave.
+    /// The connection is over: what waits will not leave. Again later for what the application had taken back at
+    /// that moment, or pushed since.
     pub(crate) fn end(&mut self, now: Instant) {
         // So many can wait; an application that pushes on pushes in vain.
         for _ in 0..self.source.slots() {

@@ -147,3 +147,20 @@ fn what_waits_at_the_end_is_withdrawn() {
     assert!(!ring.wait_for_fates(PATIENCE), "nothing more to tell");
     drop(server);
 }
+
+#[test]
+fn what_is_pushed_after_the_end_is_withdrawn_too() {
+    let (mut ring, server) = ring(4);
+    ring.socket().close().unwrap();
+    received(&server);
+    ring.sender().push(&[7; 8], tag(7)).unwrap();
+    assert_eq!(fates(&mut ring, 1), BTreeMap::from([(7, Fate::Withdrawn)]));
+
+    // And where the connection had ended before there was a ring.
+    let (client, server) = pair(&options(), &options());
+    client.close().unwrap();
+    received(&server);
+    let mut ring = RingSocket::new(client, 4, 8).unwrap();
+    ring.sender().push(&[8; 8], tag(8)).unwrap();
+    assert_eq!(fates(&mut ring, 1), BTreeMap::from([(8, Fate::Withdrawn)]));
+}
