@@ -1,5 +1,6 @@
 //! Round-trip samples, rounds, delivered rates, mean sizes.
 
+use super::super::news::News;
 use super::*;
 
 fn after(millis: u64) -> Duration {
@@ -47,6 +48,21 @@ fn the_packet_that_is_named_gives_the_sample_whatever_its_cell_says() {
         flow.ack_at(ms(10), 2, None, &vector("300")).rtt,
         Some(after(8))
     );
+}
+
+#[test]
+fn the_newest_data_packet_measures_the_delivery_whatever_is_read_first() {
+    let flow = Flow::new("ddd");
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
+        let mut tell = |_, _| {};
+        let mut news = News::new(ms(10), LEN, &mut tell);
+        for pos in order {
+            let record = flow.flight.record(pos).unwrap();
+            news.note_report(pos, record, false, None);
+        }
+        let newest = news.newest_data.map(|(pos, record)| (pos, record.sent_at));
+        assert_eq!(newest, Some((2, ms(2))), "{order:?}");
+    }
 }
 
 #[test]
