@@ -214,26 +214,20 @@ pub trait HcSender: Send {
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);
 
     /// When [`on_timeout`](Self::on_timeout) is due.
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
+    fn poll_timeout(&self) -> Option<Instant>;
 
     /// The moment of [`poll_timeout`](Self::poll_timeout) has come. Returns whether everything in
     /// flight is to be taken for lost (CCID 2's RTO).
-    fn on_timeout(&mut self, _now: Instant) -> bool {
-        false
-    }
+    fn on_timeout(&mut self, now: Instant) -> bool;
 
     /// The next wish, until there is none.
-    fn poll_signal(&mut self) -> Option<Signal> {
-        None
-    }
+    fn poll_signal(&mut self) -> Option<Signal>;
 
     /// The round-trip time of the handshake, or another measured before any acknowledgement of data.
-    fn on_rtt_hint(&mut self, _now: Instant, _rtt: Duration) {}
+    fn on_rtt_hint(&mut self, now: Instant, rtt: Duration);
 
     /// The maximum packet size changed, in bytes of application data.
-    fn on_mps(&mut self, _mps: usize) {}
+    fn on_mps(&mut self, mps: usize);
 
     /// A Sync or `SyncAck` leaves: adds the options that it must carry (6323-3.3-1).
     fn on_send_sync(&mut self, _options: &mut OptionWriter) {}
@@ -314,9 +308,7 @@ pub trait HcReceiver: Send {
     fn ack_due(&self, now: Instant) -> AckDue;
 
     /// The most bytes of options that [`on_ack`](Self::on_ack) would add now.
-    fn ack_options_len(&self, _now: Instant) -> usize {
-        0
-    }
+    fn ack_options_len(&self, now: Instant) -> usize;
 
     /// An acknowledgement leaves: adds the CCID's options and accounts. Returns `false`, with
     /// nothing written, if the options do not fit and the acknowledgement must go alone.
