@@ -303,6 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn a_measurement_that_finds_the_same_does_not_put_off_forgetting() {
+        let mut m = Model::new(Config::default());
+        for (t, rtt_ms, least) in [(0, 50, 0.05), (5001, 50, 0.05), (10_002, 60, 0.06)] {
+            let ack = Ack {
+                now: at(t),
+                rtt: Some(ms(rtt_ms)),
+                ..Ack::default()
+            };
+            m.on_ack(&ack, 10.0, false);
+            assert_near(m.min_rtt(), least);
+        }
+    }
+
+    #[test]
     fn an_equal_round_trip_does_not_put_off_the_next_measurement() {
         let mut m = Model::new(Config::default());
         for (t, rtt_ms, is_due) in [(0, 50, false), (4000, 50, false), (5001, 60, true)] {

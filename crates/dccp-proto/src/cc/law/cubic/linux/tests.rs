@@ -102,6 +102,52 @@ fn round_trips_soon_after_an_event_are_no_measure() {
 }
 
 #[test]
+fn without_any_round_trip_growth_beyond_the_flat_part_has_no_limit() {
+    let mut linux = law("cubic:mode=linux,beta=0.8,reno_friendly=no");
+    let mut w = avoiding(1000.0);
+    linux.on_congestion(&mut w, &loss(1000));
+    let unmeasured = |after_ms| Ack {
+        rtt: None,
+        ..acked_at(after_ms)
+    };
+    linux.on_ack(&mut w, &unmeasured(0));
+    // 1000 + 0.4 × 7.451³ = 1165: 1000/165 = 6, × 16/31 = 3; one has been.
+    let mut w = avoiding(1000.0);
+    for cwnd in [1000.0, 1000.0, 1001.0] {
+        linux.on_ack(&mut w, &unmeasured(15_388));
+        assert_near(w.cwnd, cwnd);
+    }
+}
+
+#[test]
+fn only_new_acknowledgements_outside_of_recovery_count_for_the_packets_per_acknowledgement() {
+    let mut linux = linux();
+    let mut w = avoiding(100.0);
+    for _ in 0..40 {
+        linux.on_ack(&mut w, &acked(0));
+        let recovering = Ack {
+            is_recovering: true,
+            growth: 0,
+            ..acked(10)
+        };
+        linux.on_ack(&mut w, &recovering);
+    }
+    assert_eq!(step(&mut *linux, avoiding(100.0), 0), 26);
+}
+
+#[test]
+fn renos_window_gains_a_packet_for_more_acknowledgements_than_a_window() {
+    let mut linux = law("cubic:mode=linux,beta=0.5");
+    assert_eq!(linux.name(), "cubic");
+    for (acknowledgements, reno) in [(100, 100.0), (1, 101.0), (99, 101.0), (1, 102.0)] {
+        for _ in 0..acknowledgements {
+            linux.on_ack(&mut avoiding(100.0), &acked_at(0));
+        }
+        assert_near(inner(&*linux, "w_est"), reno);
+    }
+}
+
+#[test]
 fn an_event_below_the_maximum_sets_it_lower() {
     for (text, max) in [
         ("cubic:mode=linux,beta=0.8", 810.0),
