@@ -349,3 +349,6 @@ fn needs(ccid: u8) -> impl Iterator<Item = &'static Dependency> {
         .into_iter()
         .flat_map(|entry| entry.needs)
 }
+
+#[cfg(test)]
+mod tests;

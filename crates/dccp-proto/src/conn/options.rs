@@ -266,3 +266,32 @@ fn mandatory_alone() -> Reset {
         data: [1, 0, 0],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, client, config};
+    use super::*;
+    use crate::seq::Seq;
+    use crate::wire::{Kind, OptionWriter, ServiceCode};
+
+    #[test]
+    fn the_packets_of_the_handshake_leave_at_once_and_others_may_not() {
+        // 5348-4.2-1
+        let options = OptionWriter::new(0);
+        let mut conn = client(config());
+        let mut packet = ack(&options);
+        assert!(!conn.is_prompt(&packet), "not of the handshake");
+        packet.kind = Kind::Response {
+            ack: Seq::ZERO,
+            service: ServiceCode::NONE,
+        };
+        assert!(conn.is_prompt(&packet));
+        // RFC 4340 §8.1.5: the client's answer, but not one that a timer may have sent again.
+        conn.state = State::Respond;
+        conn.seqs.start_receiving(Seq::new(6));
+        let mut answer = ack(&options);
+        assert!(conn.is_prompt(&answer));
+        answer.seq = Seq::new(8);
+        assert!(!conn.is_prompt(&answer));
+    }
+}

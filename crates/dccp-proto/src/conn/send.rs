@@ -5,6 +5,8 @@
 //! (other types, options) open a batch of their own, because one batch has one packet length.
 
 mod acks;
+#[cfg(test)]
+mod tests;
 
 use super::features::Side;
 use super::in_flight::{SentData, SentPacket};

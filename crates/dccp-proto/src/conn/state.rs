@@ -98,6 +98,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_those_of_the_rfc() {
+        for state in [
+            Invited, Listen1, Request, Respond, PartOpen, Open, CloseReq, Closing, TimeWait, Closed,
+        ] {
+            assert_eq!(state.name(), format!("{state:?}").to_uppercase());
+        }
+    }
+
+    #[test]
     fn a_connection_moves_as_the_state_diagram_says() {
         // RFC 4340 §8.4, RFC 5596 §2.2.2.
         for (from, successors) in [

@@ -1,12 +1,21 @@
 //! A connection as it begins, for the tests of its parts.
 
-use super::{Birth, Connection, Role};
+use super::features::Features;
+use super::in_flight::SentPacket;
+use super::{Birth, Connection, Due, Role, State};
+use crate::cc::{
+    AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
+    Snapshot,
+};
 use crate::config::Config;
 use crate::path::{Encap, Flow, Path};
+use crate::queue::{Fate, Offer, Outbox, Slot};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::options::Opt;
 use crate::wire::{Kind, OptionWriter, Options, Packet, Payload, ResetCode, ServiceCode};
+use core::time::Duration;
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -41,6 +50,159 @@ pub(super) fn config() -> Config {
         tx_ccids: vec![2],
         rx_ccids: vec![2],
         ..Config::default()
+    }
+}
+
+/// A client in OPEN whose Request was acknowledged, without anything to negotiate, with controllers
+/// that want nothing.
+pub(super) fn open(config: Config) -> Connection {
+    let mut conn = client(config);
+    conn.state = State::Open;
+    conn.due = Due::default();
+    conn.features = Features::new(false, ISS);
+    conn.has_needs_met = true;
+    conn.seqs.start_receiving(Seq::new(7));
+    let request = SentPacket {
+        now: START,
+        seq: conn.seqs.next_to_send(),
+        ccval: 0,
+        has_vector: false,
+        data: None,
+    };
+    conn.in_flight.on_send(&request, &mut |_, _| ());
+    conn.tx.cc = Box::new(TestSender::default());
+    conn.rx.cc = Box::new(TestReceiver(AckDue::No));
+    conn
+}
+
+/// A sending controller that permits what it was told to, with an option of so many bytes on all data.
+pub(super) struct TestSender {
+    pub(super) permit: Permit,
+    pub(super) options_len: usize,
+    pub(super) timeout: Option<Instant>,
+}
+
+impl Default for TestSender {
+    fn default() -> Self {
+        Self {
+            permit: Permit::Now {
+                packets: 100,
+                bytes: 100_000,
+            },
+            options_len: 0,
+            timeout: None,
+        }
+    }
+}
+
+impl HcSender for TestSender {
+    fn permit(&self, _now: Instant, _pipe: u32) -> Permit {
+        self.permit
+    }
+
+    fn data_options_len(&self) -> usize {
+        self.options_len
+    }
+
+    fn packets_per_rtt(&self) -> Option<f64> {
+        None
+    }
+
+    fn on_send(&mut self, out: &mut Outgoing<'_>) {
+        if let Some(len) = self.options_len.checked_sub(2) {
+            let option = Opt::CcidSpecific {
+                kind: 192,
+                data: &[0; 16][..len],
+            };
+            assert!(out.options.push(&option).is_ok());
+        }
+    }
+
+    fn on_feedback(&mut self, _now: Instant, _fb: &Feedback<'_>) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    fn on_timeout(&mut self, _now: Instant) -> bool {
+        false
+    }
+
+    fn poll_signal(&mut self) -> Option<Signal> {
+        None
+    }
+
+    fn on_rtt_hint(&mut self, _now: Instant, _rtt: Duration) {}
+
+    fn on_mps(&mut self, _mps: usize) {}
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::default()
+    }
+}
+
+/// A receiving controller that wants its acknowledgements then. They have option 128, which says
+/// whether they came with data.
+pub(super) struct TestReceiver(pub(super) AckDue);
+
+impl HcReceiver for TestReceiver {
+    fn on_packet(&mut self, _p: &Arrival<'_>) {}
+
+    fn ack_due(&self, _now: Instant) -> AckDue {
+        self.0
+    }
+
+    fn ack_options_len(&self, _now: Instant) -> usize {
+        3
+    }
+
+    fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
+        let option = Opt::CcidSpecific {
+            kind: 128,
+            data: &[u8::from(ack.has_data)],
+        };
+        ack.options.push(&option).is_ok()
+    }
+
+    fn is_quiescent(&self, _now: Instant) -> bool {
+        true
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::default()
+    }
+}
+
+/// Datagrams of these lengths wait.
+pub(super) struct Waiting(VecDeque<usize>);
+
+impl Waiting {
+    pub(super) fn new(lens: &[usize]) -> Self {
+        Self(lens.iter().copied().collect())
+    }
+}
+
+impl Outbox for Waiting {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        self.0.front().map(|&len| offer(len))
+    }
+
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+        self.0.pop_front().is_some()
+    }
+
+    fn refuse(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {
+        self.0.pop_front();
+    }
+
+    fn on_fate(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {}
+}
+
+pub(super) fn offer(len: usize) -> Offer {
+    Offer {
+        slot: Slot(0),
+        len,
+        is_zeros: false,
     }
 }
 

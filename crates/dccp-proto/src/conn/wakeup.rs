@@ -95,3 +95,50 @@ impl Connection {
         self.timers.set(Timer::Keepalive, self.last_sent + interval);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::NoApp;
+    use super::super::tests::{START, TestReceiver, TestSender, config, open};
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn an_acknowledgement_wakes_a_connection_only_in_states_that_have_acks() {
+        // 4340-8.1.5: the first Ack of a client is that of PARTOPEN; a server in RESPOND sends none.
+        let at = START + Duration::from_millis(1);
+        for (state, has_acks) in [
+            (State::Request, false),
+            (State::Respond, false),
+            (State::PartOpen, true),
+            (State::Open, true),
+        ] {
+            let mut conn = open(config());
+            conn.rx.cc = Box::new(TestReceiver(AckDue::At(at)));
+            conn.state = state;
+            let is_next = conn.poll_timeout() == Some((at, Timer::Ack));
+            assert_eq!(is_next, has_acks, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn every_timeout_of_the_sender_is_counted() {
+        let mut conn = open(config());
+        conn.tx.cc = Box::new(TestSender {
+            timeout: Some(START),
+            ..TestSender::default()
+        });
+        for count in [1, 2] {
+            let mut app = App {
+                outbox: &mut NoApp,
+                inbox: &mut NoApp,
+            };
+            conn.handle_timeout(START, &mut app);
+            let stats = conn.stats();
+            assert_eq!(
+                (stats.mib.timeouts, stats.counters.cc_timeouts),
+                (count, count)
+            );
+        }
+    }
+}

@@ -119,10 +119,11 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::super::super::Echo;
-    use super::super::super::tests::{START, ack, client, config};
+    use super::super::super::NoApp;
+    use super::super::super::tests::{START, Waiting, ack, client, config, open};
     use super::*;
     use crate::queue::Slot;
-    use crate::wire::ServiceCode;
+    use crate::wire::{DropCode, ServiceCode};
 
     const RESPONSE: Kind = Kind::Response {
         ack: Seq::ZERO,
@@ -179,6 +180,64 @@ mod tests {
                 assert_eq!(has_room, fits, "{len} {case}");
             }
             assert!((1000..conn.mps() + 40).contains(&fitting), "{case}");
+        }
+    }
+
+    #[test]
+    fn the_receiver_learns_whether_its_acknowledgement_goes_with_data() {
+        for (packet_type, has_data) in [(PacketType::Ack, 0), (PacketType::DataAck, 1)] {
+            let mut conn = open(config());
+            let mut w = OptionWriter::new(100);
+            conn.write_acknowledgement(START, packet_type, Seq::new(1), &mut w);
+            assert_eq!(w.as_slice(), [128, 3, has_data]);
+        }
+    }
+
+    #[test]
+    fn data_dropped_leaves_half_of_the_room_to_ack_vectors() {
+        // 4340-11.5-1, 4340-11.7-6: where there are none, it has all.
+        const ROOM: usize = 100;
+        const OF_CCID: usize = 3;
+        for has_vector in [true, false] {
+            let mut conn = open(config());
+            if has_vector {
+                let asked_by = Seq::new(8);
+                let option = Opt::ChangeR(crate::wire::options::FeatureOpt {
+                    feature: Feature::SendAckVector.number(),
+                    values: &[1],
+                });
+                let taken = conn.features.on_option(&option, false, asked_by, None);
+                assert_eq!(taken, Ok(()));
+                let mut w = OptionWriter::new(100);
+                let types = (PacketType::Ack, conn.seqs.gss.next());
+                conn.features
+                    .write(START, types.0, types.1, Some(asked_by), &mut w);
+            }
+            // Every other packet: two blocks for each of them.
+            conn.seqs.gsr = Seq::new(1000);
+            for seq in 300..500 {
+                conn.data_dropped
+                    .on_drop(Seq::new(2 * seq), DropCode::RECEIVE_BUFFER);
+            }
+            let mut w = OptionWriter::new(ROOM);
+            conn.write_acknowledgement(START, PacketType::Ack, Seq::new(1), &mut w);
+            let room = (ROOM - OF_CCID) / if has_vector { 2 } else { 1 };
+            let used = w.len() - OF_CCID;
+            assert!((room - 1..=room).contains(&used), "{used} of {room}");
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_of_acknowledgements_waits_for_data_that_take_it() {
+        // 4341-6.2-1
+        for (waiting, is_due) in [(&[][..], true), (&[100][..], false)] {
+            let mut conn = open(config());
+            conn.due.ack_of_ack = true;
+            let mut app = App {
+                outbox: &mut Waiting::new(waiting),
+                inbox: &mut NoApp,
+            };
+            assert_eq!(conn.is_ack_due(START, &mut app), is_due);
         }
     }
 }

@@ -1,0 +1,162 @@
+use super::super::in_flight::Ack;
+use super::super::tests::{START, TestSender, Waiting, ack, offer, open};
+use super::super::{Connection, NoApp};
+use super::*;
+use crate::config::Config;
+use crate::wire::ServiceCode;
+use crate::wire::option_writer::OptionWriter;
+
+fn send(conn: &mut Connection, waiting: &mut Waiting, batch: &mut Batch) -> bool {
+    let mut app = App {
+        outbox: waiting,
+        inbox: &mut NoApp,
+    };
+    conn.send_data(START, &mut app, batch)
+}
+
+/// Keeps an Init Cookie that is so long as an option.
+fn keep_cookie(conn: &mut Connection, len: usize) {
+    let options = OptionWriter::new(0);
+    let mut response = ack(&options);
+    response.kind = Kind::Response {
+        ack: Seq::ZERO,
+        service: ServiceCode::NONE,
+    };
+    conn.state = State::PartOpen;
+    conn.keep_cookie(&response, &vec![9; len - 2]);
+    conn.state = State::Open;
+    assert_eq!(conn.cookies.len(), len);
+}
+
+#[test]
+fn plain_data_shares_a_batch_as_long_as_it_fits() {
+    let mut conn = open(Config::default());
+    let mut waiting = Waiting::new(&[100, 100, 101]);
+    let mut batch = Batch::new(8);
+    let sent: Vec<_> = (0..3)
+        .map(|_| send(&mut conn, &mut waiting, &mut batch))
+        .collect();
+    assert_eq!(sent, [true, true, false]);
+    assert_eq!((batch.len(), batch.segment_len()), (2, 16 + 100));
+}
+
+#[test]
+fn data_with_an_option_or_an_acknowledgement_opens_a_batch_of_its_own() {
+    for has_ack in [false, true] {
+        let mut conn = open(Config::default());
+        let mut waiting = Waiting::new(&[100, 60]);
+        let mut batch = Batch::new(8);
+        assert!(send(&mut conn, &mut waiting, &mut batch));
+        if has_ack {
+            conn.due.ack = true;
+        } else {
+            // 4340-7.7-1
+            conn.ndp.set_enabled(true);
+            conn.ndp.on_sent(false);
+        }
+        // It is shorter, so that its length does not forbid it to join.
+        assert!(!send(&mut conn, &mut waiting, &mut batch), "{has_ack}");
+        batch.clear();
+        assert!(send(&mut conn, &mut waiting, &mut batch));
+        let header = if has_ack { 24 + 4 } else { 16 + 4 };
+        assert_eq!(batch.segment_len(), header + 60, "{has_ack}");
+    }
+}
+
+#[test]
+fn data_wait_if_the_cookies_to_echo_do_not_fit_beside_them() {
+    // 4340-8.1.4-2, 4340-8.1.5-1: also once the connection is open, and together with the NDP Count.
+    const NDP: usize = 4;
+    for excess in [0, 1] {
+        let mut conn = open(Config::default());
+        conn.ndp.set_enabled(true);
+        for _ in 0..256 {
+            conn.ndp.on_sent(false);
+        }
+        assert_eq!(conn.ndp.option_len(), NDP);
+        let len = conn.mps();
+        let room = conn.data_option_room(&offer(len));
+        keep_cookie(&mut conn, room - NDP + excess);
+        let mut batch = Batch::new(8);
+        assert!(send(&mut conn, &mut Waiting::new(&[len]), &mut batch));
+        // The server is asked whether it has them.
+        assert_eq!(conn.due.sync, (excess > 0).then_some(conn.seqs.gsr));
+        let echoed = batch.bytes().windows(4).any(|b| b[2..] == [9, 9]);
+        assert_eq!((batch.len(), echoed), (1 - excess, excess == 0));
+    }
+}
+
+#[test]
+fn data_without_cookies_do_not_wait_for_room() {
+    let mut conn = open(Config::default());
+    let len = conn.mps();
+    let options_len = conn.data_option_room(&offer(len));
+    conn.tx.cc = Box::new(TestSender {
+        options_len,
+        ..TestSender::default()
+    });
+    conn.ndp.set_enabled(true);
+    conn.ndp.on_sent(false);
+    assert_eq!(conn.data_option_room(&offer(len)), 0);
+    let mut batch = Batch::new(8);
+    assert!(send(&mut conn, &mut Waiting::new(&[len]), &mut batch));
+    assert_eq!((batch.len(), conn.due.sync), (1, None));
+}
+
+#[test]
+fn what_all_data_packets_carry_is_not_for_other_options() {
+    // 4340-9.3-1: Data Checksum has 6 bytes.
+    for (data_checksum, options_len) in [(false, 0), (true, 0), (false, 5), (true, 5)] {
+        let mut conn = open(Config {
+            data_checksum,
+            ..Config::default()
+        });
+        conn.tx.cc = Box::new(TestSender {
+            options_len,
+            ..TestSender::default()
+        });
+        let all = conn.option_room(PacketType::DataAck, 1400);
+        let checksum = if data_checksum { 6 } else { 0 };
+        let left = all - checksum - options_len;
+        assert_eq!(conn.data_option_room(&offer(1400)), left);
+    }
+}
+
+#[test]
+fn the_longest_header_is_as_long_as_data_offset_can_say() {
+    // 4340-5.1: a byte counts its words.
+    let conn = open(Config::default());
+    let reset = PacketType::Reset;
+    let len = wire::header_len(reset, false, conn.option_room(reset, 0));
+    assert_eq!(len, 255 * 4);
+}
+
+#[test]
+fn only_without_data_is_the_application_what_limits_the_rate() {
+    // A full window limits it itself, whether data wait or not.
+    for (permit, is_app_limited) in [
+        (TestSender::default().permit, true),
+        (Permit::OnFeedback, false),
+    ] {
+        let mut conn = open(Config::default());
+        let mut batch = Batch::new(8);
+        conn.tx.cc = Box::new(TestSender {
+            permit,
+            ..TestSender::default()
+        });
+        assert!(!send(&mut conn, &mut Waiting::new(&[]), &mut batch));
+        conn.tx.cc = Box::new(TestSender::default());
+        assert!(send(&mut conn, &mut Waiting::new(&[100]), &mut batch));
+        let ack = Ack {
+            seq: Seq::new(8),
+            names: conn.seqs.gss,
+            elapsed: None,
+            is_prompt: false,
+            slow_receiver: false,
+            acks_lost: 0,
+            options: Options::EMPTY,
+        };
+        let feedback = conn.in_flight.on_ack(START, &ack, &mut |_, _| ());
+        assert_eq!(feedback.map(|f| f.is_app_limited), Some(is_app_limited));
+    }
+}
