@@ -2,12 +2,13 @@
 
 use super::features::Features;
 use super::in_flight::SentPacket;
-use super::{Birth, Connection, Due, Role, State};
+use super::{App, Birth, Connection, Due, NoApp, Role, State};
 use crate::cc::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
 };
 use crate::config::Config;
+use crate::event::Event;
 use crate::path::{Encap, Flow, Path};
 use crate::queue::{Fate, Offer, Outbox, Slot};
 use crate::seq::Seq;
@@ -246,4 +247,20 @@ fn options_from_128_on_belong_to_the_ccid_of_one_half_connection() {
         let code = (!is_known).then_some(ResetCode::MANDATORY_ERROR);
         assert_eq!(refused.map(|r| r.code), code, "{tx} {rx} {kind}");
     }
+}
+
+#[test]
+fn the_end_is_told_when_its_reset_has_left_and_everything_else_before() {
+    let mut conn = open(config());
+    let (mut outbox, mut inbox) = (NoApp, NoApp);
+    let mut app = App {
+        outbox: &mut outbox,
+        inbox: &mut inbox,
+    };
+    conn.tell(Event::Connected);
+    conn.abort(START, &mut app);
+    assert_eq!(conn.poll_event(), Some(Event::Connected));
+    assert_eq!(conn.poll_event(), None);
+    conn.due.reset = None;
+    assert!(matches!(conn.poll_event(), Some(Event::Closed(_))));
 }
