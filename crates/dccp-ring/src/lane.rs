@@ -118,7 +118,5 @@ fn read(memory: &Memory, index: Control) -> Result<u32, Violation> {
 }
 
 fn write(memory: &Memory, index: Control, value: u32) {
-    memory
-        .atomic(index.at())
-        .store(value.into(), Ordering::Release);
+    memory.publish(index.at(), value.into());
 }

@@ -14,7 +14,7 @@
 
 use crate::error::ShapeError;
 use crate::index::{AppIndex, START, TransportIndex};
-use crate::mem::{LINE, Memory, Ordering};
+use crate::mem::{LINE, Memory};
 use crate::slot::{HEADER_WORDS, PLACE_WORDS};
 
 /// How much a ring holds. All numbers of entries are powers of two.
@@ -221,7 +221,7 @@ impl Layout {
             .into_iter()
             .chain(lanes.map(|lane| (lane, START.into())));
         for (control, word) in words {
-            memory.atomic(control.at()).store(word, Ordering::Relaxed);
+            memory.publish(control.at(), word);
         }
     }
 }

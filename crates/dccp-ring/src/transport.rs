@@ -177,8 +177,8 @@ impl Source {
     /// Shows the application our indexes, and that we have done with what is before `dev`: Release.
     fn show(&mut self, kern: u32, dev: u32) {
         self.shown = TransportIndex { kern, dev };
-        let word = self.memory.atomic(Control::Transport.at());
-        word.store(self.shown.word(), Ordering::Release);
+        self.memory
+            .publish(Control::Transport.at(), self.shown.word());
     }
 
     /// Reads the application's indexes, and with them what it wrote before: Acquire. Ours are looked at

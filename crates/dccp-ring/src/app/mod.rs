@@ -349,8 +349,7 @@ impl Sender {
     /// Release.
     fn show(&mut self, umod: u32) {
         self.own.umod = umod;
-        let word = self.memory.atomic(Control::App.at());
-        word.store(self.own.word(), Ordering::Release);
+        self.memory.publish(Control::App.at(), self.own.word());
     }
 
     fn wake_transport(&self) {

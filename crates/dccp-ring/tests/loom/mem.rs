@@ -1,31 +1,26 @@
 //! The memory of a ring for loom: like `src/mem.rs`, but entries are not atomic, and every access to
 //! them that is not ordered by the indexes is found.
-#![expect(unsafe_code, reason = "loom's cells are read through pointers")]
 
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::layout::Layout;
-use loom::cell::UnsafeCell;
-use std::sync::Arc;
+use loom::cell::Cell;
+use std::rc::Rc;
 
 /// Short, to have few words.
 pub(crate) const LINE: usize = 2;
 
 #[derive(Clone)]
 pub(crate) struct Memory {
-    words: Arc<Words>,
+    words: Rc<Words>,
 }
 
 struct Words {
     atomics: Vec<AtomicU64>,
-    cells: Vec<UnsafeCell<u64>>,
+    /// What was published in each of them.
+    published: Vec<Cell<u64>>,
+    cells: Vec<Cell<u64>>,
 }
-
-// SAFETY: loom runs one thread at a time and looks itself whether accesses are ordered.
-unsafe impl Send for Words {}
-
-// SAFETY: as for `Send`.
-unsafe impl Sync for Words {}
 
 impl Memory {
     pub(crate) fn plain(layout: &Layout) -> Self {
@@ -33,12 +28,11 @@ impl Memory {
         let cells_at = layout.slots.at(0);
         let words = Words {
             atomics: (0..cells_at).map(|_| AtomicU64::new(0)).collect(),
-            cells: (cells_at..layout.words())
-                .map(|_| UnsafeCell::new(0))
-                .collect(),
+            published: (0..cells_at).map(|_| Cell::new(0)).collect(),
+            cells: (cells_at..layout.words()).map(|_| Cell::new(0)).collect(),
         };
         Self {
-            words: Arc::new(words),
+            words: Rc::new(words),
         }
     }
 
@@ -49,18 +43,20 @@ impl Memory {
     /// No load for loom: it plays a store against the last load before it, and would forget the
     /// other side's for this one.
     pub(crate) fn own(&self, at: usize) -> u64 {
-        // SAFETY: loom panics first if another thread has written here.
-        unsafe { self.atomic(at).unsync_load() }
+        self.words.published[at].get()
+    }
+
+    pub(crate) fn publish(&self, at: usize, value: u64) {
+        self.words.published[at].set(value);
+        self.atomic(at).store(value, Ordering::Release);
     }
 
     pub(crate) fn get(&self, at: usize) -> u64 {
-        // SAFETY: loom panics first if another thread may write here now.
-        self.cell(at).with(|word| unsafe { *word })
+        self.cell(at).get()
     }
 
     pub(crate) fn set(&self, at: usize, value: u64) {
-        // SAFETY: loom panics first if another thread may read or write here now.
-        self.cell(at).with_mut(|word| unsafe { *word = value });
+        self.cell(at).set(value);
     }
 
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
@@ -77,7 +73,7 @@ impl Memory {
         }
     }
 
-    fn cell(&self, at: usize) -> &UnsafeCell<u64> {
+    fn cell(&self, at: usize) -> &Cell<u64> {
         &self.words.cells[at - self.words.atomics.len()]
     }
 }
