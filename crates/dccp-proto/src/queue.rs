@@ -43,6 +43,21 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// Each of them, with drop code 0.
+    pub const ALL: [Self; 11] = [
+        Self::Sent,
+        Self::Acked,
+        Self::AckedCe,
+        Self::Lost,
+        Self::RxDropped(0),
+        Self::Expired,
+        Self::Superseded,
+        Self::Withdrawn,
+        Self::Overflowed,
+        Self::Limited,
+        Self::TooBig,
+    ];
+
     /// The fate's name in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -339,20 +339,6 @@ mod tests {
         }
     }
 
-    const FATES: [Fate; 11] = [
-        Fate::Sent,
-        Fate::Acked,
-        Fate::AckedCe,
-        Fate::Lost,
-        Fate::RxDropped(3),
-        Fate::Expired,
-        Fate::Superseded,
-        Fate::Withdrawn,
-        Fate::Overflowed,
-        Fate::Limited,
-        Fate::TooBig,
-    ];
-
     #[test]
     fn datagrams_leave_in_the_order_of_their_push() {
         let mut queue = SendQueue::new(3, 9);
@@ -377,7 +363,7 @@ mod tests {
     #[test]
     fn each_fate_has_its_counter_and_its_report() {
         let mut queue = SendQueue::new(11, 11);
-        for (slot, fate) in (0..).zip(FATES) {
+        for (slot, fate) in (0..).zip(Fate::ALL) {
             queue.push(offer(slot, 1)).unwrap();
             if slot.is_multiple_of(2) {
                 queue.refuse(T, Slot(slot), fate);
@@ -392,7 +378,7 @@ mod tests {
             assert_eq!(counts[n].0, fate.name());
             queue.check();
         }
-        for (slot, fate) in (0..).zip(FATES) {
+        for (slot, fate) in (0..).zip(Fate::ALL) {
             let slot = Slot(slot);
             assert_eq!(queue.poll_fate(), Some(FateReport { slot, fate, at: T }));
         }
@@ -453,7 +439,7 @@ mod tests {
             let mut model: Vec<Place> = Vec::new();
             let mut reports = Vec::new();
             for (step, n) in steps {
-                let fate = FATES[n];
+                let fate = Fate::ALL[n];
                 let first = |place| {
                     let index = model.iter().position(|&p| p == place)?;
                     Some((index, Slot(u32::try_from(index).unwrap())))

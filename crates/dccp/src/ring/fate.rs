@@ -15,30 +15,15 @@ pub struct RingFate {
     pub at: Instant,
 }
 
-/// A fate's number is its place here; what is more to say stands in the next byte.
-const FATES: [Fate; 11] = [
-    Fate::Sent,
-    Fate::Acked,
-    Fate::AckedCe,
-    Fate::Lost,
-    Fate::RxDropped(0),
-    Fate::Expired,
-    Fate::Superseded,
-    Fate::Withdrawn,
-    Fate::Overflowed,
-    Fate::Limited,
-    Fate::TooBig,
-];
-
 impl RingFate {
-    /// As it stands in the ring.
+    /// As it stands in the ring: a fate's number is its place among all; what is more to say stands in the next byte.
     pub(crate) fn report(self) -> Report {
         let detail = match self.fate {
             Fate::RxDropped(code) => code,
             _ => 0,
         };
         let is_it = |fate: &Fate| fate.name() == self.fate.name();
-        let number = FATES.iter().position(is_it).unwrap_or_default();
+        let number = Fate::ALL.iter().position(is_it).unwrap_or_default();
         Report {
             tag: self.tag,
             fate: number as u64 | u64::from(detail) << 8,
@@ -49,7 +34,7 @@ impl RingFate {
     /// What stands in the ring; none if that is no fate.
     pub(crate) fn of(report: Report) -> Option<Self> {
         let [number, detail, ..] = report.fate.to_le_bytes();
-        let fate = match FATES.get(usize::from(number))? {
+        let fate = match Fate::ALL.get(usize::from(number))? {
             Fate::RxDropped(_) => Fate::RxDropped(detail),
             fate => *fate,
         };
@@ -67,7 +52,7 @@ mod tests {
 
     #[test]
     fn every_fate_comes_back() {
-        for fate in FATES.into_iter().chain([Fate::RxDropped(255)]) {
+        for fate in Fate::ALL.into_iter().chain([Fate::RxDropped(255)]) {
             let told = RingFate {
                 tag: 7,
                 fate,
