@@ -42,11 +42,7 @@ fn in_time_wait_every_packet_but_a_reset_is_answered_by_a_reset() {
         Kind::Sync { ack },
         Kind::SyncAck { ack },
     ] {
-        let packet = bench.next(kind);
-        let answer = bench.answer(&packet);
-        assert_eq!(answer.kind, reset(packet.seq, ResetCode::NO_CONNECTION));
-        let expected = packet.ack().map_or(Seq::ZERO, Seq::next);
-        assert_eq!(answer.seq, expected);
+        bench.is_unknown(kind);
     }
     assert_eq!(bench.answers_next(reset(ack, ResetCode::ABORTED)), []);
     assert_eq!(bench.dropped(DropReason::TimeWait), 10);

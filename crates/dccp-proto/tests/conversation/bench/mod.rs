@@ -16,7 +16,9 @@ use dccp_proto::conn::stats::{DropReason, Stats};
 use dccp_proto::conn::{ConnSnapshot, Connection, Role, State};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::{Accepted, Delivery, Fate, Slot};
-use dccp_proto::wire::{self, Datagram, Ecn, Kind, Options, Packet, Payload, ServiceCode};
+use dccp_proto::wire::{
+    self, Datagram, Ecn, Kind, Options, Packet, Payload, ResetCode, ServiceCode,
+};
 use dccp_proto::{Config, ConnId, Endpoint, Event, IcmpError, IcmpKind, Instant, KeyedHash, Seq};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -139,6 +141,14 @@ impl Bench {
     pub(crate) fn next(&mut self, kind: Kind) -> Pkt {
         self.peer_gss = self.peer_gss.next();
         Pkt::new(kind, self.peer_gss)
+    }
+
+    /// The peer's next packet is answered as one of which no connection knows (4340-8.3.1-1, 4340-8.3.1-2).
+    pub(crate) fn is_unknown(&mut self, kind: Kind) {
+        let packet = self.next(kind);
+        let answer = self.answer(&packet);
+        assert_eq!(answer.kind, reset(packet.seq, ResetCode::NO_CONNECTION));
+        assert_eq!(answer.seq, packet.ack().map_or(Seq::ZERO, Seq::next));
     }
 
     /// The peer's next packet arrives.
