@@ -120,7 +120,7 @@ impl Copy {
         &self,
         mutants: &[Mutant],
         refused: &BTreeSet<u32>,
-    ) -> Result<HashMap<String, Schema>> {
+    ) -> Result<BTreeMap<String, Schema>> {
         let mut by_file: HashMap<&str, Vec<(u32, &Mutant)>> = HashMap::new();
         for (number, mutant) in (0..).zip(mutants) {
             if !refused.contains(&number) {
@@ -130,7 +130,7 @@ impl Copy {
                     .push((number, mutant));
             }
         }
-        let mut schemata = HashMap::new();
+        let mut schemata = BTreeMap::new();
         for (path, original) in &self.files {
             let to = self.root.join(path);
             let schema = match by_file.get(path.as_str()) {
@@ -232,7 +232,7 @@ impl Message {
 
 impl Diagnostic {
     /// The mutants of the smallest piece that a message points into.
-    fn blamed(&self, schemata: &HashMap<String, Schema>) -> Vec<u32> {
+    fn blamed(&self, schemata: &BTreeMap<String, Schema>) -> Vec<u32> {
         let points = self.spans.iter().filter(|span| span.is_primary);
         let pieces = points.filter_map(|span| {
             let blame = schemata.get(&span.file_name)?.blame.iter();
