@@ -17,6 +17,14 @@ fn acked_at(after_ms: u64) -> Ack {
     }
 }
 
+/// The same, without a round trip.
+fn unmeasured_at(after_ms: u64) -> Ack {
+    Ack {
+        rtt: None,
+        ..acked_at(after_ms)
+    }
+}
+
 /// How many acknowledgements at this time add a packet to the window.
 fn step(law: &mut dyn Law, window: Window, after_ms: u64) -> u32 {
     let mut grown = window;
@@ -53,13 +61,7 @@ fn after_an_event_steps_follow_the_function_at_twice_its_pace() {
     assert_near(w.cwnd, 800.0);
     // At its begin the function is at the window: 800 × 100 × 16/32 for a packet.
     let mut begun = w;
-    linux.on_ack(
-        &mut begun,
-        &Ack {
-            rtt: None,
-            ..acked_at(0)
-        },
-    );
+    linux.on_ack(&mut begun, &unmeasured_at(0));
     assert_near(begun.cwnd, 800.0);
     assert_near(inner(&*linux, "k_s"), 7.937_005);
     for (after_ms, window, acknowledgements) in [
@@ -81,13 +83,7 @@ fn round_trips_soon_after_an_event_are_no_measure() {
     let mut w = avoiding(1000.0);
     linux.on_congestion(&mut w, &loss(1000));
     let mut begun = w;
-    linux.on_ack(
-        &mut begun,
-        &Ack {
-            rtt: None,
-            ..acked_at(0)
-        },
-    );
+    linux.on_ack(&mut begun, &unmeasured_at(0));
     // Without a shortest round trip nothing limits the growth beyond the flat part.
     for (rtt, after_ms) in [(20, 999), (100, 1_000)] {
         let ack = Ack {
@@ -106,15 +102,11 @@ fn without_any_round_trip_growth_beyond_the_flat_part_has_no_limit() {
     let mut linux = law("cubic:mode=linux,beta=0.8,reno_friendly=no");
     let mut w = avoiding(1000.0);
     linux.on_congestion(&mut w, &loss(1000));
-    let unmeasured = |after_ms| Ack {
-        rtt: None,
-        ..acked_at(after_ms)
-    };
-    linux.on_ack(&mut w, &unmeasured(0));
+    linux.on_ack(&mut w, &unmeasured_at(0));
     // 1000 + 0.4 × 7.451³ = 1165: 1000/165 = 6, × 16/31 = 3; one has been.
     let mut w = avoiding(1000.0);
     for cwnd in [1000.0, 1000.0, 1001.0] {
-        linux.on_ack(&mut w, &unmeasured(15_388));
+        linux.on_ack(&mut w, &unmeasured_at(15_388));
         assert_near(w.cwnd, cwnd);
     }
 }
