@@ -74,6 +74,11 @@ pub enum ChangeError {
         /// What a slot holds.
         max: usize,
     },
+    /// Another datagram with the new key waits; the datagram stays as it was. Withdraw one of the two.
+    KeyInUse {
+        /// The key.
+        key: u64,
+    },
     /// The transport broke the rules.
     Broken(Violation),
 }
@@ -83,6 +88,7 @@ impl fmt::Display for ChangeError {
         match self {
             Self::TooLate => f.write_str("the datagram has been claimed already"),
             Self::TooLong { len, max } => write!(f, "{len} bytes do not fit a slot of {max}"),
+            Self::KeyInUse { key } => write!(f, "another datagram with the key {key} waits"),
             Self::Broken(violation) => violation.fmt(f),
         }
     }

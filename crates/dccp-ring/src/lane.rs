@@ -71,6 +71,13 @@ impl Producer {
         write(memory, self.lane.filled, self.filled);
     }
 
+    /// How many entries the consumer has not given back, as far as it tells now.
+    pub(crate) fn not_taken(&self, memory: &Memory) -> u32 {
+        let taken = read(memory, self.lane.taken).unwrap_or(self.taken);
+        let entries = self.filled.wrapping_sub(taken);
+        entries.min(self.lane.entries.count)
+    }
+
     fn waiting(&self) -> u32 {
         self.filled.wrapping_sub(self.taken)
     }

@@ -50,6 +50,15 @@ impl Shape {
         }
     }
 
+    /// How much memory such a ring takes, in bytes.
+    ///
+    /// # Errors
+    /// When the shape cannot be.
+    pub fn bytes(&self) -> Result<u64, ShapeError> {
+        let words = Layout::new(*self)?.words();
+        Ok(words as u64 * size_of::<u64>() as u64)
+    }
+
     fn check(&self) -> Result<(), ShapeError> {
         let entries = [
             ("slots", self.slots),

@@ -140,6 +140,8 @@ pub(crate) mod shared {
     pub(crate) struct Mapping {
         start: NonNull<AtomicU64>,
         words: usize,
+        /// Whether this process has made the file: then its pages go when this is dropped.
+        is_maker: bool,
     }
 
     /// Without these the other process could shorten the file, and the next access would be a SIGBUS;
@@ -157,7 +159,9 @@ pub(crate) mod shared {
             // All pages now: when memory is short, this fails, and not the first use of a page.
             rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)?;
             rustix::fs::fcntl_add_seals(&fd, SEALS)?;
-            Ok((Self::of(fd.as_fd(), words)?, fd))
+            let mut mapping = Self::of(fd.as_fd(), words)?;
+            mapping.is_maker = true;
+            Ok((mapping, fd))
         }
 
         /// The file that another process has made.
@@ -193,7 +197,11 @@ pub(crate) mod shared {
                 )
             }?;
             let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-            Ok(Self { start, words })
+            Ok(Self {
+                start,
+                words,
+                is_maker: false,
+            })
         }
 
         /// The words of the file.
@@ -209,6 +217,14 @@ pub(crate) mod shared {
     impl Drop for Mapping {
         fn drop(&mut self) {
             let bytes = self.words * size_of::<AtomicU64>();
+            if self.is_maker {
+                let start = self.start.as_ptr().cast();
+                // The other process may keep its mapping as long as it likes, but not our pages.
+                // SAFETY: the bytes are those of the mapping; whoever reads the file still, reads zeros.
+                let given_back =
+                    unsafe { rustix::mm::madvise(start, bytes, rustix::mm::Advice::LinuxRemove) };
+                debug_assert!(given_back.is_ok(), "no seal forbids holes");
+            }
             // SAFETY: this is the mapping that `of` made; whoever had a slice of it borrowed from us.
             let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), bytes) };
             debug_assert!(unmapped.is_ok(), "a mapping can be unmapped");

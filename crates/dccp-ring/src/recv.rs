@@ -84,6 +84,11 @@ impl Sink {
         Ok(Delivered::Yes)
     }
 
+    /// Datagrams that the application has not taken, as far as it tells now.
+    pub fn waiting(&self) -> u32 {
+        self.arrivals.not_taken(&self.memory)
+    }
+
     /// Shows the application what was delivered, and wakes it if it waits for that. Once for a batch.
     pub fn flush(&mut self) {
         if !core::mem::take(&mut self.has_delivered) {

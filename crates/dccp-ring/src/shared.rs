@@ -24,6 +24,8 @@ pub enum SharedError {
     Memory(io::Error),
     /// What was attached is no ring of this version.
     NoRing(Violation),
+    /// Somebody has attached the ring before: it has one application.
+    Taken,
 }
 
 impl fmt::Display for SharedError {
@@ -32,6 +34,7 @@ impl fmt::Display for SharedError {
             Self::Shape(error) => error.fmt(f),
             Self::Memory(error) => write!(f, "no memory for a ring: {error}"),
             Self::NoRing(_) => f.write_str("the memory holds no ring of this version"),
+            Self::Taken => f.write_str("the ring has been attached before"),
         }
     }
 }
@@ -59,11 +62,11 @@ pub fn create(shape: Shape, app_bell: Arc<dyn Bell>) -> Result<(Transport, Owned
     Ok((Transport::new(&memory, &layout, app_bell), fd))
 }
 
-/// The application's side of a ring that another process has made. A ring has one such side: a second
-/// one confuses the first, though not the transport.
+/// The application's side of a ring that another process has made. A ring has one such side, ever: a second
+/// one would confuse the first, though not the transport.
 ///
 /// # Errors
-/// When the descriptor is not that of a ring.
+/// When the descriptor is not that of a ring, or the ring has its application.
 pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, SharedError> {
     let mapping = Mapping::attach(fd.as_fd())?;
     let words = mapping.words().len();
@@ -75,14 +78,21 @@ pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, Share
     if layout.words() > words {
         return Err(SharedError::NoRing(Violation::Length));
     }
+    // Against mistakes only: who is hostile has the memory anyway.
+    if memory.atomic(TAKEN).swap(1, Ordering::Relaxed) != 0 {
+        return Err(SharedError::Taken);
+    }
     Ok(App::new(&memory, &layout, transport_bell))
 }
 
 /// The first word of the memory: a name, and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
 
+/// The word behind the header: not zero once an application has attached the ring.
+const TAKEN: usize = 6;
+
 /// What the memory says about itself.
-fn header(shape: &Shape) -> [u64; 6] {
+fn header(shape: &Shape) -> [u64; TAKEN] {
     [
         MAGIC,
         shape.slots.into(),

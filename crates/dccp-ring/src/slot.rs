@@ -23,7 +23,8 @@ pub struct Label {
     pub tag: u64,
     /// A datagram overtakes those of lower priority that wait directly before it.
     pub priority: u8,
-    /// After this moment it is not sent, in nanoseconds of the transport's clock.
+    /// After this moment it is not sent, in nanoseconds of the transport's clock. `u64::MAX`, which is
+    /// never, comes back as `None`.
     pub deadline_ns: Option<u64>,
     /// A newer datagram with the same key takes its place, as long as it waits.
     pub key: Option<u64>,

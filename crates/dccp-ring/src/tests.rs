@@ -219,6 +219,30 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
 }
 
 #[test]
+fn a_datagram_is_not_revised_into_another_ones_key() {
+    let (mut app, mut transport) = ring(4);
+    let keyed = |number, key| Label {
+        key: Some(key),
+        ..tag(number)
+    };
+    let sender = &mut app.sender;
+    let first = sender.push(&[1], keyed(1, 7)).unwrap().ticket;
+    sender.push(&[2], keyed(2, 8)).unwrap();
+    let in_use = ChangeError::KeyInUse { key: 8 };
+    assert_eq!(sender.revise(first, &[3], keyed(3, 8)), Err(in_use));
+    assert_eq!(in_use.to_string(), "another datagram with the key 8 waits");
+    // Its own it keeps, and the other has not lost its.
+    sender.revise(first, &[4], keyed(4, 7)).unwrap();
+    let superseded = sender.push(&[5], keyed(5, 8)).unwrap().superseded;
+    assert_eq!(superseded, Some(keyed(2, 8)));
+    assert_eq!(claim_all(&mut transport.source), [4, 5]);
+    // What has left has no key any more.
+    let sixth = sender.push(&[6], keyed(6, 9)).unwrap().ticket;
+    sender.revise(sixth, &[6], keyed(7, 8)).unwrap();
+    assert_eq!(claim_all(&mut transport.source), [7]);
+}
+
+#[test]
 fn what_is_held_can_be_looked_through_and_changed() {
     let (mut app, mut transport) = ring(8);
     let tickets: Vec<_> = (0..6)

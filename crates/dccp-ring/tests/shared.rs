@@ -5,7 +5,7 @@ use dccp_ring::shared::{self, SharedError};
 use dccp_ring::{Arrival, Label, Look, Report, Shape, Violation, silent};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::thread;
 
 const SHAPE: Shape = Shape::new(8, 100);
@@ -79,6 +79,42 @@ fn the_memory_cannot_be_made_shorter_or_longer() {
         let error = file.set_len(wrong).expect_err("sealed");
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     }
+}
+
+#[test]
+fn a_ring_has_one_application() {
+    let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+    let first = shared::attach(&fd, silent());
+    let second = shared::attach(&fd, silent());
+    assert!(matches!(second, Err(SharedError::Taken)), "{second:?}");
+    drop(first);
+    let third = shared::attach(&fd, silent());
+    assert!(
+        matches!(third, Err(SharedError::Taken)),
+        "its indexes have moved"
+    );
+}
+
+#[test]
+fn a_transport_that_ends_takes_its_memory_back() {
+    let (mut transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+    let mut app = shared::attach(&fd, silent()).expect("a ring");
+    let file = File::from(fd);
+    let blocks = || file.metadata().expect("a file").blocks();
+    let pages = SHAPE.bytes().expect("a shape").div_ceil(4096);
+    assert_eq!(blocks(), pages * 8, "all of them from the beginning");
+    transport
+        .sink
+        .deliver(&[7; 9], Arrival::default())
+        .expect("honest");
+    transport.sink.flush();
+    drop(transport.source);
+    assert_eq!(blocks(), pages * 8, "it has two parts");
+    drop(transport.sink);
+    assert_eq!(blocks(), 0);
+    // What the application finds now are zeros, and they harm nobody.
+    let received = [(); 2].map(|()| app.receiver.recv(&mut [0; 99]));
+    assert_eq!(received, [Ok(Some((0, Arrival::default()))), Ok(None)]);
 }
 
 #[test]

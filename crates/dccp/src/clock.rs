@@ -1,7 +1,10 @@
 //! The only reader of the operating system's clocks.
 //!
-//! All instants of a process share one origin, so that those of the engine and those of the
-//! application compare. The clock is monotonic; it does not follow changes of the wall clock.
+//! On Linux all processes of a host share one origin, that of `CLOCK_MONOTONIC`: deadlines and times of fates
+//! mean the same on both sides of a ring. (Containers can give themselves another origin, by a time namespace:
+//! who lends rings across that border should not.) Elsewhere the origin is the first call in the process, and no
+//! ring leaves it. The clock is monotonic; it does not follow changes of the wall clock, and stands while
+//! the host sleeps.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,11 +13,21 @@
 
 use core::time::Duration;
 use dccp_proto::Instant;
-use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// Now, in nanoseconds since the first call in this process.
+/// Now, in nanoseconds since an origin that all processes of the host share.
+#[cfg(target_os = "linux")]
 pub fn now() -> Instant {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    // Neither is ever negative.
+    let (seconds, ns) = (time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned());
+    Instant::from_nanos(seconds * 1_000_000_000 + ns)
+}
+
+/// Now, in nanoseconds since the first call in this process.
+#[cfg(not(target_os = "linux"))]
+pub fn now() -> Instant {
+    use std::sync::OnceLock;
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
     let origin = ORIGIN.get_or_init(std::time::Instant::now);
     let ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -37,5 +50,27 @@ mod tests {
         let before = now();
         std::thread::sleep(Duration::from_millis(2));
         assert!(now() - before >= Duration::from_millis(2));
+    }
+
+    /// This program runs the same test again, as another process that tells its time.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn all_processes_of_a_host_have_one_clock() {
+        const CHILD: &str = "CLOCK_CHILD";
+        if std::env::var_os(CHILD).is_some() {
+            println!("\nnow={}", now().as_nanos());
+            return;
+        }
+        let name = "clock::tests::all_processes_of_a_host_have_one_clock";
+        let before = now().as_nanos();
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, "")
+            .output();
+        let after = now().as_nanos();
+        let output = String::from_utf8(child.unwrap().stdout).unwrap();
+        let told = output.lines().find_map(|line| line.strip_prefix("now="));
+        let told: u64 = told.unwrap().parse().unwrap();
+        assert!((before..=after).contains(&told), "{before} {told} {after}");
     }
 }

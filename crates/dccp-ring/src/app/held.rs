@@ -62,7 +62,8 @@ impl Held<'_> {
     /// Replaces the datagram at `index`, which keeps its place and its name.
     ///
     /// # Errors
-    /// When its new data are too long; then it stays as it was.
+    /// When its new data are too long, or another datagram waits with its new key; then it stays as it
+    /// was.
     ///
     /// # Panics
     /// When there is none.
@@ -70,6 +71,13 @@ impl Held<'_> {
         if !self.sender.fits(data) {
             let (len, max) = (data.len(), self.sender.slots.bytes as usize);
             return Err(ChangeError::TooLong { len, max });
+        }
+        let slot = self.sender.held[index].slot;
+        if let Some(key) = label.key
+            && let Some(other) = self.sender.keys.get(&key)
+            && *other != slot
+        {
+            return Err(ChangeError::KeyInUse { key });
         }
         self.replace(index, data, label);
         Ok(())

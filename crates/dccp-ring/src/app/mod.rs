@@ -24,8 +24,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// How often the slot had been used before.
-    turn: u32,
+    /// How often the slot had been used before: 64 bits of it never come round.
+    turn: u64,
 }
 
 /// A datagram is in the ring.
@@ -73,7 +73,7 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    number: u32,
+    number: u64,
     position: u32,
 }
 
@@ -108,6 +108,9 @@ impl Sender {
 
     /// Puts a datagram into the ring, behind those that wait, but before those of lower priority at the
     /// end. If one with the same key waits, it takes that one's place.
+    ///
+    /// At the end this costs the same however many wait. To overtake or supersede takes back what stands
+    /// behind its place, and writes the order of that anew: 16 bytes for each.
     ///
     /// # Errors
     /// When there is no room, the datagram is too long, or the transport broke the rules.
@@ -246,15 +249,18 @@ impl Sender {
         Ok(Held::of(self))
     }
 
-    /// Replaces a datagram that waits; it keeps its place and its name.
+    /// Replaces a datagram that waits; it keeps its place and its name. What stands behind it is taken
+    /// back meanwhile, and its order written anew: 16 bytes for each.
     ///
     /// # Errors
-    /// When it has been claimed or its new data are too long.
+    /// When it has been claimed, its new data are too long, or another datagram waits with its new key.
     pub fn revise(&mut self, ticket: Ticket, data: &[u8], label: Label) -> Result<(), ChangeError> {
         self.hold(ticket)?.revise(0, data, label)
     }
 
-    /// Takes a datagram out of the ring: it will not leave. Gives what was said of it.
+    /// Takes a datagram out of the ring: it will not leave. Gives what was said of it. The order of
+    /// what stands behind it is written anew: 16 bytes for each. Who withdraws many does so through
+    /// [`take_back`](Self::take_back), which writes it once.
     ///
     /// # Errors
     /// When it has been claimed.
@@ -392,7 +398,7 @@ impl Sender {
     /// The slot's datagram has a new name.
     fn next_turn(&mut self, slot: u32) -> Ticket {
         let turn = &mut self.turns[slot as usize];
-        turn.number = turn.number.wrapping_add(1);
+        turn.number += 1;
         self.ticket(slot)
     }
 

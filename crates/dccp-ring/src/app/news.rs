@@ -34,10 +34,11 @@ impl Sender {
         Ok(n)
     }
 
-    /// Reports for which there was no room: their datagrams' fates stay unknown.
+    /// Reports for which there was no room: their datagrams' fates stay unknown. The transport says so, but
+    /// is believed up to 2^48 only: more than there can be, and few enough to be added up.
     pub fn fates_missed(&self) -> u64 {
         let missed = self.memory.atomic(Control::FatesFilled.at() + 1);
-        missed.load(Ordering::Relaxed)
+        missed.load(Ordering::Relaxed).min(1 << 48)
     }
 
     /// How many datagrams could be pushed now.

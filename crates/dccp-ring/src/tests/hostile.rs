@@ -135,6 +135,16 @@ fn who_takes_all_fates_comes_to_an_end() {
 }
 
 #[test]
+fn missed_fates_can_be_added_up_whatever_the_transport_says() {
+    let (app, _transport, memory, _) = open_ring();
+    let at = Control::FatesFilled.at() + 1;
+    for (told, believed) in [(3, 3), (u64::MAX, 1 << 48)] {
+        set(&memory, at, told);
+        assert_eq!(app.sender.fates_missed(), believed);
+    }
+}
+
+#[test]
 fn what_changes_between_offer_and_claim_is_not_claimed() {
     let (mut app, mut transport, memory, layout) = open_ring();
     app.sender.push(&[1], tag(1)).unwrap();
@@ -160,6 +170,10 @@ fn the_lanes_look_at_indexes_and_lengths() {
     ] {
         set(&memory, Control::ArrivalsTaken.at(), wrong);
         assert_eq!(deliver(&mut transport), Err(Violation::Index));
+    }
+    for (told, waiting) in [(START.into(), 4), (3, 0), (4, 4), (1 << 32, 4)] {
+        set(&memory, Control::ArrivalsTaken.at(), told);
+        assert_eq!(transport.sink.waiting(), waiting, "{told}");
     }
     memory.set(layout.arrivals.at(START), 17);
     assert_eq!(app.receiver.recv(&mut [0; 99]), Err(Violation::Length));

@@ -98,7 +98,7 @@ struct Both {
 
 struct Model {
     list: Vec<Listed>,
-    /// The datagram that the next one with a key supersedes: the last to get that key.
+    /// The datagram that the next one with a key supersedes.
     keys: BTreeMap<u64, Ticket>,
     /// Tickets of datagrams that do not wait any more.
     gone: Vec<Ticket>,
@@ -126,6 +126,14 @@ impl Model {
         self.keys.extend(label.key.map(|key| (key, listed.ticket)));
         listed.data = data.to_vec();
         listed.label = label;
+    }
+
+    /// The key of a label, if another datagram has it.
+    fn taken_key(&self, ticket: Ticket, label: &Label) -> Option<u64> {
+        let owner = label.key.and_then(|key| self.keys.get(&key));
+        label
+            .key
+            .filter(|_| owner.is_some_and(|owner| *owner != ticket))
     }
 
     /// The transport takes the next datagram `later` than it looks at it; those that have expired go
@@ -294,6 +302,8 @@ impl Both {
         let revised = sender.revise(listed.ticket, data, label);
         if let (len, true) = (data.len(), data.len() > MAX) {
             assert_eq!(revised, Err(ChangeError::TooLong { len, max: MAX }));
+        } else if let Some(key) = model.taken_key(listed.ticket, &label) {
+            assert_eq!(revised, Err(ChangeError::KeyInUse { key }));
         } else {
             assert_eq!(revised, Ok(()));
             model.revise(&mut listed, data, label);
@@ -327,8 +337,13 @@ impl Both {
                     model.forget(&list.remove(at));
                 }
                 Change::Revise(at, p) if at < n && p.data.len() <= MAX => {
-                    held.revise(at, &p.data, label).unwrap();
-                    model.revise(&mut list[at], &p.data, label);
+                    let revised = held.revise(at, &p.data, label);
+                    if let Some(key) = model.taken_key(list[at].ticket, &label) {
+                        assert_eq!(revised, Err(ChangeError::KeyInUse { key }));
+                    } else {
+                        assert_eq!(revised, Ok(()));
+                        model.revise(&mut list[at], &p.data, label);
+                    }
                 }
                 Change::ByTag => {
                     held.sort_by(|a, b| a.tag.cmp(&b.tag));
