@@ -3,6 +3,7 @@
 //! [`Outbox`] and [`Inbox`] are what a connection sees of the application; [`SendQueue`]
 //! keeps the books for whoever implements an outbox.
 
+mod order;
 mod send;
 
 pub use send::{FateCounts, FateReport, Full, SendQueue};
@@ -76,6 +77,39 @@ impl Fate {
     }
 }
 
+/// What the application says about a datagram; by default nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Label {
+    /// A datagram overtakes those of lower priority that wait.
+    pub priority: u8,
+    /// After this moment it is not sent: [`Fate::Expired`].
+    pub deadline: Option<Instant>,
+    /// A newer datagram with the same key takes its place, as long as it waits: [`Fate::Superseded`].
+    pub key: Option<u64>,
+}
+
+impl Label {
+    /// Whether a datagram must not leave any more.
+    pub fn is_late(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline < now)
+    }
+}
+
+/// What becomes of a datagram that finds the queue full.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum WhenFull {
+    /// Who sends it waits for room, where calls can wait.
+    #[default]
+    Wait,
+    /// It is not taken.
+    Error,
+    /// The datagram that has waited longest makes room, whatever its priority: [`Fate::Overflowed`].
+    DropOldest,
+    /// The oldest datagram of the lowest priority makes room. If all that wait have a higher priority than
+    /// the new one, that is [`Fate::Overflowed`] itself.
+    DropLowestPriority,
+}
+
 /// The datagram that an [`Outbox`] would give next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
@@ -87,11 +121,27 @@ pub struct Offer {
     pub is_zeros: bool,
 }
 
+/// What an [`Outbox`] has at a moment when nothing may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// Nothing.
+    Nothing,
+    /// This datagram is the next.
+    Datagram(Offer),
+    /// What is next is known when one may leave: the application will be asked then.
+    OnRequest,
+}
+
 /// Where datagrams come from. The connection asks only when one may leave now, so that the
 /// application can change its mind until then.
 pub trait Outbox {
-    /// The next datagram, or none.
+    /// The next datagram, or none. One may leave now.
     fn peek(&mut self, now: Instant) -> Option<Offer>;
+
+    /// What waits, at a moment when nothing may leave.
+    fn waiting(&mut self, now: Instant) -> Waiting {
+        self.peek(now).map_or(Waiting::Nothing, Waiting::Datagram)
+    }
 
     /// Takes the datagram that [`peek`](Self::peek) offered and copies it into `buf`, which has its
     /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.

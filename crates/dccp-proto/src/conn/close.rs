@@ -3,7 +3,7 @@
 use super::timers::Backoff;
 use super::{App, Connection, DueReset, Reset, Role, State, Timer};
 use crate::event::{CloseReason, Event};
-use crate::queue::Fate;
+use crate::queue::{Fate, Waiting};
 use crate::time::Instant;
 use crate::wire::ResetCode;
 
@@ -85,8 +85,8 @@ impl Connection {
     /// Goes on with [`close`](Self::close) when nothing waits to be sent any more.
     pub(super) fn close_when_drained(&mut self, now: Instant, app: &mut App<'_>) {
         // Asked after every packet: the outbox, which may have to be locked, only if it matters.
-        let may_close =
-            self.closing.is_wanted && (!self.is_peer_listening || app.outbox.peek(now).is_none());
+        let may_close = self.closing.is_wanted
+            && (!self.is_peer_listening || app.outbox.waiting(now) == Waiting::Nothing);
         if !may_close {
             return;
         }
@@ -180,7 +180,7 @@ impl Connection {
 
     /// Data that has not left will not leave any more.
     fn withdraw(now: Instant, app: &mut App<'_>) {
-        while let Some(offer) = app.outbox.peek(now) {
+        while let Waiting::Datagram(offer) = app.outbox.waiting(now) {
             app.outbox.refuse(now, offer.slot, Fate::Withdrawn);
         }
     }

@@ -13,13 +13,14 @@ use super::in_flight::{SentData, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
 use crate::cc::{AckDue, Outgoing, Permit};
-use crate::queue::{Fate, Offer};
+use crate::queue::{Fate, Offer, Waiting};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::option_writer::DataChecksumSlot;
 use crate::wire::options::{OPTIONS_MAX, Opt};
 use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload};
+use core::ops::ControlFlow;
 
 /// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
 /// CCID, a Timestamp Echo.
@@ -207,31 +208,10 @@ impl Connection {
         if !self.may_send_data(now) {
             return false;
         }
-        let Some(offer) = app.outbox.peek(now) else {
-            // A full window is not for lack of data.
-            if self.tx.cc.permit(now, self.in_flight.pipe()) != Permit::OnFeedback {
-                self.in_flight.on_app_limited();
-            }
-            self.close_when_drained(now, app);
-            return false;
+        let offer = match self.permitted(now, app) {
+            ControlFlow::Continue(offer) => offer,
+            ControlFlow::Break(is_refused) => return is_refused,
         };
-        if offer.len > self.pmtu.mps() {
-            // 4340-14-2, 4340-14.2-2
-            app.outbox.refuse(now, offer.slot, Fate::TooBig);
-            return true;
-        }
-        match self.tx.cc.permit(now, self.in_flight.pipe()) {
-            Permit::Now { .. } => {}
-            Permit::At(at) => {
-                self.timers.set(Timer::Pace, at);
-                return false;
-            }
-            Permit::OnFeedback => return false,
-            Permit::Drop => {
-                app.outbox.refuse(now, offer.slot, Fate::Limited);
-                return true;
-            }
-        }
         let cookies = self.cookies.len();
         if cookies > 0 && cookies + self.ndp.option_len() > self.data_option_room(&offer) {
             // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
@@ -248,6 +228,40 @@ impl Connection {
             return self.send_ack(now, app, batch);
         }
         self.claim(now, &offer, &plan, app, batch)
+    }
+
+    /// The next datagram, if congestion control lets it leave; otherwise whether one was refused.
+    fn permitted(&mut self, now: Instant, app: &mut App<'_>) -> ControlFlow<bool, Offer> {
+        let permit = self.tx.cc.permit(now, self.in_flight.pipe());
+        let waiting = match permit {
+            Permit::Now { .. } | Permit::Drop => {
+                let offer = app.outbox.peek(now);
+                offer.map_or(Waiting::Nothing, Waiting::Datagram)
+            }
+            Permit::At(_) | Permit::OnFeedback => app.outbox.waiting(now),
+        };
+        match (waiting, permit) {
+            (Waiting::Nothing, _) => {
+                // A full window is not for lack of data.
+                if permit != Permit::OnFeedback {
+                    self.in_flight.on_app_limited();
+                }
+                self.close_when_drained(now, app);
+            }
+            (Waiting::Datagram(offer), _) if offer.len > self.pmtu.mps() => {
+                // 4340-14-2, 4340-14.2-2
+                app.outbox.refuse(now, offer.slot, Fate::TooBig);
+                return ControlFlow::Break(true);
+            }
+            (Waiting::Datagram(offer), Permit::Now { .. }) => return ControlFlow::Continue(offer),
+            (Waiting::Datagram(offer), Permit::Drop) => {
+                app.outbox.refuse(now, offer.slot, Fate::Limited);
+                return ControlFlow::Break(true);
+            }
+            (_, Permit::At(at)) => self.timers.set(Timer::Pace, at),
+            (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}
+        }
+        ControlFlow::Break(false)
     }
 
     /// Whether data may leave, congestion control apart.
@@ -333,7 +347,7 @@ impl Connection {
                 buf.truncate(start);
                 return false;
             }
-            let has_more = app.outbox.peek(now).is_some();
+            let has_more = app.outbox.waiting(now) != Waiting::Nothing;
             self.tx.cc.on_send(&mut Outgoing {
                 now,
                 seq,

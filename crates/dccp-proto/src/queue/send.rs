@@ -1,6 +1,7 @@
 //! Datagrams that wait to leave, and the fate of each (design 7).
 
-use super::{Fate, Offer, Slot};
+use super::order::Order;
+use super::{Fate, Label, Offer, Slot, WhenFull};
 use crate::time::Instant;
 use std::collections::VecDeque;
 
@@ -121,6 +122,7 @@ impl core::ops::Add for FateCounts {
 #[derive(Clone, Debug)]
 pub struct SendQueue {
     order: Order,
+    capacity: usize,
     ledger: Ledger,
 }
 
@@ -130,36 +132,98 @@ impl SendQueue {
     /// only counted.
     pub fn new(capacity: usize, reports: usize) -> Self {
         Self {
-            order: Order::new(capacity),
+            order: Order::new(),
+            capacity,
             ledger: Ledger::new(reports),
         }
     }
 
-    /// Takes a datagram of the application. Its slot must name no other one that has no fate yet.
+    /// Takes a datagram of the application of which nothing is said. Its slot must name no other one that
+    /// has no fate yet.
     ///
     /// # Errors
     /// [`Full`]: it was not taken.
     pub fn push(&mut self, datagram: Offer) -> Result<(), Full> {
-        self.order.push(datagram)?;
+        if !self.has_room() {
+            return Err(Full);
+        }
+        self.order.push(datagram, Label::default());
         self.ledger.pushed += 1;
         Ok(())
     }
 
+    /// As [`push`](Self::push), with what is said of the datagram. The datagram with the same key, and what
+    /// makes room as `when_full` says, have their fate at once; that can be the new datagram itself.
+    ///
+    /// # Errors
+    /// [`Full`]: it was not taken.
+    pub fn push_with(
+        &mut self,
+        now: Instant,
+        datagram: Offer,
+        label: Label,
+        when_full: WhenFull,
+    ) -> Result<(), Full> {
+        if !self.takes(&label, when_full) {
+            return Err(Full);
+        }
+        if let Some(old) = self.order.supersede(datagram, label) {
+            self.ledger.pushed += 1;
+            self.ledger.decide(now, old, Fate::Superseded);
+            return Ok(());
+        }
+        while !self.has_room() {
+            let dropped = match when_full {
+                WhenFull::DropLowestPriority => self.order.remove_least(label.priority),
+                _ => self.order.remove_oldest(),
+            };
+            self.ledger
+                .decide(now, dropped.unwrap_or(datagram.slot), Fate::Overflowed);
+            if dropped.is_none() {
+                self.ledger.pushed += 1;
+                return Ok(());
+            }
+        }
+        self.order.push(datagram, label);
+        self.ledger.pushed += 1;
+        Ok(())
+    }
+
+    /// Whether [`push_with`](Self::push_with) would take such a datagram.
+    pub fn takes(&self, label: &Label, when_full: WhenFull) -> bool {
+        let makes_room = matches!(
+            when_full,
+            WhenFull::DropOldest | WhenFull::DropLowestPriority
+        );
+        makes_room || self.has_room() || self.order.has_key(label)
+    }
+
     /// The datagram to leave next.
     pub fn peek(&self) -> Option<Offer> {
-        self.order.peek()
+        self.order.first().map(|entry| entry.offer)
+    }
+
+    /// Lets the datagram to leave next expire if it is late; whether it was. Those behind it are looked at
+    /// when it is their turn.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let late = self.order.first().filter(|e| e.label.is_late(now));
+        let Some(slot) = late.map(|entry| entry.offer.slot) else {
+            return false;
+        };
+        self.refuse(now, slot, Fate::Expired);
+        true
     }
 
     /// The datagram that [`peek`](Self::peek) offered leaves; `false` if it is not the next any more.
     pub fn claim(&mut self, slot: Slot) -> bool {
-        let is_next = self.order.remove(slot);
+        let is_next = self.order.remove_first(slot);
         self.ledger.open += u64::from(is_next);
         is_next
     }
 
     /// The datagram that [`peek`](Self::peek) offered will not leave.
     pub fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        if self.order.remove(slot) {
+        if self.order.remove_first(slot) {
             self.ledger.decide(now, slot, fate);
         }
     }
@@ -180,12 +244,17 @@ impl SendQueue {
 
     /// Changes how many datagrams fit; what is queued stays.
     pub fn set_capacity(&mut self, capacity: usize) {
-        self.order.capacity = capacity;
+        self.capacity = capacity;
     }
 
     /// Whether another datagram fits.
     pub fn has_room(&self) -> bool {
-        self.order.has_room()
+        self.len() < self.capacity
+    }
+
+    /// How many datagrams may wait to leave.
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Datagrams that have not left.
@@ -200,7 +269,7 @@ impl SendQueue {
 
     /// Bytes that have not left.
     pub fn bytes(&self) -> u64 {
-        self.order.bytes
+        self.order.bytes()
     }
 
     /// Datagrams taken from the application so far.
@@ -243,54 +312,6 @@ impl SendQueue {
     }
 }
 
-/// In which order datagrams leave: first in, first out.
-#[derive(Clone, Debug)]
-struct Order {
-    queue: VecDeque<Offer>,
-    capacity: usize,
-    bytes: u64,
-}
-
-impl Order {
-    fn new(capacity: usize) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            capacity,
-            bytes: 0,
-        }
-    }
-
-    fn has_room(&self) -> bool {
-        self.queue.len() < self.capacity
-    }
-
-    fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    fn push(&mut self, datagram: Offer) -> Result<(), Full> {
-        if !self.has_room() {
-            return Err(Full);
-        }
-        self.bytes += datagram.len as u64;
-        self.queue.push_back(datagram);
-        Ok(())
-    }
-
-    fn peek(&self) -> Option<Offer> {
-        self.queue.front().copied()
-    }
-
-    /// Removes the next datagram if it is this one.
-    fn remove(&mut self, slot: Slot) -> bool {
-        let Some(next) = self.queue.pop_front_if(|next| next.slot == slot) else {
-            return false;
-        };
-        self.bytes -= next.len as u64;
-        true
-    }
-}
-
 /// What became of datagrams.
 #[derive(Clone, Debug)]
 struct Ledger {
@@ -325,171 +346,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const T: Instant = Instant::from_nanos(7);
-
-    fn offer(slot: u32, len: usize) -> Offer {
-        Offer {
-            slot: Slot(slot),
-            len,
-            is_zeros: slot.is_multiple_of(2),
-        }
-    }
-
-    #[test]
-    fn datagrams_leave_in_the_order_of_their_push() {
-        let mut queue = SendQueue::new(3, 9);
-        for slot in [5, 2, 8] {
-            queue.push(offer(slot, 10)).unwrap();
-        }
-        assert_eq!(queue.push(offer(1, 10)), Err(Full));
-        assert_eq!(
-            (queue.len(), queue.bytes(), queue.has_room()),
-            (3, 30, false)
-        );
-        assert_eq!(queue.peek(), Some(offer(5, 10)));
-        assert!(!queue.claim(Slot(2)), "not the next");
-        assert!(queue.claim(Slot(5)));
-        assert!(!queue.claim(Slot(5)), "not twice");
-        assert_eq!((queue.len(), queue.bytes(), queue.open()), (2, 20, 1));
-        assert_eq!(queue.peek(), Some(offer(2, 10)));
-        assert!(queue.has_room(), "what left needs no room");
-        queue.check();
-    }
-
-    #[test]
-    fn each_fate_has_its_counter_and_its_report() {
-        let mut queue = SendQueue::new(11, 11);
-        for (slot, fate) in (0..).zip(Fate::ALL) {
-            queue.push(offer(slot, 1)).unwrap();
-            if slot.is_multiple_of(2) {
-                queue.refuse(T, Slot(slot), fate);
-            } else {
-                assert!(queue.claim(Slot(slot)));
-                queue.on_fate(T, Slot(slot), fate);
-            }
-            let counts: Vec<_> = queue.counts().by_name().collect();
-            let n = slot as usize;
-            assert!(counts[..=n].iter().all(|&(_, n)| n == 1));
-            assert!(counts[n + 1..].iter().all(|&(_, n)| n == 0));
-            assert_eq!(counts[n].0, fate.name());
-            queue.check();
-        }
-        for (slot, fate) in (0..).zip(Fate::ALL) {
-            let slot = Slot(slot);
-            assert_eq!(queue.poll_fate(), Some(FateReport { slot, fate, at: T }));
-        }
-        assert_eq!(queue.poll_fate(), None);
-        assert_eq!(queue.fates_missed(), 0);
-    }
-
-    #[test]
-    fn what_nobody_fetches_is_forgotten_and_counted() {
-        let mut queue = SendQueue::new(9, 2);
-        for slot in 0..5 {
-            queue.push(offer(slot, 1)).unwrap();
-        }
-        queue.withdraw_all(T);
-        assert_eq!((queue.fates_waiting(), queue.fates_missed()), (2, 3));
-        assert_eq!(queue.poll_fate().map(|r| r.slot), Some(Slot(3)));
-        assert_eq!(queue.counts().withdrawn, 5);
-        queue.check();
-    }
-
-    #[test]
-    fn a_smaller_capacity_keeps_what_is_queued() {
-        let mut queue = SendQueue::new(2, 0);
-        queue.push(offer(0, 1)).unwrap();
-        queue.push(offer(1, 1)).unwrap();
-        queue.set_capacity(1);
-        assert_eq!((queue.len(), queue.has_room()), (2, false));
-        assert!(queue.claim(Slot(0)));
-        assert!(!queue.has_room());
-        assert!(queue.claim(Slot(1)));
-        assert!(queue.has_room());
-    }
-
-    #[test]
-    #[should_panic(expected = "each datagram is in one place")]
-    fn the_check_sees_a_datagram_that_is_nowhere() {
-        let mut queue = SendQueue::new(2, 0);
-        queue.push(offer(0, 1)).unwrap();
-        queue.ledger.pushed += 1;
-        queue.check();
-    }
-
-    /// Where the model has a datagram.
-    #[derive(Clone, Copy, PartialEq, Debug)]
-    enum Place {
-        Queued,
-        Open,
-        Decided(Fate),
-    }
-
-    proptest! {
-        #[test]
-        fn the_queue_does_what_a_list_of_datagrams_does(
-            capacity in 0..6_usize,
-            steps in proptest::collection::vec((0..6_u8, 0..11_usize), 1..200),
-        ) {
-            let mut queue = SendQueue::new(capacity, 1000);
-            let mut model: Vec<Place> = Vec::new();
-            let mut reports = Vec::new();
-            for (step, n) in steps {
-                let fate = Fate::ALL[n];
-                let first = |place| {
-                    let index = model.iter().position(|&p| p == place)?;
-                    Some((index, Slot(u32::try_from(index).unwrap())))
-                };
-                match step {
-                    0 | 1 => {
-                        let queued = model.iter().filter(|&&p| p == Place::Queued).count();
-                        let slot = u32::try_from(model.len()).unwrap();
-                        let pushed = queue.push(offer(slot, n));
-                        prop_assert_eq!(pushed.is_ok(), queued < capacity);
-                        if pushed.is_ok() {
-                            model.push(Place::Queued);
-                        }
-                    }
-                    2 | 3 => {
-                        let next = first(Place::Queued);
-                        prop_assert_eq!(queue.peek().map(|o| o.slot), next.map(|(_, slot)| slot));
-                        let Some((index, slot)) = next else { continue };
-                        if step == 2 {
-                            prop_assert!(queue.claim(slot));
-                            model[index] = Place::Open;
-                        } else {
-                            queue.refuse(T, slot, fate);
-                            model[index] = Place::Decided(fate);
-                            reports.push((slot, fate));
-                        }
-                    }
-                    4 => {
-                        let Some((index, slot)) = first(Place::Open) else { continue };
-                        queue.on_fate(T, slot, fate);
-                        model[index] = Place::Decided(fate);
-                        reports.push((slot, fate));
-                    }
-                    _ => {
-                        queue.withdraw_all(T);
-                        for (slot, place) in (0..).zip(&mut model) {
-                            if *place == Place::Queued {
-                                *place = Place::Decided(Fate::Withdrawn);
-                                reports.push((Slot(slot), Fate::Withdrawn));
-                            }
-                        }
-                    }
-                }
-                queue.check();
-                prop_assert_eq!(queue.pushed(), model.len() as u64);
-                let open = model.iter().filter(|&&p| p == Place::Open).count();
-                prop_assert_eq!(queue.open(), open as u64);
-            }
-            let told: Vec<_> = core::iter::from_fn(|| queue.poll_fate()).map(|r| (r.slot, r.fate)).collect();
-            prop_assert_eq!(told, reports);
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use super::super::features::Side;
 use super::super::{App, Connection, State};
 use crate::batch::Batch;
 use crate::cc::{AckDue, OutgoingAck};
-use crate::queue::Offer;
+use crate::queue::{Offer, Waiting};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
@@ -89,8 +89,10 @@ impl Connection {
     /// Whether data wait that leave room for an acknowledgement of acknowledgements, which has time
     /// until they leave: a packet of its own would be one more in a queue that is full of ours.
     fn next_data_takes_ack_of_ack(&self, now: Instant, app: &mut App<'_>) -> bool {
-        let offer = app.outbox.peek(now);
-        offer.is_some_and(|offer| self.has_room_for_ack_of_ack(now, &offer))
+        match app.outbox.waiting(now) {
+            Waiting::Datagram(offer) => self.has_room_for_ack_of_ack(now, &offer),
+            Waiting::OnRequest | Waiting::Nothing => false,
+        }
     }
 
     pub(super) fn has_room_for_ack_of_ack(&self, now: Instant, offer: &Offer) -> bool {
