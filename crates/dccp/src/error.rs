@@ -322,7 +322,7 @@ pub enum SendError {
     },
     /// Yours: this end has shut the connection down for writing.
     ShutDown,
-    /// Non-blocking, and the send buffer is full.
+    /// The send buffer is full, and the call does not wait: the socket is non-blocking, or the policy says so.
     WouldBlock,
     /// The send buffer stayed full for the whole time-out.
     TimedOut,

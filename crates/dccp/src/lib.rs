@@ -21,6 +21,9 @@
 //!   each, [`Socket::stats`] tells it in sum, exactly.
 //! - A datagram waits in the send buffer until the congestion control lets it leave. A small buffer
 //!   ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
+//! - What waits can be chosen from: [`Socket::send_with`] gives datagrams priorities, deadlines and keys, and says which makes
+//!   room when the buffer is full (example `choice`). Or nothing waits: [`Socket::on_permit`] asks for a datagram at the
+//!   moment when it may leave (example `pull`).
 //! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
 //!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
 //!   `key`).
@@ -39,9 +42,11 @@ mod listener;
 mod options;
 mod patience;
 mod port;
+mod pull;
 mod recv_buffer;
 mod ring;
 mod send_buffer;
+mod sending;
 mod shared;
 mod signal;
 mod socket;
@@ -54,16 +59,19 @@ pub use error::{
 };
 pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
+pub use pull::{Permit, Pulled};
 pub use recv_buffer::{Received, RecvBatch, RecvCounts};
 pub use ring::{RingFate, RingSocket};
 pub use send_buffer::{DatagramId, FateReport, SendCounts};
+pub use sending::{SendItem, SendOptions};
 pub use shared::Ready;
 #[cfg(unix)]
 pub use signal::ReadyFd;
-pub use socket::{SendItem, Socket};
+pub use socket::Socket;
 pub use stats::Stats;
 
 pub use dccp_io::Over;
 pub use dccp_proto as proto;
+pub use dccp_proto::queue::WhenFull;
 pub use dccp_proto::{CloseReason, Event, Instant, Rate};
 pub use dccp_ring as packet_ring;

@@ -8,7 +8,7 @@ use crate::recv_buffer::Intake;
 use crate::shared::{Shared, State};
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
-use dccp_proto::queue::{Fate, Offer, Outbox, Slot};
+use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
 use dccp_proto::{ConnId, Instant, Queues};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
@@ -125,15 +125,20 @@ impl Links {
         link
     }
 
-    /// Hands over what has arrived, and wakes the applications that can go on: ends a turn.
-    pub(crate) fn wake(&mut self) {
+    /// Hands over what has arrived, and wakes the applications that can go on: ends a turn. Gives the connections
+    /// that need another at once.
+    pub(crate) fn wake(&mut self) -> Vec<ConnId> {
+        let mut unfinished = Vec::new();
         for id in self.touched.drain(..) {
             if let Some(link) = self.by_id.get_mut(&id) {
                 self.idle_intakes.extend(link.hand_over());
-                link.shared.wake();
+                if link.shared.end_turn() {
+                    unfinished.push(id);
+                }
             }
         }
         self.idle_intakes.truncate(IDLE_INTAKES);
+        unfinished
     }
 }
 
@@ -151,7 +156,8 @@ impl Queues for Links {
     }
 }
 
-/// The sending queue, locked from its first use to the end of the core's call.
+/// The sending queue, locked from its first use to the end of the core's call, but not while the application is
+/// asked for data.
 struct Out<'a> {
     shared: &'a Shared,
     state: Option<MutexGuard<'a, State>>,
@@ -165,7 +171,23 @@ impl<'a> Out<'a> {
 
 impl Outbox for Out<'_> {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
+        let offer = self.state().peek(now);
+        if offer.is_some() {
+            return offer;
+        }
+        let (mut puller, permit) = self.state().begin_pull(now)?;
+        // Unlocked, so that the application can use its socket.
+        self.state = None;
+        let answer = puller.ask(&permit).ok();
+        if let Some(replaced) = self.state().end_pull(puller, &permit, answer) {
+            self.state = None;
+            drop(replaced);
+        }
         self.state().peek(now)
+    }
+
+    fn waiting(&mut self, now: Instant) -> Queued {
+        self.state().waiting(now)
     }
 
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {

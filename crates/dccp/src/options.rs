@@ -9,6 +9,7 @@ use dccp_io::Over;
 use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::config::bounds;
+use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::ServiceCode;
 use std::io;
 
@@ -68,6 +69,8 @@ pub(crate) struct Waiting {
     pub(crate) send_timeout: Option<Duration>,
     /// How long `recv` and `accept` wait; `None`: until there is something.
     pub(crate) recv_timeout: Option<Duration>,
+    /// What a datagram does that finds the send buffer full, if it does not say so itself.
+    pub(crate) when_full: WhenFull,
 }
 
 impl Waiting {
@@ -262,6 +265,13 @@ impl Options {
     /// How many datagrams wait to be sent at most. 256 by default.
     pub fn send_buffer(mut self, packets: usize) -> Self {
         self.buffers.send_packets = packets;
+        self
+    }
+
+    /// What happens when the send buffer is full: by default `send` waits for room. Each datagram can say
+    /// otherwise ([`SendOptions::when_full`](crate::SendOptions::when_full)).
+    pub fn when_full(mut self, policy: WhenFull) -> Self {
+        self.waiting.when_full = policy;
         self
     }
 

@@ -303,9 +303,12 @@ impl Port {
         self.take_events();
         self.write(now, poller)?;
         self.take_events();
-        self.links.wake();
+        let unfinished = self.links.wake();
+        for id in &unfinished {
+            self.endpoint.on_data_ready(*id);
+        }
         self.rests_until = self.rests_until.filter(|until| *until > now);
-        Ok(self.is_readable || self.has_errors)
+        Ok(self.is_readable || self.has_errors || !unfinished.is_empty())
     }
 
     /// When it wants its next turn. While the transport has no room nothing can be drained, so timers
@@ -429,7 +432,8 @@ impl Port {
             self.rests_until = Some(now + 2 * self.msl);
         }
         if let Some(shared) = self.links.remove(id) {
-            shared.lock().end(now, reason, last);
+            let puller = shared.lock().end(now, reason, last);
+            drop(puller);
             shared.wake();
         }
     }

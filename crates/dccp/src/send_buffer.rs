@@ -5,8 +5,11 @@
 //! given back as soon as they have been claimed. Memory is reused: in steady state nothing is
 //! allocated per datagram.
 
+use crate::clock;
 use dccp_proto::Instant;
-use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, SendQueue, Slot};
+use dccp_proto::queue::{
+    Fate, FateCounts, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull,
+};
 use dccp_proto::wire::Payload;
 use std::collections::VecDeque;
 
@@ -55,6 +58,10 @@ impl core::ops::Add for SendCounts {
     }
 }
 
+/// So many datagrams may expire in one turn of the engine; what more there is waits for the next turn, so that no
+/// application holds up the others.
+const EXPIRED_MAX: u32 = 1024;
+
 /// The bytes of a datagram.
 #[derive(Debug)]
 enum Stored {
@@ -77,7 +84,9 @@ pub(crate) struct SendBuffer {
     entries: Vec<Entry>,
     free: Vec<Slot>,
     spare: Vec<Vec<u8>>,
-    capacity: usize,
+    next_id: u64,
+    /// How many datagrams have expired in this turn of the engine.
+    expired: u32,
     fates: VecDeque<FateReport>,
     fates_max: usize,
     fates_missed: u64,
@@ -87,11 +96,13 @@ impl SendBuffer {
     /// Room for `capacity` datagrams that wait; keeps at most `fates_max` fates.
     pub(crate) fn new(capacity: usize, fates_max: usize) -> Self {
         Self {
-            queue: SendQueue::new(capacity, 1),
+            // Fates are fetched as soon as they are known.
+            queue: SendQueue::new(capacity, usize::MAX),
             entries: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
-            capacity,
+            next_id: 0,
+            expired: 0,
             fates: VecDeque::new(),
             fates_max,
             fates_missed: 0,
@@ -101,7 +112,6 @@ impl SendBuffer {
     /// Changes how much fits; what waits stays.
     pub(crate) fn set_limits(&mut self, capacity: usize, fates_max: usize) {
         self.queue.set_capacity(capacity);
-        self.capacity = capacity;
         self.fates_max = fates_max;
     }
 
@@ -128,19 +138,52 @@ impl SendBuffer {
     /// Whether so much room is free that waking a sleeping sender pays.
     pub(crate) fn is_worth_filling(&self) -> bool {
         const BATCH: usize = 64;
-        let free = self.capacity.saturating_sub(self.queue.len());
-        free >= BATCH.min(self.capacity.div_ceil(2))
+        let capacity = self.queue.capacity();
+        let free = capacity.saturating_sub(self.queue.len());
+        free >= BATCH.min(capacity.div_ceil(2))
     }
 
     pub(crate) fn has_fates(&self) -> bool {
         !self.fates.is_empty()
     }
 
-    /// Takes a datagram; `None` if there is no room.
-    pub(crate) fn push(&mut self, payload: Payload<'_>) -> Option<DatagramId> {
-        if !self.has_room() {
+    /// Takes a datagram; `None` if there is no room and none is made.
+    pub(crate) fn push(
+        &mut self,
+        payload: Payload<'_>,
+        label: Label,
+        when_full: WhenFull,
+    ) -> Option<DatagramId> {
+        if !self.queue.takes(&label, when_full) {
             return None;
         }
+        let id = self.reserve_id();
+        self.push_as(id, payload, label, when_full);
+        Some(id)
+    }
+
+    /// The name of the next datagram.
+    pub(crate) fn reserve_id(&mut self) -> DatagramId {
+        let id = DatagramId(self.next_id);
+        self.next_id += 1;
+        id
+    }
+
+    /// The newest name was not needed; if others have been given since, it is never used.
+    pub(crate) fn return_id(&mut self, id: DatagramId) {
+        if id.0 + 1 == self.next_id {
+            self.next_id = id.0;
+        }
+    }
+
+    /// Takes a datagram under a name that was reserved; there is room or some is made.
+    pub(crate) fn push_as(
+        &mut self,
+        id: DatagramId,
+        payload: Payload<'_>,
+        label: Label,
+        when_full: WhenFull,
+    ) {
         let stored = match payload {
             Payload::Zeros(_) => Stored::Zeros,
             Payload::Bytes(b) => {
@@ -149,15 +192,25 @@ impl SendBuffer {
                 Stored::Bytes(bytes)
             }
         };
-        let id = DatagramId(self.queue.pushed());
-        let slot = self.store(Entry { id, stored });
-        let pushed = self.queue.push(Offer {
-            slot,
+        let offer = Offer {
+            slot: self.store(Entry { id, stored }),
             len: payload.len(),
             is_zeros: matches!(payload, Payload::Zeros(_)),
-        });
-        debug_assert!(pushed.is_ok(), "there was room");
-        Some(id)
+        };
+        let pushed = if label == Label::default() && self.has_room() {
+            self.queue.push(offer)
+        } else {
+            let pushed = self.queue.push_with(clock::now(), offer, label, when_full);
+            self.book();
+            pushed
+        };
+        debug_assert!(pushed.is_ok(), "it takes this one");
+    }
+
+    /// A turn of the engine is over. Returns whether the next must come at once: more may have expired than one
+    /// turn looks at.
+    pub(crate) fn end_turn(&mut self) -> bool {
+        core::mem::take(&mut self.expired) >= EXPIRED_MAX
     }
 
     /// Moves the oldest fates into `reports`, at most `at_most`.
@@ -192,31 +245,30 @@ impl SendBuffer {
         slot
     }
 
-    /// Takes the fate that the queue has just booked: frees the slot, and keeps the report.
+    /// Takes the fates that the queue has just booked: frees the slots, and keeps the reports.
     fn book(&mut self) {
-        let Some(report) = self.queue.poll_fate() else {
-            return;
-        };
-        self.recycle(report.slot);
-        self.free.push(report.slot);
-        if self.fates_max == 0 {
-            return;
+        while let Some(report) = self.queue.poll_fate() {
+            self.recycle(report.slot);
+            self.free.push(report.slot);
+            if self.fates_max == 0 {
+                continue;
+            }
+            if self.fates.len() >= self.fates_max {
+                self.fates.pop_front();
+                self.fates_missed += 1;
+            }
+            self.fates.push_back(FateReport {
+                id: self.entries[index(report.slot)].id,
+                fate: report.fate,
+                at: report.at,
+            });
         }
-        if self.fates.len() >= self.fates_max {
-            self.fates.pop_front();
-            self.fates_missed += 1;
-        }
-        self.fates.push_back(FateReport {
-            id: self.entries[index(report.slot)].id,
-            fate: report.fate,
-            at: report.at,
-        });
     }
 
     fn recycle(&mut self, slot: Slot) {
         let stored = &mut self.entries[index(slot)].stored;
         if let Stored::Bytes(mut bytes) = core::mem::replace(stored, Stored::Gone)
-            && self.spare.len() < self.capacity
+            && self.spare.len() < self.queue.capacity()
         {
             bytes.clear();
             self.spare.push(bytes);
@@ -225,8 +277,22 @@ impl SendBuffer {
 }
 
 impl Outbox for SendBuffer {
-    fn peek(&mut self, _now: Instant) -> Option<Offer> {
-        self.queue.peek()
+    fn peek(&mut self, now: Instant) -> Option<Offer> {
+        while self.expired < EXPIRED_MAX {
+            if !self.queue.expire(now) {
+                return self.queue.peek();
+            }
+            self.expired += 1;
+            self.book();
+        }
+        None
+    }
+
+    /// Here nothing expires: what must not leave any more is found when something may.
+    fn waiting(&mut self, _now: Instant) -> Waiting {
+        self.queue
+            .peek()
+            .map_or(Waiting::Nothing, Waiting::Datagram)
     }
 
     fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
@@ -261,6 +327,12 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
+    impl SendBuffer {
+        fn send(&mut self, payload: Payload<'_>) -> Option<DatagramId> {
+            self.push(payload, Label::default(), WhenFull::Wait)
+        }
+    }
+
     fn claimed(buffer: &mut SendBuffer) -> (Slot, Vec<u8>) {
         let offer = buffer.peek(NOW).unwrap();
         let mut bytes = vec![7; if offer.is_zeros { 0 } else { offer.len }];
@@ -271,9 +343,9 @@ mod tests {
     #[test]
     fn datagrams_leave_in_order() {
         let mut buffer = SendBuffer::new(2, 0);
-        assert_eq!(buffer.push(Payload::Bytes(b"one")), Some(DatagramId(0)));
-        assert_eq!(buffer.push(Payload::Zeros(9)), Some(DatagramId(1)));
-        assert_eq!(buffer.push(Payload::Zeros(9)), None);
+        assert_eq!(buffer.send(Payload::Bytes(b"one")), Some(DatagramId(0)));
+        assert_eq!(buffer.send(Payload::Zeros(9)), Some(DatagramId(1)));
+        assert_eq!(buffer.send(Payload::Zeros(9)), None);
         assert_eq!(claimed(&mut buffer).1, b"one");
         assert!(buffer.has_room());
         let offer = buffer.peek(NOW).unwrap();
@@ -284,7 +356,7 @@ mod tests {
     fn every_datagram_has_one_fate() {
         let mut buffer = SendBuffer::new(8, 8);
         for _ in 0..5 {
-            buffer.push(Payload::Zeros(1));
+            buffer.send(Payload::Zeros(1));
         }
         let (a, _) = claimed(&mut buffer);
         let (b, _) = claimed(&mut buffer);
@@ -325,10 +397,71 @@ mod tests {
     }
 
     #[test]
+    fn what_makes_room_has_its_fate_at_once() {
+        let mut buffer = SendBuffer::new(2, 8);
+        let key = Label {
+            key: Some(7),
+            ..Label::default()
+        };
+        buffer.push(Payload::Bytes(b"old"), key, WhenFull::Wait);
+        buffer.push(Payload::Bytes(b"new"), key, WhenFull::Wait);
+        buffer.send(Payload::Zeros(1));
+        let last = buffer.push(
+            Payload::Bytes(b"last"),
+            Label::default(),
+            WhenFull::DropOldest,
+        );
+        assert_eq!(last, Some(DatagramId(3)));
+        assert!(buffer.has_fates());
+        let mut reports = Vec::new();
+        buffer.pop_fates(&mut reports, 100);
+        let told: Vec<_> = reports.iter().map(|r| (r.id.0, r.fate)).collect();
+        assert_eq!(told, [(0, Fate::Superseded), (1, Fate::Overflowed)]);
+        assert_eq!(claimed(&mut buffer).1, [0; 0]);
+        assert_eq!(claimed(&mut buffer).1, b"last");
+        assert_eq!(buffer.entries.len(), 3, "slots are used again");
+    }
+
+    #[test]
+    fn one_turn_looks_at_so_many_late_datagrams() {
+        let late = Label {
+            deadline: Some(NOW),
+            ..Label::default()
+        };
+        let now = Instant::from_nanos(1);
+        let n = EXPIRED_MAX as usize;
+        let mut buffer = SendBuffer::new(n + 2, 0);
+        for _ in 0..=n {
+            buffer.push(Payload::Zeros(1), late, WhenFull::Wait);
+        }
+        buffer.send(Payload::Zeros(2));
+        assert_eq!(buffer.peek(now), None);
+        assert!(matches!(buffer.waiting(now), Waiting::Datagram(_)));
+        assert_eq!(buffer.counts().fates.expired, u64::from(EXPIRED_MAX));
+        assert!(buffer.end_turn(), "there is more");
+        assert_eq!(buffer.peek(now).map(|offer| offer.len), Some(2));
+        assert_eq!(buffer.counts().fates.expired, u64::from(EXPIRED_MAX) + 1);
+        assert!(!buffer.end_turn());
+    }
+
+    #[test]
+    fn a_name_that_was_not_needed_is_given_again() {
+        let mut buffer = SendBuffer::new(4, 0);
+        let id = buffer.reserve_id();
+        buffer.return_id(id);
+        assert_eq!(buffer.send(Payload::Zeros(1)), Some(id));
+        let unused = buffer.reserve_id();
+        assert_eq!(buffer.send(Payload::Zeros(1)), Some(DatagramId(2)));
+        buffer.return_id(unused);
+        assert_eq!(buffer.send(Payload::Zeros(1)), Some(DatagramId(3)));
+        assert_eq!(buffer.counts().pushed, 3);
+    }
+
+    #[test]
     fn unread_fates_are_bounded_and_counted() {
         let mut buffer = SendBuffer::new(4, 2);
         for _ in 0..3 {
-            buffer.push(Payload::Zeros(1));
+            buffer.send(Payload::Zeros(1));
             let (slot, _) = claimed(&mut buffer);
             buffer.on_fate(NOW, slot, Fate::Acked);
         }
@@ -343,7 +476,7 @@ mod tests {
     fn slots_and_memory_are_used_again() {
         let mut buffer = SendBuffer::new(4, 0);
         for _ in 0..100 {
-            buffer.push(Payload::Bytes(&[1; 100]));
+            buffer.send(Payload::Bytes(&[1; 100]));
             let (slot, _) = claimed(&mut buffer);
             buffer.on_fate(NOW, slot, Fate::Acked);
         }
@@ -355,7 +488,7 @@ mod tests {
     fn a_sender_is_woken_for_a_batch() {
         let mut buffer = SendBuffer::new(256, 0);
         for _ in 0..256 {
-            buffer.push(Payload::Zeros(1));
+            buffer.send(Payload::Zeros(1));
         }
         for _ in 0..63 {
             claimed(&mut buffer);

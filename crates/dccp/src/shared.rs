@@ -5,14 +5,16 @@
 use crate::error::{RecvError, SendError};
 use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
+use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::RecvBuffer;
 use crate::ring::outbox::RingOutbox;
 use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
+use crate::sending::SendOptions;
 use crate::signal::Signal;
 use crate::stats::Inspection;
 use core::time::Duration;
 use dccp_proto::config::bounds;
-use dccp_proto::queue::{Fate, Offer, Outbox, Slot};
+use dccp_proto::queue::{Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
 use dccp_proto::wire::Payload;
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
@@ -69,6 +71,12 @@ pub(crate) struct State {
     pub(crate) rx: RecvBuffer,
     /// A second way to send.
     pub(crate) ring: Option<Box<RingOutbox>>,
+    /// A third: whom to ask when nothing else waits; none also while it is being asked.
+    puller: Option<Puller>,
+    /// Asking may give something.
+    is_pull_due: bool,
+    /// A datagram was refused in this turn of the engine: the application is not asked again before the next.
+    is_pull_put_off: bool,
     pub(crate) waiting: Waiting,
     /// Maximum packet size in bytes of data, once known.
     pub(crate) mps: Option<usize>,
@@ -95,6 +103,9 @@ impl Shared {
                 tx: SendBuffer::new(buffers.send_packets, buffers.fates),
                 rx: RecvBuffer::new(buffers.recv_packets),
                 ring: None,
+                puller: None,
+                is_pull_due: false,
+                is_pull_put_off: false,
                 waiting,
                 mps: None,
                 last: None,
@@ -128,9 +139,6 @@ impl Shared {
         let mut state = self.lock();
         loop {
             let found = attempt(&mut state);
-            if side == Side::Send {
-                state.wants_room = found.is_none();
-            }
             state.update_signal();
             if let Some(found) = found {
                 return Ok(found);
@@ -163,9 +171,20 @@ impl Shared {
         state
     }
 
-    /// Wakes who sleeps and can go on: the engine calls it once after each batch.
-    pub(crate) fn wake(&self) {
+    /// A turn of the engine is over: wakes who sleeps and can go on. Returns whether the next must come at once.
+    pub(crate) fn end_turn(&self) -> bool {
         let mut state = self.lock();
+        let is_unfinished = state.tx.end_turn() | state.end_pull_turn();
+        self.wake_from(state);
+        is_unfinished
+    }
+
+    /// Wakes who sleeps and can go on.
+    pub(crate) fn wake(&self) {
+        self.wake_from(self.lock());
+    }
+
+    fn wake_from(&self, mut state: MutexGuard<'_, State>) {
         if let Some(ring) = &mut state.ring {
             ring.flush();
         }
@@ -206,8 +225,15 @@ impl State {
         self.waiting = waiting;
     }
 
-    /// The connection is over.
-    pub(crate) fn end(&mut self, now: Instant, reason: CloseReason, last: Option<Inspection>) {
+    /// The connection is over. Gives who needs not be asked for data any more: it is the application's, and may be
+    /// dropped only where nothing is locked.
+    #[must_use]
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        reason: CloseReason,
+        last: Option<Inspection>,
+    ) -> Option<Puller> {
         self.tx.end(now);
         if let Some(ring) = &mut self.ring {
             ring.end(now);
@@ -215,10 +241,15 @@ impl State {
         self.push_event(Event::Closed(reason.clone()));
         self.phase = Phase::Ended(reason);
         self.last = last;
+        self.puller.take()
     }
 
     /// Puts a datagram into the send buffer, or says why not; `None`: there is no room now.
-    pub(crate) fn push(&mut self, payload: Payload<'_>) -> Option<Result<DatagramId, SendError>> {
+    pub(crate) fn push(
+        &mut self,
+        payload: Payload<'_>,
+        options: &SendOptions,
+    ) -> Option<Result<DatagramId, SendError>> {
         if let Some(error) = self.sending_over() {
             return Some(Err(error));
         }
@@ -226,7 +257,13 @@ impl State {
         if let Some(mps) = self.mps.filter(|&mps| len > mps) {
             return Some(Err(SendError::TooBig { len, mps }));
         }
-        self.tx.push(payload).map(Ok)
+        let when_full = options.when_full.unwrap_or(self.waiting.when_full);
+        let pushed = self.tx.push(payload, options.label, when_full).map(Ok);
+        self.wants_room = pushed.is_none();
+        if pushed.is_none() && when_full == WhenFull::Error {
+            return Some(Err(SendError::WouldBlock));
+        }
+        pushed
     }
 
     /// Why nothing more can be sent.
@@ -326,7 +363,75 @@ impl State {
     }
 }
 
-/// What is sent by calls leaves before what waits in a ring.
+/// Asking the application.
+impl State {
+    /// From now on this is asked for data. Gives who was asked before.
+    #[must_use]
+    pub(crate) fn set_puller(&mut self, puller: Puller) -> Option<Puller> {
+        if self.is_ended() {
+            return Some(puller);
+        }
+        self.is_pull_due = true;
+        self.puller.replace(puller)
+    }
+
+    /// Asking may give something again.
+    pub(crate) fn want_pull(&mut self) {
+        self.is_pull_due = true;
+    }
+
+    /// Whom to ask for a datagram that may leave now, and what to tell it.
+    pub(crate) fn begin_pull(&mut self, now: Instant) -> Option<(Puller, Permit)> {
+        if !self.may_pull() {
+            return None;
+        }
+        let max_len = self.mps?;
+        let puller = self.puller.take()?;
+        self.is_pull_due = false;
+        let id = self.tx.reserve_id();
+        Some((puller, Permit { id, now, max_len }))
+    }
+
+    /// Takes what the application gave. Gives back who was asked if another has taken its place.
+    #[must_use]
+    pub(crate) fn end_pull(
+        &mut self,
+        puller: Puller,
+        permit: &Permit,
+        answer: Option<Pulled>,
+    ) -> Option<Puller> {
+        if answer == Some(Pulled::Datagram) {
+            let data = Payload::Bytes(puller.data());
+            // There was room, unless others have sent a whole buffer meanwhile.
+            let when_full = WhenFull::DropLowestPriority;
+            self.tx
+                .push_as(permit.id, data, Label::default(), when_full);
+            self.is_pull_due = true;
+        } else {
+            self.tx.return_id(permit.id);
+        }
+        if answer.is_none() || self.puller.is_some() {
+            return Some(puller);
+        }
+        self.puller = Some(puller);
+        None
+    }
+
+    /// A turn of the engine is over. Returns whether the next must come at once.
+    fn end_pull_turn(&mut self) -> bool {
+        core::mem::take(&mut self.is_pull_put_off) && self.may_pull()
+    }
+
+    fn may_pull(&self) -> bool {
+        self.is_pull_due
+            && !self.is_pull_put_off
+            && self.puller.is_some()
+            && self.phase == Phase::Open
+            && !self.is_sending_over()
+    }
+}
+
+/// What is sent by calls leaves before what waits in a ring, and that before what the application is asked for.
 impl Outbox for State {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
         let ring = &mut self.ring;
@@ -335,11 +440,24 @@ impl Outbox for State {
         offer
     }
 
+    fn waiting(&mut self, now: Instant) -> Queued {
+        let mut queued = self.tx.waiting(now);
+        if let (Queued::Nothing, Some(ring)) = (queued, &mut self.ring) {
+            queued = ring.waiting(now);
+        }
+        if queued == Queued::Nothing && self.may_pull() {
+            queued = Queued::OnRequest;
+        }
+        self.is_starving = queued == Queued::Nothing;
+        queued
+    }
+
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
         self.outbox_of(slot).claim_into(now, slot, buf)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.is_pull_put_off = true;
         self.outbox_of(slot).refuse(now, slot, fate);
     }
 

@@ -5,8 +5,10 @@ use crate::error::{CloseError, ConnectError, RecvError, SendError};
 use crate::listener::{Accepted, engine_stopped};
 use crate::options::Options;
 use crate::patience::{Patience, Waited};
+use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::RecvBatch;
 use crate::send_buffer::{DatagramId, FateReport};
+use crate::sending::{SendItem, SendOptions};
 use crate::shared::{Phase, Ready, Shared, Side, State};
 #[cfg(unix)]
 use crate::signal::ReadyFd;
@@ -34,26 +36,6 @@ pub struct Socket {
     service: ServiceCode,
     shared: Arc<Shared>,
     linger: Duration,
-}
-
-/// A datagram for [`Socket::send_batch`], and what became of the attempt.
-#[derive(Clone, Debug)]
-pub struct SendItem<'a> {
-    /// The data.
-    pub payload: Payload<'a>,
-    /// Its name once it is in the send buffer; before the call, and if the call did not come to it,
-    /// [`SendError::WouldBlock`].
-    pub result: Result<DatagramId, SendError>,
-}
-
-impl<'a> SendItem<'a> {
-    /// A datagram to send.
-    pub const fn new(payload: Payload<'a>) -> Self {
-        Self {
-            payload,
-            result: Err(SendError::WouldBlock),
-        }
-    }
 }
 
 /// Making a connection.
@@ -193,7 +175,16 @@ impl Socket {
     /// # Errors
     /// When it is too long, there is no room (in time), or sending is over.
     pub fn send(&self, data: &[u8]) -> Result<DatagramId, SendError> {
-        self.send_payload(Payload::Bytes(data))
+        self.send_with(data, SendOptions::new())
+    }
+
+    /// As [`send`](Self::send), with what is said of the datagram: priority, deadline, key, and what happens
+    /// when the send buffer is full.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_with(&self, data: &[u8], options: SendOptions) -> Result<DatagramId, SendError> {
+        self.send_payload(Payload::Bytes(data), options)
     }
 
     /// Sends a datagram of `len` zeros, which are stored nowhere on this side.
@@ -201,13 +192,17 @@ impl Socket {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn send_zeros(&self, len: usize) -> Result<DatagramId, SendError> {
-        self.send_payload(Payload::Zeros(len))
+        self.send_payload(Payload::Zeros(len), SendOptions::new())
     }
 
-    fn send_payload(&self, payload: Payload<'_>) -> Result<DatagramId, SendError> {
+    fn send_payload(
+        &self,
+        payload: Payload<'_>,
+        options: SendOptions,
+    ) -> Result<DatagramId, SendError> {
         self.shared
             .wait(Side::Send, self.send_patience(), |state| {
-                let result = state.push(payload)?;
+                let result = state.push(payload, &options)?;
                 self.feed(state);
                 Some(result)
             })?
@@ -223,7 +218,7 @@ impl Socket {
         let mut done = 0;
         let waited = self.shared.wait(Side::Send, self.send_patience(), |state| {
             while let Some(item) = items.get_mut(done)
-                && let Some(result) = state.push(item.payload)
+                && let Some(result) = state.push(item.payload, &item.options)
             {
                 item.result = result;
                 done += 1;
@@ -249,6 +244,29 @@ impl Socket {
         let taken = self.shared.lock().tx.withdraw(crate::clock::now());
         self.shared.wake();
         taken
+    }
+
+    /// Asks the application for a datagram at the moment when it may leave: so it is never older than its decision.
+    /// What was sent by other calls leaves before. The answer goes into the vector, which is empty, and counts as
+    /// any datagram that is sent.
+    ///
+    /// `ask` is called until it says [`Pulled::Nothing`], and again after each [`data_ready`](Self::data_ready). It runs
+    /// in the engine's thread, which serves other sockets too: it must not wait, neither for locks that are held
+    /// for long nor in calls of a socket that wait, ask for the state or close. One that panics is not called
+    /// again. It is dropped when the connection ends, or another takes its place.
+    pub fn on_permit(&self, ask: impl FnMut(&Permit, &mut Vec<u8>) -> Pulled + Send + 'static) {
+        let mut state = self.shared.lock();
+        let replaced = state.set_puller(Puller::new(ask));
+        self.feed(&mut state);
+        drop(state);
+        drop(replaced);
+    }
+
+    /// The closure of [`on_permit`](Self::on_permit), which had nothing to send, may have something again.
+    pub fn data_ready(&self) {
+        let mut state = self.shared.lock();
+        state.want_pull();
+        self.feed(&mut state);
     }
 
     /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()`

@@ -2,10 +2,14 @@
 
 use std::error::Error;
 
+#[path = "../examples/choice.rs"]
+mod choice;
 #[path = "../examples/deadline.rs"]
 mod deadline;
 #[path = "../examples/key.rs"]
 mod key;
+#[path = "../examples/pull.rs"]
+mod pull;
 #[path = "../examples/push.rs"]
 mod push;
 #[path = "../examples/revise.rs"]
@@ -38,4 +42,14 @@ fn what_is_late_does_not_leave() -> Outcome {
 #[test]
 fn a_newer_reading_supersedes_the_one_that_waits() -> Outcome {
     key::main()
+}
+
+#[test]
+fn key_frames_arrive_and_all_frames_have_a_fate() -> Outcome {
+    choice::main()
+}
+
+#[test]
+fn a_reading_is_made_when_it_may_leave() -> Outcome {
+    pull::main()
 }

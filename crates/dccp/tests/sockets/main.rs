@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod choice;
 mod close;
 mod connect;
 mod data;

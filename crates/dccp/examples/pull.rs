@@ -1,0 +1,39 @@
+//! Lets itself be asked for each datagram at the moment when it may leave: what leaves is never older than the
+//! decision to send it, and nothing waits in a buffer.
+
+use dccp::{Listener, Options, Pulled, Socket, clock};
+
+/// Readings to send.
+const READINGS: u64 = 200;
+
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::new();
+    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
+    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let server = listener.accept()?;
+
+    let mut readings = 0;
+    socket.on_permit(move |permit, data| {
+        if readings == READINGS {
+            return Pulled::Nothing;
+        }
+        readings += 1;
+        // A sensor would be read here.
+        data.extend(permit.now.as_nanos().to_be_bytes());
+        Pulled::Datagram
+    });
+
+    let mut oldest = 0;
+    let mut buf = [0; 8];
+    for _ in 0..READINGS {
+        assert_eq!(server.recv(&mut buf)?, 8);
+        let taken = u64::from_be_bytes(buf);
+        oldest = oldest.max(clock::now().as_nanos() - taken);
+    }
+    socket.close()?;
+    println!(
+        "{READINGS} readings arrived, none older than {} µs",
+        oldest / 1000
+    );
+    Ok(())
+}

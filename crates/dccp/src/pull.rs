@@ -1,0 +1,67 @@
+//! Asking the application for a datagram at the moment when it may leave.
+
+use crate::send_buffer::DatagramId;
+use core::fmt;
+use dccp_proto::Instant;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A datagram may leave now: what the closure of [`Socket::on_permit`](crate::Socket::on_permit) is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Permit {
+    /// The datagram's name, if there is one; so its fate will be told.
+    pub id: DatagramId,
+    /// The moment.
+    pub now: Instant,
+    /// The most bytes that it can hold; of a longer one the fate is
+    /// [`TooBig`](dccp_proto::queue::Fate::TooBig).
+    pub max_len: usize,
+}
+
+/// What the closure of [`Socket::on_permit`](crate::Socket::on_permit) answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pulled {
+    /// This datagram is to leave.
+    Datagram,
+    /// There is nothing to send now; [`Socket::data_ready`](crate::Socket::data_ready) will tell when there is.
+    Nothing,
+}
+
+type Ask = dyn FnMut(&Permit, &mut Vec<u8>) -> Pulled + Send;
+
+/// Whom to ask, and where the answer goes.
+pub(crate) struct Puller {
+    ask: Box<Ask>,
+    data: Vec<u8>,
+}
+
+impl Puller {
+    pub(crate) fn new(ask: impl FnMut(&Permit, &mut Vec<u8>) -> Pulled + Send + 'static) -> Self {
+        Self {
+            ask: Box::new(ask),
+            data: Vec::new(),
+        }
+    }
+
+    /// Asks for a datagram. `Err`: the application panicked, and will not be asked again. Its panic ends here: the
+    /// thread is the engine's, and other sockets need it.
+    pub(crate) fn ask(&mut self, permit: &Permit) -> Result<Pulled, Panicked> {
+        self.data.clear();
+        let Self { ask, data } = self;
+        catch_unwind(AssertUnwindSafe(|| ask(permit, data))).map_err(|_| Panicked)
+    }
+
+    /// The datagram that it gave last.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+/// The application panicked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panicked;
+
+impl fmt::Debug for Puller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Puller")
+    }
+}

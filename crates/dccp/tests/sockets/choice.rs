@@ -1,0 +1,273 @@
+//! Priority, deadline, key, policy and pull on ordinary sockets.
+
+use crate::{PATIENCE, options, pair, until};
+use core::time::Duration;
+use dccp::proto::queue::Fate;
+use dccp::proto::wire::Payload;
+use dccp::{
+    DatagramId, FateReport, Pulled, RecvError, SendError, SendItem, SendOptions, Socket, WhenFull,
+    clock,
+};
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A socket whose datagrams wait, because nobody answers.
+fn waiting(send_buffer: usize) -> (Socket, UdpSocket) {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options = options()
+        .send_buffer(send_buffer)
+        .fates(100)
+        .nonblocking(true);
+    let address = silent.local_addr().unwrap();
+    let socket = Socket::connect(address, crate::PORT, &options).unwrap();
+    (socket, silent)
+}
+
+fn fates(socket: &Socket) -> Vec<(u64, Fate)> {
+    let mut reports = Vec::new();
+    socket.recv_fates(&mut reports, usize::MAX);
+    reports
+        .iter()
+        .map(|FateReport { id, fate, .. }| (id.0, *fate))
+        .collect()
+}
+
+/// What arrives until the connection ends.
+fn received(server: &Socket) -> Vec<Vec<u8>> {
+    let mut got = Vec::new();
+    let mut buf = [0; 2000];
+    loop {
+        match server.recv(&mut buf) {
+            Ok(len) => got.push(buf[..len].to_vec()),
+            Err(RecvError::Closed(_)) => return got,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn when_full(policy: WhenFull) -> SendOptions {
+    SendOptions::new().when_full(policy)
+}
+
+#[test]
+fn a_full_buffer_does_what_the_datagram_says() {
+    let (socket, _silent) = waiting(2);
+    socket
+        .send_with(b"a", SendOptions::new().priority(1))
+        .unwrap();
+    socket.send(b"b").unwrap();
+    assert_eq!(socket.send(b"c"), Err(SendError::WouldBlock));
+    let least = when_full(WhenFull::DropLowestPriority);
+    assert_eq!(socket.send_with(b"d", least), Ok(DatagramId(2)));
+    assert_eq!(fates(&socket), [(1, Fate::Overflowed)]);
+    let oldest = when_full(WhenFull::DropOldest);
+    assert_eq!(socket.send_with(b"e", oldest), Ok(DatagramId(3)));
+    assert_eq!(fates(&socket), [(0, Fate::Overflowed)]);
+    let important = least.priority(2);
+    socket.send_with(b"f", important).unwrap();
+    socket.send_with(b"g", important).unwrap();
+    assert_eq!(socket.send_with(b"h", least), Ok(DatagramId(6)), "but:");
+    let all = [2, 3, 6].map(|id| (id, Fate::Overflowed));
+    assert_eq!(fates(&socket), all);
+    assert_eq!(socket.withdraw_queued(), 2);
+    let sent = socket.stats().unwrap().sent;
+    assert_eq!((sent.pushed, sent.fates.total()), (7, 7));
+}
+
+#[test]
+fn a_policy_of_error_does_not_wait_though_the_socket_would() {
+    let (socket, _silent) = waiting(1);
+    socket.set_nonblocking(false);
+    let error = when_full(WhenFull::Error);
+    socket.send_with(b"a", error).unwrap();
+    assert_eq!(socket.send_with(b"b", error), Err(SendError::WouldBlock));
+    let item = |policy| SendItem::with(Payload::Bytes(b"c"), when_full(policy));
+    let mut items = [item(WhenFull::Error), item(WhenFull::DropOldest)];
+    assert_eq!(socket.send_batch(&mut items), Ok(1));
+    let results = items.map(|item| item.result);
+    assert_eq!(results, [Err(SendError::WouldBlock), Ok(DatagramId(1))]);
+}
+
+#[test]
+fn the_sockets_policy_counts_where_the_datagram_says_nothing() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options = options()
+        .send_buffer(1)
+        .nonblocking(true)
+        .when_full(WhenFull::DropOldest);
+    let address = silent.local_addr().unwrap();
+    let socket = Socket::connect(address, crate::PORT, &options).unwrap();
+    socket.send(b"a").unwrap();
+    socket.send(b"b").unwrap();
+    let wait = when_full(WhenFull::Wait);
+    assert_eq!(socket.send_with(b"c", wait), Err(SendError::WouldBlock));
+    assert_eq!(socket.stats().unwrap().sent.fates.overflowed, 1);
+}
+
+#[test]
+fn a_newer_datagram_with_the_same_key_takes_the_place() {
+    let (socket, _silent) = waiting(2);
+    let key = |key| SendOptions::new().key(key);
+    for n in 0..10 {
+        socket.send_with(&[7], key(n % 2)).unwrap();
+    }
+    let told: Vec<_> = (0..8).map(|id| (id, Fate::Superseded)).collect();
+    assert_eq!(fates(&socket), told);
+    assert_eq!(socket.queued(), 2);
+}
+
+#[test]
+fn the_important_leaves_first_and_the_late_never() {
+    let (client, server) = pair(&options().fates(100), &options());
+    let now = clock::now();
+    let late = SendOptions::new().deadline(now);
+    let soon = SendOptions::new().deadline(now + PATIENCE);
+    let zeros = [0; 1000];
+    // In one call, so that the engine does not come between; more than a window.
+    let mut items: Vec<_> = (0..40)
+        .map(|_| SendItem::new(Payload::Bytes(&zeros)))
+        .collect();
+    items.push(SendItem::with(Payload::Bytes(b"late"), late.priority(3)));
+    items.push(SendItem::with(Payload::Bytes(b"soon"), soon.priority(1)));
+    items.push(SendItem::with(Payload::Bytes(b"now"), soon.priority(2)));
+    assert_eq!(client.send_batch(&mut items), Ok(43));
+    client.close().unwrap();
+    let got = received(&server);
+    assert_eq!(got.len(), 42);
+    assert_eq!(got[..2], [b"now".to_vec(), b"soon".to_vec()]);
+    let told: BTreeMap<_, _> = fates(&client).into_iter().collect();
+    assert_eq!(told.len(), 43);
+    assert_eq!(told[&40], Fate::Expired);
+}
+
+#[test]
+fn more_than_a_turns_worth_may_expire_before_the_end() {
+    const N: usize = 3000;
+    let (client, server) = pair(&options().send_buffer(N + 1), &options());
+    let late = SendOptions::new().deadline(clock::now());
+    let zeros = Payload::Zeros(1);
+    let mut items: Vec<_> = (0..N).map(|_| SendItem::with(zeros, late)).collect();
+    items.push(SendItem::new(Payload::Bytes(b"last")));
+    assert_eq!(client.send_batch(&mut items), Ok(N + 1));
+    client.close().unwrap();
+    assert_eq!(received(&server), [b"last".to_vec()]);
+    let sent = client.stats().unwrap().sent;
+    assert_eq!(sent.fates.expired, N as u64);
+    assert_eq!(sent.fates.total(), N as u64 + 1);
+}
+
+#[test]
+fn the_application_is_asked_when_a_datagram_may_leave() {
+    const N: u64 = 500;
+    let (client, server) = pair(&options().fates(1000), &options());
+    let mps = client.max_packet_size().unwrap();
+    let mut next = 0;
+    client.on_permit(move |permit, data| {
+        assert_eq!(permit.id, DatagramId(next));
+        assert!(permit.max_len >= mps);
+        if next == N {
+            return Pulled::Nothing;
+        }
+        data.extend(next.to_be_bytes());
+        next += 1;
+        Pulled::Datagram
+    });
+    let mut buf = [0; 8];
+    for n in 0..N {
+        assert_eq!(server.recv(&mut buf), Ok(8));
+        assert_eq!(u64::from_be_bytes(buf), n);
+    }
+    client.close().unwrap();
+    let told = fates(&client);
+    assert_eq!(told.len() as u64, N);
+    assert!(
+        told.iter()
+            .all(|(_, fate)| matches!(fate, Fate::Acked | Fate::Sent))
+    );
+    let sent = client.stats().unwrap().sent;
+    assert_eq!((sent.pushed, sent.fates.total()), (N, N));
+}
+
+#[test]
+fn who_had_nothing_is_asked_again_when_it_says_so() {
+    let (client, server) = pair(&options(), &options());
+    let (has, asked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (left, count) = (has.clone(), asked.clone());
+    client.on_permit(move |_, data| {
+        count.fetch_add(1, Ordering::Relaxed);
+        if left.swap(0, Ordering::Relaxed) == 0 {
+            return Pulled::Nothing;
+        }
+        data.push(7);
+        Pulled::Datagram
+    });
+    until("asked", || asked.load(Ordering::Relaxed) == 1);
+    let mut buf = [0; 8];
+    for n in 1..10 {
+        // What is sent by calls needs no asking.
+        client.send(b"mine").unwrap();
+        assert_eq!(server.recv(&mut buf), Ok(4));
+        has.store(1, Ordering::Relaxed);
+        client.data_ready();
+        assert_eq!(server.recv(&mut buf), Ok(1), "round {n}");
+        until("asked", || asked.load(Ordering::Relaxed) == 1 + 2 * n);
+    }
+}
+
+#[test]
+fn a_closure_may_send_through_its_socket_and_a_panic_ends_only_the_asking() {
+    let (client, server) = pair(&options(), &options());
+    let client = Arc::new(client);
+    let weak = Arc::downgrade(&client);
+    client.on_permit(move |_, _| {
+        weak.upgrade().unwrap().send(b"by the way").unwrap();
+        panic!("on purpose");
+    });
+    let mut buf = [0; 20];
+    assert_eq!(server.recv(&mut buf), Ok(10));
+    client.data_ready();
+    client.send(b"still here").unwrap();
+    assert_eq!(server.recv(&mut buf), Ok(10));
+    server.set_recv_timeout(Some(Duration::from_millis(20)));
+    assert_eq!(server.recv(&mut buf), Err(RecvError::TimedOut));
+}
+
+#[test]
+fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
+    let (client, server) = pair(&options(), &options());
+    let token = Arc::new(());
+    let held = token.clone();
+    client.on_permit(move |_, _| {
+        let _ = &held;
+        Pulled::Nothing
+    });
+    assert_eq!(Arc::strong_count(&token), 2);
+    let held = token.clone();
+    client.on_permit(move |_, data| {
+        let _ = &held;
+        data.extend([7; 5000]);
+        Pulled::Datagram
+    });
+    until("replaced", || Arc::strong_count(&token) == 2);
+    // Endless, and each too long: the connection still ends when it is told to.
+    until("too big", || {
+        client.stats().unwrap().sent.fates.too_big > 10
+    });
+    client.close().unwrap();
+    until("dropped", || Arc::strong_count(&token) == 1);
+    assert!(received(&server).is_empty());
+    let sent = client.stats().unwrap().sent;
+    assert_eq!(sent.pushed, sent.fates.total());
+    let held = token.clone();
+    client.on_permit(move |_, _| {
+        let _ = &held;
+        Pulled::Nothing
+    });
+    assert_eq!(
+        Arc::strong_count(&token),
+        1,
+        "after the end nobody is asked"
+    );
+}
