@@ -1,7 +1,7 @@
 //! Gives datagrams a last moment to leave: what is late is not sent, and makes room for what is not.
 
 use core::time::Duration;
-use dccp::packet_ring::Label;
+use dccp::packet_ring::{Label, Shape};
 use dccp::proto::queue::Fate;
 use dccp::{Listener, Options, RingSocket, Socket};
 
@@ -10,7 +10,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
     let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
     let server = listener.accept()?;
-    let mut ring = RingSocket::new(socket, 64, 100)?;
+    let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 
     let now = dccp::clock::now();
     let due = [now + Duration::from_mins(1), now].map(dccp::Instant::as_nanos);

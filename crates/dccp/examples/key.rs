@@ -1,7 +1,7 @@
 //! Gives datagrams a key: a newer one takes the place of the one that waits. So a sensor's reading
 //! never waits behind older ones, however slow the path is.
 
-use dccp::packet_ring::Label;
+use dccp::packet_ring::{Label, Shape};
 use dccp::{Listener, Options, RingSocket, Socket};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,7 +9,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
     let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
     let server = listener.accept()?;
-    let mut ring = RingSocket::new(socket, 64, 100)?;
+    let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 
     let mut superseded = 0;
     for reading in 0..50_u8 {

@@ -1,6 +1,6 @@
 //! Pushes datagrams into a packet ring, several for one wake-up of the engine, and reads their fates.
 
-use dccp::packet_ring::Label;
+use dccp::packet_ring::{Label, Shape};
 use dccp::{Listener, Options, RingSocket, Socket};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -8,7 +8,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
     let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
     let server = listener.accept()?;
-    let mut ring = RingSocket::new(socket, 64, 100)?;
+    let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 
     let mut batch = ring.sender().batch();
     for tag in 0..20 {

@@ -10,7 +10,7 @@
 //! and no port starves another.
 
 use crate::clock;
-use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, with_scope};
+use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, Request, with_scope};
 use crate::error::{BindError, ConnectError};
 use crate::hash::ProcessHash;
 use crate::listener::Incoming;
@@ -42,6 +42,8 @@ pub(crate) struct Driver {
     /// Ports that are kept only because a flow rests there, the oldest first.
     resting: VecDeque<PortKey>,
     buffer: RecvBuffer,
+    #[cfg(target_os = "linux")]
+    bells: crate::ring::lend::bells::Bells,
 }
 
 /// Ports kept open for flows in TIMEWAIT: each costs a file descriptor, so the oldest must go when a
@@ -67,6 +69,8 @@ impl Driver {
             deadlines: BTreeSet::new(),
             resting: VecDeque::new(),
             buffer: RecvBuffer::new(),
+            #[cfg(target_os = "linux")]
+            bells: crate::ring::lend::bells::Bells::default(),
         })
     }
 
@@ -112,6 +116,11 @@ impl Driver {
 
     fn mark_runnable(&mut self, ready: &[Ready]) {
         for news in ready {
+            #[cfg(target_os = "linux")]
+            if let Some(conn) = self.bells.hear(&mut self.poller, news) {
+                self.obey(Command::Do(conn, Request::DataReady));
+                continue;
+            }
             let key = PortKey(news.token.0 as u64);
             if let Some(port) = self.ports.get_mut(&key) {
                 port.on_ready(*news);
@@ -203,6 +212,15 @@ impl Driver {
                     self.runnable.push(conn.port);
                 }
             }
+            #[cfg(target_os = "linux")]
+            Command::Watch(conn, bell) => {
+                if self.bells.watch(&mut self.poller, conn, bell).is_err() {
+                    // Nobody would hear its application.
+                    self.obey(Command::Do(conn, Request::Abort));
+                }
+            }
+            #[cfg(target_os = "linux")]
+            Command::Unwatch(conn) => self.bells.unwatch(&mut self.poller, conn),
             Command::Finish => {
                 self.is_finishing = true;
                 for key in self.ports.keys().copied().collect::<Vec<_>>() {
@@ -286,7 +304,7 @@ impl Driver {
         }
         for accepted in waiting {
             let conn = accepted.opened.conn;
-            self.obey(Command::Do(conn, crate::engine::Request::Abort));
+            self.obey(Command::Do(conn, Request::Abort));
         }
     }
 

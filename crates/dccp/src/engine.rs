@@ -182,6 +182,12 @@ pub(crate) enum Command {
     Unlisten(Arc<Incoming>),
     /// About a connection.
     Do(ConnRef, Request),
+    /// Listen to the bell of a connection's application, which is another process.
+    #[cfg(target_os = "linux")]
+    Watch(ConnRef, Arc<crate::ring::lend::channel::Doorbell>),
+    /// Do not any more.
+    #[cfg(target_os = "linux")]
+    Unwatch(ConnRef),
     /// No more commands will come: end when the connections have ended.
     Finish,
 }

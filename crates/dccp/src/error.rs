@@ -466,7 +466,7 @@ fn reason_fault(reason: &CloseReason) -> Fault {
     }
 }
 
-fn io_next_step(e: &io::Error) -> &'static str {
+pub(crate) fn io_next_step(e: &io::Error) -> &'static str {
     dccp_io::limit_next_step(e).unwrap_or("check the name, the address and this host's network")
 }
 

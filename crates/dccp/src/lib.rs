@@ -27,6 +27,8 @@
 //! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
 //!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
 //!   `key`).
+//! - A [`RingServer`] lends connections to other processes, each a [`RingClient`] with such a ring in memory that
+//!   the two share (Linux).
 //! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
 //!   `ready_fd` gives a descriptor for `poll` and its relatives.
 //! - Over UDP (the default) a connection needs no privilege; over IP it speaks with the DCCP of
@@ -61,6 +63,11 @@ pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
 pub use pull::{Permit, Pulled};
 pub use recv_buffer::{Received, RecvBatch, RecvCounts};
+#[cfg(target_os = "linux")]
+pub use ring::lend::{
+    RingCaller, RingClient, RingConnectError, RingError, RingLimits, RingPolicy, RingRequest,
+    RingServer, RingServerError,
+};
 pub use ring::{RingFate, RingSocket};
 pub use send_buffer::{DatagramId, FateReport, SendCounts};
 pub use sending::{SendItem, SendOptions};

@@ -406,6 +406,13 @@ impl Options {
         })
     }
 
+    /// Asks for this Service Code and no other.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn only_service(mut self, code: ServiceCode) -> Self {
+        self.services = vec![code];
+        self
+    }
+
     /// The engine asked for, or the one that the process shares.
     pub(crate) fn engine_or_shared(&self) -> io::Result<Engine> {
         match &self.engine {

@@ -2,8 +2,10 @@
 //! them out. Memory is reused: in steady state nothing is allocated per datagram.
 //!
 //! The engine collects what arrives in one turn in an [`Intake`] of its own, so that the lock that
-//! guards the buffer is taken once for a batch of packets, not for each.
+//! guards the buffer is taken once for a batch of packets, not for each. Where the application receives
+//! through a ring, the intake puts each datagram there at once.
 
+use crate::ring::inbox::RingInbox;
 use core::ops::Deref;
 use dccp_proto::queue::{Accepted, Delivery, Inbox};
 use dccp_proto::wire::Payload;
@@ -87,6 +89,10 @@ pub(crate) struct RecvBuffer {
     capacity: usize,
     is_closed: bool,
     counts: RecvCounts,
+    /// Where the application takes them, if not here; in a turn of the engine the intake has it.
+    ring: Option<Box<RingInbox>>,
+    /// What it had taken there when the ring was lent.
+    taken_in_ring: u64,
 }
 
 /// What went through a receive buffer.
@@ -102,8 +108,21 @@ pub struct RecvCounts {
     pub taken: u64,
     /// Datagrams dropped because the buffer was full (Drop Code 2).
     pub dropped_full: u64,
+    /// Datagrams dropped because they were longer than an entry of the ring (Drop Code 2).
+    pub dropped_too_long: u64,
     /// Datagrams dropped because the application does not listen (Drop Code 1).
     pub dropped_not_listening: u64,
+}
+
+impl RecvCounts {
+    fn add(&mut self, more: Self) {
+        self.delivered += more.delivered;
+        self.delivered_bytes += more.delivered_bytes;
+        self.taken += more.taken;
+        self.dropped_full += more.dropped_full;
+        self.dropped_too_long += more.dropped_too_long;
+        self.dropped_not_listening += more.dropped_not_listening;
+    }
 }
 
 impl RecvBuffer {
@@ -114,7 +133,22 @@ impl RecvBuffer {
             capacity,
             is_closed: false,
             counts: RecvCounts::default(),
+            ring: None,
+            taken_in_ring: 0,
         }
+    }
+
+    /// From now on the application takes datagrams out of a ring; so it does with those that wait, as many
+    /// as find room there.
+    pub(crate) fn divert(&mut self, ring: RingInbox) {
+        let ring = self.ring.insert(Box::new(ring));
+        for Received { bytes, meta } in self.waiting.drain(..) {
+            self.counts.delivered -= 1;
+            self.counts.delivered_bytes -= bytes.len() as u64;
+            ring.deliver(Payload::Bytes(&bytes), meta, &mut self.counts);
+        }
+        ring.flush();
+        self.spare = Vec::new();
     }
 
     /// Changes how many datagrams fit; those that wait stay.
@@ -123,9 +157,15 @@ impl RecvBuffer {
     }
 
     pub(crate) fn counts(&self) -> RecvCounts {
-        self.counts
+        let in_ring = self.ring.as_ref();
+        let in_ring = in_ring.map_or(self.taken_in_ring, |ring| ring.taken());
+        RecvCounts {
+            taken: self.counts.taken + in_ring,
+            ..self.counts
+        }
     }
 
+    /// Whether nothing waits here; what waits in a ring is the ring's to tell.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -141,8 +181,10 @@ impl RecvBuffer {
         self.spare = Vec::new();
     }
 
-    /// Prepares an empty intake: says how much room there is, and lends it the spare memory.
+    /// Prepares an empty intake: says how much room there is, and lends it the spare memory, and the ring.
     pub(crate) fn open(&mut self, intake: &mut Intake) {
+        self.taken_in_ring = self.counts().taken - self.counts.taken;
+        intake.ring = self.ring.take();
         intake.room = self.capacity.saturating_sub(self.waiting.len());
         intake.is_closed = self.is_closed;
         core::mem::swap(&mut intake.spare, &mut self.spare);
@@ -150,14 +192,21 @@ impl RecvBuffer {
 
     /// Takes in what an intake has collected since [`open`](Self::open).
     pub(crate) fn absorb(&mut self, intake: &mut Intake) {
-        self.counts.dropped_full += core::mem::take(&mut intake.dropped_full);
-        self.counts.dropped_not_listening += core::mem::take(&mut intake.dropped_not_listening);
+        self.counts.add(core::mem::take(&mut intake.counts));
+        self.ring = intake.ring.take().or(self.ring.take());
         if self.is_closed {
             // Closed meanwhile: nobody will ask for it.
             self.counts.dropped_not_listening += intake.arrived.len() as u64;
             intake.arrived.clear();
             intake.spare.clear();
             return;
+        }
+        if let Some(ring) = &mut self.ring {
+            // Some arrived before there was a ring.
+            for Received { bytes, meta } in intake.arrived.drain(..) {
+                ring.deliver(Payload::Bytes(&bytes), meta, &mut self.counts);
+            }
+            ring.flush();
         }
         self.counts.delivered += intake.arrived.len() as u64;
         let bytes = intake.arrived.iter().map(|d| d.bytes.len() as u64);
@@ -207,19 +256,22 @@ pub(crate) struct Intake {
     /// For so many more there is room; the application can only make more.
     room: usize,
     is_closed: bool,
-    dropped_full: u64,
-    dropped_not_listening: u64,
+    counts: RecvCounts,
+    ring: Option<Box<RingInbox>>,
 }
 
 impl Inbox for Intake {
     /// Copies a datagram in.
     fn deliver(&mut self, payload: Payload<'_>, meta: Delivery) -> Accepted {
         if self.is_closed {
-            self.dropped_not_listening += 1;
+            self.counts.dropped_not_listening += 1;
             return Accepted::NotListening;
         }
+        if let Some(ring) = &mut self.ring {
+            return ring.deliver(payload, meta, &mut self.counts);
+        }
         let Some(room) = self.room.checked_sub(1) else {
-            self.dropped_full += 1;
+            self.counts.dropped_full += 1;
             return Accepted::Full;
         };
         self.room = room;
@@ -236,8 +288,10 @@ impl Inbox for Intake {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Calls;
     use dccp_proto::wire::Ecn;
     use dccp_proto::{Instant, Seq};
+    use dccp_ring::{Shape, in_process, silent};
 
     const META: Delivery = Delivery {
         arrived: Instant::ZERO,
@@ -353,6 +407,41 @@ mod tests {
         assert!(buffer.is_empty());
         let counts = buffer.counts();
         assert_eq!((counts.delivered, counts.dropped_not_listening), (0, 1));
+    }
+
+    #[test]
+    fn a_ring_takes_over_what_waits_and_what_is_just_arriving() {
+        let mut buffer = filled(2);
+        let mut one = [0; 3];
+        buffer.pop_into(&mut one).unwrap();
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        let accepted = [Payload::Zeros(1), Payload::Zeros(2)].map(|p| intake.deliver(p, META));
+        assert_eq!(accepted, [Accepted::Yes; 2]);
+
+        let (mut app, transport) = in_process(Shape::new(2, 4), silent(), silent()).unwrap();
+        let calls = Calls::to(|_| panic!("nobody breaks rules"));
+        buffer.divert(RingInbox::new(transport.sink, calls));
+        assert!(buffer.is_empty());
+        buffer.absorb(&mut intake);
+        let counts = buffer.counts();
+        assert_eq!((counts.delivered, counts.delivered_bytes), (3, 3 + 3 + 1));
+        assert_eq!((counts.dropped_full, counts.taken), (1, 1));
+
+        let mut received = || app.receiver.recv(&mut one).unwrap().map(|(len, _)| len);
+        assert_eq!([(); 3].map(|()| received()), [Some(3), Some(1), None]);
+        assert_eq!(buffer.counts().taken, 3);
+        // From now on the intake has the ring for a turn.
+        buffer.open(&mut intake);
+        assert_eq!(intake.deliver(Payload::Zeros(4), META), Accepted::Yes);
+        assert_eq!(intake.deliver(Payload::Zeros(5), META), Accepted::Full);
+        assert_eq!(buffer.counts().taken, 3, "as it was");
+        assert_eq!(received(), None, "not before the turn ends");
+        buffer.absorb(&mut intake);
+        assert_eq!(received(), Some(4));
+        let counts = buffer.counts();
+        assert_eq!((counts.delivered, counts.taken), (4, 4));
+        assert_eq!(counts.dropped_too_long, 1);
     }
 
     #[test]

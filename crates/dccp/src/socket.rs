@@ -1,5 +1,7 @@
 //! A connection as the application uses it.
 
+#[cfg(target_os = "linux")]
+use crate::engine::ConnRef;
 use crate::engine::{Calls, Command, Connect, Engine, Opened, Request, with_scope};
 use crate::error::{CloseError, ConnectError, RecvError, SendError};
 use crate::listener::{Accepted, engine_stopped};
@@ -497,12 +499,18 @@ impl Socket {
         Calls::to(move |request| engine.send(Command::Do(conn, request)))
     }
 
+    /// Hands the engine a command about the connection.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn command(&self, command: impl FnOnce(ConnRef) -> Command) {
+        self.engine.send(command(self.opened.conn));
+    }
+
     pub(crate) fn send_patience(&self) -> Patience {
         let waiting = self.shared.lock().waiting;
         waiting.patience(waiting.send_timeout)
     }
 
-    fn recv_patience(&self) -> Patience {
+    pub(crate) fn recv_patience(&self) -> Patience {
         let waiting = self.shared.lock().waiting;
         waiting.patience(waiting.recv_timeout)
     }

@@ -1,54 +1,54 @@
-//! Sending through a packet ring: the application can change its mind until a datagram leaves.
+//! Packet rings before connections: the application can change its mind until a datagram leaves.
 
 mod fate;
+pub(crate) mod inbox;
+#[cfg(target_os = "linux")]
+pub(crate) mod lend;
 pub(crate) mod outbox;
 
 pub use fate::RingFate;
 
 use crate::clock;
 use crate::engine::Request;
-use crate::error::SendError;
+use crate::error::{RecvError, SendError};
 use crate::patience::Patience;
 use crate::socket::Socket;
 use core::time::Duration;
-use dccp_ring::{Bell, Sender, Shape, ShapeError};
+use dccp_proto::queue::Delivery;
+use dccp_ring::{Bell, Receiver, Sender, Shape, ShapeError, Transport};
+use inbox::{RingInbox, delivery};
 use outbox::RingOutbox;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// A socket whose datagrams wait in a packet ring, where they can still be revised, withdrawn and put
-/// into another order, without a system call and without a lock. What is claimed leaves at once.
+/// into another order, without a system call and without a lock. What is claimed leaves at once. What arrives is
+/// received through the ring, too; what finds no room there is dropped, and the peer is told (Drop Code 2).
 ///
-/// Receiving, events and the end of the connection are the [`socket`](Self::socket)'s. What is sent by
-/// its own calls leaves before what waits in the ring.
+/// Events and the end of the connection are the [`socket`](Self::socket)'s, whose `ready` and `ready_fd` do not
+/// tell of the ring. What is sent by its own calls leaves before what waits in the ring.
 #[derive(Debug)]
 pub struct RingSocket {
     socket: Socket,
     sender: Sender,
+    receiver: Receiver,
     parker: Arc<Parker>,
 }
 
 impl RingSocket {
-    /// Gives a socket a ring for `slots` datagrams (a power of two) of at most `slot_bytes` bytes.
+    /// Gives a socket a ring. What it has received before moves into the ring, as much as finds room.
     ///
     /// # Errors
     /// When a ring cannot have this shape.
-    pub fn new(socket: Socket, slots: u32, slot_bytes: u32) -> Result<Self, ShapeError> {
-        let shape = Shape {
-            arrivals: 1,
-            arrival_bytes: 0,
-            ..Shape::new(slots, slot_bytes)
-        };
+    pub fn new(socket: Socket, shape: Shape) -> Result<Self, ShapeError> {
         let parker = Arc::new(Parker::default());
         let calls = socket.calls();
         let engine_bell = Arc::new(move || calls.call(Request::DataReady));
         let (app, transport) = dccp_ring::in_process(shape, parker.clone(), engine_bell)?;
-        let outbox = RingOutbox::new(transport.source, socket.calls(), parker.clone());
-        socket.shared().lock().ring = Some(Box::new(outbox));
-        // From its first look on the engine says when it does not look.
-        socket.calls().call(Request::DataReady);
+        attach(&socket, transport, parker.clone());
         Ok(Self {
             socket,
             sender: app.sender,
+            receiver: app.receiver,
             parker,
         })
     }
@@ -62,6 +62,47 @@ impl RingSocket {
     /// [`clock::now`](crate::clock::now), in nanoseconds.
     pub fn sender(&mut self) -> &mut Sender {
         &mut self.sender
+    }
+
+    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end
+    /// did not fit and is lost; waits as long as the socket's options allow. What waits is taken without a lock.
+    ///
+    /// # Errors
+    /// When there is none (in time), or the connection is over and all data have been handed out.
+    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv_meta(buf).map(|(len, _)| len)
+    }
+
+    /// As [`recv`](Self::recv), with what is known about the datagram.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+        if let Some(found) = self.take(buf) {
+            return Ok(found);
+        }
+        let mut waiting = self.socket.recv_patience().begin();
+        loop {
+            // Asked first: what is over has brought everything.
+            let over = self.socket.shared().lock().recv_over();
+            let is_empty = self.receiver.prepare_to_sleep();
+            if is_empty != Ok(true)
+                && let Some(found) = self.take(buf)
+            {
+                return Ok(found);
+            }
+            if let Some(error) = over {
+                return Err(error);
+            }
+            self.parker.park(waiting.left()?);
+        }
+    }
+
+    fn take(&mut self, buf: &mut [u8]) -> Option<(usize, Delivery)> {
+        let found = self.receiver.recv(buf);
+        debug_assert!(found.is_ok(), "the engine keeps the rules");
+        let (len, arrival) = found.ok()??;
+        Some((len, delivery(arrival)))
     }
 
     /// Appends the fates that are known to `fates`, at most `at_most`, without waiting.
@@ -118,6 +159,18 @@ impl RingSocket {
         }
         is_ended
     }
+}
+
+/// Puts a ring before a connection.
+pub(crate) fn attach(socket: &Socket, transport: Transport, app_bell: Arc<dyn Bell>) {
+    let outbox = RingOutbox::new(transport.source, socket.calls(), app_bell);
+    let inbox = RingInbox::new(transport.sink, socket.calls());
+    let mut state = socket.shared().lock();
+    state.ring = Some(Box::new(outbox));
+    state.rx.divert(inbox);
+    drop(state);
+    // From its first look on the engine says when it does not look.
+    socket.calls().call(Request::DataReady);
 }
 
 /// Where the application sleeps.

@@ -1,7 +1,7 @@
-//! Sending through a packet ring.
+//! Sending and receiving through a packet ring.
 
-use crate::{PATIENCE, options, pair};
-use dccp::packet_ring::{ChangeError, Label, PushError, Ticket};
+use crate::{PATIENCE, options, pair, until};
+use dccp::packet_ring::{ChangeError, Label, PushError, Shape, Ticket};
 use dccp::proto::queue::Fate;
 use dccp::{RecvError, RingFate, RingSocket, SendError, Socket};
 use std::collections::BTreeMap;
@@ -17,7 +17,10 @@ fn tag(tag: u64) -> Label {
 /// A client with a ring of so many slots, and its server.
 fn ring(slots: u32) -> (RingSocket, Socket) {
     let (client, server) = pair(&options(), &options().recv_buffer(4000));
-    (RingSocket::new(client, slots, 1000).unwrap(), server)
+    (
+        RingSocket::new(client, Shape::new(slots, 1000)).unwrap(),
+        server,
+    )
 }
 
 /// All fates, by tag, once the connection has ended or there are `n`.
@@ -110,7 +113,7 @@ fn what_was_withdrawn_or_revised_in_time_does_not_arrive_as_it_was() {
 fn what_is_late_or_too_long_has_that_fate() {
     let (client, server) = pair(&options().mtu(1500).probe_mtu(false), &options());
     let mps = client.max_packet_size().unwrap();
-    let mut ring = RingSocket::new(client, 4, 1500).unwrap();
+    let mut ring = RingSocket::new(client, Shape::new(4, 1500)).unwrap();
     let late = Label {
         deadline_ns: Some(0),
         ..tag(1)
@@ -160,7 +163,67 @@ fn what_is_pushed_after_the_end_is_withdrawn_too() {
     let (client, server) = pair(&options(), &options());
     client.close().unwrap();
     received(&server);
-    let mut ring = RingSocket::new(client, 4, 8).unwrap();
+    let mut ring = RingSocket::new(client, Shape::new(4, 8)).unwrap();
     ring.sender().push(&[8; 8], tag(8)).unwrap();
     assert_eq!(fates(&mut ring, 1), BTreeMap::from([(8, Fate::Withdrawn)]));
+}
+
+#[test]
+fn what_arrives_is_received_through_the_ring() {
+    const N: u64 = 2000;
+    let (client, server) = pair(&options(), &options());
+    // Some come before there is a ring.
+    server.send(&0_u64.to_le_bytes()).unwrap();
+    until("it is there", || client.ready().recv);
+    let mut ring = RingSocket::new(client, Shape::new(2048, 8)).unwrap();
+    let sender = thread::spawn(move || {
+        for n in 1..N {
+            server.send(&n.to_le_bytes()).unwrap();
+        }
+        server.close().unwrap();
+    });
+    let mut buf = [9; 16];
+    let mut last = None;
+    for n in 0..N {
+        let (len, meta) = ring.recv_meta(&mut buf).unwrap();
+        assert_eq!((len, &buf[..8]), (8, &n.to_le_bytes()[..]));
+        assert!(Some(meta.arrived) >= last && meta.arrived <= dccp::clock::now());
+        last = Some(meta.arrived);
+    }
+    sender.join().unwrap();
+    assert!(matches!(ring.recv(&mut buf), Err(RecvError::Closed(_))));
+    let received = ring.socket().stats().unwrap().received;
+    assert_eq!((received.delivered, received.taken), (N, N));
+    assert_eq!(received.delivered_bytes, 8 * N);
+}
+
+#[test]
+fn what_finds_no_room_in_the_ring_is_dropped_and_the_sender_hears_it() {
+    let (client, server) = pair(&options(), &options());
+    let shape = Shape {
+        arrivals: 8,
+        arrival_bytes: 100,
+        ..Shape::new(4, 100)
+    };
+    let mut ring = RingSocket::new(client, shape).unwrap();
+    for n in 0..20 {
+        server.send_zeros(if n == 3 { 101 } else { 100 }).unwrap();
+        thread::sleep(PATIENCE / 10_000);
+    }
+    until("all fates are known", || {
+        server.stats().unwrap().sent.fates.total() == 20
+    });
+    let fates = server.stats().unwrap().sent.fates;
+    assert_eq!((fates.acked, fates.rx_dropped), (8, 12));
+    let counts = ring.socket().stats().unwrap().received;
+    assert_eq!((counts.delivered, counts.taken), (8, 0));
+    assert_eq!((counts.dropped_full, counts.dropped_too_long), (11, 1));
+    for _ in 0..8 {
+        assert_eq!(ring.recv(&mut [0; 50]), Ok(100));
+    }
+    assert_eq!(ring.socket().stats().unwrap().received.taken, 8);
+    ring.socket().set_nonblocking(true);
+    assert_eq!(ring.recv(&mut [0; 50]), Err(RecvError::WouldBlock));
+    ring.socket().shutdown(std::net::Shutdown::Read);
+    assert_eq!(ring.recv(&mut [0; 50]), Err(RecvError::ShutDown));
 }

@@ -1,0 +1,17 @@
+//! Rings between processes: one runs the connections and lends them, the other one uses them.
+
+pub(crate) mod bells;
+pub(crate) mod channel;
+mod client;
+mod error;
+mod message;
+mod request;
+mod server;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use client::RingClient;
+pub use error::{RingConnectError, RingError, RingServerError};
+pub use request::{RingCaller, RingLimits, RingPolicy, RingRequest};
+pub use server::RingServer;

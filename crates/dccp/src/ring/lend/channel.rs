@@ -1,0 +1,203 @@
+//! The Unix sockets between the two processes of a ring: one for messages, one for wake-ups.
+//!
+//! No call blocks, whatever the other side does: neither to its own end of a socket, nor to ours.
+
+use super::message::MESSAGE_MAX;
+use super::request::RingCaller;
+use core::mem::MaybeUninit;
+use dccp_ring::Bell;
+use rustix::cmsg_space;
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 16;
+/// Descriptors that come with one message at most.
+const FDS: usize = 2;
+
+/// Messages to and from another process, in order; each arrives whole.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    fd: OwnedFd,
+}
+
+/// What a look at a channel gives.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A message, and the descriptors that came with it.
+    Message(Vec<u8>, Vec<OwnedFd>),
+    /// Nothing yet.
+    Nothing,
+    /// The other side has gone.
+    End,
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    Ok(rustix::net::socket_with(
+        family,
+        kind,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+impl Channel {
+    /// Connects to who listens at a path.
+    pub(crate) fn connect(path: &Path) -> io::Result<Self> {
+        let fd = new_socket()?;
+        rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
+        Ok(Self { fd })
+    }
+
+    /// Which process is at the other end.
+    pub(crate) fn caller(&self) -> io::Result<RingCaller> {
+        let credentials = socket_peercred(&self.fd)?;
+        Ok(RingCaller {
+            pid: credentials.pid.as_raw_pid(),
+            uid: credentials.uid.as_raw(),
+            gid: credentials.gid.as_raw(),
+        })
+    }
+
+    /// Sends a message with descriptors.
+    ///
+    /// # Errors
+    /// Also when the other side does not read.
+    pub(crate) fn send(&self, message: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        rustix::net::sendmsg(&self.fd, &[IoSlice::new(message)], &mut ancillary, SEND)?;
+        Ok(())
+    }
+
+    /// The next message. One that is longer than any can be is given so that it is none.
+    pub(crate) fn recv(&self) -> Heard {
+        let mut buf = [0; MESSAGE_MAX + 1];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
+        let iov = &mut [IoSliceMut::new(&mut buf)];
+        let mut received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
+        if matches!(received, Err(Errno::CONNRESET)) {
+            // It has gone without reading all; what it had said comes after this error.
+            received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
+        }
+        let len = match received {
+            Ok(received) => received.bytes,
+            Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
+            Err(_) => return Heard::End,
+        };
+        let fds = ancillary.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        let fds = fds.flatten().collect();
+        match len {
+            0 => Heard::End,
+            _ => Heard::Message(buf[..len].to_vec(), fds),
+        }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Where applications of other processes come in.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    fd: OwnedFd,
+}
+
+impl Gate {
+    /// Listens at a path. What a server has left there that does not run any more is taken away.
+    pub(crate) fn bind(path: &Path) -> io::Result<Self> {
+        let address = SocketAddrUnix::new(path)?;
+        let fd = new_socket()?;
+        let bound = rustix::net::bind(&fd, &address);
+        if bound == Err(Errno::ADDRINUSE) && is_deserted(path) {
+            std::fs::remove_file(path)?;
+            rustix::net::bind(&fd, &address)?;
+        } else {
+            bound?;
+        }
+        rustix::net::listen(&fd, BACKLOG)?;
+        Ok(Self { fd })
+    }
+
+    /// The next one, once the gate is readable.
+    pub(crate) fn accept(&self) -> io::Result<Channel> {
+        let fd = rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC)?;
+        Ok(Channel { fd })
+    }
+}
+
+impl AsFd for Gate {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Whether nobody listens at a path any more.
+fn is_deserted(path: &Path) -> bool {
+    let connected = Channel::connect(path);
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// A line to another process for wake-ups: bytes that mean nothing. An eventfd would not do: its flags and
+/// its counter are the other process's too, which could make a write to it block.
+#[derive(Debug)]
+pub(crate) struct Doorbell {
+    stream: UnixStream,
+}
+
+impl Doorbell {
+    /// A line's two ends.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let (a, b) = UnixStream::pair()?;
+        Ok((Self { stream: a }, Self { stream: b }))
+    }
+
+    /// The end that another process has sent.
+    pub(crate) fn of(fd: OwnedFd) -> Self {
+        Self { stream: fd.into() }
+    }
+
+    /// Forgets how often it has rung; `false`: the other process has gone.
+    pub(crate) fn hear(&self) -> bool {
+        let mut rings = [0; 256];
+        let heard = rustix::net::recv(&self.stream, &mut rings, RecvFlags::DONTWAIT);
+        match heard {
+            Ok((_, n)) => n > 0,
+            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+        }
+    }
+}
+
+impl Bell for Doorbell {
+    fn ring(&self) {
+        // If there is no room it has rung often enough; if nobody is there, nobody sleeps.
+        let _ = rustix::net::send(&self.stream, &[1], SEND);
+    }
+}
+
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

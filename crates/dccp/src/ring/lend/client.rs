@@ -1,0 +1,342 @@
+//! The application's side of a lent ring.
+
+use super::channel::{Channel, Doorbell, Heard};
+use super::error::{RingConnectError, RingError};
+use super::message::{Ask, Tell};
+use super::request::RingRequest;
+use super::server::timespec;
+use crate::clock;
+use crate::patience::{Patience, Waited};
+use crate::ring::fate::RingFate;
+use crate::ring::inbox::delivery;
+use core::time::Duration;
+use dccp_proto::queue::{Delivery, Fate};
+use dccp_proto::{CloseReason, Event, Instant};
+use dccp_ring::{Receiver, Sender, shared};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A connection that a [`RingServer`](crate::RingServer) in another process runs, and the ring before it.
+///
+/// Pushing, changing and receiving datagrams and hearing of their fates are reads and writes of memory; the
+/// server is woken by a system call only if it sleeps, and this process only if it waits. Dropping it closes the
+/// connection, after what has been pushed has left.
+#[derive(Debug)]
+pub struct RingClient {
+    sender: Sender,
+    receiver: Receiver,
+    channel: Channel,
+    bell: Arc<Doorbell>,
+    /// Nobody can ring it any more.
+    is_bell_cut: bool,
+    events: VecDeque<Event>,
+    mps: Option<usize>,
+    /// Why nothing more will come.
+    over: Option<RingError>,
+    timeout: Option<Duration>,
+}
+
+/// Events that wait for the application; the oldest make room.
+const EVENTS_MAX: usize = 64;
+/// How long a server may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Making a connection.
+impl RingClient {
+    /// Asks the server at `path` for a connection, and waits until it is open.
+    ///
+    /// # Errors
+    /// When there is no server, it refuses, or the connection does not come about.
+    pub fn connect(
+        path: impl AsRef<Path>,
+        request: &RingRequest,
+    ) -> Result<Self, RingConnectError> {
+        let path = path.as_ref();
+        let no_server = |error| RingConnectError::NoServer {
+            path: path.to_path_buf(),
+            error,
+        };
+        let channel = Channel::connect(path).map_err(no_server)?;
+        // Who does not hear it has gone, perhaps after it has said why.
+        let _ = channel.send(&Ask::Lend(*request).build(), &[]);
+        let mut client = Self::take(channel)?;
+        loop {
+            match client.poll_event() {
+                Some(Event::Connected) => return Ok(client),
+                Some(Event::Closed(reason)) => return Err(RingConnectError::Ended(reason)),
+                _ if client.over.is_some() => return Err(RingConnectError::ServerGone),
+                _ => client.sleep(None),
+            }
+        }
+    }
+
+    /// Takes what the server hands over.
+    fn take(channel: Channel) -> Result<Self, RingConnectError> {
+        let until = clock::now() + ANSWER;
+        let (message, fds) = loop {
+            match channel.recv() {
+                Heard::Message(message, fds) => break (message, fds),
+                Heard::End => return Err(RingConnectError::ServerGone),
+                Heard::Nothing if clock::now() >= until => {
+                    return Err(RingConnectError::ServerGone);
+                }
+                Heard::Nothing => wait_for(&mut [&channel], Some(until)),
+            }
+        };
+        match Tell::parse(&message) {
+            Some(Tell::Lent) => {}
+            Some(Tell::Refused(why)) => return Err(RingConnectError::Refused(why)),
+            _ => return Err(RingConnectError::Foreign),
+        }
+        let [memory, bell] = <[_; 2]>::try_from(fds).map_err(|_| RingConnectError::Foreign)?;
+        let bell = Arc::new(Doorbell::of(bell));
+        let app = shared::attach(memory, bell.clone()).map_err(RingConnectError::Ring)?;
+        Ok(Self {
+            sender: app.sender,
+            receiver: app.receiver,
+            channel,
+            bell,
+            is_bell_cut: false,
+            events: VecDeque::new(),
+            mps: None,
+            over: None,
+            timeout: None,
+        })
+    }
+}
+
+/// Datagrams.
+impl RingClient {
+    /// The ring: pushes datagrams and changes those that wait. Deadlines are those of
+    /// [`clock::now`](crate::clock::now), in nanoseconds.
+    pub fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end
+    /// did not fit and is lost; waits for one.
+    ///
+    /// # Errors
+    /// When there is none in time, or nothing more will come.
+    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RingError> {
+        self.recv_meta(buf).map(|(len, _)| len)
+    }
+
+    /// As [`recv`](Self::recv), with what is known about the datagram.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RingError> {
+        let patience = Patience::of(self.timeout);
+        let (len, arrival) = self.wait(patience, |this| {
+            let found = this.receiver.recv(buf)?;
+            if found.is_some() || this.receiver.prepare_to_sleep()? {
+                return Ok(found);
+            }
+            Ok(this.receiver.recv(buf)?)
+        })?;
+        Ok((len, delivery(arrival)))
+    }
+
+    /// Appends the fates that are known to `fates`, at most `at_most`, without waiting. When the connection is
+    /// over, what is still in the ring has been withdrawn.
+    ///
+    /// # Errors
+    /// When the server breaks the rules.
+    pub fn recv_fates(
+        &mut self,
+        fates: &mut Vec<RingFate>,
+        at_most: usize,
+    ) -> Result<(), RingError> {
+        let each = |report| fates.extend(RingFate::of(report));
+        let told = self.sender.fates(at_most, each);
+        let told = self.unless_broken(told)?;
+        if self.over.is_none() || told == at_most {
+            return Ok(());
+        }
+        // Nobody claims any more.
+        let held = self.sender.take_back(at_most - told);
+        let Ok(mut held) = held else {
+            return Ok(());
+        };
+        while let Some(last) = held.len().checked_sub(1) {
+            fates.push(RingFate {
+                tag: held.withdraw(last).tag,
+                fate: Fate::Withdrawn,
+                at: clock::now(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits until there is room in the ring.
+    ///
+    /// # Errors
+    /// When there is none in time, or nothing more will leave.
+    pub fn wait_for_room(&mut self) -> Result<(), RingError> {
+        self.wait(Patience::of(self.timeout), |this| {
+            if let Some(error) = &this.over {
+                return Err(error.clone());
+            }
+            let is_full = this.sender.prepare_to_wait_for_room()?;
+            Ok((!is_full).then_some(()))
+        })
+    }
+
+    /// Waits until there are fates, at most so long; whether there are.
+    ///
+    /// # Errors
+    /// When the server breaks the rules.
+    pub fn wait_for_fates(&mut self, at_most: Duration) -> Result<bool, RingError> {
+        let waited = self.wait(Patience::For(at_most), |this| {
+            let is_none = this.sender.prepare_to_wait_for_fates()?;
+            let is_rest = this.over.is_some() && this.sender.waiting().is_ok_and(|n| n > 0);
+            Ok((!is_none || is_rest).then_some(()))
+        });
+        match waited {
+            Ok(()) => Ok(true),
+            Err(RingError::Broken(violation)) => Err(RingError::Broken(violation)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// How long calls wait; `None`, the default: for ever. Zero: not at all.
+    pub fn set_timeout(&mut self, at_most: Option<Duration>) {
+        self.timeout = at_most;
+    }
+}
+
+/// The connection.
+impl RingClient {
+    /// The next event, without waiting.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.listen();
+        self.events.pop_front()
+    }
+
+    /// The most bytes that a datagram can hold, as last heard: by [`poll_event`](Self::poll_event), or by a call
+    /// that waited.
+    pub fn max_packet_size(&self) -> Option<usize> {
+        self.mps
+    }
+
+    /// Why nothing more will come, as last heard.
+    pub fn over(&self) -> Option<&RingError> {
+        self.over.as_ref()
+    }
+
+    /// Sends what has been pushed, closes, and waits for the end, at most so long.
+    ///
+    /// # Errors
+    /// When the connection has not ended in time, or the server has.
+    pub fn close(&mut self, at_most: Duration) -> Result<CloseReason, RingError> {
+        self.ask(&Ask::Close);
+        let waited = self.wait(Patience::For(at_most), |_| Ok(None::<()>));
+        match waited {
+            Err(RingError::Closed(reason)) => Ok(reason),
+            Err(error) => Err(error),
+            Ok(()) => Err(RingError::TimedOut),
+        }
+    }
+
+    /// Ends the connection at once; what waits is withdrawn.
+    pub fn abort(&mut self) {
+        self.ask(&Ask::Abort);
+    }
+
+    fn ask(&mut self, ask: &Ask) {
+        // Who does not hear it has gone, and the channel tells.
+        let _ = self.channel.send(&ask.build(), &[]);
+    }
+}
+
+/// Waiting.
+impl RingClient {
+    /// Tries `attempt` until it gives something, sleeping between.
+    fn wait<T>(
+        &mut self,
+        patience: Patience,
+        mut attempt: impl FnMut(&mut Self) -> Result<Option<T>, RingError>,
+    ) -> Result<T, RingError> {
+        let mut waiting = patience.begin();
+        loop {
+            // Asked first: what is over has brought everything.
+            let over = self.over.clone();
+            let found = attempt(self);
+            if let Some(found) = self.unless_broken(found)? {
+                return Ok(found);
+            }
+            if let Some(error) = over {
+                return Err(error);
+            }
+            let left = waiting.left().map_err(|waited| match waited {
+                Waited::WouldBlock | Waited::TimedOut => RingError::TimedOut,
+            })?;
+            self.sleep(left);
+        }
+    }
+
+    /// A server that has ended leaves a ring that can be anything: that it has ended is the better reason.
+    fn unless_broken<T, E: Into<RingError>>(
+        &mut self,
+        result: Result<T, E>,
+    ) -> Result<T, RingError> {
+        result.map_err(Into::into).map_err(|error| {
+            self.listen();
+            match (error, &self.over) {
+                (RingError::Broken(_), Some(over)) => over.clone(),
+                (error, _) => error,
+            }
+        })
+    }
+
+    /// Sleeps until the bell rings or the server has something to say, at most so long.
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        let until = at_most.map(|time| clock::now() + time);
+        if self.is_bell_cut {
+            wait_for(&mut [&self.channel], until);
+        } else {
+            wait_for(&mut [&self.channel, &*self.bell], until);
+            self.is_bell_cut = !self.bell.hear();
+        }
+        self.listen();
+    }
+
+    /// Hears what the server has to say.
+    fn listen(&mut self) {
+        while self.over.is_none() {
+            let event = match self.channel.recv() {
+                Heard::Nothing => return,
+                Heard::End => None,
+                Heard::Message(message, _) => Tell::parse(&message),
+            };
+            // A server that says what it must not has ended for us.
+            let Some(Tell::Event(event, mps)) = event else {
+                self.over = Some(RingError::ServerGone);
+                return;
+            };
+            self.mps = mps.and_then(|mps| usize::try_from(mps).ok());
+            if let Event::Closed(reason) = &event {
+                self.over = Some(RingError::Closed(reason.clone()));
+            }
+            if self.events.len() == EVENTS_MAX {
+                self.events.pop_front();
+            }
+            self.events.push_back(event);
+        }
+    }
+}
+
+/// Waits until one of them is readable or has ended.
+fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
+    let fds = sources.iter();
+    let mut fds: Vec<_> = fds
+        .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
+        .collect();
+    let time = until.map(|until| timespec(until, clock::now()));
+    // An error means that somebody looks again, as after a signal.
+    let _ = poll(&mut fds, time.as_ref());
+}

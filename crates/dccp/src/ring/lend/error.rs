@@ -1,0 +1,195 @@
+//! What goes wrong between a server of rings and an application.
+
+use crate::error::{Fault, io_next_step, reason_text};
+use core::fmt;
+use dccp_proto::CloseReason;
+use dccp_ring::Violation;
+use dccp_ring::shared::SharedError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no [`RingServer`](crate::RingServer).
+#[derive(Debug)]
+pub enum RingServerError {
+    /// Yours: the path cannot be had, for example because another server runs there.
+    Path {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// System: there is no descriptor or no thread.
+    System(io::Error),
+}
+
+impl RingServerError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Path { .. } => Fault::Yours,
+            Self::System(_) => Fault::System,
+        }
+    }
+
+    /// What to do about it, in one line.
+    pub fn next_step(&self) -> &'static str {
+        match self {
+            Self::Path { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                "stop the server that runs there, or take another path"
+            }
+            Self::Path { .. } => "take a path in a directory that exists and that you may write to",
+            Self::System(error) => io_next_step(error),
+        }
+    }
+}
+
+impl fmt::Display for RingServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { path, error } => {
+                write!(f, "rings cannot be lent at {}: {error}", path.display())
+            }
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RingServerError {}
+
+/// Why [`RingClient::connect`](crate::RingClient::connect) gave no ring.
+#[derive(Debug)]
+pub enum RingConnectError {
+    /// Yours: nobody lends rings at the path, or you may not ask.
+    NoServer {
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Yours: the server does not allow it; its words.
+    Refused(String),
+    /// Peer: the connection ended before it was open.
+    Ended(CloseReason),
+    /// System: the server has ended, or did not answer.
+    ServerGone,
+    /// System: what the server sends is not what this library understands: another version?
+    Foreign,
+    /// System: the ring cannot be used.
+    Ring(SharedError),
+}
+
+impl RingConnectError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::NoServer { .. } | Self::Refused(_) => Fault::Yours,
+            Self::Ended(_) => Fault::Peer,
+            Self::ServerGone | Self::Foreign | Self::Ring(_) => Fault::System,
+        }
+    }
+
+    /// What to do about it, in one line.
+    pub fn next_step(&self) -> &'static str {
+        match self {
+            Self::NoServer { .. } => "start the program that lends rings, or check the path",
+            Self::Refused(_) => "ask for something else, or change what the server allows",
+            Self::Ended(_) => "is the program running there, and does it serve this port?",
+            Self::ServerGone => "start the program that lends rings again",
+            Self::Foreign => "use the same version of this library on both sides",
+            Self::Ring(_) => "free memory, or raise the limits of this process",
+        }
+    }
+}
+
+impl fmt::Display for RingConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoServer { path, error } => {
+                write!(f, "nobody lends rings at {}: {error}", path.display())
+            }
+            Self::Refused(why) => write!(f, "the server refused: {}", why.escape_debug()),
+            Self::Ended(reason) => {
+                write!(f, "the connection did not open: {}", reason_text(reason))
+            }
+            Self::ServerGone => f.write_str("the program that lends rings has ended"),
+            Self::Foreign => f.write_str("the program that lends rings speaks another language"),
+            Self::Ring(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RingConnectError {}
+
+/// Why a lent ring gives nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RingError {
+    /// Not in time.
+    TimedOut,
+    /// The connection is over.
+    Closed(CloseReason),
+    /// System: the program that lent the ring has ended, and with it the connection.
+    ServerGone,
+    /// System: the program that lent the ring breaks its rules.
+    Broken(Violation),
+}
+
+impl RingError {
+    /// Whose fault it is; none if there was just nothing.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::TimedOut => None,
+            Self::Closed(CloseReason::Local) => Some(Fault::Yours),
+            Self::Closed(_) => Some(Fault::Peer),
+            Self::ServerGone | Self::Broken(_) => Some(Fault::System),
+        }
+    }
+}
+
+impl fmt::Display for RingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => f.write_str("nothing came in time: wait longer, or check the peer"),
+            Self::Closed(reason) => write!(
+                f,
+                "the connection is over ({}): connect again",
+                reason_text(reason)
+            ),
+            Self::ServerGone => {
+                f.write_str("the program that lent the ring has ended: start it, and connect again")
+            }
+            Self::Broken(violation) => write!(f, "{violation}: connect again"),
+        }
+    }
+}
+
+impl std::error::Error for RingError {}
+
+impl From<Violation> for RingError {
+    fn from(violation: Violation) -> Self {
+        Self::Broken(violation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_whose_fault_they_are_and_what_to_do() {
+        let error = RingServerError::Path {
+            path: "/run/rings".into(),
+            error: io::ErrorKind::AddrInUse.into(),
+        };
+        assert_eq!(error.fault(), Fault::Yours);
+        assert!(error.next_step().starts_with("stop the server"));
+        assert!(error.to_string().contains("/run/rings"));
+        let error = RingConnectError::Refused("\u{1b}[2J".into());
+        assert_eq!(error.to_string(), "the server refused: \\u{1b}[2J");
+        assert_eq!(RingConnectError::ServerGone.fault(), Fault::System);
+        assert_eq!(RingError::TimedOut.fault(), None);
+        assert_eq!(
+            RingError::Closed(CloseReason::Peer).fault(),
+            Some(Fault::Peer)
+        );
+    }
+}

@@ -1,0 +1,324 @@
+//! What two processes say to each other before and beside a ring: one message a packet of a Unix socket.
+//!
+//! Numbers are little-endian. The first byte names the message; whatever does not have exactly the length and
+//! the values that its name demands is none.
+
+use super::request::RingRequest;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use dccp_proto::wire::{ResetCode, ServiceCode};
+use dccp_proto::{CloseReason, Event};
+use dccp_ring::Shape;
+
+/// What an application says to the server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    /// Lend me a ring with this connection behind it. The first message, and said once.
+    Lend(RingRequest),
+    /// Send what waits, then close.
+    Close,
+    /// End it at once.
+    Abort,
+}
+
+/// What the server says to an application.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Tell {
+    /// Here is a ring: its memory and the bell come with this message.
+    Lent,
+    /// There is none, and why.
+    Refused(String),
+    /// Something happened to the connection; how much a datagram can hold now, if that is known.
+    Event(Event, Option<u32>),
+}
+
+/// No message is longer.
+pub(crate) const MESSAGE_MAX: usize = 256;
+/// The name of the protocol and its version.
+const MAGIC: [u8; 8] = *b"DCCPRS\0\x01";
+/// Bytes of text that are told at most.
+const TEXT_MAX: usize = 200;
+
+impl Ask {
+    /// The message as it is sent.
+    pub(crate) fn build(&self) -> Vec<u8> {
+        match self {
+            Self::Lend(request) => [&[0], &MAGIC[..], &build_request(request)].concat(),
+            Self::Close => vec![1],
+            Self::Abort => vec![2],
+        }
+    }
+
+    /// Reads a message; `None`: it is none.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (0, rest) => parse_request(rest.strip_prefix(&MAGIC)?).map(Self::Lend),
+            (1, []) => Some(Self::Close),
+            (2, []) => Some(Self::Abort),
+            _ => None,
+        }
+    }
+}
+
+/// Family, address, scope, UDP port, DCCP port, Service Code, CCID (255: none), shape.
+fn build_request(request: &RingRequest) -> Vec<u8> {
+    let (ip, scope) = match request.remote {
+        SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0),
+        SocketAddr::V6(v6) => (*v6.ip(), v6.scope_id()),
+    };
+    let Shape {
+        slots,
+        slot_bytes,
+        fates,
+        arrivals,
+        arrival_bytes,
+    } = request.shape;
+    let mut bytes = vec![if request.remote.is_ipv4() { 4 } else { 6 }];
+    bytes.extend(ip.octets());
+    bytes.extend(scope.to_le_bytes());
+    bytes.extend(request.remote.port().to_le_bytes());
+    bytes.extend(request.port.to_le_bytes());
+    bytes.extend(request.service.0.to_le_bytes());
+    bytes.push(request.ccid.unwrap_or(NO_CCID));
+    for number in [slots, slot_bytes, fates, arrivals, arrival_bytes] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes
+}
+
+const NO_CCID: u8 = 255;
+
+fn parse_request(bytes: &[u8]) -> Option<RingRequest> {
+    let mut read = Reader(bytes);
+    let [family] = read.take()?;
+    let ip = Ipv6Addr::from(read.take::<16>()?);
+    let scope = read.u32()?;
+    let udp_port = u16::from_le_bytes(read.take()?);
+    let remote = match (family, ip.to_ipv4_mapped()) {
+        (4, Some(v4)) if scope == 0 => SocketAddr::new(IpAddr::V4(v4), udp_port),
+        (6, _) => SocketAddr::V6(SocketAddrV6::new(ip, udp_port, 0, scope)),
+        _ => return None,
+    };
+    let request = RingRequest {
+        remote,
+        port: u16::from_le_bytes(read.take()?),
+        service: ServiceCode(read.u32()?),
+        ccid: Some(read.take::<1>()?[0]).filter(|&ccid| ccid != NO_CCID),
+        shape: Shape {
+            slots: read.u32()?,
+            slot_bytes: read.u32()?,
+            fates: read.u32()?,
+            arrivals: read.u32()?,
+            arrival_bytes: read.u32()?,
+        },
+    };
+    read.0.is_empty().then_some(request)
+}
+
+impl Tell {
+    /// The message as it is sent.
+    pub(crate) fn build(&self) -> Vec<u8> {
+        match self {
+            Self::Lent => [&[0], &MAGIC[..]].concat(),
+            Self::Refused(text) => [&[1], clip(text).as_bytes()].concat(),
+            Self::Event(event, mps) => {
+                let mut bytes = vec![2];
+                bytes.extend(mps.unwrap_or(NO_MPS).to_le_bytes());
+                bytes.extend(build_event(event));
+                bytes
+            }
+        }
+    }
+
+    /// Reads a message; `None`: it is none.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (0, rest) => (rest == MAGIC).then_some(Self::Lent),
+            (1, rest) => Some(Self::Refused(String::from_utf8_lossy(rest).into())),
+            (2, rest) => {
+                let (mps, event) = rest.split_first_chunk()?;
+                let mps = Some(u32::from_le_bytes(*mps)).filter(|&mps| mps != NO_MPS);
+                Some(Self::Event(parse_event(event)?, mps))
+            }
+            _ => None,
+        }
+    }
+}
+
+const NO_MPS: u32 = u32::MAX;
+
+/// What happens to a connection that a client has opened.
+fn build_event(event: &Event) -> Vec<u8> {
+    match event {
+        // Nobody listens through a ring.
+        Event::Connected | Event::Accepted { .. } => vec![0],
+        Event::Mps(bytes) => {
+            let bytes = u32::try_from(*bytes).unwrap_or(NO_MPS);
+            [&[1], &bytes.to_le_bytes()[..]].concat()
+        }
+        Event::PeerClosed => vec![2],
+        Event::PeerNotListening => vec![3],
+        Event::SlowReceiver => vec![4],
+        Event::Closed(CloseReason::Local) => vec![5],
+        Event::Closed(CloseReason::Peer) => vec![6],
+        Event::Closed(CloseReason::Reset { code, data, text }) => {
+            [&[7, code.0], &data[..], clip(text).as_bytes()].concat()
+        }
+        Event::Closed(CloseReason::Aborted(code)) => vec![8, code.0],
+        Event::Closed(CloseReason::TimedOut) => vec![9],
+        Event::Closed(CloseReason::Unreachable { kind, code }) => vec![10, *kind, *code],
+    }
+}
+
+fn parse_event(bytes: &[u8]) -> Option<Event> {
+    Some(match *bytes {
+        [0] => Event::Connected,
+        [1, a, b, c, d] => Event::Mps(u32::from_le_bytes([a, b, c, d]).try_into().ok()?),
+        [2] => Event::PeerClosed,
+        [3] => Event::PeerNotListening,
+        [4] => Event::SlowReceiver,
+        [5] => Event::Closed(CloseReason::Local),
+        [6] => Event::Closed(CloseReason::Peer),
+        [7, code, a, b, c, ref text @ ..] => Event::Closed(CloseReason::Reset {
+            code: ResetCode(code),
+            data: [a, b, c],
+            text: String::from_utf8_lossy(text).into(),
+        }),
+        [8, code] => Event::Closed(CloseReason::Aborted(ResetCode(code))),
+        [9] => Event::Closed(CloseReason::TimedOut),
+        [10, kind, code] => Event::Closed(CloseReason::Unreachable { kind, code }),
+        _ => return None,
+    })
+}
+
+/// As much of a text as is told.
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_MAX)]
+}
+
+/// Takes bytes from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks() -> Vec<Ask> {
+        let shape = Shape {
+            slots: 1,
+            slot_bytes: 2,
+            fates: 3,
+            arrivals: u32::MAX,
+            arrival_bytes: 5,
+        };
+        let remotes = ["192.0.2.1:14233", "[2001:db8::1]:7", "[fe80::1%9]:1"];
+        let lend = remotes.map(|remote| {
+            let request = RingRequest::new(remote.parse().unwrap(), 5001, shape);
+            Ask::Lend(request.service_code(*b"TEST"))
+        });
+        let mut asks = vec![Ask::Close, Ask::Abort];
+        asks.extend(lend.clone());
+        asks.extend(lend.map(|lend| match lend {
+            Ask::Lend(request) => Ask::Lend(request.ccid(3)),
+            other => other,
+        }));
+        asks
+    }
+
+    fn tells() -> Vec<Tell> {
+        let reset = CloseReason::Reset {
+            code: ResetCode::TOO_BUSY,
+            data: [1, 2, 3],
+            text: "später".into(),
+        };
+        let reasons = [
+            CloseReason::Local,
+            CloseReason::Peer,
+            reset,
+            CloseReason::Aborted(ResetCode::ABORTED),
+            CloseReason::TimedOut,
+            CloseReason::Unreachable { kind: 3, code: 1 },
+        ];
+        let events = [
+            Event::Connected,
+            Event::Mps(1400),
+            Event::PeerClosed,
+            Event::PeerNotListening,
+            Event::SlowReceiver,
+        ];
+        let events = events.into_iter().chain(reasons.map(Event::Closed));
+        let tells = events.map(|event| Tell::Event(event, Some(1400)));
+        let others = [
+            Tell::Lent,
+            Tell::Refused("no".into()),
+            Tell::Event(Event::Connected, None),
+        ];
+        tells.chain(others).collect()
+    }
+
+    #[test]
+    fn what_is_built_is_read_as_it_was_meant() {
+        for ask in asks() {
+            let bytes = ask.build();
+            assert!(bytes.len() <= MESSAGE_MAX);
+            assert_eq!(Ask::parse(&bytes), Some(ask));
+        }
+        for tell in tells() {
+            assert_eq!(Tell::parse(&tell.build()), Some(tell));
+        }
+    }
+
+    #[test]
+    fn what_is_longer_or_shorter_is_no_message() {
+        for ask in asks() {
+            let mut bytes = ask.build();
+            bytes.push(0);
+            assert_eq!(Ask::parse(&bytes), None, "{ask:?}");
+            for len in 0..bytes.len() - 1 {
+                assert_eq!(Ask::parse(&bytes[..len]), None, "{ask:?}");
+            }
+        }
+        assert_eq!(Tell::parse(&[]), None);
+        assert_eq!(Tell::parse(&[2, 0, 0, 0, 0, 1, 0, 0, 0]), None);
+        assert_eq!(Tell::parse(&[2, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn what_has_impossible_values_is_no_message() {
+        let Some(lend) = asks().into_iter().nth(2) else {
+            panic!("the one over IPv4");
+        };
+        let good = lend.build();
+        let family = 1 + MAGIC.len();
+        // Another protocol, another version, no family, an address that is not of the family, a scope.
+        for (at, value) in [
+            (3, 0),
+            (8, 2),
+            (family, 5),
+            (family + 1, 1),
+            (family + 17, 1),
+        ] {
+            let mut bytes = good.clone();
+            bytes[at] = value;
+            assert_eq!(Ask::parse(&bytes), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn texts_are_clipped() {
+        let told = Tell::Refused("ä".repeat(500)).build();
+        assert!(told.len() <= MESSAGE_MAX);
+        assert_eq!(Tell::parse(&told), Some(Tell::Refused("ä".repeat(100))));
+    }
+}

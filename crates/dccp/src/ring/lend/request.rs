@@ -1,0 +1,97 @@
+//! What an application of another process asks for, and who says whether it gets it.
+
+use crate::options::Options;
+use core::net::SocketAddr;
+use dccp_proto::wire::ServiceCode;
+use dccp_ring::Shape;
+
+/// A connection that an application wants, and the ring before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingRequest {
+    /// Address and, over UDP, UDP port of the peer.
+    pub remote: SocketAddr,
+    /// DCCP port of the peer.
+    pub port: u16,
+    /// Service Code (RFC 5595).
+    pub service: ServiceCode,
+    /// The CCID of both directions; `None`: as the server's options have it.
+    pub ccid: Option<u8>,
+    /// The ring's shape.
+    pub shape: Shape,
+}
+
+impl RingRequest {
+    /// A connection to the DCCP port `port` at `remote` without Service Code, behind a ring of this shape.
+    pub const fn new(remote: SocketAddr, port: u16, shape: Shape) -> Self {
+        Self {
+            remote,
+            port,
+            service: ServiceCode::NONE,
+            ccid: None,
+            shape,
+        }
+    }
+
+    /// The Service Code to ask for.
+    #[must_use]
+    pub const fn service_code(mut self, code: [u8; 4]) -> Self {
+        self.service = ServiceCode(u32::from_be_bytes(code));
+        self
+    }
+
+    /// The CCID of both directions; 255 stands for none.
+    #[must_use]
+    pub const fn ccid(mut self, ccid: u8) -> Self {
+        self.ccid = Some(ccid);
+        self
+    }
+}
+
+/// Which process asks: what the system said of it when it connected to the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingCaller {
+    /// Its process.
+    pub pid: i32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+/// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too.
+pub trait RingPolicy: Send {
+    /// The options that the connection is opened with, or why it is not: in words for the
+    /// application's user. Service Code and CCID are the request's.
+    ///
+    /// # Errors
+    /// When the caller does not get what it asks for.
+    fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String>;
+}
+
+impl<F> RingPolicy for F
+where
+    F: FnMut(&RingCaller, &RingRequest) -> Result<Options, String> + Send,
+{
+    fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String> {
+        self(caller, request)
+    }
+}
+
+/// How much a server lends at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingLimits {
+    /// Applications at a time.
+    pub clients: usize,
+    /// Bytes of all their rings together.
+    pub memory: u64,
+}
+
+impl Default for RingLimits {
+    /// 64 applications, 64 MiB.
+    fn default() -> Self {
+        Self {
+            clients: 64,
+            memory: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One application of another process, as the server sees it.
+
+use super::channel::{Channel, Doorbell, Heard};
+use super::message::{Ask, MESSAGE_MAX, Tell};
+use super::request::{RingCaller, RingPolicy, RingRequest};
+use crate::clock;
+use crate::engine::Command;
+use crate::error::ConnectError;
+use crate::ring::attach;
+use crate::signal::ReadyFd;
+use crate::socket::Socket;
+use core::time::Duration;
+use dccp_proto::{Event, Instant};
+use dccp_ring::shared;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// How long an application may take to say what it wants.
+const ASKING: Duration = Duration::from_secs(5);
+/// How long it may read what its ring holds when the connection has ended; and how long a connection may take
+/// to end when its application has gone.
+const LINGER: Duration = Duration::from_secs(10);
+/// Messages taken from an application in one turn.
+const MESSAGES_MAX: usize = 16;
+
+/// An application, or what it has left behind.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// `None`: it has gone.
+    channel: Option<Channel>,
+    caller: RingCaller,
+    lent: Option<Lent>,
+    /// Then it is over.
+    until: Option<Instant>,
+}
+
+/// What it was lent.
+#[derive(Debug)]
+struct Lent {
+    socket: Socket,
+    /// Readable while the connection has events. `None`: it has ended.
+    events: Option<ReadyFd>,
+    /// Bytes of its ring.
+    memory: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.socket.command(Command::Unwatch);
+    }
+}
+
+impl Session {
+    /// Somebody has come in.
+    pub(crate) fn new(channel: Channel) -> std::io::Result<Self> {
+        Ok(Self {
+            caller: channel.caller()?,
+            channel: Some(channel),
+            lent: None,
+            until: Some(clock::now() + ASKING),
+        })
+    }
+
+    /// Tells somebody that there is nothing to be had.
+    pub(crate) fn turn_away(channel: &Channel, why: &str) {
+        // Who does not hear it sees the end of the channel.
+        let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
+    }
+
+    /// What to watch for it: its messages, and its connection's events.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let events = self.lent.as_ref().and_then(|lent| lent.events.as_ref());
+        let channel = self.channel.as_ref().map(AsFd::as_fd);
+        channel.into_iter().chain(events.map(AsFd::as_fd))
+    }
+
+    /// When it wants a turn although nothing happens.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// Bytes of its ring.
+    pub(crate) fn memory(&self) -> u64 {
+        self.lent.as_ref().map_or(0, |lent| lent.memory)
+    }
+
+    /// Does what is to be done; whether it goes on. `memory` is what is left of the server's.
+    pub(crate) fn turn(&mut self, policy: &mut dyn RingPolicy, memory: u64) -> bool {
+        let is_over = self.until.is_some_and(|until| until <= clock::now());
+        if is_over {
+            return self.expire();
+        }
+        self.listen(policy, memory) && self.tell_events()
+    }
+
+    /// Its time is over: what was lent is taken back.
+    fn expire(&mut self) -> bool {
+        if let Some(lent) = &self.lent {
+            lent.socket.abort();
+        }
+        false
+    }
+
+    /// Hears what the application has to say.
+    fn listen(&mut self, policy: &mut dyn RingPolicy, memory: u64) -> bool {
+        for _ in 0..MESSAGES_MAX {
+            let heard = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
+            let ask = match heard {
+                Heard::Nothing => return true,
+                Heard::End => return self.leave(),
+                Heard::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
+                Heard::Message(bytes, _) => Ask::parse(&bytes),
+            };
+            let is_obeyed = match (ask, &self.lent) {
+                (Some(Ask::Lend(request)), None) => self.lend(policy, &request, memory),
+                (Some(Ask::Close), Some(lent)) => {
+                    lent.socket.shutdown(std::net::Shutdown::Write);
+                    true
+                }
+                (Some(Ask::Abort), Some(lent)) => {
+                    lent.socket.abort();
+                    true
+                }
+                // It does not keep to the rules.
+                _ => return self.expire(),
+            };
+            if !is_obeyed {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The application has gone: its connection is closed.
+    fn leave(&mut self) -> bool {
+        self.channel = None;
+        self.until = Some(clock::now() + LINGER);
+        let Some(lent) = &self.lent else {
+            return false;
+        };
+        lent.socket.shutdown(std::net::Shutdown::Write);
+        lent.events.is_some()
+    }
+
+    fn lend(&mut self, policy: &mut dyn RingPolicy, request: &RingRequest, memory: u64) -> bool {
+        let lent = self.open(policy, request, memory);
+        match lent {
+            Ok(lent) => {
+                self.lent = Some(lent);
+                self.until = None;
+                true
+            }
+            Err(why) => {
+                if let Some(channel) = &self.channel {
+                    Self::turn_away(channel, &why);
+                }
+                false
+            }
+        }
+    }
+
+    /// Opens a connection with a ring before it, and hands the ring over.
+    fn open(
+        &self,
+        policy: &mut dyn RingPolicy,
+        request: &RingRequest,
+        memory: u64,
+    ) -> Result<Lent, String> {
+        let bytes = request.shape.bytes().map_err(|error| error.to_string())?;
+        if bytes > memory {
+            return Err(format!("a ring of {bytes} bytes: {memory} are left"));
+        }
+        let mut options = policy.allow(&self.caller, request)?.nonblocking(true);
+        if let Some(ccid) = request.ccid {
+            options = options.ccid(ccid);
+        }
+        let arrivals = request.shape.arrivals as usize;
+        let options = options.only_service(request.service).recv_buffer(arrivals);
+        let (engines, theirs) = Doorbell::pair().map_err(|error| error.to_string())?;
+        let engines = Arc::new(engines);
+        let (transport, ring) =
+            shared::create(request.shape, engines.clone()).map_err(|error| error.to_string())?;
+        let to_text = |error: ConnectError| error.to_string();
+        let socket = Socket::connect(request.remote, request.port, &options).map_err(to_text)?;
+        attach(&socket, transport, engines.clone());
+        socket.command(|conn| Command::Watch(conn, engines));
+        let lent = Lent {
+            events: Some(socket.ready_fd().map_err(|error| error.to_string())?),
+            socket,
+            memory: bytes,
+        };
+        let fds = [ring.as_fd(), theirs.as_fd()];
+        let channel = self.channel.as_ref().ok_or("nobody is there")?;
+        let sent = channel.send(&Tell::Lent.build(), &fds);
+        sent.map(|()| lent).map_err(|error| error.to_string())
+    }
+
+    /// Tells the application what has happened to its connection.
+    fn tell_events(&mut self) -> bool {
+        let Some(lent) = &mut self.lent else {
+            return true;
+        };
+        while let Some(event) = lent.socket.poll_event() {
+            let is_end = matches!(event, Event::Closed(_));
+            let mps = lent.socket.max_packet_size();
+            let mps = mps.and_then(|mps| u32::try_from(mps).ok());
+            let told = self.channel.as_ref().map(|channel| {
+                let message = Tell::Event(event, mps).build();
+                channel.send(&message, &[])
+            });
+            if is_end {
+                lent.events = None;
+                self.until = Some(clock::now() + LINGER);
+                // Who has gone, or cannot be told, sees the end of the channel.
+                return matches!(told, Some(Ok(())));
+            }
+        }
+        true
+    }
+}

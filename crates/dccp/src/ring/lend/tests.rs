@@ -1,0 +1,248 @@
+//! Applications that do not keep to the rules, are not allowed what they ask for, or are too many.
+
+use super::channel::{Channel, Doorbell, Heard};
+use super::message::{Ask, Tell};
+use super::*;
+use crate::{Listener, Options, Socket};
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp_proto::wire::ResetCode;
+use dccp_proto::{CloseReason, Event};
+use dccp_ring::{Bell as _, Label, Shape};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const PORT: u16 = 5001;
+const SHAPE: Shape = Shape::new(2, 100);
+/// Where the ring has `umod_i` and `user_i`, in bytes; and how many arrivals the application has taken.
+const APP_INDEX: u64 = 128;
+const ARRIVALS_TAKEN: u64 = 128 * 9;
+
+/// A server that lends connections to a listener.
+struct World {
+    path: PathBuf,
+    listener: Listener,
+    peer: SocketAddr,
+    _server: RingServer,
+}
+
+impl World {
+    fn new(name: &str, limits: RingLimits) -> Self {
+        let options = Options::new().recv_timeout(PATIENCE);
+        let listener = Listener::bind("127.0.0.1:0", PORT, &options).unwrap();
+        let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
+        let policy = |caller: &RingCaller, request: &RingRequest| {
+            assert_eq!(caller.pid, i32::try_from(std::process::id()).unwrap());
+            match request.port {
+                PORT => Ok(Options::new()),
+                _ => Err("only to port 5001".to_owned()),
+            }
+        };
+        Self {
+            _server: RingServer::bind(&path, limits, policy).unwrap(),
+            peer: listener.local_addrs()[0],
+            listener,
+            path,
+        }
+    }
+
+    fn request(&self) -> RingRequest {
+        RingRequest::new(self.peer, PORT, SHAPE)
+    }
+
+    fn connect(&self) -> Result<RingClient, RingConnectError> {
+        RingClient::connect(&self.path, &self.request())
+    }
+
+    /// A ring and the other end of its connection.
+    fn honest(&self) -> (RingClient, Socket) {
+        let ring = self.connect().unwrap();
+        (ring, self.listener.accept().unwrap())
+    }
+
+    /// A ring, its bell and its channel without the rules, and the other end of its connection.
+    fn lawless(&self) -> (Channel, File, Doorbell, Socket) {
+        let channel = ask(&self.path, &Ask::Lend(self.request()).build());
+        let (message, fds) = hear(&channel).unwrap();
+        assert_eq!(Tell::parse(&message), Some(Tell::Lent));
+        let [memory, bell] = <[OwnedFd; 2]>::try_from(fds).unwrap();
+        let socket = self.listener.accept().unwrap();
+        loop {
+            let (message, _) = hear(&channel).unwrap();
+            if let Some(Tell::Event(Event::Connected, _)) = Tell::parse(&message) {
+                return (channel, memory.into(), Doorbell::of(bell), socket);
+            }
+        }
+    }
+}
+
+fn ask(path: &Path, message: &[u8]) -> Channel {
+    let channel = Channel::connect(path).unwrap();
+    channel.send(message, &[]).unwrap();
+    channel
+}
+
+/// The next message; `None`: the server has ended the channel.
+fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    for _ in 0..PATIENCE.as_millis() {
+        match channel.recv() {
+            Heard::Message(message, fds) => return Some((message, fds)),
+            Heard::End => return None,
+            Heard::Nothing => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    panic!("the server says nothing");
+}
+
+/// How a connection ended, from what its application hears.
+fn end(channel: &Channel) -> CloseReason {
+    loop {
+        let (message, _) = hear(channel).expect("a reason");
+        if let Some(Tell::Event(Event::Closed(reason), _)) = Tell::parse(&message) {
+            return reason;
+        }
+    }
+}
+
+fn is_refused(outcome: Result<RingClient, RingConnectError>, why: &str) {
+    match outcome {
+        Err(RingConnectError::Refused(said)) => assert!(said.contains(why), "{said}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_message_ends_its_channel_and_no_other() {
+    let world = World::new("messages", RingLimits::default());
+    let (mut honest, _peer) = world.honest();
+    let long = [0; 300];
+    let lend = Ask::Lend(world.request()).build();
+    for junk in [&[9][..], &[1], &[2], &long, &lend[..lend.len() - 1], &[]] {
+        assert!(hear(&ask(&world.path, junk)).is_none(), "{junk:?}");
+    }
+    // A second ring through the same channel.
+    let (channel, _memory, _bell, _socket) = world.lawless();
+    channel.send(&lend, &[]).unwrap();
+    while hear(&channel).is_some() {}
+    // Descriptors that nobody has asked for.
+    let (channel, memory, _bell, _socket) = world.lawless();
+    let fd: OwnedFd = memory.into();
+    channel
+        .send(&Ask::Abort.build(), &[std::os::fd::AsFd::as_fd(&fd)])
+        .unwrap();
+    assert_eq!(end(&channel), CloseReason::Local);
+    honest
+        .sender()
+        .push(b"still here", Label::default())
+        .unwrap();
+    let reason = honest.close(PATIENCE);
+    assert_eq!(reason, Ok(CloseReason::Local));
+}
+
+#[test]
+fn who_breaks_the_rules_of_a_ring_has_no_connection_any_more() {
+    let world = World::new("rules", RingLimits::default());
+    let (honest, _peer) = world.honest();
+    // More is ready than is there.
+    let (channel, memory, bell, socket) = world.lawless();
+    memory.write_at(&7_u64.to_ne_bytes(), APP_INDEX).unwrap();
+    bell.ring();
+    assert_eq!(end(&channel), CloseReason::Local);
+    let reset = socket.wait_closed(PATIENCE).unwrap();
+    assert!(matches!(
+        reset,
+        CloseReason::Reset {
+            code: ResetCode::ABORTED,
+            ..
+        }
+    ));
+    // More was taken than was given.
+    let (channel, memory, _bell, socket) = world.lawless();
+    memory
+        .write_at(&77_u64.to_ne_bytes(), ARRIVALS_TAKEN)
+        .unwrap();
+    for _ in 0..=SHAPE.arrivals {
+        socket.send(b"data").unwrap();
+    }
+    assert_eq!(end(&channel), CloseReason::Local);
+    assert!(honest.over().is_none());
+}
+
+#[test]
+fn a_bell_that_rings_all_the_time_harms_nobody() {
+    let world = World::new("bell", RingLimits::default());
+    let (_channel, _memory, bell, _socket) = world.lawless();
+    (0..10_000).for_each(|_| bell.ring());
+    let (mut honest, _peer) = world.honest();
+    assert_eq!(honest.close(PATIENCE), Ok(CloseReason::Local));
+}
+
+#[test]
+fn what_is_not_allowed_is_refused_in_words() {
+    let world = World::new("refusals", RingLimits::default());
+    let with = |change: fn(&mut RingRequest)| {
+        let mut request = world.request();
+        change(&mut request);
+        RingClient::connect(&world.path, &request)
+    };
+    is_refused(with(|r| r.port = 5002), "only to port 5001");
+    is_refused(with(|r| r.shape.slots = 3), "a power of two");
+    is_refused(with(|r| r.shape = Shape::new(1 << 16, 65535)), "are left");
+    is_refused(with(|r| r.ccid = Some(77)), "there is no CCID 77");
+    is_refused(with(|r| r.service.0 = u32::MAX), "never valid");
+    let refused = with(|r| r.service.0 = 7);
+    let Err(RingConnectError::Ended(reason)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(matches!(
+        reason,
+        CloseReason::Reset {
+            code: ResetCode::BAD_SERVICE_CODE,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_server_lends_no_more_than_it_has_and_gets_it_back() {
+    let bytes = SHAPE.bytes().unwrap();
+    let limits = RingLimits {
+        clients: 2,
+        memory: 2 * bytes - 1,
+    };
+    let world = World::new("limits", limits);
+    let first = world.connect().unwrap();
+    is_refused(world.connect(), &format!("{} are left", bytes - 1));
+    let silent = Channel::connect(&world.path).unwrap();
+    is_refused(world.connect(), "too many applications");
+    drop((first, silent));
+    // Its connection must have ended before.
+    let again = (0..1000).find_map(|_| {
+        thread::sleep(PATIENCE / 1000);
+        world.connect().ok()
+    });
+    assert!(again.is_some());
+}
+
+#[test]
+fn there_is_one_server_at_a_path() {
+    let world = World::new("path", RingLimits::default());
+    let policy = |_: &RingCaller, _: &RingRequest| Ok(Options::new());
+    let second = RingServer::bind(&world.path, RingLimits::default(), policy);
+    assert!(matches!(second, Err(RingServerError::Path { .. })));
+    world.connect().unwrap();
+    let path = world.path.clone();
+    drop(world);
+    let gone = RingClient::connect(
+        &path,
+        &RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE),
+    );
+    assert!(
+        matches!(gone, Err(RingConnectError::NoServer { .. })),
+        "{gone:?}"
+    );
+}
