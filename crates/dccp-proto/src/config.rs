@@ -77,6 +77,8 @@ pub struct Config {
     pub deliver_corrupt: bool,
     /// Ask the peer for NDP Counts, and send them (RFC 4340 §7.7).
     pub ndp_count: bool,
+    /// Ask the peer for Ack Vectors whatever the CCID (RFC 4342 §8): they tell of each datagram whether it arrived.
+    pub ack_vectors: bool,
     /// Set and read ECN; `false` where the I/O cannot (4340-12.1-3).
     pub ecn: bool,
     /// Spread packets over the round trip (design 8b).
@@ -128,6 +130,7 @@ impl Default for Config {
             data_checksum: false,
             deliver_corrupt: false,
             ndp_count: false,
+            ack_vectors: false,
             ecn: true,
             pacing: true,
             strict: false,

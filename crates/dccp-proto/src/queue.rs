@@ -25,7 +25,8 @@ pub enum Fate {
     Acked,
     /// The peer received it with a congestion mark.
     AckedCe,
-    /// The network lost it.
+    /// The network lost it: three packets that left later were reported, and it was not. One that arrives after all
+    /// keeps this fate; if that is reported, it is counted among the spurious losses.
     Lost,
     /// The peer's host dropped it; the drop code says why (RFC 4340 §11.7).
     RxDropped(u8),

@@ -1,6 +1,7 @@
 //! Ack Vectors between two hosts (RFC 4340 §11.4).
 
 use core::time::Duration;
+use dccp_proto::Config;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
 use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::rule::{Action, Rule};
@@ -75,4 +76,82 @@ fn the_state_of_a_long_one_way_transfer_stays_small() {
     }
     assert!(pair.report(End::Server).received > 20_000);
     assert!(most < 200, "{most} cells");
+}
+
+/// A transfer by CCID 3 or 4 whose sender wants to know of each datagram whether it arrived.
+fn with_vectors(ccid: u8, peer: Profile) -> Setup {
+    let Profile::Ours(config) = Profile::ours().with_ccid(ccid) else {
+        unreachable!("ours is ours")
+    };
+    Setup {
+        client: Profile::Ours(Config {
+            ack_vectors: true,
+            ..config
+        }),
+        ..Setup::with_server(peer.with_ccid(ccid))
+    }
+    .links(|link| {
+        link.rate = Some(dccp_proto::Rate::from_bytes_per_s(1e6));
+        link.faults.loss = 0.02;
+    })
+}
+
+#[test]
+fn ccids_3_and_4_tell_the_fate_of_each_datagram_where_vectors_are_asked_for() {
+    for ccid in [3, 4] {
+        let setup = with_vectors(ccid, Profile::ours());
+        let mut pair = Pair::start(setup, App::bulk(500, 2000), App::default());
+        assert!(pair.run_until_closed(600 * SECOND), "CCID {ccid}");
+        let (client, server) = (pair.report(End::Client), pair.report(End::Server));
+        let fates = client.fates;
+        assert_eq!((fates.total(), client.in_flight), (2000, 0));
+        // Of the last round trip the connection's end comes first.
+        assert!(fates.sent < 100, "CCID {ccid}: {fates:?}");
+        let lost = client.sent - server.received;
+        assert!(lost > 10, "{lost}");
+        assert!(fates.lost <= lost && lost - fates.lost <= fates.sent);
+        let arrived = fates.acked + fates.acked_ce;
+        assert_eq!(arrived + fates.lost + fates.sent, 2000);
+        assert!(arrived <= server.received);
+    }
+}
+
+#[test]
+fn a_datagram_that_comes_too_late_keeps_the_fate_lost_and_one_that_is_overtaken_by_two_does_not() {
+    for (ccid, late_by, overtaken) in [(2, 10, true), (3, 10, true), (2, 1, false), (3, 1, false)] {
+        let setup = with_vectors(ccid, Profile::ours()).links(|link| {
+            link.faults.loss = 0.0;
+            link.faults.reorder = 0.02;
+            link.faults.reorder_by = Duration::from_millis(late_by);
+        });
+        let mut pair = Pair::start(setup, App::bulk(1000, 2000), App::default());
+        assert!(pair.run_until_closed(600 * SECOND), "CCID {ccid}");
+        let (client, server) = (pair.report(End::Client), pair.report(End::Server));
+        assert_eq!(server.received, 2000);
+        let fates = client.fates;
+        assert_eq!((fates.total(), client.in_flight), (2000, 0));
+        assert!(fates.sent < 100, "CCID {ccid}: {fates:?}");
+        assert_eq!(fates.lost > 0, overtaken, "CCID {ccid}: {fates:?}");
+        let host = pair.world.node(pair.host(End::Client));
+        let spurious = host.stats(0).counters.spurious_losses;
+        // What the peer's vector has forgotten by then nobody learns.
+        assert!(spurious <= fates.lost && (spurious > 0) == overtaken);
+    }
+}
+
+#[test]
+fn a_peer_without_vectors_for_its_ccid_leaves_the_fate_at_sent() {
+    // Linux has no Ack Vectors with CCID 3, and says so; without the wish nobody has.
+    let Setup { server, .. } = with_vectors(3, Profile::ours());
+    let unasked = Setup {
+        client: server.clone(),
+        ..with_vectors(3, Profile::ours())
+    };
+    for setup in [with_vectors(3, Profile::linux()), unasked] {
+        let mut pair = Pair::start(setup, App::bulk(500, 300), App::default());
+        assert!(pair.run_until_closed(600 * SECOND));
+        let client = pair.report(End::Client);
+        assert!(client.fates.sent > 200, "{:?}", client.fates);
+        assert_eq!(client.fates.total(), 300);
+    }
 }

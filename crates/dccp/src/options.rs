@@ -284,6 +284,9 @@ impl Options {
 
     /// Keeps the fate of each datagram for [`recv_fates`](crate::Socket::recv_fates), at most so
     /// many at a time; the oldest are forgotten, and counted. 0, the default: only totals.
+    ///
+    /// With CCIDs 3 and 4 the peer is then asked for Ack Vectors, which tell of each datagram whether it arrived;
+    /// otherwise, and where the peer has none, all that is known of most is that they were sent.
     pub fn fates(mut self, at_most: usize) -> Self {
         self.buffers.fates = at_most;
         self
@@ -402,6 +405,7 @@ impl Options {
         })?;
         Ok(Config {
             service_code: services.first().copied().unwrap_or(ServiceCode::NONE),
+            ack_vectors: c.ack_vectors || self.buffers.fates > 0,
             ..c.clone()
         })
     }
@@ -476,6 +480,16 @@ mod tests {
         let config = Options::new().checked_config(1).unwrap();
         assert_eq!(config.service_code, ServiceCode::NONE);
         assert_eq!(config.connect_timeout, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn who_asks_for_fates_gets_ack_vectors() {
+        let has_vectors = |options: Options| options.checked_config(1).unwrap().ack_vectors;
+        assert!(!has_vectors(Options::new()));
+        assert!(has_vectors(Options::new().fates(1)));
+        assert!(has_vectors(
+            Options::new().configure(|c| c.ack_vectors = true)
+        ));
     }
 
     #[test]

@@ -72,6 +72,11 @@ impl Connection {
             self.features
                 .change(Side::Remote, Feature::CheckDataChecksum, &[1], false);
         }
+        if config.ack_vectors {
+            // A peer that has none for this CCID may say no; CCID 2 asks again, and insists (4341-4-1).
+            self.features
+                .change(Side::Remote, Feature::SendAckVector, &[1], false);
+        }
         if let [ccid] = *config.tx_ccids {
             self.wish_for_needs(needs_of_sender(ccid));
         }

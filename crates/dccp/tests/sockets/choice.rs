@@ -271,3 +271,25 @@ fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
         "after the end nobody is asked"
     );
 }
+
+#[test]
+fn every_ccid_tells_what_arrived_where_fates_are_asked_for() {
+    const N: usize = 200;
+    for ccid in [2, 3, 4] {
+        let ours = options().ccid(ccid);
+        let (client, server) = pair(&ours.clone().fates(N), &ours);
+        for _ in 0..N {
+            client.send(&[7; 500]).unwrap();
+        }
+        // Whatever is sent later makes the peer report on the last.
+        until("acknowledged", || {
+            let sent = client.stats().unwrap().sent;
+            if sent.queued == 0 {
+                client.send(b"more").unwrap();
+            }
+            sent.fates.acked + sent.fates.acked_ce >= N as u64
+        });
+        assert_eq!(client.stats().unwrap().sent.fates.sent, 0, "CCID {ccid}");
+        drop(server);
+    }
+}
