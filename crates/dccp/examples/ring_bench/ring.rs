@@ -1,0 +1,48 @@
+//! Rings of one process and of two, as one.
+
+use crate::Outcome;
+use dccp::packet_ring::Sender;
+use dccp::{RingClient, RingSocket};
+
+/// A connection with a ring before it.
+pub(crate) enum Ring {
+    /// Its engine is a thread of this process.
+    Own(RingSocket),
+    /// Its engine is another process's.
+    Lent(RingClient),
+}
+
+impl Ring {
+    /// Its name in the output.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Own(_) => "own",
+            Self::Lent(_) => "lent",
+        }
+    }
+
+    /// The ring.
+    pub(crate) fn sender(&mut self) -> &mut Sender {
+        match self {
+            Self::Own(ring) => ring.sender(),
+            Self::Lent(ring) => ring.sender(),
+        }
+    }
+
+    /// Waits until it pays to push.
+    pub(crate) fn wait_for_room(&mut self) -> Outcome {
+        match self {
+            Self::Own(ring) => Ok(ring.wait_for_room()?),
+            Self::Lent(ring) => Ok(ring.wait_for_room()?),
+        }
+    }
+
+    /// Sends what waits, and closes.
+    pub(crate) fn close(&mut self) -> Outcome {
+        match self {
+            Self::Own(ring) => _ = ring.socket().close()?,
+            Self::Lent(ring) => _ = ring.close(core::time::Duration::from_secs(10))?,
+        }
+        Ok(())
+    }
+}
