@@ -314,14 +314,6 @@ pub trait HcReceiver: Send {
     /// nothing written, if the options do not fit and the acknowledgement must go alone.
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool;
 
-    /// When [`on_timeout`](Self::on_timeout) is due, other than for an acknowledgement.
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    /// The moment of [`poll_timeout`](Self::poll_timeout) has come.
-    fn on_timeout(&mut self, _now: Instant) {}
-
     /// Whether acknowledgements must carry Elapsed Time (4342-8.2-1).
     fn wants_elapsed_time(&self) -> bool {
         false

@@ -20,8 +20,6 @@ pub enum Timer {
     Feature,
     /// The sending CCID's timeout.
     HcSender,
-    /// The receiving CCID's timeout.
-    HcReceiver,
     /// An acknowledgement is due (RFC 4340 §11.3).
     Ack,
     /// The next data packet may leave.
@@ -36,7 +34,7 @@ pub enum Timer {
 
 impl Timer {
     /// All timers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::GiveUp,
         Self::Listen,
         Self::Request,
@@ -44,7 +42,6 @@ impl Timer {
         Self::Close,
         Self::Feature,
         Self::HcSender,
-        Self::HcReceiver,
         Self::Ack,
         Self::Pace,
         Self::Pmtu,

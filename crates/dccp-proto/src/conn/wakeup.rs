@@ -20,7 +20,6 @@ impl Connection {
             self.timers.next(),
             ack,
             named(self.tx.cc.poll_timeout(), Timer::HcSender),
-            named(self.rx.cc.poll_timeout(), Timer::HcReceiver),
             named(
                 self.features.poll_timeout().filter(|_| is_up),
                 Timer::Feature,
@@ -49,12 +48,7 @@ impl Connection {
                 Timer::Resync => self.on_resync_timeout(),
                 Timer::Keepalive => self.on_keepalive_timeout(now),
                 // A deadline only: the packet leaves with the next poll_transmit.
-                Timer::Pace
-                | Timer::Ack
-                | Timer::Feature
-                | Timer::HcSender
-                | Timer::HcReceiver
-                | Timer::Pmtu => {}
+                Timer::Pace | Timer::Ack | Timer::Feature | Timer::HcSender | Timer::Pmtu => {}
             }
         }
         if !self.state.is_alive() {
@@ -62,9 +56,6 @@ impl Connection {
         }
         if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
             self.on_sender_timeout(now);
-        }
-        if self.rx.cc.poll_timeout().is_some_and(|at| at <= now) {
-            self.rx.cc.on_timeout(now);
         }
         if self.state == State::Open {
             self.pmtu.on_timeout(now);

@@ -171,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn an_error_says_what_was_expected() {
+        for (text, expected) in [("1", "begins with"), ("SC:", "letters"), ("SC=", "number")] {
+            let error = parsed(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
     fn the_greatest_number_is_invalid() {
         // 4340-8.1.2-2, 4340-8.1.2-3, 5595-2.5-1
         assert_eq!(parsed("SC=4294967294"), Ok(0xFFFF_FFFE));

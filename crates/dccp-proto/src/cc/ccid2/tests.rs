@@ -388,7 +388,6 @@ fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
         ..config()
     });
     assert_eq!(r.ack_options_len(START), 0);
-    assert_eq!(r.poll_timeout(), None);
     assert_eq!(r.poll_signal(), None);
     assert!(!r.wants_elapsed_time());
 }

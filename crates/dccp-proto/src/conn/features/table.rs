@@ -60,7 +60,6 @@ impl Slot {
             (Feature::MinChecksumCoverage, Side::Remote) => {
                 &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
             }
-            (Feature::SequenceWindow | Feature::AckRatio, _) => &[],
             _ => &[0, 1],
         }
     }

@@ -2,11 +2,10 @@
 
 use crate::config::bounds::FEATURE_VALUES;
 use crate::wire::features::Feature;
-use core::fmt;
 
 /// A preference list, or the values of an option: one byte more than [`FEATURE_VALUES`], because a
 /// Confirm has the chosen value before the list.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Values {
     bytes: [u8; 1 + FEATURE_VALUES],
     len: u8,
@@ -53,11 +52,5 @@ impl Values {
             *place = value;
             self.len += 1;
         }
-    }
-}
-
-impl fmt::Debug for Values {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
     }
 }

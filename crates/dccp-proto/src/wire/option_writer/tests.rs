@@ -32,6 +32,7 @@ fn what_does_not_fit_leaves_nothing_behind() {
     assert_eq!(writer.push(&Opt::SlowReceiver), Ok(()));
     assert_eq!(writer.push(&Opt::Padding), Err(NoSpace));
     assert_eq!(writer.remaining(), 0);
+    assert_eq!(NoSpace.to_string(), "the option does not fit");
 }
 
 #[test]
