@@ -12,6 +12,8 @@
 //! Trailing zeros add nothing to the header checksum but their number to the pseudo-header's
 //! length; the CRC passes over them by multiplication.
 
+mod simd;
+
 use core::net::IpAddr;
 use crc::{CRC_32_ISCSI, Crc, Table};
 
@@ -50,7 +52,7 @@ impl PseudoHeader {
 
     /// What belongs into the Checksum field of a packet of `len` bytes of which the first are
     /// `covered`, the field itself being 0 (4340-9.1-1).
-    pub(crate) fn compute(self, covered: &[u8], len: usize) -> u16 {
+    pub fn compute(self, covered: &[u8], len: usize) -> u16 {
         !fold(self.sum + len as u64 + sum(covered))
     }
 
@@ -76,18 +78,25 @@ pub(crate) const fn covered_len(header_len: usize, len: usize, cscov: u8) -> Opt
 /// Such a sum turns with the byte order of its summands, so it may be taken in the machine's order
 /// and turned once; and 2^16 counts as 1, so that wider words can be added and folded later.
 fn sum(bytes: &[u8]) -> u64 {
-    let (words, tail) = bytes.as_chunks::<4>();
-    // No overflow below 16 GiB.
-    let mut total: u64 = words
-        .iter()
-        .map(|w| u64::from(u32::from_ne_bytes(*w)))
-        .sum();
-    let mut last = [0; 4];
+    let (total, rest) = simd::sum(bytes);
+    u64::from(u16::from_be(fold(total + add_words(rest))))
+}
+
+/// The sum of 32-bit words in the machine's order, zeros behind the last; no overflow below 16 GiB.
+fn add_words(bytes: &[u8]) -> u64 {
+    // Two at a time.
+    let (pairs, tail) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
     for (to, from) in last.iter_mut().zip(tail) {
         *to = *from;
     }
-    total += u64::from(u32::from_ne_bytes(last));
-    u64::from(u16::from_be(fold(total)))
+    let (mut low, mut high) = (0, 0);
+    for pair in pairs.iter().chain([&last]) {
+        let pair = u64::from_ne_bytes(*pair);
+        low += pair & u64::from(u32::MAX);
+        high += pair >> 32;
+    }
+    low + high
 }
 
 /// Folds a sum to 16 bits, carries added in again; 0 only for 0.

@@ -23,14 +23,17 @@ fn v6() -> PseudoHeader {
 
 /// The checksum as RFC 1071 describes it, word by word, over a pseudo-header that is written out.
 fn by_the_book(pseudo: &[u8], covered: &[u8]) -> u16 {
+    let sum = u32::from(word_by_word(pseudo)) + u32::from(word_by_word(covered));
+    !fold(sum.into())
+}
+
+fn word_by_word(bytes: &[u8]) -> u16 {
     let mut sum = 0_u32;
-    for part in [pseudo, covered] {
-        for word in part.chunks(2) {
-            sum += u32::from(word[0]) << 8 | word.get(1).map_or(0, |&b| u32::from(b));
-            sum = (sum & 0xFFFF) + (sum >> 16);
-        }
+    for word in bytes.chunks(2) {
+        sum += u32::from(word[0]) << 8 | word.get(1).map_or(0, |&b| u32::from(b));
+        sum = (sum & 0xFFFF) + (sum >> 16);
     }
-    !u16::try_from(sum).unwrap()
+    u16::try_from(sum).unwrap()
 }
 
 #[test]
@@ -136,5 +139,28 @@ proptest! {
         let mut stored = bytes.clone();
         stored.resize(bytes.len() + zeros, 0);
         prop_assert_eq!(crc_32c(&bytes, zeros), crc_32c(&stored, 0));
+    }
+}
+
+proptest! {
+    /// Lengths on both sides of the one from which on the processor is asked, and starts of every alignment.
+    #[test]
+    fn all_processors_sum_alike(bytes in prop::collection::vec(any::<u8>(), 0..4000), start in 0..32_usize) {
+        let bytes = &bytes[start.min(bytes.len())..];
+        prop_assert_eq!(u16::try_from(sum(bytes)).unwrap(), word_by_word(bytes));
+        let (total, rest) = simd::sum(bytes);
+        prop_assert_eq!(fold(total + add_words(rest)), fold(add_words(bytes)));
+    }
+}
+
+#[test]
+fn sums_of_extremes_do_not_overflow() {
+    for byte in [0, 0x7F, 0x80, 0xFF] {
+        let bytes = vec![byte; 1 << 20];
+        assert_eq!(
+            u16::try_from(sum(&bytes)).unwrap(),
+            word_by_word(&bytes),
+            "{byte}"
+        );
     }
 }

@@ -1,0 +1,65 @@
+//! Sums with the processor's wide registers, where it has them: the crate's only unsafe code.
+
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64 as simd;
+
+/// Fewer bytes are not worth the question what the processor has.
+const WORTH_ASKING: usize = 128;
+
+/// The sum of the 16-bit words that `bytes` begins with, in the machine's order, and the bytes that are left
+/// over: all where the processor has nothing for this.
+pub(super) fn sum(bytes: &[u8]) -> (u64, &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if bytes.len() >= WORTH_ASKING && std::arch::is_x86_feature_detected!("avx2") {
+        let (blocks, rest) = bytes.as_chunks();
+        #[expect(unsafe_code, reason = "only some processors have these instructions")]
+        // SAFETY: this one has AVX2, which is all that the function asks for.
+        return (unsafe { sum_avx2(blocks) }, rest);
+    }
+    (0, bytes)
+}
+
+/// Sixteen words at a time: 32768 is taken from each, so that an instruction that multiplies signed words adds
+/// them in pairs, and put back at the end.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sum_avx2(blocks: &[[u8; 32]]) -> u64 {
+    const BIAS: u64 = 1 << 15;
+    /// So many blocks sum up to less than 2^31.
+    const AT_A_TIME: usize = 2048;
+    let mut total = 0;
+    for blocks in blocks.chunks(AT_A_TIME) {
+        let mut sums = [simd::_mm256_setzero_si256(); 4];
+        let (fours, rest) = blocks.as_chunks::<4>();
+        for four in fours {
+            for (sum, block) in sums.iter_mut().zip(four) {
+                *sum = simd::_mm256_add_epi32(*sum, pairs(block));
+            }
+        }
+        for (sum, block) in sums.iter_mut().zip(rest) {
+            *sum = simd::_mm256_add_epi32(*sum, pairs(block));
+        }
+        let [a, b, c, d] = sums;
+        let sum =
+            simd::_mm256_add_epi32(simd::_mm256_add_epi32(a, b), simd::_mm256_add_epi32(c, d));
+        let low = simd::_mm256_castsi256_si128(sum);
+        let sum = simd::_mm_add_epi32(low, simd::_mm256_extracti128_si256::<1>(sum));
+        let sum = simd::_mm_add_epi32(sum, simd::_mm_shuffle_epi32::<0b01_00_11_10>(sum));
+        let sum = simd::_mm_add_epi32(sum, simd::_mm_shuffle_epi32::<0b10_11_00_01>(sum));
+        let unbiased = i64::from(simd::_mm_cvtsi128_si32(sum));
+        // Never below zero: each word is.
+        total += (16 * BIAS * blocks.len() as u64).wrapping_add_signed(unbiased);
+    }
+    total
+}
+
+/// The sums of neighbouring words, less twice 32768 each.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn pairs(block: &[u8; 32]) -> simd::__m256i {
+    #[expect(unsafe_code, reason = "there is no safe way to load a register")]
+    // SAFETY: the block has the 32 bytes that are read, and needs no alignment.
+    let words = unsafe { simd::_mm256_loadu_si256(block.as_ptr().cast()) };
+    let biased = simd::_mm256_xor_si256(words, simd::_mm256_set1_epi16(i16::MIN));
+    simd::_mm256_madd_epi16(biased, simd::_mm256_set1_epi16(1))
+}
