@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::shell::{self, command};
-use crate::{packages, spec, test, tidy};
+use crate::{instructions, packages, spec, test, tidy};
 
 const CARGO_DENY: &str = "0.20.2";
 
@@ -25,6 +25,9 @@ pub(crate) fn run() -> Result<bool> {
     documentation()?;
     deny()?;
     elsewhere()?;
+    if !instructions::run(&instructions::Args::comparing())? {
+        return Ok(false);
+    }
     test::run(&test::Args { allow_skip: false })
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod clock;
 mod demo;
+mod instructions;
 mod interop;
 mod libtest;
 mod netns;
@@ -46,8 +47,10 @@ enum Command {
     Soak(soak::Args),
     /// Our simulator beside others: the same scenarios, compared
     Peers(peers::Args),
-    /// Goodput and CPU beside iperf3, and instructions per packet
+    /// Ours beside other programs: goodput, processor time, checksums, the simulator
     Bench(bench::Args),
+    /// What a packet costs the core, beside what is stored
+    Instructions(instructions::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
 }
@@ -75,6 +78,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Soak(args) => soak::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }
 }

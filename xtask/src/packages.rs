@@ -43,12 +43,16 @@ pub(crate) const FOR_TESTS: &[Package] = &[
 /// What the demo runs.
 pub(crate) const FOR_DEMO: &[Package] = &[program("iproute2", "ip")];
 
-/// What the benchmark compares with and counts with.
+/// What transfers are compared with, and where they happen.
 pub(crate) const FOR_BENCH: &[Package] = &[
     program("iproute2", "ip"),
+    program("ethtool", "ethtool"),
+    program("util-linux", "taskset"),
     program("iperf3", "iperf3"),
-    program("valgrind", "valgrind"),
 ];
+
+/// What counts instructions.
+pub(crate) const FOR_COUNTING: &[Package] = &[program("valgrind", "valgrind")];
 
 /// The simulators that ours is compared with.
 pub(crate) const FOR_PEERS: &[Package] = &[program("ns2", "ns")];

@@ -106,6 +106,11 @@ impl Background {
             "-INT",
             &self.child.id().to_string(),
         ]))?;
+        self.rest()
+    }
+
+    /// What it has yet to say until it ends by itself.
+    pub(crate) fn rest(&mut self) -> Result<String> {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest)?;
         Ok(rest)

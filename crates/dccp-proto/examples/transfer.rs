@@ -6,7 +6,8 @@
 //!
 //! counts those of the sending end, `*receiver_turn*` those of the receiving end. The second number
 //! says how many packets are in flight at 100,000 packets/s; 1400 bytes a packet, over UDP, received
-//! in batches.
+//! in batches. The third says what is lost: 1 of so many, at random (then BBR is in charge, whose window
+//! does not follow single losses); or, with `overshoot`, all that is more than those in flight.
 
 use core::time::Duration;
 use dccp_proto::batch::Batch;
@@ -29,32 +30,50 @@ const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode::from_ascii(*b"BULK");
 
 fn main() -> ExitCode {
-    let mut numbers = std::env::args().skip(1).map(|word| word.parse().ok());
-    let (Some(Some(packets)), Some(Some(window)), None) =
-        (numbers.next(), numbers.next(), numbers.next())
-    else {
-        eprintln!("usage: transfer PACKETS WINDOW");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (packets, window, losses) = match words[..] {
+        [packets, window] => (packets, window, Some(Losses::None)),
+        [packets, window, "overshoot"] => (packets, window, Some(Losses::Overshoot)),
+        [packets, window, one_of] => (packets, window, one_of.parse().ok().map(Losses::OneOf)),
+        _ => ("", "", None),
+    };
+    let (Ok(packets), Ok(window), Some(losses)) = (packets.parse(), window.parse(), losses) else {
+        eprintln!("usage: transfer PACKETS WINDOW [overshoot | ONE_OF_SO_MANY_IS_LOST]");
         return ExitCode::from(2);
     };
-    let Some(received) = transfer(packets, window) else {
+    let Some((told, received)) = transfer(packets, window, losses) else {
         eprintln!("the settings are not accepted");
         return ExitCode::FAILURE;
     };
-    println!("{received} of {packets} packets arrived");
-    ExitCode::from(u8::from(received < packets))
+    println!("{told} of {packets} packets have a fate, {received} arrived");
+    ExitCode::from(u8::from(told < packets))
 }
 
-/// Sends until all has left and arrived, at most for a virtual hour; how many packets arrived.
-fn transfer(packets: u64, window: u64) -> Option<u64> {
+/// Which packets do not arrive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Losses {
+    None,
+    /// One of so many, at random.
+    OneOf(u64),
+    /// What is more than a window in flight.
+    Overshoot,
+}
+
+/// Sends until all packets have a fate, at most for a virtual hour; how many have, and how many arrived.
+fn transfer(packets: u64, window: u64, losses: Losses) -> Option<(u64, u64)> {
     let turns_of_a_window = usize::try_from(window.div_ceil(PACKETS_PER_TURN)).ok()?;
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));
     let now = Instant::from_nanos(1_000_000_000);
-    let config = Config {
+    let mut config = Config {
         service_code: SERVICE,
         tx_ccids: vec![2],
         rx_ccids: vec![2],
         ..Config::default()
     };
+    if let Losses::OneOf(_) = losses {
+        config.law = "bbr".parse().ok()?;
+    }
     receiver
         .endpoint
         .listen(PORT, &[SERVICE], config.clone())
@@ -66,37 +85,81 @@ fn transfer(packets: u64, window: u64) -> Option<u64> {
     };
     sender.endpoint.connect(now, flow, config).ok()?;
     let mut link: VecDeque<Vec<Batch>> = vec![Vec::new(); turns_of_a_window].into();
+    let mut loss = Loss::new(losses, window);
     let mut back = Vec::new();
     let turns = (Duration::from_hours(1).as_micros() / TURN.as_micros()).try_into();
     for turn in 0..turns.unwrap_or(u32::MAX) {
         let now = now + TURN * turn;
-        sender.outbox.limit = packets.min(sender.outbox.told + window);
+        sender.outbox.limit = match losses {
+            Losses::Overshoot => packets,
+            _ => packets.min(sender.outbox.told + window),
+        };
         let mut batches = core::mem::take(&mut back);
         sender_turn(&mut sender, now, &mut batches);
+        loss.decide(&batches);
         link.push_back(batches);
         let mut batches = link.pop_front()?;
-        let arrived = receiver_turn(&mut receiver, now, &mut batches);
+        receiver_turn(&mut receiver, now, &mut batches, &mut loss);
         back = batches;
         sender.spare.append(&mut receiver.spare);
-        if arrived == packets {
+        if sender.outbox.told == packets {
             break;
         }
     }
-    Some(receiver.inbox.received)
+    Some((sender.outbox.told, receiver.inbox.received))
+}
+
+/// Decides at a packet's departure whether it will arrive.
+struct Loss {
+    losses: Losses,
+    window: usize,
+    random: u64,
+    /// Of the packets on their way, in order.
+    arrives: VecDeque<bool>,
+}
+
+impl Loss {
+    fn new(losses: Losses, window: u64) -> Self {
+        Self {
+            losses,
+            window: usize::try_from(window).unwrap_or(usize::MAX),
+            random: 1,
+            arrives: VecDeque::new(),
+        }
+    }
+
+    fn decide(&mut self, batches: &[Batch]) {
+        let packets: usize = batches.iter().map(Batch::len).sum();
+        for _ in 0..packets {
+            let arrives = match self.losses {
+                Losses::None => true,
+                Losses::OneOf(many) => !self.random().is_multiple_of(many),
+                Losses::Overshoot => self.arrives.len() < self.window,
+            };
+            self.arrives.push_back(arrives);
+        }
+    }
+
+    fn random(&mut self) -> u64 {
+        // A congruential generator with Knuth's factor; its high bits are good enough.
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005);
+        self.random = self.random.wrapping_add(1_442_695_040_888_963_407);
+        self.random >> 33
+    }
 }
 
 /// Takes what arrived out of `batches`, and puts there what leaves.
 #[inline(never)]
 fn sender_turn(end: &mut End, now: Instant, batches: &mut Vec<Batch>) {
-    end.turn(now, batches);
+    end.turn(now, batches, &mut || true);
 }
 
-/// As [`sender_turn`]; how many packets have come. (Were they alike, the compiler would make one
-/// function of the two.)
+/// As [`sender_turn`], of those packets that arrive.
 #[inline(never)]
-fn receiver_turn(end: &mut End, now: Instant, batches: &mut Vec<Batch>) -> u64 {
-    end.turn(now, batches);
-    end.inbox.received
+fn receiver_turn(end: &mut End, now: Instant, batches: &mut Vec<Batch>, loss: &mut Loss) {
+    end.turn(now, batches, &mut || {
+        loss.arrives.pop_front().unwrap_or(true)
+    });
 }
 
 /// An endpoint and its application.
@@ -130,7 +193,7 @@ impl End {
         }
     }
 
-    fn turn(&mut self, now: Instant, batches: &mut Vec<Batch>) {
+    fn turn(&mut self, now: Instant, batches: &mut Vec<Batch>, arrives: &mut dyn FnMut() -> bool) {
         let Self {
             endpoint,
             path,
@@ -141,6 +204,9 @@ impl End {
         let queues = &mut Both { outbox, inbox };
         for mut batch in batches.drain(..) {
             for datagram in batch.datagrams() {
+                if !arrives() {
+                    continue;
+                }
                 let ecn = batch.destination().map(|(_, ecn)| ecn).unwrap_or_default();
                 endpoint.handle_datagram(now, path, ecn, datagram, queues);
             }

@@ -10,7 +10,11 @@ use crate::wire::{Datagram, Ecn};
 /// zeros are counted and not stored; on a socket they are written out.
 #[derive(Clone, Debug)]
 pub struct Batch {
+    /// Those in use, and behind them what earlier datagrams have left: memory that need not be zeroed again.
     bytes: Vec<u8>,
+    used: usize,
+    /// Where datagrams are built whose length is not known before.
+    scratch: Vec<u8>,
     segments: Vec<Segment>,
     destination: Option<(Path, Ecn)>,
     segments_max: usize,
@@ -30,6 +34,8 @@ impl Batch {
     pub fn new(segments_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
+            used: 0,
+            scratch: Vec::new(),
             segments: Vec::new(),
             destination: None,
             segments_max: segments_max.max(1),
@@ -55,7 +61,7 @@ impl Batch {
 
     /// Forgets the datagrams, keeps the memory.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.used = 0;
         self.segments.clear();
         self.destination = None;
         self.may_fragment = false;
@@ -83,7 +89,7 @@ impl Batch {
 
     /// All bytes, datagram after datagram. Complete only for a socket's batch.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.get(..self.used).unwrap_or_default()
     }
 
     /// Length of each datagram but the last; 0 while empty.
@@ -123,10 +129,28 @@ impl Batch {
         self.keeps_zeros
     }
 
-    /// Appends a datagram, for which [`fits`](Self::fits) was asked before: `write` appends its bytes
-    /// to the buffer, `zeros` bytes of value zero follow (stored or counted). If `write` returns
-    /// `false` it has written nothing, and nothing is appended. Returns what `write` returned.
+    /// Appends a datagram that routers may not fragment, for which [`fits`](Self::fits) was asked before: `write`
+    /// fills its place of `len` bytes, all of them, for there are bytes of earlier datagrams; `zeros` bytes of value
+    /// zero follow (stored or counted). If `write` returns `false`, nothing is appended. Returns what `write`
+    /// returned.
     pub fn push(
+        &mut self,
+        path: &Path,
+        ecn: Ecn,
+        len: usize,
+        zeros: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) -> bool {
+        let is_written = write(self.place(len));
+        if is_written {
+            self.append(path, ecn, false, (len, zeros));
+        }
+        is_written
+    }
+
+    /// As [`push`](Self::push), for a datagram whose length is not known before: `write` appends its bytes to the
+    /// buffer.
+    pub fn push_built(
         &mut self,
         path: &Path,
         ecn: Ecn,
@@ -134,22 +158,42 @@ impl Batch {
         zeros: usize,
         write: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
-        if !write(&mut self.bytes) {
-            return false;
+        let mut built = core::mem::take(&mut self.scratch);
+        built.clear();
+        let is_written = write(&mut built);
+        if is_written {
+            self.place(built.len()).copy_from_slice(&built);
+            self.append(path, ecn, may_fragment, (built.len(), zeros));
         }
-        let zeros = if self.keeps_zeros {
+        self.scratch = built;
+        is_written
+    }
+
+    /// The next `len` bytes, whatever they hold.
+    fn place(&mut self, len: usize) -> &mut [u8] {
+        let end = self.used + len;
+        if self.bytes.len() < end {
+            self.bytes.resize(end.next_power_of_two(), 0);
+        }
+        self.bytes.get_mut(self.used..end).unwrap_or_default()
+    }
+
+    /// The place's bytes are a datagram, with so many zeros behind it.
+    fn append(&mut self, path: &Path, ecn: Ecn, may_fragment: bool, (len, zeros): (usize, usize)) {
+        self.used += len;
+        let zeros = if self.keeps_zeros || zeros == 0 {
             zeros
         } else {
-            self.bytes.resize(self.bytes.len() + zeros, 0);
+            self.place(zeros).fill(0);
+            self.used += zeros;
             0
         };
         self.segments.push(Segment {
-            end: self.bytes.len(),
+            end: self.used,
             zeros,
         });
         self.destination = Some((*path, ecn));
         self.may_fragment = may_fragment;
-        true
     }
 
     /// Length of the last datagram in bytes; 0 while empty.

@@ -1,110 +1,80 @@
-//! `cargo xtask bench`: the first table of `docs/performance.md`; `cargo xtask bench sim`: that of
-//! the simulator.
+//! `cargo xtask bench`: ours beside other programs, in one table (`docs/performance.md`).
 //!
-//! Two namespaces joined by a veth pair; in each repetition every program runs once, one after the
-//! other, so that what the machine does meanwhile meets all of them. Standard output gets what
-//! `docs/performance.md` shows.
+//! In each repetition every program runs once, one after the other, so that what the machine does meanwhile meets
+//! all of them; the figures are medians. Only ratios between programs of one run mean something elsewhere.
 
-mod instructions;
-mod programs;
+mod checksum;
+mod core;
+mod machine;
+mod net;
+mod row;
 mod sim;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
 
-use crate::netns::{self, Namespace};
-use crate::packages;
-use crate::shell::{self, Background, command};
-use programs::{MONITOR, PROGRAMS, Program, Sample};
+use crate::shell;
+use row::Row;
 
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    other: Option<Other>,
-    /// Seconds of each run
+    /// Which parts; all without one
+    #[arg(value_enum)]
+    groups: Vec<Group>,
+    /// Seconds of each transfer
     #[arg(short = 't', long, default_value_t = 5)]
     time: u32,
     /// Runs of each program; the table shows medians
     #[arg(short = 'n', long, default_value = "5", value_parser = shell::at_least_one)]
     repetitions: usize,
+    /// Fewer programs, smaller loads: a look, no figure
+    #[arg(long)]
+    quick: bool,
+    /// Write the rows to this file
+    #[arg(long)]
+    json: Option<PathBuf>,
 }
 
-#[derive(clap::Subcommand)]
-enum Other {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Group {
+    /// Transfers over veth and loopback beside UDP, raw IP, TCP and QUIC; needs root
+    Net,
+    /// The header checksum beside a copy of the same bytes
+    Checksum,
+    /// Instructions per packet of the core
+    Core,
     /// The simulator beside ns-2 and ns-3, and how its cost grows
-    Sim(sim::Args),
+    Sim,
 }
 
-const SERVER: &str = "10.35.0.2";
+const GROUPS: [Group; 4] = [Group::Net, Group::Checksum, Group::Core, Group::Sim];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    if let Some(Other::Sim(args)) = &args.other {
-        return sim::run(args);
+    let groups = if args.groups.is_empty() {
+        &GROUPS[..]
+    } else {
+        &args.groups
+    };
+    let mut rows = Vec::new();
+    for group in groups {
+        rows.extend(match group {
+            Group::Net => net::rows(args.time, args.repetitions, args.quick)?,
+            Group::Checksum => checksum::rows(args.repetitions)?,
+            Group::Core => core::rows()?,
+            Group::Sim => sim::rows(args.repetitions, args.quick)?,
+        });
     }
-    ensure!(shell::is_root(), "needs root, for namespaces");
-    packages::install(packages::FOR_BENCH)?;
-    shell::run(&mut command(&[
-        "cargo",
-        "build",
-        "--quiet",
-        "--release",
-        "-p",
-        "dccpmon",
-    ]))?;
-    let (client, server) = (Namespace::new("client")?, Namespace::new("server")?);
-    netns::veth(&client, &server, "bench0")?;
-    client.address("bench0", "10.35.0.1/24")?;
-    server.address("bench0", &format!("{SERVER}/24"))?;
-    let _monitor = Background::start(server.command(&[MONITOR, "serve"]), "serving")?;
-    let iperf = server.command(&["iperf3", "-s", "--forceflush"]);
-    let _iperf = Background::start(iperf, "listening")?;
-    let samples = measure(&client, args)?;
-    println!(
-        "`cargo xtask bench -t {} -n {}`\n",
-        args.time, args.repetitions
-    );
-    println!(
-        "| program | goodput, Mbit/s (least … most) | CPU of the sender, % | of the receiver, % |"
-    );
-    println!("|---|---|---|---|");
-    for (program, samples) in PROGRAMS.iter().zip(&samples) {
-        println!("{}", row(program, samples));
+    println!("{}\n\n{}", machine::facts()?, row::HEADER);
+    for row in &rows {
+        println!("{row}");
     }
-    println!("\nInstructions per data packet in the core:\n");
-    println!("{}", instructions::table()?);
+    if let Some(path) = &args.json {
+        write(path, &rows)?;
+    }
     Ok(true)
 }
 
-/// All samples of each program.
-fn measure(client: &Namespace, args: &Args) -> Result<Vec<Vec<Sample>>> {
-    let mut samples: Vec<Vec<Sample>> = PROGRAMS.iter().map(|_| Vec::new()).collect();
-    for repetition in 1..=args.repetitions {
-        for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
-            let sample = program.run(client, SERVER, args.time)?;
-            eprintln!(
-                "{repetition}: {:<24} {:>8.0} Mbit/s",
-                program.name, sample.mbit_per_s
-            );
-            samples.push(sample);
-        }
-    }
-    Ok(samples)
-}
-
-fn row(program: &Program, samples: &[Sample]) -> String {
-    let sorted = |of: fn(&Sample) -> f64| {
-        let mut values: Vec<f64> = samples.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let goodput = sorted(|sample| sample.mbit_per_s);
-    let median = |values: &[f64]| values[values.len() / 2];
-    let (least, most) = (goodput[0], goodput[goodput.len() - 1]);
-    format!(
-        "| {} | {:.0} ({least:.0} … {most:.0}) | {:.0} | {:.0} |",
-        program.name,
-        median(&goodput),
-        median(&sorted(|sample| sample.sender_cpu)),
-        median(&sorted(|sample| sample.receiver_cpu)),
-    )
+fn write(path: &PathBuf, rows: &[Row]) -> Result<()> {
+    let text = serde_json::to_string_pretty(rows)?;
+    std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
 }

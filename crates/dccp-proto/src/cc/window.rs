@@ -12,7 +12,7 @@ mod local;
 use super::config::{CcConfig, WindowConfig};
 use super::law::{Ack, Cause, Congestion, Law, Window};
 use super::one_way::{OneWay, Times};
-use super::pacer::{Pacer, commit_horizon};
+use super::pacer::{Pacer, commit_horizon, seconds};
 use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
 use super::{Feedback, Permit, Snapshot};
@@ -292,14 +292,16 @@ impl WindowSender {
     /// Time between packets: as the law has it, else of the window, once a round trip is known.
     fn interval(&self, window: &Window) -> Option<Duration> {
         if let Some(rate) = self.law.pacing_rate() {
-            return Some(Duration::from_secs_f64(1.0 / rate.max(PACING_RATE_MIN)));
+            return Some(seconds(1.0 / rate.max(PACING_RATE_MIN)));
         }
         let gain = if window.is_slow_start() {
             PACING_SLOW_START
         } else {
             PACING_AVOID
         };
-        Some(self.rtt.smoothed()?.div_f64(gain * window.cwnd))
+        Some(seconds(
+            self.rtt.smoothed()?.as_secs_f64() / (gain * window.cwnd),
+        ))
     }
 
     /// The window that is left after the time without data: half for each timeout that passed, not

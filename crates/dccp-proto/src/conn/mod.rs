@@ -114,6 +114,8 @@ pub struct Connection {
     cookies: Cookies,
     /// An Init Cookie of ours, for the Response (RFC 4340 §8.1.4).
     init_cookie: Option<Vec<u8>>,
+    /// For the options of the next packet, so that none needs an allocation.
+    option_memory: Vec<u8>,
     /// The data of a Request or Response was taken: of each at most one (4340-8.1.3-4).
     has_handshake_data: bool,
     /// The features that the sending CCID needs have their values.
@@ -332,6 +334,7 @@ impl Connection {
             timestamp: None,
             cookies: Cookies::none(iss),
             init_cookie: None,
+            option_memory: Vec::new(),
             has_handshake_data: false,
             has_needs_met: false,
             is_app_slow: false,

@@ -134,9 +134,12 @@ impl Connection {
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> Seq {
-        let mut options = OptionWriter::new(self.option_room(kind.packet_type(), 0));
+        let room = self.option_room(kind.packet_type(), 0);
+        let mut options = self.option_writer(room);
         self.write_options(now, kind, self.seqs.gss.next(), &mut options);
-        self.finish_packet(now, kind, &options, size_min, app, batch)
+        let seq = self.finish_packet(now, kind, &options, size_min, app, batch);
+        self.option_memory = options.into_memory();
+        seq
     }
 
     /// As [`send_packet`](Self::send_packet), with the options that were written for its number.
@@ -339,12 +342,10 @@ impl Connection {
         let header_len = wire::header_len(kind.packet_type(), packet.is_short, options_len);
         let zeros = if offer.is_zeros { offer.len } else { 0 };
         let (path, ecn) = (self.flow.path, self.ecn());
-        let is_claimed = batch.push(&path, ecn, false, zeros, |buf| {
-            let start = buf.len();
-            buf.resize(start + header_len + offer.len - zeros, 0);
-            let (header, payload) = buf[start..].split_at_mut(header_len);
+        let len = header_len + offer.len - zeros;
+        let is_claimed = batch.push(&path, ecn, len, zeros, |place| {
+            let (header, payload) = place.split_at_mut(header_len);
             if !app.outbox.claim_into(now, offer.slot, payload) {
-                buf.truncate(start);
                 return false;
             }
             let has_more = app.outbox.waiting(now) != Waiting::Nothing;
@@ -361,7 +362,7 @@ impl Connection {
             packet.options = Options(options.as_slice());
             let written = wire::write_header_at(header, &packet);
             debug_assert!(written.is_ok(), "{written:?}");
-            self.seal(&mut buf[start..], zeros, checksum_slot);
+            self.seal(place, zeros, checksum_slot);
             true
         });
         if is_claimed {
@@ -385,7 +386,13 @@ impl Connection {
                 batch,
             );
         }
+        self.option_memory = options.into_memory();
         true
+    }
+
+    /// A writer with the memory of the last packet's, which is to be given back.
+    fn option_writer(&mut self, limit: usize) -> OptionWriter {
+        OptionWriter::with_memory(core::mem::take(&mut self.option_memory), limit)
     }
 
     fn seal(&self, datagram: &mut [u8], zeros: usize, slot: Option<DataChecksumSlot>) {
@@ -408,7 +415,7 @@ impl Connection {
     ) -> OptionWriter {
         let room = self.option_room(kind.packet_type(), offer.len);
         let reserved = self.reserved_option_len();
-        let mut options = OptionWriter::new(room.saturating_sub(reserved));
+        let mut options = self.option_writer(room.saturating_sub(reserved));
         if kind == Kind::Data {
             let _ = self.ndp.write(&mut options);
         } else {
@@ -487,7 +494,7 @@ impl Connection {
             packet.packet_type(),
             PacketType::Request | PacketType::Response | PacketType::Reset
         );
-        batch.push(&self.flow.path, ecn, may_fragment, zeros, |buf| {
+        batch.push_built(&self.flow.path, ecn, may_fragment, zeros, |buf| {
             let built = wire::build(buf, packet, rule);
             debug_assert!(built.is_ok(), "{built:?}");
             built.is_ok()

@@ -58,7 +58,7 @@ impl Stateless {
         let Some((path, bytes)) = self.queue.pop_front() else {
             return false;
         };
-        batch.push(&path, Ecn::NotEct, true, 0, |buf| {
+        batch.push_built(&path, Ecn::NotEct, true, 0, |buf| {
             buf.extend_from_slice(&bytes);
             true
         })

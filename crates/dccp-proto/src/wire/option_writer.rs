@@ -34,29 +34,33 @@ impl DataChecksumSlot {
 /// Collects the options of one packet, in order, up to a limit in bytes.
 #[derive(Clone)]
 pub struct OptionWriter {
-    buf: [u8; OPTIONS_MAX],
-    len: usize,
+    bytes: Vec<u8>,
     limit: usize,
 }
 
 impl OptionWriter {
     /// A writer for at most `limit` bytes (never more than [`OPTIONS_MAX`]).
-    pub const fn new(limit: usize) -> Self {
-        let limit = if limit < OPTIONS_MAX {
-            limit
-        } else {
-            OPTIONS_MAX
-        };
+    pub fn new(limit: usize) -> Self {
+        Self::with_memory(Vec::new(), limit)
+    }
+
+    /// As [`new`](Self::new), with the memory of an earlier writer: so that many packets need one allocation.
+    pub fn with_memory(mut bytes: Vec<u8>, limit: usize) -> Self {
+        bytes.clear();
         Self {
-            buf: [0; OPTIONS_MAX],
-            len: 0,
-            limit,
+            bytes,
+            limit: limit.min(OPTIONS_MAX),
         }
+    }
+
+    /// Gives the memory back.
+    pub fn into_memory(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Empties the writer and gives it a new limit.
     pub fn reset(&mut self, limit: usize) {
-        self.len = 0;
+        self.bytes.clear();
         self.limit = limit.min(OPTIONS_MAX);
     }
 
@@ -67,7 +71,7 @@ impl OptionWriter {
 
     /// Bytes written so far, without the padding to a multiple of 4 that `build` adds.
     pub fn as_slice(&self) -> &[u8] {
-        self.buf.get(..self.len).unwrap_or_default()
+        &self.bytes
     }
 
     /// The options written so far.
@@ -77,22 +81,22 @@ impl OptionWriter {
 
     /// How many bytes have been written.
     pub const fn len(&self) -> usize {
-        self.len
+        self.bytes.len()
     }
 
     /// Whether nothing has been written.
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.bytes.is_empty()
     }
 
     /// How many bytes are left.
     pub const fn remaining(&self) -> usize {
-        self.limit - self.len
+        self.limit - self.bytes.len()
     }
 
     /// Goes back to an earlier [`len`](Self::len).
     pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
+        self.bytes.truncate(len);
     }
 
     /// Appends an option.
@@ -157,7 +161,7 @@ impl OptionWriter {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn push_mandatory(&mut self, option: &Opt<'_>) -> Result<(), NoSpace> {
-        let start = self.len;
+        let start = self.len();
         self.push(&Opt::Mandatory)?;
         self.push(option).inspect_err(|_| self.truncate(start))
     }
@@ -167,10 +171,10 @@ impl OptionWriter {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn push_all(&mut self, options: Options<'_>) -> Result<(), NoSpace> {
-        let room = self.buf.get_mut(self.len..self.limit).ok_or(NoSpace)?;
-        let place = room.get_mut(..options.0.len()).ok_or(NoSpace)?;
-        place.copy_from_slice(options.0);
-        self.len += options.0.len();
+        if options.0.len() > self.remaining() {
+            return Err(NoSpace);
+        }
+        self.bytes.extend_from_slice(options.0);
         Ok(())
     }
 
@@ -181,7 +185,7 @@ impl OptionWriter {
     pub fn push_data_checksum(&mut self) -> Result<DataChecksumSlot, NoSpace> {
         self.push(&Opt::DataChecksum(0))?;
         Ok(DataChecksumSlot {
-            offset: self.len - 4,
+            offset: self.len() - 4,
         })
     }
 
@@ -202,19 +206,12 @@ impl OptionWriter {
             return Err(NoSpace);
         }
         let length = u8::try_from(total).map_err(|_| NoSpace)?;
-        let room = self.buf.get_mut(self.len..self.len + total);
-        match room.ok_or(NoSpace)? {
-            [single] => *single = kind,
-            [first, second, data @ ..] => {
-                *first = kind;
-                *second = length;
-                let (to_front, to_back) = data.split_at_mut_checked(front.len()).ok_or(NoSpace)?;
-                to_front.copy_from_slice(front);
-                to_back.copy_from_slice(back);
-            }
-            [] => {}
+        self.bytes.push(kind);
+        if kind >= 32 {
+            self.bytes.push(length);
+            self.bytes.extend_from_slice(front);
+            self.bytes.extend_from_slice(back);
         }
-        self.len += total;
         Ok(())
     }
 }

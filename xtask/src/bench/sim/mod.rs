@@ -1,32 +1,17 @@
-//! `cargo xtask bench sim`: our simulator beside ns-2 and ns-3 on one dumbbell.
+//! Our simulator beside ns-2 and ns-3 on one dumbbell.
 //!
 //! In each repetition every program runs once, one after the other, so that what the machine does
 //! meanwhile meets all of them; the figures are medians. Then our simulator alone: whether a
 //! transmission costs the same whatever the number of flows and the size of windows.
 
 mod measure;
-mod row;
 mod scaling;
 
+use super::row::{Goal, Row};
 use crate::packages;
 use crate::peers::{self, median};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use measure::{Engine, Sample};
-use row::{Goal, Row};
-use std::path::PathBuf;
-
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Runs of each program; the table shows medians
-    #[arg(short = 'n', long, default_value = "5", value_parser = crate::shell::at_least_one)]
-    repetitions: usize,
-    /// Only beside ns-2, with fewer flows and packets: a look, no figure
-    #[arg(long)]
-    quick: bool,
-    /// Write the rows to this file
-    #[arg(long)]
-    json: Option<PathBuf>,
-}
 
 /// What is run beside each other: name, law as our program takes it, as ns-2 and as ns-3 do.
 const LAWS: [(&str, &str, &str, &str); 2] = [
@@ -53,10 +38,11 @@ const TIMES_NS3: f64 = 100.0;
 /// Goodputs that may be called equal.
 const EQUAL: f64 = 0.02;
 
-pub(crate) fn run(args: &Args) -> Result<bool> {
+/// The rows; `is_quick` leaves ns-3 out and takes fewer flows and packets.
+pub(super) fn rows(repetitions: usize, is_quick: bool) -> Result<Vec<Row>> {
     packages::install(packages::FOR_BENCH_SIM)?;
     peers::build_ours()?;
-    if !args.quick {
+    if !is_quick {
         measure::build_ns3()?;
     }
     let mut rows = Vec::new();
@@ -64,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         let tcp = Engine::Ours(format!("tcp/{ours}"));
         let dccp = Engine::Ours(format!("dccp/{ours}"));
         let runs = [tcp.clone(), Engine::Ns2(ns2), dccp];
-        let [ours, peer, dccp] = measure(&runs, BESIDE_NS2, args.repetitions)?;
+        let [ours, peer, dccp] = measure(&runs, BESIDE_NS2, repetitions)?;
         rows.extend(beside(
             &format!("TCP {name}"),
             "ns-2",
@@ -72,18 +58,14 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             &peer,
             TIMES_NS2,
         ));
-        rows.push(row::alone(
+        rows.push(alone(
             &format!("CCID 2 {name}: data packets/CPU-s"),
             &dccp,
             packets,
         ));
-        rows.push(row::alone(
-            &format!("CCID 2 {name}: hops/CPU-s"),
-            &dccp,
-            hops,
-        ));
-        if !args.quick {
-            let [ours, peer] = measure(&[tcp, Engine::Ns3(ns3)], BESIDE_NS3, args.repetitions)?;
+        rows.push(alone(&format!("CCID 2 {name}: hops/CPU-s"), &dccp, hops));
+        if !is_quick {
+            let [ours, peer] = measure(&[tcp, Engine::Ns3(ns3)], BESIDE_NS3, repetitions)?;
             rows.extend(beside(
                 &format!("TCP {name}"),
                 "ns-3",
@@ -93,16 +75,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             ));
         }
     }
-    rows.extend(scaling::rows(args.repetitions, args.quick)?);
-    println!("{}", row::HEADER);
-    for row in &rows {
-        println!("{row}");
-    }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&rows)?;
-        std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
-    }
-    Ok(true)
+    rows.extend(scaling::rows(repetitions, is_quick)?);
+    Ok(rows)
 }
 
 /// All samples of each of these, in turns.
@@ -151,4 +125,10 @@ fn beside(what: &str, peer_name: &str, ours: &[Sample], peer: &[Sample], times: 
         ),
         row("peak memory, MiB", |s| s.memory_mib, Goal::None),
     ]
+}
+
+/// The row of a figure that no peer has.
+fn alone(name: &str, samples: &[Sample], value: fn(&Sample) -> f64) -> Row {
+    let ours = median(samples.iter().map(value).collect());
+    Row::new(name.to_owned(), ours, None, Goal::None)
 }

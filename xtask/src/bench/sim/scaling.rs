@@ -4,8 +4,8 @@
 //! the same: data packets, and one acknowledgement for two.
 
 use super::measure::measured;
-use super::row::{Goal, Row};
-use crate::bench::instructions;
+use crate::bench::row::{Goal, Row};
+use crate::instructions;
 use crate::peers::{DUMBBELL, median};
 use anyhow::{Context, Result};
 

@@ -1,7 +1,5 @@
-//! One line of the table.
+//! One line of the table: a figure of ours beside a peer's, and what is asked of their ratio.
 
-use super::measure::Sample;
-use crate::peers::median;
 use core::fmt;
 use serde::{Serialize, Serializer};
 
@@ -50,12 +48,6 @@ impl Row {
             met,
         }
     }
-}
-
-/// The row of a figure that no peer has.
-pub(super) fn alone(name: &str, samples: &[Sample], value: fn(&Sample) -> f64) -> Row {
-    let ours = median(samples.iter().map(value).collect());
-    Row::new(name.to_owned(), ours, None, Goal::None)
 }
 
 impl fmt::Display for Goal {

@@ -1,0 +1,123 @@
+//! Ours.
+
+use crate::report::{Meter, Report, say_ready};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use dccp::proto::wire::Payload;
+use dccp::{Listener, Options, Over, RecvBatch, SendItem, Socket, clock};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct SinkArgs {
+    local: SocketAddr,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub(crate) struct SendArgs {
+    remote: SocketAddr,
+    #[command(flatten)]
+    common: Common,
+    /// How the application hands its datagrams over
+    #[arg(long, value_enum, default_value = "batch")]
+    form: Form,
+    /// Bytes of a datagram
+    #[arg(long, default_value_t = 1400)]
+    size: usize,
+    /// Seconds
+    #[arg(long, default_value_t = 3.0)]
+    time: f64,
+}
+
+#[derive(Args)]
+struct Common {
+    #[arg(long, value_enum, default_value = "udp")]
+    over: Carrier,
+    #[arg(long, default_value_t = 2)]
+    ccid: u8,
+    /// Checksum coverage (RFC 4340 §9.2): 0 is all, 1 the header
+    #[arg(long, default_value_t = 0)]
+    coverage: u8,
+    /// Bytes of the largest packet
+    #[arg(long)]
+    mtu: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Carrier {
+    Udp,
+    Ip,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A call for each
+    Send,
+    /// A call for many
+    Batch,
+}
+
+const PORT: u16 = 5001;
+/// Datagrams of one call.
+const BATCH: usize = 64;
+
+impl Common {
+    fn options(&self) -> Options {
+        let over = match self.over {
+            Carrier::Udp => Over::Udp,
+            Carrier::Ip => Over::Ip,
+        };
+        let options = Options::new()
+            .over(over)
+            .ccid(self.ccid)
+            .service_code(*b"BNCH")
+            .checksum_coverage(self.coverage)
+            .min_checksum_coverage(self.coverage);
+        match self.mtu {
+            Some(bytes) => options.mtu(bytes),
+            None => options,
+        }
+    }
+}
+
+pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
+    let listener = Listener::bind(args.local, PORT, &args.common.options())?;
+    say_ready();
+    let socket = listener.accept()?;
+    let mut meter = Meter::default();
+    let mut batch = RecvBatch::new(BATCH);
+    // Until the sender closes.
+    while let Ok(n) = socket.recv_batch(&mut batch) {
+        let bytes: usize = batch.iter().map(|datagram| datagram.len()).sum();
+        meter.add(n as u64, bytes as u64);
+    }
+    meter.report()
+}
+
+pub(crate) fn send(args: &SendArgs) -> Result<Report> {
+    let socket = Socket::connect(args.remote, PORT, &args.common.options())?;
+    match socket.max_packet_size() {
+        Some(most) if args.size > most => bail!("{} bytes do not fit {most}", args.size),
+        _ => {}
+    }
+    let payload = vec![7; args.size];
+    let end = clock::now() + Duration::from_secs_f64(args.time);
+    let mut meter = Meter::default();
+    while clock::now() < end {
+        let taken = match args.form {
+            Form::Send => {
+                socket.send(&payload)?;
+                1
+            }
+            Form::Batch => {
+                let mut items = [(); BATCH].map(|()| SendItem::new(Payload::Bytes(&payload)));
+                socket.send_batch(&mut items)?
+            }
+        };
+        meter.add(taken as u64, (taken * args.size) as u64);
+    }
+    socket.close()?;
+    meter.report()
+}

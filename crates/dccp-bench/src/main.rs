@@ -1,0 +1,64 @@
+//! The programs that `cargo xtask bench` runs beside each other.
+//!
+//! Most are one end of a transfer: a sink, which says `ready` and then waits, or a sender, which sends as
+//! fast as it can for some seconds. At its end each prints a [`report::Report`] as one line of JSON.
+
+mod checksum;
+mod dccp_ends;
+mod quic;
+mod raw;
+mod report;
+mod udp;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+#[derive(Parser)]
+#[command(about = "Programs that `cargo xtask bench` runs beside each other")]
+struct Cli {
+    #[command(subcommand)]
+    end: End,
+}
+
+#[derive(Subcommand)]
+enum End {
+    /// Times the header checksum beside a copy
+    Checksum(checksum::ChecksumArgs),
+    /// Receives plain UDP, with GRO
+    UdpSink(udp::SinkArgs),
+    /// Sends plain UDP
+    UdpSend(udp::SendArgs),
+    /// Receives IP packets of an experimental protocol
+    RawSink(raw::SinkArgs),
+    /// Sends IP packets of an experimental protocol by sendmmsg
+    RawSend(raw::SendArgs),
+    /// Receives QUIC datagrams
+    QuicSink(quic::SinkArgs),
+    /// Sends QUIC datagrams
+    QuicSend(quic::SendArgs),
+    /// Receives over DCCP
+    DccpSink(dccp_ends::SinkArgs),
+    /// Sends over DCCP
+    DccpSend(dccp_ends::SendArgs),
+}
+
+fn main() -> Result<()> {
+    let report = match Cli::parse().end {
+        End::Checksum(args) => return print(&checksum::measure(&args)?),
+        End::UdpSink(args) => udp::sink(&args),
+        End::UdpSend(args) => udp::send(&args),
+        End::RawSink(args) => raw::sink(&args),
+        End::RawSend(args) => raw::send(&args),
+        End::QuicSink(args) => quic::sink(&args),
+        End::QuicSend(args) => quic::send(&args),
+        End::DccpSink(args) => dccp_ends::sink(&args),
+        End::DccpSend(args) => dccp_ends::send(&args),
+    };
+    print(&report?)
+}
+
+fn print(result: &impl Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string(result)?);
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! QUIC datagrams (RFC 9221) by quinn.
+
+use crate::report::{Meter, Report, say_ready};
+use anyhow::{Context, Result};
+use clap::Args;
+use dccp::clock;
+use quinn::rustls::RootCertStore;
+use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct SinkArgs {
+    local: SocketAddr,
+    /// Where the certificate goes, for the sender
+    #[arg(long)]
+    certificate: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct SendArgs {
+    remote: SocketAddr,
+    /// The sink's certificate
+    #[arg(long)]
+    certificate: PathBuf,
+    /// Bytes of a datagram
+    #[arg(long, default_value_t = 1400)]
+    size: usize,
+    /// Seconds
+    #[arg(long, default_value_t = 3.0)]
+    time: f64,
+    /// Mbit/s that are offered; without it as much as quinn takes
+    #[arg(long)]
+    rate: Option<f64>,
+}
+
+const NAME: &str = "sink";
+
+/// Ethernet's packets from the first one on: nothing is lost on the way to them.
+fn transport() -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport.initial_mtu(1472).mtu_discovery_config(None);
+    Arc::new(transport)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    Ok(builder.enable_all().build()?)
+}
+
+pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
+    let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()])?;
+    std::fs::write(&args.certificate, made.cert.der()).context("the certificate")?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let mut config =
+        ServerConfig::with_single_cert(vec![made.cert.into()], key.into()).context("TLS")?;
+    config.transport_config(transport());
+    runtime()?.block_on(async {
+        let endpoint = Endpoint::server(config, args.local)?;
+        say_ready();
+        let incoming = endpoint.accept().await.context("the endpoint was closed")?;
+        let connection = incoming.await?;
+        let mut meter = Meter::default();
+        // Until the sender closes.
+        while let Ok(datagram) = connection.read_datagram().await {
+            meter.add(1, datagram.len() as u64);
+        }
+        meter.report()
+    })
+}
+
+pub(crate) fn send(args: &SendArgs) -> Result<Report> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(std::fs::read(&args.certificate)?))?;
+    let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    config.transport_config(transport());
+    runtime()?.block_on(async {
+        let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
+        endpoint.set_default_client_config(config);
+        let connection = endpoint.connect(args.remote, NAME)?.await?;
+        let payload = bytes::Bytes::from(vec![7; args.size]);
+        let begin = clock::now();
+        let mut meter = Meter::default();
+        let mut sent = 0.0;
+        while clock::now() - begin < Duration::from_secs_f64(args.time) {
+            if let Some(rate) = args.rate {
+                #[expect(clippy::cast_precision_loss, reason = "the size of a datagram")]
+                let bits = args.size as f64 * 8.0;
+                let due = begin + Duration::from_secs_f64(sent * bits / (rate * 1e6));
+                while clock::now() < due {
+                    tokio::task::yield_now().await;
+                }
+            }
+            connection.send_datagram_wait(payload.clone()).await?;
+            sent += 1.0;
+            meter.add(1, args.size as u64);
+        }
+        connection.close(0_u32.into(), b"done");
+        endpoint.wait_idle().await;
+        meter.report()
+    })
+}

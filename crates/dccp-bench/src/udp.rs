@@ -1,0 +1,187 @@
+//! Plain UDP, the limit of what the system can do: a system call for each datagram, for a batch (sendmmsg), or
+//! for a batch that the kernel or the card cuts (GSO).
+
+use crate::report::{Meter, Report, say_ready};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use dccp::{Instant, clock};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, setsockopt, sockopt};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct SinkArgs {
+    local: SocketAddr,
+}
+
+#[derive(Args)]
+pub(crate) struct SendArgs {
+    remote: SocketAddr,
+    #[arg(long, value_enum)]
+    mode: Mode,
+    /// Bytes of a datagram
+    #[arg(long, default_value_t = 1400)]
+    size: usize,
+    /// Seconds
+    #[arg(long, default_value_t = 3.0)]
+    time: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    Send,
+    Sendmmsg,
+    Gso,
+}
+
+/// Datagrams of one call.
+pub(crate) const BATCH: usize = 64;
+/// What UDP takes in one call of GSO.
+const GSO_BYTES_MAX: usize = 65_000;
+/// What receivers may have waiting, in bytes: as much as our engine asks for.
+const RECV_BUFFER: usize = 4 << 20;
+/// Without a packet for so long, a sink that has had some is done.
+pub(crate) const SILENCE: Duration = Duration::from_millis(500);
+/// Before a sink's first packet.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
+    let socket = UdpSocket::bind(args.local).context("cannot bind")?;
+    let state = UdpSocketState::new((&socket).into())?;
+    enlarge_recv_buffer(&socket)?;
+    say_ready();
+    let mut memory = vec![0; BATCH_SIZE * (1 << 16)];
+    let mut metas = [RecvMeta::default(); BATCH_SIZE];
+    let mut meter = Meter::default();
+    loop {
+        let mut chunks = memory.chunks_mut(1 << 16);
+        let mut slices: [_; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        match state.recv((&socket).into(), &mut slices, &mut metas) {
+            Ok(n) => {
+                for meta in &metas[..n] {
+                    meter.add(
+                        meta.len.div_ceil(meta.stride.max(1)) as u64,
+                        meta.len as u64,
+                    );
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                if !wait(&socket, PollFlags::POLLIN, patience(&meter))? {
+                    return meter.report();
+                }
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// How long a sink waits for the next packet.
+pub(crate) fn patience(meter: &Meter) -> Duration {
+    if meter.has_begun() { SILENCE } else { PATIENCE }
+}
+
+/// As much room for what waits to be read as our own engine asks for, whatever the system's limit.
+pub(crate) fn enlarge_recv_buffer(socket: &impl AsFd) -> Result<()> {
+    setsockopt(socket, sockopt::RcvBufForce, &RECV_BUFFER)
+        .or_else(|_| setsockopt(socket, sockopt::RcvBuf, &RECV_BUFFER))
+        .context("SO_RCVBUF")
+}
+
+/// Waits until the socket is ready; whether it is in time.
+pub(crate) fn wait(socket: &impl AsFd, flags: PollFlags, at_most: Duration) -> Result<bool> {
+    let timeout = PollTimeout::try_from(at_most)?;
+    let mut sockets = [PollFd::new(socket.as_fd(), flags)];
+    Ok(poll(&mut sockets, timeout)? > 0)
+}
+
+pub(crate) fn send(args: &SendArgs) -> Result<Report> {
+    let local: SocketAddr = if args.remote.is_ipv4() {
+        "0.0.0.0:0".parse()?
+    } else {
+        "[::]:0".parse()?
+    };
+    let socket = UdpSocket::bind(local)?;
+    let end = clock::now() + Duration::from_secs_f64(args.time);
+    match args.mode {
+        Mode::Send => send_each(&socket, args, end),
+        Mode::Sendmmsg => {
+            socket.connect(args.remote)?;
+            blast(&socket, &vec![7; args.size], end)
+        }
+        Mode::Gso => send_gso(&socket, args, end),
+    }
+}
+
+fn send_each(socket: &UdpSocket, args: &SendArgs, end: Instant) -> Result<Report> {
+    let payload = vec![7; args.size];
+    let mut meter = Meter::default();
+    socket.connect(args.remote)?;
+    while clock::now() < end {
+        for _ in 0..BATCH {
+            socket.send(&payload)?;
+        }
+        meter.add(BATCH as u64, (BATCH * args.size) as u64);
+    }
+    meter.report()
+}
+
+/// Sends one payload on a connected socket in batches by sendmmsg until the end.
+pub(crate) fn blast(socket: &impl AsRawFd, payload: &[u8], end: Instant) -> Result<Report> {
+    let slices = [[IoSlice::new(payload)]; BATCH];
+    let nowhere = [None::<SockaddrStorage>; BATCH];
+    let mut headers = MultiHeaders::preallocate(BATCH, None);
+    let mut meter = Meter::default();
+    while clock::now() < end {
+        let sent = sendmmsg(
+            socket.as_raw_fd(),
+            &mut headers,
+            &slices,
+            nowhere,
+            [],
+            MsgFlags::empty(),
+        );
+        match sent {
+            Ok(sent) => {
+                let n = sent.count();
+                meter.add(n as u64, (n * payload.len()) as u64);
+            }
+            // A queue of this host is full: what there is will leave.
+            Err(Errno::ENOBUFS) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    meter.report()
+}
+
+fn send_gso(socket: &UdpSocket, args: &SendArgs, end: Instant) -> Result<Report> {
+    let state = UdpSocketState::new(socket.into())?;
+    let segments = state
+        .max_gso_segments()
+        .min(GSO_BYTES_MAX / args.size.max(1))
+        .max(1);
+    let contents = vec![7; segments * args.size];
+    let transmit = Transmit {
+        destination: args.remote,
+        ecn: None,
+        contents: &contents,
+        segment_size: Some(args.size),
+        src_ip: None,
+    };
+    let mut meter = Meter::default();
+    while clock::now() < end {
+        match state.try_send(socket.into(), &transmit) {
+            Ok(()) => meter.add(segments as u64, contents.len() as u64),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                wait(socket, PollFlags::POLLOUT, SILENCE)?;
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    meter.report()
+}

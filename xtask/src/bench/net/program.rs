@@ -1,0 +1,191 @@
+//! The programs that are compared, and what they print.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::place::Hosts;
+use crate::shell::{self, Background};
+
+const OURS: &str = "target/release/dccp-bench";
+
+/// A sink and a sender, which sends as fast as it can. In their words `SERVER` and `TIME` stand for the sink's address
+/// and the seconds.
+pub(super) struct Program {
+    pub(super) name: String,
+    sink: String,
+    /// What the sink says when it listens.
+    ready: &'static str,
+    send: String,
+    read: Read,
+}
+
+/// How the result is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Each end prints a line about itself.
+    Ends,
+    /// The sender of iperf3 speaks for both.
+    Iperf,
+}
+
+/// What a run came to.
+pub(super) struct Sample {
+    /// Delivered.
+    pub(super) mbit_per_s: f64,
+    /// Delivered.
+    gbit: f64,
+    /// Processor time of both ends, seconds.
+    cpu: f64,
+}
+
+impl Sample {
+    pub(super) fn cpu_per_gbit(&self) -> f64 {
+        self.cpu / self.gbit
+    }
+}
+
+/// One of our benchmark programs.
+fn ends(name: String, sink: &str, send: &str) -> Program {
+    Program {
+        name,
+        sink: format!("{OURS} {sink}"),
+        ready: "ready",
+        send: format!("{OURS} {send} --time TIME"),
+        read: Read::Ends,
+    }
+}
+
+/// Plain UDP.
+pub(super) fn udp(mode: &str, size: &str) -> Program {
+    ends(
+        format!("UDP by {mode}, {size} B"),
+        "udp-sink SERVER:7001",
+        &format!("udp-send SERVER:7001 --mode {mode} --size {size}"),
+    )
+}
+
+/// Packets of a raw socket.
+pub(super) fn raw(size: &str) -> Program {
+    ends(
+        format!("raw IP by sendmmsg, {size} B"),
+        "raw-sink SERVER",
+        &format!("raw-send SERVER --size {size}"),
+    )
+}
+
+/// QUIC datagrams.
+pub(super) fn quic(size: &str) -> Program {
+    let certificate = "--certificate target/bench-certificate.der";
+    ends(
+        format!("QUIC datagrams (quinn), {size} B"),
+        &format!("quic-sink SERVER:7002 {certificate}"),
+        &format!("quic-send SERVER:7002 {certificate} --size {size}"),
+    )
+}
+
+/// Ours, with these options for both ends, and `--form` for the sender.
+pub(super) fn dccp(over: &str, ccid: u8, size: &str, options: &str) -> Program {
+    let common = format!("--over {over} --ccid {ccid}");
+    let (both, form) = options.split_once("--form").unwrap_or((options, " batch"));
+    let name = format!("DCCP over {over}, CCID {ccid}, {size} B {options}");
+    ends(
+        name.trim().to_owned(),
+        &format!("dccp-sink SERVER:7003 {common} {both}"),
+        &format!("dccp-send SERVER:7003 {common} {both} --size {size} --form{form}"),
+    )
+}
+
+/// iperf3 with these options of its client.
+pub(super) fn iperf(name: &str, options: &str) -> Program {
+    Program {
+        name: format!("iperf3 {name}"),
+        sink: "iperf3 -s --forceflush".into(),
+        ready: "listening",
+        send: format!("iperf3 -c SERVER -t TIME -J {options}"),
+        read: Read::Iperf,
+    }
+}
+
+impl Program {
+    pub(super) fn run(&self, hosts: &Hosts, seconds: u32) -> Result<Sample> {
+        let fill = |text: &str| {
+            text.replace("SERVER", hosts.server())
+                .replace("TIME", &seconds.to_string())
+        };
+        let mut sink = Background::start(hosts.sink(&fill(&self.sink)), self.ready)?;
+        let said = shell::output(&mut hosts.sender(&fill(&self.send)))?;
+        let sent: Value = serde_json::from_str(&said).with_context(|| self.name.clone())?;
+        let sample = match self.read {
+            Read::Ends => {
+                let received = serde_json::from_str(&sink.rest()?);
+                of_ends(&sent, &received.with_context(|| self.name.clone())?)
+            }
+            Read::Iperf => of_iperf(&sent),
+        };
+        sample.with_context(|| format!("{} prints something else: {sent}", self.name))
+    }
+}
+
+fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
+    let gbit = received["bytes"].as_f64()? * 8e-9;
+    Some(Sample {
+        mbit_per_s: 1e3 * gbit / received["seconds"].as_f64()?,
+        gbit,
+        cpu: sent["cpu_seconds"].as_f64()? + received["cpu_seconds"].as_f64()?,
+    })
+}
+
+fn of_iperf(result: &Value) -> Option<Sample> {
+    let end = &result["end"];
+    // TCP says what arrived; of UDP it is what was not lost.
+    let of_tcp = end["sum_received"]["bits_per_second"].as_f64();
+    let of_udp = || {
+        let sum = &end["sum"];
+        Some(sum["bits_per_second"].as_f64()? * (1.0 - sum["lost_percent"].as_f64()? / 100.0))
+    };
+    let bit_per_s = match result["start"]["test_start"]["protocol"].as_str()? {
+        "TCP" => of_tcp?,
+        _ => of_udp()?,
+    };
+    let seconds = end["sum_sent"]["seconds"].as_f64()?;
+    let cpu = &end["cpu_utilization_percent"];
+    let percent = cpu["host_total"].as_f64()? + cpu["remote_total"].as_f64()?;
+    Some(Sample {
+        mbit_per_s: bit_per_s * 1e-6,
+        gbit: bit_per_s * seconds * 1e-9,
+        cpu: seconds * percent / 100.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn goodput_is_what_the_sink_got_and_cpu_time_that_of_both() {
+        let sent =
+            json!({"packets": 9, "bytes": 9_000_000_000_u64, "seconds": 3.0, "cpu_seconds": 2.0});
+        let received =
+            json!({"packets": 5, "bytes": 5_000_000_000_u64, "seconds": 4.0, "cpu_seconds": 3.0});
+        let sample = of_ends(&sent, &received).unwrap();
+        assert!((sample.mbit_per_s - 10_000.0).abs() < 1e-6);
+        assert!((sample.cpu_per_gbit() - 0.125).abs() < 1e-9);
+        assert!(of_ends(&sent, &json!({})).is_none());
+    }
+
+    #[test]
+    fn iperf_counts_what_was_lost() {
+        let result = json!({
+            "start": {"test_start": {"protocol": "UDP"}},
+            "end": {
+                "sum": {"bits_per_second": 8e9, "lost_percent": 25.0},
+                "sum_sent": {"seconds": 2.0},
+                "cpu_utilization_percent": {"host_total": 100.0, "remote_total": 50.0}
+            }
+        });
+        let sample = of_iperf(&result).unwrap();
+        assert!((sample.mbit_per_s - 6000.0).abs() < 1e-6);
+        assert!((sample.cpu_per_gbit() - 0.25).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,152 @@
+//! Fails when something costs more than it did, and says where.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Cost, checksum, prepare};
+
+const STORED: &str = "specs/instructions.toml";
+/// So much more is too much.
+const GROWTH_MAX: f64 = 0.05;
+/// Functions with a smaller part of the whole are not stored, and not named.
+const SMALL: f64 = 0.005;
+/// Functions that are named.
+const NAMED: usize = 10;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Store what is counted now
+    #[arg(long)]
+    update: bool,
+}
+
+impl Args {
+    /// Compare only.
+    pub(crate) fn comparing() -> Self {
+        Self { update: false }
+    }
+}
+
+/// What is stored: by name.
+type Stored = BTreeMap<String, Entry>;
+
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    total: f64,
+    functions: BTreeMap<String, f64>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    prepare()?;
+    let counted = count()?;
+    if args.update {
+        std::fs::write(STORED, text(&counted)?).context(STORED)?;
+        return Ok(true);
+    }
+    let stored = std::fs::read_to_string(STORED).context(STORED)?;
+    let stored: Stored = toml::from_str(&stored).context(STORED)?;
+    let mut is_well = true;
+    for (name, cost) in &counted {
+        let Some(before) = stored.get(name) else {
+            println!("{name}: {:.2} instructions, and nothing stored", cost.total);
+            is_well = false;
+            continue;
+        };
+        let growth = cost.total / before.total - 1.0;
+        let percent = 100.0 * growth;
+        println!("{name}: {:.2} instructions, {percent:+.1} %", cost.total);
+        if growth > GROWTH_MAX {
+            is_well = false;
+            for (function, more) in grown(before, cost) {
+                println!("  {more:+.2} in {function}");
+            }
+        }
+    }
+    if !is_well {
+        println!("If it must cost that: cargo xtask instructions --update");
+    }
+    Ok(is_well)
+}
+
+/// A packet at both ends, in small windows, in large ones, and where a slow start overshoots; a byte of the
+/// header checksum.
+fn count() -> Result<BTreeMap<String, Cost>> {
+    let mut counted = BTreeMap::new();
+    for (window, losses) in [(100, None), (10_000, None), (10_000, Some("overshoot"))] {
+        for end in ["sender", "receiver"] {
+            let case = Case {
+                end,
+                window,
+                losses,
+            };
+            counted.insert(case.to_string(), case.cost()?);
+        }
+    }
+    // Not the same on processors that sum in other ways.
+    let way = if std::arch::is_x86_feature_detected!("avx2") {
+        "AVX2"
+    } else {
+        "portable"
+    };
+    counted.insert(format!("checksum, a byte, {way}"), checksum()?);
+    Ok(counted)
+}
+
+/// The functions that cost more than they did, the worst first.
+fn grown<'a>(before: &Entry, cost: &'a Cost) -> Vec<(&'a str, f64)> {
+    let more = |(name, instructions): (&'a String, &f64)| {
+        let before = before.functions.get(name).unwrap_or(&0.0);
+        (name.as_str(), instructions - before)
+    };
+    let mut grown: Vec<_> = cost.functions.iter().map(more).collect();
+    grown.retain(|(_, more)| *more > SMALL * cost.total);
+    grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    grown.truncate(NAMED);
+    grown
+}
+
+fn text(counted: &BTreeMap<String, Cost>) -> Result<String> {
+    let entry = |cost: &Cost| {
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        let large = cost.functions.iter();
+        let large = large.filter(|(_, instructions)| **instructions > SMALL * cost.total);
+        Entry {
+            total: rounded(cost.total),
+            functions: large.map(|(name, n)| (name.clone(), rounded(*n))).collect(),
+        }
+    };
+    let stored: Stored = counted
+        .iter()
+        .map(|(name, cost)| (name.clone(), entry(cost)))
+        .collect();
+    let head = "# Instructions of the core, by `cargo xtask instructions --update`.\n\n";
+    Ok(head.to_owned() + &toml::to_string(&stored)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(total: f64, functions: &[(&str, f64)]) -> Cost {
+        let functions = functions.iter().map(|(name, n)| ((*name).to_owned(), *n));
+        Cost {
+            total,
+            functions: functions.collect(),
+        }
+    }
+
+    #[test]
+    fn what_grew_is_named_the_worst_first() {
+        let before = cost(100.0, &[("a", 50.0), ("b", 30.0), ("c", 20.0)]);
+        let stored = text(&BTreeMap::from([("x".to_owned(), before)])).unwrap();
+        let stored: Stored = toml::from_str(&stored).unwrap();
+        let now = cost(
+            130.0,
+            &[("a", 55.0), ("b", 30.1), ("c", 10.0), ("new", 35.0)],
+        );
+        assert_eq!(grown(&stored["x"], &now), [("new", 35.0), ("a", 5.0)]);
+    }
+}
