@@ -16,11 +16,11 @@ pub fn run(data: &[u8]) {
     };
     let zeros = usize::from(zeros);
     let stored = [bytes, &vec![0; zeros]].concat();
-    let packet = parse(Datagram::new(&stored), ChecksumRule::Udp);
-    compare_with_counted_zeros(packet, parse(Datagram { bytes, zeros }, ChecksumRule::Udp));
+    let packet = parse(&Datagram::new(&stored), ChecksumRule::Udp);
+    compare_with_counted_zeros(packet, parse(&Datagram { bytes, zeros }, ChecksumRule::Udp));
     for rule in ip_rules() {
         // Nearly always the checksum is wrong; nothing else may be judged in another way.
-        match parse(Datagram::new(&stored), rule) {
+        match parse(&Datagram::new(&stored), rule) {
             Err(ParseError::BadChecksum) => assert!(packet.is_ok()),
             over_ip => assert_eq!(over_ip, packet),
         }
@@ -71,7 +71,7 @@ fn rebuild(packet: &Packet<'_>, bytes: &[u8]) {
     for rule in ip_rules() {
         let mut built = Vec::new();
         build(&mut built, packet, rule).expect("what has been parsed can be built");
-        assert_eq!(parse(Datagram::new(&built), rule), Ok(*packet));
+        assert_eq!(parse(&Datagram::new(&built), rule), Ok(*packet));
         seal(&mut expected, 0, rule).expect("what has been built can be sealed");
         assert_eq!(built, expected);
     }

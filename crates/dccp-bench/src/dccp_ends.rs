@@ -62,6 +62,8 @@ enum Form {
 const PORT: u16 = 5001;
 /// Datagrams of one call.
 const BATCH: usize = 64;
+/// Datagrams that may wait: an application that shares its core with the engine has to wait for its turn.
+const BUFFER: usize = 8192;
 
 impl Common {
     fn options(&self) -> Options {
@@ -73,6 +75,7 @@ impl Common {
             .over(over)
             .ccid(self.ccid)
             .service_code(*b"BNCH")
+            .recv_buffer(BUFFER)
             .checksum_coverage(self.coverage)
             .min_checksum_coverage(self.coverage);
         match self.mtu {

@@ -301,7 +301,7 @@ fn send(
     bytes: &[u8],
 ) -> bool {
     batch.clear();
-    batch.push(path, ecn, true, 0, |buf| {
+    batch.push_built(path, ecn, true, 0, |buf| {
         buf.extend_from_slice(bytes);
         true
     });

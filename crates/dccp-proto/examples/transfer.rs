@@ -208,7 +208,7 @@ impl End {
                     continue;
                 }
                 let ecn = batch.destination().map(|(_, ecn)| ecn).unwrap_or_default();
-                endpoint.handle_datagram(now, path, ecn, datagram, queues);
+                endpoint.handle_datagram(now, path, ecn, &datagram, queues);
             }
             batch.clear();
             spare.push(batch);

@@ -225,7 +225,7 @@ impl Endpoint {
         now: Instant,
         path: &Path,
         ecn: Ecn,
-        datagram: Datagram<'_>,
+        datagram: &Datagram<'_>,
         queues: &mut dyn Queues,
     ) {
         let packet = match wire::parse(datagram, path.checksum_rule()) {

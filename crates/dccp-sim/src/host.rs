@@ -341,7 +341,7 @@ impl Host {
             Content::Dccp => {
                 let (ecn, datagram) = (frame.ecn, frame.datagram());
                 self.endpoint
-                    .handle_datagram(now, &path, ecn, datagram, &mut self.apps);
+                    .handle_datagram(now, &path, ecn, &datagram, &mut self.apps);
             }
             Content::Icmp { error, about } => {
                 let kind = match error {

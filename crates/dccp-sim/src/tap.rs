@@ -59,7 +59,7 @@ impl Tap {
     /// If it is malformed.
     pub fn packet(frame: &Frame) -> Packet<'_> {
         let rule: ChecksumRule = frame.path.checksum_rule();
-        dccp_proto::wire::parse(frame.datagram(), rule).expect("a well-formed packet")
+        dccp_proto::wire::parse(&frame.datagram(), rule).expect("a well-formed packet")
     }
 }
 

@@ -118,7 +118,7 @@ impl Trace {
 
     fn datagram(&mut self, frame: &Frame) -> String {
         // The checksum is the receiver's affair.
-        match parse(frame.datagram(), ChecksumRule::Udp) {
+        match parse(&frame.datagram(), ChecksumRule::Udp) {
             Ok(packet) => {
                 let (first, first_back) = self.origins(frame, &packet);
                 describe::packet(&packet, first, first_back)

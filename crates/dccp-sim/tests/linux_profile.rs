@@ -23,7 +23,7 @@ struct Shape {
 }
 
 fn shape(bytes: &[u8]) -> Shape {
-    let packet = parse(Datagram::new(bytes), ChecksumRule::Udp).expect("a packet");
+    let packet = parse(&Datagram::new(bytes), ChecksumRule::Udp).expect("a packet");
     let options = packet.options.iter().map(|option| match option {
         Opt::Timestamp(_) => "Timestamp".to_owned(),
         Opt::TimestampEcho { .. } => "Timestamp Echo".to_owned(),
@@ -84,7 +84,7 @@ fn handshake(client: LinuxConfig, server: LinuxConfig, service: ServiceCode) -> 
 }
 
 fn service_of(request: &[u8]) -> ServiceCode {
-    match parse(Datagram::new(request), ChecksumRule::Udp).map(|p| p.kind) {
+    match parse(&Datagram::new(request), ChecksumRule::Udp).map(|p| p.kind) {
         Ok(Kind::Request { service }) => service,
         other => panic!("no Request: {other:?}"),
     }

@@ -78,7 +78,7 @@ impl End {
             zeros: packet.zeros,
         };
         self.endpoint
-            .handle_datagram(now, &packet.path, packet.ecn, datagram, &mut self.apps);
+            .handle_datagram(now, &packet.path, packet.ecn, &datagram, &mut self.apps);
     }
 
     pub(super) fn time_out(&mut self, now: Instant) {
@@ -111,7 +111,7 @@ impl End {
         let (path, ecn) = batch.destination().expect("there are packets");
         let path = *path;
         for datagram in batch.datagrams() {
-            let packet = wire::parse(datagram, path.checksum_rule());
+            let packet = wire::parse(&datagram, path.checksum_rule());
             let packet = packet.expect("what leaves can be parsed");
             let len = path.overhead() + datagram.len();
             self.note(&path, &packet, len);

@@ -207,7 +207,7 @@ impl World {
         let real = self.real.iter().rev().find(|(to, _)| *to == i);
         let real = real.and_then(|(_, packet)| {
             let datagram = wire::Datagram::new(&packet.bytes);
-            wire::parse(datagram, packet.path.checksum_rule()).ok()
+            wire::parse(&datagram, packet.path.checksum_rule()).ok()
         });
         let forge = Forge {
             now: self.now,

@@ -52,7 +52,7 @@ fn batch(path: &Path, ecn: Ecn, lens: &[usize]) -> Batch {
     let mut batch = Batch::new(64);
     for (value, &len) in (1u8..).zip(lens) {
         assert!(batch.fits(path, ecn, len, false));
-        batch.push(path, ecn, false, 0, |bytes| {
+        batch.push_built(path, ecn, false, 0, |bytes| {
             bytes.resize(bytes.len() + len, value);
             true
         });

@@ -104,7 +104,7 @@ pub(crate) fn fragmentable_batch(
     for (value, &len) in (1..).zip(lens) {
         assert!(batch.fits(path, ecn, len, may_fragment));
         let datagram = datagram(port, value, len);
-        batch.push(path, ecn, may_fragment, 0, |b| {
+        batch.push_built(path, ecn, may_fragment, 0, |b| {
             b.extend(datagram);
             true
         });

@@ -345,20 +345,22 @@ impl Connection {
         let len = header_len + offer.len - zeros;
         let is_claimed = batch.push(&path, ecn, len, zeros, |place| {
             let (header, payload) = place.split_at_mut(header_len);
-            if !app.outbox.claim_into(now, offer.slot, payload) {
-                return false;
-            }
-            let has_more = app.outbox.waiting(now) != Waiting::Nothing;
-            self.tx.cc.on_send(&mut Outgoing {
+            // Written before the payload: who reads it need not wait until the payload has left the processor.
+            let mut outgoing = Outgoing {
                 now,
                 seq,
                 payload_len: offer.len,
                 pipe: self.in_flight.pipe(),
-                has_more,
+                has_more: false,
                 is_short: packet.is_short,
                 ccval: &mut packet.ccval,
                 options: &mut options,
-            });
+            };
+            if !app.outbox.claim_into(now, offer.slot, payload) {
+                return false;
+            }
+            outgoing.has_more = app.outbox.waiting(now) != Waiting::Nothing;
+            self.tx.cc.on_send(&mut outgoing);
             packet.options = Options(options.as_slice());
             let written = wire::write_header_at(header, &packet);
             debug_assert!(written.is_ok(), "{written:?}");

@@ -157,7 +157,7 @@ impl Net {
                     zeros,
                 };
                 host.endpoint
-                    .handle_datagram(self.now, &path, ecn, datagram, &mut host.apps);
+                    .handle_datagram(self.now, &path, ecn, &datagram, &mut host.apps);
                 self.drain(i);
             }
             for i in 0..2 {
@@ -312,7 +312,7 @@ fn a_packet_after_the_end_of_its_connection_changes_nothing() {
     };
     let host = &mut net.hosts[1];
     host.endpoint
-        .handle_datagram(now, &path, ecn, datagram, &mut host.apps);
+        .handle_datagram(now, &path, ecn, &datagram, &mut host.apps);
     net.run(now + 10 * DELAY);
     let ends: Vec<_> = net.hosts[1]
         .events

@@ -72,7 +72,10 @@ impl core::error::Error for ParseError {}
 ///
 /// # Errors
 /// The reason why the packet is to be dropped.
-pub fn parse(datagram: Datagram<'_>, checksum: ChecksumRule) -> Result<Packet<'_>, ParseError> {
+pub fn parse<'a>(
+    datagram: &Datagram<'a>,
+    checksum: ChecksumRule,
+) -> Result<Packet<'a>, ParseError> {
     let len = datagram.len();
     // 4340-8.5-1; over UDP, 6773-3.3-3 says the same with UDP's 8 bytes added.
     if len < 12 {
@@ -180,7 +183,7 @@ fn kind(h: &[u8; FIXED_MAX], packet_type: PacketType, is_short: bool) -> Kind {
     }
 }
 
-fn options(d: Datagram<'_>, start: usize, end: usize) -> Result<Options<'_>, ParseError> {
+fn options<'a>(d: &Datagram<'a>, start: usize, end: usize) -> Result<Options<'a>, ParseError> {
     match d.bytes.get(start..end) {
         Some(area) => Ok(Options(area)),
         None => options_before_zeros(d.bytes.get(start..).unwrap_or_default(), end - start),
@@ -202,7 +205,7 @@ fn options_before_zeros(stored: &[u8], area_len: usize) -> Result<Options<'_>, P
     Ok(Options(stored))
 }
 
-fn payload(d: Datagram<'_>, start: usize) -> Result<Payload<'_>, ParseError> {
+fn payload<'a>(d: &Datagram<'a>, start: usize) -> Result<Payload<'a>, ParseError> {
     match d.bytes.get(start..) {
         Some(bytes) if d.zeros == 0 => Ok(Payload::Bytes(bytes)),
         Some([]) | None => Ok(Payload::Zeros(d.len() - start)),

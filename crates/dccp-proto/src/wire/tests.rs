@@ -131,10 +131,10 @@ proptest! {
         build(&mut bytes, &packet, rule).unwrap();
         let header = header_len(packet.packet_type(), packet.is_short, packet.options.0.len());
         prop_assert_eq!(bytes.len(), header + packet.payload.len());
-        prop_assert_eq!(parse(Datagram::new(&bytes), rule), Ok(packet));
+        prop_assert_eq!(parse(&Datagram::new(&bytes), rule), Ok(packet));
 
         let mut again = Vec::new();
-        build(&mut again, &parse(Datagram::new(&bytes), rule).unwrap(), rule).unwrap();
+        build(&mut again, &parse(&Datagram::new(&bytes), rule).unwrap(), rule).unwrap();
         prop_assert_eq!(again, bytes);
     }
 
@@ -151,8 +151,8 @@ proptest! {
         build(&mut counted, &Packet { payload, ..packet }, rule).unwrap();
         prop_assert_eq!(&counted[..], &stored[..stored.len() - zeros]);
         let counted = Datagram { bytes: &counted, zeros };
-        prop_assert_eq!(parse(counted, rule), parse(Datagram::new(&stored), rule));
-        prop_assert_eq!(parse(counted, rule), Ok(packet));
+        prop_assert_eq!(parse(&counted, rule), parse(&Datagram::new(&stored), rule));
+        prop_assert_eq!(parse(&counted, rule), Ok(packet));
     }
 
     #[test]
@@ -173,7 +173,7 @@ proptest! {
             for bit in (0..8).map(|n| 1 << n).filter(|bit| bit & mask != 0) {
                 bytes[at] ^= bit;
                 seal(&mut bytes, 0, rule).unwrap();
-                prop_assert_eq!(parse(Datagram::new(&bytes), rule), Ok(packet));
+                prop_assert_eq!(parse(&Datagram::new(&bytes), rule), Ok(packet));
                 bytes[at] ^= bit;
             }
         }
@@ -200,7 +200,7 @@ proptest! {
             0 => bytes.len(),
             n => header + (usize::from(n) - 1) * 4,
         };
-        prop_assert_eq!(parse(Datagram::new(&bytes), rule).is_ok(), bit / 8 >= covered);
+        prop_assert_eq!(parse(&Datagram::new(&bytes), rule).is_ok(), bit / 8 >= covered);
     }
 }
 

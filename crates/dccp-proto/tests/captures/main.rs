@@ -26,7 +26,8 @@ fn contents(name: &str) -> Contents {
     for captured in pcap::read(&folder.join(name)) {
         let pseudo = PseudoHeader::new(captured.source, captured.destination);
         let rule = ChecksumRule::Ip(pseudo);
-        let packet = parse(Datagram::new(&captured.dccp), rule).expect("Linux's packets are valid");
+        let packet =
+            parse(&Datagram::new(&captured.dccp), rule).expect("Linux's packets are valid");
         *contents
             .types
             .entry(packet.packet_type() as u8)

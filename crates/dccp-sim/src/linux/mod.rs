@@ -295,7 +295,7 @@ impl Node for LinuxHost {
         context.deliver(id);
         match frame.content {
             Content::Dccp => {
-                if let Ok(packet) = wire::parse(frame.datagram(), path.checksum_rule()) {
+                if let Ok(packet) = wire::parse(&frame.datagram(), path.checksum_rule()) {
                     self.on_datagram(context, path, &packet);
                 }
             }

@@ -307,7 +307,7 @@ fn counted_zeros_are_checksummed_as_stored_ones() {
             bytes: &counted,
             zeros: 77,
         };
-        assert_eq!(parse(d, v4()).unwrap().payload, Payload::Bytes(&zeros));
+        assert_eq!(parse(&d, v4()).unwrap().payload, Payload::Bytes(&zeros));
     }
 }
 
@@ -333,13 +333,13 @@ fn a_data_checksum_is_filled_in_before_the_header_checksum() {
         buf.extend_from_slice(b"123456789");
         fill_data_checksum(&mut buf, 0, slot).unwrap();
         seal(&mut buf, 0, v4()).unwrap();
-        let parsed = parse(Datagram::new(&buf), v4()).unwrap();
+        let parsed = parse(&Datagram::new(&buf), v4()).unwrap();
         assert_eq!(parsed.options.0, [2, 44, 6, 0xE3, 0x06, 0x92, 0x83, 0]);
 
         buf.truncate(header_len);
         fill_data_checksum(&mut buf, 32, slot).unwrap();
         let parsed = parse(
-            Datagram {
+            &Datagram {
                 bytes: &buf,
                 zeros: 32,
             },

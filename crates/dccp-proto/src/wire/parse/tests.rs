@@ -16,7 +16,7 @@ fn datagram(type_and_x: u8, data_offset: u8, len: usize) -> Vec<u8> {
 }
 
 fn parse_udp(bytes: &[u8]) -> Result<Packet<'_>, ParseError> {
-    parse(Datagram::new(bytes), ChecksumRule::Udp)
+    parse(&Datagram::new(bytes), ChecksumRule::Udp)
 }
 
 fn v4() -> ChecksumRule {
@@ -33,7 +33,7 @@ fn fewer_than_12_bytes_are_dropped() {
             bytes: &[],
             zeros: len,
         };
-        assert_eq!(parse(d, ChecksumRule::Udp), Err(ParseError::TooShort));
+        assert_eq!(parse(&d, ChecksumRule::Udp), Err(ParseError::TooShort));
     }
     assert!(parse_udp(&datagram(4, 3, 12)).is_ok());
 }
@@ -92,12 +92,12 @@ fn coverage_beyond_the_data_is_dropped_on_any_path() {
         let mut bytes = datagram(5, 4, 16 + 7);
         bytes[5] = 3;
         assert_eq!(
-            parse(Datagram::new(&bytes), rule),
+            parse(&Datagram::new(&bytes), rule),
             Err(ParseError::CscovTooLarge)
         );
         bytes.push(0);
         assert_ne!(
-            parse(Datagram::new(&bytes), rule),
+            parse(&Datagram::new(&bytes), rule),
             Err(ParseError::CscovTooLarge)
         );
     }
@@ -110,14 +110,14 @@ fn a_bad_checksum_counts_over_ip_and_not_over_udp() {
     bytes[6..8].copy_from_slice(&[0xAB, 0xCD]);
     assert!(parse_udp(&bytes).is_ok());
     assert_eq!(
-        parse(Datagram::new(&bytes), v4()),
+        parse(&Datagram::new(&bytes), v4()),
         Err(ParseError::BadChecksum)
     );
     crate::wire::seal(&mut bytes, 0, v4()).unwrap();
-    assert_eq!(parse(Datagram::new(&bytes), v4()), parse_udp(&bytes));
+    assert_eq!(parse(&Datagram::new(&bytes), v4()), parse_udp(&bytes));
     bytes[19] ^= 1;
     assert_eq!(
-        parse(Datagram::new(&bytes), v4()),
+        parse(&Datagram::new(&bytes), v4()),
         Err(ParseError::BadChecksum)
     );
 }
@@ -130,13 +130,13 @@ fn bytes_outside_the_coverage_may_change() {
     crate::wire::seal(&mut bytes, 0, v4()).unwrap();
     bytes[20] = 99;
     assert_eq!(
-        parse(Datagram::new(&bytes), v4()).unwrap().payload.len(),
+        parse(&Datagram::new(&bytes), v4()).unwrap().payload.len(),
         10
     );
     bytes[20] = 0;
     bytes[19] = 99;
     assert_eq!(
-        parse(Datagram::new(&bytes), v4()),
+        parse(&Datagram::new(&bytes), v4()),
         Err(ParseError::BadChecksum)
     );
 }
@@ -201,7 +201,7 @@ fn a_header_may_lie_in_the_counted_zeros() {
         bytes: &bytes,
         zeros: 20,
     };
-    let p = parse(d, ChecksumRule::Udp).unwrap();
+    let p = parse(&d, ChecksumRule::Udp).unwrap();
     assert_eq!(
         (p.seq, p.options, p.payload),
         (Seq::ZERO, Options::EMPTY, Payload::Zeros(5))
@@ -212,7 +212,7 @@ fn a_header_may_lie_in_the_counted_zeros() {
 fn what_the_end_of_the_stored_bytes_divides_is_dropped() {
     let rule = ChecksumRule::Udp;
     let with =
-        |bytes: &[u8], zeros| parse(Datagram { bytes, zeros }, rule).map(|p| p.payload.len());
+        |bytes: &[u8], zeros| parse(&Datagram { bytes, zeros }, rule).map(|p| p.payload.len());
     // Application data: 16 bytes of header, 1 stored byte.
     assert_eq!(with(&datagram(5, 4, 17), 3), Err(ParseError::Divided));
     assert_eq!(with(&datagram(5, 4, 17), 0), Ok(1));
@@ -273,7 +273,7 @@ proptest! {
         }
         let d = Datagram { bytes: &bytes, zeros };
         let rule = if is_ip { v4() } else { ChecksumRule::Udp };
-        if let Ok(p) = parse(d, rule) {
+        if let Ok(p) = parse(&d, rule) {
             let header = p.packet_type().header_len(p.is_short) + p.options.0.len();
             prop_assert!(header + p.payload.len() <= d.len());
             prop_assert!(p.options.iter().count() <= p.options.0.len());
@@ -296,7 +296,7 @@ proptest! {
         }
         let stored = [&bytes[..], &vec![0; zeros]].concat();
         let counted = Datagram { bytes: &bytes, zeros };
-        match (parse(counted, ChecksumRule::Udp), parse_udp(&stored)) {
+        match (parse(&counted, ChecksumRule::Udp), parse_udp(&stored)) {
             (Ok(a), Ok(b)) => {
                 let unpadded = |o: Options<'_>| {
                     let mut list: Vec<_> = o.iter().map(|o| format!("{o:?}")).collect();

@@ -203,7 +203,7 @@ impl Bench {
             self.now,
             &flow.path,
             packet.ecn,
-            Datagram::new(&bytes),
+            &Datagram::new(&bytes),
             &mut self.app,
         );
     }
@@ -231,7 +231,7 @@ impl Bench {
     pub(crate) fn give_bytes(&mut self, bytes: &[u8], ecn: Ecn) {
         let datagram = Datagram::new(bytes);
         self.endpoint
-            .handle_datagram(self.now, &Self::path(), ecn, datagram, &mut self.app);
+            .handle_datagram(self.now, &Self::path(), ecn, &datagram, &mut self.app);
     }
 
     /// An ICMP error about a packet that begins with `quoted` arrives.
@@ -255,7 +255,7 @@ impl Bench {
             let (path, ecn) = batch.destination().map(|(path, ecn)| (*path, ecn)).unwrap();
             let rule = path.checksum_rule();
             for datagram in batch.datagrams() {
-                let p = wire::parse(datagram, rule).expect("what is sent can be parsed");
+                let p = wire::parse(&datagram, rule).expect("what is sent can be parsed");
                 let Payload::Bytes(payload) = p.payload else {
                     panic!("zeros on a socket")
                 };

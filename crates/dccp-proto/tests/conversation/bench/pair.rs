@@ -166,7 +166,7 @@ impl Pair {
         let end = &mut self.ends[to];
         let datagram = Datagram::new(&bytes);
         end.endpoint
-            .handle_datagram(self.now, &flow.path, packet.ecn, datagram, &mut end.app);
+            .handle_datagram(self.now, &flow.path, packet.ecn, &datagram, &mut end.app);
     }
 
     fn arrive(&mut self) {
@@ -178,7 +178,7 @@ impl Pair {
             self.now,
             &Self::flow(packet.to).path,
             packet.ecn,
-            Datagram::new(&packet.bytes),
+            &Datagram::new(&packet.bytes),
             &mut end.app,
         );
     }
@@ -205,7 +205,7 @@ impl Pair {
             }
             for (ecn, mut bytes) in sent {
                 let p =
-                    wire::parse(Datagram::new(&bytes), rule).expect("what is sent can be parsed");
+                    wire::parse(&Datagram::new(&bytes), rule).expect("what is sent can be parsed");
                 let Payload::Bytes(payload) = p.payload else {
                     panic!("zeros on a socket")
                 };
