@@ -1,6 +1,6 @@
 //! The Unix sockets between the two processes of a ring: one for messages, one for wake-ups.
 //!
-//! No call blocks, whatever the other side does: neither to its own end of a socket, nor to ours.
+//! No call on what is connected blocks, whatever the other side does: neither to its own end, nor to ours.
 
 use super::message::MESSAGE_MAX;
 use super::request::RingCaller;
@@ -41,20 +41,16 @@ pub(crate) enum Heard {
     End,
 }
 
-fn new_socket() -> io::Result<OwnedFd> {
+fn new_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
-    Ok(rustix::net::socket_with(
-        family,
-        kind,
-        SocketFlags::CLOEXEC,
-        None,
-    )?)
+    let flags = flags.union(SocketFlags::CLOEXEC);
+    Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
 impl Channel {
-    /// Connects to who listens at a path.
+    /// Connects to who listens at a path. This may block: until there is room among those that wait.
     pub(crate) fn connect(path: &Path) -> io::Result<Self> {
-        let fd = new_socket()?;
+        let fd = new_socket(SocketFlags::empty())?;
         rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
         Ok(Self { fd })
     }
@@ -128,9 +124,9 @@ impl Gate {
     /// Listens at a path. What a server has left there that does not run any more is taken away.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
-        let fd = new_socket()?;
+        let fd = new_socket(SocketFlags::NONBLOCK)?;
         let bound = rustix::net::bind(&fd, &address);
-        if bound == Err(Errno::ADDRINUSE) && is_deserted(path) {
+        if bound == Err(Errno::ADDRINUSE) && is_deserted(&address) {
             std::fs::remove_file(path)?;
             rustix::net::bind(&fd, &address)?;
         } else {
@@ -154,9 +150,9 @@ impl AsFd for Gate {
 }
 
 /// Whether nobody listens at a path any more.
-fn is_deserted(path: &Path) -> bool {
-    let connected = Channel::connect(path);
-    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+fn is_deserted(address: &SocketAddrUnix) -> bool {
+    let connected = new_socket(SocketFlags::NONBLOCK).map(|fd| rustix::net::connect(fd, address));
+    matches!(connected, Ok(Err(Errno::CONNREFUSED)))
 }
 
 /// A line to another process for wake-ups: bytes that mean nothing. An eventfd would not do: its flags and

@@ -59,6 +59,7 @@ pub struct RingCaller {
 }
 
 /// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too.
+/// It is asked on the server's thread, which serves all applications: it should not wait for anything.
 pub trait RingPolicy: Send {
     /// The options that the connection is opened with, or why it is not: in words for the
     /// application's user. Service Code and CCID are the request's.

@@ -229,6 +229,15 @@ fn a_server_lends_no_more_than_it_has_and_gets_it_back() {
 }
 
 #[test]
+fn who_says_nothing_is_sent_away() {
+    let world = World::new("silence", RingLimits::default());
+    let begin = crate::clock::now();
+    let silent = Channel::connect(&world.path).unwrap();
+    assert!(hear(&silent).is_none());
+    assert!(crate::clock::now() - begin >= Duration::from_secs(5));
+}
+
+#[test]
 fn there_is_one_server_at_a_path() {
     let world = World::new("path", RingLimits::default());
     let policy = |_: &RingCaller, _: &RingRequest| Ok(Options::new());
