@@ -67,6 +67,10 @@ pub trait RingPolicy: Send {
     /// # Errors
     /// When the caller does not get what it asks for.
     fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String>;
+
+    /// What was allowed has come to its end, or did not come about: once for each, so that a policy can count
+    /// what a user has. Does nothing by default.
+    fn ended(&mut self, _caller: &RingCaller) {}
 }
 
 impl<F> RingPolicy for F

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     channel: Option<Channel>,
     caller: RingCaller,
     lent: Option<Lent>,
+    /// By the policy.
+    is_allowed: bool,
     /// Then it is over.
     until: Option<Instant>,
 }
@@ -57,6 +59,7 @@ impl Session {
             caller: channel.caller()?,
             channel: Some(channel),
             lent: None,
+            is_allowed: false,
             until: Some(clock::now() + ASKING),
         })
     }
@@ -87,10 +90,15 @@ impl Session {
     /// Does what is to be done; whether it goes on. `memory` is what is left of the server's.
     pub(crate) fn turn(&mut self, policy: &mut dyn RingPolicy, memory: u64) -> bool {
         let is_over = self.until.is_some_and(|until| until <= clock::now());
-        if is_over {
-            return self.expire();
+        let stays = if is_over {
+            self.expire()
+        } else {
+            self.listen(policy, memory) && self.tell_events()
+        };
+        if !stays && self.is_allowed {
+            policy.ended(&self.caller);
         }
-        self.listen(policy, memory) && self.tell_events()
+        stays
     }
 
     /// Its time is over: what was lent is taken back.
@@ -161,7 +169,7 @@ impl Session {
 
     /// Opens a connection with a ring before it, and hands the ring over.
     fn open(
-        &self,
+        &mut self,
         policy: &mut dyn RingPolicy,
         request: &RingRequest,
         memory: u64,
@@ -171,6 +179,7 @@ impl Session {
             return Err(format!("a ring of {bytes} bytes: {memory} are left"));
         }
         let mut options = policy.allow(&self.caller, request)?.nonblocking(true);
+        self.is_allowed = true;
         if let Some(ccid) = request.ccid {
             options = options.ccid(ccid);
         }

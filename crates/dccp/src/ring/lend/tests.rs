@@ -13,6 +13,8 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -226,6 +228,59 @@ fn a_server_lends_no_more_than_it_has_and_gets_it_back() {
         world.connect().ok()
     });
     assert!(again.is_some());
+}
+
+/// Allows each user one ring.
+struct One {
+    rings: usize,
+    ended: Arc<AtomicUsize>,
+}
+
+impl RingPolicy for One {
+    fn allow(&mut self, _: &RingCaller, _: &RingRequest) -> Result<Options, String> {
+        if self.rings == 1 {
+            return Err("one is enough".into());
+        }
+        self.rings += 1;
+        Ok(Options::new())
+    }
+
+    fn ended(&mut self, _: &RingCaller) {
+        self.rings -= 1;
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_policy_can_count_what_a_user_has() {
+    let world = World::new("other", RingLimits::default());
+    let path = world.path.with_extension("one");
+    let ended = Arc::new(AtomicUsize::new(0));
+    let policy = One {
+        rings: 0,
+        ended: ended.clone(),
+    };
+    let _server = RingServer::bind(&path, RingLimits::default(), policy).unwrap();
+    let await_ended = |n| {
+        for _ in 0..1000 {
+            if ended.load(Ordering::Relaxed) == n {
+                return;
+            }
+            thread::sleep(PATIENCE / 1000);
+        }
+        panic!("{n} should have ended");
+    };
+    // One that does not come about is over at once.
+    let impossible = world.request().ccid(77);
+    is_refused(RingClient::connect(&path, &impossible), "no CCID 77");
+    await_ended(1);
+    let first = RingClient::connect(&path, &world.request()).unwrap();
+    let second = RingClient::connect(&path, &world.request());
+    is_refused(second, "one is enough");
+    assert_eq!(ended.load(Ordering::Relaxed), 1);
+    drop(first);
+    await_ended(2);
+    RingClient::connect(&path, &world.request()).unwrap();
 }
 
 #[test]
