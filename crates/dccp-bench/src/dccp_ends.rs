@@ -1,6 +1,7 @@
 //! Ours.
 
 use crate::report::{Meter, Report, say_ready};
+use crate::sizes::Sizes;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dccp::proto::wire::Payload;
@@ -23,9 +24,9 @@ pub(crate) struct SendArgs {
     /// How the application hands its datagrams over
     #[arg(long, value_enum, default_value = "batch")]
     form: Form,
-    /// Bytes of a datagram
-    #[arg(long, default_value_t = 1400)]
-    size: usize,
+    /// Bytes of a datagram, as 1400 or 64-1400
+    #[arg(long, default_value = "1400")]
+    size: Sizes,
     /// Seconds
     #[arg(long, default_value_t = 3.0)]
     time: f64,
@@ -43,6 +44,9 @@ struct Common {
     /// Bytes of the largest packet
     #[arg(long)]
     mtu: Option<usize>,
+    /// Each datagram with a system call of its own
+    #[arg(long)]
+    no_gso: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -76,6 +80,7 @@ impl Common {
             .ccid(self.ccid)
             .service_code(*b"BNCH")
             .recv_buffer(BUFFER)
+            .segmentation_offload(!self.no_gso)
             .checksum_coverage(self.coverage)
             .min_checksum_coverage(self.coverage);
         match self.mtu {
@@ -102,24 +107,29 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
 pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let socket = Socket::connect(args.remote, PORT, &args.common.options())?;
     match socket.max_packet_size() {
-        Some(most) if args.size > most => bail!("{} bytes do not fit {most}", args.size),
+        Some(most) if args.size.most > most => {
+            bail!("{} bytes do not fit {most}", args.size.most)
+        }
         _ => {}
     }
-    let payload = vec![7; args.size];
+    let payload = vec![7; args.size.most];
+    let sizes: [usize; BATCH] = args.size.batch();
+    let bytes = sizes.iter().sum::<usize>() as u64;
     let end = clock::now() + Duration::from_secs_f64(args.time);
     let mut meter = Meter::default();
     while clock::now() < end {
-        let taken = match args.form {
+        match args.form {
             Form::Send => {
-                socket.send(&payload)?;
-                1
+                for size in sizes {
+                    socket.send(&payload[..size])?;
+                }
             }
             Form::Batch => {
-                let mut items = [(); BATCH].map(|()| SendItem::new(Payload::Bytes(&payload)));
-                socket.send_batch(&mut items)?
+                let item = |size| SendItem::new(Payload::Bytes(&payload[..size]));
+                socket.send_batch(&mut sizes.map(item))?;
             }
-        };
-        meter.add(taken as u64, (taken * args.size) as u64);
+        }
+        meter.add(BATCH as u64, bytes);
     }
     socket.close()?;
     meter.report()

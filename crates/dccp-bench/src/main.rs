@@ -8,6 +8,7 @@ mod dccp_ends;
 mod quic;
 mod raw;
 mod report;
+mod sizes;
 mod udp;
 
 use anyhow::Result;

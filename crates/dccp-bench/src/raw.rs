@@ -1,6 +1,7 @@
 //! A raw socket's limit: IP packets of a protocol for experiments (RFC 3692), by sendmmsg.
 
 use crate::report::{Meter, Report, say_ready};
+use crate::sizes::Sizes;
 use crate::udp::{BATCH, blast, enlarge_recv_buffer, patience, wait};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -26,9 +27,9 @@ pub(crate) struct SinkArgs {
 #[derive(Args)]
 pub(crate) struct SendArgs {
     remote: Ipv4Addr,
-    /// Bytes behind the IP header
-    #[arg(long, default_value_t = 1416)]
-    size: usize,
+    /// Bytes behind the IP header, as 1416 or 80-1416
+    #[arg(long, default_value = "1416")]
+    size: Sizes,
     /// Seconds
     #[arg(long, default_value_t = 3.0)]
     time: f64,
@@ -79,5 +80,5 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let socket = open()?;
     socket.connect(&SocketAddrV4::new(args.remote, 0).into())?;
     let end = clock::now() + Duration::from_secs_f64(args.time);
-    blast(&socket, &vec![7; args.size], end)
+    blast(&socket, args.size, end)
 }

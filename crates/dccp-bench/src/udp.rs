@@ -2,7 +2,8 @@
 //! for a batch that the kernel or the card cuts (GSO).
 
 use crate::report::{Meter, Report, say_ready};
-use anyhow::{Context, Result};
+use crate::sizes::Sizes;
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use dccp::{Instant, clock};
 use nix::errno::Errno;
@@ -24,9 +25,9 @@ pub(crate) struct SendArgs {
     remote: SocketAddr,
     #[arg(long, value_enum)]
     mode: Mode,
-    /// Bytes of a datagram
-    #[arg(long, default_value_t = 1400)]
-    size: usize,
+    /// Bytes of a datagram, as 1400 or 64-1400
+    #[arg(long, default_value = "1400")]
+    size: Sizes,
     /// Seconds
     #[arg(long, default_value_t = 3.0)]
     time: f64,
@@ -112,28 +113,32 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
         Mode::Send => send_each(&socket, args, end),
         Mode::Sendmmsg => {
             socket.connect(args.remote)?;
-            blast(&socket, &vec![7; args.size], end)
+            blast(&socket, args.size, end)
         }
         Mode::Gso => send_gso(&socket, args, end),
     }
 }
 
 fn send_each(socket: &UdpSocket, args: &SendArgs, end: Instant) -> Result<Report> {
-    let payload = vec![7; args.size];
+    let payload = vec![7; args.size.most];
+    let sizes: [usize; BATCH] = args.size.batch();
+    let bytes = sizes.iter().sum::<usize>() as u64;
     let mut meter = Meter::default();
     socket.connect(args.remote)?;
     while clock::now() < end {
-        for _ in 0..BATCH {
-            socket.send(&payload)?;
+        for size in sizes {
+            socket.send(&payload[..size])?;
         }
-        meter.add(BATCH as u64, (BATCH * args.size) as u64);
+        meter.add(BATCH as u64, bytes);
     }
     meter.report()
 }
 
-/// Sends one payload on a connected socket in batches by sendmmsg until the end.
-pub(crate) fn blast(socket: &impl AsRawFd, payload: &[u8], end: Instant) -> Result<Report> {
-    let slices = [[IoSlice::new(payload)]; BATCH];
+/// Sends on a connected socket in batches by sendmmsg until the end.
+pub(crate) fn blast(socket: &impl AsRawFd, size: Sizes, end: Instant) -> Result<Report> {
+    let payload = vec![7; size.most];
+    let sizes: [usize; BATCH] = size.batch();
+    let slices = sizes.map(|size| [IoSlice::new(&payload[..size])]);
     let nowhere = [None::<SockaddrStorage>; BATCH];
     let mut headers = MultiHeaders::preallocate(BATCH, None);
     let mut meter = Meter::default();
@@ -149,7 +154,7 @@ pub(crate) fn blast(socket: &impl AsRawFd, payload: &[u8], end: Instant) -> Resu
         match sent {
             Ok(sent) => {
                 let n = sent.count();
-                meter.add(n as u64, (n * payload.len()) as u64);
+                meter.add(n as u64, sizes[..n].iter().sum::<usize>() as u64);
             }
             // A queue of this host is full: what there is will leave.
             Err(Errno::ENOBUFS) => {}
@@ -160,17 +165,19 @@ pub(crate) fn blast(socket: &impl AsRawFd, payload: &[u8], end: Instant) -> Resu
 }
 
 fn send_gso(socket: &UdpSocket, args: &SendArgs, end: Instant) -> Result<Report> {
+    ensure!(args.size.is_one(), "GSO cuts into pieces of one size");
+    let size = args.size.most;
     let state = UdpSocketState::new(socket.into())?;
     let segments = state
         .max_gso_segments()
-        .min(GSO_BYTES_MAX / args.size.max(1))
+        .min(GSO_BYTES_MAX / size.max(1))
         .max(1);
-    let contents = vec![7; segments * args.size];
+    let contents = vec![7; segments * size];
     let transmit = Transmit {
         destination: args.remote,
         ecn: None,
         contents: &contents,
-        segment_size: Some(args.size),
+        segment_size: Some(size),
         src_ip: None,
     };
     let mut meter = Meter::default();

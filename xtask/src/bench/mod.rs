@@ -6,7 +6,9 @@
 mod checksum;
 mod core;
 mod machine;
+mod memory;
 mod net;
+mod ring;
 mod row;
 mod sim;
 
@@ -39,15 +41,26 @@ pub(crate) struct Args {
 enum Group {
     /// Transfers over veth and loopback beside UDP, raw IP, TCP and QUIC; needs root
     Net,
+    /// Packet rings beside system calls
+    Ring,
     /// The header checksum beside a copy of the same bytes
     Checksum,
     /// Instructions per packet of the core
     Core,
+    /// What connections keep
+    Memory,
     /// The simulator beside ns-2 and ns-3, and how its cost grows
     Sim,
 }
 
-const GROUPS: [Group; 4] = [Group::Net, Group::Checksum, Group::Core, Group::Sim];
+const GROUPS: [Group; 6] = [
+    Group::Net,
+    Group::Ring,
+    Group::Checksum,
+    Group::Core,
+    Group::Memory,
+    Group::Sim,
+];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let groups = if args.groups.is_empty() {
@@ -59,8 +72,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     for group in groups {
         rows.extend(match group {
             Group::Net => net::rows(args.time, args.repetitions, args.quick)?,
+            Group::Ring => ring::rows(args.time, args.repetitions)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,
+            Group::Memory => memory::rows()?,
             Group::Sim => sim::rows(args.repetitions, args.quick)?,
         });
     }

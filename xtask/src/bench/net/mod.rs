@@ -122,20 +122,30 @@ fn stages() -> Vec<Stage> {
 /// Both CCIDs and both ways to hand datagrams over, beside UDP; nothing is asked.
 fn beside_udp(place: Place, size: &str) -> Stage {
     let mtu = format!("--mtu {}", place.mtu());
-    let programs = vec![
+    let ours = [
         dccp("udp", 2, size, &mtu),
         dccp("udp", 2, size, &format!("{mtu} --form send")),
         dccp("udp", 3, size, &mtu),
         dccp("ip", 2, size, &mtu),
-        udp("gso", size),
-        udp("sendmmsg", size),
     ];
-    let comparisons = (0..4)
-        .flat_map(|ours| [4, 5].map(|peer| goodput(ours, peer, Goal::None)))
+    // GSO cuts into pieces of one size.
+    let modes = if size.contains('-') {
+        &["sendmmsg"][..]
+    } else {
+        &["gso", "sendmmsg"]
+    };
+    let peers = ours.len()..ours.len() + modes.len();
+    let comparisons = (0..ours.len())
+        .flat_map(|ours| {
+            peers
+                .clone()
+                .map(move |peer| goodput(ours, peer, Goal::None))
+        })
         .collect();
+    let modes = modes.iter().map(|mode| udp(mode, size));
     Stage {
         place,
-        programs,
+        programs: ours.into_iter().chain(modes).collect(),
         comparisons,
     }
 }
