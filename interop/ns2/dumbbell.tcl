@@ -47,23 +47,9 @@ Agent/TCP set packetSize_ [expr {$set_to(packet) - 52}]
 Agent/TCPSink set ts_echo_rfc1323_ true
 Agent/TCPSink set packetSize_ 52
 Agent/TCPSink/DelAck set interval_ 40ms
-# Its DCCP adds 12 bytes of header, and none for IP.
-set datagram [expr {$set_to(packet) - 12}]
-Agent/DCCP set packetSize_ $datagram
-Agent/DCCP set sb_size_ 100000
-Agent/DCCP set ackv_size_ 100000
-# Its check of nonces fails where an Ack Vector is longer than its options can be.
-foreach end {local remote} {
-    foreach class {Agent/DCCP Agent/DCCP/TCPlike Agent/DCCP/TFRC} {
-        $class set use_ecn_${end}_ 0
-    }
-    Agent/DCCP/TFRC set use_ackv_${end}_ 0
+if {[string match *dccp-* $set_to(flows)]} {
+    source [file join [file dirname [info script]] dccp.tcl]
 }
-Agent/DCCP/TCPlike set initial_ssthresh_ $set_to(ssthresh)
-Agent/DCCP/TFRC set s_s_ $datagram
-Agent/DCCP/TFRC set r_s_ $datagram
-# It takes no loss event rate for smaller; 10^-5 would hold a flow at 65 Mbit/s.
-Agent/DCCP/TFRC set s_smallest_p_ 1e-9
 
 set rate [expr {$set_to(rate) * 1e6}]
 set access [expr {max(1e9, $rate)}]
@@ -124,37 +110,12 @@ if {$set_to(watch)} {
     set waiting [$monitor get-pkts-integrator]
 }
 
-# Reductions of a DCCP sender's window have no counter: the window is looked at often.
-set reductions [lrepeat [llength $laws] 0]
-set last_window [lrepeat [llength $laws] 0]
-proc look {} {
-    global ns laws senders reductions last_window
-    set number -1
-    foreach law $laws sender $senders {
-        incr number
-        if {$law eq "dccp-tcplike"} {
-            set window [$sender set cwnd_]
-            if {$window < 0.8 * [lindex $last_window $number]} {
-                lset reductions $number [expr {[lindex $reductions $number] + 1}]
-            }
-            lset last_window $number $window
-        }
-    }
-    $ns at [expr {[$ns now] + 0.01}] look
-}
-if {[string match *dccp-tcplike* $set_to(flows)]} {
-    $ns at 0 look
-}
-
 # All counters of a flow: packets and bytes of payload, reductions, repeated packets.
 proc counters {number} {
-    global laws senders arrivals reductions set_to
+    global laws senders set_to
     set sender [lindex $senders $number]
     if {[string match dccp-* [lindex $laws $number]]} {
-        # Its receiver counts nothing: what left the last router did arrive. Headers as ours has them.
-        set packets [expr {int([[lindex $arrivals $number] set pdepartures_])}]
-        set bytes [expr {$packets * ($set_to(packet) - 36)}]
-        return [list $packets $bytes [lindex $reductions $number] 0 0]
+        return [dccp_counters $number]
     }
     set payload [expr {$set_to(packet) - 52}]
     # The sink counts bytes, but in 32 bits; the first packet has number 0.

@@ -70,20 +70,26 @@ const LAWS: [Law; 10] = [
         "vegas",
     ),
     law("westwood", "tcp/westwood:half=yes", TCP, "westwood"),
-    // TCPlike leaves 0.1 ms between two packets.
-    law("ccid2", "dccp/reno", &["pacing=yes"], "dccp-tcplike"),
+    // TCPlike paces nothing: it has a delay between packets and never sets it.
+    law(
+        "ccid2",
+        "dccp/reno:slow_start=standard,keeps_count=yes",
+        &[],
+        "dccp-tcplike",
+    ),
     law("ccid3", "dccp/tfrc", &[], "dccp-tfrc"),
 ];
 
 impl Law {
+    /// Whether it is one of DCCP.
+    pub(super) fn is_dccp(self) -> bool {
+        matches!(self.name, "ccid2" | "ccid3")
+    }
+
     /// Rates in Mbit/s. ns-2's DCCP walks through its lists of packets at every acknowledgement: a
     /// minute at 450 Mbit/s takes it two.
     fn rates(self) -> &'static [u32] {
-        if matches!(self.name, "ccid2" | "ccid3") {
-            &[100]
-        } else {
-            &[100, 450]
-        }
+        if self.is_dccp() { &[100] } else { &[100, 450] }
     }
 }
 
@@ -162,9 +168,17 @@ impl Cell {
         if self.flows == 1 { 1 } else { of_others }
     }
 
-    /// Packets that wait at most.
-    pub(super) fn queue(&self) -> u32 {
-        self.bdp() * self.quarters / 4
+    /// Packets that wait at most in one of the runs. CCID 2 sends in pairs: whether a packet more of the
+    /// other flow finds room hangs on whether the queue lacks the second of a pair just then, and that
+    /// comes back every four packets of windows. Its runs stand for all four.
+    pub(super) fn queue(&self, run: usize) -> u32 {
+        let is_in_pairs = self.law.name == "ccid2";
+        let more = if is_in_pairs {
+            [0, 1, 2, 3][run % 4]
+        } else {
+            0
+        };
+        self.bdp() * self.quarters / 4 + more
     }
 
     /// Whether a flow is of the cell's law, or else Reno.
@@ -197,11 +211,22 @@ mod tests {
     fn a_cell_says_what_it_is() {
         let cell = all()[9 + 4];
         assert_eq!(cell.name(), "reno/450M/q1/2");
-        assert_eq!((cell.bdp(), cell.queue()), (2625, 2625));
+        assert_eq!((cell.bdp(), cell.queue(1)), (2625, 2625));
         assert_eq!([&cell, &all()[0]].map(Cell::rtt), ["70.001", "70"]);
         assert!(cell.is_major(0) && !cell.is_major(1));
         assert_eq!((cell.fair_share(), cell.time()), (1312, (40, 10)));
         assert_eq!([&cell, &all()[0]].map(|c| c.offsets(20)), [20, 1]);
+    }
+
+    #[test]
+    fn runs_of_ccid_2_have_four_lengths_of_queue() {
+        let cells = all();
+        let queues = |name: &str| {
+            let cell = cells.iter().find(|cell| cell.name() == name);
+            [0, 1, 2, 3, 4].map(|run| cell.unwrap().queue(run))
+        };
+        assert_eq!(queues("ccid2/100M/q0.25/2"), [145, 146, 147, 148, 145]);
+        assert_eq!(queues("ccid3/100M/q0.25/2"), [145; 5]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const DUMBBELL: &str = "target/release/examples/dumbbell";
 /// The script for ns-2.
 pub(crate) const NS2_SCRIPT: &str = "interop/ns2/dumbbell.tcl";
+/// What it reads besides where flows are DCCP's.
+const NS2_DCCP_SCRIPT: &str = "interop/ns2/dccp.tcl";
 /// Where runs are kept.
 const KEPT: &str = "target/peers";
 
@@ -46,7 +48,7 @@ impl Engine<'_> {
             Self::Ours(_) => vec![DUMBBELL.to_owned()],
             Self::Ns2 => ["ns", NS2_SCRIPT].map(str::to_owned).to_vec(),
         };
-        let (rate, queue, threshold) = (cell.rate, cell.queue(), cell.fair_share());
+        let (rate, queue, threshold) = (cell.rate, cell.queue(run), cell.fair_share());
         let (time, warmup) = cell.time();
         words.extend([
             format!("rate={rate}"),
@@ -85,18 +87,29 @@ impl Engine<'_> {
     }
 
     /// The program that is run, for a run is only worth as much as what made it.
-    fn program(self) -> &'static str {
+    fn program(self, cell: &Cell) -> Result<Vec<u8>> {
         match self {
-            Self::Ours(_) => DUMBBELL,
-            Self::Ns2 => NS2_SCRIPT,
+            Self::Ours(_) => std::fs::read(DUMBBELL).context(DUMBBELL),
+            Self::Ns2 => ns2_scripts(cell).map(String::into_bytes),
         }
     }
+}
+
+/// The scripts that a cell's runs in ns-2 read.
+pub(super) fn ns2_scripts(cell: &Cell) -> Result<String> {
+    let mut text = String::new();
+    for (path, is_read) in [(NS2_SCRIPT, true), (NS2_DCCP_SCRIPT, cell.law.is_dccp())] {
+        if is_read {
+            text += &std::fs::read_to_string(path).context(path)?;
+        }
+    }
+    Ok(text)
 }
 
 /// All runs of a cell in a program, in order of their start offsets; nothing where the program
 /// crashed, as ns-2 sometimes does.
 pub(super) fn all(cell: &Cell, engine: Engine<'_>, offsets: usize) -> Result<Vec<Option<Output>>> {
-    let program = std::fs::read(engine.program()).with_context(|| engine.program().to_owned())?;
+    let program = engine.program(cell)?;
     std::fs::create_dir_all(KEPT)?;
     let jobs: Vec<(Vec<String>, PathBuf)> = (0..offsets)
         .map(|run| {

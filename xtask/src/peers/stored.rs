@@ -5,7 +5,7 @@
 
 use super::cells::Cell;
 use super::figures::Figures;
-use super::runs::{self, NS2_SCRIPT};
+use super::runs;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) const OFFSETS: usize = 20;
 /// What ns-2 came to in one cell.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Reference {
-    /// A hash of its script and of all command lines.
+    /// A hash of its scripts and of all command lines.
     settings: u64,
     /// Of the Debian package.
     version: String,
@@ -141,7 +141,7 @@ impl Stored {
 
 /// A hash (FNV-1a) of all that a cell's runs in ns-2 depend on.
 fn settings(cell: &Cell, offsets: usize) -> Result<u64> {
-    let mut text = std::fs::read_to_string(NS2_SCRIPT).context(NS2_SCRIPT)?;
+    let mut text = runs::ns2_scripts(cell)?;
     for run in 0..offsets {
         text += &runs::Engine::Ns2.words(cell, run).join(" ");
     }

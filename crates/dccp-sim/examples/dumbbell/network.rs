@@ -18,12 +18,13 @@ use dccp_sim::{Handle, Host, LinkConfig, LinkId, Router, Seed, SimHash, World};
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(42);
-/// Headers of a data packet: those of IP and of TCP with timestamps, and those of IP and of DCCP.
+/// Headers of a data packet: those of IP and of TCP with timestamps, and those of IP and of DCCP with short
+/// sequence numbers, which are all that ns-2 has.
 const TCP_HEADERS: usize = 20 + 32;
-const DCCP_HEADERS: usize = 20 + 16;
+const DCCP_HEADERS: usize = 20 + 12;
 /// What DCCP leaves free beside its data, so that it can also acknowledge: the links have more
 /// room than a packet, so that data fill one.
-const DCCP_ROOM: usize = 20;
+const DCCP_ROOM: usize = 32;
 /// Bytes per second of one Mbit/s.
 const MBIT: f64 = 125_000.0;
 
@@ -249,7 +250,7 @@ fn with_threshold(mut law: LawConfig, settings: &Settings) -> LawConfig {
     law
 }
 
-/// What our DCCP runs with: nothing that the peers lack.
+/// What our DCCP runs with: nothing that the peers lack, and the timeout and the headers of ns-2's.
 fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
     Config {
         service_code: SERVICE,
@@ -259,6 +260,11 @@ fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
         max_window: Some(settings.window),
         ack_ratio: Some(settings.ack),
         mtu: settings.packet + DCCP_ROOM,
+        short_seqnos: true,
+        // ns-2 has none: the largest that short numbers allow.
+        sequence_window: 1 << 16,
+        adapt_sequence_window: false,
+        rto_min: Duration::from_secs(1),
         probe_pmtu: false,
         ecn: false,
         pacing: settings.pacing,

@@ -17,8 +17,11 @@ settings! {
         /// A round trip adds at least one packet.
         floor: bool = true, yes_no;
         /// What the Linux kernel does besides: no adaptive backoff up to 10 ms of round trip, nor at
-        /// the first event after a change; the longest round trip grows by 20 ms at most at a time; the time
-        /// since an event counts from the end of the recovery; growth before and after scaling is a whole number, and so is what makes the window grow by one.
+        /// the first event after a change; round trips are whole milliseconds, and the longest is not
+        /// looked for in a recovery, and grows by 20 ms at most at a time;
+        /// the time since an event counts from the end of the recovery; growth is a whole number before and
+        /// after scaling, has no floor, and holds until the window has grown by one packet; an event leaves
+        /// a whole number of 128ths.
         kernel_rules: bool = false, yes_no;
     }
 }
@@ -45,6 +48,11 @@ const SCALE_MAX: f64 = 2.0;
 /// The kernel's bounds: see [`Config::kernel_rules`].
 const KERNEL_RTT_MIN: f64 = 0.010;
 const KERNEL_RTT_STEP: f64 = 0.020;
+/// The kernel's unit of time, in seconds, and how many parts a window has.
+const KERNEL_TICK: f64 = 0.001;
+const KERNEL_PARTS: f64 = 128.0;
+/// What an event leaves at most in the kernel, in those parts.
+const KERNEL_BETA_MAX: f64 = 102.0;
 /// So many round trips after an event throughput is not averaged.
 const SETTLING: u32 = 3;
 
@@ -62,8 +70,9 @@ pub struct Htcp {
     last_rate: Option<f64>,
     /// Kernel rules: the last event found the throughput unchanged.
     is_steady: bool,
-    /// Kernel rules: acknowledged packets since the window grew.
+    /// Kernel rules: acknowledged packets since the window grew, and how many a round trip has added since.
     waited: u32,
+    pace: f64,
 }
 
 /// The greatest average throughput since the last event, in packets per second.
@@ -106,6 +115,17 @@ impl Throughput {
     }
 }
 
+/// Whole ticks in so many seconds.
+fn ticks(seconds: f64) -> f64 {
+    // A thousandth of a tick, or times that are whole ticks would lose one to rounding.
+    (seconds / KERNEL_TICK + 0.001).floor()
+}
+
+/// A thousandth of ticks, in whole ticks.
+fn ticks_of_ticks(ticks: f64) -> f64 {
+    (ticks * KERNEL_TICK).floor()
+}
+
 impl Htcp {
     /// H-TCP with these options.
     pub fn new(config: Config) -> Self {
@@ -119,6 +139,20 @@ impl Htcp {
             last_rate: None,
             is_steady: false,
             waited: 0,
+            pace: 1.0,
+        }
+    }
+
+    /// What an acknowledgement tells of round trips.
+    fn sample(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        let rtt = rtt.as_secs_f64();
+        if !self.config.kernel_rules {
+            self.sample_rtt(rtt);
+        } else if ack.is_recovering {
+            self.rtt_min = self.rtt_min.min(ticks(rtt) * KERNEL_TICK);
+        } else {
+            self.sample_rtt(ticks(rtt) * KERNEL_TICK);
         }
     }
 
@@ -136,17 +170,9 @@ impl Htcp {
     /// shortest, or a queue would feed itself.
     fn alpha(&self, delta: f64, rtt: f64) -> f64 {
         let late = (delta - DELTA_L).max(0.0);
-        let is_whole = self.config.kernel_rules;
-        let whole = |alpha: f64| {
-            if is_whole {
-                alpha.floor().max(1.0)
-            } else {
-                alpha
-            }
-        };
-        let mut alpha = whole(1.0 + 10.0 * late + 0.25 * late * late);
+        let mut alpha = 1.0 + 10.0 * late + 0.25 * late * late;
         if self.config.rtt_scaling {
-            alpha = whole(alpha * (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX));
+            alpha *= (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX);
         }
         // An event that takes less must be made up for in less time.
         let alpha = 2.0 * (1.0 - self.beta) * alpha;
@@ -155,6 +181,18 @@ impl Htcp {
         } else {
             alpha
         }
+    }
+
+    /// The same in the kernel's whole numbers: milliseconds, packets, and eighths of what scales them.
+    fn kernel_alpha(&self, delta: f64, rtt: f64) -> f64 {
+        let late = ticks((delta - DELTA_L).max(0.0));
+        let half = (late / 2.0).floor();
+        let mut alpha = 1.0 + ticks_of_ticks(10.0 * late + ticks_of_ticks(half * half));
+        if self.config.rtt_scaling {
+            let scale = (8.0 * RTT_REF / rtt).clamp(8.0 / SCALE_MAX, 8.0 / SCALE_MIN);
+            alpha = (8.0 * alpha / scale.floor()).floor().max(1.0);
+        }
+        2.0 * (1.0 - self.beta) * alpha
     }
 
     /// What the event leaves of the window, if the throughput before it was `rate`.
@@ -168,19 +206,24 @@ impl Htcp {
             return BETA_MIN;
         }
         let was_steady = core::mem::replace(&mut self.is_steady, true);
-        if self.config.kernel_rules && (!was_steady || self.rtt_min <= KERNEL_RTT_MIN) {
+        if !self.config.kernel_rules {
+            return (self.rtt_min / self.rtt_max).clamp(BETA_MIN, BETA_MAX);
+        }
+        if !was_steady || self.rtt_min <= KERNEL_RTT_MIN || self.rtt_max <= 0.0 {
             return BETA_MIN;
         }
-        (self.rtt_min / self.rtt_max).clamp(BETA_MIN, BETA_MAX)
+        let beta = (KERNEL_PARTS * ticks(self.rtt_min) / ticks(self.rtt_max)).floor();
+        (beta / KERNEL_PARTS).clamp(BETA_MIN, KERNEL_BETA_MAX / KERNEL_PARTS)
     }
 
-    /// One acknowledged packet.
-    fn grow(&mut self, w: &mut f64, alpha: f64) {
+    /// One acknowledged packet, `delta` seconds after the last event.
+    fn grow(&mut self, w: &mut f64, delta: f64) {
         if !self.config.kernel_rules {
-            *w += alpha / *w;
-        } else if f64::from(self.waited) * alpha >= w.floor() {
+            *w += self.alpha(delta, self.rtt_min) / *w;
+        } else if f64::from(self.waited) * self.pace >= w.floor() {
             *w += 1.0;
             self.waited = 0;
+            self.pace = self.kernel_alpha(delta, self.rtt_min);
         } else {
             self.waited += 1;
         }
@@ -190,10 +233,15 @@ impl Htcp {
         let rate = self.throughput.finish();
         self.beta = self.beta(rate);
         self.last_rate = rate;
-        self.event = Some(now);
+        let last = self.event.replace(now).unwrap_or(now);
         self.waited = 0;
+        let mut queue = FADE * (self.rtt_max - self.rtt_min);
+        if self.config.kernel_rules {
+            self.pace = self.kernel_alpha((now - last).as_secs_f64(), self.rtt_min);
+            queue = ticks(queue) * KERNEL_TICK;
+        }
         if self.rtt_max > 0.0 {
-            self.rtt_max = self.rtt_min + FADE * (self.rtt_max - self.rtt_min);
+            self.rtt_max = self.rtt_min + queue;
         }
     }
 }
@@ -204,18 +252,15 @@ impl Law for Htcp {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
-            self.sample_rtt(rtt.as_secs_f64());
-        }
-        self.throughput.on_ack(ack.now, ack.acked, self.rtt_min);
         if self.config.kernel_rules && ack.is_recovering {
             self.event = Some(ack.now);
         }
         let event = *self.event.get_or_insert(ack.now);
         let delta = (ack.now - event).as_secs_f64();
-        let alpha = self.alpha(delta, self.rtt_min);
+        self.sample(ack);
+        self.throughput.on_ack(ack.now, ack.acked, self.rtt_min);
         for _ in 0..ack.growth {
-            self.grow(&mut window.cwnd, alpha);
+            self.grow(&mut window.cwnd, delta);
         }
     }
 

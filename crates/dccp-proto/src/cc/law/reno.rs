@@ -13,6 +13,8 @@ settings! {
         /// As the Linux kernel up to 3.12: whole packets, of which w + 1 that are acknowledged add one, and the
         /// floor of a halved window is 2.
         kernel: bool = false, yes_no;
+        /// Losses of an event that was answered already take nothing from what was counted towards growth.
+        keeps_count: bool = false, yes_no;
         /// Behave like so many flows together (MulTCP); more than 1 needs fractions.
         flows: u32 = 1, whole(1..=1024);
         /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
@@ -25,6 +27,7 @@ impl Config {
     pub const WHOLE_PACKETS: Self = Self {
         fractional: false,
         kernel: false,
+        keeps_count: false,
         flows: 1,
         ecn_beta: 0.5,
     };
@@ -99,7 +102,7 @@ impl Law for Reno {
             return;
         }
         // 4341-5-8: only a window without any loss or mark makes it grow.
-        if !ack.is_clean && !self.config.kernel {
+        if !ack.is_clean && !self.config.kernel && !self.config.keeps_count {
             self.acked = 0;
             return;
         }
@@ -252,6 +255,26 @@ mod tests {
         assert_eq!(window.packets(), 10);
         reno.on_ack(&mut window, &acked(1));
         assert_eq!(window.packets(), 11);
+    }
+
+    #[test]
+    fn losses_of_an_answered_event_may_leave_what_was_counted() {
+        for (text, after) in [("reno", 10.0), ("reno:keeps_count=yes", 11.0)] {
+            let mut law = bench::law(text);
+            let mut w = avoiding(10.0);
+            let unclean = Ack {
+                is_clean: false,
+                ..acked(0)
+            };
+            law.on_ack(&mut w, &acked(9));
+            law.on_ack(&mut w, &unclean);
+            law.on_ack(&mut w, &acked(1));
+            assert_near(w.cwnd, after);
+            // The event itself takes it in any case.
+            law.on_ack(&mut w, &acked(9));
+            law.on_congestion(&mut w, &loss(1));
+            assert_near(bench::inner(&*law, "acked_towards_growth"), 0.0);
+        }
     }
 
     #[test]

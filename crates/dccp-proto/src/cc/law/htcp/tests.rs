@@ -86,8 +86,15 @@ fn the_kernel_trusts_the_second_event_and_no_short_round_trip() {
     let mut h = with(|c| c.kernel_rules = true);
     (h.rtt_min, h.rtt_max, h.last_rate) = (0.07, 0.1, Some(100.0));
     assert_near(h.beta(Some(100.0)), 0.5);
-    assert_near(h.beta(Some(100.0)), 0.7);
-    h.rtt_min = 0.010;
+    // 128 × 70 / 100 = 89.6.
+    assert_near(h.beta(Some(100.0)), 89.0 / 128.0);
+    h.rtt_max = 0.0;
+    assert_near(h.beta(Some(100.0)), 0.5);
+    for (rtt_max, beta) in [(0.08, 102.0), (0.087, 102.0), (0.088, 101.0)] {
+        h.rtt_max = rtt_max;
+        assert_near(h.beta(Some(100.0)), beta / 128.0);
+    }
+    (h.rtt_min, h.rtt_max) = (0.010, 0.1);
     assert_near(h.beta(Some(100.0)), 0.5);
     h.sample_rtt(0.05);
     h.sample_rtt(0.5);
@@ -125,12 +132,75 @@ fn round_trips_are_shown_and_faded_once_there_is_one() {
 #[test]
 fn the_kernel_grows_by_whole_packets_before_and_after_scaling() {
     // 1 + 5 + 0.0625 = 6.06 and 4.2 of it; 1 + 10 × 0.1 + … = 2.002 and 1.4; never none.
-    for (delta, plain, scaled) in [(0.5, 1.0, 1.0), (1.1, 2.0, 1.0), (1.5, 6.0, 4.0)] {
+    for (delta, plain, scaled) in [
+        (0.5, 1.0, 1.0),
+        (1.1, 2.0, 1.0),
+        (1.5, 6.0, 4.0),
+        (3.001, 22.0, 16.0),
+    ] {
         let mut h = with(|c| c.kernel_rules = true);
-        assert_near(h.alpha(delta, 0.07), plain);
+        assert_near(h.kernel_alpha(delta, 0.07), plain);
         h.config.rtt_scaling = true;
-        assert_near(h.alpha(delta, 0.07), scaled);
+        // 800 / 70 = 11 eighths.
+        assert_near(h.kernel_alpha(delta, 0.07), scaled);
+        // No floor.
+        h.beta = 102.0 / 128.0;
+        assert_near(h.kernel_alpha(delta, 0.07), scaled * 52.0 / 128.0);
     }
+    let mut h = with(|c| (c.kernel_rules, c.rtt_scaling) = (true, true));
+    for (rtt, scaled) in [(0.01, 2.0), (0.001, 2.0), (0.2, 44.0), (0.3, 44.0)] {
+        assert_near(h.kernel_alpha(3.0, rtt), scaled);
+        h.beta = 0.5;
+    }
+}
+
+#[test]
+fn the_kernel_reckons_growth_anew_only_when_the_window_has_grown_or_shrunk() {
+    let mut h = with(|c| c.kernel_rules = true);
+    let mut w = avoiding(100.0);
+    let after = |seconds: u64| Ack {
+        now: at(1000 * seconds),
+        ..acked(1)
+    };
+    h.on_ack(&mut w, &after(0));
+    h.on_ack(&mut w, &after(3));
+    assert_near(h.pace, 1.0);
+    h.waited = 100;
+    h.on_ack(&mut w, &after(3));
+    assert_near(w.cwnd, 101.0);
+    assert_near(h.pace, 22.0);
+    let event = Congestion {
+        now: at(5000),
+        ..loss(101)
+    };
+    h.on_congestion(&mut w, &event);
+    // That of the time since the event before.
+    assert_near(h.pace, 45.0);
+}
+
+#[test]
+fn the_kernel_takes_round_trips_in_whole_ticks_and_the_longest_outside_of_recoveries() {
+    let mut h = with(|c| c.kernel_rules = true);
+    let mut w = avoiding(100.0);
+    for (rtt_us, is_recovering, shortest, longest) in [
+        (70_900, false, 0.070, 0.070),
+        (80_900, false, 0.070, 0.080),
+        (85_000, true, 0.070, 0.080),
+        (65_000, true, 0.065, 0.080),
+        (85_000, false, 0.065, 0.085),
+    ] {
+        let sample = Ack {
+            rtt: Some(core::time::Duration::from_micros(rtt_us)),
+            is_recovering,
+            ..acked(1)
+        };
+        h.on_ack(&mut w, &sample);
+        assert_near(h.rtt_min, shortest);
+        assert_near(h.rtt_max, longest);
+    }
+    // 0.95 of 20 ms.
+    h.on_congestion(&mut w, &loss(1));
+    assert_near(h.rtt_max, 0.084);
 }
 
 #[test]
