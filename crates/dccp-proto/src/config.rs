@@ -79,6 +79,8 @@ pub struct Config {
     pub ndp_count: bool,
     /// Ask the peer for Ack Vectors whatever the CCID (RFC 4342 §8): they tell of each datagram whether it arrived.
     pub ack_vectors: bool,
+    /// Tell the application what the network takes when that changes by an eighth, ten times a second at most.
+    pub rate_hints: bool,
     /// Set and read ECN; `false` where the I/O cannot (4340-12.1-3).
     pub ecn: bool,
     /// Spread packets over the round trip (design 8b).
@@ -131,6 +133,7 @@ impl Default for Config {
             deliver_corrupt: false,
             ndp_count: false,
             ack_vectors: false,
+            rate_hints: false,
             ecn: true,
             pacing: true,
             strict: false,

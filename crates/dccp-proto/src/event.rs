@@ -1,6 +1,7 @@
 //! What a connection tells its application.
 
 use crate::wire::{ResetCode, ServiceCode};
+use core::time::Duration;
 
 /// Something happened to a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,8 +23,19 @@ pub enum Event {
     PeerNotListening,
     /// The peer's application is slow (RFC 4340 §11.6).
     SlowReceiver,
+    /// What the network takes has changed; only where that is wanted.
+    Rate(RateHint),
     /// The connection is over.
     Closed(CloseReason),
+}
+
+/// What the network takes now: for encoders, to make as much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateHint {
+    /// Bits of application data per second.
+    pub bits_per_s: u64,
+    /// How long a datagram would wait before it leaves that is pushed now, behind those that wait.
+    pub wait: Duration,
 }
 
 /// Why a connection ended.

@@ -23,6 +23,6 @@ pub use config::Config;
 pub use conn::Connection;
 pub use endpoint::{ConnId, Endpoint, IcmpError, IcmpKind, KeyedHash, Queues};
 pub use error::{ConnectError, ListenError};
-pub use event::{CloseReason, Event};
+pub use event::{CloseReason, Event, RateHint};
 pub use seq::Seq;
 pub use time::{Instant, Rate};

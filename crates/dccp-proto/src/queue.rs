@@ -144,6 +144,11 @@ pub trait Outbox {
         self.peek(now).map_or(Waiting::Nothing, Waiting::Datagram)
     }
 
+    /// Bytes that wait, as far as that is known.
+    fn backlog(&mut self) -> u64 {
+        0
+    }
+
     /// Takes the datagram that [`peek`](Self::peek) offered and copies it into `buf`, which has its
     /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool;

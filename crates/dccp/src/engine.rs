@@ -14,7 +14,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::{Over, Poller, Waker};
 use dccp_proto::wire::ServiceCode;
-use dccp_proto::{Config, ConnId};
+use dccp_proto::{Config, ConnId, RateHint};
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -248,6 +248,8 @@ pub(crate) enum Request {
     Abort,
     /// The application is slow to read, or not any more.
     SlowReceiver(bool),
+    /// Say what the network takes.
+    RateHint(SyncSender<Option<RateHint>>),
     /// Show everything.
     Inspect(SyncSender<Inspection>),
 }

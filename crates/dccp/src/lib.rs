@@ -24,6 +24,7 @@
 //! - What waits can be chosen from: [`Socket::send_with`] gives datagrams priorities, deadlines and keys, and says which makes
 //!   room when the buffer is full (example `choice`). Or nothing waits: [`Socket::on_permit`] asks for a datagram at the
 //!   moment when it may leave (example `pull`).
+//! - [`Options::rate_hints`] tells an encoder how much the network takes ([`Event::Rate`], example `rate_hint`).
 //! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
 //!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
 //!   `key`).
@@ -80,5 +81,5 @@ pub use stats::Stats;
 pub use dccp_io::Over;
 pub use dccp_proto as proto;
 pub use dccp_proto::queue::WhenFull;
-pub use dccp_proto::{CloseReason, Event, Instant, Rate};
+pub use dccp_proto::{CloseReason, Event, Instant, Rate, RateHint};
 pub use dccp_ring as packet_ring;

@@ -190,6 +190,10 @@ impl Outbox for Out<'_> {
         self.state().waiting(now)
     }
 
+    fn backlog(&mut self) -> u64 {
+        self.state().backlog()
+    }
+
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
         self.state().claim_into(now, slot, buf)
     }

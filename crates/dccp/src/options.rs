@@ -209,6 +209,13 @@ impl Options {
         self
     }
 
+    /// Tells what the network takes, by [`Event::Rate`](crate::Event::Rate), when that has changed by an eighth; ten times
+    /// a second at most, and the newest only.
+    pub fn rate_hints(mut self, on: bool) -> Self {
+        self.config.rate_hints = on;
+        self
+    }
+
     /// Measures the round trip with Timestamp options too.
     pub fn timestamps(mut self, on: bool) -> Self {
         self.config.timestamps = on;

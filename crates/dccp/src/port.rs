@@ -14,6 +14,7 @@ use dccp_io::{Carrier, IcmpKind, Over, Poller, PortClaim, Ready, RecvBuffer, Tok
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
+use dccp_proto::queue::Outbox as _;
 use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
 use dccp_proto::{
     self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, IcmpError, Instant,
@@ -247,6 +248,12 @@ impl Port {
             Request::DataReady => self.endpoint.on_data_ready(id),
             Request::Close => self.endpoint.close(now, id, &mut self.links),
             Request::Abort => self.endpoint.abort(now, id, &mut self.links),
+            Request::RateHint(reply) => {
+                let backlog = self.links.shared(id).lock().backlog();
+                let connection = self.endpoint.connection(id);
+                // Who asked may have gone.
+                let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));
+            }
             Request::SlowReceiver(is_slow) => self.endpoint.set_slow_receiver(id, is_slow),
             Request::Inspect(reply) => {
                 if let Some(inspection) = self.inspect(id) {
@@ -390,7 +397,7 @@ impl Port {
             }
             Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
-            Event::PeerClosed | Event::SlowReceiver => {}
+            Event::PeerClosed | Event::SlowReceiver | Event::Rate(_) => {}
         }
         self.links.shared(id).lock().push_event(event);
     }

@@ -130,6 +130,11 @@ impl SendBuffer {
         self.queue.len()
     }
 
+    /// Bytes that wait to leave.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
     /// Whether one more datagram fits.
     pub(crate) fn has_room(&self) -> bool {
         self.queue.has_room()

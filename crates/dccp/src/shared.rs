@@ -300,12 +300,19 @@ impl State {
         event
     }
 
-    /// Keeps an event for the application. Of packet sizes only the last counts; of others the
+    /// Keeps an event for the application. Of packet sizes and of rates only the last counts; of others the
     /// oldest make room.
     pub(crate) fn push_event(&mut self, event: Event) {
-        if let (Event::Mps(new), Some(Event::Mps(old))) = (&event, self.events.back_mut()) {
-            *old = *new;
-            return;
+        match (&event, self.events.back_mut()) {
+            (Event::Mps(new), Some(Event::Mps(old))) => {
+                *old = *new;
+                return;
+            }
+            (Event::Rate(new), Some(Event::Rate(old))) => {
+                *old = *new;
+                return;
+            }
+            _ => {}
         }
         if self.events.len() >= bounds::EVENTS {
             self.events.pop_front();
@@ -450,6 +457,11 @@ impl Outbox for State {
         }
         self.is_starving = queued == Queued::Nothing;
         queued
+    }
+
+    /// What waits in a ring is known when it is its turn.
+    fn backlog(&mut self) -> u64 {
+        self.tx.bytes()
     }
 
     fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {

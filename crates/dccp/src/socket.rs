@@ -21,7 +21,7 @@ use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
 use dccp_proto::queue::Delivery;
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
-use dccp_proto::{CloseReason, Event};
+use dccp_proto::{CloseReason, Event, RateHint};
 use std::net::{Shutdown, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -431,6 +431,14 @@ impl Socket {
             endpoint: seen.endpoint,
             transport: seen.transport,
         })
+    }
+
+    /// What the network takes now, and how long a datagram would wait that is sent now. [`Options::rate_hints`] tells
+    /// when it changes. `None` before there is a round-trip time, and when the connection is over.
+    pub fn rate_hint(&self) -> Option<RateHint> {
+        let (reply, answer) = sync_channel(1);
+        self.request(Request::RateHint(reply));
+        answer.recv().ok().flatten()
     }
 
     fn inspect(&self) -> Option<Inspection> {

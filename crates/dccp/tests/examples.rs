@@ -12,6 +12,8 @@ mod key;
 mod pull;
 #[path = "../examples/push.rs"]
 mod push;
+#[path = "../examples/rate_hint.rs"]
+mod rate_hint;
 #[path = "../examples/revise.rs"]
 mod revise;
 #[cfg(target_os = "linux")]
@@ -61,4 +63,9 @@ fn key_frames_arrive_and_all_frames_have_a_fate() -> Outcome {
 #[test]
 fn a_reading_is_made_when_it_may_leave() -> Outcome {
     pull::main()
+}
+
+#[test]
+fn frames_follow_what_the_network_takes() -> Outcome {
+    rate_hint::main()
 }

@@ -196,6 +196,11 @@ impl InFlight {
         self.pipe.bytes()
     }
 
+    /// How many bytes of application data a mean packet has had lately; 0 if there was none.
+    pub(crate) fn mean_size(&self) -> usize {
+        index(self.mean_size_scaled / MEAN_SIZE_GAIN)
+    }
+
     /// What no feedback tells.
     pub(crate) fn oddities(&self) -> Oddities {
         self.oddities
@@ -318,7 +323,7 @@ impl InFlight {
             round: self.round,
             restarts_timeout: true,
             acks_lost: ack.acks_lost,
-            mean_size: index(self.mean_size_scaled / MEAN_SIZE_GAIN),
+            mean_size: self.mean_size(),
             gss: self.seq_at(self.end()).minus(1),
             options: ack.options,
             elapsed: ack.elapsed,

@@ -15,6 +15,7 @@ mod ndp;
 mod negotiate;
 mod options;
 mod pmtu;
+mod rate_hint;
 mod recv;
 mod reverse_path;
 mod send;
@@ -132,6 +133,7 @@ pub struct Connection {
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
     events: VecDeque<Event>,
+    last_hint: rate_hint::LastHint,
 }
 
 /// One half-connection's controller.
@@ -345,6 +347,7 @@ impl Connection {
             data_hold: None,
             controller_reset: None,
             events: VecDeque::new(),
+            last_hint: rate_hint::LastHint::default(),
             config,
         }
     }

@@ -81,6 +81,7 @@ pub(super) struct TestSender {
     pub(super) permit: Permit,
     pub(super) options_len: usize,
     pub(super) timeout: Option<Instant>,
+    pub(super) snapshot: Snapshot,
 }
 
 impl Default for TestSender {
@@ -92,6 +93,7 @@ impl Default for TestSender {
             },
             options_len: 0,
             timeout: None,
+            snapshot: Snapshot::default(),
         }
     }
 }
@@ -138,7 +140,7 @@ impl HcSender for TestSender {
     fn on_mps(&mut self, _mps: usize) {}
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot::default()
+        self.snapshot.clone()
     }
 }
 

@@ -55,7 +55,7 @@ impl Connection {
             return;
         }
         if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
-            self.on_sender_timeout(now);
+            self.on_sender_timeout(now, app);
         }
         if self.state == State::Open {
             self.pmtu.on_timeout(now);
@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// The controller's RTO or nofeedback timer (4341-5-7, 5348-4.4-1).
-    fn on_sender_timeout(&mut self, now: Instant) {
+    fn on_sender_timeout(&mut self, now: Instant, app: &mut App<'_>) {
         self.stats.mib.timeouts += 1;
         self.stats.counters.cc_timeouts += 1;
         self.pmtu.on_silence(now, self.in_flight.large_in_flight());
@@ -72,6 +72,7 @@ impl Connection {
             self.in_flight.on_timeout();
         }
         self.follow_controllers();
+        self.tell_rate(now, app);
     }
 
     /// 6773-L-1: while the connection is open; what closes it is repeated until it is over.

@@ -5,8 +5,9 @@
 
 use super::request::RingRequest;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::time::Duration;
 use dccp_proto::wire::{ResetCode, ServiceCode};
-use dccp_proto::{CloseReason, Event};
+use dccp_proto::{CloseReason, Event, RateHint};
 use dccp_ring::Shape;
 
 /// What an application says to the server.
@@ -166,6 +167,15 @@ fn build_event(event: &Event) -> Vec<u8> {
         Event::Closed(CloseReason::Aborted(code)) => vec![8, code.0],
         Event::Closed(CloseReason::TimedOut) => vec![9],
         Event::Closed(CloseReason::Unreachable { kind, code }) => vec![10, *kind, *code],
+        Event::Rate(hint) => {
+            let wait = u64::try_from(hint.wait.as_nanos()).unwrap_or(u64::MAX);
+            [
+                &[11],
+                &hint.bits_per_s.to_le_bytes()[..],
+                &wait.to_le_bytes(),
+            ]
+            .concat()
+        }
     }
 }
 
@@ -186,6 +196,13 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
         [8, code] => Event::Closed(CloseReason::Aborted(ResetCode(code))),
         [9] => Event::Closed(CloseReason::TimedOut),
         [10, kind, code] => Event::Closed(CloseReason::Unreachable { kind, code }),
+        [11, ref numbers @ ..] => {
+            let (bits_per_s, wait) = numbers.split_first_chunk()?;
+            Event::Rate(RateHint {
+                bits_per_s: u64::from_le_bytes(*bits_per_s),
+                wait: Duration::from_nanos(u64::from_le_bytes(wait.try_into().ok()?)),
+            })
+        }
         _ => return None,
     })
 }
@@ -256,6 +273,10 @@ mod tests {
             Event::PeerClosed,
             Event::PeerNotListening,
             Event::SlowReceiver,
+            Event::Rate(RateHint {
+                bits_per_s: 1 << 40,
+                wait: Duration::from_millis(7),
+            }),
         ];
         let events = events.into_iter().chain(reasons.map(Event::Closed));
         let tells = events.map(|event| Tell::Event(event, Some(1400)));

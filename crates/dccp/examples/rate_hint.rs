@@ -1,0 +1,45 @@
+//! Makes as much as the network takes: a camera of 25 frames per second whose frames follow the hints.
+
+use core::time::Duration;
+use dccp::{Event, Listener, Options, SendOptions, Socket, clock};
+
+/// So many frames are sent per second.
+const FRAMES_PER_S: u64 = 25;
+/// Bits of a frame of the best quality.
+const FRAME_MAX: u64 = 8 * 20_000;
+
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::new().rate_hints(true);
+    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
+    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let _server = listener.accept()?;
+
+    let mut frame_bits = FRAME_MAX / 100;
+    let mut hints = 0;
+    for n in 0..10 {
+        while let Some(event) = socket.poll_event() {
+            if let Event::Rate(hint) = event {
+                frame_bits = (hint.bits_per_s / FRAMES_PER_S).min(FRAME_MAX);
+                hints += 1;
+                println!(
+                    "frame {n}: {} kbit/s, {frame_bits} bits",
+                    hint.bits_per_s / 1000
+                );
+            }
+        }
+        let late = clock::now() + Duration::from_millis(200);
+        let len = usize::try_from(frame_bits / 8)?;
+        for part in vec![0; len].chunks(1000) {
+            socket.send_with(part, SendOptions::new().deadline(late))?;
+        }
+        std::thread::sleep(Duration::from_millis(1000 / FRAMES_PER_S));
+    }
+    let hint = socket.rate_hint().ok_or("no hint")?;
+    println!(
+        "now {} kbit/s, after {:?}",
+        hint.bits_per_s / 1000,
+        hint.wait
+    );
+    assert!(hints > 0 && hint.bits_per_s > 0);
+    Ok(())
+}
