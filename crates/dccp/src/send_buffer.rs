@@ -62,19 +62,11 @@ impl core::ops::Add for SendCounts {
 /// application holds up the others.
 const EXPIRED_MAX: u32 = 1024;
 
-/// The bytes of a datagram.
-#[derive(Debug)]
-enum Stored {
-    Bytes(Vec<u8>),
-    Zeros,
-    /// Claimed: the engine has copied them.
-    Gone,
-}
-
 #[derive(Debug)]
 struct Entry {
     id: DatagramId,
-    stored: Stored,
+    /// None of zeros, and none once the engine has copied them.
+    bytes: Option<Vec<u8>>,
 }
 
 /// The datagrams of one socket that have no fate yet, and the fates that nobody has fetched yet.
@@ -189,16 +181,17 @@ impl SendBuffer {
         label: Label,
         when_full: WhenFull,
     ) {
-        let stored = match payload {
-            Payload::Zeros(_) => Stored::Zeros,
-            Payload::Bytes(b) => {
-                let mut bytes = self.spare.pop().unwrap_or_default();
-                bytes.extend_from_slice(b);
-                Stored::Bytes(bytes)
-            }
-        };
+        let slot = self.store(Entry { id, bytes: None });
+        if let Payload::Bytes(b) = payload {
+            // Copied where they stay: to move them later would wait until the copy has left the processor.
+            let memory = self.spare.pop().unwrap_or_default();
+            self.entries[index(slot)]
+                .bytes
+                .insert(memory)
+                .extend_from_slice(b);
+        }
         let offer = Offer {
-            slot: self.store(Entry { id, stored }),
+            slot,
             len: payload.len(),
             is_zeros: matches!(payload, Payload::Zeros(_)),
         };
@@ -271,8 +264,7 @@ impl SendBuffer {
     }
 
     fn recycle(&mut self, slot: Slot) {
-        let stored = &mut self.entries[index(slot)].stored;
-        if let Stored::Bytes(mut bytes) = core::mem::replace(stored, Stored::Gone)
+        if let Some(mut bytes) = self.entries[index(slot)].bytes.take()
             && self.spare.len() < self.queue.capacity()
         {
             bytes.clear();
@@ -304,7 +296,7 @@ impl Outbox for SendBuffer {
         if !self.queue.claim(slot) {
             return false;
         }
-        if let Stored::Bytes(b) = &self.entries[index(slot)].stored {
+        if let Some(b) = &self.entries[index(slot)].bytes {
             buf.copy_from_slice(b);
         }
         self.recycle(slot);
