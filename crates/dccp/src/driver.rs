@@ -103,12 +103,18 @@ impl Driver {
 
     /// Waits for packets, commands or the next deadline.
     fn wait(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let timeout = if !self.runnable.is_empty() || !self.mailbox.fall_asleep() {
-            Some(Duration::ZERO)
-        } else {
+        let mut timeout = Some(Duration::ZERO);
+        if self.runnable.is_empty() {
             let now = clock::now();
-            self.deadlines.first().map(|(due, _)| *due - now)
-        };
+            timeout = self.deadlines.first().map(|(due, _)| *due - now);
+        }
+        // Who only looks comes back by itself: nobody need wake it.
+        if !self.poller.sleeps(timeout) {
+            return self.poller.wait(timeout, ready);
+        }
+        if !self.mailbox.fall_asleep() {
+            timeout = Some(Duration::ZERO);
+        }
         let waited = self.poller.wait(timeout, ready);
         self.mailbox.wake_up();
         waited

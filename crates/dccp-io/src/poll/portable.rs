@@ -43,6 +43,11 @@ impl Poller {
         })
     }
 
+    /// Whether a [`wait`](Self::wait) of this length sleeps, and does not only look.
+    pub fn sleeps(&self, timeout: Option<Duration>) -> bool {
+        sleep_time(timeout, self.busy_wait) != Some(Duration::ZERO)
+    }
+
     /// What other threads wake this poller with.
     pub fn waker(&self) -> Waker {
         self.waker.clone()

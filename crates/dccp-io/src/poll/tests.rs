@@ -52,6 +52,14 @@ macro_rules! poller_tests {
             }
 
             #[test]
+            fn a_wait_up_to_the_busy_time_only_looks() {
+                let us = Duration::from_micros;
+                let poller = <$poller>::new(us(50)).unwrap();
+                assert!(poller.sleeps(None) && poller.sleeps(Some(us(51))));
+                assert!(!poller.sleeps(Some(us(50))) && !poller.sleeps(Some(us(0))));
+            }
+
+            #[test]
             fn a_datagram_makes_its_transport_readable_and_no_other() {
                 let mut poller = <$poller>::new(Duration::ZERO).unwrap();
                 let (a, b) = sockets();
