@@ -53,7 +53,8 @@ impl SentPerRtt {
         *self = Self {
             began: now,
             gss,
-            packets: sent * share,
+            // Data that come in blocks leave a round trip almost empty: one alone halves the count at most.
+            packets: sent.max(self.packets / 2.0) * share,
         };
         true
     }
@@ -135,8 +136,14 @@ mod tests {
         let mut sent = SentPerRtt::new(start, Seq::new(100));
         assert!(sent.on_sent(start + 100 * MS, Seq::new(180), 100 * MS));
         assert_eq!(sent.packets.to_bits(), 80.0_f64.to_bits());
-        assert!(sent.on_sent(start + 500 * MS, Seq::new(200), 100 * MS));
-        assert_eq!(sent.packets.to_bits(), 5.0_f64.to_bits());
+        assert!(sent.on_sent(start + 300 * MS, Seq::new(300), 100 * MS));
+        assert_eq!(sent.packets.to_bits(), 60.0_f64.to_bits());
+        // One that is almost empty halves the count at most: data may come in blocks.
+        assert!(sent.on_sent(start + 400 * MS, Seq::new(310), 100 * MS));
+        assert_eq!(sent.packets.to_bits(), 30.0_f64.to_bits());
+        // A longer silence says more.
+        assert!(sent.on_sent(start + 1200 * MS, Seq::new(311), 100 * MS));
+        assert_eq!(sent.packets.to_bits(), 1.875_f64.to_bits());
     }
 
     #[test]
