@@ -181,7 +181,7 @@ impl Outbox for Out<'_> {
         let answer = puller.ask(&permit).ok();
         if let Some(replaced) = self.state().end_pull(puller, &permit, answer) {
             self.state = None;
-            drop(replaced);
+            replaced.dismiss();
         }
         self.state().peek(now)
     }

@@ -440,7 +440,9 @@ impl Port {
         }
         if let Some(shared) = self.links.remove(id) {
             let puller = shared.lock().end(now, reason, last);
-            drop(puller);
+            if let Some(puller) = puller {
+                puller.dismiss();
+            }
             shared.wake();
         }
     }

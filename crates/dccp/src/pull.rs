@@ -50,6 +50,11 @@ impl Puller {
         catch_unwind(AssertUnwindSafe(|| ask(permit, data))).map_err(|_| Panicked)
     }
 
+    /// Drops the application's closure, and with it what that owns. A panic ends here, too.
+    pub(crate) fn dismiss(self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(self)));
+    }
+
     /// The datagram that it gave last.
     pub(crate) fn data(&self) -> &[u8] {
         &self.data

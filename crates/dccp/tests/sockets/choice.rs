@@ -234,6 +234,37 @@ fn a_closure_may_send_through_its_socket_and_a_panic_ends_only_the_asking() {
     assert_eq!(server.recv(&mut buf), Err(RecvError::TimedOut));
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_closure_that_panics_when_it_is_dropped_harms_nobody() {
+    let (other, other_server) = pair(&options(), &options());
+    for panics_when_asked in [false, true] {
+        let (client, server) = pair(&options(), &options());
+        let bomb = Bomb;
+        let asked = Arc::new(AtomicU64::new(0));
+        let count = asked.clone();
+        client.on_permit(move |_, _| {
+            let _ = &bomb;
+            count.fetch_add(1, Ordering::Relaxed);
+            assert!(!panics_when_asked, "on purpose");
+            Pulled::Nothing
+        });
+        until("asked", || asked.load(Ordering::Relaxed) == 1);
+        client.close().unwrap();
+        assert!(received(&server).is_empty());
+    }
+    other.send(b"still here").unwrap();
+    assert_eq!(other_server.recv(&mut [0; 20]), Ok(10));
+}
+
 #[test]
 fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
     let (client, server) = pair(&options(), &options());

@@ -67,8 +67,10 @@ impl RingClient {
             match client.poll_event() {
                 Some(Event::Connected) => return Ok(client),
                 Some(Event::Closed(reason)) => return Err(RingConnectError::Ended(reason)),
-                _ if client.over.is_some() => return Err(RingConnectError::ServerGone),
-                _ => client.sleep(None),
+                // What matters may wait behind it.
+                Some(_) => {}
+                None if client.over.is_some() => return Err(RingConnectError::ServerGone),
+                None => client.sleep(None),
             }
         }
     }

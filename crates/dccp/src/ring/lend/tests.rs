@@ -1,6 +1,6 @@
 //! Applications that do not keep to the rules, are not allowed what they ask for, or are too many.
 
-use super::channel::{Channel, Doorbell, Heard};
+use super::channel::{Channel, Doorbell, Gate, Heard};
 use super::message::{Ask, Tell};
 use super::*;
 use crate::{Listener, Options, Socket};
@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::wire::ResetCode;
 use dccp_proto::{CloseReason, Event};
-use dccp_ring::{Bell as _, Label, Shape};
+use dccp_ring::{Bell as _, Label, Shape, shared, silent};
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,9 +133,7 @@ fn what_is_no_message_ends_its_channel_and_no_other() {
     // Descriptors that nobody has asked for.
     let (channel, memory, _bell, _socket) = world.lawless();
     let fd: OwnedFd = memory.into();
-    channel
-        .send(&Ask::Abort.build(), &[std::os::fd::AsFd::as_fd(&fd)])
-        .unwrap();
+    channel.send(&Ask::Abort.build(), &[fd.as_fd()]).unwrap();
     assert_eq!(end(&channel), CloseReason::Local);
     honest
         .sender()
@@ -290,6 +288,47 @@ fn who_says_nothing_is_sent_away() {
     let silent = Channel::connect(&world.path).unwrap();
     assert!(hear(&silent).is_none());
     assert!(crate::clock::now() - begin >= Duration::from_secs(5));
+}
+
+/// What becomes of a client to whom a server says this in one breath, and goes.
+fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
+    let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
+    let gate = Gate::bind(&path).unwrap();
+    let server = thread::spawn(move || {
+        let channel = loop {
+            match gate.accept() {
+                Ok(channel) => break channel,
+                Err(_) => thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        hear(&channel).unwrap();
+        let (_transport, memory) = shared::create(SHAPE, silent()).unwrap();
+        let (_bell, theirs) = Doorbell::pair().unwrap();
+        let fds = [memory.as_fd(), theirs.as_fd()];
+        channel.send(&Tell::Lent.build(), &fds).unwrap();
+        let told = (1200..1220).map(Event::Mps).chain([last]);
+        for event in told {
+            let message = Tell::Event(event, None).build();
+            channel.send(&message, &[]).unwrap();
+        }
+    });
+    let request = RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE);
+    let connected = RingClient::connect(&path, &request);
+    server.join().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    connected
+}
+
+#[test]
+fn what_is_told_together_with_the_begin_or_the_end_of_a_connection_does_not_hide_it() {
+    let connected = connect_to_who_says("told", Event::Connected);
+    assert!(connected.is_ok(), "{connected:?}");
+    let closed = Event::Closed(CloseReason::TimedOut);
+    let ended = connect_to_who_says("told-end", closed);
+    assert!(
+        matches!(ended, Err(RingConnectError::Ended(CloseReason::TimedOut))),
+        "{ended:?}"
+    );
 }
 
 #[test]
