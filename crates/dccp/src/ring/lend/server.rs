@@ -111,17 +111,16 @@ struct News {
 
 impl Hall {
     fn run(mut self) {
-        loop {
-            let Ok(news) = self.wait() else {
-                return;
-            };
-            if news.is_stopped {
-                return;
-            }
+        while let Ok(news) = self.wait()
+            && !news.is_stopped
+        {
             self.serve(&news.sessions);
             if news.has_visitor {
                 self.let_in();
             }
+        }
+        for session in self.sessions {
+            session.end(&mut *self.policy);
         }
     }
 

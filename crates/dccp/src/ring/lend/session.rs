@@ -95,10 +95,22 @@ impl Session {
         } else {
             self.listen(policy, memory) && self.tell_events()
         };
-        if !stays && self.is_allowed {
-            policy.ended(&self.caller);
+        if !stays {
+            self.tell_policy(policy);
         }
         stays
+    }
+
+    /// The server ends: what was lent is taken back.
+    pub(crate) fn end(mut self, policy: &mut dyn RingPolicy) {
+        self.lent = None;
+        self.tell_policy(policy);
+    }
+
+    fn tell_policy(&self, policy: &mut dyn RingPolicy) {
+        if self.is_allowed {
+            policy.ended(&self.caller);
+        }
     }
 
     /// Its time is over: what was lent is taken back.

@@ -258,7 +258,7 @@ fn a_policy_can_count_what_a_user_has() {
         rings: 0,
         ended: ended.clone(),
     };
-    let _server = RingServer::bind(&path, RingLimits::default(), policy).unwrap();
+    let server = RingServer::bind(&path, RingLimits::default(), policy).unwrap();
     let await_ended = |n| {
         for _ in 0..1000 {
             if ended.load(Ordering::Relaxed) == n {
@@ -278,7 +278,10 @@ fn a_policy_can_count_what_a_user_has() {
     assert_eq!(ended.load(Ordering::Relaxed), 1);
     drop(first);
     await_ended(2);
-    RingClient::connect(&path, &world.request()).unwrap();
+    // What the server itself ends has ended, too.
+    let _third = RingClient::connect(&path, &world.request()).unwrap();
+    drop(server);
+    assert_eq!(ended.load(Ordering::Relaxed), 3);
 }
 
 #[test]
