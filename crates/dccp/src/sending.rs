@@ -37,7 +37,7 @@ impl SendOptions {
 
     /// After this moment of [`clock::now`](crate::clock::now) it does not leave: its fate is
     /// [`Expired`](dccp_proto::queue::Fate::Expired), told when it would have left. Until then it needs its room in
-    /// the send buffer.
+    /// the send buffer. The engine reads the clock once a turn, when it begins: what it claims may be late by that turn.
     pub fn deadline(mut self, at: Instant) -> Self {
         self.label.deadline = Some(at);
         self
