@@ -305,7 +305,7 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
             }
         };
         hear(&channel).unwrap();
-        let (_transport, memory) = shared::create(SHAPE, silent()).unwrap();
+        let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];
         channel.send(&Tell::Lent.build(), &fds).unwrap();
@@ -314,10 +314,12 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
             let message = Tell::Event(event, None).build();
             channel.send(&message, &[]).unwrap();
         }
+        // Its memory goes with it.
+        transport
     });
     let request = RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE);
     let connected = RingClient::connect(&path, &request);
-    server.join().unwrap();
+    drop(server.join().unwrap());
     std::fs::remove_file(&path).unwrap();
     connected
 }
