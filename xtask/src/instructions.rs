@@ -19,8 +19,7 @@ const FEW: u64 = 60_000;
 const MANY: u64 = 100_000;
 /// Of a run with an overshoot all is counted, which is the more the larger the window.
 const WITH_OVERSHOOT: u64 = 200_000;
-/// Bytes, and how often they are summed.
-const SUMMED: u64 = 1400;
+/// How often bytes are summed.
 const SUMS: u64 = 10_000;
 
 const PROFILE: &str = "target/callgrind.out";
@@ -82,13 +81,13 @@ impl Case {
     }
 }
 
-/// What a byte of the header checksum costs.
-pub(crate) fn checksum() -> Result<Cost> {
+/// What a byte costs of the header checksum over so many.
+pub(crate) fn checksum(size: u64) -> Result<Cost> {
     let of = |sums: u64| {
-        let (size, sums) = (SUMMED.to_string(), sums.to_string());
+        let (size, sums) = (size.to_string(), sums.to_string());
         profile(&[], &["target/release/examples/checksum", &size, &sums])
     };
-    Ok(of(2 * SUMS)?.less(&of(SUMS)?).per(SUMS * SUMMED))
+    Ok(of(2 * SUMS)?.less(&of(SUMS)?).per(SUMS * size))
 }
 
 impl Cost {

@@ -364,6 +364,10 @@ impl Connection {
             packet.options = Options(options.as_slice());
             let written = wire::write_header_at(header, &packet);
             debug_assert!(written.is_ok(), "{written:?}");
+            if written.is_err() {
+                // Never what an earlier datagram has left there.
+                header.fill(0);
+            }
             self.seal(place, zeros, checksum_slot);
             true
         });
