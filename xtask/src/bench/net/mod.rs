@@ -151,6 +151,28 @@ fn beside_udp(place: Place, size: &str) -> Stage {
 }
 
 impl Stage {
+    /// What each program came to.
+    fn print(&self, samples: &[Vec<Sample>]) {
+        println!(
+            "| {} | goodput, Mbit/s (least … most) | CPU of the sender, % | of the receiver, % |\n|---|---|---|---|",
+            self.place
+        );
+        for (program, samples) in self.programs.iter().zip(samples) {
+            let of = |value: fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
+            let goodput = of(|sample| sample.mbit_per_s);
+            let least = goodput.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = goodput.iter().copied().fold(0.0, f64::max);
+            println!(
+                "| {} | {:.0} ({least:.0} … {most:.0}) | {:.0} | {:.0} |",
+                program.name,
+                median(goodput),
+                median(of(|sample| sample.sender_cpu)),
+                median(of(|sample| sample.receiver_cpu)),
+            );
+        }
+        println!();
+    }
+
     fn run(&self, time: u32, repetitions: usize) -> Result<Vec<Row>> {
         let hosts = self.place.build()?;
         let mut samples: Vec<Vec<Sample>> = self.programs.iter().map(|_| Vec::new()).collect();
@@ -167,6 +189,7 @@ impl Stage {
                 samples.push(sample);
             }
         }
+        self.print(&samples);
         let row = |comparison: &Comparison| {
             let (unit, value): (_, fn(&Sample) -> f64) = match comparison.figure {
                 Figure::Goodput => ("Mbit/s", |sample| sample.mbit_per_s),

@@ -32,15 +32,15 @@ enum Read {
 pub(super) struct Sample {
     /// Delivered.
     pub(super) mbit_per_s: f64,
-    /// Delivered.
-    gbit: f64,
-    /// Processor time of both ends, seconds.
-    cpu: f64,
+    /// Processor time of the sender's process, kernel included, percent of one core.
+    pub(super) sender_cpu: f64,
+    pub(super) receiver_cpu: f64,
 }
 
 impl Sample {
+    /// Processor seconds of both ends for a gigabit.
     pub(super) fn cpu_per_gbit(&self) -> f64 {
-        self.cpu / self.gbit
+        (self.sender_cpu + self.receiver_cpu) * 10.0 / self.mbit_per_s
     }
 }
 
@@ -127,11 +127,12 @@ impl Program {
 }
 
 fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
-    let gbit = received["bytes"].as_f64()? * 8e-9;
+    let seconds = received["seconds"].as_f64()?;
+    let percent = |end: &Value| Some(100.0 * end["cpu_seconds"].as_f64()? / seconds);
     Some(Sample {
-        mbit_per_s: 1e3 * gbit / received["seconds"].as_f64()?,
-        gbit,
-        cpu: sent["cpu_seconds"].as_f64()? + received["cpu_seconds"].as_f64()?,
+        mbit_per_s: received["bytes"].as_f64()? * 8e-6 / seconds,
+        sender_cpu: percent(sent)?,
+        receiver_cpu: percent(received)?,
     })
 }
 
@@ -147,13 +148,11 @@ fn of_iperf(result: &Value) -> Option<Sample> {
         "TCP" => of_tcp?,
         _ => of_udp()?,
     };
-    let seconds = end["sum_sent"]["seconds"].as_f64()?;
     let cpu = &end["cpu_utilization_percent"];
-    let percent = cpu["host_total"].as_f64()? + cpu["remote_total"].as_f64()?;
     Some(Sample {
         mbit_per_s: bit_per_s * 1e-6,
-        gbit: bit_per_s * seconds * 1e-9,
-        cpu: seconds * percent / 100.0,
+        sender_cpu: cpu["host_total"].as_f64()?,
+        receiver_cpu: cpu["remote_total"].as_f64()?,
     })
 }
 
@@ -180,7 +179,6 @@ mod tests {
             "start": {"test_start": {"protocol": "UDP"}},
             "end": {
                 "sum": {"bits_per_second": 8e9, "lost_percent": 25.0},
-                "sum_sent": {"seconds": 2.0},
                 "cpu_utilization_percent": {"host_total": 100.0, "remote_total": 50.0}
             }
         });
