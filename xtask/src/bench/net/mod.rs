@@ -47,7 +47,10 @@ fn goodput(ours: usize, peer: usize, goal: Goal) -> Comparison {
 
 /// The rows of all stages.
 pub(super) fn rows(time: u32, repetitions: usize, is_quick: bool) -> Result<Vec<Row>> {
-    ensure!(shell::is_root(), "needs root, for namespaces");
+    ensure!(
+        shell::is_root(),
+        "`net` needs root, for namespaces; without it say: cargo xtask bench ring checksum core memory sim"
+    );
     packages::install(packages::FOR_BENCH)?;
     let build = ["cargo", "build", "--quiet", "--release", "-p", "dccp-bench"];
     shell::run(&mut command(&build))?;
