@@ -79,17 +79,15 @@ impl Driver {
         let mut commands = Vec::new();
         let mut ready = Vec::new();
         let mut turns = Vec::new();
-        loop {
-            self.mailbox.take(&mut commands);
-            for command in commands.drain(..) {
-                self.obey(command);
-            }
-            if self.is_finishing && self.ports.is_empty() {
-                return;
-            }
+        while !(self.is_finishing && self.ports.is_empty()) {
             if self.wait(&mut ready).is_err() {
                 // The poller is broken, and with it everything: `drop` tells the sockets.
                 return;
+            }
+            // Before the ports' turns: who rang waits no longer than this.
+            self.mailbox.take(&mut commands);
+            for command in commands.drain(..) {
+                self.obey(command);
             }
             self.mark_runnable(&ready);
             core::mem::swap(&mut self.runnable, &mut turns);

@@ -80,7 +80,11 @@ fn add(
     for line in shell::output(&mut command(&words))?.lines() {
         let said: Value = serde_json::from_str(line)?;
         let (ours, peer) = read(&said).with_context(|| line.to_owned())?;
-        let ring = said["ring"].as_str().unwrap_or_default().to_owned();
+        let word = |name: &str| said[name].as_str().unwrap_or_default();
+        let ring = match word("application") {
+            "" => word("ring").to_owned(),
+            application => format!("{}, application {application}", word("ring")),
+        };
         let both = samples.entry((figure, ring)).or_default();
         both.0.push(ours);
         both.1.push(peer);

@@ -1,7 +1,12 @@
 //! From push to the moment at which the datagram is out.
 //!
-//! This thread is the application and, between the two ends, a relay that looks for datagrams all the time: over
-//! loopback one is there while the engine's send call runs, and a look takes less than a microsecond.
+//! This thread is the application and, between the two ends, a relay: over loopback a datagram is there while the
+//! engine's send call runs.
+//!
+//! How the thread waits decides where the engine's thread runs. Looking all the time it holds its own processor, and the
+//! engine must be woken on another one, which may be deeply asleep (in a virtual machine that takes tens of
+//! microseconds). Asleep it makes room for the engine. The two threads that wake each other through eventfds, with which
+//! all is compared, wait in the same way.
 
 use crate::peer::{Peers, address};
 use crate::ring::Ring;
@@ -10,8 +15,10 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::packet_ring::{Label, Shape};
 use dccp::{Event, Instant, Listener, RingClient, RingRequest, RingSocket, Socket, clock};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::net::UdpSocket;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::thread;
 
 const SHAPE: Shape = Shape::new(64, 8);
@@ -20,26 +27,109 @@ const IDLE: Duration = Duration::from_millis(1);
 /// How long a sample may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How the measuring thread waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// It sleeps until there is something.
+    Asleep,
+    /// It looks all the time.
+    Looking,
+}
+
+impl Wait {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Asleep => "asleep",
+            Self::Looking => "looking",
+        }
+    }
+
+    /// Waits until one of them has something or the time is over, or lets the caller look.
+    fn pause(self, sources: &[&dyn AsFd], at_most: Duration) -> Outcome {
+        if self == Self::Looking {
+            return Ok(());
+        }
+        let fds = sources.iter();
+        let mut fds: Vec<_> = fds
+            .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
+            .collect();
+        poll(&mut fds, Some(&Timespec::try_from(at_most)?))?;
+        Ok(())
+    }
+}
+
 /// Measures each kind, and prints a line for each.
 pub(crate) fn run(peers: &Peers, samples: usize) -> Outcome {
-    let bare = Quantiles::of(ping_pong(samples)?)?;
-    for is_lent in [false, true] {
-        let (name, times) = if is_lent {
-            lent(peers, samples)?
-        } else {
-            own(peers, samples)?
-        };
-        let ours = Quantiles::of(times)?;
-        println!(
-            "{{\"name\":\"ring_latency\",\"ring\":\"{name}\",\"busy_wait\":{},\"samples\":{samples},\
-             {},{},\"ratio_p99\":{:.3}}}",
-            peers.is_busy,
-            ours.json("push_to_out"),
-            bare.json("eventfd_round_trip"),
-            ours.p99.div_duration_f64(bare.p99)
-        );
+    // An engine that looks all the time wants a processor, and this thread the other one: nobody else may sleep or wake.
+    let waits: &[Wait] = if peers.is_busy {
+        &[Wait::Looking]
+    } else {
+        &[Wait::Asleep, Wait::Looking]
+    };
+    for &wait in waits {
+        for is_lent in [false, true] {
+            let bare = if peers.is_busy {
+                None
+            } else {
+                Some([PingPong::by_eventfd()?, PingPong::by_udp()?])
+            };
+            let mut meter = Meter {
+                wait,
+                bare,
+                times: <[_; 3]>::default(),
+            };
+            let name = if is_lent {
+                lent(peers, &mut meter, samples)?
+            } else {
+                own(peers, &mut meter, samples)?
+            };
+            println!(
+                "{{\"name\":\"ring_latency\",\"ring\":\"{name}\",\"busy_wait\":{},\"application\":\"{}\",\
+                 \"samples\":{samples},{}}}",
+                peers.is_busy,
+                wait.name(),
+                meter.json()?
+            );
+        }
     }
     Ok(())
+}
+
+/// Times of pushes, and between two of these the bare ones: so all suffer from the same disturbances.
+struct Meter {
+    wait: Wait,
+    /// An eventfd's round trip; one of which the way back is a datagram.
+    bare: Option<[PingPong; 2]>,
+    /// Ours, and the bare ones.
+    times: [Vec<Duration>; 3],
+}
+
+impl Meter {
+    fn add(&mut self, ours: Duration) -> Outcome {
+        let [all_ours, bare @ ..] = &mut self.times;
+        all_ours.push(ours);
+        for (times, ping_pong) in bare.iter_mut().zip(self.bare.iter().flatten()) {
+            times.push(ping_pong.sample(self.wait)?);
+        }
+        Ok(())
+    }
+
+    fn json(self) -> Outcome<String> {
+        let [ours, eventfd, udp] = self.times;
+        let ours = Quantiles::of(ours)?;
+        let mut json = ours.json("push_to_out");
+        if self.bare.is_some() {
+            let (eventfd, udp) = (Quantiles::of(eventfd)?, Quantiles::of(udp)?);
+            json = format!(
+                "{json},{},{},\"ratio_p50\":{:.3},\"ratio_p99\":{:.3}",
+                eventfd.json("eventfd_round_trip"),
+                udp.json("eventfd_udp_round_trip"),
+                ours.p50.div_duration_f64(eventfd.p50),
+                ours.p99.div_duration_f64(eventfd.p99)
+            );
+        }
+        Ok(json)
+    }
 }
 
 /// What many times say.
@@ -73,32 +163,60 @@ impl Quantiles {
 }
 
 /// Two threads wake each other, and nothing else.
-fn ping_pong(samples: usize) -> Outcome<Vec<Duration>> {
-    let there = eventfd(0, EventfdFlags::CLOEXEC)?;
-    let back = eventfd(0, EventfdFlags::CLOEXEC)?;
-    let one = 1_u64.to_ne_bytes();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..samples {
-                let heard = rustix::io::read(&there, &mut [0; 8]);
-                if heard.is_err() || rustix::io::write(&back, &one).is_err() {
-                    return;
-                }
-            }
+struct PingPong {
+    there: Arc<OwnedFd>,
+    back: OwnedFd,
+}
+
+impl PingPong {
+    /// The second thread answers through an eventfd.
+    fn by_eventfd() -> Outcome<Self> {
+        let back = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let answers = back.try_clone()?;
+        Self::start(back, answers)
+    }
+
+    /// It answers with a datagram.
+    fn by_udp() -> Outcome<Self> {
+        let back = UdpSocket::bind("127.0.0.1:0")?;
+        back.set_nonblocking(true)?;
+        let answers = UdpSocket::bind("127.0.0.1:0")?;
+        answers.connect(back.local_addr()?)?;
+        Self::start(back.into(), answers.into())
+    }
+
+    fn start(back: OwnedFd, answers: OwnedFd) -> Outcome<Self> {
+        let there = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let hears = there.clone();
+        // It ends with the program.
+        thread::spawn(move || {
+            while rustix::io::read(&hears, &mut [0; 8]).is_ok() && ring(&answers).is_ok() {}
         });
-        let sample = || {
-            thread::sleep(IDLE);
-            let begin = clock::now();
-            rustix::io::write(&there, &one)?;
-            rustix::io::read(&back, &mut [0; 8])?;
-            Ok(clock::now() - begin)
-        };
-        core::iter::repeat_with(sample).take(samples).collect()
-    })
+        Ok(Self { there, back })
+    }
+
+    fn sample(&self, wait: Wait) -> Outcome<Duration> {
+        let idle_until = clock::now() + IDLE;
+        while clock::now() < idle_until {
+            wait.pause(&[&self.back], idle_until - clock::now())?;
+        }
+        let begin = clock::now();
+        ring(&self.there)?;
+        loop {
+            wait.pause(&[&self.back], PATIENCE)?;
+            if rustix::io::read(&self.back, &mut [0; 8]).is_ok() {
+                return Ok(clock::now() - begin);
+            }
+        }
+    }
+}
+
+fn ring(bell: &OwnedFd) -> rustix::io::Result<usize> {
+    rustix::io::write(bell, &1_u64.to_ne_bytes())
 }
 
 /// One engine runs both ends of the connection.
-fn own(peers: &Peers, samples: usize) -> Outcome<(&'static str, Vec<Duration>)> {
+fn own(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str> {
     let options = peers.options()?.nonblocking(true);
     let listener = Listener::bind("127.0.0.1:0", PORT, &options)?;
     let mut relay = Relay::to(listener.local_addrs()[0])?;
@@ -111,11 +229,18 @@ fn own(peers: &Peers, samples: usize) -> Outcome<(&'static str, Vec<Duration>)> 
         }
     }
     let mut ring = Ring::Own(RingSocket::new(socket, SHAPE)?);
-    Ok((ring.name(), measure(&mut ring, &mut relay, samples)?))
+    measure(&mut ring, &mut relay, meter, samples)?;
+    let name = ring.name();
+    if let Ring::Own(ring) = ring {
+        // An engine that closes in the background would look for packets while others are measured.
+        ring.socket().abort();
+        ring.socket().wait_closed(PATIENCE)?;
+    }
+    Ok(name)
 }
 
 /// Another process's engine runs both ends.
-fn lent(peers: &Peers, samples: usize) -> Outcome<(&'static str, Vec<Duration>)> {
+fn lent(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str> {
     let path = std::env::temp_dir().join(format!("ring-latency-{}", std::process::id()));
     let (_server, at) = peers.start(&["lend", path.to_str().ok_or("no path")?])?;
     let mut relay = Relay::to(address(&at)?)?;
@@ -130,20 +255,23 @@ fn lent(peers: &Peers, samples: usize) -> Outcome<(&'static str, Vec<Duration>)>
     })?;
     let _ = std::fs::remove_file(&path);
     let mut ring = Ring::Lent(ring);
-    Ok((ring.name(), measure(&mut ring, &mut relay, samples)?))
+    measure(&mut ring, &mut relay, meter, samples)?;
+    Ok(ring.name())
 }
 
-fn measure(ring: &mut Ring, relay: &mut Relay, samples: usize) -> Outcome<Vec<Duration>> {
-    let mut times = Vec::with_capacity(samples);
+fn measure(ring: &mut Ring, relay: &mut Relay, meter: &mut Meter, samples: usize) -> Outcome {
+    let wait = meter.wait;
     for n in 0..samples as u64 {
         let idle_until = clock::now() + IDLE;
         while clock::now() < idle_until {
+            relay.pause(wait, idle_until - clock::now())?;
             relay.turn()?;
         }
         let data = n.to_be_bytes();
         let begin = clock::now();
         ring.sender().push(&data, Label::default())?;
         let out = loop {
+            relay.pause(wait, PATIENCE)?;
             match relay.turn()? {
                 Some((last, at)) if last == data => break at,
                 _ if clock::now() - begin > PATIENCE => {
@@ -152,9 +280,9 @@ fn measure(ring: &mut Ring, relay: &mut Relay, samples: usize) -> Outcome<Vec<Du
                 _ => {}
             }
         };
-        times.push(out - begin);
+        meter.add(out - begin)?;
     }
-    Ok(times)
+    Ok(())
 }
 
 /// Hands on what the two ends send each other.
@@ -180,6 +308,11 @@ impl Relay {
 
     fn local_addr(&self) -> Outcome<SocketAddr> {
         Ok(self.client.local_addr()?)
+    }
+
+    /// Waits for something from one side.
+    fn pause(&self, wait: Wait, at_most: Duration) -> Outcome {
+        wait.pause(&[&self.client, &self.server], at_most)
     }
 
     /// Looks once on each side; the last eight bytes of what the client has sent, and when that was there.
