@@ -1,11 +1,11 @@
 //! Ours.
 
-use crate::report::{Meter, Report, say_ready};
+use crate::report::{LatenessReport, Meter, Report, say_ready};
 use crate::sizes::Sizes;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dccp::proto::wire::Payload;
-use dccp::{Listener, Options, Over, RecvBatch, SendItem, Socket, clock};
+use dccp::{Engine, EngineOptions, Listener, Options, Over, RecvBatch, SendItem, Socket, clock};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -47,6 +47,15 @@ struct Common {
     /// Each datagram with a system call of its own
     #[arg(long)]
     no_gso: bool,
+    /// Packets of the largest window
+    #[arg(long)]
+    window: Option<u32>,
+    /// Microseconds before a deadline that the engine does not sleep through
+    #[arg(long, default_value_t = 0)]
+    busy_wait: u64,
+    /// Seconds at the beginning that do not count
+    #[arg(long, default_value_t = 0.0)]
+    skip: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,31 +79,38 @@ const BATCH: usize = 64;
 const BUFFER: usize = 8192;
 
 impl Common {
-    fn options(&self) -> Options {
+    fn meter(&self) -> Meter {
+        Meter::after(Duration::from_secs_f64(self.skip))
+    }
+
+    fn options(&self) -> Result<Options> {
+        let engine = EngineOptions::new().busy_wait(Duration::from_micros(self.busy_wait));
         let over = match self.over {
             Carrier::Udp => Over::Udp,
             Carrier::Ip => Over::Ip,
         };
         let options = Options::new()
+            .engine(&Engine::start(&engine)?)
             .over(over)
             .ccid(self.ccid)
             .service_code(*b"BNCH")
             .recv_buffer(BUFFER)
             .segmentation_offload(!self.no_gso)
             .checksum_coverage(self.coverage)
-            .min_checksum_coverage(self.coverage);
-        match self.mtu {
+            .min_checksum_coverage(self.coverage)
+            .configure(|config| config.max_window = self.window);
+        Ok(match self.mtu {
             Some(bytes) => options.mtu(bytes),
             None => options,
-        }
+        })
     }
 }
 
 pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
-    let listener = Listener::bind(args.local, PORT, &args.common.options())?;
+    let listener = Listener::bind(args.local, PORT, &args.common.options()?)?;
     say_ready();
     let socket = listener.accept()?;
-    let mut meter = Meter::default();
+    let mut meter = args.common.meter();
     let mut batch = RecvBatch::new(BATCH);
     // Until the sender closes.
     while let Ok(n) = socket.recv_batch(&mut batch) {
@@ -105,7 +121,7 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
 }
 
 pub(crate) fn send(args: &SendArgs) -> Result<Report> {
-    let socket = Socket::connect(args.remote, PORT, &args.common.options())?;
+    let socket = Socket::connect(args.remote, PORT, &args.common.options()?)?;
     match socket.max_packet_size() {
         Some(most) if args.size.most > most => {
             bail!("{} bytes do not fit {most}", args.size.most)
@@ -116,7 +132,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let sizes: [usize; BATCH] = args.size.batch();
     let bytes = sizes.iter().sum::<usize>() as u64;
     let end = clock::now() + Duration::from_secs_f64(args.time);
-    let mut meter = Meter::default();
+    let mut meter = args.common.meter();
     while clock::now() < end {
         match args.form {
             Form::Send => {
@@ -131,6 +147,14 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
         }
         meter.add(BATCH as u64, bytes);
     }
+    let pacing = socket.stats().map(|stats| stats.pacing);
     socket.close()?;
-    meter.report()
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let mut report = meter.report()?;
+    report.lateness = pacing.map(|pacing| LatenessReport {
+        samples: pacing.quanta,
+        p50_us: us(pacing.p50),
+        p99_us: us(pacing.p99),
+    });
+    Ok(report)
 }

@@ -9,6 +9,7 @@ mod quic;
 mod raw;
 mod report;
 mod sizes;
+mod spin;
 mod udp;
 
 use anyhow::Result;
@@ -26,6 +27,8 @@ struct Cli {
 enum End {
     /// Times the header checksum beside a copy
     Checksum(checksum::ChecksumArgs),
+    /// Waits for one moment after the other, and says how late it sees them
+    Spin(spin::SpinArgs),
     /// Receives plain UDP, with GRO
     UdpSink(udp::SinkArgs),
     /// Sends plain UDP
@@ -47,6 +50,7 @@ enum End {
 fn main() -> Result<()> {
     let report = match Cli::parse().end {
         End::Checksum(args) => return print(&checksum::measure(&args)?),
+        End::Spin(args) => return print(&spin::measure(&args)?),
         End::UdpSink(args) => udp::sink(&args),
         End::UdpSend(args) => udp::send(&args),
         End::RawSink(args) => raw::sink(&args),

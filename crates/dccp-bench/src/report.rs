@@ -17,24 +17,53 @@ pub(crate) struct Report {
     seconds: f64,
     /// User and system time of the whole process.
     cpu_seconds: f64,
+    /// How late paced packets left, where somebody paces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lateness: Option<LatenessReport>,
+}
+
+/// How late things were, in microseconds.
+#[derive(Serialize, Debug)]
+pub(crate) struct LatenessReport {
+    pub(crate) samples: u64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
 }
 
 /// Counts packets, and when the first and the last of them came.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
+    /// What comes so long after the first packet does not count yet.
+    skip: Duration,
     packets: u64,
     bytes: u64,
     first: Option<Instant>,
     last: Option<Instant>,
+    /// When counting began, if not with the first packet, and the processor time until then.
+    since: Option<(Instant, f64)>,
 }
 
 impl Meter {
+    /// A meter that begins to count so long after the first packet.
+    pub(crate) fn after(skip: Duration) -> Self {
+        Self {
+            skip,
+            ..Self::default()
+        }
+    }
+
     /// Some packets, with so many bytes of payload together, came or left just now.
     pub(crate) fn add(&mut self, packets: u64, bytes: u64) {
         let now = clock::now();
+        let first = *self.first.get_or_insert(now);
+        if now - first < self.skip {
+            return;
+        }
+        if self.since.is_none() && !self.skip.is_zero() {
+            self.since = cpu_seconds().ok().map(|cpu| (now, cpu));
+        }
         self.packets += packets;
         self.bytes += bytes;
-        self.first.get_or_insert(now);
         self.last = Some(now);
     }
 
@@ -44,21 +73,29 @@ impl Meter {
     }
 
     pub(crate) fn report(&self) -> Result<Report> {
-        let time = match (self.first, self.last) {
-            (Some(first), Some(last)) => last - first,
+        let begin = self.since.map(|(at, _)| at).or(self.first);
+        let time = match (begin, self.last) {
+            (Some(begin), Some(last)) => last - begin,
             _ => Duration::ZERO,
         };
-        let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-        let cpu = usage.user_time() + usage.system_time();
-        #[expect(clippy::cast_precision_loss, reason = "a few seconds in microseconds")]
-        let cpu_seconds = cpu.num_microseconds() as f64 * 1e-6;
+        let before = self.since.map_or(0.0, |(_, cpu)| cpu);
         Ok(Report {
             packets: self.packets,
             bytes: self.bytes,
             seconds: time.as_secs_f64(),
-            cpu_seconds,
+            cpu_seconds: cpu_seconds()? - before,
+            lateness: None,
         })
     }
+}
+
+/// User and system time of this process.
+fn cpu_seconds() -> Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let cpu = usage.user_time() + usage.system_time();
+    #[expect(clippy::cast_precision_loss, reason = "a few seconds in microseconds")]
+    let seconds = cpu.num_microseconds() as f64 * 1e-6;
+    Ok(seconds)
 }
 
 /// Tells who started a sink that it listens.

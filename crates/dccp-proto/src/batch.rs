@@ -1,6 +1,7 @@
 //! Packets that leave together: one GSO batch.
 
 use crate::path::Path;
+use crate::time::Instant;
 use crate::wire::{Datagram, Ecn};
 
 /// Datagrams for one peer with one ECN mark, all of one length except that the last may be
@@ -17,6 +18,7 @@ pub struct Batch {
     scratch: Vec<u8>,
     segments: Vec<Segment>,
     destination: Option<(Path, Ecn)>,
+    scheduled: Option<Instant>,
     segments_max: usize,
     bytes_max: usize,
     keeps_zeros: bool,
@@ -38,6 +40,7 @@ impl Batch {
             scratch: Vec::new(),
             segments: Vec::new(),
             destination: None,
+            scheduled: None,
             segments_max: segments_max.max(1),
             bytes_max: 65_000,
             keeps_zeros: false,
@@ -64,6 +67,7 @@ impl Batch {
         self.used = 0;
         self.segments.clear();
         self.destination = None;
+        self.scheduled = None;
         self.may_fragment = false;
     }
 
@@ -80,6 +84,17 @@ impl Batch {
     /// Where the batch goes and its ECN mark; `None` while empty.
     pub fn destination(&self) -> Option<(&Path, Ecn)> {
         self.destination.as_ref().map(|(path, ecn)| (path, *ecn))
+    }
+
+    /// The moment for which its first datagram had to wait, the pacer's mostly: what it leaves later is lateness of
+    /// the caller, his timers and his computer. `None` if it waited for something else, or for nothing.
+    pub fn scheduled(&self) -> Option<Instant> {
+        self.scheduled
+    }
+
+    /// A datagram in it had waited for this moment; the first counts.
+    pub(crate) fn schedule(&mut self, at: Instant) {
+        self.scheduled.get_or_insert(at);
     }
 
     /// Whether routers may fragment the datagrams (4340-14.2-1).

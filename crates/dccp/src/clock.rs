@@ -34,6 +34,14 @@ pub fn now() -> Instant {
     Instant::from_nanos(ns)
 }
 
+/// Returns so much later, and does nothing else meanwhile: exact, at the price of the processor.
+pub fn spin(time: Duration) {
+    let end = now() + time;
+    while now() < end {
+        core::hint::spin_loop();
+    }
+}
+
 /// Wall-clock time since 1970-01-01 UTC, for reports only: it may jump.
 pub fn unix_time() -> Duration {
     SystemTime::now()

@@ -40,6 +40,7 @@ mod driver;
 mod engine;
 mod error;
 mod hash;
+mod lateness;
 mod links;
 mod listener;
 mod options;
@@ -60,6 +61,7 @@ pub use error::{
     AcceptError, BindError, CloseError, ConnectError, Fault, OptionError, RecvError, SendError,
     reason_text,
 };
+pub use lateness::PacingError;
 pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
 pub use pull::{Permit, Pulled};

@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::engine::{ConnRef, Connect, Listen, Opened, PortKey, Request};
 use crate::error::{BindError, ConnectError, OptionError};
+use crate::lateness::Lateness;
 use crate::links::Links;
 use crate::listener::{Accepted, Incoming};
 use crate::options::Buffers;
@@ -34,6 +35,7 @@ pub(crate) struct Port {
     batch: Batch,
     /// Where the batch stopped, if the transport had no room.
     blocked_at: Option<usize>,
+    lateness: Lateness,
     is_readable: bool,
     has_errors: bool,
     /// A flow rests in TIMEWAIT until then, for twice the maximum segment lifetime.
@@ -91,6 +93,7 @@ impl Port {
             served: Vec::new(),
             batch: Batch::new(segments_max),
             blocked_at: None,
+            lateness: Lateness::default(),
             is_readable: false,
             has_errors: false,
             rests_until: None,
@@ -270,6 +273,7 @@ impl Port {
             snapshot: connection.snapshot(),
             connection: *connection.stats(),
             endpoint: *self.endpoint.stats(),
+            pacing: self.lateness.sum_up(),
             transport: self.transport.counters(),
         })
     }
@@ -364,6 +368,9 @@ impl Port {
                 .poll_transmit(now, &mut self.links, &mut self.batch)
             {
                 break;
+            }
+            if let Some(at) = self.batch.scheduled() {
+                self.lateness.add(clock::now() - at);
             }
             self.send_batch(0);
         }

@@ -429,6 +429,7 @@ impl Socket {
             received: state.rx.counts(),
             connection: seen.connection,
             endpoint: seen.endpoint,
+            pacing: seen.pacing,
             transport: seen.transport,
         })
     }

@@ -1,5 +1,6 @@
 //! What can be seen of a connection.
 
+use crate::lateness::PacingError;
 use crate::recv_buffer::RecvCounts;
 use crate::send_buffer::SendCounts;
 use dccp_io::Counters;
@@ -19,6 +20,8 @@ pub struct Stats {
     /// Protocol counters of the transport's other traffic: packets of no connection, and connections
     /// that are gone.
     pub endpoint: ProtocolStats,
+    /// How late paced packets left, of all connections of the transport.
+    pub pacing: PacingError,
     /// The transport's counters: shared by all connections of a listener, and over IP by all.
     pub transport: Counters,
 }
@@ -29,5 +32,6 @@ pub(crate) struct Inspection {
     pub(crate) snapshot: ConnSnapshot,
     pub(crate) connection: ProtocolStats,
     pub(crate) endpoint: ProtocolStats,
+    pub(crate) pacing: PacingError,
     pub(crate) transport: Counters,
 }

@@ -130,6 +130,8 @@ pub struct Connection {
     ccid_changed_at: Option<Instant>,
     /// No data leaves before this moment (Drop Code 0).
     data_hold: Option<Instant>,
+    /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
+    scheduled: Option<Instant>,
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
     events: VecDeque<Event>,
@@ -345,6 +347,7 @@ impl Connection {
             was_established: false,
             ccid_changed_at: None,
             data_hold: None,
+            scheduled: None,
             controller_reset: None,
             events: VecDeque::new(),
             last_hint: rate_hint::LastHint::default(),

@@ -36,8 +36,9 @@ impl Connection {
         batch: &mut Batch,
     ) -> bool {
         // Asking is what the timer was for.
-        self.timers.clear(Timer::Pace);
+        self.scheduled = self.scheduled.or(self.timers.take(Timer::Pace));
         while self.transmit(now, app, batch) {}
+        self.scheduled = None;
         !batch.is_empty()
     }
 
@@ -372,6 +373,9 @@ impl Connection {
             true
         });
         if is_claimed {
+            if let Some(at) = self.scheduled.take() {
+                batch.schedule(at);
+            }
             self.seqs.next_to_send();
             let data = SentData {
                 slot: Some(offer.slot),

@@ -252,7 +252,7 @@ mod tests {
             assert!(conn.waits_for_window(now + MS));
             assert_eq!(conn.timers.next(), Some((deadline, Timer::Resync)));
             now = deadline;
-            assert_eq!(conn.timers.expire(now), Some(Timer::Resync));
+            assert_eq!(conn.timers.expire(now), Some((now, Timer::Resync)));
         }
         conn.seqs.on_acked(crate::conn::tests::ISS.next());
         assert!(!conn.waits_for_window(now));

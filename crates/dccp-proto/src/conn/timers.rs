@@ -67,6 +67,11 @@ impl Timers {
         self.at[timer as usize] = Some(at);
     }
 
+    /// Stops the timer, and says when it would have expired.
+    pub(crate) fn take(&mut self, timer: Timer) -> Option<Instant> {
+        self.at[timer as usize].take()
+    }
+
     /// Stops the timer.
     pub(crate) fn clear(&mut self, timer: Timer) {
         self.at[timer as usize] = None;
@@ -83,11 +88,11 @@ impl Timers {
         set.filter_map(|(timer, at)| Some((at?, timer))).min()
     }
 
-    /// Stops and returns the next timer whose deadline has come; call until there is none.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<Timer> {
-        let (_, timer) = self.next().filter(|&(at, _)| at <= now)?;
+    /// Stops and returns the next timer whose deadline has come, with the deadline; call until there is none.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<(Instant, Timer)> {
+        let (at, timer) = self.next().filter(|&(at, _)| at <= now)?;
         self.clear(timer);
-        Some(timer)
+        Some((at, timer))
     }
 }
 
@@ -154,8 +159,13 @@ mod tests {
         while let Some(timer) = timers.expire(at(12)) {
             expired.push(timer);
         }
-        assert_eq!(expired, [Timer::Keepalive, Timer::GiveUp, Timer::Request]);
-        assert_eq!(timers.expire(at(13)), Some(Timer::Ack));
+        let in_order = [
+            (at(10), Timer::Keepalive),
+            (at(11), Timer::GiveUp),
+            (at(11), Timer::Request),
+        ];
+        assert_eq!(expired, in_order);
+        assert_eq!(timers.expire(at(13)), Some((at(13), Timer::Ack)));
         assert_eq!(timers.expire(at(13)), None);
     }
 

@@ -38,7 +38,7 @@ impl Connection {
 
     /// Does what is due by `now`. Calling early is harmless.
     pub(crate) fn handle_timeout(&mut self, now: Instant, app: &mut App<'_>) {
-        while let Some(timer) = self.timers.expire(now) {
+        while let Some((at, timer)) = self.timers.expire(now) {
             match timer {
                 Timer::GiveUp => self.on_give_up(now, app),
                 Timer::Request => self.on_request_timeout(now),
@@ -47,8 +47,9 @@ impl Connection {
                 Timer::Close => self.on_close_timeout(now),
                 Timer::Resync => self.on_resync_timeout(),
                 Timer::Keepalive => self.on_keepalive_timeout(now),
-                // A deadline only: the packet leaves with the next poll_transmit.
-                Timer::Pace | Timer::Ack | Timer::Feature | Timer::HcSender | Timer::Pmtu => {}
+                // Deadlines only: the packet leaves with the next poll_transmit.
+                Timer::Pace => self.scheduled = Some(at),
+                Timer::Ack | Timer::Feature | Timer::HcSender | Timer::Pmtu => {}
             }
         }
         if !self.state.is_alive() {

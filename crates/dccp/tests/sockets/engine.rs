@@ -37,3 +37,27 @@ fn an_engine_ends_when_nobody_needs_it() {
     drop(server);
     until("the thread has ended", || threads() == 0);
 }
+
+#[test]
+fn how_late_paced_packets_leave_is_measured() {
+    let busy = EngineOptions::new().busy_wait(Duration::from_millis(1));
+    for engine in [EngineOptions::new(), busy] {
+        let options = options().ccid(3).engine(&Engine::start(&engine).unwrap());
+        let (client, server) = pair(&options, &options);
+        for _ in 0..200 {
+            client.send(&[7; 1000]).unwrap();
+        }
+        let mut buf = [0; 1000];
+        assert_eq!(server.recv(&mut buf), Ok(1000));
+        until("packets have waited for the pacer", || {
+            client.stats().unwrap().pacing.quanta > 0
+        });
+        let pacing = client.stats().unwrap().pacing;
+        assert!(
+            pacing.p50 <= pacing.p99 && pacing.p99 <= pacing.max,
+            "{pacing:?}"
+        );
+        // Who only receives paces nothing.
+        assert_eq!(server.stats().unwrap().pacing.quanta, 0);
+    }
+}

@@ -160,3 +160,47 @@ fn only_without_data_is_the_application_what_limits_the_rate() {
         assert_eq!(feedback.map(|f| f.is_app_limited), Some(is_app_limited));
     }
 }
+
+#[test]
+fn a_batch_tells_the_moment_that_its_first_datagram_waited_for() {
+    let later = START + core::time::Duration::from_millis(3);
+    let last = START + core::time::Duration::from_millis(5);
+    let mut conn = open(Config::default());
+    let mut waiting = Waiting::new(&[100, 99, 100]);
+    let mut batch = Batch::new(1);
+    let mut poll = |conn: &mut Connection, now, permit| {
+        // Whether the timer expires first or the connection is asked for another reason, is the same.
+        if now == later {
+            conn.handle_timeout(
+                now,
+                &mut App {
+                    outbox: &mut Waiting::new(&[]),
+                    inbox: &mut NoApp,
+                },
+            );
+            conn.has_needs_met = true;
+        }
+        conn.tx.cc = Box::new(TestSender {
+            permit,
+            ..TestSender::default()
+        });
+        batch.clear();
+        let mut app = App {
+            outbox: &mut waiting,
+            inbox: &mut NoApp,
+        };
+        let has_sent = conn.poll_transmit(now, &mut app, &mut batch);
+        (has_sent, batch.scheduled())
+    };
+    let now = TestSender::default().permit;
+    assert_eq!(poll(&mut conn, START, now), (true, None));
+    assert_eq!(poll(&mut conn, START, Permit::At(later)), (false, None));
+    assert_eq!(poll(&mut conn, later, now), (true, Some(later)));
+    assert_eq!(poll(&mut conn, later, Permit::At(last)), (false, None));
+    // The caller is a millisecond late.
+    let late = last + core::time::Duration::from_millis(1);
+    assert_eq!(poll(&mut conn, late, now), (true, Some(last)));
+    assert_eq!(poll(&mut conn, late, Permit::At(last)), (false, None));
+    // Nothing waits any more.
+    assert_eq!(poll(&mut conn, late, now), (false, None));
+}
