@@ -5,6 +5,7 @@
 
 mod checksum;
 mod core;
+mod link;
 mod machine;
 mod memory;
 mod net;
@@ -41,6 +42,8 @@ pub(crate) struct Args {
 enum Group {
     /// Transfers over veth and loopback beside UDP, raw IP, TCP and QUIC; needs root
     Net,
+    /// Through an emulated link: what distance costs, how exactly packets leave
+    Link,
     /// Packet rings beside system calls
     Ring,
     /// The header checksum beside a copy of the same bytes
@@ -53,8 +56,9 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     Group::Net,
+    Group::Link,
     Group::Ring,
     Group::Checksum,
     Group::Core,
@@ -72,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     for group in groups {
         rows.extend(match group {
             Group::Net => net::rows(args.time, args.repetitions, args.quick)?,
+            Group::Link => link::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,
