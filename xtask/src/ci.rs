@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<bool> {
         return Ok(false);
     }
     cargo("fmt --all -- --check")?;
-    cargo("clippy --workspace --all-targets -- -D warnings")?;
+    cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     documentation()?;
     deny()?;
     elsewhere()?;
@@ -33,7 +33,14 @@ pub(crate) fn run() -> Result<bool> {
 
 /// The documentation builds without a broken link.
 fn documentation() -> Result<()> {
-    let words = ["cargo", "doc", "--workspace", "--no-deps", "--quiet"];
+    let words = [
+        "cargo",
+        "doc",
+        "--workspace",
+        "--all-features",
+        "--no-deps",
+        "--quiet",
+    ];
     shell::run(command(&words).env("RUSTDOCFLAGS", "-D warnings"))
 }
 

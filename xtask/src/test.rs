@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 
 /// Unit, property, conversation, corpus and documentation tests of the workspace.
 fn rust_tests() -> Result<Tally> {
-    let words = "cargo test --workspace --no-fail-fast -- --show-output";
+    let words = "cargo test --workspace --all-features --no-fail-fast -- --show-output";
     println!("$ {words}");
     let words: Vec<_> = words.split(' ').collect();
     let mut child = command(&words)

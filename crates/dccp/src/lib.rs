@@ -32,6 +32,7 @@
 //!   the two share (Linux).
 //! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
 //!   `ready_fd` gives a descriptor for `poll` and its relatives.
+//! - With the feature `tokio` tasks wait, not threads (module `tokio`).
 //! - Over UDP (the default) a connection needs no privilege; over IP it speaks with the DCCP of
 //!   kernels.
 
@@ -53,8 +54,11 @@ mod send_buffer;
 mod sending;
 mod shared;
 mod signal;
+mod sleepers;
 mod socket;
 mod stats;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use engine::{Engine, EngineOptions};
 pub use error::{

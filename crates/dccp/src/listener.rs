@@ -8,6 +8,9 @@ use crate::shared::Shared;
 #[cfg(unix)]
 use crate::signal::ReadyFd;
 use crate::signal::Signal;
+#[cfg(feature = "tokio")]
+use crate::sleepers;
+use crate::sleepers::Sleepers;
 use crate::socket::Socket;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -119,13 +122,20 @@ impl Listener {
         }
     }
 
+    /// As [`accept`](Self::accept), for tasks.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn accepted(&self) -> Result<Socket, AcceptError> {
+        let lock = || self.incoming.lock();
+        let accepted = sleepers::until(lock, |state| &mut state.sleepers, State::pop).await?;
+        Ok(self.socket(&accepted))
+    }
+
     fn take(&self, patience: Patience) -> Result<Socket, AcceptError> {
-        let accepted = self.incoming.pop(patience)?;
-        Ok(Socket::from_accepted(
-            &self.engine,
-            &accepted,
-            &self.options,
-        ))
+        Ok(self.socket(&self.incoming.pop(patience)?))
+    }
+
+    fn socket(&self, accepted: &Accepted) -> Socket {
+        Socket::from_accepted(&self.engine, accepted, &self.options)
     }
 }
 
@@ -165,9 +175,20 @@ struct State {
     connections: VecDeque<Accepted>,
     is_closed: bool,
     signal: Option<Signal>,
+    sleepers: Sleepers,
 }
 
 impl State {
+    /// Takes the next one, or says why there will be none; `None`: there is none now.
+    fn pop(&mut self) -> Option<Result<Accepted, AcceptError>> {
+        let accepted = self.connections.pop_front();
+        if accepted.is_none() && self.is_closed {
+            return Some(Err(AcceptError::Closed));
+        }
+        self.update_signal();
+        accepted.map(Ok)
+    }
+
     fn update_signal(&mut self) {
         let up = !self.connections.is_empty() || self.is_closed;
         if let Some(signal) = &mut self.signal {
@@ -195,8 +216,9 @@ impl Incoming {
         }
         state.connections.push_back(accepted);
         state.update_signal();
+        let called = state.sleepers.call();
         drop(state);
-        self.arrival.notify_one();
+        called.wake(&self.arrival);
         true
     }
 
@@ -206,8 +228,9 @@ impl Incoming {
         state.is_closed = true;
         let left = state.connections.drain(..).collect();
         state.update_signal();
+        let called = state.sleepers.call();
         drop(state);
-        self.arrival.notify_all();
+        called.wake(&self.arrival);
         left
     }
 
@@ -215,14 +238,12 @@ impl Incoming {
         let mut waiting = patience.begin();
         let mut state = self.lock();
         loop {
-            if let Some(accepted) = state.connections.pop_front() {
-                state.update_signal();
-                return Ok(accepted);
+            if let Some(popped) = state.pop() {
+                return popped;
             }
-            if state.is_closed {
-                return Err(AcceptError::Closed);
-            }
-            state = match waiting.left()? {
+            let left = waiting.left()?;
+            state.sleepers.threads += 1;
+            state = match left {
                 None => self
                     .arrival
                     .wait(state)
@@ -234,6 +255,7 @@ impl Incoming {
                         .0
                 }
             };
+            state.sleepers.threads -= 1;
         }
     }
 

@@ -6,15 +6,18 @@ use crate::error::{RecvError, SendError};
 use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
 use crate::pull::{Permit, Pulled, Puller};
-use crate::recv_buffer::RecvBuffer;
+use crate::recv_buffer::{RecvBatch, RecvBuffer};
 use crate::ring::outbox::RingOutbox;
 use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
 use crate::sending::SendOptions;
 use crate::signal::Signal;
+#[cfg(feature = "tokio")]
+use crate::sleepers;
+use crate::sleepers::{Called, Sleepers};
 use crate::stats::Inspection;
 use core::time::Duration;
 use dccp_proto::config::bounds;
-use dccp_proto::queue::{Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
+use dccp_proto::queue::{Delivery, Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
 use dccp_proto::wire::Payload;
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
@@ -87,9 +90,8 @@ pub(crate) struct State {
     /// The connection found nothing to send and will not look again by itself.
     pub(crate) is_starving: bool,
     events: VecDeque<Event>,
-    /// Sleepers on each side.
-    receivers: u32,
-    senders: u32,
+    receivers: Sleepers,
+    senders: Sleepers,
     /// The last call on the sending side found no room.
     wants_room: bool,
     signal: Option<Signal>,
@@ -113,8 +115,8 @@ impl Shared {
                 is_peer_listening: true,
                 is_starving: true,
                 events: VecDeque::new(),
-                receivers: 0,
-                senders: 0,
+                receivers: Sleepers::default(),
+                senders: Sleepers::default(),
                 wants_room: false,
                 signal: None,
             }),
@@ -147,6 +149,21 @@ impl Shared {
         }
     }
 
+    /// As [`wait`](Self::wait), for tasks: as long as it takes.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn until<T>(
+        &self,
+        side: Side,
+        mut attempt: impl FnMut(&mut State) -> Option<T>,
+    ) -> T {
+        let attempt = move |state: &mut State| {
+            let found = attempt(state);
+            state.update_signal();
+            found
+        };
+        sleepers::until(|| self.lock(), |state| state.sleepers(side), attempt).await
+    }
+
     fn sleep<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -157,7 +174,7 @@ impl Shared {
             Side::Recv => &self.receivers,
             Side::Send => &self.senders,
         };
-        *state.sleepers(side) += 1;
+        state.sleepers(side).threads += 1;
         let mut state = match at_most {
             Some(time) => {
                 condvar
@@ -167,7 +184,7 @@ impl Shared {
             }
             None => condvar.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
-        *state.sleepers(side) -= 1;
+        state.sleepers(side).threads -= 1;
         state
     }
 
@@ -190,15 +207,16 @@ impl Shared {
         }
         state.update_signal();
         let ready = state.ready();
-        let wakes_receivers = state.receivers > 0 && (ready.recv || ready.event || ready.fates);
-        let wakes_senders = state.senders > 0 && state.is_worth_sending();
+        let (mut receivers, mut senders) = <(Called, Called)>::default();
+        if ready.recv || ready.event || ready.fates {
+            receivers = state.receivers.call();
+        }
+        if state.is_worth_sending() {
+            senders = state.senders.call();
+        }
         drop(state);
-        if wakes_receivers {
-            self.receivers.notify_all();
-        }
-        if wakes_senders {
-            self.senders.notify_all();
-        }
+        receivers.wake(&self.receivers);
+        senders.wake(&self.senders);
     }
 }
 
@@ -285,6 +303,42 @@ impl State {
         self.tx.counts() + ring.unwrap_or_default()
     }
 
+    /// How the handshake has ended, if it has.
+    pub(crate) fn opened(&self) -> Option<Result<(), CloseReason>> {
+        match &self.phase {
+            Phase::Connecting => None,
+            Phase::Open => Some(Ok(())),
+            Phase::Ended(reason) => Some(Err(reason.clone())),
+        }
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<CloseReason> {
+        match &self.phase {
+            Phase::Ended(reason) => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
+    /// Takes the next datagram, or says why there will be none; `None`: there is none now.
+    pub(crate) fn pop_into(
+        &mut self,
+        buf: &mut [u8],
+    ) -> Option<Result<(usize, Delivery), RecvError>> {
+        match self.rx.pop_into(buf) {
+            Some(found) => Some(Ok(found)),
+            None => self.recv_over().map(Err),
+        }
+    }
+
+    /// Takes the datagrams that wait, or says why there will be none; `None`: there are none now.
+    pub(crate) fn pop_batch(&mut self, batch: &mut RecvBatch) -> Option<Result<usize, RecvError>> {
+        match self.rx.pop_batch(batch) {
+            0 => self.recv_over().map(Err),
+            n => Some(Ok(n)),
+        }
+    }
+
     /// Why nothing more will be received.
     pub(crate) fn recv_over(&self) -> Option<RecvError> {
         if let Phase::Ended(reason) = &self.phase {
@@ -362,7 +416,7 @@ impl State {
         }
     }
 
-    fn sleepers(&mut self, side: Side) -> &mut u32 {
+    pub(crate) fn sleepers(&mut self, side: Side) -> &mut Sleepers {
         match side {
             Side::Recv => &mut self.receivers,
             Side::Send => &mut self.senders,

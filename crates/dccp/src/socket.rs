@@ -11,7 +11,7 @@ use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::RecvBatch;
 use crate::send_buffer::{DatagramId, FateReport};
 use crate::sending::{SendItem, SendOptions};
-use crate::shared::{Phase, Ready, Shared, Side, State};
+use crate::shared::{Ready, Shared, Side, State};
 #[cfg(unix)]
 use crate::signal::ReadyFd;
 use crate::stats::{Inspection, Stats};
@@ -21,7 +21,8 @@ use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
 use dccp_proto::queue::Delivery;
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
-use dccp_proto::{CloseReason, Event, RateHint};
+use dccp_proto::{CloseReason, Event, Instant, RateHint};
+use std::io;
 use std::net::{Shutdown, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -56,13 +57,7 @@ impl Socket {
         options: &Options,
     ) -> Result<Self, ConnectError> {
         let mut last = ConnectError::NoAddress;
-        for remote in addr.to_socket_addrs()?.map(as_the_system_takes_it) {
-            if options
-                .bind
-                .is_some_and(|b| b.is_ipv4() != remote.is_ipv4())
-            {
-                continue;
-            }
+        for remote in Self::remotes(addr, options)? {
             match Self::connect_one(remote, dccp_port, options) {
                 Ok(socket) => return Ok(socket),
                 Err(e @ ConnectError::Option(_)) => return Err(e),
@@ -72,12 +67,43 @@ impl Socket {
         Err(last)
     }
 
+    /// Where to connect to.
+    pub(crate) fn remotes(
+        addr: impl ToSocketAddrs,
+        options: &Options,
+    ) -> io::Result<Vec<SocketAddr>> {
+        let fits =
+            |remote: &SocketAddr| options.bind.is_none_or(|b| b.is_ipv4() == remote.is_ipv4());
+        let remotes = addr.to_socket_addrs()?.map(as_the_system_takes_it);
+        Ok(remotes.filter(fits).collect())
+    }
+
     fn connect_one(
         remote: SocketAddr,
         dccp_port: u16,
         options: &Options,
     ) -> Result<Self, ConnectError> {
         let began = crate::clock::now();
+        let socket = Self::open(remote, dccp_port, options)?;
+        if options.waiting.is_nonblocking {
+            return Ok(socket);
+        }
+        // The core bounds the handshake by `connect_timeout`.
+        let opened = socket
+            .shared
+            .wait(Side::Send, Patience::Forever, |state| state.opened());
+        match opened {
+            Ok(Err(reason)) => Err(socket.connect_error(began, (remote, dccp_port), reason)),
+            _ => Ok(socket),
+        }
+    }
+
+    /// Begins the handshake.
+    pub(crate) fn open(
+        remote: SocketAddr,
+        dccp_port: u16,
+        options: &Options,
+    ) -> Result<Self, ConnectError> {
         let config = options.checked_config(1)?;
         let service = config.service_code;
         let engine = options.engine_or_shared()?;
@@ -95,37 +121,24 @@ impl Socket {
             reply,
         })));
         let opened = answer.recv().map_err(|_| engine_stopped())??;
-        let socket = Self {
+        Ok(Self {
             engine,
             opened,
             service,
             shared,
             linger: options.linger,
-        };
-        if !options.waiting.is_nonblocking {
-            socket.wait_open(began, remote, dccp_port)?;
-        }
-        Ok(socket)
+        })
     }
 
-    /// Waits for the end of the handshake, which the core bounds by `connect_timeout`.
-    fn wait_open(
+    /// What it means that a handshake with `to` ended so.
+    pub(crate) fn connect_error(
         &self,
-        began: crate::Instant,
-        remote: SocketAddr,
-        port: u16,
-    ) -> Result<(), ConnectError> {
-        let outcome = self
-            .shared
-            .wait(Side::Send, Patience::Forever, |s| match &s.phase {
-                Phase::Connecting => None,
-                Phase::Open => Some(None),
-                Phase::Ended(reason) => Some(Some(reason.clone())),
-            });
-        let Ok(Some(reason)) = outcome else {
-            return Ok(());
-        };
-        Err(match reason {
+        began: Instant,
+        to: (SocketAddr, u16),
+        reason: CloseReason,
+    ) -> ConnectError {
+        let (remote, port) = to;
+        match reason {
             CloseReason::TimedOut => ConnectError::NoAnswer {
                 remote,
                 port,
@@ -155,7 +168,7 @@ impl Socket {
                 ..
             } => ConnectError::TooBusy { remote },
             reason => ConnectError::Ended { remote, reason },
-        })
+        }
     }
 
     pub(crate) fn from_accepted(engine: &Engine, accepted: &Accepted, options: &Options) -> Self {
@@ -204,10 +217,20 @@ impl Socket {
     ) -> Result<DatagramId, SendError> {
         self.shared
             .wait(Side::Send, self.send_patience(), |state| {
-                let result = state.push(payload, &options)?;
-                self.feed(state);
-                Some(result)
+                self.push(state, payload, &options)
             })?
+    }
+
+    /// Puts a datagram into the send buffer, or says why not; `None`: there is no room now.
+    pub(crate) fn push(
+        &self,
+        state: &mut State,
+        payload: Payload<'_>,
+        options: &SendOptions,
+    ) -> Option<Result<DatagramId, SendError>> {
+        let result = state.push(payload, options)?;
+        self.feed(state);
+        Some(result)
     }
 
     /// Puts many datagrams into the send buffer in one go, each with a result of its own. Returns
@@ -286,12 +309,7 @@ impl Socket {
     /// As [`recv`](Self::recv).
     pub fn recv_meta(&self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
         self.shared
-            .wait(Side::Recv, self.recv_patience(), |state| {
-                match state.rx.pop_into(buf) {
-                    Some(found) => Some(Ok(found)),
-                    None => state.recv_over().map(Err),
-                }
-            })?
+            .wait(Side::Recv, self.recv_patience(), |s| s.pop_into(buf))?
     }
 
     /// Takes the datagrams that wait, at most as many as `batch` has room for; waits for the first if
@@ -301,12 +319,7 @@ impl Socket {
     /// As [`recv`](Self::recv).
     pub fn recv_batch(&self, batch: &mut RecvBatch) -> Result<usize, RecvError> {
         self.shared
-            .wait(Side::Recv, self.recv_patience(), |state| {
-                match state.rx.pop_batch(batch) {
-                    0 => state.recv_over().map(Err),
-                    n => Some(Ok(n)),
-                }
-            })?
+            .wait(Side::Recv, self.recv_patience(), |s| s.pop_batch(batch))?
     }
 
     /// Appends the fates that are known to `reports`, at most `at_most`, without waiting. Needs
@@ -369,12 +382,7 @@ impl Socket {
     /// When it has not ended within `at_most`.
     pub fn wait_closed(&self, at_most: Duration) -> Result<CloseReason, CloseError> {
         self.shared
-            .wait(Side::Send, Patience::For(at_most), |state| {
-                match &state.phase {
-                    Phase::Ended(reason) => Some(reason.clone()),
-                    _ => None,
-                }
-            })
+            .wait(Side::Send, Patience::For(at_most), |state| state.ended())
             .map_err(|_| CloseError::TimedOut)
     }
 
@@ -475,7 +483,7 @@ impl Socket {
     /// # Errors
     /// When the system has no descriptor left.
     #[cfg(unix)]
-    pub fn ready_fd(&self) -> std::io::Result<ReadyFd> {
+    pub fn ready_fd(&self) -> io::Result<ReadyFd> {
         let mut state = self.shared.lock();
         Ok(ReadyFd {
             fd: state.signal()?.watch()?,

@@ -1,0 +1,250 @@
+//! Sockets for tasks: the calls that wait are futures. (Feature `tokio`)
+//!
+//! ```no_run
+//! use dccp::Options;
+//! use dccp::tokio::Socket;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let socket = Socket::connect("192.0.2.10:14233", 5001, &Options::new()).await?;
+//! socket.send(b"hello").await?;
+//! let mut answer = [0; 1500];
+//! let len = socket.recv(&mut answer).await?;
+//! println!("{len} bytes came back");
+//! socket.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same engine runs the connections, and its thread wakes the tasks. Every future is cancel-safe: one that is dropped
+//! before it has ended has done nothing, so that `select!` and `tokio::time::timeout` lose no datagram. That is
+//! how to wait for so long: the options' time-outs are for threads. A connection whose begin is cancelled is closed.
+//!
+//! Names are looked up, and the engine is asked, on tokio's threads for blocking calls: `connect` and `bind` panic outside of
+//! a runtime. Other calls work in any.
+
+use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
+use crate::options::Options;
+use crate::recv_buffer::RecvBatch;
+use crate::send_buffer::{DatagramId, FateReport};
+use crate::sending::SendOptions;
+use crate::shared::{Side, State};
+use crate::{clock, listener, socket};
+use ::tokio::task::{coop, spawn_blocking};
+use core::net::SocketAddr;
+use dccp_proto::queue::Delivery;
+use dccp_proto::wire::Payload;
+use dccp_proto::{CloseReason, Event};
+use std::io;
+use std::net::{Shutdown, ToSocketAddrs};
+
+/// A connection: datagrams in both directions under congestion control, for tasks.
+///
+/// All calls take `&self`, so that tasks can share a socket. Dropping it sends what waits and closes in the
+/// background.
+#[derive(Debug)]
+pub struct Socket {
+    inner: crate::Socket,
+}
+
+impl From<crate::Socket> for Socket {
+    /// A socket for threads becomes one for tasks: its own calls do not wait any more.
+    fn from(inner: crate::Socket) -> Self {
+        inner.set_nonblocking(true);
+        Self { inner }
+    }
+}
+
+impl Socket {
+    /// Connects to `dccp_port` at `addr`, as [`crate::Socket::connect`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect(
+        addr: impl ToSocketAddrs + Send + 'static,
+        dccp_port: u16,
+        options: &Options,
+    ) -> Result<Self, ConnectError> {
+        let options = options.clone().nonblocking(true);
+        let given = options.clone();
+        let remotes = blocking::<_, io::Error>(move || socket::Socket::remotes(addr, &given)).await;
+        let mut last = ConnectError::NoAddress;
+        for remote in remotes? {
+            match Self::connect_one(remote, dccp_port, &options).await {
+                Err(e @ ConnectError::Option(_)) => return Err(e),
+                Err(e) => last = e,
+                connected => return connected,
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_one(
+        remote: SocketAddr,
+        dccp_port: u16,
+        options: &Options,
+    ) -> Result<Self, ConnectError> {
+        let (began, options) = (clock::now(), options.clone());
+        let open = move || socket::Socket::open(remote, dccp_port, &options);
+        let inner = blocking::<_, ConnectError>(open).await?;
+        let opened = inner.shared().until(Side::Send, |state| state.opened());
+        match opened.await {
+            Ok(()) => Ok(Self { inner }),
+            Err(reason) => Err(inner.connect_error(began, (remote, dccp_port), reason)),
+        }
+    }
+
+    /// Puts a datagram into the send buffer, waiting for room. It leaves when the congestion control allows.
+    ///
+    /// # Errors
+    /// When it is too long, or sending is over.
+    pub async fn send(&self, data: &[u8]) -> Result<DatagramId, SendError> {
+        self.send_with(data, SendOptions::new()).await
+    }
+
+    /// As [`send`](Self::send), with what is said of the datagram: priority, deadline, key, and what happens when
+    /// the send buffer is full.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); [`SendError::WouldBlock`] if there is no room and that shall be an error.
+    pub async fn send_with(
+        &self,
+        data: &[u8],
+        options: SendOptions,
+    ) -> Result<DatagramId, SendError> {
+        let payload = Payload::Bytes(data);
+        let push = |state: &mut State| self.inner.push(state, payload, &options);
+        self.until(Side::Send, push).await
+    }
+
+    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end did
+    /// not fit and is lost.
+    ///
+    /// # Errors
+    /// When the connection is over and all data have been handed out.
+    pub async fn recv(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv_meta(buf).await.map(|(len, _)| len)
+    }
+
+    /// As [`recv`](Self::recv), with what is known about the datagram.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_meta(&self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+        self.until(Side::Recv, |state| state.pop_into(buf)).await
+    }
+
+    /// Takes the datagrams that wait, at most as many as `batch` has room for; waits for the first. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_batch(&self, batch: &mut RecvBatch) -> Result<usize, RecvError> {
+        self.until(Side::Recv, |state| state.pop_batch(batch)).await
+    }
+
+    /// The next event; `None` if the connection has ended and all have been told.
+    pub async fn event(&self) -> Option<Event> {
+        let next = |state: &mut State| {
+            let event = state.pop_event();
+            (event.is_some() || state.is_ended()).then_some(event)
+        };
+        self.until(Side::Recv, next).await
+    }
+
+    /// Appends the fates that are known to `reports`, at most `at_most`; waits for the first. Returns how many:
+    /// none if the connection has ended and all have been told. Needs [`Options::fates`].
+    pub async fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) -> usize {
+        let before = reports.len();
+        let take = |state: &mut State| {
+            state.tx.pop_fates(reports, at_most);
+            let taken = reports.len() - before;
+            (taken > 0 || at_most == 0 || state.is_ended()).then_some(taken)
+        };
+        self.until(Side::Recv, take).await
+    }
+
+    /// Ends one direction or both, without waiting, as [`crate::Socket::shutdown`] does.
+    pub fn shutdown(&self, how: Shutdown) {
+        self.inner.shutdown(how);
+    }
+
+    /// Sends what waits, closes, and waits for the end.
+    pub async fn close(&self) -> CloseReason {
+        self.shutdown(Shutdown::Write);
+        self.closed().await
+    }
+
+    /// Waits until the connection has ended, whoever ends it.
+    pub async fn closed(&self) -> CloseReason {
+        self.until(Side::Send, |state| state.ended()).await
+    }
+
+    /// Everything else that can be asked and set. No call of it waits for the network.
+    pub fn get_ref(&self) -> &crate::Socket {
+        &self.inner
+    }
+
+    /// The socket for threads; its calls do not wait until it is told to.
+    pub fn into_inner(self) -> crate::Socket {
+        self.inner
+    }
+
+    /// Waits for something that may also be there all the time: then other tasks get their turns, too.
+    async fn until<T>(&self, side: Side, attempt: impl FnMut(&mut State) -> Option<T>) -> T {
+        coop::consume_budget().await;
+        self.inner.shared().until(side, attempt).await
+    }
+}
+
+/// Waits for connections, for tasks.
+#[derive(Debug)]
+pub struct Listener {
+    inner: crate::Listener,
+}
+
+impl Listener {
+    /// Listens on `dccp_port` at every address that `addrs` gives, as [`crate::Listener::bind`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn bind(
+        addrs: impl ToSocketAddrs + Send + 'static,
+        dccp_port: u16,
+        options: &Options,
+    ) -> Result<Self, BindError> {
+        let options = options.clone().nonblocking(true);
+        let bind = move || listener::Listener::bind(addrs, dccp_port, &options);
+        let inner = blocking::<_, BindError>(bind).await?;
+        Ok(Self { inner })
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// When the listener is closed.
+    pub async fn accept(&self) -> Result<Socket, AcceptError> {
+        coop::consume_budget().await;
+        Ok(self.inner.accepted().await?.into())
+    }
+
+    /// The addresses and UDP ports where it listens.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        self.inner.local_addrs()
+    }
+}
+
+/// Runs what may take a moment where no task waits for it.
+async fn blocking<T, E>(call: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<io::Error> + Send + 'static,
+{
+    match spawn_blocking(call).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends.
+            Err(error) => Err(io::Error::other(error).into()),
+        },
+    }
+}

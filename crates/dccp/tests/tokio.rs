@@ -1,0 +1,246 @@
+//! Sockets for tasks, over the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use dccp::proto::queue::WhenFull;
+use dccp::tokio::{Listener, Socket};
+use dccp::{
+    CloseReason, ConnectError, Event, Options, RecvBatch, RecvError, SendError, SendOptions,
+};
+use std::net::Shutdown;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+#[path = "../examples/tokio.rs"]
+mod example;
+
+const PORT: u16 = 5001;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs a test's task, which must end in time.
+fn run<T>(task: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async { timeout(PATIENCE, task).await.expect("in time") })
+}
+
+async fn pair(options: &Options) -> (Socket, Socket) {
+    let listener = Listener::bind("127.0.0.1:0", PORT, options).await.unwrap();
+    let address = listener.local_addrs()[0];
+    let connecting = Socket::connect(address, PORT, options);
+    let (client, server) = tokio::join!(connecting, listener.accept());
+    (client.unwrap(), server.unwrap())
+}
+
+/// Looks at a future once; its task will not be told more.
+async fn begun<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+    // A task with a budget of its own: the future decides, not the runtime.
+    tokio::task::yield_now().await;
+    match core::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn the_example_does_what_it_says() -> Result<(), Box<dyn std::error::Error>> {
+    example::main()
+}
+
+#[test]
+fn a_cancelled_receive_takes_no_datagram() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let mut buf = [0; 9];
+        for n in 0..20_u8 {
+            {
+                let mut cancelled = pin!(server.recv(&mut buf));
+                assert!(begun(&mut cancelled).await.is_none());
+                client.send(&[n]).await.unwrap();
+                // It may be there by now; nobody looks.
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(server.recv(&mut buf).await, Ok(1));
+            assert_eq!(buf[0], n);
+        }
+    });
+}
+
+#[test]
+fn who_was_cancelled_keeps_nobody_else_from_being_woken() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let server = Arc::new(server);
+        let waiting = tokio::spawn({
+            let server = server.clone();
+            async move { server.recv(&mut [0; 9]).await }
+        });
+        let mut batch = RecvBatch::new(2);
+        let mut cancelled = Box::pin(server.recv_batch(&mut batch));
+        assert!(begun(&mut cancelled).await.is_none());
+        client.send(b"one").await.unwrap();
+        drop(cancelled);
+        assert_eq!(waiting.await.unwrap(), Ok(3));
+        client.send(b"three").await.unwrap();
+        assert_eq!(server.recv_batch(&mut batch).await, Ok(1));
+    });
+}
+
+#[test]
+fn sending_waits_for_room_and_what_is_cancelled_is_not_sent() {
+    run(async {
+        let options = Options::new().send_buffer(2).recv_buffer(4096);
+        let (client, server) = pair(&options).await;
+        let client = Arc::new(client);
+        let sending = tokio::spawn({
+            let client = client.clone();
+            async move {
+                let mut cancelled = 0_u32;
+                for n in 0..2000_u32 {
+                    {
+                        let nobody = 77_u32.to_be_bytes();
+                        let mut send = pin!(client.send(&nobody));
+                        if begun(&mut send).await.is_some() {
+                            continue;
+                        }
+                        cancelled += 1;
+                    }
+                    client.send(&n.to_be_bytes()).await.unwrap();
+                }
+                assert!(cancelled > 0, "the buffer was never full");
+                let sent = client.get_ref().stats().unwrap().sent;
+                assert_eq!(sent.pushed, 2000);
+                let full = SendOptions::new().when_full(WhenFull::Error);
+                let refused = loop {
+                    if let Err(error) = client.send_with(b"!", full).await {
+                        break error;
+                    }
+                };
+                assert_eq!(refused, SendError::WouldBlock);
+                client.close().await
+            }
+        });
+        let mut batch = RecvBatch::new(64);
+        while server.recv_batch(&mut batch).await.is_ok() {}
+        assert_eq!(sending.await.unwrap(), CloseReason::Local);
+    });
+}
+
+#[test]
+fn the_end_is_told_to_all_who_wait() {
+    run(async {
+        let (client, server) = pair(&Options::new().send_buffer(1)).await;
+        let server = Arc::new(server);
+        let receiving = tokio::spawn({
+            let server = server.clone();
+            async move { server.recv(&mut [0; 9]).await }
+        });
+        let closed = tokio::spawn({
+            let server = server.clone();
+            async move { server.closed().await }
+        });
+        assert_eq!(server.event().await, Some(Event::Connected));
+        client.send(b"last").await.unwrap();
+        assert_eq!(receiving.await.unwrap(), Ok(4));
+        assert_eq!(client.close().await, CloseReason::Local);
+        assert_eq!(closed.await.unwrap(), CloseReason::Peer);
+        let over = server.recv(&mut [0; 9]).await;
+        assert_eq!(over, Err(RecvError::Closed(CloseReason::Peer)));
+        let over = server.send(b"late").await;
+        assert_eq!(over, Err(SendError::Closed(CloseReason::Peer)));
+        let mut last = None;
+        while let Some(event) = server.event().await {
+            last = Some(event);
+        }
+        assert_eq!(last, Some(Event::Closed(CloseReason::Peer)));
+    });
+}
+
+#[test]
+fn ending_a_direction_wakes_who_waits_there() {
+    run(async {
+        let (_client, server) = pair(&Options::new()).await;
+        let mut buf = [0; 9];
+        let (received, ()) = tokio::join!(server.recv(&mut buf), async {
+            tokio::task::yield_now().await;
+            server.shutdown(Shutdown::Read);
+        });
+        // Only this side has ended it.
+        assert_eq!(received, Err(RecvError::ShutDown));
+    });
+}
+
+#[test]
+fn fates_are_waited_for() {
+    run(async {
+        let (client, server) = pair(&Options::new().fates(9)).await;
+        client.send(b"one").await.unwrap();
+        client.send(b"two").await.unwrap();
+        let mut fates = Vec::new();
+        while fates.len() < 2 {
+            assert!(client.recv_fates(&mut fates, 9).await > 0);
+        }
+        drop(server);
+        client.closed().await;
+        assert_eq!(client.recv_fates(&mut fates, 9).await, 0);
+    });
+}
+
+#[test]
+fn connecting_fails_as_it_does_for_threads() {
+    run(async {
+        let options = Options::new().connect_timeout(Duration::from_millis(200));
+        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let silent = Socket::connect(nobody.local_addr().unwrap(), PORT, &options).await;
+        assert!(
+            matches!(silent, Err(ConnectError::NoAnswer { port: PORT, .. })),
+            "{silent:?}"
+        );
+        let nowhere = Socket::connect(&[][..], PORT, &options).await;
+        assert!(matches!(nowhere, Err(ConnectError::NoAddress)));
+    });
+}
+
+#[test]
+fn a_connection_whose_begin_is_cancelled_is_closed() {
+    run(async {
+        let listener = Listener::bind("127.0.0.1:0", PORT, &Options::new()).await;
+        let listener = listener.unwrap();
+        let address = listener.local_addrs()[0];
+        let options = Options::new();
+        let connecting =
+            tokio::spawn(async move { Socket::connect(address, PORT, &options).await });
+        let server = listener.accept().await.unwrap();
+        // It may have ended before.
+        connecting.abort();
+        drop(connecting.await);
+        assert!(matches!(
+            server.closed().await,
+            CloseReason::Peer | CloseReason::Reset { .. }
+        ));
+    });
+}
+
+#[test]
+fn a_cancelled_accept_takes_no_connection() {
+    run(async {
+        let listener = Listener::bind("127.0.0.1:0", PORT, &Options::new()).await;
+        let listener = listener.unwrap();
+        {
+            let mut cancelled = pin!(listener.accept());
+            assert!(begun(&mut cancelled).await.is_none());
+            let address = listener.local_addrs()[0];
+            let client = Socket::connect(address, PORT, &Options::new()).await;
+            client.unwrap().get_ref().abort();
+        }
+        let accepted = listener.accept().await;
+        assert!(accepted.is_ok(), "{accepted:?}");
+    });
+}
