@@ -221,10 +221,9 @@ fn a_connection_whose_begin_is_cancelled_is_closed() {
         // It may have ended before.
         connecting.abort();
         drop(connecting.await);
-        assert!(matches!(
-            server.closed().await,
-            CloseReason::Peer | CloseReason::Reset { .. }
-        ));
+        // A client without an answer just goes: then its UDP port is closed.
+        let reason = server.closed().await;
+        assert_ne!(reason, CloseReason::TimedOut);
     });
 }
 
