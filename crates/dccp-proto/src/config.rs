@@ -1,5 +1,6 @@
 //! Settings, and every bound on memory that a peer can make us use.
 
+use crate::cc::ccid3::rules::Rules;
 use crate::cc::config::WindowConfig;
 use crate::cc::law::LawConfig;
 use crate::cc::registry;
@@ -87,10 +88,8 @@ pub struct Config {
     pub pacing: bool,
     /// Keep to the letter of the RFCs where our defaults depart from it (design 8c, AMB-11).
     pub strict: bool,
-    /// CCID 3 as in ns-2, for comparisons with it: the mean loss interval is always that of eight, of which those
-    /// that have not been yet are empty, and nothing is discounted (not RFC 5348 §5.4, §5.5). After the first loss
-    /// event the rate is 0.4 of what it should be.
-    pub empty_intervals: bool,
+    /// In which rules CCIDs 3 and 4 are as ns-2 has them, for comparisons with it: in none.
+    pub tfrc: Rules,
     /// Echo a Timestamp on every so many packets; `None`: only the handshake measures with it.
     pub timestamps: bool,
     /// Maximum segment lifetime (4340-3.4-2).
@@ -137,7 +136,7 @@ impl Default for Config {
             ecn: true,
             pacing: true,
             strict: false,
-            empty_intervals: false,
+            tfrc: Rules::default(),
             timestamps: false,
             msl: Duration::from_mins(2),
             rto_min: Duration::from_millis(200),

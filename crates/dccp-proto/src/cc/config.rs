@@ -1,5 +1,6 @@
 //! What a connection tells the controllers that it makes.
 
+use super::ccid3::rules::Rules;
 use super::law::LawConfig;
 use crate::time::Instant;
 use core::time::Duration;
@@ -49,9 +50,8 @@ pub struct CcConfig {
     pub ack_ratio: Option<u16>,
     /// Keep to the RFC's values where design 8c departs from them.
     pub is_strict: bool,
-    /// CCID 3 counts loss intervals that have not been yet as empty ones: see
-    /// [`Config::empty_intervals`](crate::Config::empty_intervals).
-    pub empty_intervals: bool,
+    /// In which rules CCIDs 3 and 4 are as ns-2 has them.
+    pub tfrc: Rules,
     /// The lowest RTO of a window sender.
     pub rto_min: Duration,
     /// The clock granularity of whoever calls: `t_gran` of RFC 5348.

@@ -1,6 +1,7 @@
 //! What tests of congestion controls share: settings, an empty feedback, and a network of one link
 //! in virtual time.
 
+use super::ccid3::rules::Rules;
 use super::config::{CcConfig, WindowConfig};
 use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
@@ -41,7 +42,7 @@ pub(crate) const fn config() -> CcConfig {
         is_paced: false,
         ack_ratio: None,
         is_strict: false,
-        empty_intervals: false,
+        tfrc: Rules::default(),
         rto_min: Duration::from_millis(200),
         granularity: Duration::ZERO,
         delayed_ack: Duration::from_millis(200),

@@ -294,7 +294,7 @@ impl Connection {
             is_paced: config.pacing,
             ack_ratio: config.ack_ratio,
             is_strict: config.strict,
-            empty_intervals: config.empty_intervals,
+            tfrc: config.tfrc,
             rto_min: config.rto_min,
             granularity: config.granularity,
             delayed_ack: config.delayed_ack,

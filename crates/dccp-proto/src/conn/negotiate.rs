@@ -187,7 +187,7 @@ impl Connection {
             is_paced: self.config.pacing,
             ack_ratio: self.config.ack_ratio,
             is_strict: self.config.strict,
-            empty_intervals: self.config.empty_intervals,
+            tfrc: self.config.tfrc,
             rto_min: self.config.rto_min,
             granularity: self.config.granularity,
             delayed_ack: self.config.delayed_ack,

@@ -3,6 +3,7 @@
 
 use core::str::FromStr;
 use core::time::Duration;
+use dccp_proto::cc::ccid3::rules::Rules;
 use dccp_proto::cc::law::LawConfig;
 
 /// What sends.
@@ -12,8 +13,8 @@ pub(crate) enum Transport {
     Tcp(LawConfig),
     /// Our DCCP with CCID 2 and a law.
     Ccid2(LawConfig),
-    /// Our DCCP with CCID 3.
-    Ccid3,
+    /// Our DCCP with CCID 3, and rules of ns-2 in it.
+    Ccid3(Rules),
 }
 
 /// One flow.
@@ -51,8 +52,6 @@ pub(crate) struct Settings {
     pub(crate) ssthresh: u32,
     /// Whether CCID 2 spreads the packets that an acknowledgement frees.
     pub(crate) pacing: bool,
-    /// Whether CCID 3 counts loss intervals that have not been yet.
-    pub(crate) empty_intervals: bool,
     /// Whether TCP halves its flight until a loss is recovered.
     pub(crate) halved: bool,
     /// Whether its timeout takes a sample from every acknowledgement.
@@ -75,7 +74,6 @@ impl Settings {
             window: 100_000,
             ssthresh: 0,
             pacing: false,
-            empty_intervals: false,
             halved: false,
             every_ack: false,
             seed: 1,
@@ -110,7 +108,6 @@ impl Settings {
             "window" => self.window = number(value)?,
             "ssthresh" => self.ssthresh = number(value)?,
             "pacing" => self.pacing = yes_no(value)?,
-            "empty_intervals" => self.empty_intervals = yes_no(value)?,
             "halved" => self.halved = yes_no(value)?,
             "every_ack" => self.every_ack = yes_no(value)?,
             "seed" => self.seed = number(value)?,
@@ -150,14 +147,19 @@ fn positive(value: &str) -> Result<f64, String> {
     }
 }
 
-/// `TRANSPORT/LAW[:OPTIONS][@SECONDS]`, where the transport is `tcp` or `dccp`, and `dccp/tfrc` is CCID 3.
+/// `TRANSPORT/LAW[:OPTIONS][@SECONDS]`, where the transport is `tcp` or `dccp`, and `dccp/tfrc` is CCID 3, whose
+/// options are [`Rules`].
 fn read_flow(text: &str) -> Result<Flow, String> {
     let (name, start) = text.split_once('@').unwrap_or((text, "0"));
     let start = Duration::try_from_secs_f64(number(start)?).map_err(|e| e.to_string())?;
     let law = |law: &str| law.parse().map_err(|e| format!("{e}"));
     let transport = match name.split_once('/') {
         Some(("tcp", name)) => Transport::Tcp(law(name)?),
-        Some(("dccp", "tfrc")) => Transport::Ccid3,
+        Some(("dccp", "tfrc")) => Transport::Ccid3(Rules::default()),
+        Some(("dccp", name)) if name.starts_with("tfrc:") => {
+            let rules = name.trim_start_matches("tfrc:");
+            Transport::Ccid3(rules.parse().map_err(|e| format!("{e}"))?)
+        }
         Some(("dccp", name)) => Transport::Ccid2(law(name)?),
         _ => return Err("a flow is tcp/LAW@START, dccp/LAW@START or dccp/tfrc@START".to_owned()),
     };

@@ -120,10 +120,18 @@ impl Network {
                 let id = match &flow.plan.transport {
                     Transport::Tcp(law) => open_tcp(&mut self.world, &self.settings, flow, *law),
                     Transport::Ccid2(law) => {
-                        open_dccp(&mut self.world, &self.settings, flow, 2, *law)
+                        let config = Config {
+                            law: with_threshold(*law, &self.settings),
+                            ..dccp_config(2, &self.settings)
+                        };
+                        open_dccp(&mut self.world, &self.settings, flow, config)
                     }
-                    Transport::Ccid3 => {
-                        open_dccp(&mut self.world, &self.settings, flow, 3, LawConfig::RENO)
+                    Transport::Ccid3(rules) => {
+                        let config = Config {
+                            tfrc: *rules,
+                            ..dccp_config(3, &self.settings)
+                        };
+                        open_dccp(&mut self.world, &self.settings, flow, config)
                     }
                 };
                 flow.id = Some(id);
@@ -218,14 +226,7 @@ fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConf
     })
 }
 
-fn open_dccp(
-    world: &mut World,
-    settings: &Settings,
-    flow: &Running,
-    ccid: u8,
-    law: LawConfig,
-) -> FlowId {
-    let config = dccp_config(ccid, with_threshold(law, settings), settings);
+fn open_dccp(world: &mut World, settings: &Settings, flow: &Running, config: Config) -> FlowId {
     let way = path::Flow {
         path: flow.path,
         local_port: PORT,
@@ -251,12 +252,11 @@ fn with_threshold(mut law: LawConfig, settings: &Settings) -> LawConfig {
 }
 
 /// What our DCCP runs with: nothing that the peers lack, and the timeout and the headers of ns-2's.
-fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
+fn dccp_config(ccid: u8, settings: &Settings) -> Config {
     Config {
         service_code: SERVICE,
         tx_ccids: vec![ccid],
         rx_ccids: vec![ccid],
-        law,
         max_window: Some(settings.window),
         ack_ratio: Some(settings.ack),
         mtu: settings.packet + DCCP_ROOM,
@@ -268,7 +268,6 @@ fn dccp_config(ccid: u8, law: LawConfig, settings: &Settings) -> Config {
         probe_pmtu: false,
         ecn: false,
         pacing: settings.pacing,
-        empty_intervals: settings.empty_intervals,
         strict: true,
         ..Config::default()
     }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::cc::ccid3::rules::Rules;
 use dccp_proto::cc::config::{CcConfig, WindowConfig};
 use dccp_proto::cc::law::{LawConfig, LawKind, reno};
 use dccp_proto::cc::slow_start::Pace;
@@ -101,7 +102,7 @@ impl Config {
             is_paced: self.is_paced,
             ack_ratio: None,
             is_strict: false,
-            empty_intervals: false,
+            tfrc: Rules::default(),
             rto_min: self.rto_min,
             granularity: if self.samples_every_ack {
                 NS2_VARIATION

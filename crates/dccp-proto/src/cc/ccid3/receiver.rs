@@ -3,8 +3,10 @@
 
 use super::loss_history::{Change, LossHistory, Packet};
 use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
+use super::ns2_meter::Ns2Meter;
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
+use super::rules::Rules;
 use super::variant::{Counted, Tfrc, Variant};
 use super::{float, packets, whole};
 use crate::cc::config::CcConfig;
@@ -36,6 +38,9 @@ pub(in crate::cc) struct Receiver<V = Tfrc> {
     rtt: ReceiverRtt,
     /// From the first data packet on.
     rate: Option<ReceiveRate>,
+    rules: Rules,
+    /// If one of the rules needs it.
+    ns2_meter: Option<Ns2Meter>,
     sends_loss_event_rate: bool,
     is_due: bool,
     /// The window counter when feedback was last sent.
@@ -56,6 +61,8 @@ impl<V: Variant> Receiver<V> {
             history: LossHistory::default(),
             rtt: ReceiverRtt::new(config.rtt),
             rate: None,
+            rules: config.tfrc,
+            ns2_meter: None,
             sends_loss_event_rate: false,
             is_due: false,
             counter: None,
@@ -73,6 +80,12 @@ impl<V: Variant> Receiver<V> {
         } else {
             self.rate = Some(ReceiveRate::new(p.now, bytes));
             self.is_due = true;
+            if self.rules.coarse_first || self.rules.old_start {
+                self.ns2_meter = Some(Ns2Meter::new(p.now, self.rtt.rtt()));
+            }
+        }
+        if let Some(meter) = &mut self.ns2_meter {
+            meter.on_data(p.now, self.history.counter(), bytes);
         }
         self.last_data = Some(p.now);
         self.pending_since.get_or_insert(p.now);
@@ -84,12 +97,16 @@ impl<V: Variant> Receiver<V> {
 
     /// The first loss event: the interval before it is as long as the equation says for the rate
     /// that was reached without loss (5348-6.3.1-1).
-    fn synthesize_first_interval(&mut self) {
+    fn synthesize_first_interval(&mut self, now: Instant) {
         let rtt = self.rtt.rtt();
         let r = rtt.as_secs_f64();
         let (s, max) = self
             .rate
             .map_or((1.0, 0.0), |rate| (rate.mean_size(), rate.max(rtt)));
+        if let Some(meter) = self.ns2_meter.as_ref().filter(|_| self.rules.coarse_first) {
+            self.history.set_first_length(meter.first_interval(now, s));
+            return;
+        }
         let least = FIRST_RATE_MIN * s / r;
         let target = if self.history.began_with_loss() {
             least
@@ -140,6 +157,17 @@ impl<V: Variant> Receiver<V> {
         } else {
             NO_LOSS
         }
+    }
+
+    /// The receive rate in bytes per second, as a feedback packet tells it. The first tells 0 (5348-6.3-1).
+    fn told_rate(&self, now: Instant) -> Option<f64> {
+        let meter = self.rate?;
+        let ns2 = self.ns2_meter.as_ref().filter(|_| self.rules.old_start);
+        Some(match ns2 {
+            Some(_) if self.counter.is_none() => 0.0,
+            Some(ns2) => ns2.rate(now),
+            None => meter.rate(self.rtt.rtt()),
+        })
     }
 
     /// Writes the options of a feedback packet: all that is known of losses and marks (4340-11-1).
@@ -201,7 +229,7 @@ impl<V: Variant> HcReceiver for Receiver<V> {
         // never without new data.
         self.is_due |= change != Change::None && self.pending_since.is_some();
         if events == 0 && change == Change::Event {
-            self.synthesize_first_interval();
+            self.synthesize_first_interval(p.now);
         }
     }
 
@@ -226,12 +254,11 @@ impl<V: Variant> HcReceiver for Receiver<V> {
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
         let is_due = self.ack_due(ack.now) == AckDue::Now;
         // 5348-6.2-1: nothing to tell before data, and nothing new without any since.
-        let (Some(meter), true) = (self.rate, is_due) else {
+        let (Some(rate), true) = (self.told_rate(ack.now), is_due) else {
             return true;
         };
-        let rtt = self.rtt.rtt();
         let start = ack.options.len();
-        if self.push_feedback(meter.rate(rtt), ack.options).is_err() {
+        if self.push_feedback(rate, ack.options).is_err() {
             ack.options.truncate(start);
             // Other options take all room, perhaps for long: the feedback timer tries again.
             self.is_due = false;
@@ -239,7 +266,10 @@ impl<V: Variant> HcReceiver for Receiver<V> {
             return false;
         }
         if let Some(meter) = &mut self.rate {
-            meter.on_feedback(rtt);
+            meter.on_feedback(self.rtt.rtt());
+        }
+        if let Some(meter) = &mut self.ns2_meter {
+            meter.on_feedback(ack.now);
         }
         self.counter = Some(self.history.counter());
         self.pending_since = None;

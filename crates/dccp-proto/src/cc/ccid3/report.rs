@@ -102,7 +102,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Nothing was told yet; `has_empty`: as [`Config::empty_intervals`](crate::Config::empty_intervals) has it.
+    /// Nothing was told yet; `has_empty`: as [`Rules`](super::rules::Rules) have it.
     pub(crate) fn new(has_empty: bool) -> Self {
         Self {
             has_empty,

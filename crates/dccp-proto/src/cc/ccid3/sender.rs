@@ -5,6 +5,7 @@ use super::equation::{T_MBI, initial_window};
 use super::host_limits::HostLimits;
 use super::report::{Report, Reports};
 use super::round_trip::RoundTrip;
+use super::rules::Rules;
 use super::variant::{Tfrc, Variant};
 use super::window_counter::WindowCounter;
 use super::x_recv_set::XRecvSet;
@@ -60,6 +61,7 @@ pub(in crate::cc) struct Sender<V = Tfrc> {
     earliest: Instant,
     host_limits: HostLimits,
     sends_rtt: bool,
+    rules: Rules,
     acks: AcksOfAcks,
 }
 
@@ -103,7 +105,7 @@ impl<V: Variant> Sender<V> {
             p: 0.0,
             round_trip: None,
             tld: config.now,
-            reports: Reports::new(config.empty_intervals),
+            reports: Reports::new(config.tfrc.empty_intervals),
             x_recv_set: XRecvSet::new(config.now),
             not_limited: NotLimited::default(),
             stage: Stage::New,
@@ -114,6 +116,7 @@ impl<V: Variant> Sender<V> {
             earliest: config.now,
             host_limits: HostLimits::default(),
             sends_rtt: false,
+            rules: config.tfrc,
             acks: AcksOfAcks {
                 is_needed: false,
                 last: config.now,
@@ -123,7 +126,7 @@ impl<V: Variant> Sender<V> {
         // 5348-4.2-1: one packet per second until there is a round-trip time.
         sender.x = sender.s;
         if let Some(rtt) = config.rtt {
-            sender.on_rtt_sample(config.now, rtt);
+            sender.on_rtt_hint(config.now, rtt);
         }
         sender
     }
@@ -135,8 +138,12 @@ impl<V: Variant> Sender<V> {
     /// The rate of 2 to 4 packets per round trip to start with, and to return to after idling
     /// (4342-5-1).
     fn initial_rate(&self) -> f64 {
-        self.round_trip
-            .map_or(self.s, |t| initial_window(self.s) / t.r)
+        let window = if self.rules.old_start {
+            self.s
+        } else {
+            initial_window(self.s)
+        };
+        self.round_trip.map_or(self.s, |t| window / t.r)
     }
 
     /// One packet per 64 s.
@@ -145,7 +152,9 @@ impl<V: Variant> Sender<V> {
     }
 
     fn x_inst(&self) -> f64 {
-        let damping = self.round_trip.map_or(1.0, |t| t.damping());
+        let is_undamped = self.rules.old_start && self.p <= 0.0;
+        let round_trip = self.round_trip.filter(|_| !is_undamped);
+        let damping = round_trip.map_or(1.0, |t| t.damping());
         (self.x * damping).max(self.x_min())
     }
 
@@ -199,7 +208,10 @@ impl<V: Variant> Sender<V> {
         }
         let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
         let x_recv = self.host_limits.limit(report.x_recv, packet_rate);
-        if !was_limited {
+        if self.rules.old_start {
+            self.x_recv_set.replace(now, x_recv);
+            2.0 * x_recv
+        } else if !was_limited {
             self.x_recv_set.add(now, x_recv, 2 * rtt);
             2.0 * self.x_recv_set.max()
         } else if report.is_worse {
@@ -380,7 +392,7 @@ impl<V: Variant> HcSender for Sender<V> {
     }
 
     fn on_rtt_hint(&mut self, now: Instant, rtt: Duration) {
-        if self.round_trip.is_none() {
+        if self.round_trip.is_none() && !self.rules.old_start {
             self.on_rtt_sample(now, rtt);
         }
     }

@@ -1,6 +1,6 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
-use super::settings::{LawError, Plan, Settings};
+use super::settings::{LawError, Plan, Settings, split_option};
 use super::{
     Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood,
 };
@@ -139,10 +139,9 @@ impl LawConfig {
             let what = format!("option of {}", self.kind.name());
             return Err(LawError::unknown(&what, key, &self.keys()));
         };
-        settings.set(key, value).map_err(|allowed| LawError {
-            problem: format!("{key}={value}: not allowed"),
-            next: format!("write {allowed}"),
-        })
+        settings
+            .set(key, value)
+            .map_err(|allowed| LawError::not_allowed(key, value, &allowed))
     }
 }
 
@@ -177,10 +176,7 @@ impl FromStr for LawConfig {
             LawKind::named(name).ok_or_else(|| LawError::unknown("law", name, LawKind::NAMES))?;
         let mut config = Self::from(kind);
         for option in options.split(',').filter(|o| !o.is_empty()) {
-            let (key, value) = option.split_once('=').ok_or_else(|| LawError {
-                problem: format!("{option}: an option has a value"),
-                next: format!("write {option}=VALUE"),
-            })?;
+            let (key, value) = split_option(option)?;
             config.set(key, value)?;
         }
         Ok(config)

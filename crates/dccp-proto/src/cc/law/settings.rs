@@ -151,6 +151,14 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
+/// `key=value` in its two parts.
+pub(crate) fn split_option(option: &str) -> Result<(&str, &str), LawError> {
+    option.split_once('=').ok_or_else(|| LawError {
+        problem: format!("{option}: an option has a value"),
+        next: format!("write {option}=VALUE"),
+    })
+}
+
 /// Why a text names no law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LawError {
@@ -161,6 +169,14 @@ pub struct LawError {
 }
 
 impl LawError {
+    /// An option that may have only the values that are `allowed`.
+    pub(crate) fn not_allowed(key: &str, value: &str, allowed: &str) -> Self {
+        Self {
+            problem: format!("{key}={value}: not allowed"),
+            next: format!("write {allowed}"),
+        }
+    }
+
     /// A word that is not among the known ones.
     pub(crate) fn unknown(what: &str, word: &str, known: &[&str]) -> Self {
         let next = match nearest(word, known) {
