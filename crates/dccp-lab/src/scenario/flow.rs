@@ -21,6 +21,7 @@ pub(super) const KNOWN: &[&str] = &[
     "kind",
     "transport",
     "cc",
+    "tfrc",
     "window",
     "ack_ratio",
     "ecn",

@@ -21,6 +21,9 @@ pub struct WindowConfig {
     /// Every acknowledgement gives a sample to the timeout, not one per round trip (4341-5-5): with one
     /// per packet the variation tells nothing of a queue that grows, and the timeout is short.
     pub samples_every_ack: bool,
+    /// A timeout that was doubled stays so until a packet is acknowledged that was sent for the first time after
+    /// it expired, whatever is sampled before: the rule of senders without timestamps, which ns-2 has with them too.
+    pub keeps_backoff: bool,
 }
 
 impl WindowConfig {
@@ -30,6 +33,7 @@ impl WindowConfig {
         max: u32::MAX,
         grows_in_recovery: true,
         samples_every_ack: false,
+        keeps_backoff: false,
     };
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn at(ms: u64) -> Instant {
 }
 
 /// Settings without pacing, round trip or floors.
-pub(crate) const fn config() -> CcConfig {
+pub(crate) fn config() -> CcConfig {
     CcConfig {
         now: START,
         mps: 1000,

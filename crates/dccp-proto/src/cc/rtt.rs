@@ -38,6 +38,11 @@ impl RttEstimator {
     /// Takes a sample, and with it ends the doubling of the timeout.
     pub(crate) fn sample(&mut self, rtt: Duration) {
         self.backoff = 0;
+        self.refine(rtt);
+    }
+
+    /// Takes a sample; the timeout stays doubled if it is.
+    pub(crate) fn refine(&mut self, rtt: Duration) {
         // 4341-5-5: gains 1/8 and 1/4, the variation first because it needs the old mean.
         self.smoothed = Some(match self.smoothed {
             None => {
@@ -137,6 +142,19 @@ mod tests {
         }
         // Integer division takes a few nanoseconds off the mean.
         assert!(e.rto().abs_diff(ms(60)) < us(1));
+    }
+
+    #[test]
+    fn a_refined_timeout_stays_doubled() {
+        // Mean 100 ms, variation 37.5 ms: 250 ms, twice.
+        let mut e = RttEstimator::new(ms(200), us(50));
+        e.sample(ms(100));
+        e.back_off();
+        e.refine(ms(100));
+        assert!(e.is_backed_off());
+        assert_eq!(e.rto(), ms(500));
+        e.sample(ms(100));
+        assert_eq!(e.rto(), us(212_500));
     }
 
     #[test]

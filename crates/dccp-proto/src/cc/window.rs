@@ -74,6 +74,8 @@ pub struct WindowSender {
     events: u64,
     /// `answered` until it is acknowledged or a timeout expires.
     recovering: Option<Seq>,
+    /// The last packet before the timeout expired.
+    expired_at: Option<Seq>,
     shrinking: Option<Shrinking>,
     /// When the window was last seen full.
     full_at: Option<Instant>,
@@ -117,6 +119,7 @@ impl WindowSender {
             answered: None,
             events: 0,
             recovering: None,
+            expired_at: None,
             shrinking: None,
             full_at: None,
             hold_until: config.now,
@@ -256,6 +259,7 @@ impl WindowSender {
         self.rtt.back_off();
         self.recovering = None;
         self.answered = self.last_sent.map(|(_, seq)| seq);
+        self.expired_at = self.answered;
         true
     }
 
@@ -330,7 +334,11 @@ impl WindowSender {
             || self.rtt.is_backed_off()
         {
             self.sampled_round = Some(fb.round);
-            self.rtt.sample(rtt);
+            if self.limits.keeps_backoff && is_before(fb, self.expired_at) {
+                self.rtt.refine(rtt);
+            } else {
+                self.rtt.sample(rtt);
+            }
         }
     }
 

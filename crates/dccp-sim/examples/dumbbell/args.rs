@@ -56,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) halved: bool,
     /// Whether its timeout takes a sample from every acknowledgement.
     pub(crate) every_ack: bool,
+    /// Whether it stays doubled until new data are acknowledged.
+    pub(crate) keeps_backoff: bool,
     pub(crate) seed: u64,
     pub(crate) flows: Vec<Flow>,
 }
@@ -76,6 +78,7 @@ impl Settings {
             pacing: false,
             halved: false,
             every_ack: false,
+            keeps_backoff: false,
             seed: 1,
             flows: Vec::new(),
         };
@@ -110,6 +113,7 @@ impl Settings {
             "pacing" => self.pacing = yes_no(value)?,
             "halved" => self.halved = yes_no(value)?,
             "every_ack" => self.every_ack = yes_no(value)?,
+            "keeps_backoff" => self.keeps_backoff = yes_no(value)?,
             "seed" => self.seed = number(value)?,
             // Options of a law have commas of their own.
             "flows" => {

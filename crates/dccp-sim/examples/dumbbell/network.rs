@@ -214,6 +214,7 @@ fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConf
         ack_every: settings.ack.into(),
         halves_flight: settings.halved,
         samples_every_ack: settings.every_ack,
+        keeps_backoff: settings.keeps_backoff,
         ..tcp::Config::with_law(with_threshold(law, settings))
     };
     world.call(flow.server, |host, _| {

@@ -44,6 +44,9 @@ pub struct Config {
     /// The timeout takes a sample of the round trip from every acknowledgement, and is no nearer than 3 ms to the
     /// mean, as in ns-2.
     pub samples_every_ack: bool,
+    /// A doubled timeout stays so until a packet is acknowledged that was sent for the first time after it expired,
+    /// whatever timestamps tell before, as in ns-2.
+    pub keeps_backoff: bool,
 }
 
 impl Default for Config {
@@ -78,6 +81,7 @@ impl Config {
             rto_min: Duration::from_millis(200),
             halves_flight: false,
             samples_every_ack: false,
+            keeps_backoff: false,
         }
     }
 
@@ -98,6 +102,7 @@ impl Config {
                 max: self.max_window.unwrap_or(u32::MAX),
                 grows_in_recovery: false,
                 samples_every_ack: self.samples_every_ack,
+                keeps_backoff: self.keeps_backoff,
             },
             is_paced: self.is_paced,
             ack_ratio: None,

@@ -1,6 +1,7 @@
 //! A sender that gets hand-made feedback.
 
 mod departure;
+mod ns2;
 mod rate;
 mod silence;
 

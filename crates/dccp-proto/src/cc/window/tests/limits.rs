@@ -127,3 +127,34 @@ fn one_acknowledgement_per_round_trip_or_each_is_a_sample_for_the_timeout() {
         assert!((rto - rto_ms).abs() < 0.01, "{rto}");
     }
 }
+
+#[test]
+fn a_doubled_timeout_may_last_until_new_data_are_acknowledged() {
+    // 100 ms and a variation of 50, 37.5 and 28.1 after one, two and three samples of 100 ms.
+    for (keeps_backoff, rto_ms) in [(false, 250.0), (true, 500.0)] {
+        let limits = WindowConfig {
+            samples_every_ack: true,
+            keeps_backoff,
+            ..WindowConfig::CCID_2
+        };
+        let mut s = limited(16.0, limits);
+        let rto = |s: &WindowSender| s.snapshot().rto.unwrap().as_secs_f64() * 1000.0;
+        let told = |ack| Feedback {
+            ack: Seq::new(ack),
+            rtt: Some(ms(100)),
+            ..acked(1)
+        };
+        for seq in 1..=10 {
+            send(&mut s, START, seq, 0);
+        }
+        s.on_feedback(at(100), &told(1), 2);
+        let expiry = s.poll_timeout().unwrap();
+        assert!(s.on_timeout(expiry));
+        assert!((rto(&s) - 600.0).abs() < 0.01);
+        // The last packet before the timeout, and the first after it.
+        s.on_feedback(expiry + ms(1), &told(10), 2);
+        assert!((rto(&s) - rto_ms).abs() < 0.01, "{}", rto(&s));
+        s.on_feedback(expiry + ms(2), &told(11), 2);
+        assert!((rto(&s) - 212.5).abs() < 0.01, "{}", rto(&s));
+    }
+}
