@@ -161,3 +161,42 @@ stop = "10s"
     assert!((7.5..8.01).contains(&last(slow)), "{}", last(slow));
     assert!(busy(slow) > Some(9_500_000_000), "{:?}", busy(slow));
 }
+
+#[test]
+fn ccid_3_follows_rules_of_ns_2_where_the_file_says_so() {
+    // Slow start with one packet of 1444 bytes per round trip of 100 ms, not three: sent at 100, 200, 300 and 400 ms,
+    // four have come in the first half of a second. It doubles every second round trip.
+    let cells = cells(
+        "rules",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "20Mbit"
+delay = "50ms"
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+transport = "dccp/ccid3"
+tfrc = "old_start=${old}"
+stop = "2s"
+[matrix]
+old = ["yes", "no"]
+[measure]
+interval = "500ms"
+"#,
+    );
+    let [old, new] = [&cells[0], &cells[1]].map(goodput);
+    assert!(
+        (old[0] - 4.0 * 1444.0 * 8.0 / 0.5e6).abs() < 1e-9,
+        "{old:?}"
+    );
+    assert_eq!(old.len(), 4);
+    assert!(
+        old.iter().zip(&new).all(|(old, new)| old < &(new / 2.0)),
+        "{old:?} {new:?}"
+    );
+}

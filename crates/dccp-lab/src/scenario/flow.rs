@@ -10,6 +10,7 @@ use super::topology::node;
 use super::traffic::{Traffic, traffic};
 use core::time::Duration;
 use dccp_proto::Config;
+use dccp_proto::cc::ccid3::rules::Rules;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry;
 use dccp_sim::{Seed, tcp};
@@ -214,6 +215,12 @@ fn dccp(
         ecn: fields.get("ecn", read::flag)?.unwrap_or(default.ecn),
         ..default
     };
+    if ccid == 3 {
+        return Ok(Config {
+            tfrc: fields.get("tfrc", rules)?.unwrap_or(common.tfrc),
+            ..common
+        });
+    }
     if ccid != 2 {
         // CCIDs 3 and 4 have no window and no Ack Ratio, and are paced always.
         return Ok(common);
@@ -225,6 +232,12 @@ fn dccp(
         pacing: fields.get("pacing", read::flag)?.unwrap_or(common.pacing),
         ..common
     })
+}
+
+/// `tfrc = "coarse_first=yes"`: rules of ns-2.
+fn rules(item: &Item) -> Result<Rules, Mistake> {
+    let rules = read::text(item)?.parse::<Rules>();
+    rules.map_err(|error| Mistake::new(&item.place, error.problem, error.next))
 }
 
 fn tcp(fields: &Fields<'_>, law: Option<LawConfig>, size: usize) -> Result<tcp::Config, Mistake> {
