@@ -76,6 +76,30 @@ impl Carrier {
         Ok(Box::new(Udp::bind(local, &self.options)?))
     }
 
+    /// Opens `count` transports on one address and UDP port, between which the kernel divides what arrives: each flow
+    /// stays with one of them as long as none is closed. Nobody else may have the port. (Linux, over UDP)
+    ///
+    /// # Errors
+    /// When the system refuses, or cannot do that.
+    pub fn open_shared(
+        &self,
+        local: SocketAddr,
+        count: usize,
+    ) -> Result<Vec<Box<dyn Transport>>, OpenError> {
+        if !cfg!(target_os = "linux") || self.over != Over::Udp {
+            return Err(io::Error::from(io::ErrorKind::Unsupported).into());
+        }
+        // A program of the same user that shares its ports, too, would get a part of the flows: looked at first.
+        let mut place = self.open(local)?.local_addr();
+        let mut transports: Vec<Box<dyn Transport>> = Vec::new();
+        for _ in 0..count {
+            let transport = Udp::bind_shared(place, &self.options)?;
+            place = transport.local_addr();
+            transports.push(Box::new(transport));
+        }
+        Ok(transports)
+    }
+
     /// Makes a DCCP port this program's. Over IP every listening and connecting port must be
     /// claimed before its first packet and as long as it is used: packets for other ports are given
     /// to the programs that claimed those. Over UDP the UDP port says whose the packets are.
@@ -124,5 +148,25 @@ mod tests {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let transport = carrier.open(local).unwrap();
         assert_ne!(transport.local_addr().port(), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shared_ports_are_nobody_elses() {
+        let carrier = Carrier::new(Over::Udp, Options::default()).unwrap();
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let three = carrier.open_shared(local, 3).unwrap();
+        assert_eq!(three.len(), 3);
+        let place = three[0].local_addr();
+        assert_ne!(place.port(), 0);
+        assert!(three.iter().all(|t| t.local_addr() == place));
+        for again in [
+            carrier.open_shared(place, 2).map(drop),
+            carrier.open(place).map(drop),
+        ] {
+            assert!(matches!(again, Err(OpenError::InUse(_))), "{again:?}");
+        }
+        drop(three);
+        carrier.open(place).unwrap();
     }
 }

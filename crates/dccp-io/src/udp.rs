@@ -51,7 +51,23 @@ impl Udp {
     /// # Errors
     /// When the address is taken or not of this host, or the system refuses an option.
     pub fn bind(local: SocketAddr, options: &Options) -> Result<Self, OpenError> {
-        let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+        let socket = new_socket(local)?;
+        Self::bind_socket(socket, local, options)
+    }
+
+    /// As [`bind`](Self::bind), on an address and port that other such sockets of this user may share.
+    pub(crate) fn bind_shared(local: SocketAddr, options: &Options) -> Result<Self, OpenError> {
+        let socket = new_socket(local)?;
+        #[cfg(unix)]
+        socket.set_reuse_port(true)?;
+        Self::bind_socket(socket, local, options)
+    }
+
+    fn bind_socket(
+        socket: Socket,
+        local: SocketAddr,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
         if local.is_ipv6() {
             socket.set_only_v6(true)?;
         }
@@ -131,6 +147,10 @@ impl Udp {
             self.counters.recv_merged += 1;
         }
     }
+}
+
+fn new_socket(local: SocketAddr) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
 }
 
 impl Transport for Udp {

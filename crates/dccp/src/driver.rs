@@ -12,12 +12,13 @@
 use crate::clock;
 use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, Request, with_scope};
 use crate::error::{BindError, ConnectError};
+use crate::group::{Membership, Seat};
 use crate::hash::ProcessHash;
 use crate::listener::Incoming;
 use crate::port::{Occupation, Port};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{Carrier, OpenError, Over, Poller, Ready, RecvBuffer, route};
+use dccp_io::{Carrier, OpenError, Over, Poller, Ready, RecvBuffer, Transport, route};
 use dccp_proto::Endpoint;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
@@ -171,7 +172,7 @@ impl Driver {
     /// many do.
     fn close_if_idle(&mut self, key: PortKey) {
         match self.ports.get(&key).map(Port::occupation) {
-            None | Some(Occupation::Busy) => {}
+            None | Some(Occupation::Busy | Occupation::Shared) => {}
             Some(Occupation::Resting) if !self.is_finishing => self.rest(key),
             Some(_) => self.close(key),
         }
@@ -211,14 +212,15 @@ impl Driver {
                 // Who asked waits for the answer.
                 let _ = connect.reply.send(opened);
             }
-            Command::Listen(listen) => {
-                let bound = self.listen(&listen);
+            Command::Listen(mut listen) => {
+                let sockets = core::mem::take(&mut listen.sockets);
+                let bound = self.listen(&listen, sockets);
                 if bound.is_err() {
-                    self.unlisten(&listen.incoming);
+                    self.unlisten(&listen.incoming, listen.thread);
                 }
                 let _ = listen.reply.send(bound);
             }
-            Command::Unlisten(incoming) => self.unlisten(&incoming),
+            Command::Unlisten(incoming, thread) => self.unlisten(&incoming, thread),
             Command::Do(conn, request) => {
                 if let Some(port) = self.ports.get_mut(&conn.port) {
                     port.request(conn.conn, request);
@@ -234,12 +236,17 @@ impl Driver {
             }
             #[cfg(target_os = "linux")]
             Command::Unwatch(conn) => self.bells.unwatch(&mut self.poller, conn),
+            Command::CloseIdle => self.close_idle(),
             Command::Finish => {
                 self.is_finishing = true;
-                for key in self.ports.keys().copied().collect::<Vec<_>>() {
-                    self.close_if_idle(key);
-                }
+                self.close_idle();
             }
+        }
+    }
+
+    fn close_idle(&mut self) {
+        for key in self.ports.keys().copied().collect::<Vec<_>>() {
+            self.close_if_idle(key);
         }
     }
 
@@ -293,11 +300,20 @@ impl Driver {
         port.connect(&carrier, path, connect, config)
     }
 
-    fn listen(&mut self, listen: &Listen) -> Result<Vec<SocketAddr>, BindError> {
+    fn listen(
+        &mut self,
+        listen: &Listen,
+        sockets: Vec<Option<Membership>>,
+    ) -> Result<Vec<SocketAddr>, BindError> {
         let mut bound = Vec::new();
         let carrier = self.carrier(listen.over)?;
-        for local in &listen.locals {
-            let key = self.find_or_open(listen.over, listen.gso, *local)?;
+        for (local, socket) in listen.locals.iter().zip(sockets) {
+            let key = match socket {
+                Some(Membership { transport, seat }) => {
+                    self.add(listen.over, listen.gso, transport, Some(seat))?
+                }
+                None => self.find_or_open(listen.over, listen.gso, *local)?,
+            };
             self.runnable.push(key);
             if let Some(port) = self.ports.get_mut(&key) {
                 port.listen(&carrier, local.ip(), listen)?;
@@ -309,8 +325,8 @@ impl Driver {
         Ok(bound)
     }
 
-    fn unlisten(&mut self, incoming: &Arc<Incoming>) {
-        let waiting = incoming.close();
+    fn unlisten(&mut self, incoming: &Arc<Incoming>, thread: usize) {
+        let waiting = incoming.close(thread);
         for (key, port) in &mut self.ports {
             port.unlisten(incoming);
             self.runnable.push(*key);
@@ -357,10 +373,21 @@ impl Driver {
 
     fn open(&mut self, over: Over, gso: bool, local: SocketAddr) -> Result<PortKey, OpenError> {
         let transport = self.carrier(over)?.open(local)?;
+        Ok(self.add(over, gso, transport, None)?)
+    }
+
+    fn add(
+        &mut self,
+        over: Over,
+        gso: bool,
+        transport: Box<dyn Transport>,
+        seat: Option<Seat>,
+    ) -> io::Result<PortKey> {
         let key = PortKey(self.next_key);
         self.next_key += 1;
         let endpoint = Endpoint::new(Box::new(self.hash.clone()));
         let mut port = Port::new(key, over, gso, transport, endpoint);
+        port.seat = seat;
         port.watch(&mut self.poller)?;
         self.ports.insert(key, port);
         Ok(key)

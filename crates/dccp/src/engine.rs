@@ -6,11 +6,13 @@
 
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
+use crate::group::Membership;
 use crate::listener::Incoming;
 use crate::shared::Shared;
 use crate::stats::Inspection;
 use core::fmt;
 use core::net::SocketAddr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use dccp_io::{Over, Poller, Waker};
 use dccp_proto::wire::ServiceCode;
@@ -19,12 +21,21 @@ use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A thread that runs connections. Clones are handles of the same thread.
+/// A thread that runs connections, or several. Clones are handles of the same threads.
 ///
-/// The thread ends when no handle, socket or listener is left and all connections have ended.
+/// They end when no handle, socket or listener is left and all connections have ended.
 #[derive(Clone)]
 pub struct Engine {
-    handle: Arc<Handle>,
+    threads: Arc<Threads>,
+    /// The thread that commands go to.
+    at: usize,
+}
+
+/// The threads of an engine.
+struct Threads {
+    handles: Vec<Handle>,
+    /// Connections that were opened: each goes to the next thread.
+    opened: AtomicUsize,
 }
 
 /// Settings of an engine.
@@ -33,6 +44,7 @@ pub struct Engine {
 pub struct EngineOptions {
     name: String,
     busy_wait: Duration,
+    threads: usize,
 }
 
 impl Default for EngineOptions {
@@ -40,6 +52,7 @@ impl Default for EngineOptions {
         Self {
             name: "dccp".into(),
             busy_wait: Duration::ZERO,
+            threads: 1,
         }
     }
 }
@@ -63,6 +76,15 @@ impl EngineOptions {
         self.busy_wait = before_deadline;
         self
     }
+
+    /// So many threads, 1 by default, for many connections: each connection stays with one of them. A listener has a
+    /// socket in each (`SO_REUSEPORT`), and the kernel divides what arrives by a hash of addresses and ports; what a
+    /// program opens goes to each in turn. Only over UDP: over IP every socket would get every packet. (Linux)
+    #[cfg(target_os = "linux")]
+    pub fn threads(mut self, threads: core::num::NonZeroUsize) -> Self {
+        self.threads = threads.get();
+        self
+    }
 }
 
 impl Engine {
@@ -71,6 +93,17 @@ impl Engine {
     /// # Errors
     /// When the system gives no thread, no poller or no randomness.
     pub fn start(options: &EngineOptions) -> io::Result<Self> {
+        let handles = (0..options.threads).map(|_| Self::start_thread(options));
+        Ok(Self {
+            threads: Arc::new(Threads {
+                handles: handles.collect::<io::Result<_>>()?,
+                opened: AtomicUsize::new(0),
+            }),
+            at: 0,
+        })
+    }
+
+    fn start_thread(options: &EngineOptions) -> io::Result<Handle> {
         let busy_wait = options.busy_wait;
         let (started, outcome) = sync_channel(1);
         std::thread::Builder::new()
@@ -88,9 +121,7 @@ impl Engine {
         let mailbox = outcome
             .recv()
             .map_err(|_| io::Error::other("the engine's thread ended at once"))??;
-        Ok(Self {
-            handle: Arc::new(Handle { mailbox }),
-        })
+        Ok(Handle { mailbox })
     }
 
     /// The engine that the process shares; starts it if it does not run yet.
@@ -109,7 +140,32 @@ impl Engine {
     }
 
     pub(crate) fn send(&self, command: Command) {
-        self.handle.mailbox.push(command);
+        self.threads.handles[self.at].mailbox.push(command);
+    }
+
+    /// How many threads it has.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.handles.len()
+    }
+
+    /// A handle whose commands go to one of the threads.
+    pub(crate) fn at(&self, thread: usize) -> Self {
+        Self {
+            threads: self.threads.clone(),
+            at: thread,
+        }
+    }
+
+    /// A handle for the next connection.
+    pub(crate) fn next(&self) -> Self {
+        let opened = self.threads.opened.fetch_add(1, Ordering::Relaxed);
+        self.at(opened % self.threads())
+    }
+
+    /// The threads' mailboxes.
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = Arc<Mailbox>> {
+        let handles = self.threads.handles.iter();
+        handles.map(|handle| handle.mailbox.clone())
     }
 }
 
@@ -178,8 +234,8 @@ pub(crate) enum Command {
     Connect(Box<Connect>),
     /// Listen.
     Listen(Box<Listen>),
-    /// Stop listening: the listener that gave this.
-    Unlisten(Arc<Incoming>),
+    /// Stop listening: the listener that gave this, and the thread that does.
+    Unlisten(Arc<Incoming>, usize),
     /// About a connection.
     Do(ConnRef, Request),
     /// Listen to the bell of a connection's application, which is another process.
@@ -188,6 +244,8 @@ pub(crate) enum Command {
     /// Do not any more.
     #[cfg(target_os = "linux")]
     Unwatch(ConnRef),
+    /// What was kept for other threads may be closed.
+    CloseIdle,
     /// No more commands will come: end when the connections have ended.
     Finish,
 }
@@ -234,6 +292,10 @@ pub(crate) struct Listen {
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) config: Config,
     pub(crate) incoming: Arc<Incoming>,
+    /// The thread that listens.
+    pub(crate) thread: usize,
+    /// For each address its socket, if there is one already: one of several of the UDP port.
+    pub(crate) sockets: Vec<Option<Membership>>,
     /// The addresses that are really used.
     pub(crate) reply: SyncSender<Result<Vec<SocketAddr>, BindError>>,
 }

@@ -15,7 +15,8 @@
 //!
 //! A [`Socket`] is a connection, a [`Listener`] accepts them; [`Options`] are the settings of both.
 //! One thread inside the program, the [`Engine`], runs the connections; it starts with the first
-//! socket, and no daemon is needed.
+//! socket, and no daemon is needed. Many connections can have an engine of several threads
+//! ([`EngineOptions::threads`]).
 //!
 //! - Datagrams are not repeated when they are lost. [`Socket::recv_fates`] tells what became of
 //!   each, [`Socket::stats`] tells it in sum, exactly.
@@ -40,6 +41,7 @@ pub mod clock;
 mod driver;
 mod engine;
 mod error;
+mod group;
 mod hash;
 mod lateness;
 mod links;

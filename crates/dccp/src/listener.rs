@@ -2,6 +2,7 @@
 
 use crate::engine::{Command, Engine, Listen, Opened};
 use crate::error::{AcceptError, BindError};
+use crate::group::{self, Membership};
 use crate::options::{Buffers, Options, Waiting};
 use crate::patience::Patience;
 use crate::shared::Shared;
@@ -14,7 +15,7 @@ use crate::sleepers::Sleepers;
 use crate::socket::Socket;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp_io::Over;
+use dccp_io::{Carrier, OpenError, Over};
 use dccp_proto::config::bounds;
 use dccp_proto::wire::ServiceCode;
 use std::collections::VecDeque;
@@ -55,25 +56,56 @@ impl Listener {
             return Err(BindError::ReservedUdpPort);
         }
         let engine = options.engine_or_shared()?;
-        let incoming = Arc::new(Incoming::new(options));
-        let (reply, answer) = sync_channel(1);
-        engine.send(Command::Listen(Box::new(Listen {
-            over: options.over,
-            gso: options.gso,
-            locals,
-            dccp_port,
-            services: options.services(),
-            config,
-            incoming: incoming.clone(),
-            reply,
-        })));
-        let locals = answer.recv().map_err(|_| engine_stopped())??;
-        Ok(Self {
+        let mut listener = Self {
             engine,
-            incoming,
+            incoming: Arc::new(Incoming::new(options)),
             locals,
             options: options.clone(),
-        })
+        };
+        let mut sockets = listener.open_shared()?;
+        for thread in 0..listener.engine.threads() {
+            let (reply, answer) = sync_channel(1);
+            let listen = Listen {
+                over: options.over,
+                gso: options.gso,
+                locals: listener.locals.clone(),
+                dccp_port,
+                services: options.services(),
+                config: config.clone(),
+                incoming: listener.incoming.clone(),
+                thread,
+                sockets: sockets.iter_mut().map(Iterator::next).collect(),
+                reply,
+            };
+            let engine = listener.engine.at(thread);
+            engine.send(Command::Listen(Box::new(listen)));
+            // Where this fails the listener goes, and with it what listens already.
+            listener.locals = answer.recv().map_err(|_| engine_stopped())??;
+        }
+        Ok(listener)
+    }
+
+    /// For each address one socket for each thread, if there are several: all are open before the first is used, so
+    /// that no flow begins at one thread and goes on at another. None where this engine may have them already.
+    fn open_shared(&mut self) -> Result<Vec<std::vec::IntoIter<Membership>>, BindError> {
+        let threads = self.engine.threads();
+        let mut all = Vec::new();
+        for local in &mut self.locals {
+            let mut sockets = Vec::new();
+            if threads > 1 {
+                let carrier = Carrier::new(self.options.over, dccp_io::Options::default())?;
+                match carrier.open_shared(*local, threads) {
+                    Ok(transports) => {
+                        local.set_port(transports.first().map_or(0, |t| t.local_addr().port()));
+                        sockets = group::found(transports, self.engine.mailboxes());
+                    }
+                    Err(OpenError::InUse(_)) => {}
+                    Err(other) => return Err(other.into()),
+                }
+            }
+            all.push(sockets.into_iter());
+        }
+        Ok(all)
     }
 
     /// The addresses and UDP ports where it listens.
@@ -135,13 +167,17 @@ impl Listener {
     }
 
     fn socket(&self, accepted: &Accepted) -> Socket {
-        Socket::from_accepted(&self.engine, accepted, &self.options)
+        let engine = self.engine.at(accepted.thread);
+        Socket::from_accepted(&engine, accepted, &self.options)
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.engine.send(Command::Unlisten(self.incoming.clone()));
+        for thread in 0..self.engine.threads() {
+            let unlisten = Command::Unlisten(self.incoming.clone(), thread);
+            self.engine.at(thread).send(unlisten);
+        }
     }
 }
 
@@ -155,6 +191,8 @@ pub(crate) fn engine_stopped() -> std::io::Error {
 /// A connection that came in.
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
+    /// The thread that runs it.
+    pub(crate) thread: usize,
     pub(crate) opened: Opened,
     pub(crate) service: ServiceCode,
     pub(crate) shared: Arc<Shared>,
@@ -222,11 +260,14 @@ impl Incoming {
         true
     }
 
-    /// No more connections will come; gives those that wait.
-    pub(crate) fn close(&self) -> Vec<Accepted> {
+    /// No more connections will come; gives those of one thread that wait.
+    pub(crate) fn close(&self, thread: usize) -> Vec<Accepted> {
         let mut state = self.lock();
         state.is_closed = true;
-        let left = state.connections.drain(..).collect();
+        let connections = core::mem::take(&mut state.connections);
+        let is_its = |accepted: &Accepted| accepted.thread == thread;
+        let (left, others) = connections.into_iter().partition::<Vec<_>, _>(is_its);
+        state.connections = others.into();
         state.update_signal();
         let called = state.sleepers.call();
         drop(state);

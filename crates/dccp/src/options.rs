@@ -397,6 +397,11 @@ impl Options {
                 "longer than nothing",
             ),
             ("backlog", self.backlog > 0, "at least 1 connection"),
+            (
+                "over",
+                self.over == Over::Udp || self.engine.as_ref().is_none_or(|e| e.threads() == 1),
+                "over IP an engine of one thread: each socket would get the packets of all",
+            ),
         ];
         for (option, holds, allowed) in rules {
             if !holds {

@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::engine::{ConnRef, Connect, Listen, Opened, PortKey, Request};
 use crate::error::{BindError, ConnectError, OptionError};
+use crate::group::Seat;
 use crate::lateness::Lateness;
 use crate::links::Links;
 use crate::listener::{Accepted, Incoming};
@@ -28,6 +29,8 @@ use std::sync::Arc;
 pub(crate) struct Port {
     pub(crate) key: PortKey,
     pub(crate) over: Over,
+    /// Other threads have sockets of the same UDP port.
+    pub(crate) seat: Option<Seat>,
     transport: Box<dyn Transport>,
     endpoint: Endpoint,
     links: Links,
@@ -52,6 +55,7 @@ struct Served {
     services: Vec<ServiceCode>,
     config: Config,
     incoming: Arc<Incoming>,
+    thread: usize,
     claim: Arc<PortClaim>,
 }
 
@@ -60,6 +64,8 @@ struct Served {
 pub(crate) enum Occupation {
     /// Connections or listeners.
     Busy,
+    /// Other threads' connections: without it their packets would go elsewhere.
+    Shared,
     /// Only that nobody else gets its address while a flow rests (4340-8.3-2).
     Resting,
     /// Nothing.
@@ -87,6 +93,7 @@ impl Port {
         Self {
             key,
             over,
+            seat: None,
             transport,
             endpoint,
             links: Links::new(Buffers::default()),
@@ -116,10 +123,15 @@ impl Port {
         self.transport.local_addr()
     }
 
-    /// What it is still needed for.
+    /// What it is still needed for. Tells the other threads.
     pub(crate) fn occupation(&self) -> Occupation {
-        if !self.links.is_empty() || !self.served.is_empty() || self.blocked_at.is_some() {
+        let is_busy =
+            !self.links.is_empty() || !self.served.is_empty() || self.blocked_at.is_some();
+        let is_group_busy = self.seat.as_ref().is_some_and(|s| s.is_group_busy(is_busy));
+        if is_busy {
             Occupation::Busy
+        } else if is_group_busy {
+            Occupation::Shared
         } else if self.rests_until.is_some() {
             Occupation::Resting
         } else {
@@ -135,7 +147,7 @@ impl Port {
             self.end(id, CloseReason::Aborted(ResetCode::UNSPECIFIED));
         }
         for served in self.served.drain(..) {
-            served.incoming.close();
+            served.incoming.close(served.thread);
         }
     }
 }
@@ -198,6 +210,7 @@ impl Port {
             services,
             config,
             incoming,
+            thread,
             ..
         } = listen;
         let in_use = || BindError::InUse { port: *dccp_port };
@@ -220,6 +233,7 @@ impl Port {
             services: services.clone(),
             config: config.clone(),
             incoming: incoming.clone(),
+            thread: *thread,
             claim,
         });
         Ok(())
@@ -426,6 +440,7 @@ impl Port {
                 .lock()
                 .adopt(served.incoming.buffers, served.incoming.waiting);
             is_taken = served.incoming.push(Accepted {
+                thread: served.thread,
                 opened,
                 service,
                 shared,

@@ -106,7 +106,7 @@ impl Socket {
     ) -> Result<Self, ConnectError> {
         let config = options.checked_config(1)?;
         let service = config.service_code;
-        let engine = options.engine_or_shared()?;
+        let engine = options.engine_or_shared()?.next();
         let shared = Arc::new(Shared::new(options.buffers, options.waiting));
         let (reply, answer) = sync_channel(1);
         engine.send(Command::Connect(Box::new(Connect {

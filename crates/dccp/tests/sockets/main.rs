@@ -11,6 +11,8 @@ mod engine;
 mod namespace;
 mod readiness;
 mod ring;
+#[cfg(target_os = "linux")]
+mod threads;
 
 use core::time::Duration;
 use dccp::{Event, Listener, Options, Socket};

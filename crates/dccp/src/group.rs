@@ -1,0 +1,88 @@
+//! One UDP port of several threads: a socket in each, between which the kernel divides the flows by a hash of their
+//! addresses and ports (`SO_REUSEPORT`). So a flow stays with its thread as long as none of the sockets goes; therefore
+//! none goes before all can.
+
+use crate::engine::{Command, Mailbox};
+use dccp_io::Transport;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The sockets of one address and UDP port.
+#[derive(Debug)]
+struct Group {
+    members: Mutex<Vec<Member>>,
+}
+
+struct Member {
+    mailbox: Arc<Mailbox>,
+    is_busy: bool,
+}
+
+/// One thread's place in a group.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    group: Arc<Group>,
+    index: usize,
+}
+
+/// A socket of a group, on its way to its thread.
+pub(crate) struct Membership {
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) seat: Seat,
+}
+
+impl core::fmt::Debug for Member {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Member")
+            .field("is_busy", &self.is_busy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a group of sockets, the first for the thread with the first mailbox and so on.
+pub(crate) fn found(
+    transports: Vec<Box<dyn Transport>>,
+    mailboxes: impl Iterator<Item = Arc<Mailbox>>,
+) -> Vec<Membership> {
+    let members = mailboxes.map(|mailbox| Member {
+        mailbox,
+        is_busy: true,
+    });
+    let group = Arc::new(Group {
+        members: Mutex::new(members.collect()),
+    });
+    let transports = transports.into_iter().enumerate();
+    let memberships = transports.map(|(index, transport)| Membership {
+        transport,
+        seat: Seat {
+            group: group.clone(),
+            index,
+        },
+    });
+    memberships.collect()
+}
+
+impl Seat {
+    /// Says whether this thread needs its socket, and asks whether any does. When none does any more the others
+    /// look again whether theirs can go.
+    pub(crate) fn is_group_busy(&self, is_busy: bool) -> bool {
+        let members = &self.group.members;
+        let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_busy = members.iter().any(|member| member.is_busy);
+        members[self.index].is_busy = is_busy;
+        let is_group_busy = members.iter().any(|member| member.is_busy);
+        if was_busy && !is_group_busy {
+            for (index, other) in members.iter().enumerate() {
+                if index != self.index {
+                    other.mailbox.push(Command::CloseIdle);
+                }
+            }
+        }
+        is_group_busy
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.is_group_busy(false);
+    }
+}
