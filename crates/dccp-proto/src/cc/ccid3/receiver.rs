@@ -39,8 +39,8 @@ pub(in crate::cc) struct Receiver<V = Tfrc> {
     /// From the first data packet on.
     rate: Option<ReceiveRate>,
     rules: Rules,
-    /// If one of the rules needs it.
-    ns2_meter: Option<Ns2Meter>,
+    /// If one of the rules needs it; boxed, because it is large and never there otherwise.
+    ns2_meter: Option<Box<Ns2Meter>>,
     sends_loss_event_rate: bool,
     is_due: bool,
     /// The window counter when feedback was last sent.
@@ -81,7 +81,8 @@ impl<V: Variant> Receiver<V> {
             self.rate = Some(ReceiveRate::new(p.now, bytes));
             self.is_due = true;
             if self.rules.coarse_first || self.rules.old_start {
-                self.ns2_meter = Some(Ns2Meter::new(p.now, self.rtt.rtt()));
+                let meter = Ns2Meter::new(p.now, self.rtt.rtt());
+                self.ns2_meter = Some(Box::new(meter));
             }
         }
         if let Some(meter) = &mut self.ns2_meter {
