@@ -92,8 +92,6 @@ pub struct Endpoint {
     /// Counters of packets that found no connection, and of connections that are gone.
     stats: Stats,
     answers_strangers: bool,
-    /// The time of the last `handle_timeout`: what was due then has been done.
-    timed: Instant,
 }
 
 impl Endpoint {
@@ -110,7 +108,6 @@ impl Endpoint {
             closed: None,
             stats: Stats::default(),
             answers_strangers: true,
-            timed: Instant::ZERO,
         }
     }
 
@@ -419,7 +416,6 @@ impl Endpoint {
 
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant, queues: &mut dyn Queues) {
-        self.timed = now;
         while let Some(id) = self.schedule.expire(now) {
             if let Some(conn) = self.table.get_mut(id) {
                 queues.with_app(id, &mut |app| conn.handle_timeout(now, app));
@@ -521,9 +517,9 @@ impl Endpoint {
         if conn.is_finished() {
             self.retire(now, id);
         } else if let Some((at, timer)) = conn.poll_timeout() {
-            // A deadline that stays in the past would be a loop. What has become due since the last
-            // call of `handle_timeout` is only late.
-            let timed = self.timed;
+            // A deadline that stays in the past would be a loop. What has become due since its last
+            // `handle_timeout` is only late.
+            let timed = conn.timed();
             debug_assert!(
                 at > timed,
                 "{timer:?} is still due at {at:?}, after {timed:?}"

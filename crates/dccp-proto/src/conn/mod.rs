@@ -132,6 +132,8 @@ pub struct Connection {
     data_hold: Option<Instant>,
     /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
     scheduled: Option<Instant>,
+    /// When its timers were last looked at.
+    timed: Instant,
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
     events: VecDeque<Event>,
@@ -348,6 +350,7 @@ impl Connection {
             ccid_changed_at: None,
             data_hold: None,
             scheduled: None,
+            timed: Instant::ZERO,
             controller_reset: None,
             events: VecDeque::new(),
             last_hint: rate_hint::LastHint::default(),

@@ -36,8 +36,14 @@ impl Connection {
         .min()
     }
 
+    /// The time of the last [`handle_timeout`](Self::handle_timeout): what was due then has been done.
+    pub(crate) fn timed(&self) -> Instant {
+        self.timed
+    }
+
     /// Does what is due by `now`. Calling early is harmless.
     pub(crate) fn handle_timeout(&mut self, now: Instant, app: &mut App<'_>) {
+        self.timed = now;
         while let Some((at, timer)) = self.timers.expire(now) {
             match timer {
                 Timer::GiveUp => self.on_give_up(now, app),

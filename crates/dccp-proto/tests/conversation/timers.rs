@@ -1,6 +1,7 @@
 //! Deadlines, each with its connection.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Pkt};
+use dccp_proto::Config;
 use dccp_proto::wire::PacketType;
 use std::time::Duration;
 
@@ -46,4 +47,25 @@ fn a_connection_that_ends_while_it_has_something_to_say_does_not_silence_the_nex
     bench.send(b"nobody will take it");
     while bench.endpoint.poll_event().is_some() {}
     bench.connect(Bench::config());
+}
+
+#[test]
+fn a_deadline_that_is_over_before_the_first_poll_is_only_late() {
+    // A caller that was held up between the call and its turn, for longer than a first repetition takes.
+    let mut bench = Bench::open_client(Config {
+        probe_pmtu: false,
+        ..Bench::config()
+    });
+    bench.advance(Duration::from_secs(1));
+    assert_eq!(bench.endpoint.poll_timeout(), None);
+    bench.close();
+    bench.now += Duration::from_secs(5);
+    bench.endpoint.handle_timeout(bench.now, &mut bench.app);
+    let types = |sent: &[_]| sent.iter().map(Pkt::packet_type).collect::<Vec<_>>();
+    assert_eq!(types(&bench.take()), [PacketType::Close]);
+    let due = bench.endpoint.poll_timeout().unwrap();
+    assert!(due < bench.now);
+    bench.endpoint.handle_timeout(bench.now, &mut bench.app);
+    assert_eq!(types(&bench.take()), [PacketType::Close]);
+    assert!(bench.endpoint.poll_timeout().unwrap() > bench.now);
 }
