@@ -72,9 +72,11 @@ impl Links {
         self.keep(id, &Arc::new(claim));
     }
 
-    /// Keeps a DCCP port as long as the connection lives.
-    pub(crate) fn keep(&mut self, id: ConnId, claim: &Arc<PortClaim>) {
-        self.touch(id).claim = Some(claim.clone());
+    /// Keeps a DCCP port as long as the connection lives; gives the connection's state.
+    pub(crate) fn keep(&mut self, id: ConnId, claim: &Arc<PortClaim>) -> &Arc<Shared> {
+        let link = self.touch(id);
+        link.claim = Some(claim.clone());
+        &link.shared
     }
 
     /// Whether a connection lives.

@@ -113,7 +113,7 @@ impl Listener {
         &self.locals
     }
 
-    /// The next connection.
+    /// The next connection whose handshake is complete.
     ///
     /// # Errors
     /// When there is none and the call may not wait (longer), or the listener is closed.
@@ -246,10 +246,19 @@ impl Incoming {
         }
     }
 
+    /// Whether a connection would be taken in now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.has_room_in(&self.lock())
+    }
+
+    fn has_room_in(&self, state: &State) -> bool {
+        state.connections.len() < self.backlog && !state.is_closed
+    }
+
     /// Takes a connection in; `false` if too many wait.
     pub(crate) fn push(&self, accepted: Accepted) -> bool {
         let mut state = self.lock();
-        if state.connections.len() >= self.backlog || state.is_closed {
+        if !self.has_room_in(&state) {
             return false;
         }
         state.connections.push_back(accepted);

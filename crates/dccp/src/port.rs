@@ -22,6 +22,7 @@ use dccp_proto::{
     self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, IcmpError, Instant,
     ListenError,
 };
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(crate) struct Port {
     endpoint: Endpoint,
     links: Links,
     served: Vec<Served>,
+    /// Connections whose handshake is not complete, and who is to have them then.
+    half_open: HashMap<ConnId, (Accepted, Arc<Incoming>)>,
     batch: Batch,
     /// Where the batch stopped, if the transport had no room.
     blocked_at: Option<usize>,
@@ -98,6 +101,7 @@ impl Port {
             endpoint,
             links: Links::new(Buffers::default()),
             served: Vec::new(),
+            half_open: HashMap::new(),
             batch: Batch::new(segments_max),
             blocked_at: None,
             lateness: Lateness::default(),
@@ -245,6 +249,13 @@ impl Port {
         let Some(index) = self.served.iter().position(is_it) else {
             return;
         };
+        let is_its = |(id, (_, to)): (&ConnId, &(_, Arc<Incoming>))| {
+            Arc::ptr_eq(to, incoming).then_some(*id)
+        };
+        let nobodys: Vec<ConnId> = self.half_open.iter().filter_map(is_its).collect();
+        for id in nobodys {
+            self.request(id, Request::Abort);
+        }
         let dccp_port = self.served.remove(index).dccp_port;
         self.endpoint.unlisten(dccp_port);
         for other in self.served.iter().filter(|s| s.dccp_port == dccp_port) {
@@ -420,10 +431,15 @@ impl Port {
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
             Event::PeerClosed | Event::SlowReceiver | Event::Rate(_) => {}
         }
+        let is_complete = event == Event::Connected;
         self.links.shared(id).lock().push_event(event);
+        if is_complete {
+            self.hand_over(id);
+        }
     }
 
-    /// Hands a new connection to its listener, which can refuse it.
+    /// A Request has come. Its connection is its listener's when the handshake is complete: addresses that somebody
+    /// made up get no further. Who has no room refuses it at once.
     fn accept(&mut self, id: ConnId, dccp_port: u16, service: ServiceCode) {
         let flow = self.endpoint.connection(id).map(|c| *c.flow());
         let served = self.served.iter().find(|s| {
@@ -431,28 +447,41 @@ impl Port {
                 && s.services.contains(&service)
                 && flow.is_some_and(|f| s.local.is_unspecified() || s.local == f.path.local)
         });
-        let mut is_taken = false;
-        if let (Some(served), Some(flow)) = (served, flow) {
-            let opened = self.opened(id, flow);
-            self.links.keep(id, &served.claim);
-            let shared = self.links.shared(id).clone();
-            shared
-                .lock()
-                .adopt(served.incoming.buffers, served.incoming.waiting);
-            is_taken = served.incoming.push(Accepted {
+        if let (Some(served), Some(flow)) = (served, flow)
+            && served.incoming.has_room()
+        {
+            let accepted = Accepted {
                 thread: served.thread,
-                opened,
+                opened: self.opened(id, flow),
                 service,
-                shared,
-            });
+                shared: self.links.keep(id, &served.claim).clone(),
+            };
+            let incoming = served.incoming.clone();
+            let mut state = accepted.shared.lock();
+            state.adopt(incoming.buffers, incoming.waiting);
+            drop(state);
+            self.half_open.insert(id, (accepted, incoming));
+        } else {
+            self.turn_away(id);
         }
-        if !is_taken {
-            self.endpoint.turn_away(clock::now(), id, &mut self.links);
+    }
+
+    /// Its handshake is complete: if it came in, its listener gets it, if that has still room.
+    fn hand_over(&mut self, id: ConnId) {
+        if let Some((accepted, incoming)) = self.half_open.remove(&id)
+            && !incoming.push(accepted)
+        {
+            self.turn_away(id);
         }
+    }
+
+    fn turn_away(&mut self, id: ConnId) {
+        self.endpoint.turn_away(clock::now(), id, &mut self.links);
     }
 
     fn end(&mut self, id: ConnId, reason: CloseReason) {
         let now = clock::now();
+        self.half_open.remove(&id);
         let last = self.inspect(id);
         if last
             .as_ref()

@@ -266,3 +266,55 @@ fn many_connections_live_side_by_side() {
         assert_eq!(buf[0], n);
     }
 }
+
+#[test]
+fn a_request_that_nobody_follows_up_is_not_accepted() {
+    let (listener, address) = listen(&options().backlog(1));
+    // Requests of clients that do not hear the answers.
+    for port in [40_001, 40_002] {
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        stranger.send_to(&request(port), address).unwrap();
+        let mut answer = [0; 200];
+        assert!(stranger.recv(&mut answer).unwrap() >= 28);
+        // Response
+        assert_eq!(answer[8] >> 1 & 0xF, 1);
+    }
+    let short = Duration::from_millis(100);
+    let nobody = listener.accept_timeout(short).unwrap_err();
+    assert_eq!(nobody, AcceptError::TimedOut);
+    // Nor do they take the place of those who do.
+    let client = Socket::connect(address, PORT, &options()).unwrap();
+    let server = listener.accept().unwrap();
+    assert_eq!(server.flow().path, client.flow().path.reversed());
+}
+
+/// A Request over UDP from this DCCP port.
+fn request(port: u16) -> Vec<u8> {
+    use dccp::proto::path::{Encap, Path};
+    use dccp::proto::wire::{self, Kind, Options, Packet, Payload, ServiceCode};
+    let loopback = std::net::Ipv4Addr::LOCALHOST.into();
+    let path = Path {
+        local: loopback,
+        remote: loopback,
+        encap: Encap::Udp {
+            local_port: 1,
+            remote_port: 2,
+        },
+    };
+    let packet = Packet {
+        source_port: port,
+        dest_port: PORT,
+        ccval: 0,
+        cscov: 0,
+        is_short: false,
+        seq: dccp::proto::Seq::new(7),
+        kind: Kind::Request {
+            service: ServiceCode(u32::from_be_bytes(*b"TEST")),
+        },
+        options: Options::EMPTY,
+        payload: Payload::EMPTY,
+    };
+    let mut bytes = Vec::new();
+    wire::build(&mut bytes, &packet, path.checksum_rule()).unwrap();
+    bytes
+}

@@ -38,7 +38,7 @@ fn listen(options: &Options) -> (Listener, SocketAddr) {
 fn pair(client: &Options, server: &Options) -> (Socket, Socket) {
     let (listener, address) = listen(server);
     let client = Socket::connect(address, PORT, client).unwrap();
-    let server = listener.accept().unwrap();
+    let server = listener.accept_timeout(PATIENCE).unwrap();
     (client, server)
 }
 
