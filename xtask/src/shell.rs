@@ -99,6 +99,15 @@ impl Background {
         Ok(background)
     }
 
+    /// The memory that it has now, in MiB.
+    pub(crate) fn resident_mib(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1));
+        let kib: f64 = kib.context("a line VmRSS")?.parse()?;
+        Ok(kib / 1024.0)
+    }
+
     /// Ends it as Ctrl-C does; what it had yet to say.
     pub(crate) fn interrupt(mut self) -> Result<String> {
         output(&mut command(&[
@@ -124,6 +133,7 @@ impl Drop for Background {
         let _ = self.child.wait();
     }
 }
+
 /// Reads how often something is to be done, for a command line.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {

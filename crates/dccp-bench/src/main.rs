@@ -5,6 +5,7 @@
 
 mod checksum;
 mod dccp_ends;
+mod handshake;
 mod quic;
 mod raw;
 mod report;
@@ -45,12 +46,21 @@ enum End {
     DccpSink(dccp_ends::SinkArgs),
     /// Sends over DCCP
     DccpSend(dccp_ends::SendArgs),
+    /// Accepts connections
+    Accept(handshake::AcceptArgs),
+    /// Makes connections and ends them
+    Connect(handshake::ConnectArgs),
+    /// Sends Requests and forgets them
+    Flood(handshake::FloodArgs),
 }
 
 fn main() -> Result<()> {
     let report = match Cli::parse().end {
         End::Checksum(args) => return print(&checksum::measure(&args)?),
         End::Spin(args) => return print(&spin::measure(&args)?),
+        End::Flood(args) => return print(&handshake::flood(&args)?),
+        End::Accept(args) => handshake::accept(&args),
+        End::Connect(args) => handshake::connect(&args),
         End::UdpSink(args) => udp::sink(&args),
         End::UdpSend(args) => udp::send(&args),
         End::RawSink(args) => raw::sink(&args),

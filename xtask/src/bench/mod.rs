@@ -5,6 +5,7 @@
 
 mod checksum;
 mod core;
+mod handshake;
 mod link;
 mod machine;
 mod memory;
@@ -44,6 +45,8 @@ enum Group {
     Net,
     /// Through an emulated link: what distance costs, how exactly packets leave
     Link,
+    /// Handshakes a second, and a flood of Requests
+    Handshake,
     /// Packet rings beside system calls
     Ring,
     /// The header checksum beside a copy of the same bytes
@@ -56,9 +59,10 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     Group::Net,
     Group::Link,
+    Group::Handshake,
     Group::Ring,
     Group::Checksum,
     Group::Core,
@@ -77,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         rows.extend(match group {
             Group::Net => net::rows(args.time, args.repetitions, args.quick)?,
             Group::Link => link::rows(args.time, args.repetitions)?,
+            Group::Handshake => handshake::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,
