@@ -7,6 +7,7 @@ mod close;
 mod connect;
 mod data;
 mod engine;
+mod late;
 #[cfg(target_os = "linux")]
 mod namespace;
 mod readiness;
