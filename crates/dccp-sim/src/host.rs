@@ -323,7 +323,7 @@ impl Host {
                 has_news = true;
             }
             let next = self.apps.running[number].1.next_at();
-            self.timers.set(timer(number), next);
+            self.timers.set(timer(number), next, now);
         }
         self.apps.drained.append(&mut touched);
         has_news
@@ -423,8 +423,8 @@ impl Node for Host {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now, &mut self.apps);
         }
-        while let Some((_, number)) = self.timers.pop_until(now) {
-            self.apps.touched.push(number as usize);
+        while let Some(turn) = self.timers.pop_until(now) {
+            self.apps.touched.push(turn.actor() as usize);
         }
         if !self.apps.touched.is_empty() {
             self.run_touched(now, context.is_checked());

@@ -15,6 +15,14 @@ impl NodeId {
 pub struct LinkId(pub(crate) u32);
 
 impl LinkId {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "memory ends before 2^31 links"
+    )]
+    pub(crate) const fn of(index: usize) -> Self {
+        Self(index as u32)
+    }
+
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }

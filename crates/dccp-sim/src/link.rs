@@ -12,13 +12,14 @@
 //! in the transmitter arrives after it has left it. This costs one event for each packet instead of
 //! two, and still decides at the moment of dequeuing, as active queue management needs it.
 
+mod ahead;
 mod stats;
 
 pub use crate::parcel::Parcel;
 pub use stats::LinkStats;
 
 use crate::loss::{Fate, FaultConfig, Faults, Loss};
-use crate::queue::{Limit, Queue, QueueConfig};
+use crate::queue::{Limit, Queue, QueueConfig, Waiting};
 use crate::random::Seed;
 use crate::rate_trace::RateTrace;
 use crate::setting::Impossible;
@@ -130,8 +131,13 @@ pub struct Link<T> {
     /// The delay and the time at work in ns: a division less for each packet.
     delay_ns: u64,
     busy_ns: u64,
+    /// The least that the delay has ever been, in ns.
+    delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
+    /// When the last one that went there arrives, and since when it is the next.
+    last_at: Instant,
+    last_since: Instant,
     /// Those held back, which others overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
@@ -142,6 +148,8 @@ pub struct Link<T> {
 #[derive(Clone, Copy, Debug)]
 struct Flying<T> {
     at: Instant,
+    /// Since when this link has had nothing to tell before it: its place among what comes at one moment.
+    since: Instant,
     /// Length of the IP packet in bytes.
     len: u32,
     arrival: Arrival<T>,
@@ -158,6 +166,7 @@ impl<T: Copy> Flying<T> {
     fn new(at: Instant, parcel: &Parcel<T>, fate: Fate) -> Self {
         Self {
             at,
+            since: Instant::ZERO,
             len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
             arrival: Arrival {
                 token: parcel.token,
@@ -180,8 +189,11 @@ impl<T: Copy> Link<T> {
             config,
             is_up: true,
             delay_ns: nanos(config_delay),
+            delay_min_ns: nanos(config_delay),
             busy_ns: 0,
             flight: VecDeque::new(),
+            last_at: Instant::ZERO,
+            last_since: Instant::ZERO,
             strays: BinaryHeap::new(),
             is_last_stray: false,
             stats: LinkStats::default(),
@@ -261,7 +273,7 @@ impl<T: Copy> Link<T> {
         self.stats.offered += 1;
         let fits = parcel.len <= self.config.mtu || parcel.may_fragment;
         if fits && self.is_up && self.transmitter.is_free(now) && self.queue.let_pass() {
-            self.transmit(now, &parcel);
+            self.transmit(now, &parcel, now);
             return Ok(());
         }
         self.offer_to_queue(now, parcel, fits)
@@ -392,6 +404,7 @@ impl<T: Copy> Link<T> {
         self.advance(now);
         self.config.delay = delay;
         self.delay_ns = nanos(delay);
+        self.delay_min_ns = self.delay_min_ns.min(self.delay_ns);
     }
 
     /// Changes the faults that packets meet whose transmission has not begun.
@@ -448,27 +461,34 @@ impl<T: Copy> Link<T> {
             if start > now {
                 return;
             }
-            if let Some(parcel) = self.queue.pop(start) {
-                self.transmit(start, &parcel);
+            if let Some(Waiting { parcel, since }) = self.queue.pop(start) {
+                self.transmit(start, &parcel, since);
             }
         }
     }
 
+    /// Begins with a packet that was offered then.
     #[inline]
-    fn transmit(&mut self, start: Instant, parcel: &Parcel<T>) {
+    fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         let end = self.transmitter.send(start, parcel.len);
         self.busy_ns += end.as_nanos() - start.as_nanos();
         if self.faults.are_quiet() && parcel.hold.is_zero() {
             let at = self.after_delay(end);
-            self.fly(Flying::new(at, parcel, Fate::Delivered));
+            self.fly(Flying::new(at, parcel, Fate::Delivered), offered);
         } else {
-            self.fly_by_faults(start, end, parcel);
+            self.fly_by_faults(start, end, parcel, offered);
         }
     }
 
     /// Sends a packet on its way, whose transmission takes from `start` to `end`, through the faults.
     #[inline(never)]
-    fn fly_by_faults(&mut self, start: Instant, end: Instant, parcel: &Parcel<T>) {
+    fn fly_by_faults(
+        &mut self,
+        start: Instant,
+        end: Instant,
+        parcel: &Parcel<T>,
+        offered: Instant,
+    ) {
         let fate = self.faults.fate(start, parcel.len);
         let detour = self.faults.detour();
         let at = self.after_delay(end) + detour.jitter;
@@ -480,16 +500,19 @@ impl<T: Copy> Link<T> {
             self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;
         } else {
-            self.fly(Flying::new(at, parcel, fate));
+            self.fly(Flying::new(at, parcel, fate), offered);
         }
     }
 
     /// Sends a packet on its way behind those that are.
     #[inline]
-    fn fly(&mut self, mut flying: Flying<T>) {
-        if let Some(last) = self.flight.back() {
-            flying.at = flying.at.max(last.at);
+    fn fly(&mut self, mut flying: Flying<T>, offered: Instant) {
+        if flying.at > self.last_at {
+            // Then it is the next, when it was offered or when the one before has arrived.
+            self.last_since = offered.max(self.last_at);
+            self.last_at = flying.at;
         }
+        (flying.at, flying.since) = (self.last_at, self.last_since);
         self.flight.push_back(flying);
         self.is_last_stray = false;
     }
@@ -514,6 +537,7 @@ impl<T: Copy> Link<T> {
         } else if let Some(mut last) = self.flight.pop_back() {
             let before = self.flight.back().map_or(Instant::ZERO, |f| f.at);
             last.at = shifted(last.at).max(before);
+            self.last_at = last.at;
             self.flight.push_back(last);
         }
     }

@@ -2,9 +2,11 @@
 //! it while it is called ([`Context`]).
 
 mod context;
+mod late;
 
 pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
+pub(crate) use late::LateId;
 
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
@@ -17,12 +19,14 @@ use crate::queue::QueueConfig;
 use crate::random::Seed;
 use crate::routes::Routes;
 use crate::rule::{Rule, Verdict};
-use crate::schedule::{Actor, Schedule};
+use crate::schedule::{Actor, Schedule, Turn};
 use crate::timeline::{Change, Timeline};
 use crate::trace::Trace;
+use crate::world::Checks;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
+use late::Late;
 use std::collections::VecDeque;
 use std::io::Write;
 
@@ -41,14 +45,23 @@ pub(crate) struct Net {
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
+    /// Routers, and whether they forward late now.
+    lates: Vec<Late>,
+    is_ahead: bool,
+    /// The network has changed since it was decided who does.
+    pub(crate) is_plan_old: bool,
     /// What hosts are made of, by node; a machine that takes no time is none.
     hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
     pub(crate) arrived: VecDeque<(NodeId, FrameId)>,
     pub(crate) totals: Totals,
-    /// Whether promises are looked at after this event.
+    /// How many events have been played.
+    pub(crate) events: u64,
+    checks: Checks,
+    /// Whether promises are looked at after this event, and after how many more they are.
     pub(crate) is_checked: bool,
+    until_check: u64,
     pub(crate) names: Vec<String>,
     pub(crate) trace: Option<Trace>,
     pub(crate) captures: Vec<Capture>,
@@ -63,6 +76,12 @@ pub(crate) struct Wire {
     actor: Actor,
     /// When the schedule calls it: asked with every packet, changed by few.
     scheduled: Option<Instant>,
+    /// It leads from a router that forwards late; to such a one, which then knows what will arrive.
+    begins_late: bool,
+    ends_late: Option<LateId>,
+    is_foreseen: bool,
+    /// Such a router has heard of the next arrival.
+    is_in_line: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -94,6 +113,19 @@ impl Totals {
     }
 }
 
+impl Wire {
+    /// If packets only wait in line here: the least time in ns from entrance to arrival.
+    fn lookahead(&self) -> Option<u64> {
+        self.link.lookahead().filter(|_| self.rules.is_empty())
+    }
+
+    /// The turn of an arrival, which has been the next since then.
+    #[inline]
+    const fn turn(&self, at: Instant, since: Instant) -> Turn {
+        Turn::of(at, since, self.actor)
+    }
+}
+
 /// Who has an appointment in the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Who {
@@ -102,6 +134,8 @@ pub(crate) enum Who {
     Link(LinkId),
     /// The machine of a node.
     Machine(NodeId),
+    /// A router that forwards late.
+    Late(LateId),
 }
 
 /// What a host is made of, and its number in the schedule.
@@ -121,11 +155,17 @@ impl Net {
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
+            lates: Vec::new(),
+            is_ahead: false,
+            is_plan_old: false,
             hardware: Vec::new(),
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
             totals: Totals::default(),
+            events: 0,
+            checks: Checks::EveryEvent,
             is_checked: true,
+            until_check: 1,
             names: Vec::new(),
             trace: None,
             captures: Vec::new(),
@@ -152,10 +192,15 @@ impl Net {
             to,
             actor,
             scheduled: None,
+            begins_late: false,
+            ends_late: None,
+            is_foreseen: false,
+            is_in_line: false,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
         self.routes.add_link(id, from, to);
+        self.is_plan_old = true;
         id
     }
 
@@ -167,6 +212,7 @@ impl Net {
             machine: Machine::new(config),
             actor: known.unwrap_or_else(|| self.cast(Who::Machine(node))),
         }));
+        self.is_plan_old = true;
     }
 
     pub(crate) fn add_node(&mut self, node: NodeId, name: &str) {
@@ -234,7 +280,7 @@ impl Net {
     pub(crate) fn schedule_machine(&mut self, node: NodeId) {
         if let Some(Some(hardware)) = self.hardware.get(node.index()) {
             self.schedule
-                .set(hardware.actor, hardware.machine.next_at());
+                .set(hardware.actor, hardware.machine.next_at(), self.now);
         }
     }
 
@@ -265,7 +311,12 @@ impl Net {
         loop {
             let wire = &mut self.wires[id.index()];
             let to = wire.to;
-            let arrival = wire.link.poll(self.now)?;
+            let arrival = if wire.begins_late {
+                wire.link.head().filter(|(at, _)| *at <= self.now)?;
+                wire.link.take()?
+            } else {
+                wire.link.poll(self.now)?
+            };
             let frame = arrival.token;
             self.frames.set_ecn(frame, arrival.ecn);
             match arrival.fate {
@@ -298,12 +349,14 @@ impl Net {
             return true;
         }
         wire.scheduled = next;
-        self.schedule.set(wire.actor, next);
+        let since = wire.link.next_since().unwrap_or(self.now);
+        self.schedule.set(wire.actor, next, since);
         false
     }
 
     /// Makes a change of the network.
     pub(crate) fn change(&mut self, change: Change) {
+        self.is_plan_old = true;
         let now = self.now;
         let changed = match change {
             Change::Rate(id, rate) => {
@@ -332,13 +385,40 @@ impl Net {
         self.schedule_link(changed);
     }
 
+    /// Counts an event, and decides whether promises are looked at after it.
+    #[inline]
+    pub(crate) fn begin_event(&mut self) {
+        self.events += 1;
+        self.until_check -= 1;
+        self.is_checked = self.until_check == 0;
+        if self.is_checked {
+            self.until_check = self.checks.period();
+        }
+    }
+
+    pub(crate) fn set_checks(&mut self, checks: Checks) {
+        let period = checks.period();
+        self.checks = checks;
+        self.is_checked = checks == Checks::EveryEvent;
+        self.until_check = period - self.events % period;
+    }
+
+    /// # Panics
+    /// If a promise is broken.
+    pub(crate) fn promise(&self, result: Result<(), String>) {
+        if let Err(what) = result {
+            let now = self.now.as_nanos();
+            panic!("{what}\n  at {now} ns, event {}", self.events);
+        }
+    }
+
     fn link_mut(&mut self, id: LinkId) -> &mut Link<FrameId> {
         &mut self.wires[id.index()].link
     }
 
     pub(crate) fn schedule_timeline(&mut self) {
         let at = self.timeline.next_at();
-        self.schedule.set(TIMELINE, at);
+        self.schedule.set(TIMELINE, at, self.now);
     }
 
     /// Asks to be called when the link has something; at once if it had before.
@@ -347,7 +427,8 @@ impl Net {
         let wire = &mut self.wires[id.index()];
         let at = wire.link.next_at().map(|at| at.max(self.now));
         wire.scheduled = at;
-        self.schedule.set(wire.actor, at);
+        let since = wire.link.next_since().unwrap_or(self.now);
+        self.schedule.set(wire.actor, at, since);
     }
 
     fn duplicate(&mut self, id: FrameId) -> FrameId {
@@ -439,7 +520,11 @@ impl Net {
             self.refuse(link, id, reason);
         }
         let wire = &self.wires[link.index()];
-        if wire.link.next_at() != wire.scheduled {
+        if wire.is_foreseen {
+            if !wire.is_in_line {
+                self.foresee(link);
+            }
+        } else if wire.link.next_at() != wire.scheduled {
             self.schedule_link(link);
         }
     }

@@ -32,7 +32,8 @@ use codel::CoDel;
 use dccp_proto::{Instant, Rate};
 use drop_tail::DropTail;
 use dualpi2::DualPi2;
-use fifo::{Books, Dropped, Waiting};
+pub(crate) use fifo::Waiting;
+use fifo::{Books, Dropped};
 use fq_codel::FqCoDel;
 use pie::Pie;
 use red::Red;
@@ -198,13 +199,13 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Gives a packet to the transmitter; `None` if there is none, or none is left.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Parcel<T>> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting<T>> {
         let waiting = self.take(now)?;
         if let Discipline::TokenBucket(q) = &mut self.discipline {
             q.spend(now, waiting.parcel.len);
         }
         self.books.sent(now, waiting.since);
-        Some(waiting.parcel)
+        Some(waiting)
     }
 
     fn take(&mut self, now: Instant) -> Option<Waiting<T>> {
@@ -287,6 +288,12 @@ impl<T: Copy> Queue<T> {
     /// When the oldest unreported drop happened.
     pub(crate) fn dropped_at(&self) -> Option<Instant> {
         self.books.dropped.front().map(|d| d.at)
+    }
+
+    /// Whether it only lets packets wait in line: none is dropped that has been taken, none leaves later than
+    /// the transmitter allows.
+    pub(crate) fn is_plain_line(&self) -> bool {
+        matches!(self.discipline, Discipline::DropTail(_)) && self.books.dropped.is_empty()
     }
 
     /// The oldest packet that was taken and dropped then, with the reason.

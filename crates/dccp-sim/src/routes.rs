@@ -120,17 +120,18 @@ impl Routes {
         if let [(only, _)] = self.links[from.index()][..] {
             return Some(only);
         }
-        let to = to?;
-        if let Some(table) = &self.tables[from.index()] {
-            return table[to.index()];
+        match &self.tables[from.index()] {
+            Some(table) => table[to?.index()],
+            None => self.next_link_of_new_table(from, to?),
         }
-        self.make_table(from);
-        self.next_link(from, Some(to))
     }
 
     #[cold]
-    fn make_table(&mut self, from: NodeId) {
-        self.tables[from.index()] = Some(self.table(from));
+    fn next_link_of_new_table(&mut self, from: NodeId, to: NodeId) -> Option<LinkId> {
+        let table = self.table(from);
+        let link = table[to.index()];
+        self.tables[from.index()] = Some(table);
+        link
     }
 
     fn table(&self, from: NodeId) -> Vec<Option<LinkId>> {

@@ -67,6 +67,11 @@ impl Transmitter {
         Self { pace, free_at }
     }
 
+    /// Whether it works at a rate, not by a trace.
+    pub(crate) const fn is_steady(&self) -> bool {
+        matches!(self.pace, Pace::Steady { .. })
+    }
+
     /// When it can begin with the next packet of those that wait.
     pub(crate) const fn free_at(&self) -> Instant {
         self.free_at
@@ -74,7 +79,7 @@ impl Transmitter {
 
     /// Whether a packet that comes now can be begun with now.
     pub(crate) fn is_free(&self, now: Instant) -> bool {
-        self.free_at <= now && matches!(self.pace, Pace::Steady { .. })
+        self.free_at <= now && self.is_steady()
     }
 
     /// It had nothing to do until now. What an opportunity of a trace had left is lost.

@@ -199,8 +199,8 @@ impl Udp {
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
-        while let Some((_, number)) = self.timers.pop_until(context.now()) {
-            self.run(context, number as usize);
+        while let Some(turn) = self.timers.pop_until(context.now()) {
+            self.run(context, turn.actor() as usize);
         }
     }
 
@@ -222,7 +222,7 @@ impl Udp {
         let flow = &mut self.flows[number];
         flow.app = App::default();
         flow.source = RunningSource::new(&flow.app, Instant::ZERO);
-        self.timers.set(number as u32, None);
+        self.timers.set(number as u32, None, Instant::ZERO);
     }
 
     pub(crate) fn sample(&self, number: usize) -> FlowSample {
@@ -251,7 +251,8 @@ impl Udp {
         while let Some(message) = flow.source.poll(context.now(), usize::MAX) {
             flow.send(context, message.len(), None);
         }
-        self.timers.set(number as u32, flow.source.next_at());
+        let next = flow.source.next_at();
+        self.timers.set(number as u32, next, context.now());
     }
 }
 

@@ -6,14 +6,14 @@ use crate::ids::{LinkId, NodeId};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::machine::{Machine, MachineConfig};
 use crate::net::{Capture, Context, Net, Totals, Who};
-use crate::node::Node;
+use crate::node::{Node, Router};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::rule::Rule;
-use crate::schedule::Actor;
+use crate::schedule::Turn;
 use crate::timeline::Change;
 use crate::trace::Trace;
-use core::any::Any;
+use core::any::{Any, TypeId};
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use core::time::Duration;
@@ -25,8 +25,6 @@ use std::io::{self, Write};
 pub struct World {
     net: Net,
     nodes: Vec<Box<dyn Node>>,
-    events: u64,
-    checks: Checks,
     repeat: Repeat,
 }
 
@@ -40,6 +38,17 @@ pub enum Checks {
     Sampled(u64),
     /// Never, but in [`World::check`]. Only time is watched.
     Off,
+}
+
+impl Checks {
+    /// After how many events they are made.
+    pub(crate) const fn period(self) -> u64 {
+        match self {
+            Self::EveryEvent | Self::Sampled(0) => 1,
+            Self::Sampled(n) => n,
+            Self::Off => u64::MAX,
+        }
+    }
 }
 
 /// A node of a world whose type is known.
@@ -69,8 +78,6 @@ impl World {
         Self {
             net: Net::new(seed),
             nodes: Vec::new(),
-            events: 0,
-            checks: Checks::default(),
             repeat: Repeat::of_this_test(seed),
         }
     }
@@ -97,6 +104,9 @@ impl World {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Box::new(node));
         self.net.add_node(id, name);
+        if TypeId::of::<N>() == TypeId::of::<Router>() {
+            self.net.add_router(id);
+        }
         for &address in addresses {
             assert!(
                 self.net.routes.add_address(address, id),
@@ -137,17 +147,18 @@ impl World {
     /// Adds a scripted fault at the entrance of a link, after those that it has.
     pub fn add_rule(&mut self, link: LinkId, rule: Rule) {
         self.net.wires[link.index()].rules.push(rule);
+        self.net.is_plan_old = true;
     }
 
     /// Removes all scripted faults of a link.
     pub fn clear_rules(&mut self, link: LinkId) {
         self.net.wires[link.index()].rules.clear();
+        self.net.is_plan_old = true;
     }
 
     /// Says how often to look for broken promises. Without this it is after every event.
     pub fn set_checks(&mut self, checks: Checks) {
-        self.checks = checks;
-        self.net.is_checked = checks == Checks::EveryEvent;
+        self.net.set_checks(checks);
     }
 
     /// Changes the network at this moment; now if it has passed. Changes of one moment are made in the
@@ -184,6 +195,7 @@ impl World {
     /// Records all packets from now on, for [`trace`](Self::trace).
     pub fn start_trace(&mut self) {
         self.net.trace = Some(Trace::default());
+        self.net.is_plan_old = true;
     }
 
     /// All packets since [`start_trace`](Self::start_trace), one a line.
@@ -226,7 +238,7 @@ impl World {
 
     /// How many events have been played.
     pub fn events(&self) -> u64 {
-        self.events
+        self.net.events
     }
 
     /// All frames by what became of them.
@@ -285,28 +297,34 @@ impl World {
     /// # Panics
     /// If a promise is broken; the message says which and how to repeat the run.
     pub fn step(&mut self) -> bool {
+        self.net.look_ahead(false);
         let next = self.net.schedule.pop_until(Instant::FAR_FUTURE);
-        if let Some((at, actor)) = next {
-            self.play(at, actor);
+        if let Some(turn) = next {
+            self.play(turn);
         }
         next.is_some()
     }
 
-    fn play(&mut self, at: Instant, actor: Actor) {
+    fn play(&mut self, turn: Turn) {
+        let at = turn.moment();
         if at < self.net.now {
-            self.promise(check::time(self.net.now, at));
+            self.net.promise(check::time(self.net.now, at));
         }
         self.net.now = at;
-        self.events += 1;
-        self.net.is_checked = match self.checks {
-            Checks::EveryEvent => true,
-            Checks::Sampled(n) => self.events.is_multiple_of(n.max(1)),
-            Checks::Off => false,
-        };
-        match self.net.actors[actor as usize] {
+        let who = self.net.actors[turn.actor() as usize];
+        match who {
+            // Its events are those of the packets that it forwards.
+            Who::Late(id) => return self.net.settle(id, turn),
+            Who::Link(id) => self.net.settle_end(id, turn),
+            Who::Timeline => self.net.settle_all(turn),
+            Who::Node(_) | Who::Machine(_) => {}
+        }
+        self.net.begin_event();
+        match who {
             // Nearly all of them.
             Who::Link(id) => self.play_link(id),
             Who::Node(id) => self.wake(id),
+            Who::Late(_) => {}
             Who::Machine(id) => {
                 while let Some(frame) = self.net.poll_machine(id) {
                     self.hand_over(id, frame);
@@ -321,20 +339,23 @@ impl World {
                     self.net.change(change);
                 }
                 self.net.schedule_timeline();
+                self.net.plan();
             }
         }
         self.hand_over_arrived();
         if self.net.is_checked && !self.net.adds_up() {
-            self.promise(check::conservation(&self.net.totals()));
+            self.net.promise(check::conservation(&self.net.totals()));
         }
     }
 
     /// Plays all events up to and including this moment, which it then is.
     pub fn run_until(&mut self, end: Instant) {
-        while let Some((at, actor)) = self.net.schedule.pop_until(end) {
-            self.play(at, actor);
+        self.net.look_ahead(true);
+        while let Some(turn) = self.net.schedule.pop_until(end) {
+            self.play(turn);
         }
         self.net.now = self.net.now.max(end);
+        self.net.settle_all(Turn::first_after(end));
     }
 
     /// Plays all events of this time from now on.
@@ -345,6 +366,7 @@ impl World {
     /// Plays events until the condition holds, looked at after each, or until `limit` has passed.
     /// Returns whether it holds.
     pub fn run_while_not(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        self.net.look_ahead(false);
         let end = self.net.now + limit;
         loop {
             if done(self) {
@@ -363,12 +385,12 @@ impl World {
     /// # Panics
     /// If a promise is broken.
     pub fn check(&self) {
-        self.promise(check::conservation(&self.net.totals()));
+        self.net.promise(check::conservation(&self.net.totals()));
         for wire in &self.net.wires {
-            self.promise(check::link(wire));
+            self.net.promise(check::link(wire));
         }
         for id in 0..self.nodes.len() {
-            self.promise(self.nodes[id].check());
+            self.net.promise(self.nodes[id].check());
         }
     }
 
@@ -385,7 +407,7 @@ impl World {
             }
         }
         if self.net.is_checked {
-            self.promise(check::link(&self.net.wires[id.index()]));
+            self.net.promise(check::link(&self.net.wires[id.index()]));
         }
     }
 
@@ -424,14 +446,7 @@ impl World {
         }
         if let Err(what) = self.nodes[id.index()].check() {
             let name = &self.net.names[id.index()];
-            self.promise(Err(format!("{name}: {what}")));
-        }
-    }
-
-    fn promise(&self, result: Result<(), String>) {
-        if let Err(what) = result {
-            let now = self.net.now.as_nanos();
-            panic!("{what}\n  at {now} ns, event {}", self.events);
+            self.net.promise(Err(format!("{name}: {what}")));
         }
     }
 }

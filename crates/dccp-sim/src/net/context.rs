@@ -16,10 +16,10 @@ const MAX_HOPS: u8 = 64;
 
 /// What a node can do while it is called.
 pub struct Context<'a> {
-    net: &'a mut Net,
-    me: NodeId,
+    pub(super) net: &'a mut Net,
+    pub(super) me: NodeId,
     /// What the node's clock shows.
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 /// A datagram that a host sends, with what belongs into its IP header.
@@ -192,6 +192,6 @@ impl Context<'_> {
         };
         let at = at.map(|at| at.max(self.net.now));
         let actor = self.net.node_actors[self.me.index()];
-        self.net.schedule.set(actor, at);
+        self.net.schedule.set(actor, at, self.net.now);
     }
 }

@@ -41,7 +41,7 @@ impl Bench {
     }
 
     pub(super) fn pop(&mut self, at: u64) -> Option<Parcel<u32>> {
-        self.queue.pop(us(at))
+        self.queue.pop(us(at)).map(|waiting| waiting.parcel)
     }
 
     /// Drops all that waits, as an outage does.

@@ -155,8 +155,8 @@ impl Tcp {
                 self.settle(context, number);
             }
         }
-        while let Some((_, number)) = self.timers.pop_until(context.now()) {
-            let number = number as usize;
+        while let Some(turn) = self.timers.pop_until(context.now()) {
+            let number = turn.actor() as usize;
             let socket = &mut self.sockets[number];
             socket.scheduled = None;
             socket.on_timer(context);
@@ -198,7 +198,7 @@ impl Tcp {
         };
         if socket.scheduled.is_none_or(|scheduled| at < scheduled) {
             socket.scheduled = Some(at);
-            self.timers.set(id(number), Some(at));
+            self.timers.set(id(number), Some(at), context.now());
         }
     }
 }

@@ -1,3 +1,5 @@
+mod late;
+
 use super::*;
 use crate::link::TooBig;
 use crate::loss::{FaultConfig, Jitter, Loss};

@@ -1,0 +1,56 @@
+//! What a link whose packets only wait in line tells of its future.
+//!
+//! When such a packet enters the transmitter, its arrival stands: nothing overtakes, drops or delays it. So
+//! who takes packets at the far end may come late, and who offers them may too, as long as each packet is
+//! offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
+
+use super::{Arrival, Flying, Link};
+use dccp_proto::Instant;
+
+impl<T: Copy> Link<T> {
+    /// If packets only wait in line here: the least time in ns from the offer of a packet to its arrival.
+    pub(crate) fn lookahead(&self) -> Option<u64> {
+        let is_orderly = self.queue.is_plain_line()
+            && self.transmitter.is_steady()
+            && self.faults.are_quiet()
+            && self.strays.is_empty();
+        // Below that, late would be too late.
+        (is_orderly && self.delay_min_ns >= 2).then_some(self.delay_min_ns)
+    }
+
+    /// When the first packet in flight arrives, and since when that is the next arrival.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<(Instant, Instant)> {
+        self.flight.front().map(|first| (first.at, first.since))
+    }
+
+    /// Since when [`next_at`](Self::next_at) has been as it is, as far as that is known.
+    #[inline]
+    pub(crate) fn next_since(&self) -> Option<Instant> {
+        let is_known = self.is_in_order() && self.faults.are_quiet();
+        self.flight.front().filter(|_| is_known).map(|f| f.since)
+    }
+
+    /// Takes the first packet in flight, which has arrived. Unlike [`poll`](Self::poll) it does not let the
+    /// transmitter begin with what waits: packets that are offered late still find the queue as it was. Unless
+    /// nothing flies any more: the transmitter has been free since one delay ago, and who offers late keeps no
+    /// packet that long.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Arrival<T>> {
+        let Flying {
+            at, len, arrival, ..
+        } = self.flight.pop_front()?;
+        self.stats.at = self.stats.at.max(at);
+        self.stats.delivered += 1;
+        self.stats.delivered_bytes += u64::from(len);
+        if self.flight.is_empty() && self.queue.len() > 0 {
+            self.begin_waiting(self.transmitter.free_at());
+        }
+        Some(arrival)
+    }
+
+    /// Makes up for what [`take`](Self::take) has not begun with.
+    pub(crate) fn catch_up(&mut self) {
+        self.advance(self.stats.at);
+    }
+}
