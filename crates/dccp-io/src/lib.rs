@@ -29,6 +29,8 @@ mod error;
 mod host;
 #[cfg(target_os = "linux")]
 mod icmp;
+#[cfg(target_os = "linux")]
+pub mod local;
 pub mod poll;
 #[cfg(target_os = "linux")]
 mod raw;

@@ -136,10 +136,11 @@ pub enum Waiting {
 /// Where datagrams come from. The connection asks only when one may leave now, so that the
 /// application can change its mind until then.
 pub trait Outbox {
-    /// The next datagram, or none. One may leave now.
+    /// The next datagram, or none. One may leave now. Who has looked at enough for this turn gives none, says
+    /// [`Waiting::OnRequest`], and asks for another turn.
     fn peek(&mut self, now: Instant) -> Option<Offer>;
 
-    /// What waits, at a moment when nothing may leave.
+    /// What waits, at a moment when nothing may leave, or nothing is offered.
     fn waiting(&mut self, now: Instant) -> Waiting {
         self.peek(now).map_or(Waiting::Nothing, Waiting::Datagram)
     }

@@ -287,9 +287,12 @@ impl Outbox for SendBuffer {
 
     /// Here nothing expires: what must not leave any more is found when something may.
     fn waiting(&mut self, _now: Instant) -> Waiting {
-        self.queue
-            .peek()
-            .map_or(Waiting::Nothing, Waiting::Datagram)
+        match self.queue.peek() {
+            None => Waiting::Nothing,
+            // Nor in this turn any more.
+            Some(_) if self.expired >= EXPIRED_MAX => Waiting::OnRequest,
+            Some(offer) => Waiting::Datagram(offer),
+        }
     }
 
     fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
@@ -433,7 +436,7 @@ mod tests {
         }
         buffer.send(Payload::Zeros(2));
         assert_eq!(buffer.peek(now), None);
-        assert!(matches!(buffer.waiting(now), Waiting::Datagram(_)));
+        assert!(matches!(buffer.waiting(now), Waiting::OnRequest));
         assert_eq!(buffer.counts().fates.expired, u64::from(EXPIRED_MAX));
         assert!(buffer.end_turn(), "there is more");
         assert_eq!(buffer.peek(now).map(|offer| offer.len), Some(2));

@@ -470,6 +470,8 @@ impl State {
             self.is_pull_due = true;
         } else {
             self.tx.return_id(permit.id);
+            // It has said meanwhile that there is something: it is asked again, in another turn.
+            self.is_pull_put_off |= self.is_pull_due;
         }
         if answer.is_none() || self.puller.is_some() {
             return Some(puller);

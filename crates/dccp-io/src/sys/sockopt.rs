@@ -15,6 +15,8 @@ const MEMINFO_WORDS: usize = 9;
 const MEMINFO_SEND_ALLOCATED: usize = 2;
 const MEMINFO_SEND_BUFFER: usize = 3;
 const MEMINFO_DROPS: usize = 8;
+/// The `libc` crate has it for one processor only.
+const SO_PASSRIGHTS: c_int = 83;
 
 /// Whether routers, and this host, may fragment what the socket sends.
 ///
@@ -74,6 +76,19 @@ pub(crate) fn set_send_buffer(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()
 /// Switches the kernel's receive timestamps on or off.
 pub(crate) fn set_timestamps(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, c_int::from(on))
+}
+
+/// Process, user and group at the other end of a Unix socket. (The kernel has no process number for who is in another
+/// namespace, and says 0: a type that has no 0 must not be filled by it.)
+pub(crate) fn peer_credentials(fd: BorrowedFd<'_>) -> io::Result<[u32; 3]> {
+    let mut words = [0; 3];
+    get(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut words)?;
+    Ok(words)
+}
+
+/// Refuses descriptors that others send to a Unix socket (Linux 6.16).
+pub(crate) fn refuse_descriptors(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, 0)
 }
 
 /// MTU of the path of a connected socket, in bytes.

@@ -239,8 +239,9 @@ impl Connection {
         let permit = self.tx.cc.permit(now, self.in_flight.pipe());
         let waiting = match permit {
             Permit::Now { .. } | Permit::Drop => {
-                let offer = app.outbox.peek(now);
-                offer.map_or(Waiting::Nothing, Waiting::Datagram)
+                let offer = app.outbox.peek(now).map(Waiting::Datagram);
+                // One that offers nothing more in this turn may have more: that is no lack of data.
+                offer.unwrap_or_else(|| app.outbox.waiting(now))
             }
             Permit::At(_) | Permit::OnFeedback => app.outbox.waiting(now),
         };

@@ -4,7 +4,7 @@ use super::fate::RingFate;
 use crate::engine::{Calls, Request};
 use crate::send_buffer::SendCounts;
 use dccp_proto::Instant;
-use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, Slot};
+use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, Slot, Waiting};
 use dccp_ring::{Bell, Claimed, Look, Source, Violation};
 use std::sync::Arc;
 
@@ -161,6 +161,17 @@ impl Outbox for RingOutbox {
         None
     }
 
+    fn waiting(&mut self, now: Instant) -> Waiting {
+        match self.peek(now) {
+            Some(offer) => Waiting::Datagram(offer),
+            // What there is will be looked at in the next turn.
+            None if !self.is_over && self.skipped > SKIPPED_MAX && self.source.waiting() > 0 => {
+                Waiting::OnRequest
+            }
+            None => Waiting::Nothing,
+        }
+    }
+
     fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
         debug_assert_eq!(slot, self.next_slot(), "the one that was offered");
         let claimed = self.source.claim_into(buf);
@@ -222,10 +233,21 @@ mod tests {
         assert_eq!(expired.peek(NOW), None);
         assert_eq!(expired.counts().fates.expired, u64::from(SKIPPED_MAX));
         assert_eq!(expired.peek(NOW), None, "in this turn");
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(
+            expired.waiting(NOW),
+            Waiting::OnRequest,
+            "but there is more"
+        );
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "once a turn");
         expired.flush();
         assert_eq!(expired.peek(NOW), None);
         assert_eq!(expired.counts().fates.expired, 2 * u64::from(SKIPPED_MAX));
+        for _ in 0..3 {
+            expired.flush();
+            assert_eq!(expired.peek(NOW), None);
+        }
+        assert_eq!(expired.counts().fates.expired, 4 * u64::from(SKIPPED_MAX));
+        assert_eq!(expired.waiting(NOW), Waiting::Nothing);
 
         let (_app, mut refused, asked) = full(9);
         while let Some(offer) = refused.peek(NOW) {

@@ -3,6 +3,7 @@ use super::super::tests::{START, TestSender, Waiting, ack, offer, open};
 use super::super::{Connection, NoApp};
 use super::*;
 use crate::config::Config;
+use crate::queue::{self, Outbox, Slot};
 use crate::wire::ServiceCode;
 use crate::wire::option_writer::OptionWriter;
 
@@ -147,18 +148,68 @@ fn only_without_data_is_the_application_what_limits_the_rate() {
         assert!(!send(&mut conn, &mut Waiting::new(&[]), &mut batch));
         conn.tx.cc = Box::new(TestSender::default());
         assert!(send(&mut conn, &mut Waiting::new(&[100]), &mut batch));
-        let ack = Ack {
-            seq: Seq::new(8),
-            names: conn.seqs.gss,
-            elapsed: None,
-            is_prompt: false,
-            slow_receiver: false,
-            acks_lost: 0,
-            options: Options::EMPTY,
-        };
-        let feedback = conn.in_flight.on_ack(START, &ack, &mut |_, _| ());
-        assert_eq!(feedback.map(|f| f.is_app_limited), Some(is_app_limited));
+        assert_eq!(is_sample_app_limited(&mut conn), Some(is_app_limited));
     }
+}
+
+/// What the acknowledgement of the last packet says.
+fn is_sample_app_limited(conn: &mut Connection) -> Option<bool> {
+    let ack = Ack {
+        seq: Seq::new(8),
+        names: conn.seqs.gss,
+        elapsed: None,
+        is_prompt: false,
+        slow_receiver: false,
+        acks_lost: 0,
+        options: Options::EMPTY,
+    };
+    let feedback = conn.in_flight.on_ack(START, &ack, &mut |_, _| ());
+    feedback.map(|f| f.is_app_limited)
+}
+
+/// An outbox that has looked at enough for this turn.
+struct Tired;
+
+impl Outbox for Tired {
+    fn peek(&mut self, _now: Instant) -> Option<Offer> {
+        None
+    }
+
+    fn waiting(&mut self, _now: Instant) -> queue::Waiting {
+        queue::Waiting::OnRequest
+    }
+
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+        false
+    }
+
+    fn refuse(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {}
+
+    fn on_fate(&mut self, _now: Instant, _slot: Slot, _fate: Fate) {}
+}
+
+#[test]
+fn what_is_not_offered_in_this_turn_is_no_lack_of_data() {
+    let mut conn = open(Config::default());
+    let mut batch = Batch::new(8);
+    let mut app = App {
+        outbox: &mut Tired,
+        inbox: &mut NoApp,
+    };
+    assert!(!conn.send_data(START, &mut app, &mut batch));
+    assert!(send(&mut conn, &mut Waiting::new(&[100]), &mut batch));
+    assert_eq!(is_sample_app_limited(&mut conn), Some(false));
+
+    let mut app = App {
+        outbox: &mut Tired,
+        inbox: &mut NoApp,
+    };
+    conn.close(START, &mut app);
+    assert!(!conn.send_data(START, &mut app, &mut batch));
+    // It closes when all has left, and not before.
+    assert_eq!(conn.state, State::Open);
+    assert!(!send(&mut conn, &mut Waiting::new(&[]), &mut batch));
+    assert_eq!(conn.state, State::Closing);
 }
 
 #[test]

@@ -5,10 +5,10 @@
 use super::message::MESSAGE_MAX;
 use super::request::RingCaller;
 use core::mem::MaybeUninit;
+use dccp_io::local::{self, Peer};
 use dccp_ring::Bell;
 use rustix::cmsg_space;
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -57,12 +57,8 @@ impl Channel {
 
     /// Which process is at the other end.
     pub(crate) fn caller(&self) -> io::Result<RingCaller> {
-        let credentials = socket_peercred(&self.fd)?;
-        Ok(RingCaller {
-            pid: credentials.pid.as_raw_pid(),
-            uid: credentials.uid.as_raw(),
-            gid: credentials.gid.as_raw(),
-        })
+        let Peer { pid, uid, gid } = local::peer(self.fd.as_fd())?;
+        Ok(RingCaller { pid, uid, gid })
     }
 
     /// Sends a message with descriptors.
@@ -132,6 +128,8 @@ impl Gate {
         } else {
             bound?;
         }
+        // Nobody has descriptors for a server, and to close some may take long. An older system does not know this.
+        let _ = local::refuse_descriptors(fd.as_fd());
         rustix::net::listen(&fd, BACKLOG)?;
         Ok(Self { fd })
     }

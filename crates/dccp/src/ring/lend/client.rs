@@ -34,6 +34,8 @@ pub struct RingClient {
     is_bell_cut: bool,
     events: VecDeque<Event>,
     mps: Option<usize>,
+    has_closed: bool,
+    has_aborted: bool,
     /// Why nothing more will come.
     over: Option<RingError>,
     timeout: Option<Duration>,
@@ -104,6 +106,8 @@ impl RingClient {
             is_bell_cut: false,
             events: VecDeque::new(),
             mps: None,
+            has_closed: false,
+            has_aborted: false,
             over: None,
             timeout: None,
         })
@@ -219,9 +223,9 @@ impl RingClient {
         self.events.pop_front()
     }
 
-    /// The most bytes that a datagram can hold, as last heard: by [`poll_event`](Self::poll_event), or by a call
-    /// that waited.
-    pub fn max_packet_size(&self) -> Option<usize> {
+    /// The most bytes that a datagram can hold now. A longer one does not leave.
+    pub fn max_packet_size(&mut self) -> Option<usize> {
+        self.listen();
         self.mps
     }
 
@@ -235,7 +239,9 @@ impl RingClient {
     /// # Errors
     /// When the connection has not ended in time, or the server has.
     pub fn close(&mut self, at_most: Duration) -> Result<CloseReason, RingError> {
-        self.ask(&Ask::Close);
+        if !core::mem::replace(&mut self.has_closed, true) {
+            self.ask(&Ask::Close);
+        }
         let waited = self.wait(Patience::For(at_most), |_| Ok(None::<()>));
         match waited {
             Err(RingError::Closed(reason)) => Ok(reason),
@@ -246,7 +252,9 @@ impl RingClient {
 
     /// Ends the connection at once; what waits is withdrawn.
     pub fn abort(&mut self) {
-        self.ask(&Ask::Abort);
+        if !core::mem::replace(&mut self.has_aborted, true) {
+            self.ask(&Ask::Abort);
+        }
     }
 
     fn ask(&mut self, ask: &Ask) {

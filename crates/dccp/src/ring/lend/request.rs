@@ -4,6 +4,7 @@ use crate::options::Options;
 use core::net::SocketAddr;
 use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A connection that an application wants, and the ring before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +51,8 @@ impl RingRequest {
 /// Which process asks: what the system said of it when it connected to the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingCaller {
-    /// Its process.
-    pub pid: i32,
+    /// Its process; 0: it is of another PID namespace and has no number here.
+    pub pid: u32,
     /// Its user.
     pub uid: u32,
     /// Its group.
@@ -59,7 +60,8 @@ pub struct RingCaller {
 }
 
 /// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too.
-/// It is asked on the server's thread, which serves all applications: it should not wait for anything.
+/// It is asked on the server's thread, which serves all applications: it should not wait for anything. When it
+/// panics, the application is refused.
 pub trait RingPolicy: Send {
     /// The options that the connection is opened with, or why it is not: in words for the
     /// application's user. Service Code and CCID are the request's.
@@ -79,6 +81,25 @@ where
 {
     fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String> {
         self(caller, request)
+    }
+}
+
+/// A server's policy. It is the program's: when it panics, who asked is refused, and nobody else hears of it.
+pub(crate) struct Policy(pub(crate) Box<dyn RingPolicy>);
+
+impl Policy {
+    pub(crate) fn allow(
+        &mut self,
+        caller: &RingCaller,
+        request: &RingRequest,
+    ) -> Result<Options, String> {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.0.allow(caller, request)));
+        asked.unwrap_or_else(|_| Err("the server's policy has failed".into()))
+    }
+
+    pub(crate) fn ended(&mut self, caller: &RingCaller) {
+        // What it thinks of this is its own affair.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.ended(caller)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::channel::Gate;
 use super::error::RingServerError;
-use super::request::{RingLimits, RingPolicy};
+use super::request::{Policy, RingLimits, RingPolicy};
 use super::session::Session;
 use crate::clock;
 use core::time::Duration;
@@ -63,7 +63,7 @@ impl RingServer {
             gate,
             stopped,
             limits,
-            policy: Box::new(policy),
+            policy: Policy(Box::new(policy)),
             sessions: Vec::new(),
         };
         let thread = std::thread::Builder::new().name("dccp-rings".into());
@@ -94,7 +94,7 @@ struct Hall {
     gate: Gate,
     stopped: UnixStream,
     limits: RingLimits,
-    policy: Box<dyn RingPolicy>,
+    policy: Policy,
     sessions: Vec<Session>,
 }
 
@@ -120,7 +120,7 @@ impl Hall {
             }
         }
         for session in self.sessions {
-            session.end(&mut *self.policy);
+            session.end(&mut self.policy);
         }
     }
 
@@ -132,8 +132,8 @@ impl Hall {
         ];
         let mut owners = Vec::new();
         for (owner, session) in self.sessions.iter().enumerate() {
-            for source in session.sources() {
-                fds.push(PollFd::from_borrowed_fd(source, PollFlags::IN));
+            for (source, flags) in session.sources() {
+                fds.push(PollFd::from_borrowed_fd(source, flags));
                 owners.push(owner);
             }
         }
@@ -160,7 +160,7 @@ impl Hall {
     /// Gives a turn to those that have news.
     fn serve(&mut self, has_news: &[bool]) {
         let mut lent: u64 = self.sessions.iter().map(Session::memory).sum();
-        let (policy, limits) = (&mut *self.policy, self.limits);
+        let (policy, limits) = (&mut self.policy, self.limits);
         let mut has_news = has_news.iter();
         self.sessions.retain_mut(|session| {
             if has_news.next() != Some(&true) {

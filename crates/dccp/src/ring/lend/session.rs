@@ -2,7 +2,7 @@
 
 use super::channel::{Channel, Doorbell, Heard};
 use super::message::{Ask, MESSAGE_MAX, Tell};
-use super::request::{RingCaller, RingPolicy, RingRequest};
+use super::request::{Policy, RingCaller, RingRequest};
 use crate::clock;
 use crate::engine::Command;
 use crate::error::ConnectError;
@@ -12,6 +12,8 @@ use crate::socket::Socket;
 use core::time::Duration;
 use dccp_proto::{Event, Instant};
 use dccp_ring::shared;
+use rustix::event::PollFlags;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -32,6 +34,10 @@ pub(crate) struct Session {
     lent: Option<Lent>,
     /// By the policy.
     is_allowed: bool,
+    has_closed: bool,
+    has_aborted: bool,
+    /// What it has been told last, and does not read.
+    untold: Option<Vec<u8>>,
     /// Then it is over.
     until: Option<Instant>,
 }
@@ -54,12 +60,15 @@ impl Drop for Lent {
 
 impl Session {
     /// Somebody has come in.
-    pub(crate) fn new(channel: Channel) -> std::io::Result<Self> {
+    pub(crate) fn new(channel: Channel) -> io::Result<Self> {
         Ok(Self {
             caller: channel.caller()?,
             channel: Some(channel),
             lent: None,
             is_allowed: false,
+            has_closed: false,
+            has_aborted: false,
+            untold: None,
             until: Some(clock::now() + ASKING),
         })
     }
@@ -70,11 +79,18 @@ impl Session {
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// What to watch for it: its messages, and its connection's events.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let events = self.lent.as_ref().and_then(|lent| lent.events.as_ref());
-        let channel = self.channel.as_ref().map(AsFd::as_fd);
-        channel.into_iter().chain(events.map(AsFd::as_fd))
+    /// What to watch for it: its messages, and its connection's events; or, if it does not read, room to tell them.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let lent = self.lent.as_ref().filter(|_| self.untold.is_none());
+        let events = lent.and_then(|lent| lent.events.as_ref());
+        let events = events.map(|events| (events.as_fd(), PollFlags::IN));
+        let flags = match self.untold {
+            None => PollFlags::IN,
+            Some(_) => PollFlags::IN | PollFlags::OUT,
+        };
+        let channel = self.channel.as_ref();
+        let channel = channel.map(|channel| (channel.as_fd(), flags));
+        channel.into_iter().chain(events)
     }
 
     /// When it wants a turn although nothing happens.
@@ -88,7 +104,7 @@ impl Session {
     }
 
     /// Does what is to be done; whether it goes on. `memory` is what is left of the server's.
-    pub(crate) fn turn(&mut self, policy: &mut dyn RingPolicy, memory: u64) -> bool {
+    pub(crate) fn turn(&mut self, policy: &mut Policy, memory: u64) -> bool {
         let is_over = self.until.is_some_and(|until| until <= clock::now());
         let stays = if is_over {
             self.expire()
@@ -102,12 +118,12 @@ impl Session {
     }
 
     /// The server ends: what was lent is taken back.
-    pub(crate) fn end(mut self, policy: &mut dyn RingPolicy) {
+    pub(crate) fn end(mut self, policy: &mut Policy) {
         self.lent = None;
         self.tell_policy(policy);
     }
 
-    fn tell_policy(&self, policy: &mut dyn RingPolicy) {
+    fn tell_policy(&self, policy: &mut Policy) {
         if self.is_allowed {
             policy.ended(&self.caller);
         }
@@ -122,7 +138,7 @@ impl Session {
     }
 
     /// Hears what the application has to say.
-    fn listen(&mut self, policy: &mut dyn RingPolicy, memory: u64) -> bool {
+    fn listen(&mut self, policy: &mut Policy, memory: u64) -> bool {
         for _ in 0..MESSAGES_MAX {
             let heard = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
             let ask = match heard {
@@ -133,12 +149,15 @@ impl Session {
             };
             let is_obeyed = match (ask, &self.lent) {
                 (Some(Ask::Lend(request)), None) => self.lend(policy, &request, memory),
-                (Some(Ask::Close), Some(lent)) => {
+                // Each is said once: what the engine has not done yet must not grow.
+                (Some(Ask::Close), Some(lent)) if !self.has_closed => {
                     lent.socket.shutdown(std::net::Shutdown::Write);
+                    self.has_closed = true;
                     true
                 }
-                (Some(Ask::Abort), Some(lent)) => {
+                (Some(Ask::Abort), Some(lent)) if !self.has_aborted => {
                     lent.socket.abort();
+                    self.has_aborted = true;
                     true
                 }
                 // It does not keep to the rules.
@@ -162,7 +181,7 @@ impl Session {
         lent.events.is_some()
     }
 
-    fn lend(&mut self, policy: &mut dyn RingPolicy, request: &RingRequest, memory: u64) -> bool {
+    fn lend(&mut self, policy: &mut Policy, request: &RingRequest, memory: u64) -> bool {
         let lent = self.open(policy, request, memory);
         match lent {
             Ok(lent) => {
@@ -182,7 +201,7 @@ impl Session {
     /// Opens a connection with a ring before it, and hands the ring over.
     fn open(
         &mut self,
-        policy: &mut dyn RingPolicy,
+        policy: &mut Policy,
         request: &RingRequest,
         memory: u64,
     ) -> Result<Lent, String> {
@@ -216,26 +235,101 @@ impl Session {
         sent.map(|()| lent).map_err(|error| error.to_string())
     }
 
-    /// Tells the application what has happened to its connection.
+    /// Tells the application what has happened to its connection, as fast as it reads; whether it goes on.
     fn tell_events(&mut self) -> bool {
-        let Some(lent) = &mut self.lent else {
-            return true;
-        };
-        while let Some(event) = lent.socket.poll_event() {
-            let is_end = matches!(event, Event::Closed(_));
-            let mps = lent.socket.max_packet_size();
-            let mps = mps.and_then(|mps| u32::try_from(mps).ok());
-            let told = self.channel.as_ref().map(|channel| {
-                let message = Tell::Event(event, mps).build();
-                channel.send(&message, &[])
-            });
-            if is_end {
-                lent.events = None;
-                self.until = Some(clock::now() + LINGER);
+        while let Some(message) = self.untold.take().or_else(|| self.next_event()) {
+            let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
+            match told {
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.untold = Some(message);
+                    return true;
+                }
                 // Who has gone, or cannot be told, sees the end of the channel.
-                return matches!(told, Some(Ok(())));
+                Some(Err(_)) | None if self.has_ended() => return false,
+                _ => {}
             }
         }
         true
+    }
+
+    /// The next event as it is told.
+    fn next_event(&mut self) -> Option<Vec<u8>> {
+        let lent = self.lent.as_mut()?;
+        let event = lent.socket.poll_event()?;
+        if matches!(event, Event::Closed(_)) {
+            lent.events = None;
+            self.until = Some(clock::now() + LINGER);
+        }
+        let mps = lent.socket.max_packet_size();
+        let mps = mps.and_then(|mps| u32::try_from(mps).ok());
+        Some(Tell::Event(event, mps).build())
+    }
+
+    /// Whether its connection has.
+    fn has_ended(&self) -> bool {
+        self.lent.as_ref().is_some_and(|lent| lent.events.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::Gate;
+    use super::*;
+    use crate::{Listener, Options};
+
+    /// A session with an open connection, and its application's channel.
+    fn session() -> (Session, Channel, Listener) {
+        let listener = Listener::bind("127.0.0.1:0", 5001, &Options::new()).unwrap();
+        let to = listener.local_addrs()[0];
+        let socket = Socket::connect(to, 5001, &Options::new()).unwrap();
+        let name = format!("dccp-session-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let gate = Gate::bind(&path).unwrap();
+        let theirs = Channel::connect(&path).unwrap();
+        let mut session = Session::new(gate.accept().unwrap()).unwrap();
+        std::fs::remove_file(path).unwrap();
+        session.lent = Some(Lent {
+            events: Some(socket.ready_fd().unwrap()),
+            socket,
+            memory: 0,
+        });
+        (session, theirs, listener)
+    }
+
+    #[test]
+    fn who_does_not_read_is_told_all_when_it_does() {
+        let (mut session, theirs, _listener) = session();
+        let shared = session.lent.as_ref().unwrap().socket.shared().clone();
+        while session.untold.is_none() {
+            let mut state = shared.lock();
+            (0..32).for_each(|_| state.push_event(Event::SlowReceiver));
+            drop(state);
+            assert!(session.tell_events());
+            if session.untold.is_none() {
+                assert_eq!(session.sources().count(), 2);
+            }
+        }
+        shared.lock().push_event(Event::PeerNotListening);
+        assert!(session.tell_events());
+        let flags: Vec<_> = session.sources().map(|(_, flags)| flags).collect();
+        assert_eq!(flags, [PollFlags::IN | PollFlags::OUT]);
+        let (mut slow, mut last) = (0, None);
+        loop {
+            let Heard::Message(message, _) = theirs.recv() else {
+                if session.untold.is_none() {
+                    break;
+                }
+                assert!(session.tell_events());
+                continue;
+            };
+            last = Tell::parse(&message);
+            let is_slow = matches!(last, Some(Tell::Event(Event::SlowReceiver, _)));
+            slow += usize::from(is_slow);
+        }
+        assert_eq!(slow % 32, 0, "all that there were");
+        assert!(matches!(
+            last,
+            Some(Tell::Event(Event::PeerNotListening, _))
+        ));
     }
 }

@@ -1,0 +1,33 @@
+//! Unix sockets: what no safe crate tells of them.
+
+use crate::sys::sockopt;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// The process at the other end of a Unix socket when that was connected, by its numbers in our namespaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Process; 0: it has no number here.
+    pub pid: u32,
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// Who is at the other end.
+///
+/// # Errors
+/// When it is no Unix socket.
+pub fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
+    let [pid, uid, gid] = sockopt::peer_credentials(socket)?;
+    Ok(Peer { pid, uid, gid })
+}
+
+/// From now on nobody can send descriptors to a Unix socket, nor to those that a listening one accepts.
+///
+/// # Errors
+/// Before Linux 6.16, which has no such option.
+pub fn refuse_descriptors(socket: BorrowedFd<'_>) -> io::Result<()> {
+    sockopt::refuse_descriptors(socket)
+}
