@@ -3,13 +3,17 @@
 
 use crate::time::{Instant, Rate};
 
+/// Which bits of a count of delivered bytes a [`Stamp`] has.
+const DELIVERED: u64 = (1 << 36) - 1;
+
 /// What had been delivered when a packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    delivered: u64,
-    delivered_at: Instant,
+    /// Bytes, modulo 2^36: at most so many can be in flight.
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Instant,
     /// When the packet was sent whose receipt was known last.
-    first_sent_at: Instant,
+    pub(crate) first_sent_at: Instant,
     /// The sender had run out of data.
     pub is_app_limited: bool,
 }
@@ -31,7 +35,7 @@ impl Delivery {
             self.first_sent_at = now;
         }
         Stamp {
-            delivered: self.delivered,
+            delivered: self.delivered & DELIVERED,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             is_app_limited: self.delivered < self.app_limited_until,
@@ -56,6 +60,7 @@ impl Delivery {
         let sending = sent_at - newest.first_sent_at;
         let learning = now - newest.delivered_at;
         let time = sending.max(learning);
-        (!time.is_zero()).then(|| Rate::over(self.delivered - newest.delivered, time))
+        let delivered = self.delivered.wrapping_sub(newest.delivered) & DELIVERED;
+        (!time.is_zero()).then(|| Rate::over(delivered, time))
     }
 }

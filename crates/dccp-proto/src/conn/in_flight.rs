@@ -226,8 +226,8 @@ impl InFlight {
     /// Large datagrams in flight, as if they were gone; takes time in proportion to all that is.
     pub(crate) fn large_in_flight(&self) -> LargeNews {
         let undecided = self.records.range(index(self.decided - self.front)..);
-        let in_flight = undecided.filter(|r| r.state == State::InFlight);
-        let lengths = in_flight.filter_map(|r| Some(index(u64::from(r.data?.len))));
+        let in_flight = undecided.filter(|r| r.state() == State::InFlight);
+        let lengths = in_flight.filter_map(|r| r.len().map(usize::from));
         let mut large = LargeNews::NONE;
         for len in lengths.filter(|&len| len > self.large_len) {
             large.note_gone(len);
@@ -235,7 +235,7 @@ impl InFlight {
         large
     }
 
-    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records (64 MiB) the oldest is given
+    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records (28 MiB) the oldest is given
     /// up: later reports about it are ignored (4340-11.4.1-3), and if its fate was open it is told
     /// as sent.
     pub(crate) fn on_send(&mut self, packet: &SentPacket, tell: TellFate<'_>) {
@@ -245,13 +245,7 @@ impl InFlight {
             self.forget_oldest(tell);
         }
         let data = packet.data.map(|data| self.send_data(packet.now, data));
-        self.records.push_back(Record {
-            sent_at: packet.now,
-            ccval: packet.ccval,
-            has_vector: packet.has_vector,
-            state: State::InFlight,
-            data,
-        });
+        self.records.push_back(Record::new(packet, data));
     }
 
     /// The window has room, but the application has no data: rate samples of what is sent until the
@@ -265,8 +259,8 @@ impl InFlight {
     pub(crate) fn on_timeout(&mut self) {
         let decided = index(self.decided - self.front);
         for record in self.records.range_mut(decided..) {
-            if record.state == State::InFlight {
-                record.state = State::TimedOut;
+            if record.state() == State::InFlight {
+                record.set_state(State::TimedOut);
             }
         }
         self.pipe.clear();
@@ -303,7 +297,7 @@ impl InFlight {
         }
         let sample = news
             .newest_data
-            .and_then(|(_, r)| Some((r.data?.stamp, r.sent_at)));
+            .and_then(|(_, r)| Some((r.data()?.stamp, r.sent_at())));
         Some(Feedback {
             seq: ack.seq,
             ack: ack.names,
@@ -314,8 +308,8 @@ impl InFlight {
             drops: news.drops,
             slow_receiver: ack.slow_receiver,
             rtt: before.and_then(|r| r.rtt(now, ack)),
-            ack_sent_at: before.map(|r| r.sent_at),
-            ack_ccval: before.filter(|r| r.data.is_some()).map(|r| r.ccval),
+            ack_sent_at: before.map(|r| r.sent_at()),
+            ack_ccval: before.filter(|r| r.len().is_some()).map(|r| r.ccval()),
             pipe: self.pipe.packets(),
             pipe_max: self.pipe.take_max(),
             delivered_rate: sample.and_then(|(s, sent_at)| self.delivery.sample(now, &s, sent_at)),
@@ -353,13 +347,13 @@ impl InFlight {
         self.pipe.remove(&record);
         self.front += 1;
         self.decided = self.decided.max(self.front);
-        if record.state.is_open() {
+        if record.state().is_open() {
             record.tell(tell, Fate::Sent);
         }
     }
 
     fn send_data(&mut self, now: Instant, data: SentData) -> Data {
-        let len = u32::try_from(data.len).unwrap_or(u32::MAX);
+        let len = u16::try_from(data.len).unwrap_or(u16::MAX);
         let stamp = self.delivery.on_send(now, self.pipe.packets() == 0);
         self.pipe.add(len);
         self.mean_size_scaled = match self.mean_size_scaled {

@@ -55,31 +55,31 @@ impl<'t> News<'t> {
         is_marked: bool,
         code: Option<DropCode>,
     ) {
-        let is_new = !before.state.is_received();
-        if is_new && before.has_vector {
+        let is_new = !before.state().is_received();
+        if is_new && before.has_vector() {
             self.newest_vector = self.newest_vector.max(Some(pos));
         }
-        let Some(data) = &before.data else {
+        let Some(len) = before.len() else {
             return;
         };
         if is_new {
-            self.large.received_len = self.large.received_len.max(data.len as usize);
+            self.large.received_len = self.large.received_len.max(usize::from(len));
             if self.newest_data.is_none_or(|(newest, _)| newest < pos) {
                 self.newest_data = Some((pos, *before));
             }
         }
-        if before.state == State::Lost {
+        if before.state() == State::Lost {
             self.spurious_losses += 1;
-        } else if is_marked && before.state != State::Marked {
-            count(&mut self.marked, data.len);
+        } else if is_marked && before.state() != State::Marked {
+            count(&mut self.marked, len);
             self.note_congestion(pos);
         } else if is_new {
-            count(&mut self.acked, data.len);
+            count(&mut self.acked, len);
         }
         if let Some(code) = code {
             self.note_drop(pos, code);
         }
-        if before.state.is_open() {
+        if before.state().is_open() {
             let fate = match code {
                 Some(code) => Fate::RxDropped(code.number()),
                 None if is_marked => Fate::AckedCe,
@@ -91,18 +91,18 @@ impl<'t> News<'t> {
 
     /// The packet at `pos` is taken for lost.
     pub(super) fn note_lost(&mut self, pos: u64, record: &Record) {
-        if let Some(data) = &record.data {
-            count(&mut self.lost, data.len);
+        if let Some(len) = record.len() {
+            count(&mut self.lost, len);
             self.note_congestion(pos);
-            self.note_gone(data.len);
+            self.note_gone(len);
             self.tell(record, Fate::Lost);
         }
     }
 
     /// The packet has left the network, and nobody will tell how.
     pub(super) fn note_passed(&mut self, record: &Record) {
-        if let Some(data) = &record.data {
-            self.note_gone(data.len);
+        if let Some(len) = record.len() {
+            self.note_gone(len);
             self.tell(record, Fate::Sent);
         }
     }
@@ -112,8 +112,8 @@ impl<'t> News<'t> {
         record.tell(&mut *self.tell, fate);
     }
 
-    fn note_gone(&mut self, len: u32) {
-        let len = len as usize;
+    fn note_gone(&mut self, len: u16) {
+        let len = usize::from(len);
         if len > self.large_len {
             self.large.note_gone(len);
         }
@@ -140,7 +140,7 @@ impl<'t> News<'t> {
 }
 
 /// One more packet of `len` bytes.
-fn count(count: &mut Count, len: u32) {
+fn count(count: &mut Count, len: u16) {
     count.packets += 1;
     count.bytes += u64::from(len);
 }

@@ -26,7 +26,7 @@ impl Pipe {
     }
 
     /// A data packet was sent (4341-5-1).
-    pub(super) fn add(&mut self, len: u32) {
+    pub(super) fn add(&mut self, len: u16) {
         self.packets += 1;
         self.bytes += u64::from(len);
         self.max = self.max.max(self.packets);
@@ -34,9 +34,9 @@ impl Pipe {
 
     /// A packet stops being in flight, if it was: only data counts, and only once (4341-5-4).
     pub(super) fn remove(&mut self, record: &Record) {
-        if let (State::InFlight, Some(data)) = (record.state, &record.data) {
+        if let (State::InFlight, Some(len)) = (record.state(), record.len()) {
             self.packets -= 1;
-            self.bytes -= u64::from(data.len);
+            self.bytes -= u64::from(len);
         }
     }
 

@@ -87,25 +87,24 @@ impl InFlight {
         let Some(record) = at.and_then(|i| self.records.get_mut(i)) else {
             return;
         };
-        if record.state.is_received() && !is_marked && code.is_none() {
+        if record.state().is_received() && !is_marked && code.is_none() {
             return;
         }
         let before = *record;
-        if !before.state.is_received() {
+        if !before.state().is_received() {
             self.newest_received.note(pos);
             self.pipe.remove(&before);
-            record.state = State::Received;
+            record.set_state(State::Received);
         }
         if is_marked {
-            record.state = State::Marked;
+            record.set_state(State::Marked);
         }
         let mut code = code;
-        if let Some(data) = &mut record.data {
+        if let Some(len) = before.len() {
             // 4340-11.7-7: a Drop Code is never changed.
-            code = code.filter(|_| !data.is_dropped);
-            data.is_dropped |= code.is_some();
-            if !before.state.is_received() {
-                self.delivery.on_delivered(news.now, data.len);
+            code = code.filter(|_| record.note_drop());
+            if !before.state().is_received() {
+                self.delivery.on_delivered(news.now, u32::from(len));
             }
         }
         news.note_report(pos, &before, is_marked, code);
@@ -119,9 +118,9 @@ impl InFlight {
             let Some(record) = self.records.get_mut(index(pos - self.front)) else {
                 break;
             };
-            if record.state.is_open() {
+            if record.state().is_open() {
                 self.pipe.remove(record);
-                record.state = State::Lost;
+                record.set_state(State::Lost);
                 news.note_lost(pos, record);
             }
         }
@@ -134,9 +133,9 @@ impl InFlight {
             let Some(record) = self.records.get_mut(index(pos - self.front)) else {
                 break;
             };
-            if record.state.is_open() {
+            if record.state().is_open() {
                 self.pipe.remove(record);
-                record.state = State::Passed;
+                record.set_state(State::Passed);
                 news.note_passed(record);
             }
         }

@@ -348,11 +348,6 @@ fn the_newest_acknowledged_packet_with_a_vector_is_known() {
 }
 
 #[test]
-fn a_record_is_a_cache_line() {
-    assert!(size_of::<Record>() <= 64, "{}", size_of::<Record>());
-}
-
-#[test]
 fn too_many_records_push_out_the_oldest() {
     let mut flow = Flow::new("");
     for _ in 0..IN_FLIGHT_PACKETS {

@@ -60,7 +60,9 @@ fn the_newest_data_packet_measures_the_delivery_whatever_is_read_first() {
             let record = flow.flight.record(pos).unwrap();
             news.note_report(pos, record, false, None);
         }
-        let newest = news.newest_data.map(|(pos, record)| (pos, record.sent_at));
+        let newest = news
+            .newest_data
+            .map(|(pos, record)| (pos, record.sent_at()));
         assert_eq!(newest, Some((2, ms(2))), "{order:?}");
     }
 }
