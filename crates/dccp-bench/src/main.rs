@@ -6,6 +6,7 @@
 mod checksum;
 mod dccp_ends;
 mod handshake;
+mod media;
 mod quic;
 mod raw;
 mod report;
@@ -46,6 +47,10 @@ enum End {
     DccpSink(dccp_ends::SinkArgs),
     /// Sends over DCCP
     DccpSend(dccp_ends::SendArgs),
+    /// Receives frames of a constant-rate source
+    MediaSink(media::SinkArgs),
+    /// Sends frames at a constant rate, every tenth important
+    MediaSend(media::SendArgs),
     /// Accepts connections
     Accept(handshake::AcceptArgs),
     /// Makes connections and ends them
@@ -58,6 +63,8 @@ fn main() -> Result<()> {
     let report = match Cli::parse().end {
         End::Checksum(args) => return print(&checksum::measure(&args)?),
         End::Spin(args) => return print(&spin::measure(&args)?),
+        End::MediaSink(args) => return print(&media::sink(&args)?),
+        End::MediaSend(args) => return print(&media::send(&args)?),
         End::Flood(args) => return print(&handshake::flood(&args)?),
         End::Accept(args) => handshake::accept(&args),
         End::Connect(args) => handshake::connect(&args),

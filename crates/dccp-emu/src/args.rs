@@ -7,7 +7,7 @@ use dccp_quantity as quantity;
 use dccp_sim::loss::{FaultConfig, Jitter};
 use dccp_sim::queue::{
     CoDelConfig, DropTailConfig, DualPi2Config, FqCoDelConfig, Limit, PieConfig, QueueConfig,
-    RedConfig,
+    RedConfig, TokenBucketConfig,
 };
 use dccp_sim::{LinkConfig, Seed};
 use std::net::SocketAddr;
@@ -88,6 +88,10 @@ pub(crate) struct Link {
     /// One-way delay, for example 20ms.
     #[arg(long, value_parser = time, default_value = "0ms")]
     delay: Duration,
+    /// A token bucket of so many bytes, for example 10KB: the link is faster, and what leaves keeps to the rate apart
+    /// from such bursts.
+    #[arg(long, value_parser = size, requires = "rate", conflicts_with_all = ["aqm", "mark_at"])]
+    burst: Option<usize>,
     /// Queue in packets (100p) or bytes (64KiB).
     #[arg(long, value_parser = limit, default_value = "1000p")]
     queue: Limit,
@@ -148,7 +152,7 @@ impl Link {
     /// What is wrong with them together.
     pub(crate) fn configs(&self) -> Result<[LinkConfig; 2], String> {
         let forward = LinkConfig {
-            rate: self.rate,
+            rate: self.line_rate(self.rate),
             delay: self.delay,
             queue: self.queue_of(self.rate, self.queue),
             mtu: self.mtu,
@@ -164,9 +168,10 @@ impl Link {
             ..LinkConfig::default()
         };
         let mut back = forward.clone();
-        back.rate = self.back_rate.or(back.rate);
+        let back_rate = self.back_rate.or(self.rate);
+        back.rate = self.line_rate(back_rate);
         back.delay = self.back_delay.unwrap_or(back.delay);
-        back.queue = self.queue_of(back.rate, self.back_queue.unwrap_or(self.queue));
+        back.queue = self.queue_of(back_rate, self.back_queue.unwrap_or(self.queue));
         back.faults.loss = self.back_loss.unwrap_or(back.faults.loss);
         for config in [&forward, &back] {
             config.check().map_err(|e| e.to_string())?;
@@ -174,7 +179,15 @@ impl Link {
         Ok([forward, back])
     }
 
+    /// How fast packets go over the link: where a token bucket keeps to the rate, at once.
+    fn line_rate(&self, rate: Option<Rate>) -> Option<Rate> {
+        rate.filter(|_| self.burst.is_none())
+    }
+
     fn queue_of(&self, rate: Option<Rate>, limit: Limit) -> QueueConfig {
+        if let (Some(burst), Some(rate)) = (self.burst, rate) {
+            return QueueConfig::TokenBucket(TokenBucketConfig { rate, burst, limit });
+        }
         let mark_at = self.mark_at;
         let Some(aqm) = self.aqm else {
             return QueueConfig::DropTail(DropTailConfig { limit, mark_at });
@@ -221,6 +234,11 @@ fn share(text: &str) -> Result<f64, String> {
     quantity::share(text).map_err(|e| told(&e))
 }
 
+fn size(text: &str) -> Result<usize, String> {
+    let bytes = quantity::size_bytes(text).map_err(|e| told(&e))?;
+    usize::try_from(bytes).map_err(|e| e.to_string())
+}
+
 fn limit(text: &str) -> Result<Limit, String> {
     if let Some(packets) = text.strip_suffix('p') {
         let n = packets
@@ -228,10 +246,7 @@ fn limit(text: &str) -> Result<Limit, String> {
             .map_err(|_| format!("`{text}` is no number of packets; write 100p"))?;
         return Ok(Limit::Packets(n));
     }
-    let bytes = quantity::size_bytes(text).map_err(|e| told(&e))?;
-    usize::try_from(bytes)
-        .map(Limit::Bytes)
-        .map_err(|e| e.to_string())
+    size(text).map(Limit::Bytes)
 }
 
 /// Reads `[namespace/]device,address/prefix[,…]`.
@@ -268,5 +283,35 @@ fn address(text: &str) -> Result<(std::net::IpAddr, u8), String> {
         Err(wrong())
     } else {
         Ok((address, prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(words: &str) -> [LinkConfig; 2] {
+        let fixed = "dccp-emu relay --listen 127.0.0.1:0 --to 127.0.0.1:9 ";
+        let line = format!("{fixed}{words}");
+        match Cli::parse_from(line.split(' ')).command {
+            Command::Relay { link, .. } | Command::Tun { link, .. } => link.configs().unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_token_bucket_keeps_to_the_rate_on_a_link_without_one() {
+        let [forward, back] = links("--rate 400kbit --burst 10KB --queue 20p --back-rate 1Mbit");
+        for (link, bits_per_s) in [(forward, 400e3), (back, 1e6)] {
+            let bucket = TokenBucketConfig {
+                rate: Rate::from_bytes_per_s(bits_per_s / 8.0),
+                burst: 10_000,
+                limit: Limit::Packets(20),
+            };
+            assert_eq!(link.queue, QueueConfig::TokenBucket(bucket));
+            assert_eq!(link.rate, None);
+        }
+        let [plain, _] = links("--rate 400kbit --queue 20p");
+        assert_eq!(plain.queue, QueueConfig::drop_tail(Limit::Packets(20)));
+        assert!(plain.rate.is_some());
     }
 }

@@ -62,7 +62,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             let links = configs(link)?;
             let relay = Relay::new(*listen, *to, links, link.seed(), link.busy_wait);
             let mut relay = relay.map_err(|e| cannot_run(&e, "choose another --listen address"))?;
-            println!("ready {}", relay.local_addr());
+            print(&format!("ready {}\n", relay.local_addr()))?;
             let mut watch = Watch::new(link, relay.report());
             while !watch.is_over() {
                 relay
@@ -95,7 +95,7 @@ fn tun(left: &str, right: &str, link: &Link) -> Result<(), Failure> {
             "TUN devices need root, /dev/net/tun and existing namespaces",
         )
     })?;
-    println!("ready");
+    print("ready\n")?;
     let mut watch = Watch::new(link, tunnel.report());
     while !watch.is_over() && tunnel.is_running() {
         std::thread::sleep(TICK);
@@ -118,8 +118,7 @@ fn tun(_: &str, _: &str, _: &Link) -> Result<(), Failure> {
 
 fn print_report(report: &Report) -> Result<(), Failure> {
     let json = serde_json::to_string(report).map_err(|e| cannot_run(&e, "report this"))?;
-    println!("{json}");
-    Ok(())
+    print(&format!("{json}\n"))
 }
 
 /// Decides when to end, and warns while the emulator falls behind.

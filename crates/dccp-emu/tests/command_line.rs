@@ -31,6 +31,8 @@ fn a_wrong_command_line_gets_two_lines_and_exit_code_2() {
         (&["--rate", "1M", "--aqm", "blue"], "blue"),
         // A link without a rate has no queue; marks are the discipline's; and it needs room for a packet.
         (&["--aqm", "pie"], "--rate <RATE>"),
+        (&["--burst", "10KB"], "--rate <RATE>"),
+        (&["--rate", "1M", "--burst", "0KB"], "token_bucket.burst"),
         (
             &["--rate", "1M", "--aqm", "pie", "--mark-at", "5p"],
             "--mark-at",

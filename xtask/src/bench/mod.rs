@@ -6,6 +6,7 @@
 mod checksum;
 mod core;
 mod handshake;
+mod iframes;
 mod link;
 mod machine;
 mod memory;
@@ -49,6 +50,9 @@ enum Group {
     Handshake,
     /// Packet rings beside system calls
     Ring,
+    /// Which frames arrive over a slow link, beside UDP and TCP; needs root. A minute for each repetition, whatever
+    /// the time of the others
+    Iframes,
     /// The header checksum beside a copy of the same bytes
     Checksum,
     /// Instructions per packet of the core
@@ -59,11 +63,12 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     Group::Net,
     Group::Link,
     Group::Handshake,
     Group::Ring,
+    Group::Iframes,
     Group::Checksum,
     Group::Core,
     Group::Memory,
@@ -83,6 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Group::Link => link::rows(args.time, args.repetitions)?,
             Group::Handshake => handshake::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,
+            Group::Iframes => iframes::rows(args.repetitions, args.quick)?,
             Group::Checksum => checksum::rows(args.repetitions)?,
             Group::Core => core::rows()?,
             Group::Memory => memory::rows()?,
