@@ -182,3 +182,47 @@ fn a_halved_flight_sends_half_as_much_and_resumes_from_what_is_in_flight() {
     let half = vec![2, 2, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 14];
     assert_eq!(sent_in_recovery(true), (half, 14));
 }
+
+/// The timeout in milliseconds when it expired, when all that was sent before is acknowledged 1 ms later, and when the
+/// first segment after that is, another 100 ms later.
+fn timeouts_after_expiry(keeps_backoff: bool) -> [u128; 3] {
+    let config = Config {
+        mss: 1000,
+        initial_window: 4,
+        samples_every_ack: true,
+        keeps_backoff,
+        ..Config::default()
+    };
+    let mut sender = Sender::new(&config, Instant::ZERO, u64::MAX);
+    sender.write(1_000_000);
+    let ack = |sender: &mut Sender, now, next| {
+        let ack = Ack {
+            next,
+            limit: u64::MAX,
+            blocks: &[],
+            ece: false,
+            is_pure: true,
+            timestamps: None,
+        };
+        sender.on_ack(now, &ack);
+        while sender.poll(now).is_some() {}
+        sender.window.snapshot().rto.expect("it").as_millis()
+    };
+    while sender.poll(Instant::ZERO).is_some() {}
+    ack(&mut sender, Instant::from_nanos(100_000_000), 4000);
+    let all = sender.next();
+    let expiry = sender.poll_timeout().expect("segments in flight");
+    sender.on_timeout(expiry);
+    let expired = sender.window.snapshot().rto.expect("it").as_millis();
+    let before = ack(&mut sender, expiry + Duration::from_millis(1), all);
+    let after = ack(&mut sender, expiry + Duration::from_millis(101), all + 1000);
+    [expired, before, after]
+}
+
+#[test]
+fn a_doubled_timeout_ends_with_a_sample_or_with_new_data() {
+    // It expires 300 ms and the 40 of a delayed acknowledgement after 100 ms. A mean of 100 ms with a variation of 50;
+    // then 341 ms: 130.125 and 97.75; then 100 ms: 126.36 and 80.84.
+    assert_eq!(timeouts_after_expiry(false), [600, 521, 449]);
+    assert_eq!(timeouts_after_expiry(true), [600, 1042, 449]);
+}
