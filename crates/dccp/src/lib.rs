@@ -73,6 +73,9 @@ pub use options::{DEFAULT_UDP_PORT, Options};
 pub use pull::{Permit, Pulled};
 pub use recv_buffer::{Received, RecvBatch, RecvCounts};
 #[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub use ring::lend::message::told_again as ring_message_told_again;
+#[cfg(target_os = "linux")]
 pub use ring::lend::{
     RingCaller, RingClient, RingConnectError, RingError, RingLimits, RingPolicy, RingRequest,
     RingServer, RingServerError,

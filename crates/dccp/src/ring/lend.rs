@@ -4,7 +4,7 @@ pub(crate) mod bells;
 pub(crate) mod channel;
 mod client;
 mod error;
-mod message;
+pub(crate) mod message;
 mod request;
 mod server;
 mod session;

@@ -60,6 +60,14 @@ impl Ask {
     }
 }
 
+/// Messages of both kinds, for the fuzz target `ring_messages`: what an [`Ask`] or a [`Tell`] says, as it is sent.
+pub fn told_again(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
+    [
+        Ask::parse(bytes).map(|ask| ask.build()),
+        Tell::parse(bytes).map(|tell| tell.build()),
+    ]
+}
+
 /// Family, address, scope, UDP port, DCCP port, Service Code, CCID (255: none), shape.
 fn build_request(request: &RingRequest) -> Vec<u8> {
     let (ip, scope) = match request.remote {
