@@ -8,10 +8,8 @@ use core::time::Duration;
 /// half of them per second in the long run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limiter {
-    /// The time in which one token comes back.
-    interval: Duration,
-    /// How far `full_at` may lie ahead for a token to be left.
-    slack: Duration,
+    /// At most so many in any second.
+    per_second: u32,
     /// When all tokens will be back.
     full_at: Instant,
 }
@@ -19,14 +17,8 @@ pub(crate) struct Limiter {
 impl Limiter {
     /// At most `n` grants in any second, and at least one.
     pub(crate) fn per_second(n: u32) -> Self {
-        let n = n.max(1);
-        let refill = (n / 2).max(1);
-        let burst = n + 1 - refill;
-        // Rounded up, so that a second never holds one interval more.
-        let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(refill)));
         Self {
-            interval,
-            slack: interval * (burst - 1),
+            per_second: n.max(1),
             full_at: Instant::ZERO,
         }
     }
@@ -34,9 +26,14 @@ impl Limiter {
     /// Whether one more packet may be sent now; if so it is counted.
     pub(crate) fn grant(&mut self, now: Instant) -> bool {
         let full_at = self.full_at.max(now);
-        let is_granted = full_at - now <= self.slack;
+        let refill = (self.per_second / 2).max(1);
+        let burst = self.per_second + 1 - refill;
+        // The time in which one token comes back: rounded up, so that a second never holds one more.
+        let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(refill)));
+        // One is left while that lies no further ahead than all but one take to come back.
+        let is_granted = full_at - now <= interval * (burst - 1);
         if is_granted {
-            self.full_at = full_at + self.interval;
+            self.full_at = full_at + interval;
         }
         is_granted
     }

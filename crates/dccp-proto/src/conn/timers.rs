@@ -51,30 +51,42 @@ impl Timer {
 }
 
 /// The deadlines of one connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timers {
-    at: [Option<Instant>; Timer::ALL.len()],
+    /// [`NEVER`] for those that are not set.
+    at: [Instant; Timer::ALL.len()],
+}
+
+const NEVER: Instant = Instant::FAR_FUTURE;
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self {
+            at: [NEVER; Timer::ALL.len()],
+        }
+    }
 }
 
 impl Timers {
     /// Whether the timer is set.
     pub(crate) fn is_set(&self, timer: Timer) -> bool {
-        self.at[timer as usize].is_some()
+        self.at[timer as usize] != NEVER
     }
 
     /// Sets the timer, whether it was set or not.
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        self.at[timer as usize] = Some(at);
+        self.at[timer as usize] = at;
     }
 
     /// Stops the timer, and says when it would have expired.
     pub(crate) fn take(&mut self, timer: Timer) -> Option<Instant> {
-        self.at[timer as usize].take()
+        let at = core::mem::replace(&mut self.at[timer as usize], NEVER);
+        (at != NEVER).then_some(at)
     }
 
     /// Stops the timer.
     pub(crate) fn clear(&mut self, timer: Timer) {
-        self.at[timer as usize] = None;
+        self.at[timer as usize] = NEVER;
     }
 
     /// Stops all timers.
@@ -84,8 +96,12 @@ impl Timers {
 
     /// The next deadline and its reason.
     pub(crate) fn next(&self) -> Option<(Instant, Timer)> {
-        let set = Timer::ALL.into_iter().zip(self.at);
-        set.filter_map(|(timer, at)| Some((at?, timer))).min()
+        // The first of those that are least.
+        let (timer, at) = Timer::ALL
+            .into_iter()
+            .zip(self.at)
+            .min_by_key(|&(_, at)| at)?;
+        (at != NEVER).then_some((at, timer))
     }
 
     /// Stops and returns the next timer whose deadline has come, with the deadline; call until there is none.

@@ -10,13 +10,15 @@
 //! - acts on the values that took effect ([`poll_changed`](Features::poll_changed)).
 //!
 //! A Confirm answers a Change and nothing answers a Confirm (4340-6.2-1), so negotiation cannot go
-//! round in circles. Memory: two tables of fixed size, [`PENDING_CONFIRMS`] answers, one report per feature.
+//! round in circles. Memory: tables of fixed size, a negotiation for each feature that is not settled,
+//! [`PENDING_CONFIRMS`] answers, one report per feature.
 //!
 //! [`PENDING_CONFIRMS`]: crate::config::bounds::PENDING_CONFIRMS
 
 mod negotiation;
 mod receive;
 mod send;
+mod settled;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,18 +34,20 @@ use crate::wire::features::{Feature, Reconciliation};
 use crate::wire::options::FeatureOpt;
 use core::time::Duration;
 use negotiation::{Negotiation, Offer, Phase};
+use settled::{InForce, Wishes};
 use std::collections::VecDeque;
-use table::{FEATURES, Slot, SlotSet, index};
+use table::Slot;
 use values::Values;
 
 /// The state of all features of a connection.
 #[derive(Debug)]
 pub(crate) struct Features {
     is_server: bool,
-    local: [Negotiation; FEATURES],
-    remote: [Negotiation; FEATURES],
-    /// Those that are not `Stable`: a packet costs something for these only.
-    unsettled: SlotSet,
+    in_force: InForce,
+    wishes: Wishes,
+    /// Those under way, and those that may still be answered, in the order of [`Slot::index`]: a packet costs
+    /// something for these only.
+    open: Vec<Negotiation>,
     /// Confirms that wait for a packet, in the order of the Changes that they answer.
     confirms: VecDeque<Confirm>,
     /// Confirms that have left and are said again, while that is wanted.
@@ -109,12 +113,11 @@ impl Confirm {
 impl Features {
     /// The initial values of a connection whose first own sequence number is `iss`.
     pub(crate) fn new(is_server: bool, iss: Seq) -> Self {
-        let initial = |side| Feature::ALL.map(|feature| Negotiation::new(Slot { side, feature }));
         Self {
             is_server,
-            local: initial(Side::Local),
-            remote: initial(Side::Remote),
-            unsettled: SlotSet::default(),
+            in_force: InForce::new(),
+            wishes: Wishes::default(),
+            open: Vec::new(),
             confirms: VecDeque::new(),
             repeated: None,
             is_repeated: false,
@@ -163,7 +166,7 @@ impl Features {
 
     /// The value in force.
     pub(crate) fn value(&self, side: Side, feature: Feature) -> u64 {
-        self.at(Slot { side, feature }).value
+        self.in_force.value(Slot { side, feature })
     }
 
     /// The value that will be in force once the Confirms that wait have left.
@@ -174,12 +177,13 @@ impl Features {
             .filter(|&(s, _)| s == slot)
             .map(|(_, value)| value)
             .next()
-            .unwrap_or(self.at(slot).value)
+            .unwrap_or(self.in_force.value(slot))
     }
 
     /// Whether a Change of ours waits to be sent or answered.
     pub(crate) fn is_negotiating(&self, side: Side, feature: Feature) -> bool {
-        self.at(Slot { side, feature }).phase != Phase::Stable
+        let slot = Slot { side, feature };
+        self.unsettled().any(|n| n.slot == slot)
     }
 
     /// Sets what we accept for an SP feature, preferred first, without asking for a negotiation.
@@ -237,37 +241,51 @@ impl Features {
     /// The next value that took effect, in order. Of several changes of one feature since the last
     /// call only the last is told.
     pub(crate) fn poll_changed(&mut self) -> Option<(Side, Feature, u64)> {
-        self.changed.pop_front()
-    }
-
-    fn at(&self, slot: Slot) -> &Negotiation {
-        match slot.side {
-            Side::Local => &self.local[index(slot.feature)],
-            Side::Remote => &self.remote[index(slot.feature)],
+        let changed = self.changed.pop_front()?;
+        if self.changed.is_empty() {
+            self.changed = VecDeque::new();
         }
+        Some(changed)
     }
 
-    fn at_mut(&mut self, slot: Slot) -> &mut Negotiation {
-        match slot.side {
-            Side::Local => &mut self.local[index(slot.feature)],
-            Side::Remote => &mut self.remote[index(slot.feature)],
+    /// Negotiations under way, in the order in which their options are written.
+    fn unsettled(&self) -> impl Iterator<Item = &Negotiation> {
+        self.open.iter().filter(|n| n.phase != Phase::Stable)
+    }
+
+    fn at(&self, slot: Slot) -> Negotiation {
+        let open = self.open.iter().find(|n| n.slot == slot);
+        open.copied()
+            .unwrap_or_else(|| Negotiation::settled(slot, self.wishes.of(slot)))
+    }
+
+    /// Changes a negotiation, which is kept for as long as it is not over.
+    fn update<T>(&mut self, slot: Slot, change: impl FnOnce(&mut Negotiation) -> T) -> T {
+        let mut negotiation = self.at(slot);
+        let result = change(&mut negotiation);
+        let place = self.open.partition_point(|n| n.slot.index() < slot.index());
+        let is_open = self.open.get(place).is_some_and(|n| n.slot == slot);
+        if negotiation.is_over() {
+            self.wishes.set(slot, &negotiation.wish);
+            if is_open {
+                self.open.remove(place);
+            }
+            if self.open.is_empty() {
+                self.open = Vec::new();
+            }
+        } else if is_open {
+            self.open[place] = negotiation;
+        } else {
+            self.open.insert(place, negotiation);
         }
+        result
     }
 
-    /// Changes a negotiation, and remembers whether it is over.
-    fn update(&mut self, slot: Slot, change: impl FnOnce(&mut Negotiation)) {
-        let negotiation = self.at_mut(slot);
-        change(negotiation);
-        let is_over = negotiation.phase == Phase::Stable;
-        self.unsettled.set(slot, !is_over);
-    }
-
-    fn take_effect(&mut self, Slot { side, feature }: Slot, value: u64) {
-        let n = self.at_mut(Slot { side, feature });
-        if n.value == value {
+    fn take_effect(&mut self, slot: Slot, value: u64) {
+        if !self.in_force.set(slot, value) {
             return;
         }
-        n.previous = core::mem::replace(&mut n.value, value);
+        let Slot { side, feature } = slot;
         self.changed.retain(|&(s, f, _)| (s, f) != (side, feature));
         self.changed.push_back((side, feature, value));
     }

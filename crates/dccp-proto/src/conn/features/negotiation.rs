@@ -1,4 +1,4 @@
-//! One feature at one end: its value, what we want it to be, and how far we have come.
+//! One feature at one end that is being negotiated: what we want it to be, and how far we have come.
 
 use super::table::Slot;
 use super::values::Values;
@@ -14,13 +14,10 @@ use core::time::Duration;
 /// take the place of those that were sent.
 pub(super) const PATIENCE: u32 = 8;
 
-/// What is in force for one feature at one end, and what we are doing about it.
+/// What we are doing about one feature at one end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Negotiation {
-    /// What is in force.
-    pub(super) value: u64,
-    /// What was in force before: what the peer still has if our last Confirm did not reach it.
-    pub(super) previous: u64,
+    pub(super) slot: Slot,
     /// What we want. SP: preferences, of use also when we do not ask; NN: the number as on the wire.
     pub(super) wish: Offer,
     /// What our outstanding Change says, in CHANGING.
@@ -56,22 +53,28 @@ pub(super) enum Phase {
     Unstable,
 }
 
-impl Negotiation {
-    pub(super) fn new(slot: Slot) -> Self {
-        let initial = slot.feature.info().initial;
-        let values = match slot.feature.info().reconciliation {
+impl Offer {
+    /// What we accept before anybody says what we want.
+    pub(super) fn initial(slot: Slot) -> Self {
+        let info = slot.feature.info();
+        let values = match info.reconciliation {
             Reconciliation::ServerPriority => Values::new(slot.acceptable()),
-            Reconciliation::NonNegotiable => Values::number(slot.feature, initial),
-        };
-        let offer = Offer {
-            values,
-            is_mandatory: false,
+            Reconciliation::NonNegotiable => Values::number(slot.feature, info.initial),
         };
         Self {
-            value: initial,
-            previous: initial,
-            wish: offer,
-            offer,
+            values,
+            is_mandatory: false,
+        }
+    }
+}
+
+impl Negotiation {
+    /// One that is not under way, for there is nothing to ask.
+    pub(super) fn settled(slot: Slot, wish: Offer) -> Self {
+        Self {
+            slot,
+            wish,
+            offer: wish,
             phase: Phase::Stable,
             transmissions: 0,
             interval: Duration::ZERO,
@@ -79,6 +82,11 @@ impl Negotiation {
             unanswered: 0,
             is_superseding: false,
         }
+    }
+
+    /// Whether nothing but the wish need be remembered.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Stable && self.unanswered == 0
     }
 
     /// The preferences that count now: in CHANGING those that the peer may know (4340-6.6.6-1).

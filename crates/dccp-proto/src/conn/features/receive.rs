@@ -1,5 +1,6 @@
 //! Feature options that arrive (RFC 4340 §6.6.2).
 
+use super::settled::low_byte;
 use super::table::{Slot, ccid_defines, reconcile};
 use super::values::Values;
 use super::{Answered, Confirm, Features, Negotiation, Phase, Side};
@@ -169,6 +170,7 @@ impl Features {
         let values = Values::choice(value, &list);
         self.confirm(o, values, Some((slot, u64::from(value))));
         self.answered.retain(|answered| answered.slot != slot);
+        self.answered.reserve_exact(1);
         self.answered.push(Answered {
             slot,
             asked: Values::new(o.values),
@@ -229,7 +231,7 @@ impl Features {
         if !o.is_in_order || o.ack.is_none_or(|ack| ack.is_before(self.fgss)) {
             return Ok(());
         }
-        let may_be_stale = self.at_mut(slot).on_answer();
+        let may_be_stale = self.update(slot, Negotiation::on_answer);
         // 4340-6.6.2-1, 4340-6.6.8-2: neither expected nor an error.
         if self.at(slot).phase != Phase::Changing {
             return Ok(());
@@ -255,13 +257,14 @@ impl Features {
     /// Compares a Confirm with the Change that we sent.
     fn judge(&self, slot: Slot, values: &[u8]) -> Verdict {
         let n = self.at(slot);
+        let in_force = self.in_force.value(slot);
         let info = slot.feature.info();
         let mine = n.offer.values.as_slice();
         let kept = match (info.reconciliation, values) {
             // LINUX-6: a Linux server says so when the lists have nothing in common. Of the features
             // that all must know only Sequence Window leaves no such reading.
-            (Reconciliation::ServerPriority, []) => Some(n.value),
-            (Reconciliation::NonNegotiable, []) => (!info.is_required).then_some(n.value),
+            (Reconciliation::ServerPriority, []) => Some(in_force),
+            (Reconciliation::NonNegotiable, []) => (!info.is_required).then_some(in_force),
             (Reconciliation::NonNegotiable, _) => {
                 let number = slot
                     .feature
@@ -276,7 +279,8 @@ impl Features {
                     Some(shared) if shared == value => return Verdict::Accepted(u64::from(value)),
                     Some(_) => None,
                     // 4340-6.3.1-2: the old value.
-                    None => Some(u64::from(value)).filter(|v| [n.value, n.previous].contains(v)),
+                    None => Some(u64::from(value))
+                        .filter(|v| [in_force, self.in_force.previous(slot)].contains(v)),
                 }
             }
         };
@@ -315,10 +319,4 @@ impl Features {
                 .any(|&c| ccid_defines(c, slot.feature));
         (is_offered || ccid_defines(agreed, slot.feature)).then_some(slot)
     }
-}
-
-/// An SP value, which is a byte, as it was before it was stored as a number.
-#[expect(clippy::cast_possible_truncation, reason = "SP values are one byte")]
-pub(super) const fn low_byte(value: u64) -> u8 {
-    value as u8
 }

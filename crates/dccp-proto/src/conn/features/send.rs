@@ -1,7 +1,7 @@
 //! Feature options that leave, and when (RFC 4340 §6.6.1, §6.6.3).
 
 use super::negotiation::{Offer, PATIENCE};
-use super::receive::low_byte;
+use super::settled::low_byte;
 use super::table::{Slot, ccid_defines};
 use super::{Confirm, Features, Phase, Side};
 use crate::config::bounds::PENDING_CONFIRMS;
@@ -11,6 +11,7 @@ use crate::wire::option_writer::NoSpace;
 use crate::wire::options::FeatureOpt;
 use crate::wire::{Opt, OptionWriter, PacketType};
 use core::time::Duration;
+use std::collections::VecDeque;
 
 /// The longest time between two transmissions of a Change (4340-6.6.3-2).
 const INTERVAL_MAX: Duration = Duration::from_secs(64);
@@ -68,12 +69,12 @@ impl Features {
 
     /// When [`wants_packet`](Self::wants_packet) becomes true; that may be past.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.unsettled.is_empty() && self.confirms.is_empty() {
+        if self.open.is_empty() && self.confirms.is_empty() {
             return None;
         }
         let hold = self.hold_until();
-        let changes = self.unsettled.iter().filter_map(|slot| {
-            let n = self.at(slot);
+        let changes = self.unsettled().filter_map(|n| {
+            let slot = n.slot;
             let makes_packets = slot.feature.info().is_required || n.transmissions < PATIENCE;
             match n.phase {
                 Phase::Stable => None,
@@ -109,6 +110,9 @@ impl Features {
                 self.repeat_later(confirm);
             }
         }
+        if self.confirms.capacity() > 0 {
+            self.confirms = VecDeque::new();
+        }
     }
 
     /// Confirms that an earlier packet had, which may be lost. Returns whether all fit.
@@ -127,12 +131,14 @@ impl Features {
     }
 
     fn write_changes(&mut self, now: Instant, repeats_all: bool, seq: Seq, w: &mut OptionWriter) {
-        if self.unsettled.is_empty() {
+        if self.open.is_empty() {
             return;
         }
         let may_start = repeats_all || self.hold_until() <= now;
-        for slot in self.unsettled.iter() {
-            let n = self.at(slot);
+        // None is over, or begins, by being sent.
+        for place in 0..self.open.len() {
+            let n = self.open[place];
+            let slot = n.slot;
             let is_due = n.retransmit_at <= now;
             let may_start = may_start && !self.waits_for_ccid(slot);
             let has_new = match n.phase {
@@ -152,7 +158,7 @@ impl Features {
             {
                 // 4340-6.6.3-2; 4340-6.6.4-5: identical, and FGSS stays.
                 let interval = (2 * n.interval).min(INTERVAL_MAX);
-                self.at_mut(slot).on_transmission(now, interval);
+                self.update(slot, |n| n.on_transmission(now, interval));
             }
         }
     }
@@ -161,8 +167,7 @@ impl Features {
     /// (4340-6.6.4-3), so those that should be on their way get the time to arrive first; else
     /// features that change every round trip would starve the others, and each other.
     fn hold_until(&self) -> Instant {
-        let unsettled = self.unsettled.iter().map(|slot| self.at(slot));
-        unsettled
+        self.unsettled()
             .filter(|n| {
                 matches!(n.phase, Phase::Changing | Phase::Unstable) && n.transmissions == 1
             })
@@ -177,7 +182,7 @@ impl Features {
             return false;
         };
         let is_sure = match ccid.phase {
-            Phase::Stable => ccid_defines(low_byte(ccid.value), slot.feature),
+            Phase::Stable => ccid_defines(low_byte(self.in_force.value(ccid.slot)), slot.feature),
             Phase::Wishing | Phase::Unstable => false,
             Phase::Changing => {
                 let mut offered = ccid.offer.values.as_slice().iter();

@@ -29,8 +29,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Its place in a [`SlotSet`].
-    const fn index(self) -> usize {
+    /// Its place among all: the CCIDs first, because they say what features 128 and above mean.
+    pub(super) const fn index(self) -> usize {
         2 * index(self.feature) + self.side as usize
     }
 
@@ -65,45 +65,8 @@ impl Slot {
     }
 }
 
-/// A set of features.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct SlotSet(u32);
-
-impl SlotSet {
-    /// Puts a feature in or takes it out.
-    pub(super) const fn set(&mut self, slot: Slot, is_in: bool) {
-        let bit = 1 << slot.index();
-        if is_in {
-            self.0 |= bit;
-        } else {
-            self.0 &= !bit;
-        }
-    }
-
-    pub(super) const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Those that are in, in the order in which their options are written: the CCIDs first, because
-    /// they say what features 128 and above mean. Costs nothing for the others.
-    pub(super) fn iter(mut self) -> impl Iterator<Item = Slot> {
-        core::iter::from_fn(move || {
-            let lowest = self.0.trailing_zeros() as usize;
-            let feature = *Feature::ALL.get(lowest / 2)?;
-            self.0 &= self.0 - 1;
-            let side = if lowest.is_multiple_of(2) {
-                Side::Local
-            } else {
-                Side::Remote
-            };
-            Some(Slot { side, feature })
-        })
-    }
-}
-
 /// How many features there are.
 pub(super) const FEATURES: usize = Feature::ALL.len();
-const _: () = assert!(2 * FEATURES <= 32, "a set has a bit for each");
 
 /// Where a feature stands in [`Feature::ALL`].
 pub(super) const fn index(feature: Feature) -> usize {
@@ -145,32 +108,5 @@ mod tests {
         ] {
             assert_eq!(Slot { side, feature }.acceptable(), [0], "{feature:?}");
         }
-    }
-
-    #[test]
-    fn a_set_gives_its_features_in_order() {
-        let features = Feature::ALL.into_iter();
-        let all: Vec<Slot> = features
-            .flat_map(|feature| [Side::Local, Side::Remote].map(|side| Slot { side, feature }))
-            .collect();
-        assert_eq!(all[0].feature, Feature::CongestionControlId);
-        let mut set = SlotSet::default();
-        assert!(set.is_empty() && set.iter().next().is_none());
-        for &slot in all.iter().rev() {
-            set.set(slot, true);
-        }
-        assert!(set.iter().eq(all.iter().copied()));
-        for &slot in all.iter().filter(|slot| slot.side == Side::Local) {
-            set.set(slot, false);
-        }
-        assert!(!set.is_empty());
-        assert!(
-            set.iter()
-                .eq(all.iter().copied().filter(|slot| slot.side == Side::Remote))
-        );
-        for slot in set.iter() {
-            set.set(slot, false);
-        }
-        assert!(set.is_empty());
     }
 }
