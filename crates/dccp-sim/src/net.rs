@@ -500,8 +500,9 @@ impl Net {
 
     #[inline]
     fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
-        let note = self.frames.note(id);
-        let wire = &mut self.wires[link.index()];
+        let Self { frames, wires, .. } = self;
+        let note = frames.note(id);
+        let wire = &mut wires[link.index()];
         // Only this discipline looks at it.
         let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
         let parcel = Parcel {
@@ -511,20 +512,30 @@ impl Net {
             hold,
             may_fragment: note.may_fragment,
             flow: if needs_flow {
-                self.frames.get(id).flow_hash()
+                frames.get(id).flow_hash()
             } else {
                 0
             },
         };
-        if let Err(reason) = wire.link.offer(self.now, parcel) {
+        let taken = wire.link.offer(self.now, parcel);
+        let is_expected = if wire.is_foreseen {
+            wire.is_in_line
+        } else {
+            wire.link.next_at() == wire.scheduled
+        };
+        if let Err(reason) = taken {
             self.refuse(link, id, reason);
         }
-        let wire = &self.wires[link.index()];
-        if wire.is_foreseen {
-            if !wire.is_in_line {
-                self.foresee(link);
-            }
-        } else if wire.link.next_at() != wire.scheduled {
+        if !is_expected {
+            self.expect(link);
+        }
+    }
+
+    /// Sees to it that what arrives next over a link is taken.
+    fn expect(&mut self, link: LinkId) {
+        if self.wires[link.index()].is_foreseen {
+            self.foresee(link);
+        } else {
             self.schedule_link(link);
         }
     }

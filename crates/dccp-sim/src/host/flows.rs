@@ -84,7 +84,9 @@ impl Host {
             self.accepted.push((FlowId::Tcp(number), peer));
         }
         self.apps.drained.clear();
-        self.arrange(context);
+        if self.tcp.has_new_timer() {
+            self.arrange(context);
+        }
     }
 
     /// Listens for UDP on a port; every peer gets such an application.

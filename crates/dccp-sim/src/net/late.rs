@@ -158,7 +158,7 @@ impl Net {
     /// Lets a router forward what has arrived before this turn: each packet at its time.
     pub(crate) fn settle(&mut self, number: LateId, before: Turn) {
         let now = self.now;
-        while let Some(head) = self.lates[number as usize].take_head(before) {
+        while let Some(head) = self.lates[number as usize].head(before) {
             self.settle_link(number, head, before);
         }
         self.now = now;
@@ -172,7 +172,7 @@ impl Net {
         };
         let late = &self.lates[number as usize];
         let router = late.node;
-        let until = late.heads.peek().map_or(before, |next| next.0.min(before));
+        let until = late.second().map_or(before, |next| next.min(before));
         self.now = head.moment();
         self.begin_event();
         loop {
@@ -180,11 +180,12 @@ impl Net {
             let wire = &mut self.wires[id.index()];
             let Some((at, since)) = wire.link.head() else {
                 wire.is_in_line = false;
+                self.lates[number as usize].heads.pop();
                 return;
             };
             if at >= until.moment() && wire.turn(at, since) >= until {
                 let next = wire.turn(at, since);
-                self.lates[number as usize].heads.push(Reverse(next));
+                self.lates[number as usize].replace_head(next);
                 return;
             }
             if at > self.now {
@@ -237,12 +238,22 @@ impl Late {
         schedule.set(self.actor, at, now);
     }
 
-    /// Takes the first arrival, if it comes before this turn.
-    fn take_head(&mut self, before: Turn) -> Option<Turn> {
-        let first = self.heads.peek()?;
-        if first.0 >= before {
-            return None;
+    /// The first arrival, if it comes before this turn.
+    fn head(&self, before: Turn) -> Option<Turn> {
+        let first = self.heads.peek().map(|first| first.0);
+        first.filter(|first| *first < before)
+    }
+
+    /// The one after it: in a heap, one of two places.
+    fn second(&self) -> Option<Turn> {
+        let next = self.heads.as_slice().iter().skip(1).take(2);
+        next.map(|next| next.0).min()
+    }
+
+    /// Over the link of the first arrival this one comes next.
+    fn replace_head(&mut self, next: Turn) {
+        if let Some(mut first) = self.heads.peek_mut() {
+            *first = Reverse(next);
         }
-        self.heads.pop().map(|first| first.0)
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Tcp {
     timers: Schedule,
     /// Sockets that wait for the machine, in the order in which they may send.
     held: VecDeque<usize>,
+    /// Whether [`next_at`](Self::next_at) may have changed since it was asked.
+    has_new_timer: bool,
     /// The socket that something happened to last.
     touched: Option<usize>,
 }
@@ -165,7 +167,12 @@ impl Tcp {
     }
 
     pub(crate) fn next_at(&mut self) -> Option<Instant> {
+        self.has_new_timer = false;
         self.timers.next_at()
+    }
+
+    pub(crate) const fn has_new_timer(&self) -> bool {
+        self.has_new_timer
     }
 
     pub(crate) fn abandon(&mut self, number: usize) {
@@ -198,6 +205,7 @@ impl Tcp {
         };
         if socket.scheduled.is_none_or(|scheduled| at < scheduled) {
             socket.scheduled = Some(at);
+            self.has_new_timer = true;
             self.timers.set(id(number), Some(at), context.now());
         }
     }
