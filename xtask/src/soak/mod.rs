@@ -40,7 +40,7 @@ enum What {
         #[arg(default_value_t = 6)]
         preemptions: u8,
     },
-    /// The packet ring's tests in Miri: 64 and 32 bit, little and big endian
+    /// The packet ring's tests, and some of the core's, in Miri: 64 and 32 bit, little and big endian
     Miri,
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
