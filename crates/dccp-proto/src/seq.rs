@@ -1,6 +1,7 @@
 //! Sequence numbers: 48-bit circular integers (RFC 4340 §3.1, §7.6).
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 const BITS: u32 = 48;
 const MASK: u64 = (1 << BITS) - 1;
@@ -10,33 +11,36 @@ const LOW_24: u64 = (1 << 24) - 1;
 /// A 48-bit sequence or acknowledgement number. All arithmetic is modulo 2^48 (4340-3.1-2).
 ///
 /// There is no `<`: circular numbers have no order, only a direction from one to another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Seq(u64);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Seq(
+    /// One more than the number, so that an `Option` takes no more memory: connections keep many.
+    NonZeroU64,
+);
 
 impl Seq {
     /// The number zero.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
 
     /// The low 48 bits of `n`.
     pub const fn new(n: u64) -> Self {
-        Self(n & MASK)
+        Self(NonZeroU64::MIN.saturating_add(n & MASK))
     }
 
     /// The number as an integer below 2^48.
     pub const fn value(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// This number plus `n`.
     #[must_use]
     pub const fn plus(self, n: u64) -> Self {
-        Self(self.0.wrapping_add(n) & MASK)
+        Self::new(self.value().wrapping_add(n))
     }
 
     /// This number minus `n`.
     #[must_use]
     pub const fn minus(self, n: u64) -> Self {
-        Self(self.0.wrapping_sub(n) & MASK)
+        Self::new(self.value().wrapping_sub(n))
     }
 
     /// The number that follows.
@@ -51,7 +55,7 @@ impl Seq {
         reason = "both branches are below 2^47 in size"
     )]
     pub const fn distance(self, from: Self) -> i64 {
-        let d = self.0.wrapping_sub(from.0) & MASK;
+        let d = self.steps_from(from);
         if d < HALF {
             d as i64
         } else {
@@ -61,7 +65,7 @@ impl Seq {
 
     /// How many steps lead forward from `from` to this number, in 0 … 2^48−1.
     pub const fn steps_from(self, from: Self) -> u64 {
-        self.0.wrapping_sub(from.0) & MASK
+        self.0.get().wrapping_sub(from.0.get()) & MASK
     }
 
     /// Whether this number lies circularly after `other`.
@@ -87,35 +91,41 @@ impl Seq {
 
     /// The low 24 bits, as a short header carries them.
     pub const fn low_24(self) -> u32 {
-        (self.0 & LOW_24) as u32
+        (self.value() & LOW_24) as u32
     }
 
     /// Extends a 24-bit number to 48 bits next to `reference` (4340-7.6-1).
     #[must_use]
     pub const fn extend_24(short: u32, reference: Self) -> Self {
         let s = short as u64 & LOW_24;
-        let low = reference.0 & LOW_24;
-        let high = reference.0 & !LOW_24;
+        let low = reference.value() & LOW_24;
+        let high = reference.value() & !LOW_24;
         let is_ahead = s.wrapping_sub(low) & LOW_24 < 1 << 23;
         if is_ahead && s < low {
             Self::new(high.wrapping_add(1 << 24) | s)
         } else if !is_ahead && s > low {
             Self::new(high.wrapping_sub(1 << 24) | s)
         } else {
-            Self(high | s)
+            Self::new(high | s)
         }
+    }
+}
+
+impl Default for Seq {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 
 impl fmt::Debug for Seq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        write!(f, "{}", self.value())
     }
 }
 
 impl fmt::Display for Seq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        write!(f, "{}", self.value())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Time as the core sees it: an argument, never a clock that is read.
 
+use core::fmt;
+use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
@@ -7,23 +9,26 @@ use core::time::Duration;
 ///
 /// All instants given to one endpoint share an origin. `Sub` between instants saturates at zero,
 /// because a clock that steps back must not panic the protocol.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Instant(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(
+    /// One more than the nanoseconds, so that an `Option` takes no more memory: connections keep many.
+    NonZeroU64,
+);
 
 impl Instant {
     /// The origin.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
     /// Later than any real moment.
-    pub const FAR_FUTURE: Self = Self(u64::MAX);
+    pub const FAR_FUTURE: Self = Self(NonZeroU64::MAX);
 
     /// The moment `ns` nanoseconds after the origin.
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
+        Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// Nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Units of 10 µs since the origin, modulo 2^32: the clock of the Timestamp option
@@ -33,7 +38,19 @@ impl Instant {
         reason = "the option's clock wraps at 2^32"
     )]
     pub const fn timestamp(self) -> u32 {
-        (self.0 / 10_000) as u32
+        (self.as_nanos() / 10_000) as u32
+    }
+}
+
+impl Default for Instant {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instant").field(&self.as_nanos()).finish()
     }
 }
 
@@ -55,7 +72,7 @@ impl Sub<Duration> for Instant {
     type Output = Self;
 
     fn sub(self, d: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(d)))
+        Self::from_nanos(self.as_nanos().saturating_sub(nanos(d)))
     }
 }
 
@@ -63,7 +80,7 @@ impl Sub for Instant {
     type Output = Duration;
 
     fn sub(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.as_nanos().saturating_sub(earlier.as_nanos()))
     }
 }
 

@@ -143,6 +143,7 @@ impl Connection {
                 ccid: tx,
                 cc: (entry.sender)(&cc),
             };
+            self.has_needs_met = false;
             self.ccid_changed_at = self.was_established.then_some(now);
             // What the other CCID sent fills no window of this one, which has no timer for it.
             self.in_flight.on_timeout();
@@ -209,7 +210,9 @@ impl Connection {
 
     /// Values that have just changed take effect.
     pub(super) fn take_feature_changes(&mut self, now: Instant) {
+        let mut is_news = false;
         while let Some((side, feature, value)) = self.features.poll_changed() {
+            is_news = true;
             self.stats.counters.feature_changes += 1;
             match (side, feature) {
                 (Side::Local, Feature::SequenceWindow) => self.seqs.local_window = value,
@@ -224,7 +227,10 @@ impl Connection {
             }
             self.tell_controllers(side, feature, value);
         }
-        self.has_needs_met = self.are_needs_met();
+        // What was met stays so until a value or the CCID changes.
+        if is_news || !self.has_needs_met {
+            self.has_needs_met = self.are_needs_met();
+        }
     }
 
     /// Whose half-connection a feature concerns (4340-10.3-1): one that is located at an HC-Sender

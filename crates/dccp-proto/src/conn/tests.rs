@@ -266,3 +266,15 @@ fn the_end_is_told_when_its_reset_has_left_and_everything_else_before() {
     conn.due.reset = None;
     assert!(matches!(conn.poll_event(), Some(Event::Closed(_))));
 }
+
+#[test]
+fn a_connection_is_not_larger_than_it_was() {
+    // What an idle connection keeps is bounded in `tests/memory.rs`; this is the part that all have.
+    assert!(
+        size_of::<Connection>() <= 2700,
+        "{}",
+        size_of::<Connection>()
+    );
+    assert_eq!(size_of::<Option<Instant>>(), size_of::<Instant>());
+    assert_eq!(size_of::<Option<Seq>>(), size_of::<Seq>());
+}
