@@ -169,11 +169,11 @@ impl Cell {
         let over = self.transport.1;
         let sink = format!("{PROGRAM} media-sink {SERVER}:7006 {over}");
         let mut sink = Background::start(server.command(&words(&sink)), "ready")?;
-        let send = format!(
+        let source = format!(
             "{PROGRAM} media-send {SERVER}:7006 {over} --rate {} --time {seconds}",
             self.rate * 1000
         );
-        let sent = serde_json::from_str(&shell::output(&mut client.command(&words(&send)))?)?;
+        let sent = serde_json::from_str(&shell::output(&mut client.command(&words(&source)))?)?;
         let got = serde_json::from_str(&sink.rest()?)?;
         Sample::of(&sent, &got, seconds).with_context(|| format!("{sent} {got}"))
     }
