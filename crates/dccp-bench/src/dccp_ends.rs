@@ -4,8 +4,11 @@ use crate::report::{LatenessReport, Meter, Report, say_ready};
 use crate::sizes::Sizes;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::proto::wire::Payload;
-use dccp::{Engine, EngineOptions, Listener, Options, Over, RecvBatch, SendItem, Socket, clock};
+use dccp::{
+    Engine, EngineOptions, Listener, Options, Over, RecvBatch, RingSocket, SendItem, Socket, clock,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -70,6 +73,8 @@ enum Form {
     Send,
     /// A call for many
     Batch,
+    /// Through a packet ring in this process
+    Ring,
 }
 
 const PORT: u16 = 5001;
@@ -133,20 +138,12 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let bytes = sizes.iter().sum::<usize>() as u64;
     let end = clock::now() + Duration::from_secs_f64(args.time);
     let mut meter = args.common.meter();
+    let mut way = Way::open(socket, args.form, args.size.most)?;
     while clock::now() < end {
-        match args.form {
-            Form::Send => {
-                for size in sizes {
-                    socket.send(&payload[..size])?;
-                }
-            }
-            Form::Batch => {
-                let item = |size| SendItem::new(Payload::Bytes(&payload[..size]));
-                socket.send_batch(&mut sizes.map(item))?;
-            }
-        }
+        way.send(&payload, &sizes)?;
         meter.add(BATCH as u64, bytes);
     }
+    let socket = way.socket();
     let pacing = socket.stats().map(|stats| stats.pacing);
     socket.close()?;
     let us = |time: Duration| time.as_secs_f64() * 1e6;
@@ -157,4 +154,64 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
         p99_us: us(pacing.p99),
     });
     Ok(report)
+}
+
+/// How the application hands its datagrams over.
+enum Way {
+    Each(Socket),
+    Together(Socket),
+    Ring(Box<RingSocket>),
+}
+
+/// Slots of the ring: as many as wait in the send buffer by default.
+const SLOTS: u32 = 256;
+
+impl Way {
+    fn open(socket: Socket, form: Form, size_max: usize) -> Result<Self> {
+        Ok(match form {
+            Form::Send => Self::Each(socket),
+            Form::Batch => Self::Together(socket),
+            Form::Ring => {
+                let shape = Shape::new(SLOTS, size_max.try_into()?);
+                Self::Ring(Box::new(RingSocket::new(socket, shape)?))
+            }
+        })
+    }
+
+    /// Hands over one datagram of each size.
+    fn send(&mut self, payload: &[u8], sizes: &[usize; BATCH]) -> Result<()> {
+        match self {
+            Self::Each(socket) => {
+                for size in sizes {
+                    socket.send(&payload[..*size])?;
+                }
+            }
+            Self::Together(socket) => {
+                let item = |size| SendItem::new(Payload::Bytes(&payload[..size]));
+                socket.send_batch(&mut sizes.map(item))?;
+            }
+            Self::Ring(ring) => {
+                let mut sizes = sizes.iter().peekable();
+                while sizes.peek().is_some() {
+                    ring.wait_for_room()?;
+                    let mut batch = ring.sender().batch();
+                    while let Some(size) = sizes.peek() {
+                        match batch.push(&payload[..**size], Label::default()) {
+                            Ok(_) => _ = sizes.next(),
+                            Err(PushError::Full) => break,
+                            Err(error) => return Err(error.into()),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn socket(&self) -> &Socket {
+        match self {
+            Self::Each(socket) | Self::Together(socket) => socket,
+            Self::Ring(ring) => ring.socket(),
+        }
+    }
 }

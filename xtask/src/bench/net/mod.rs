@@ -122,12 +122,13 @@ fn stages() -> Vec<Stage> {
     stages
 }
 
-/// Both CCIDs and both ways to hand datagrams over, beside UDP; nothing is asked.
+/// Both CCIDs and the three ways to hand datagrams over, beside UDP; nothing is asked.
 fn beside_udp(place: Place, size: &str) -> Stage {
     let mtu = format!("--mtu {}", place.mtu());
     let ours = [
         dccp("udp", 2, size, &mtu),
         dccp("udp", 2, size, &format!("{mtu} --form send")),
+        dccp("udp", 2, size, &format!("{mtu} --form ring")),
         dccp("udp", 3, size, &mtu),
         dccp("ip", 2, size, &mtu),
     ];
