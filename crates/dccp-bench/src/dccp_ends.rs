@@ -10,6 +10,8 @@ use dccp::{
     Engine, EngineOptions, Listener, Options, Over, RecvBatch, RingSocket, SendItem, Socket, clock,
 };
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 #[derive(Args)]
@@ -56,6 +58,9 @@ struct Common {
     /// Microseconds before a deadline that the engine does not sleep through
     #[arg(long, default_value_t = 0)]
     busy_wait: u64,
+    /// The sink sends too, as fast as it can
+    #[arg(long)]
+    both_ways: bool,
     /// Seconds at the beginning that do not count
     #[arg(long, default_value_t = 0.0)]
     skip: f64,
@@ -114,15 +119,36 @@ impl Common {
 pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
     let listener = Listener::bind(args.local, PORT, &args.common.options()?)?;
     say_ready();
-    let socket = listener.accept()?;
+    let socket = Arc::new(listener.accept()?);
+    let sender = args.common.both_ways.then(|| {
+        let socket = socket.clone();
+        thread::spawn(move || send_until_the_end(&socket))
+    });
     let mut meter = args.common.meter();
+    receive(&socket, &mut meter);
+    if let Some(Err(_)) = sender.map(JoinHandle::join) {
+        bail!("the sending thread panicked");
+    }
+    meter.report()
+}
+
+/// Receives until the peer closes.
+fn receive(socket: &Socket, meter: &mut Meter) {
     let mut batch = RecvBatch::new(BATCH);
-    // Until the sender closes.
     while let Ok(n) = socket.recv_batch(&mut batch) {
         let bytes: usize = batch.iter().map(|datagram| datagram.len()).sum();
         meter.add(n as u64, bytes as u64);
     }
-    meter.report()
+}
+
+/// Sends packets of the usual size until the connection ends.
+fn send_until_the_end(socket: &Socket) {
+    let payload = [7; 1400];
+    let item = || SendItem::new(Payload::Bytes(&payload));
+    while socket
+        .send_batch(&mut std::array::from_fn::<_, BATCH, _>(|_| item()))
+        .is_ok()
+    {}
 }
 
 pub(crate) fn send(args: &SendArgs) -> Result<Report> {
@@ -139,6 +165,17 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let end = clock::now() + Duration::from_secs_f64(args.time);
     let mut meter = args.common.meter();
     let mut way = Way::open(socket, args.form, args.size.most)?;
+    let back = match (&way, args.common.both_ways) {
+        (_, false) => None,
+        (Way::Ring(_), true) => bail!("both ways: say --form send or --form batch"),
+        (Way::Each(socket) | Way::Together(socket), true) => {
+            let (socket, mut meter) = (socket.clone(), args.common.meter());
+            Some(thread::spawn(move || {
+                receive(&socket, &mut meter);
+                meter.bytes()
+            }))
+        }
+    };
     while clock::now() < end {
         way.send(&payload, &sizes)?;
         meter.add(BATCH as u64, bytes);
@@ -148,6 +185,9 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     socket.close()?;
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let mut report = meter.report()?;
+    if let Some(Ok(bytes)) = back.map(JoinHandle::join) {
+        report.back_bytes = bytes;
+    }
     report.lateness = pacing.map(|pacing| LatenessReport {
         samples: pacing.quanta,
         p50_us: us(pacing.p50),
@@ -158,8 +198,8 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
 
 /// How the application hands its datagrams over.
 enum Way {
-    Each(Socket),
-    Together(Socket),
+    Each(Arc<Socket>),
+    Together(Arc<Socket>),
     Ring(Box<RingSocket>),
 }
 
@@ -169,8 +209,8 @@ const SLOTS: u32 = 256;
 impl Way {
     fn open(socket: Socket, form: Form, size_max: usize) -> Result<Self> {
         Ok(match form {
-            Form::Send => Self::Each(socket),
-            Form::Batch => Self::Together(socket),
+            Form::Send => Self::Each(socket.into()),
+            Form::Batch => Self::Together(socket.into()),
             Form::Ring => {
                 let shape = Shape::new(SLOTS, size_max.try_into()?);
                 Self::Ring(Box::new(RingSocket::new(socket, shape)?))

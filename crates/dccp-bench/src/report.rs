@@ -17,6 +17,8 @@ pub(crate) struct Report {
     seconds: f64,
     /// User and system time of the whole process.
     cpu_seconds: f64,
+    /// Of payload that came the other way.
+    pub(crate) back_bytes: u64,
     /// How late paced packets left, where somebody paces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lateness: Option<LatenessReport>,
@@ -67,6 +69,11 @@ impl Meter {
         self.last = Some(now);
     }
 
+    /// Bytes of payload that counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether there was anything yet.
     pub(crate) fn has_begun(&self) -> bool {
         self.first.is_some()
@@ -84,6 +91,7 @@ impl Meter {
             bytes: self.bytes,
             seconds: time.as_secs_f64(),
             cpu_seconds: cpu_seconds()? - before,
+            back_bytes: 0,
             lateness: None,
         })
     }

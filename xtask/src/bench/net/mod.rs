@@ -77,6 +77,7 @@ fn ethernet() -> Stage {
         quic("1400"),
         iperf("UDP", "-u -b 0 -l 1400"),
         iperf("TCP, CUBIC", "-C cubic"),
+        dccp("udp", 2, "1400", "--both-ways"),
     ];
     let comparisons = vec![
         goodput(0, 4, AtLeast(0.5)),
@@ -94,6 +95,7 @@ fn ethernet() -> Stage {
         goodput(1, 0, AtLeast(0.8)),
         goodput(2, 7, AtLeast(0.8)),
         goodput(3, 7, AtLeast(0.8)),
+        goodput(11, 0, None),
     ];
     Stage {
         place: Place::veth(1500, true),

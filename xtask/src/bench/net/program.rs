@@ -129,8 +129,10 @@ impl Program {
 fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
     let seconds = received["seconds"].as_f64()?;
     let percent = |end: &Value| Some(100.0 * end["cpu_seconds"].as_f64()? / seconds);
+    // What went the other way meanwhile counts too.
+    let bytes = received["bytes"].as_f64()? + sent["back_bytes"].as_f64()?;
     Some(Sample {
-        mbit_per_s: received["bytes"].as_f64()? * 8e-6 / seconds,
+        mbit_per_s: bytes * 8e-6 / seconds,
         sender_cpu: percent(sent)?,
         receiver_cpu: percent(received)?,
     })
@@ -163,13 +165,15 @@ mod tests {
 
     #[test]
     fn goodput_is_what_the_sink_got_and_cpu_time_that_of_both() {
-        let sent =
-            json!({"packets": 9, "bytes": 9_000_000_000_u64, "seconds": 3.0, "cpu_seconds": 2.0});
+        let sent = json!({"packets": 9, "bytes": 9_000_000_000_u64, "seconds": 3.0, "cpu_seconds": 2.0, "back_bytes": 0});
         let received =
             json!({"packets": 5, "bytes": 5_000_000_000_u64, "seconds": 4.0, "cpu_seconds": 3.0});
         let sample = of_ends(&sent, &received).unwrap();
         assert!((sample.mbit_per_s - 10_000.0).abs() < 1e-6);
         assert!((sample.cpu_per_gbit() - 0.125).abs() < 1e-9);
+        let mut both = sent.clone();
+        both["back_bytes"] = 5_000_000_000_u64.into();
+        assert!((of_ends(&both, &received).unwrap().mbit_per_s - 20_000.0).abs() < 1e-6);
         assert!(of_ends(&sent, &json!({})).is_none());
     }
 
