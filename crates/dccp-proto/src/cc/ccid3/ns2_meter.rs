@@ -70,7 +70,8 @@ impl Ns2Meter {
         self.rtt = self.sample().unwrap_or(self.rtt);
     }
 
-    /// The round trip: four parts of the time since the last packet that is five ticks or more back.
+    /// The round trip: four parts of the time since the last packet that is five ticks or more back. Packets that
+    /// came all at one moment tell none.
     fn sample(&self) -> Option<Duration> {
         let newest = self.ticks.back()?;
         let mut later = newest.counter;
@@ -81,7 +82,8 @@ impl Ns2Meter {
             later = tick.counter;
             let ticks = newest.counter - tick.counter;
             if ticks >= TICKS_MIN {
-                return Some((newest.at - tick.at) * 4 / u32::try_from(ticks).ok()?);
+                let rtt = (newest.at - tick.at) * 4 / u32::try_from(ticks).ok()?;
+                return Some(rtt).filter(|rtt| !rtt.is_zero());
             }
         }
         None
@@ -169,6 +171,13 @@ mod tests {
     fn a_counter_that_moves_by_five_tells_no_time() {
         assert_eq!(after(&[(0, 0), (40, 4), (80, 8)]).rtt, ms(40));
         assert_eq!(after(&[(0, 0), (50, 5)]).rtt, ms(100));
+    }
+
+    #[test]
+    fn packets_that_came_all_at_one_moment_tell_no_time() {
+        let meter = after(&[0, 1, 2, 3, 4, 5].map(|counter| (7, counter)));
+        assert_eq!(meter.rtt, ms(100));
+        assert!((meter.rate(at(7)) - 60_000.0).abs() < 1e-6);
     }
 
     #[test]

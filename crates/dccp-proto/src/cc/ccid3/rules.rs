@@ -34,7 +34,7 @@ impl FromStr for Rules {
 
     fn from_str(text: &str) -> Result<Self, LawError> {
         let mut rules = Self::default();
-        for option in text.split(',') {
+        for option in text.split(',').filter(|o| !o.is_empty()) {
             let (key, value) = split_option(option)?;
             if !rules.keys().contains(&key) {
                 return Err(LawError::unknown("rule of CCID 3", key, rules.keys()));
@@ -67,6 +67,7 @@ mod tests {
         let text = "empty_intervals=yes,coarse_first=yes,old_start=yes";
         assert_eq!(read(text), Ok(all));
         assert_eq!(read("old_start=no"), Ok(Rules::default()));
+        assert_eq!(read(""), Ok(Rules::default()));
         for (text, error) in [
             (
                 "old_strat=yes",
