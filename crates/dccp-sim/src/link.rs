@@ -511,7 +511,8 @@ impl<T: Copy> Link<T> {
     /// Sends a packet on its way behind those that are.
     #[inline]
     fn fly(&mut self, mut flying: Flying<T>, offered: Instant) {
-        if flying.at > self.last_at {
+        // A link that takes no time brings at one moment what was offered after the last arrival.
+        if flying.at > self.last_at || offered >= self.last_at {
             // Then it is the next, when it was offered or when the one before has arrived.
             self.last_since = offered.max(self.last_at);
             self.last_at = flying.at;

@@ -291,9 +291,10 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Whether it only lets packets wait in line: none is dropped that has been taken, none leaves later than
-    /// the transmitter allows.
+    /// the transmitter allows, and none that waits will be overtaken behind it.
     pub(crate) fn is_plain_line(&self) -> bool {
-        matches!(self.discipline, Discipline::DropTail(_)) && self.books.dropped.is_empty()
+        let is_plain = matches!(&self.discipline, Discipline::DropTail(q) if q.holds_none_back());
+        is_plain && self.books.dropped.is_empty()
     }
 
     /// The oldest packet that was taken and dropped then, with the reason.

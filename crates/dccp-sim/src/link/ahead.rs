@@ -5,15 +5,21 @@
 //! offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
 
 use super::{Arrival, Flying, Link};
+use crate::loss::Fate;
 use dccp_proto::Instant;
 
 impl<T: Copy> Link<T> {
-    /// If packets only wait in line here: the least time in ns from the offer of a packet to its arrival.
+    /// If packets only wait in line here, and will from now on: the least time in ns from the offer of a packet
+    /// to its arrival.
     pub(crate) fn lookahead(&self) -> Option<u64> {
         let is_orderly = self.queue.is_plain_line()
             && self.transmitter.is_steady()
             && self.faults.are_quiet()
-            && self.strays.is_empty();
+            && self.strays.is_empty()
+            // Faults that have ended may have met some of them.
+            && self.flight.iter().all(|f| f.arrival.fate == Fate::Delivered)
+            // `take` begins with those that wait behind others. After a trace they may wait behind none.
+            && (self.queue.len() == 0 || !self.flight.is_empty() || !self.is_up);
         // Below that, late would be too late.
         (is_orderly && self.delay_min_ns >= 2).then_some(self.delay_min_ns)
     }
@@ -40,6 +46,7 @@ impl<T: Copy> Link<T> {
         let Flying {
             at, len, arrival, ..
         } = self.flight.pop_front()?;
+        debug_assert_eq!(arrival.fate, Fate::Delivered);
         self.stats.at = self.stats.at.max(at);
         self.stats.delivered += 1;
         self.stats.delivered_bytes += u64::from(len);

@@ -66,6 +66,11 @@ impl<T> DropTail<T> {
         self.fifo.pop(now, books)
     }
 
+    /// Whether no packet here travels longer than others.
+    pub(crate) fn holds_none_back(&self) -> bool {
+        self.fifo.iter().all(|w| w.parcel.hold.is_zero())
+    }
+
     pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
         &mut self.config.limit
     }

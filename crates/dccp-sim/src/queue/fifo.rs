@@ -44,6 +44,10 @@ impl<T> Fifo<T> {
         Some(waiting)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting<T>> {
+        self.line.iter()
+    }
+
     pub(crate) fn head(&self) -> Option<&Waiting<T>> {
         self.line.front()
     }

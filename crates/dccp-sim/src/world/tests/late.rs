@@ -8,6 +8,7 @@ use crate::flow::FlowId;
 use crate::host::{Host, SimHash};
 use crate::queue::{CoDelConfig, DropTailConfig, RedConfig, TokenBucketConfig};
 use crate::random::Stream;
+use crate::rate_trace::RateTrace;
 use crate::source::{App, Source};
 use crate::tcp;
 use core::net::{Ipv4Addr, SocketAddr};
@@ -349,6 +350,121 @@ fn who_looks_after_each_event_finds_every_frame_in_its_place() {
         0,
         "a trace is in the order of sending"
     );
+}
+
+#[test]
+fn packets_that_met_faults_are_lost_though_the_faults_have_ended() {
+    let corrupt = FaultConfig {
+        corrupt: 0.5,
+        ..FaultConfig::default()
+    };
+    let lose = FaultConfig {
+        loss: 0.5,
+        ..FaultConfig::default()
+    };
+    for faults in [lose, corrupt] {
+        let scene = || {
+            let mut scene = dumbbell([1_000_000, 1_300_000]);
+            scene.udp(0, 2, 372, MS);
+            for (at, faults) in [(5, faults.clone()), (20, FaultConfig::default())] {
+                let change = Change::Faults(scene.links[0], faults);
+                scene.world.at(Instant::ZERO + at * MS, change);
+            }
+            scene
+        };
+        compare(scene, &moments(50, MS), &format!("{faults:?}"));
+    }
+}
+
+#[test]
+fn packets_that_a_rule_holds_back_are_overtaken_though_the_rule_is_gone() {
+    // 20 ms' worth of packets wait, each second one to be held back.
+    let scene = || {
+        let mut scene = dumbbell([1_000_000, 1_300_000]);
+        let mut wide = link(0.4, 3 * MS, 100);
+        wide.mtu = 1400;
+        scene.connect(scene.routers[0], scene.routers[1], wide.clone(), wide);
+        let (at, to, link) = (scene.routers[0], scene.hosts[2].id(), scene.links[10]);
+        scene.world.set_route(at, to, link);
+        scene
+    };
+    let mut scenes = [scene(), scene()];
+    for end in 1..=60 {
+        let lines = [0, 1].map(|n: usize| {
+            let scene = &mut scenes[n];
+            let link = scene.links[10];
+            if end == 1 {
+                let hold = Rule::new(Action::Hold(30 * MS));
+                scene.world.add_rule(link, hold.from_nth(2, 3));
+                scene.udp(0, 2, 372, MS);
+            } else if end == 8 {
+                scene.world.clear_rules(link);
+            }
+            scene.run(end * MS, n == 0)
+        });
+        assert_eq!(lines[0], lines[1], "after {end} ms");
+    }
+}
+
+#[test]
+fn a_packet_that_waits_when_a_trace_ends_leaves() {
+    let scene = || {
+        let mut scene = Scene::new(1, 1);
+        let plain = link(100.0, MS, 100);
+        let slow = LinkConfig {
+            trace: Some(RateTrace::parse("50").unwrap()),
+            delay: MS,
+            ..LinkConfig::default()
+        };
+        scene.add_host(0, &plain);
+        scene.add_host(0, &slow);
+        let to_host_1 = scene.links[3];
+        scene.udp(0, 1, 100, 100 * MS);
+        let rate = Some(Rate::from_bytes_per_s(1e6));
+        let change = Change::Rate(to_host_1, rate);
+        scene.world.at(Instant::ZERO + 30 * MS, change);
+        scene
+    };
+    compare(scene, &moments(20, 10 * MS), "a trace ends");
+}
+
+#[test]
+fn a_link_that_loses_its_delay_keeps_its_place_among_others() {
+    // Over link 2, which takes 1 ms and from 5.25 ms on none, a packet comes at 6 ms; the next one, sent at
+    // that moment, comes after that of host 1, which is on its way since 5.5 ms.
+    let build = || {
+        let mut scene = Scene::new(1, 2);
+        let middle = link(4.0, 3 * MS, 2);
+        scene.connect(scene.routers[0], scene.routers[1], middle.clone(), middle);
+        for (router, delay) in [(0, MS), (0, MS / 2), (1, MS), (1, MS)] {
+            let free = LinkConfig {
+                delay,
+                ..LinkConfig::default()
+            };
+            scene.add_host(router, &free);
+        }
+        let change = Change::Delay(scene.links[2], Duration::ZERO);
+        scene.world.at(Instant::ZERO + 5 * MS + MS / 4, change);
+        scene
+    };
+    let mut scenes = [build(), build()];
+    for (scene, may_be_late) in scenes.iter_mut().zip([true, false]) {
+        scene.run(5 * MS, may_be_late);
+        scene.udp(0, 2, 200, 100 * MS);
+        scene.run(5 * MS + MS / 2, may_be_late);
+        scene.udp(1, 3, 300, 100 * MS);
+        scene.run(5 * MS + MS * 7 / 10, may_be_late);
+        scene.udp(0, 2, 472, MS * 3 / 10);
+    }
+    let [mut late, mut event_by_event] = scenes;
+    for end in moments(200, MS / 10) {
+        let end = 5 * MS + MS * 7 / 10 + end;
+        assert_eq!(
+            late.run(end, true),
+            event_by_event.run(end, false),
+            "{end:?}"
+        );
+    }
 }
 
 /// Any network: few different delays and rates, so that much happens at one moment.
