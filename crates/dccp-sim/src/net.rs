@@ -48,7 +48,6 @@ pub(crate) struct Net {
     /// Routers, and whether they forward late now.
     lates: Vec<Late>,
     is_ahead: bool,
-    is_any_late: bool,
     /// The network has changed since it was decided who does.
     pub(crate) is_plan_old: bool,
     /// What hosts are made of, by node; a machine that takes no time is none.
@@ -158,7 +157,6 @@ impl Net {
             routes: Routes::default(),
             lates: Vec::new(),
             is_ahead: false,
-            is_any_late: false,
             is_plan_old: false,
             hardware: Vec::new(),
             timeline: Timeline::default(),

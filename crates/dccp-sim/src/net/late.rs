@@ -71,7 +71,6 @@ impl Net {
     pub(crate) fn plan(&mut self) {
         self.is_plan_old = false;
         let patience = self.patience_of_nodes();
-        self.is_any_late = patience.iter().any(Option::is_some);
         let mut late_at = vec![None; patience.len()];
         for (number, late) in (0..).zip(&mut self.lates) {
             late.heads.clear();
@@ -140,7 +139,7 @@ impl Net {
 
     /// Lets all routers forward what has arrived before this turn.
     pub(crate) fn settle_all(&mut self, before: Turn) {
-        if !self.is_any_late {
+        if self.lates.iter().all(|late| late.patience.is_none()) {
             return;
         }
         for number in (0..).take(self.lates.len()) {

@@ -378,7 +378,7 @@ fn packets_that_met_faults_are_lost_though_the_faults_have_ended() {
 
 #[test]
 fn packets_that_a_rule_holds_back_are_overtaken_though_the_rule_is_gone() {
-    // 20 ms' worth of packets wait, each second one to be held back.
+    // A packet takes 8 ms and comes each millisecond: those to be held back still wait when the rule goes.
     let scene = || {
         let mut scene = dumbbell([1_000_000, 1_300_000]);
         let mut wide = link(0.4, 3 * MS, 100);
