@@ -139,10 +139,9 @@ impl Port {
         let group = self.seat.as_ref().map_or(own, |seat| seat.say(own));
         match (own, group) {
             (Need::Work, _) => Occupation::Busy,
-            (_, Need::Work) => Occupation::Shared,
-            (Need::Rest, _) => Occupation::Resting,
             // The address is free only when all sockets have gone, and who listens again needs them all.
-            (Need::Nothing, Need::Rest) => Occupation::Shared,
+            (_, Need::Work) | (Need::Nothing, Need::Rest) => Occupation::Shared,
+            (Need::Rest, _) => Occupation::Resting,
             (Need::Nothing, Need::Nothing) => Occupation::Idle,
         }
     }
