@@ -99,12 +99,12 @@ impl Background {
         Ok(background)
     }
 
-    /// The memory that it has now, in MiB.
-    pub(crate) fn resident_mib(&self) -> Result<f64> {
+    /// The most memory that it has had, in MiB.
+    pub(crate) fn peak_mib(&self) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
         let kib = line.and_then(|line| line.split_whitespace().nth(1));
-        let kib: f64 = kib.context("a line VmRSS")?.parse()?;
+        let kib: f64 = kib.context("a line VmHWM")?.parse()?;
         Ok(kib / 1024.0)
     }
 

@@ -25,6 +25,7 @@ use dccp_proto::{Config, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 /// The engine's thread.
 pub(crate) struct Driver {
@@ -43,6 +44,8 @@ pub(crate) struct Driver {
     /// Ports that are kept only because a flow rests there, the oldest first.
     resting: VecDeque<PortKey>,
     buffer: RecvBuffer,
+    /// Who waits for the end of the turns.
+    answers: Vec<SyncSender<()>>,
     #[cfg(target_os = "linux")]
     bells: crate::ring::lend::bells::Bells,
 }
@@ -74,6 +77,7 @@ impl Driver {
             deadlines: BTreeSet::new(),
             resting: VecDeque::new(),
             buffer: RecvBuffer::new(),
+            answers: Vec::new(),
             #[cfg(target_os = "linux")]
             bells: crate::ring::lend::bells::Bells::default(),
         })
@@ -100,6 +104,10 @@ impl Driver {
             turns.dedup();
             for key in turns.drain(..) {
                 self.run_port(key);
+            }
+            for reply in self.answers.drain(..) {
+                // Who asked waits for the answer.
+                let _ = reply.send(());
             }
         }
     }
@@ -237,6 +245,7 @@ impl Driver {
             #[cfg(target_os = "linux")]
             Command::Unwatch(conn) => self.bells.unwatch(&mut self.poller, conn),
             Command::CloseIdle => self.close_idle(),
+            Command::Answer(reply) => self.answers.push(reply),
             Command::Finish => {
                 self.is_finishing = true;
                 self.close_idle();

@@ -246,6 +246,8 @@ pub(crate) enum Command {
     Unwatch(ConnRef),
     /// What was kept for other threads may be closed.
     CloseIdle,
+    /// Answer when all that was asked before has been done, and the ports have had their turns.
+    Answer(SyncSender<()>),
     /// No more commands will come: end when the connections have ended.
     Finish,
 }

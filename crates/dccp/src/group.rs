@@ -14,7 +14,18 @@ struct Group {
 
 struct Member {
     mailbox: Arc<Mailbox>,
-    is_busy: bool,
+    need: Need,
+}
+
+/// What a thread needs its socket for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Need {
+    /// Nothing.
+    Nothing,
+    /// Only that nobody else gets its address while a flow rests.
+    Rest,
+    /// Connections or listeners.
+    Work,
 }
 
 /// One thread's place in a group.
@@ -33,7 +44,7 @@ pub(crate) struct Membership {
 impl core::fmt::Debug for Member {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Member")
-            .field("is_busy", &self.is_busy)
+            .field("need", &self.need)
             .finish_non_exhaustive()
     }
 }
@@ -45,7 +56,7 @@ pub(crate) fn found(
 ) -> Vec<Membership> {
     let members = mailboxes.map(|mailbox| Member {
         mailbox,
-        is_busy: true,
+        need: Need::Work,
     });
     let group = Arc::new(Group {
         members: Mutex::new(members.collect()),
@@ -62,27 +73,28 @@ pub(crate) fn found(
 }
 
 impl Seat {
-    /// Says whether this thread needs its socket, and asks whether any does. When none does any more the others
+    /// Says what this thread needs its socket for; gives the most that any does. When that becomes less, the others
     /// look again whether theirs can go.
-    pub(crate) fn is_group_busy(&self, is_busy: bool) -> bool {
+    pub(crate) fn say(&self, need: Need) -> Need {
         let members = &self.group.members;
         let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_busy = members.iter().any(|member| member.is_busy);
-        members[self.index].is_busy = is_busy;
-        let is_group_busy = members.iter().any(|member| member.is_busy);
-        if was_busy && !is_group_busy {
+        let most = |members: &[Member]| members.iter().map(|member| member.need).max();
+        let before = most(&members);
+        members[self.index].need = need;
+        let now = most(&members);
+        if now < before {
             for (index, other) in members.iter().enumerate() {
                 if index != self.index {
                     other.mailbox.push(Command::CloseIdle);
                 }
             }
         }
-        is_group_busy
+        now.unwrap_or(need)
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.is_group_busy(false);
+        self.say(Need::Nothing);
     }
 }

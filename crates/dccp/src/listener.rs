@@ -62,6 +62,7 @@ impl Listener {
             locals,
             options: options.clone(),
         };
+        listener.settle()?;
         let mut sockets = listener.open_shared()?;
         for thread in 0..listener.engine.threads() {
             let (reply, answer) = sync_channel(1);
@@ -83,6 +84,23 @@ impl Listener {
             listener.locals = answer.recv().map_err(|_| engine_stopped())??;
         }
         Ok(listener)
+    }
+
+    /// What listened before and was dropped has gone from all threads, if there are several: the last of them lets the
+    /// others' sockets go, which they do in their next turn.
+    fn settle(&self) -> Result<(), BindError> {
+        let threads = self.engine.threads();
+        if threads == 1 {
+            return Ok(());
+        }
+        for _ in 0..2 {
+            for thread in 0..threads {
+                let (reply, answer) = sync_channel(1);
+                self.engine.at(thread).send(Command::Answer(reply));
+                answer.recv().map_err(|_| engine_stopped())?;
+            }
+        }
+        Ok(())
     }
 
     /// For each address one socket for each thread, if there are several: all are open before the first is used, so

@@ -330,7 +330,8 @@ impl Options {
         self
     }
 
-    /// How many connections wait to be accepted at most; more are refused as too busy. 128 by default.
+    /// How many connections wait to be accepted at most; more are refused as too busy: at their Request, or when their
+    /// handshake completes and others were faster (such a client has connected, and is reset). 128 by default.
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections;
         self

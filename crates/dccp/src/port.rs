@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::engine::{ConnRef, Connect, Listen, Opened, PortKey, Request};
 use crate::error::{BindError, ConnectError, OptionError};
-use crate::group::Seat;
+use crate::group::{Need, Seat};
 use crate::lateness::Lateness;
 use crate::links::Links;
 use crate::listener::{Accepted, Incoming};
@@ -131,15 +131,18 @@ impl Port {
     pub(crate) fn occupation(&self) -> Occupation {
         let is_busy =
             !self.links.is_empty() || !self.served.is_empty() || self.blocked_at.is_some();
-        let is_group_busy = self.seat.as_ref().is_some_and(|s| s.is_group_busy(is_busy));
-        if is_busy {
-            Occupation::Busy
-        } else if is_group_busy {
-            Occupation::Shared
-        } else if self.rests_until.is_some() {
-            Occupation::Resting
-        } else {
-            Occupation::Idle
+        let own = match self.rests_until {
+            _ if is_busy => Need::Work,
+            Some(_) => Need::Rest,
+            None => Need::Nothing,
+        };
+        let group = self.seat.as_ref().map_or(own, |seat| seat.say(own));
+        match (own, group) {
+            (Need::Work, _) => Occupation::Busy,
+            // The address is free only when all sockets have gone, and who listens again needs them all.
+            (_, Need::Work) | (Need::Nothing, Need::Rest) => Occupation::Shared,
+            (Need::Rest, _) => Occupation::Resting,
+            (Need::Nothing, Need::Nothing) => Occupation::Idle,
         }
     }
 

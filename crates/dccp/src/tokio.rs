@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The same engine runs the connections, and its thread wakes the tasks. Every future is cancel-safe: one that is dropped
-//! before it has ended has done nothing, so that `select!` and `tokio::time::timeout` lose no datagram. That is
+//! before it has ended has done nothing (but `close`, which begins to close when it is first polled), so that `select!` and `tokio::time::timeout` lose no datagram. That is
 //! how to wait for so long: the options' time-outs are for threads. A connection whose begin is cancelled is closed.
 //!
 //! Names are looked up, and the engine is asked, on tokio's threads for blocking calls: `connect` and `bind` panic outside of

@@ -132,6 +132,8 @@ pub struct Connection {
     data_hold: Option<Instant>,
     /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
     scheduled: Option<Instant>,
+    /// Data packets that may stand in the batch that is being filled.
+    batch_max: usize,
     /// When its timers were last looked at.
     timed: Instant,
     /// A controller asked for this Reset.
@@ -350,6 +352,7 @@ impl Connection {
             ccid_changed_at: None,
             data_hold: None,
             scheduled: None,
+            batch_max: 0,
             timed: Instant::ZERO,
             controller_reset: None,
             events: VecDeque::new(),
@@ -436,10 +439,11 @@ impl Connection {
         self.state = next;
     }
 
-    /// Events beyond the bound replace the newest: the last word on a connection is never lost.
+    /// Events beyond the bound replace the newest: the last word on a connection is never lost. Nor is its beginning.
     fn tell(&mut self, event: Event) {
         if self.events.len() >= bounds::EVENTS {
-            self.events.pop_back();
+            let newest = self.events.iter().rposition(|e| *e != Event::Connected);
+            newest.map(|index| self.events.remove(index));
         }
         self.events.push_back(event);
     }

@@ -209,10 +209,12 @@ impl Connection {
 
     /// Claims the next datagram if it may leave now, and appends its packet.
     fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
-        if !self.may_send_data(now) {
+        // What has been claimed and has not left is bounded (design 8b).
+        let is_full = !batch.is_empty() && batch.len() >= self.batch_max;
+        if is_full || !self.may_send_data(now) {
             return false;
         }
-        let offer = match self.permitted(now, app) {
+        let offer = match self.permitted(now, app, batch.is_empty()) {
             ControlFlow::Continue(offer) => offer,
             ControlFlow::Break(is_refused) => return is_refused,
         };
@@ -234,8 +236,14 @@ impl Connection {
         self.claim(now, &offer, &plan, app, batch)
     }
 
-    /// The next datagram, if congestion control lets it leave; otherwise whether one was refused.
-    fn permitted(&mut self, now: Instant, app: &mut App<'_>) -> ControlFlow<bool, Offer> {
+    /// The next datagram, if congestion control lets it leave; otherwise whether one was refused. Of the first of a
+    /// batch also how many may leave with it.
+    fn permitted(
+        &mut self,
+        now: Instant,
+        app: &mut App<'_>,
+        is_first: bool,
+    ) -> ControlFlow<bool, Offer> {
         let permit = self.tx.cc.permit(now, self.in_flight.pipe());
         let waiting = match permit {
             Permit::Now { .. } | Permit::Drop => {
@@ -258,7 +266,12 @@ impl Connection {
                 app.outbox.refuse(now, offer.slot, Fate::TooBig);
                 return ControlFlow::Break(true);
             }
-            (Waiting::Datagram(offer), Permit::Now { .. }) => return ControlFlow::Continue(offer),
+            (Waiting::Datagram(offer), Permit::Now { packets, .. }) => {
+                if is_first {
+                    self.batch_max = packets as usize;
+                }
+                return ControlFlow::Continue(offer);
+            }
             (Waiting::Datagram(offer), Permit::Drop) => {
                 app.outbox.refuse(now, offer.slot, Fate::Limited);
                 return ControlFlow::Break(true);

@@ -7,7 +7,7 @@ use crate::cc::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
 };
-use crate::config::Config;
+use crate::config::{Config, bounds};
 use crate::event::Event;
 use crate::path::{Encap, Flow, Path};
 use crate::queue::{Fate, Offer, Outbox, Slot};
@@ -277,4 +277,21 @@ fn a_connection_is_not_larger_than_it_was() {
     );
     assert_eq!(size_of::<Option<Instant>>(), size_of::<Instant>());
     assert_eq!(size_of::<Option<Seq>>(), size_of::<Seq>());
+}
+
+#[test]
+fn that_a_connection_is_open_is_told_whatever_the_peer_sends() {
+    let mut conn = open(Config::default());
+    while conn.poll_event().is_some() {}
+    for _ in 0..bounds::EVENTS {
+        conn.tell(Event::SlowReceiver);
+    }
+    conn.tell(Event::Connected);
+    for _ in 0..2 {
+        conn.tell(Event::SlowReceiver);
+    }
+    let told: Vec<_> = core::iter::from_fn(|| conn.poll_event()).collect();
+    assert_eq!(told.len(), bounds::EVENTS);
+    assert!(told.contains(&Event::Connected));
+    assert_eq!(told.last(), Some(&Event::SlowReceiver));
 }

@@ -131,3 +131,28 @@ fn over_ip_one_thread_serves_all() {
     };
     assert_eq!(problem.option, "over");
 }
+
+#[test]
+fn an_address_can_be_listened_at_again_at_once() {
+    let server = threads(3);
+    let (mut listener, address) = listen(&server);
+    for _ in 0..100 {
+        drop(listener);
+        listener = Listener::bind(address, PORT, &server).unwrap();
+    }
+}
+
+#[test]
+fn an_address_can_be_listened_at_again_while_a_flow_of_it_rests() {
+    let (client, server) = (threads(1), threads(3));
+    let (listener, address) = listen(&server);
+    let (one, other) = connect(address, &client, &listener);
+    // The server's end waits in TIMEWAIT, at one of the threads.
+    one.abort();
+    other.wait_closed(PATIENCE).unwrap();
+    drop(listener);
+    let listener = Listener::bind(address, PORT, &server).unwrap();
+    for _ in 0..8 {
+        echo(&connect(address, &client, &listener), 3);
+    }
+}

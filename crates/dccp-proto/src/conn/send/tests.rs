@@ -213,6 +213,30 @@ fn what_is_not_offered_in_this_turn_is_no_lack_of_data() {
 }
 
 #[test]
+fn a_batch_holds_no_more_than_may_be_committed() {
+    let mut conn = open(Config::default());
+    let mut waiting = Waiting::new(&[100; 8]);
+    let mut lens = Vec::new();
+    for packets in [3, 1, 100] {
+        conn.tx.cc = Box::new(TestSender {
+            permit: Permit::Now {
+                packets,
+                bytes: 100_000,
+            },
+            ..TestSender::default()
+        });
+        let mut app = App {
+            outbox: &mut waiting,
+            inbox: &mut NoApp,
+        };
+        let mut batch = Batch::new(8);
+        assert!(conn.poll_transmit(START, &mut app, &mut batch));
+        lens.push(batch.len());
+    }
+    assert_eq!(lens, [3, 1, 4]);
+}
+
+#[test]
 fn a_batch_tells_the_moment_that_its_first_datagram_waited_for() {
     let later = START + core::time::Duration::from_millis(3);
     let last = START + core::time::Duration::from_millis(5);

@@ -6,7 +6,6 @@ use dccp_proto::wire::OptionWriter;
 
 /// What a window sender is told.
 #[derive(Clone, Copy)]
-#[expect(clippy::large_enum_variant, reason = "most events are the large ones")]
 enum Event {
     Sent(Sent),
     Told(Instant, Feedback<'static>),

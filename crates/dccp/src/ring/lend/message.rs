@@ -60,7 +60,7 @@ impl Ask {
     }
 }
 
-/// Messages of both kinds, for the fuzz target `ring_messages`: what an [`Ask`] or a [`Tell`] says, as it is sent.
+/// Messages of both kinds, for the fuzz target `ring_messages`: what a question or an answer says, as it is sent.
 pub fn told_again(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     [
         Ask::parse(bytes).map(|ask| ask.build()),
