@@ -351,11 +351,16 @@ impl World {
     /// Plays all events up to and including this moment, which it then is.
     pub fn run_until(&mut self, end: Instant) {
         self.net.look_ahead(true);
+        let mut is_settled = self.net.now >= end;
         while let Some(turn) = self.net.schedule.pop_until(end) {
             self.play(turn);
+            is_settled = false;
         }
         self.net.now = self.net.now.max(end);
-        self.net.settle_all(Turn::first_after(end));
+        // Asked again for the same moment, as by many flows that are looked at, it has nothing to do.
+        if !is_settled {
+            self.net.settle_all(Turn::first_after(end));
+        }
     }
 
     /// Plays all events of this time from now on.
