@@ -62,7 +62,7 @@ enum End {
 fn main() -> Result<()> {
     let report = match Cli::parse().end {
         End::Checksum(args) => return print(&checksum::measure(&args)?),
-        End::Spin(args) => return print(&spin::measure(&args)?),
+        End::Spin(args) => return print(&spin::measure(&args)),
         End::MediaSink(args) => return print(&media::sink(&args)?),
         End::MediaSend(args) => return print(&media::send(&args)?),
         End::Flood(args) => return print(&handshake::flood(&args)?),

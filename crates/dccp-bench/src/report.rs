@@ -97,6 +97,12 @@ impl Meter {
     }
 }
 
+/// The time that so many percent of them do not exceed; zero if there are none.
+pub(crate) fn quantile(sorted: &[Duration], percent: usize) -> Duration {
+    let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(rank).copied().unwrap_or_default()
+}
+
 /// User and system time of this process.
 fn cpu_seconds() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
@@ -109,4 +115,17 @@ fn cpu_seconds() -> Result<f64> {
 /// Tells who started a sink that it listens.
 pub(crate) fn say_ready() {
     println!("ready");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_one_of_the_times() {
+        let times = [1, 2, 4, 5].map(Duration::from_millis);
+        assert_eq!(quantile(&times, 50), Duration::from_millis(2));
+        assert_eq!(quantile(&times, 99), Duration::from_millis(5));
+        assert_eq!(quantile(&[], 50), Duration::ZERO);
+    }
 }
