@@ -58,7 +58,7 @@ impl fmt::Display for Case {
 pub(crate) fn prepare() -> Result<()> {
     packages::install(packages::FOR_COUNTING)?;
     let build = "cargo build --quiet --release -p dccp-proto --examples";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))
+    shell::run(&mut shell::command_line(build))
 }
 
 impl Case {

@@ -14,6 +14,11 @@ pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
     command
 }
 
+/// A command of the words of a line, none of which has a blank in it.
+pub(crate) fn command_line(line: &str) -> Command {
+    command(&line.split_whitespace().collect::<Vec<_>>())
+}
+
 /// Prints the command, runs it with our standard streams, and fails if it does.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", line(command));

@@ -13,7 +13,7 @@ const LARGE: &str = "8960";
 
 pub(super) fn rows(repetitions: usize) -> Result<Vec<Row>> {
     let build = "cargo build --quiet --release -p dccp-bench";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(build))?;
     let mut speeds = [const { Vec::new() }; 4];
     for _ in 0..repetitions {
         let full = measure(SIZE)?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::row::{Goal, Row};
 use crate::peers::median;
-use crate::shell::{self, Background, command};
+use crate::shell::{self, Background};
 
 const PROGRAM: &str = "target/release/dccp-bench";
 const SERVER: &str = "127.0.0.1:7004";
@@ -17,7 +17,7 @@ const FLOOD: u64 = 1_000_000;
 
 pub(super) fn rows(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     let build = "cargo build --quiet --release -p dccp-bench";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(build))?;
     let rates: Vec<f64> = (0..repetitions)
         .map(|_| rate(time))
         .collect::<Result<_>>()?;
@@ -46,7 +46,7 @@ fn server() -> Result<Background> {
 /// One of our programs, on a core of its own.
 fn on(core: u8, words: &str) -> std::process::Command {
     let line = format!("taskset --cpu-list {core} {PROGRAM} {words}");
-    command(&line.split(' ').collect::<Vec<_>>())
+    shell::command_line(&line)
 }
 
 fn rate(time: u32) -> Result<f64> {

@@ -16,7 +16,7 @@ use super::row::{Goal, Row};
 use crate::netns::Namespace;
 use crate::packages;
 use crate::peers::median;
-use crate::shell::{self, Background, command};
+use crate::shell::{self, Background};
 
 const PROGRAM: &str = "target/release/dccp-bench";
 const EMULATOR: &str = "target/release/dccp-emu";
@@ -78,7 +78,7 @@ pub(super) fn rows(seeds: usize, is_quick: bool) -> Result<Vec<Row>> {
     );
     packages::install(packages::FOR_BENCH)?;
     let build = "cargo build --quiet --release -p dccp-bench -p dccp-emu";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(build))?;
     let cells = cells();
     let mut samples: Vec<Vec<Sample>> = cells.iter().map(|_| Vec::new()).collect();
     for seed in 1..=seeds {
@@ -155,7 +155,7 @@ impl Cell {
             server.name(),
             self.bucket.1
         );
-        let _emulator = Background::start(command(&words(&emulator)), "ready")?;
+        let _emulator = Background::start(shell::command_line(&emulator), "ready")?;
         let _cross_sink = Background::start(
             server.command(&words("iperf3 -s --forceflush")),
             "listening",

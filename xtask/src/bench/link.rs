@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::row::{Goal, Row};
 use crate::peers::median;
-use crate::shell::{self, Background, command};
+use crate::shell::{self, Background};
 
 const PROGRAM: &str = "target/release/dccp-bench";
 const EMULATOR: &str = "target/release/dccp-emu";
@@ -43,7 +43,7 @@ struct Ends {
 
 pub(super) fn rows(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     let build = "cargo build --quiet --release -p dccp-bench -p dccp-emu";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(build))?;
     let mut rows = distance(time, repetitions)?;
     rows.extend(pacing(time, repetitions)?);
     Ok(rows)
@@ -94,10 +94,9 @@ fn pacing(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     };
     let (busy, asleep) = (paced("--busy-wait 2000"), paced(""));
     let spin = format!("taskset --cpu-list 0 {PROGRAM} spin --time {time}");
-    let spin: Vec<_> = spin.split(' ').collect();
     let mut figures = [const { Vec::new() }; 6];
     for _ in 0..repetitions {
-        let bare: Value = serde_json::from_str(&shell::output(&mut command(&spin))?)?;
+        let bare: Value = serde_json::from_str(&shell::output(&mut shell::command_line(&spin))?)?;
         let (busy, asleep) = (busy.run()?, asleep.run()?);
         let ends = [&bare, &busy.sent["lateness"], &asleep.sent["lateness"]];
         let said = ends.iter().flat_map(|end| [&end["p50_us"], &end["p99_us"]]);
@@ -150,7 +149,7 @@ impl Transfer {
         const RELAY: &str = "127.0.0.1:7103";
         let on = |core: u8, line: String| {
             let line = format!("taskset --cpu-list {core} {line}");
-            command(&line.split_whitespace().collect::<Vec<_>>())
+            shell::command_line(&line)
         };
         let (link, both, sender) = (&self.link, self.both, &self.sender);
         let sink = format!("{PROGRAM} dccp-sink {SINK} {both}");

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::row::{Goal, Row};
-use crate::shell::{self, command};
+use crate::shell;
 
 /// Bytes of an idle connection's end, and of both ends with a window of 10,000 packets in flight.
 const IDLE: f64 = 2048.0;
@@ -12,7 +12,7 @@ const BUSY: f64 = 1_048_576.0;
 
 pub(super) fn rows() -> Result<Vec<Row>> {
     let run = "cargo run --quiet --release -p dccp-proto --example memory";
-    let said = shell::output(&mut command(&run.split(' ').collect::<Vec<_>>()))?;
+    let said = shell::output(&mut shell::command_line(run))?;
     let said: Value = serde_json::from_str(&said)?;
     let figure = |name: &str| said[name].as_f64().with_context(|| format!("no {name}"));
     let row =

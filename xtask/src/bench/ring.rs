@@ -27,7 +27,7 @@ enum Figure {
 
 pub(super) fn rows(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     let build = "cargo build --quiet --release -p usrdccp --example ring_bench";
-    shell::run(&mut command(&build.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(build))?;
     let mut samples = Samples::new();
     for _ in 0..repetitions {
         let rate = format!("rate --seconds {time}");

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::shell::{self, command};
+use crate::shell;
 
 /// 64 and 32 bit, little and big endian.
 const TARGETS: [&str; 3] = [
@@ -27,11 +27,11 @@ const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-disable-stacked-borrows";
 
 pub(super) fn run() -> Result<bool> {
     let add = "rustup component add --toolchain nightly miri rust-src";
-    shell::run(&mut command(&add.split(' ').collect::<Vec<_>>()))?;
+    shell::run(&mut shell::command_line(add))?;
     for target in TARGETS {
         for (package, modules) in [("dccp-ring", &[][..]), ("dccp-proto", &CORE)] {
             let test = "cargo +nightly miri test --lib --package";
-            let mut test = command(&test.split(' ').collect::<Vec<_>>());
+            let mut test = shell::command_line(test);
             test.args([package, "--target", target, "--"]).args(modules);
             shell::run(test.env("MIRIFLAGS", FLAGS))?;
         }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::OUTPUT;
 use super::list::Mutant;
 use super::outcome::Outcome;
-use crate::shell::command;
+use crate::shell;
 
 /// Runs cargo-mutants for those of all the mutants of these files that are chosen, with the tests of a
 /// package, which get so many seconds at least: on a busy machine a slow test is no endless one.
@@ -32,7 +32,7 @@ pub(super) fn build_each(
     }
     let words = "cargo mutants --package dccp-proto --profile mutants --timeout-multiplier 5 \
         --no-times --colors never --iterate --minimum-test-timeout";
-    let mut mutants = command(&words.split_whitespace().collect::<Vec<_>>());
+    let mut mutants = shell::command_line(words);
     mutants.arg(seconds_min.to_string());
     mutants.args([
         "--test-package",
