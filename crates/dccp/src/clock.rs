@@ -35,7 +35,7 @@ pub fn now() -> Instant {
 }
 
 /// Returns so much later, and does nothing else meanwhile: exact, at the price of the processor.
-pub fn spin(time: Duration) {
+pub(crate) fn spin(time: Duration) {
     let end = now() + time;
     while now() < end {
         core::hint::spin_loop();

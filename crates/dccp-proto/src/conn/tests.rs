@@ -1,7 +1,7 @@
 //! A connection as it begins, for the tests of its parts.
 
 use super::features::Features;
-use super::in_flight::SentPacket;
+use super::in_flight::{Ack, SentPacket};
 use super::{App, Birth, Connection, Due, NoApp, Role, State};
 use crate::cc::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
@@ -206,6 +206,19 @@ pub(super) fn offer(len: usize) -> Offer {
         slot: Slot(0),
         len,
         is_zeros: false,
+    }
+}
+
+/// What an Ack of the last packet says, without options.
+pub(super) fn ack_of_last(conn: &Connection) -> Ack<'static> {
+    Ack {
+        seq: Seq::new(9),
+        names: conn.seqs.gss,
+        elapsed: None,
+        is_prompt: false,
+        slow_receiver: false,
+        acks_lost: 0,
+        options: Options::EMPTY,
     }
 }
 

@@ -1,5 +1,5 @@
-use super::super::in_flight::{Ack, SentData, SentPacket};
-use super::super::tests::{ISS, START, client, config, open};
+use super::super::in_flight::{SentData, SentPacket};
+use super::super::tests::{ISS, START, ack_of_last, client, config, open};
 use super::*;
 use crate::queue::Slot;
 use crate::seq::Seq;
@@ -95,15 +95,7 @@ fn where_ack_vectors_are_agreed_on_an_acknowledgement_without_one_tells_of_no_ot
             };
             conn.in_flight.on_send(&packet, &mut |_, _| ());
         }
-        let ack = Ack {
-            seq: Seq::new(9),
-            names: conn.seqs.gss,
-            elapsed: None,
-            is_prompt: false,
-            slow_receiver: false,
-            acks_lost: 0,
-            options: Options::EMPTY,
-        };
+        let ack = ack_of_last(&conn);
         let mut told = Vec::new();
         conn.in_flight
             .on_ack(START, &ack, &mut |slot, _| told.push(slot));

@@ -1,5 +1,4 @@
-use super::super::in_flight::Ack;
-use super::super::tests::{START, TestSender, Waiting, ack, offer, open};
+use super::super::tests::{START, TestSender, Waiting, ack, ack_of_last, offer, open};
 use super::super::{Connection, NoApp};
 use super::*;
 use crate::config::Config;
@@ -154,15 +153,7 @@ fn only_without_data_is_the_application_what_limits_the_rate() {
 
 /// What the acknowledgement of the last packet says.
 fn is_sample_app_limited(conn: &mut Connection) -> Option<bool> {
-    let ack = Ack {
-        seq: Seq::new(8),
-        names: conn.seqs.gss,
-        elapsed: None,
-        is_prompt: false,
-        slow_receiver: false,
-        acks_lost: 0,
-        options: Options::EMPTY,
-    };
+    let ack = ack_of_last(conn);
     let feedback = conn.in_flight.on_ack(START, &ack, &mut |_, _| ());
     feedback.map(|f| f.is_app_limited)
 }
