@@ -148,8 +148,10 @@ proptest! {
     fn all_processors_sum_alike(bytes in prop::collection::vec(any::<u8>(), 0..4000), start in 0..32_usize) {
         let bytes = &bytes[start.min(bytes.len())..];
         prop_assert_eq!(u16::try_from(sum(bytes)).unwrap(), word_by_word(bytes));
-        let (total, rest) = simd::sum(bytes);
-        prop_assert_eq!(fold(total + add_words(rest)), fold(add_words(bytes)));
+        #[cfg(target_arch = "x86_64")]
+        for (total, rest) in [simd::avx512(bytes, |_| ()), simd::avx2(bytes, |_| ())].into_iter().flatten() {
+            prop_assert_eq!(fold(total + add_words(rest)), fold(add_words(bytes)));
+        }
     }
 }
 
@@ -162,5 +164,13 @@ fn sums_of_extremes_do_not_overflow() {
             word_by_word(&bytes),
             "{byte}"
         );
+        #[cfg(target_arch = "x86_64")]
+        for (total, rest) in [simd::avx512(&bytes, |_| ()), simd::avx2(&bytes, |_| ())]
+            .into_iter()
+            .flatten()
+        {
+            assert_eq!(rest, b"");
+            assert_eq!(total, (1 << 19) * u64::from(byte) * 0x01_01, "{byte}");
+        }
     }
 }
