@@ -7,19 +7,21 @@
 //! The link knows lengths and ECN fields, not packets: it carries tokens, and tells the fate of
 //! each. So the simulator and the emulator, which works in real time on real packets, share it.
 //!
-//! It is driven lazily. The packet at the head of the queue enters the transmitter at the moment
+//! It is driven lazily. Of a plain link everything is reckoned when a packet enters (`link/timetable.rs`). Else the packet at the head of the queue enters the transmitter at the moment
 //! when that became free, whenever somebody next looks; nobody can look too late, because what is
 //! in the transmitter arrives after it has left it. This costs one event for each packet instead of
 //! two, and still decides at the moment of dequeuing, as active queue management needs it.
 
 mod ahead;
+mod change;
 mod stats;
+mod timetable;
 
 pub use crate::parcel::Parcel;
 pub use stats::LinkStats;
 
 use crate::loss::{Fate, FaultConfig, Faults, Loss};
-use crate::queue::{Limit, Queue, QueueConfig, Waiting};
+use crate::queue::{Queue, QueueConfig, Waiting};
 use crate::random::Seed;
 use crate::rate_trace::RateTrace;
 use crate::setting::Impossible;
@@ -29,6 +31,7 @@ use core::time::Duration;
 use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
+use timetable::Booking;
 
 /// What becomes of packets that are larger than the link's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +131,8 @@ pub struct Link<T> {
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
+    /// See [`is_plain`](Self::is_plain); kept, as each packet asks.
+    is_plain: bool,
     /// The delay and the time at work in ns: a division less for each packet.
     delay_ns: u64,
     busy_ns: u64,
@@ -135,6 +140,8 @@ pub struct Link<T> {
     delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
+    /// Those at its end that still wait for the transmitter.
+    timetable: VecDeque<Booking>,
     /// When the last one that went there arrives, and since when it is the next.
     last_at: Instant,
     last_since: Instant,
@@ -167,7 +174,7 @@ impl<T: Copy> Flying<T> {
         Self {
             at,
             since: Instant::ZERO,
-            len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
+            len: parcel.len_u32(),
             arrival: Arrival {
                 token: parcel.token,
                 ecn: parcel.ecn,
@@ -181,23 +188,27 @@ impl<T: Copy> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
         let random = seed.stream(&format!("link {name} queue"));
-        let config_delay = config.delay;
-        Self {
+        let delay_ns = nanos(config.delay);
+        let mut link = Self {
             faults: Faults::new(config.faults.clone(), seed, name),
             queue: Queue::new(config.queue, config.rate, random),
             transmitter: Transmitter::new(config.rate, config.trace.clone()),
             config,
             is_up: true,
-            delay_ns: nanos(config_delay),
-            delay_min_ns: nanos(config_delay),
+            is_plain: false,
+            delay_ns,
+            delay_min_ns: delay_ns,
             busy_ns: 0,
             flight: VecDeque::new(),
+            timetable: VecDeque::new(),
             last_at: Instant::ZERO,
             last_since: Instant::ZERO,
             strays: BinaryHeap::new(),
             is_last_stray: false,
             stats: LinkStats::default(),
-        }
+        };
+        link.is_plain = link.is_plain();
+        link
     }
 
     /// The settings, as they are now.
@@ -217,7 +228,7 @@ impl<T: Copy> Link<T> {
         LinkStats {
             marked: books.marked,
             inside: self.inside(),
-            busy: Duration::from_nanos(self.busy_ns),
+            busy: Duration::from_nanos(self.busy_ns - self.booked_ns()),
             queue_packets_max: books.packets_max,
             dequeued: books.dequeued,
             sojourn_sum: Duration::from_nanos(books.sojourn_sum_ns),
@@ -258,7 +269,10 @@ impl<T: Copy> Link<T> {
         self.advance(now);
         let room = self.queue.room(self.config.mtu.max(1));
         match self.queue.ready_at().filter(|_| self.is_up && room == 0) {
-            Some(ready) => Err(self.transmitter.free_at().max(ready)),
+            Some(ready) => Err(match self.timetable.front() {
+                Some(booking) => booking.start,
+                None => self.transmitter.free_at().max(ready),
+            }),
             None => Ok(room.max(1)),
         }
     }
@@ -272,14 +286,20 @@ impl<T: Copy> Link<T> {
         self.advance(now);
         self.stats.offered += 1;
         let fits = parcel.len <= self.config.mtu || parcel.may_fragment;
-        if fits && self.is_up && self.transmitter.is_free(now) && self.queue.let_pass() {
-            self.transmit(now, &parcel, now);
-            return Ok(());
+        if fits && self.is_plain && parcel.hold.is_zero() {
+            if self.transmitter.free_at() <= now {
+                self.queue.let_pass();
+                self.begin(now, &parcel, now);
+                return Ok(());
+            }
+            if self.is_booked() {
+                return self.book(now, parcel);
+            }
         }
         self.offer_to_queue(now, parcel, fits)
     }
 
-    /// Puts in a packet that does not leave at once.
+    /// Puts in a packet of which cannot be said at once when it arrives.
     #[inline(never)]
     fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>, fits: bool) -> Result<(), Loss> {
         if !fits {
@@ -288,6 +308,11 @@ impl<T: Copy> Link<T> {
         if !self.is_up {
             return self.offer_while_down(now, parcel);
         }
+        if self.transmitter.is_free(now) && self.queue.let_pass() {
+            self.transmit(now, &parcel, now);
+            return Ok(());
+        }
+        self.recall();
         let free_at = self.transmitter.free_at();
         if free_at < now && self.queue.len() == 0 {
             self.queue.rested(free_at);
@@ -386,55 +411,9 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Changes the rate; a trace ends. Of a packet in transmission the remaining bits go at the new
-    /// rate.
-    pub fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
-        self.advance(now);
-        let planned = self.transmitter.free_at();
-        self.transmitter.set_rate(now, rate);
-        self.move_last(planned, self.transmitter.free_at());
-        self.queue.set_rate(rate);
-        (self.config.rate, self.config.trace) = (rate, None);
-        self.advance(now);
-    }
-
-    /// Changes the delay of packets whose transmission has not begun. They do not overtake others
-    /// unless the faults say that packets may.
-    pub fn set_delay(&mut self, now: Instant, delay: Duration) {
-        self.advance(now);
-        self.config.delay = delay;
-        self.delay_ns = nanos(delay);
-        self.delay_min_ns = self.delay_min_ns.min(self.delay_ns);
-    }
-
-    /// Changes the faults that packets meet whose transmission has not begun.
-    pub fn set_faults(&mut self, now: Instant, faults: FaultConfig) {
-        self.advance(now);
-        self.config.faults = faults.clone();
-        self.faults.set(faults);
-    }
-
-    /// Changes how much may wait. What is too much then is lost from the head of the queue.
-    pub fn set_queue_limit(&mut self, now: Instant, limit: Limit) {
-        self.advance(now);
-        self.config.queue.set_limit(limit);
-        self.queue.set_limit(now, limit);
-    }
-
-    /// Takes the link down, or up again.
-    pub fn set_up(&mut self, now: Instant, is_up: bool) {
-        self.advance(now);
-        self.is_up = is_up;
-        if is_up {
-            self.transmitter.rest(now);
-            self.advance(now);
-        } else if self.config.while_down == WhileDown::Lose {
-            self.queue.flush(now, Loss::Outage);
-        }
-    }
-
     fn inside(&self) -> u64 {
-        (self.queue.inside() + self.flight.len() + self.strays.len()) as u64
+        let waiting = self.queue.inside() - self.timetable.len();
+        (waiting + self.flight.len() + self.strays.len()) as u64
     }
 
     fn lose(&mut self, reason: Loss) -> Loss {
@@ -454,6 +433,9 @@ impl<T: Copy> Link<T> {
     /// Puts what waits into the transmitter, as far as that has become free by now.
     #[inline(never)]
     fn begin_waiting(&mut self, now: Instant) {
+        if !self.timetable.is_empty() {
+            return self.depart(now);
+        }
         while self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
@@ -468,31 +450,30 @@ impl<T: Copy> Link<T> {
     }
 
     /// Begins with a packet that was offered then.
+    fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
+        if self.faults.are_quiet() && parcel.hold.is_zero() {
+            self.begin(start, parcel, offered);
+        } else {
+            self.begin_by_faults(start, parcel, offered);
+        }
+    }
+
+    /// Begins with a packet to which nothing happens.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
         reason = "each packet comes here once for each link; a call costs a tenth of it"
     )]
-    fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
-        let end = self.transmitter.send(start, parcel.len);
-        self.busy_ns += end.as_nanos() - start.as_nanos();
-        if self.faults.are_quiet() && parcel.hold.is_zero() {
-            let at = self.after_delay(end);
-            self.fly(Flying::new(at, parcel, Fate::Delivered), offered);
-        } else {
-            self.fly_by_faults(start, end, parcel, offered);
-        }
+    fn begin(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
+        let end = self.occupy(start, parcel.len);
+        let at = self.after_delay(end);
+        self.fly(Flying::new(at, parcel, Fate::Delivered), offered);
     }
 
-    /// Sends a packet on its way, whose transmission takes from `start` to `end`, through the faults.
+    /// Begins with a packet that goes through the faults.
     #[inline(never)]
-    fn fly_by_faults(
-        &mut self,
-        start: Instant,
-        end: Instant,
-        parcel: &Parcel<T>,
-        offered: Instant,
-    ) {
+    fn begin_by_faults(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
+        let end = self.occupy(start, parcel.len);
         let fate = self.faults.fate(start, parcel.len);
         let detour = self.faults.detour();
         let at = self.after_delay(end) + detour.jitter;
@@ -506,6 +487,14 @@ impl<T: Copy> Link<T> {
         } else {
             self.fly(Flying::new(at, parcel, fate), offered);
         }
+    }
+
+    /// Keeps the transmitter at work on so many bytes, and returns until when.
+    #[inline]
+    fn occupy(&mut self, start: Instant, len: usize) -> Instant {
+        let end = self.transmitter.send(start, len);
+        self.busy_ns += end.as_nanos() - start.as_nanos();
+        end
     }
 
     /// Sends a packet on its way behind those that are.
@@ -524,27 +513,6 @@ impl<T: Copy> Link<T> {
 
     const fn after_delay(&self, end: Instant) -> Instant {
         Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns))
-    }
-
-    /// The end of the last transmission has moved: so does the arrival of its packet.
-    fn move_last(&mut self, planned: Instant, end: Instant) {
-        let shifted = |at: Instant| at + (end - planned) - (planned - end);
-        if planned == end {
-            return;
-        }
-        self.busy_ns = (self.busy_ns + end.as_nanos()).saturating_sub(planned.as_nanos());
-        if self.is_last_stray {
-            let mut strays = core::mem::take(&mut self.strays).into_vec();
-            if let Some(Reverse(last)) = strays.iter_mut().max_by_key(|s| s.0.key.1) {
-                last.key.0 = shifted(last.key.0);
-            }
-            self.strays = strays.into();
-        } else if let Some(mut last) = self.flight.pop_back() {
-            let before = self.flight.back().map_or(Instant::ZERO, |f| f.at);
-            last.at = shifted(last.at).max(before);
-            self.last_at = last.at;
-            self.flight.push_back(last);
-        }
     }
 }
 

@@ -198,6 +198,34 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    /// Whether nothing is decided on a packet once it has entered.
+    pub(crate) const fn is_drop_tail(&self) -> bool {
+        matches!(self.discipline, Discipline::DropTail(_))
+    }
+
+    /// Counts a packet as waiting, or refuses it with the reason. Where it waits is the caller's business. Only
+    /// drop-tail can do that.
+    #[inline]
+    pub(crate) fn admit(&mut self, now: Instant, parcel: &mut Parcel<T>) -> Result<(), Loss> {
+        match &self.discipline {
+            Discipline::DropTail(q) => q.admit(now, parcel, &mut self.books),
+            _ => Err(Loss::Queue),
+        }
+    }
+
+    /// A packet goes to the transmitter that was admitted then.
+    pub(crate) fn depart(&mut self, now: Instant, since: Instant, len: usize) {
+        self.books.leave(now, len);
+        self.books.sent(now, since);
+    }
+
+    /// A packet that was admitted waits here from now on, as the last.
+    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
+        if let Discipline::DropTail(q) = &mut self.discipline {
+            q.join(waiting);
+        }
+    }
+
     /// Gives a packet to the transmitter; `None` if there is none, or none is left.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting<T>> {
         let waiting = self.take(now)?;

@@ -46,7 +46,21 @@ impl<T> DropTail<T> {
         mut parcel: Parcel<T>,
         books: &mut Books<T>,
     ) -> Result<(), Loss> {
-        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
+        self.admit(now, &mut parcel, books)?;
+        self.join(Waiting { parcel, since: now });
+        Ok(())
+    }
+
+    /// Counts a packet as waiting if it fits, and marks it if it should. Where it waits is the caller's business:
+    /// here ([`join`](Self::join)) or in the link's timetable.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        now: Instant,
+        parcel: &mut Parcel<T>,
+        books: &mut Books<T>,
+    ) -> Result<(), Loss> {
+        let (packets, bytes) = (books.packets, books.bytes);
         if !self.config.limit.admits(packets, bytes, parcel.len) {
             return Err(Loss::Queue);
         }
@@ -56,10 +70,15 @@ impl<T> DropTail<T> {
             None => false,
         };
         if is_congested {
-            books.mark(&mut parcel);
+            books.mark(parcel);
         }
-        self.fifo.push(now, parcel, books);
+        books.enter(now, parcel.len);
         Ok(())
+    }
+
+    /// Lets an admitted packet wait as the last.
+    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
+        self.fifo.join(waiting);
     }
 
     pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {

@@ -32,9 +32,13 @@ impl<T> Default for Fifo<T> {
 impl<T> Fifo<T> {
     pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) {
         books.enter(now, parcel.len);
-        self.bytes += parcel.len;
-        let since = now;
-        self.line.push_back(Waiting { parcel, since });
+        self.join(Waiting { parcel, since: now });
+    }
+
+    /// Takes a packet as the last that the books count as waiting already.
+    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
+        self.bytes += waiting.parcel.len;
+        self.line.push_back(waiting);
     }
 
     pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
@@ -89,9 +93,11 @@ pub(crate) struct Books<T> {
     pub(crate) dequeued: u64,
     pub(crate) sojourn_sum_ns: u64,
     pub(crate) sojourn_max_ns: u64,
-    /// Integrals over time, up to `until`: packets × ns, bytes × ns.
+    /// What has been waited by those that have left, less the moments at which those entered that have not:
+    /// packets × ns, bytes × ns. So no change of the queue has to reckon the time since the one before.
     packet_ns: u128,
     byte_ns: u128,
+    /// The last change.
     until: Instant,
     pub(crate) dropped: VecDeque<Dropped<T>>,
 }
@@ -117,10 +123,11 @@ impl<T> Default for Books<T> {
 impl<T> Books<T> {
     /// Packets × ns and bytes × ns that have been waited until now.
     pub(crate) fn integrals(&self, now: Instant) -> (u128, u128) {
-        let ns = now.as_nanos().saturating_sub(self.until.as_nanos());
+        let waited =
+            |ns: u128, waiting: usize| ns.wrapping_add(product(now.max(self.until), waiting));
         (
-            self.packet_ns + u128::from(ns) * self.packets as u128,
-            self.byte_ns + u128::from(ns) * self.bytes as u128,
+            waited(self.packet_ns, self.packets),
+            waited(self.byte_ns, self.bytes),
         )
     }
 
@@ -149,21 +156,28 @@ impl<T> Books<T> {
         self.sojourn_max_ns = self.sojourn_max_ns.max(ns);
     }
 
-    fn enter(&mut self, now: Instant, len: usize) {
-        self.catch_up(now);
+    /// A packet begins to wait.
+    #[inline]
+    pub(super) fn enter(&mut self, now: Instant, len: usize) {
         self.packets += 1;
         self.bytes += len;
         self.packets_max = self.packets_max.max(self.packets);
-    }
-
-    fn leave(&mut self, now: Instant, len: usize) {
-        self.catch_up(now);
-        self.packets -= 1;
-        self.bytes -= len;
-    }
-
-    fn catch_up(&mut self, now: Instant) {
-        (self.packet_ns, self.byte_ns) = self.integrals(now);
+        self.packet_ns = self.packet_ns.wrapping_sub(now.as_nanos().into());
+        self.byte_ns = self.byte_ns.wrapping_sub(product(now, len));
         self.until = now;
     }
+
+    /// A packet ceases to wait.
+    #[inline]
+    pub(super) fn leave(&mut self, now: Instant, len: usize) {
+        self.packets -= 1;
+        self.bytes -= len;
+        self.packet_ns = self.packet_ns.wrapping_add(now.as_nanos().into());
+        self.byte_ns = self.byte_ns.wrapping_add(product(now, len));
+        self.until = now;
+    }
+}
+
+fn product(at: Instant, count: usize) -> u128 {
+    u128::from(at.as_nanos()) * count as u128
 }
