@@ -139,7 +139,7 @@ impl Endpoint {
         self.listeners.remove(port);
     }
 
-    /// Opens a connection actively.
+    /// Opens a connection actively. Connections that are given the same `Arc` of settings share them.
     ///
     /// # Errors
     /// [`ConnectError`]; nothing changes then.
@@ -147,10 +147,9 @@ impl Endpoint {
         &mut self,
         now: Instant,
         flow: Flow,
-        config: Config,
+        config: impl Into<Arc<Config>>,
     ) -> Result<ConnId, ConnectError> {
-        let service = config.service_code;
-        let birth = self.birth(now, flow, Role::Client, config, service)?;
+        let birth = self.birth(now, flow, Role::Client, config.into())?;
         Ok(self.adopt(now, Connection::client(birth)))
     }
 
@@ -162,11 +161,10 @@ impl Endpoint {
         &mut self,
         now: Instant,
         flow: Flow,
-        config: Config,
+        config: impl Into<Arc<Config>>,
     ) -> Result<ConnId, ListenError> {
-        let service = config.service_code;
         let birth = self
-            .birth(now, flow, Role::Server, config, service)
+            .birth(now, flow, Role::Server, config.into())
             .map_err(ListenError::Open)?;
         Ok(self.adopt(now, Connection::inviting_server(birth)))
     }
@@ -176,8 +174,7 @@ impl Endpoint {
         now: Instant,
         flow: Flow,
         role: Role,
-        config: Config,
-        service: ServiceCode,
+        config: Arc<Config>,
     ) -> Result<Birth, ConnectError> {
         config.check().map_err(ConnectError::Config)?;
         if self.table.find(&flow).is_some() || self.time_wait.holds(now, &flow) {
@@ -191,8 +188,8 @@ impl Endpoint {
             now,
             flow,
             role,
-            config: Arc::new(config),
-            service,
+            service: config.service_code,
+            config,
             iss,
         })
     }
@@ -540,7 +537,7 @@ impl Endpoint {
             self.time_wait.sweep(now);
             self.time_wait.add(now + 2 * conn.msl(), *conn.flow());
         }
-        self.stats += *conn.stats();
+        self.stats += conn.stats();
         self.schedule.disarm(id);
     }
 

@@ -209,7 +209,7 @@ impl Host {
     /// Counters of a connection: of one that is over, as they last were.
     pub fn stats(&self, number: usize) -> Stats {
         let last = self.apps.running[number].2.stats();
-        self.connection(number).map_or(last, |c| *c.stats())
+        self.connection(number).map_or(last, Connection::stats)
     }
 
     /// The endpoint.

@@ -299,7 +299,7 @@ impl Port {
         let connection = self.endpoint.connection(id)?;
         Some(Inspection {
             snapshot: connection.snapshot(),
-            connection: *connection.stats(),
+            connection: connection.stats(),
             endpoint: *self.endpoint.stats(),
             pacing: self.lateness.sum_up(),
             transport: self.transport.counters(),

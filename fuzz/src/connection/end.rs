@@ -230,7 +230,8 @@ impl End {
         let Some(conn) = self.endpoint.connection(id) else {
             panic!("an ended connection can be looked at");
         };
-        let (stats, c) = (*conn.stats(), conn.stats().counters);
+        let stats = conn.stats();
+        let c = stats.counters;
         let seen = self.seen.get(&id).copied().unwrap_or_default();
         let resets = stats.packets_out.of(PacketType::Reset);
         let listens = stats.packets_out.of(PacketType::Listen);

@@ -8,6 +8,7 @@ use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use dccp_proto::wire::{Payload, ServiceCode};
 use dccp_proto::{Config, ConnId, Endpoint, Instant, KeyedHash, Queues};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 /// Bytes of application data in each packet.
 const LENGTH: usize = 1400;
@@ -78,7 +79,7 @@ impl End {
     ///
     /// # Panics
     /// When the settings are not accepted.
-    pub(crate) fn connect(&mut self, local_port: u16, config: Config) {
+    pub(crate) fn connect(&mut self, local_port: u16, config: impl Into<Arc<Config>>) {
         let flow = Flow {
             path: self.path,
             local_port,

@@ -8,6 +8,7 @@ use end::{BEGIN, End, PACKETS_PER_TURN, TURN};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -22,6 +23,8 @@ const PACKETS: u64 = 300_000;
 pub(crate) fn idle() -> usize {
     let (mut client, mut server) = (End::new(1, 2), End::new(2, 1));
     server.listen(End::config());
+    // As a listener's connections do, those of the client share their settings.
+    let config = Arc::new(End::config());
     let before = Region::new(ALLOCATOR);
     let mut batches = Vec::new();
     let mut now = BEGIN;
@@ -33,7 +36,7 @@ pub(crate) fn idle() -> usize {
         }
     };
     for port in 0..CONNECTIONS {
-        client.connect(40_000 + port, End::config());
+        client.connect(40_000 + port, config.clone());
         // No more at a time than a listener keeps half-open.
         wait(&mut client, &mut server, 3, TURN);
     }

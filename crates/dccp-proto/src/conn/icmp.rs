@@ -21,16 +21,18 @@ impl Connection {
         match error.kind {
             IcmpKind::TooBig { mtu, .. } => {
                 let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
-                self.stats.counters.icmp_used += u64::from(is_used);
-                self.stats.counters.icmp_ignored += u64::from(!is_used);
+                let counters = &mut self.tally.rest().counters;
+                counters.icmp_used += u64::from(is_used);
+                counters.icmp_ignored += u64::from(!is_used);
             }
             // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: the
             // timers decide.
             IcmpKind::Unreachable { kind, code } => {
                 let is_setting_up = matches!(self.state, State::Request | State::Respond);
                 if is_setting_up && (is_plausible || quoted.is_none()) {
-                    self.stats.mib.attempt_fails += 1;
-                    self.stats.counters.icmp_used += 1;
+                    let rest = self.tally.rest();
+                    rest.mib.attempt_fails += 1;
+                    rest.counters.icmp_used += 1;
                     self.give_up(now, CloseReason::Unreachable { kind, code }, app);
                 }
             }

@@ -45,6 +45,7 @@ use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::{Payload, ResetCode, ServiceCode};
+use accounting::Tally;
 use ack_vector::AckVector;
 use close::Closing;
 use cookies::Cookies;
@@ -57,7 +58,6 @@ use pmtu::Pmtu;
 use reverse_path::ReversePath;
 use seqno::SeqNos;
 use sequence_window::SentPerRtt;
-use stats::Stats;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::{Backoff, Timers};
@@ -94,9 +94,9 @@ pub struct Connection {
     ndp: ndp::NdpCounter,
     pmtu: Pmtu,
     timers: Timers,
-    stats: Stats,
-    sync_limit: Limiter,
-    reset_limit: Limiter,
+    tally: Tally,
+    sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
+    reset_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     due: Due,
     handshake: Handshake,
     closing: Closing,
@@ -248,7 +248,7 @@ impl Connection {
     pub(crate) fn client(birth: Birth) -> Self {
         let now = birth.now;
         let mut conn = Self::new(birth, State::Request);
-        conn.stats.mib.active_opens += 1;
+        conn.tally.on_open();
         conn.wish_for_features();
         conn.start_request(now);
         conn
@@ -258,7 +258,7 @@ impl Connection {
     pub(crate) fn server(birth: Birth) -> Self {
         let now = birth.now;
         let mut conn = Self::new(birth, State::Respond);
-        conn.stats.mib.passive_opens += 1;
+        conn.tally.on_open();
         conn.wish_for_features();
         conn.start_respond(now);
         conn
@@ -328,9 +328,9 @@ impl Connection {
             ndp: ndp::NdpCounter::default(),
             pmtu,
             timers: Timers::default(),
-            stats: Stats::default(),
-            sync_limit: Limiter::per_second(bounds::SYNCS_PER_S),
-            reset_limit: Limiter::per_second(bounds::SYNCS_PER_S),
+            tally: Tally::default(),
+            sync_limit: Limiter::default(),
+            reset_limit: Limiter::default(),
             due: Due::default(),
             handshake: Handshake::new(),
             closing: Closing::default(),
@@ -381,11 +381,6 @@ impl Connection {
         self.service
     }
 
-    /// Counters.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
     /// The maximum packet size now, in bytes of application data (4340-14-1).
     pub fn mps(&self) -> usize {
         self.pmtu.mps()
@@ -408,8 +403,14 @@ impl Connection {
     /// The next thing to tell the application. The end is told when its Reset has left.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         let has_reset_due = self.due.reset.is_some();
-        self.events
-            .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)))
+        let event = self
+            .events
+            .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)));
+        if event.is_some() && self.events.is_empty() {
+            // They are few and far between: no memory is kept for the next.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// The maximum segment lifetime of this connection.
@@ -433,9 +434,6 @@ impl Connection {
 
     fn set_state(&mut self, next: State) {
         assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
-        self.stats.mib.curr_estab += u64::from(next == State::Open);
-        let ends = !next.is_alive() && self.seqs.osr.is_some();
-        self.stats.mib.curr_estab -= u64::from(ends);
         self.state = next;
     }
 

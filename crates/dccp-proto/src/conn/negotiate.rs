@@ -213,7 +213,7 @@ impl Connection {
         let mut is_news = false;
         while let Some((side, feature, value)) = self.features.poll_changed() {
             is_news = true;
-            self.stats.counters.feature_changes += 1;
+            self.tally.on_feature_change();
             match (side, feature) {
                 (Side::Local, Feature::SequenceWindow) => self.seqs.local_window = value,
                 (Side::Remote, Feature::SequenceWindow) => self.seqs.remote_window = value,

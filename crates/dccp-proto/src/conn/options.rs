@@ -68,7 +68,7 @@ impl Connection {
             // 4340-11.6-2: on any packet; the controller hears of it with the next acknowledgement.
             Opt::SlowReceiver => {
                 self.is_peer_slow = true;
-                self.stats.counters.slow_receiver += 1;
+                self.tally.rest().counters.slow_receiver += 1;
                 self.tell(Event::SlowReceiver);
             }
             Opt::ChangeL(_)
@@ -98,8 +98,7 @@ impl Connection {
             Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
             Opt::DataChecksum(crc) => told.data_checksum = Some(crc),
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
-            Opt::AckVector { nonce: true, .. } => self.stats.counters.nonce_echoes_1 += 1,
-            Opt::AckVector { nonce: false, .. } => self.stats.counters.nonce_echoes_0 += 1,
+            Opt::AckVector { nonce, .. } => self.tally.on_nonce_echo(nonce),
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
             Opt::CcidSpecific { kind, data } => {
                 let ccid = if kind < 192 {
@@ -117,7 +116,7 @@ impl Connection {
             | Opt::Unknown { .. }
             | Opt::Malformed { .. } => {
                 Self::refuse_if_mandatory(is_mandatory, opt)?;
-                self.stats.counters.options_ignored += 1;
+                self.tally.rest().counters.options_ignored += 1;
             }
             // Data Dropped is read with the acknowledgement, too.
             Opt::DataDropped(_) | Opt::Padding | Opt::Mandatory => {}
@@ -195,17 +194,17 @@ impl Connection {
             acks_lost: self.reverse_path.take(),
             options: p.options,
         };
-        let rx_dropped = &mut self.stats.rx_dropped;
+        let tally = &mut self.tally;
         let mut tell = |slot, fate| {
             if let Fate::RxDropped(code) = fate {
-                rx_dropped[usize::from(code)] += 1;
+                tally.on_dropped_by_peer(code);
             }
             outbox.on_fate(now, slot, fate);
         };
         let Some(feedback) = self.in_flight.on_ack(now, &ack, &mut tell) else {
             return;
         };
-        self.stats.on_feedback(&feedback, self.in_flight.oddities());
+        self.tally.on_feedback(&feedback);
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
             self.data_dropped.on_acked(carrier);

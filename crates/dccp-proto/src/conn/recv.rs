@@ -41,12 +41,12 @@ impl Connection {
         ecn: Ecn,
         app: &mut App<'_>,
     ) {
-        self.stats.on_received(p, ecn);
+        self.tally.on_received(p, ecn);
         match self.receive(now, *p, self.readable(ecn), app) {
             Continue(()) | Break(Verdict::Done) => {}
-            Break(Verdict::Drop(reason)) => self.stats.drops.count(reason),
+            Break(Verdict::Drop(reason)) => self.tally.on_drop(reason),
             Break(Verdict::Sync(reason, ack)) => {
-                self.stats.drops.count(reason);
+                self.tally.on_drop(reason);
                 self.send_limited_sync(now, ack);
             }
             Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
@@ -64,7 +64,6 @@ impl Connection {
             self.take_feature_changes(now);
             self.close_when_drained(now, app);
         }
-        self.stats.on_pmtu(self.pmtu.counts());
         if let Some(mps) = self.pmtu.poll_changed() {
             self.in_flight.set_large_len(self.pmtu.large_len());
             self.tx.cc.on_mps(mps);
@@ -133,7 +132,7 @@ impl Connection {
             let ack = p.seq;
             self.due.reset = Some(DueReset { reset, ack, seq });
         } else {
-            self.stats.counters.resets_limited += 1;
+            self.tally.rest().counters.resets_limited += 1;
         }
         Break(Verdict::Drop(DropReason::NotResponse))
     }
@@ -326,7 +325,7 @@ impl Connection {
     ) {
         if told.is_duplicate && is_application_data(p) {
             // RFC 4340 §7: made by the network. What became of the data was told with the first.
-            self.stats.drops.count(DropReason::Duplicate);
+            self.tally.on_drop(DropReason::Duplicate);
             return;
         }
         if told.is_corrupt {
@@ -349,7 +348,7 @@ impl Connection {
             self.refuse_data(p.seq, reason, DropCode::PROTOCOL_CONSTRAINTS);
             return;
         }
-        self.stats.on_data_received(p.payload.len());
+        self.tally.on_data_received(p.payload.len());
         let meta = Delivery {
             arrived: now,
             seq: p.seq,
@@ -357,7 +356,7 @@ impl Connection {
             is_corrupt: told.is_corrupt,
         };
         match app.inbox.deliver(p.payload, meta) {
-            Accepted::Yes => self.stats.counters.data_delivered += 1,
+            Accepted::Yes => self.tally.rest().counters.data_delivered += 1,
             Accepted::Full => {
                 self.refuse_data(p.seq, DropReason::ReceiveBuffer, DropCode::RECEIVE_BUFFER);
             }
@@ -392,7 +391,7 @@ impl Connection {
 
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
-        self.stats.drops.count(reason);
+        self.tally.on_drop(reason);
         self.data_dropped.on_drop(seq, code);
     }
 
@@ -401,7 +400,7 @@ impl Connection {
         if self.sync_limit.grant(now) {
             self.due.sync = Some(ack);
         } else {
-            self.stats.counters.syncs_limited += 1;
+            self.tally.rest().counters.syncs_limited += 1;
         }
     }
 
@@ -439,9 +438,9 @@ impl Connection {
             CloseReason::Peer
         };
         if self.was_established && !is_closed {
-            self.stats.mib.estab_resets += 1;
+            self.tally.rest().mib.estab_resets += 1;
         } else if !self.was_established {
-            self.stats.mib.attempt_fails += 1;
+            self.tally.rest().mib.attempt_fails += 1;
         }
         // 4340-8.5-9; but a peer in REQUEST, which alone says Packet Error, is about to open the flow
         // again (4340-7.5.4-5): nobody rests then, as in the third example of RFC 4340 §7.5.6.

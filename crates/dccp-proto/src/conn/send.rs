@@ -113,7 +113,6 @@ impl Connection {
             // 4340-14.1-5: a Sync, padded with data that the peer ignores.
             let seq = self.send_packet(now, Kind::Sync { ack: ackno }, size, app, batch);
             self.pmtu.on_probe_sent(now, seq);
-            self.stats.on_pmtu(self.pmtu.counts());
         }
         true
     }
@@ -122,7 +121,7 @@ impl Connection {
     fn send_outside_sequence(&mut self, kind: Kind, seq: Seq, batch: &mut Batch) {
         let packet = self.packet(kind, seq, 0);
         self.put(&packet, Ecn::NotEct, batch);
-        self.stats.on_sent(kind.packet_type(), batch.last_len());
+        self.tally.on_sent(kind.packet_type(), batch.last_len());
     }
 
     /// Sends a packet without application data; zeros follow its header, as many as make a packet of
@@ -397,7 +396,7 @@ impl Connection {
             };
             self.record(now, seq, packet.ccval, plan.has_ack, Some(data), app);
             self.after_send(now, kind.packet_type(), batch);
-            self.stats.on_data_sent(offer.len);
+            self.tally.on_data_sent(offer.len);
         } else if plan.has_ack {
             // The datagram was taken back meanwhile; what was to travel with it leaves alone.
             options.truncate(others_len);
@@ -548,7 +547,7 @@ impl Connection {
     }
 
     fn after_send(&mut self, now: Instant, packet_type: PacketType, batch: &Batch) {
-        self.stats.on_sent(packet_type, batch.last_len());
+        self.tally.on_sent(packet_type, batch.last_len());
         self.ndp.on_sent(packet_type.is_data());
         self.last_sent = now;
         self.watch_sequence_window(now);

@@ -72,8 +72,9 @@ impl Connection {
 
     /// The controller's RTO or nofeedback timer (4341-5-7, 5348-4.4-1).
     fn on_sender_timeout(&mut self, now: Instant, app: &mut App<'_>) {
-        self.stats.mib.timeouts += 1;
-        self.stats.counters.cc_timeouts += 1;
+        let rest = self.tally.rest();
+        rest.mib.timeouts += 1;
+        rest.counters.cc_timeouts += 1;
         self.pmtu.on_silence(now, self.in_flight.large_in_flight());
         if self.tx.cc.on_timeout(now) {
             self.in_flight.on_timeout();

@@ -11,18 +11,10 @@ use crate::wire::{self, Ecn, Kind, Options, Packet, Payload, ResetCode};
 use core::net::IpAddr;
 use std::collections::VecDeque;
 
+#[derive(Default)]
 pub(super) struct Stateless {
     queue: VecDeque<(Path, Vec<u8>)>,
-    resets: Limiter,
-}
-
-impl Default for Stateless {
-    fn default() -> Self {
-        Self {
-            queue: VecDeque::new(),
-            resets: Limiter::per_second(bounds::RESETS_PER_S),
-        }
-    }
+    resets: Limiter<{ bounds::RESETS_PER_S }>,
 }
 
 impl Stateless {

@@ -5,26 +5,34 @@ use crate::config::bounds;
 use crate::conn::Connection;
 use crate::path::Flow;
 use core::cell::Cell;
+use core::num::NonZeroU64;
 use std::collections::HashMap;
 
 /// Names a connection of one endpoint. Never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct ConnId(u64);
+pub struct ConnId(
+    /// One more than place and generation, so that an `Option` takes no more memory: tables keep many.
+    NonZeroU64,
+);
 
 impl ConnId {
-    fn new(index: usize, generation: u32) -> Self {
-        Self((u64::from(generation) << 32) | index as u64)
+    const fn new(index: usize, generation: u32) -> Self {
+        Self(NonZeroU64::MIN.saturating_add((generation as u64) << 32 | index as u64))
+    }
+
+    const fn bits(self) -> u64 {
+        self.0.get() - 1
     }
 
     /// The place of the connection in tables of the caller: small numbers, reused after the
     /// connection is gone.
     #[expect(clippy::cast_possible_truncation, reason = "the low half is the index")]
     pub fn index(self) -> usize {
-        self.0 as u32 as usize
+        self.bits() as u32 as usize
     }
 
     fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
+        (self.bits() >> 32) as u32
     }
 }
 

@@ -34,7 +34,7 @@ impl Watch {
     /// now, at its counters only.
     pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, is_checked: bool) {
         let Some(conn) = conn else { return };
-        let stats = *conn.stats();
+        let stats = conn.stats();
         let sent = stats.counters.data_sent - self.stats.counters.data_sent;
         let bytes = stats.counters.data_bytes_out - self.stats.counters.data_bytes_out;
         self.stats = stats;

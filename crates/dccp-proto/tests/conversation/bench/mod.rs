@@ -415,7 +415,7 @@ impl Bench {
     pub(crate) fn stats(&self) -> Stats {
         let mut sum = *self.endpoint.stats();
         if let Some(conn) = self.id.and_then(|id| self.endpoint.connection(id)) {
-            sum += *conn.stats();
+            sum += conn.stats();
         }
         sum
     }
