@@ -212,7 +212,10 @@ impl RecvBuffer {
         let bytes = intake.arrived.iter().map(|d| d.bytes.len() as u64);
         self.counts.delivered_bytes += bytes.sum::<u64>();
         self.waiting.extend(intake.arrived.drain(..));
-        // What came back meanwhile is little, or all that there is.
+        // The longer of the two stays where it is: what came back meanwhile is little, or all that there is.
+        if self.spare.len() < intake.spare.len() {
+            core::mem::swap(&mut self.spare, &mut intake.spare);
+        }
         let room = self.capacity.saturating_sub(self.spare.len());
         intake.spare.truncate(room);
         self.spare.append(&mut intake.spare);
