@@ -10,7 +10,7 @@ pub use send::{FateCounts, FateReport, Full, SendQueue};
 
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::{Ecn, Payload};
+use crate::wire::{Ecn, Payload, Place};
 
 /// Names one datagram of the application from the moment that it is pushed until its fate is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -150,9 +150,9 @@ pub trait Outbox {
         0
     }
 
-    /// Takes the datagram that [`peek`](Self::peek) offered and copies it into `buf`, which has its
+    /// Takes the datagram that [`peek`](Self::peek) offered and fills `place` with it, which has its
     /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
-    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool;
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool;
 
     /// Refuses the offered datagram: it will not be sent. After [`Fate::Withdrawn`] the connection is over,
     /// and whatever is offered is withdrawn until nothing is: an outbox that always has more must stop.

@@ -9,6 +9,7 @@ use crate::shared::{Shared, State};
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
+use dccp_proto::wire::Place;
 use dccp_proto::{ConnId, Instant, Queues};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
@@ -196,8 +197,8 @@ impl Outbox for Out<'_> {
         self.state().backlog()
     }
 
-    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
-        self.state().claim_into(now, slot, buf)
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
+        self.state().claim_into(now, slot, place)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {

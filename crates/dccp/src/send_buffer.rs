@@ -10,7 +10,7 @@ use dccp_proto::Instant;
 use dccp_proto::queue::{
     Fate, FateCounts, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull,
 };
-use dccp_proto::wire::Payload;
+use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
 
 /// Names a datagram of one socket: they are numbered from 0 in the order of sending.
@@ -295,12 +295,12 @@ impl Outbox for SendBuffer {
         }
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         if !self.queue.claim(slot) {
             return false;
         }
         if let Some(b) = &self.entries[index(slot)].bytes {
-            buf.copy_from_slice(b);
+            place.fill(b);
         }
         self.recycle(slot);
         true
@@ -324,6 +324,7 @@ fn index(slot: Slot) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_proto::wire::ChecksumRule;
 
     const NOW: Instant = Instant::ZERO;
 
@@ -336,7 +337,8 @@ mod tests {
     fn claimed(buffer: &mut SendBuffer) -> (Slot, Vec<u8>) {
         let offer = buffer.peek(NOW).unwrap();
         let mut bytes = vec![7; if offer.is_zeros { 0 } else { offer.len }];
-        assert!(buffer.claim_into(NOW, offer.slot, &mut bytes));
+        let mut place = Place::new(&mut bytes, 0, ChecksumRule::Udp);
+        assert!(buffer.claim_into(NOW, offer.slot, &mut place));
         (offer.slot, bytes)
     }
 

@@ -18,7 +18,7 @@ use crate::stats::Inspection;
 use core::time::Duration;
 use dccp_proto::config::bounds;
 use dccp_proto::queue::{Delivery, Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
-use dccp_proto::wire::Payload;
+use dccp_proto::wire::{Payload, Place};
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -520,8 +520,8 @@ impl Outbox for State {
         self.tx.bytes()
     }
 
-    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
-        self.outbox_of(slot).claim_into(now, slot, buf)
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
+        self.outbox_of(slot).claim_into(now, slot, place)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {

@@ -2,7 +2,7 @@
 
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
-use dccp_proto::wire::Payload;
+use dccp_proto::wire::{self, Payload};
 use dccp_proto::{ConnId, Instant, Queues};
 use std::collections::BTreeMap;
 
@@ -106,17 +106,17 @@ impl Outbox for Out {
         self.queue.peek()
     }
 
-    fn claim_into(&mut self, now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut wire::Place<'_>) -> bool {
         let offer = self.queue.peek().expect("something was offered");
         assert_eq!(offer.slot, slot, "what was offered is claimed");
-        assert_eq!(buf.len(), if offer.is_zeros { 0 } else { offer.len });
+        assert_eq!(place.len(), if offer.is_zeros { 0 } else { offer.len });
         if std::mem::take(&mut self.is_taken_back) {
             self.refuse(now, slot, Fate::Withdrawn);
             return false;
         }
         assert!(self.queue.claim(slot));
         self.move_to(slot, Place::Waiting, Place::Claimed);
-        buf.fill(slot.0.to_le_bytes()[0]);
+        place.bytes_mut().fill(slot.0.to_le_bytes()[0]);
         true
     }
 

@@ -5,7 +5,7 @@ use dccp_proto::batch::Batch;
 use dccp_proto::conn::App;
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
-use dccp_proto::wire::{Payload, ServiceCode};
+use dccp_proto::wire::{Payload, Place, ServiceCode};
 use dccp_proto::{Config, ConnId, Endpoint, Instant, KeyedHash, Queues};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -161,8 +161,8 @@ impl Outbox for Source {
         })
     }
 
-    fn claim_into(&mut self, _: Instant, _: Slot, buf: &mut [u8]) -> bool {
-        buf.fill(1);
+    fn claim_into(&mut self, _: Instant, _: Slot, place: &mut Place<'_>) -> bool {
+        place.bytes_mut().fill(1);
         self.claimed += 1;
         true
     }

@@ -44,7 +44,7 @@ use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
-use crate::wire::{Payload, ResetCode, ServiceCode};
+use crate::wire::{Payload, Place, ResetCode, ServiceCode};
 use accounting::Tally;
 use ack_vector::AckVector;
 use close::Closing;
@@ -218,7 +218,7 @@ impl Outbox for NoApp {
         None
     }
 
-    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _place: &mut Place<'_>) -> bool {
         false
     }
 

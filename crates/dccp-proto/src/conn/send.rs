@@ -19,7 +19,7 @@ use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::option_writer::DataChecksumSlot;
 use crate::wire::options::{OPTIONS_MAX, Opt};
-use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload};
+use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload, Place};
 use core::ops::ControlFlow;
 
 /// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
@@ -370,9 +370,11 @@ impl Connection {
                 ccval: &mut packet.ccval,
                 options: &mut options,
             };
-            if !app.outbox.claim_into(now, offer.slot, payload) {
+            let mut payload = Place::new(payload, packet.cscov, path.checksum_rule());
+            if !app.outbox.claim_into(now, offer.slot, &mut payload) {
                 return false;
             }
+            let sum = payload.sum();
             outgoing.has_more = app.outbox.waiting(now) != Waiting::Nothing;
             self.tx.cc.on_send(&mut outgoing);
             packet.options = Options(options.as_slice());
@@ -382,7 +384,7 @@ impl Connection {
                 // Never what an earlier datagram has left there.
                 header.fill(0);
             }
-            self.seal(place, zeros, checksum_slot);
+            self.seal(place, zeros, sum, checksum_slot);
             true
         });
         if is_claimed {
@@ -418,12 +420,19 @@ impl Connection {
         OptionWriter::with_memory(core::mem::take(&mut self.option_memory), limit)
     }
 
-    fn seal(&self, datagram: &mut [u8], zeros: usize, slot: Option<DataChecksumSlot>) {
+    fn seal(
+        &self,
+        datagram: &mut [u8],
+        zeros: usize,
+        payload_sum: Option<u64>,
+        slot: Option<DataChecksumSlot>,
+    ) {
         if let Some(slot) = slot {
             let filled = wire::fill_data_checksum(datagram, zeros, slot);
             debug_assert!(filled.is_ok(), "{filled:?}");
         }
-        let sealed = wire::seal(datagram, zeros, self.flow.path.checksum_rule());
+        let rule = self.flow.path.checksum_rule();
+        let sealed = wire::seal_summed(datagram, zeros, payload_sum, rule);
         debug_assert!(sealed.is_ok(), "{sealed:?}");
     }
 

@@ -14,7 +14,7 @@ use crate::queue::{Fate, Offer, Outbox, Slot};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::options::Opt;
-use crate::wire::{Kind, OptionWriter, Options, Packet, Payload, ResetCode, ServiceCode};
+use crate::wire::{Kind, OptionWriter, Options, Packet, Payload, Place, ResetCode, ServiceCode};
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -190,7 +190,7 @@ impl Outbox for Waiting {
         self.0.front().map(|&len| offer(len))
     }
 
-    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _place: &mut Place<'_>) -> bool {
         self.0.pop_front().is_some()
     }
 

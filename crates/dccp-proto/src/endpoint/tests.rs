@@ -3,7 +3,7 @@
 use super::*;
 use crate::path::Encap;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
-use crate::wire::Payload;
+use crate::wire::{Payload, Place};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
@@ -36,7 +36,7 @@ impl Outbox for Side {
             is_zeros: true,
         })
     }
-    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _place: &mut Place<'_>) -> bool {
         self.next += 1;
         true
     }

@@ -4,7 +4,7 @@
 //! to where it leaves:
 //!
 //! 1. [`write_header`] appends header and options;
-//! 2. the caller appends the payload, or counts its zeros;
+//! 2. the caller appends the payload, or counts its zeros; a [`Place`] sums while it is filled;
 //! 3. [`fill_data_checksum`], if the options have a place for one;
 //! 4. [`seal`] writes the checksum.
 
@@ -192,6 +192,16 @@ pub fn fill_data_checksum(
 /// # Errors
 /// [`BuildError::CscovTooLarge`] or [`BuildError::NoHeader`].
 pub fn seal(datagram: &mut [u8], zeros: usize, checksum: ChecksumRule) -> Result<(), BuildError> {
+    seal_summed(datagram, zeros, None, checksum)
+}
+
+/// As [`seal`], with what [`Place::sum`] knows of the payload.
+pub(crate) fn seal_summed(
+    datagram: &mut [u8],
+    zeros: usize,
+    payload_sum: Option<u64>,
+    checksum: ChecksumRule,
+) -> Result<(), BuildError> {
     let len = datagram.len() + zeros;
     let head = datagram
         .first_chunk_mut::<12>()
@@ -205,7 +215,12 @@ pub fn seal(datagram: &mut [u8], zeros: usize, checksum: ChecksumRule) -> Result
         checksum::covered_len(header_len, len, head[5] & 0xF).ok_or(BuildError::CscovTooLarge)?;
     [head[6], head[7]] = [0, 0];
     if let ChecksumRule::Ip(pseudo) = checksum {
-        let sum = pseudo.compute(datagram.get(..covered).unwrap_or(datagram), len);
+        let covered = datagram.get(..covered).unwrap_or(datagram);
+        let sum = match (payload_sum, covered.get(..header_len)) {
+            // A header has whole words: the payload's begin with it.
+            (Some(payload), Some(header)) => pseudo.finish(checksum::sum(header) + payload, len),
+            _ => pseudo.compute(covered, len),
+        };
         if let Some(field) = datagram.get_mut(6..8) {
             field.copy_from_slice(&sum.to_be_bytes());
         }

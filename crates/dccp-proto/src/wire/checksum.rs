@@ -61,7 +61,12 @@ impl PseudoHeader {
     /// What belongs into the Checksum field of a packet of `len` bytes of which the first are
     /// `covered`, the field itself being 0 (4340-9.1-1).
     pub fn compute(self, covered: &[u8], len: usize) -> u16 {
-        !fold(self.sum + len as u64 + sum(covered))
+        self.finish(sum(covered), len)
+    }
+
+    /// As [`compute`](Self::compute), of what is covered only the [`sum`] being known.
+    pub(super) fn finish(self, sum: u64, len: usize) -> u16 {
+        !fold(self.sum + len as u64 + sum)
     }
 
     /// Whether the Checksum field fits what it covers: with the field in it, the sum is all ones.
@@ -85,9 +90,28 @@ pub(crate) const fn covered_len(header_len: usize, len: usize, cscov: u8) -> Opt
 ///
 /// Such a sum turns with the byte order of its summands, so it may be taken in the machine's order
 /// and turned once; and 2^16 counts as 1, so that wider words can be added and folded later.
-fn sum(bytes: &[u8]) -> u64 {
+pub(super) fn sum(bytes: &[u8]) -> u64 {
     let (total, rest) = simd::sum(bytes, |_| ());
-    u64::from(u16::from_be(fold(total + add_words(rest))))
+    turned(total + add_words(rest))
+}
+
+/// Copies into a place of the same length, and gives the [`sum`] of what was copied: in one pass where the processor
+/// has wide registers.
+pub(super) fn copy_and_sum(from: &[u8], mut to: &mut [u8]) -> u64 {
+    assert_eq!(from.len(), to.len(), "the place has the payload's length");
+    let mut copy = |piece: &[u8]| {
+        if let Some(place) = to.split_off_mut(..piece.len()) {
+            place.copy_from_slice(piece);
+        }
+    };
+    let (total, rest) = simd::sum(from, &mut copy);
+    copy(rest);
+    turned(total + add_words(rest))
+}
+
+/// A sum in the machine's order, of words that were big-endian.
+fn turned(sum: u64) -> u64 {
+    u64::from(u16::from_be(fold(sum)))
 }
 
 /// The sum of 32-bit words in the machine's order, zeros behind the last; no overflow below 16 GiB.

@@ -23,9 +23,11 @@ pub mod header;
 pub mod option_writer;
 pub mod options;
 mod parse;
+mod place;
 pub mod service_code;
 
 pub use ack_cells::{AckCell, AckState, DropBlock, DropCode};
+pub(crate) use build::seal_summed;
 pub use build::{
     BuildError, HEADER_MAX, build, fill_data_checksum, header_len, seal, write_header,
     write_header_at,
@@ -37,6 +39,7 @@ pub use header::{Kind, Packet, PacketType, ResetCode};
 pub use option_writer::{DataChecksumSlot, NoSpace, OptionWriter};
 pub use options::{Elapsed, FeatureOpt, Opt, Options};
 pub use parse::{ParseError, parse};
+pub use place::Place;
 pub use service_code::ServiceCode;
 
 /// A datagram as it travels: `bytes`, followed by `zeros` bytes of value zero.

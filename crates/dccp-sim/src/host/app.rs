@@ -5,7 +5,7 @@ use crate::source::{App, Closing, Message, Reading, RunningSource};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
-use dccp_proto::wire::Payload;
+use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
 
 /// Datagrams of an application that wait in the host until the connection sends them.
@@ -234,13 +234,13 @@ impl Outbox for Outgoing {
         self.queue.peek()
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         let len = self.queue.peek().map_or(0, |o| o.len);
         if !self.queue.claim(slot) {
             return false;
         }
-        if !buf.is_empty() {
-            buf.copy_from_slice(&self.bytes[slot.0 as usize]);
+        if !place.is_empty() {
+            place.fill(&self.bytes[slot.0 as usize]);
         }
         self.sent += 1;
         self.sent_bytes += len as u64;

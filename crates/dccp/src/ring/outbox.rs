@@ -5,6 +5,7 @@ use crate::engine::{Calls, Request};
 use crate::send_buffer::SendCounts;
 use dccp_proto::Instant;
 use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, Slot, Waiting};
+use dccp_proto::wire::Place;
 use dccp_ring::{Bell, Claimed, Look, Source, Violation};
 use std::sync::Arc;
 
@@ -172,9 +173,9 @@ impl Outbox for RingOutbox {
         }
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         debug_assert_eq!(slot, self.next_slot(), "the one that was offered");
-        let claimed = self.source.claim_into(buf);
+        let claimed = self.source.claim_into(place.bytes_mut());
         let Some(claimed) = self.unless_broken(claimed).flatten() else {
             self.skipped += 1;
             return false;
@@ -203,6 +204,7 @@ impl Outbox for RingOutbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_proto::wire::ChecksumRule;
     use dccp_ring::{App, Label, Shape, in_process, silent};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -225,6 +227,11 @@ mod tests {
         });
         let outbox = RingOutbox::new(transport.source, engine, silent());
         (app, outbox, asked)
+    }
+
+    fn claim(outbox: &mut RingOutbox, slot: Slot) -> bool {
+        let mut byte = [0];
+        outbox.claim_into(NOW, slot, &mut Place::new(&mut byte, 0, ChecksumRule::Udp))
     }
 
     #[test]
@@ -264,7 +271,7 @@ mod tests {
         while let Some(offer) = outbox.peek(NOW) {
             // The core looks again, and would for ever.
             let held = app.sender.take_back(usize::MAX).unwrap();
-            assert!(!outbox.claim_into(NOW, offer.slot, &mut [0]));
+            assert!(!claim(&mut outbox, offer.slot));
             drop(held);
             slipped += 1;
         }
@@ -272,7 +279,7 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         outbox.flush();
         let offer = outbox.peek(NOW).unwrap();
-        assert!(outbox.claim_into(NOW, offer.slot, &mut [0]));
+        assert!(claim(&mut outbox, offer.slot));
     }
 
     #[test]
@@ -281,7 +288,7 @@ mod tests {
         let slots = [0, 1, 2].map(|_| {
             let offer = outbox.peek(NOW).unwrap();
             assert!(RingOutbox::has_named(offer.slot));
-            assert!(outbox.claim_into(NOW, offer.slot, &mut [0]));
+            assert!(claim(&mut outbox, offer.slot));
             offer.slot
         });
         assert_ne!(slots[0], slots[1]);

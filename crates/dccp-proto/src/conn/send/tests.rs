@@ -3,8 +3,8 @@ use super::super::{Connection, NoApp};
 use super::*;
 use crate::config::Config;
 use crate::queue::{self, Outbox, Slot};
-use crate::wire::ServiceCode;
 use crate::wire::option_writer::OptionWriter;
+use crate::wire::{Place, ServiceCode};
 
 fn send(conn: &mut Connection, waiting: &mut Waiting, batch: &mut Batch) -> bool {
     let mut app = App {
@@ -170,7 +170,7 @@ impl Outbox for Tired {
         queue::Waiting::OnRequest
     }
 
-    fn claim_into(&mut self, _now: Instant, _slot: Slot, _buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, _slot: Slot, _place: &mut Place<'_>) -> bool {
         false
     }
 

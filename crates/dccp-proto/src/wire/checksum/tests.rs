@@ -142,16 +142,40 @@ proptest! {
     }
 }
 
+/// The ways of summing that this processor has, with a copy of what each is shown.
+fn ways(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut ways = vec![(add_words(bytes), bytes.to_vec())];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut shown = [vec![], vec![]];
+        let [first, second] = &mut shown;
+        let summed = [
+            simd::avx512(bytes, |piece| first.extend_from_slice(piece)),
+            simd::avx2(bytes, |piece| second.extend_from_slice(piece)),
+        ];
+        for (summed, mut shown) in summed.into_iter().zip(shown) {
+            if let Some((total, rest)) = summed {
+                shown.extend_from_slice(rest);
+                ways.push((total + add_words(rest), shown));
+            }
+        }
+    }
+    ways
+}
+
 proptest! {
     /// Lengths on both sides of the one from which on the processor is asked, and starts of every alignment.
     #[test]
     fn all_processors_sum_alike(bytes in prop::collection::vec(any::<u8>(), 0..4000), start in 0..32_usize) {
         let bytes = &bytes[start.min(bytes.len())..];
         prop_assert_eq!(u16::try_from(sum(bytes)).unwrap(), word_by_word(bytes));
-        #[cfg(target_arch = "x86_64")]
-        for (total, rest) in [simd::avx512(bytes, |_| ()), simd::avx2(bytes, |_| ())].into_iter().flatten() {
-            prop_assert_eq!(fold(total + add_words(rest)), fold(add_words(bytes)));
+        for (total, shown) in ways(bytes) {
+            prop_assert_eq!(fold(total), fold(add_words(bytes)));
+            prop_assert!(shown == bytes, "all of it, and in order");
         }
+        let mut copy = vec![0; bytes.len()];
+        prop_assert_eq!(copy_and_sum(bytes, &mut copy), sum(bytes));
+        prop_assert!(copy == bytes);
     }
 }
 
@@ -164,13 +188,8 @@ fn sums_of_extremes_do_not_overflow() {
             word_by_word(&bytes),
             "{byte}"
         );
-        #[cfg(target_arch = "x86_64")]
-        for (total, rest) in [simd::avx512(&bytes, |_| ()), simd::avx2(&bytes, |_| ())]
-            .into_iter()
-            .flatten()
-        {
-            assert_eq!(rest, b"");
-            assert_eq!(total, (1 << 19) * u64::from(byte) * 0x01_01, "{byte}");
+        for (total, _) in ways(&bytes) {
+            assert_eq!(fold(total), fold(add_words(&bytes)), "{byte}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
-use dccp_proto::wire::Payload;
+use dccp_proto::wire::{Payload, Place};
 use dccp_proto::{ConnId, Instant, Queues};
 use std::collections::VecDeque;
 
@@ -54,13 +54,13 @@ impl Outbox for OutboxOf {
         })
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, buf: &mut [u8]) -> bool {
+    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         let (first, bytes) = self.queue.pop_front().unwrap();
         assert_eq!(first, slot);
         if std::mem::take(&mut self.is_taken_back) {
             return false;
         }
-        buf.copy_from_slice(&bytes);
+        place.fill(&bytes);
         true
     }
 
