@@ -410,11 +410,14 @@ impl Node for Host {
             return context.lose(id, Loss::Stranger);
         }
         let frame = context.frame(id);
-        let path = frame.path_of_receiver();
         match frame.content {
-            Content::Tcp(segment) => self.on_segment(context, id, path, &segment),
-            Content::Udp(datagram) => self.on_datagram(context, id, path, &datagram),
-            Content::Dccp | Content::Icmp { .. } => self.on_dccp(context, id, path),
+            Content::Tcp(segment) => self.on_segment(context, id, &segment),
+            Content::Udp(datagram) => {
+                self.on_datagram(context, id, frame.path_of_receiver(), &datagram);
+            }
+            Content::Dccp | Content::Icmp { .. } => {
+                self.on_dccp(context, id, frame.path_of_receiver());
+            }
         }
     }
 

@@ -216,6 +216,12 @@ impl App {
         echo.into_iter().chain(answer)
     }
 
+    /// How many bytes [`replies`](Self::replies) come to for a datagram of so many.
+    pub(crate) const fn replies_len(&self, datagram: usize) -> usize {
+        let echo = if self.echo { datagram } else { 0 };
+        echo + self.answer
+    }
+
     /// Sends back what it receives.
     pub fn echo() -> Self {
         Self {
@@ -239,6 +245,8 @@ mod tests {
         let zeros = [1000, 1000, 500].map(Message::Zeros);
         assert_eq!(replies[0], Message::Bytes(b"?".to_vec()));
         assert_eq!(replies[1..], zeros);
+        assert_eq!(app.replies_len(1), 2501);
+        assert_eq!(App::default().replies_len(1), 0);
         assert_eq!(App::default().replies(Payload::Zeros(1)).count(), 0);
     }
 }

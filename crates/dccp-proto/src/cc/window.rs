@@ -67,6 +67,8 @@ pub struct WindowSender {
     delayed_ack: Duration,
     pacer: Pacer,
     is_paced: bool,
+    /// The rate that the law sets, as it stands: asked for with every packet.
+    rate: Option<f64>,
     last_sent: Option<(Instant, Seq)>,
     /// Losses and marks of packets up to this one belong to an event that was answered.
     answered: Option<Seq>,
@@ -102,6 +104,7 @@ impl WindowSender {
         slow_start.begin(&mut window);
         law.on_start(&mut window);
         Self {
+            rate: law.pacing_rate(),
             law,
             window,
             limits,
@@ -152,7 +155,7 @@ impl WindowSender {
 
     /// May a packet leave now, with `pipe` in flight?
     pub fn permit(&self, now: Instant, pipe: u32) -> Permit {
-        let window = self.window_after_idle(now, pipe);
+        let window = self.window_for(now, pipe);
         let room = self.room_in(&window, pipe);
         if room == 0 {
             return Permit::OnFeedback;
@@ -173,12 +176,12 @@ impl WindowSender {
 
     /// Whether packets are spread over time: a law that sets a rate wants it in any case.
     pub fn is_paced(&self) -> bool {
-        self.is_paced || self.law.pacing_rate().is_some()
+        self.is_paced || self.rate.is_some()
     }
 
     /// How many packets may leave now with `pipe` in flight, if nothing spreads them.
     pub fn room(&self, now: Instant, pipe: u32) -> u32 {
-        self.room_in(&self.window_after_idle(now, pipe), pipe)
+        self.room_in(&self.window_for(now, pipe), pipe)
     }
 
     /// 4341-5-1
@@ -195,13 +198,8 @@ impl WindowSender {
     /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
     pub fn on_send(&mut self, sent: Sent, ack_ratio: u32) {
         let Sent { now, seq, pipe } = sent;
-        let window = self.window_after_idle(now, pipe);
-        if window != self.window
-            && let Some((at, _)) = self.last_sent
-        {
-            self.window = window;
-            self.slow_start.reset();
-            self.law.on_idle(now, now - at);
+        if pipe == 0 {
+            self.end_idle(now);
         }
         // 4341-5-10
         if self.is_paced()
@@ -213,6 +211,19 @@ impl WindowSender {
         self.last_sent = Some((now, seq));
         if self.timeout.is_none() {
             self.restart_timeout(now, pipe + 1, ack_ratio);
+        }
+    }
+
+    /// A packet leaves while nothing is in flight.
+    fn end_idle(&mut self, now: Instant) {
+        let window = self.window_after_idle(now);
+        if window != self.window
+            && let Some((at, _)) = self.last_sent
+        {
+            self.window = window;
+            self.slow_start.reset();
+            self.law.on_idle(now, now - at);
+            self.rate = self.law.pacing_rate();
         }
     }
 
@@ -255,6 +266,7 @@ impl WindowSender {
         self.timeout = None;
         self.shrinking = None;
         self.law.on_timeout(&mut self.window, now);
+        self.rate = self.law.pacing_rate();
         self.slow_start.reset();
         self.rtt.back_off();
         self.recovering = None;
@@ -295,7 +307,7 @@ impl WindowSender {
 
     /// Time between packets: as the law has it, else of the window, once a round trip is known.
     fn interval(&self, window: &Window) -> Option<Duration> {
-        if let Some(rate) = self.law.pacing_rate() {
+        if let Some(rate) = self.rate {
             return Some(seconds(1.0 / rate.max(PACING_RATE_MIN)));
         }
         let gain = if window.is_slow_start() {
@@ -308,11 +320,20 @@ impl WindowSender {
         ))
     }
 
+    /// The window that a packet meets: with something in flight there was no idle time.
+    fn window_for(&self, now: Instant, pipe: u32) -> Window {
+        if pipe > 0 {
+            self.window
+        } else {
+            self.window_after_idle(now)
+        }
+    }
+
     /// The window that is left after the time without data: half for each timeout that passed, not
     /// below the initial window (4341-5.1-1, RFC 2861 §3.1).
-    fn window_after_idle(&self, now: Instant, pipe: u32) -> Window {
+    fn window_after_idle(&self, now: Instant) -> Window {
         let mut window = self.window;
-        let Some((at, _)) = self.last_sent.filter(|_| pipe == 0) else {
+        let Some((at, _)) = self.last_sent else {
             return window;
         };
         let rto = self.rtt.rto();
@@ -438,6 +459,7 @@ impl WindowSender {
                 round: fb.round,
             },
         );
+        self.rate = self.law.pacing_rate();
         self.window.cwnd = self.window.cwnd.min(f64::from(self.limits.max));
     }
 

@@ -6,8 +6,8 @@ use crate::frame::FrameId;
 use crate::loss::Loss;
 use crate::net::Context;
 use crate::source::App;
-use crate::tcp;
 use crate::tcp::segment::Segment;
+use crate::tcp::{self, Target};
 use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
@@ -67,21 +67,23 @@ impl Host {
     }
 
     /// A TCP segment arrived.
-    pub(super) fn on_segment(
-        &mut self,
-        context: &mut Context<'_>,
-        frame: FrameId,
-        path: Path,
-        segment: &Segment,
-    ) {
-        let ecn = context.frame(frame).ecn;
-        let Some(target) = self.tcp.target(path, segment) else {
-            return context.lose(frame, Loss::Stranger);
-        };
-        // Before the answer leaves, or a capture would show it first.
-        context.deliver(frame);
-        if let Some((number, peer)) = self.tcp.on_segment(context, target, path, segment, ecn) {
-            self.accepted.push((FlowId::Tcp(number), peer));
+    pub(super) fn on_segment(&mut self, context: &mut Context<'_>, id: FrameId, segment: &Segment) {
+        let frame = context.frame(id);
+        let ecn = frame.ecn;
+        match self.tcp.target(&frame.path, segment) {
+            // Delivered before the answer leaves, or a capture would show that first.
+            Some(Target::Known(number)) => {
+                context.deliver(id);
+                self.tcp.on_segment(context, number, segment, ecn);
+            }
+            Some(Target::Listener) => {
+                let path = frame.path_of_receiver();
+                context.deliver(id);
+                if let Some((number, peer)) = self.tcp.accept(context, path, segment) {
+                    self.accepted.push((FlowId::Tcp(number), peer));
+                }
+            }
+            None => return context.lose(id, Loss::Stranger),
         }
         self.apps.drained.clear();
         if self.tcp.has_new_timer() {

@@ -71,8 +71,14 @@ impl RunningSource {
     }
 
     /// The next datagram, if it is there by `now`, on a path with this maximum packet size.
+    #[inline]
     pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Message> {
         let due = self.next.filter(|&at| at <= now)?;
+        self.give(due, now, mps)
+    }
+
+    /// The datagram that was due then.
+    fn give(&mut self, due: Instant, now: Instant, mps: usize) -> Option<Message> {
         let (len, class) = match &self.source {
             Source::Silent => return None,
             Source::Bulk { len, .. } => (mps.min(*len), 0),
@@ -105,12 +111,12 @@ impl RunningSource {
 
     /// So many bytes came back, of which an answer may be made.
     pub(crate) fn on_received(&mut self, now: Instant, bytes: usize) {
-        let Source::Requests { think, .. } = &self.source else {
-            return;
-        };
         if self.awaited == 0 || self.next.is_none() {
             return;
         }
+        let Source::Requests { think, .. } = &self.source else {
+            return;
+        };
         self.awaited = self.awaited.saturating_sub(bytes);
         if self.awaited == 0 {
             let pause = think.draw(&mut self.stream);

@@ -1,5 +1,6 @@
 //! Settings of a TCP connection.
 
+use super::segment::TIMESTAMPS;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::ccid3::rules::Rules;
@@ -89,6 +90,16 @@ impl Config {
     pub(super) fn window_scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS).min(14) as u8
+    }
+
+    /// Bytes of the options of every segment.
+    pub(super) const fn options_len(&self) -> u16 {
+        if self.timestamps { TIMESTAMPS } else { 0 }
+    }
+
+    /// The MSS option, which does not count other options (RFC 6691).
+    pub(super) const fn mss_option(&self) -> u16 {
+        self.mss.saturating_add(self.options_len())
     }
 
     /// What the congestion half is made of.

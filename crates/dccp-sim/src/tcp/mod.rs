@@ -95,14 +95,14 @@ impl Tcp {
         number
     }
 
-    /// Finds out whom a segment is for that came over this path, as its receiver sees it.
-    pub(crate) fn target(&self, path: Path, s: &Segment) -> Option<Target> {
+    /// Finds out whom a segment is for that was sent over this path, as its sender sees it.
+    pub(crate) fn target(&self, path: &Path, s: &Segment) -> Option<Target> {
         let number = s.to as usize;
-        let ends = Ends::of(path, s);
-        if self.sockets.get(number).is_some_and(|s| s.is_for(&ends)) {
+        let named = self.sockets.get(number);
+        if named.is_some_and(|socket| socket.hears(path, s)) {
             return Some(Target::Known(number));
         }
-        let key = (path.remote, s.source_port, s.dest_port);
+        let key = (path.local, s.source_port, s.dest_port);
         if let Some(known) = self.accepted.get(&key) {
             return Some(Target::Known(*known as usize));
         }
@@ -110,34 +110,34 @@ impl Tcp {
         is_begin.then_some(Target::Listener)
     }
 
-    /// Takes a segment. Returns the connection that it began, and with whom.
+    /// Takes a segment of a connection.
     pub(crate) fn on_segment(
         &mut self,
         context: &mut Context<'_>,
-        target: Target,
-        path: Path,
+        number: usize,
         segment: &Segment,
         ecn: Ecn,
-    ) -> Option<(usize, SocketAddr)> {
-        match target {
-            Target::Known(number) => {
-                self.sockets[number].on_segment(context, segment, ecn);
-                self.settle(context, number);
-                None
-            }
-            Target::Listener => self.accept(context, &Ends::of(path, segment), segment),
-        }
+    ) {
+        self.sockets[number].on_segment(context, segment, ecn);
+        self.settle(context, number);
     }
 
-    fn accept(
+    /// Takes a segment for whoever listens, that came over this path as its receiver sees it. Returns the connection
+    /// that it began, and with whom.
+    pub(crate) fn accept(
         &mut self,
         context: &mut Context<'_>,
-        ends: &Ends,
+        path: Path,
         s: &Segment,
     ) -> Option<(usize, SocketAddr)> {
+        let ends = Ends {
+            path,
+            local_port: s.dest_port,
+            remote_port: s.source_port,
+        };
         let (config, app) = self.listeners.get(&ends.local_port)?;
         let number = self.sockets.len();
-        let socket = Socket::accept(context, *ends, id(number), *config, app.clone(), s);
+        let socket = Socket::accept(context, ends, id(number), *config, app.clone(), s);
         self.sockets.push(socket);
         let remote = ends.path.remote;
         let key = (remote, ends.remote_port, ends.local_port);
@@ -231,9 +231,14 @@ fn stream_number(wire: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(distance.into())
 }
 
-/// How long ago a timestamp was made.
-fn since(timestamp: u32, now: Instant) -> Duration {
-    Duration::from_micros(10) * now.timestamp().wrapping_sub(timestamp)
+/// How long ago a timestamp was made, in its units.
+const fn ticks_since(timestamp: u32, now: Instant) -> u32 {
+    now.timestamp().wrapping_sub(timestamp)
+}
+
+/// A time in units of the Timestamps option.
+fn duration(ticks: u32) -> Duration {
+    Duration::from_micros(10) * ticks
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ const SYN_OPTIONS: usize = 20;
 /// The same without Timestamps.
 const SYN_OPTIONS_PLAIN: usize = 12;
 /// Bytes of the Timestamps option with padding (RFC 7323 appendix A).
-pub(crate) const TIMESTAMPS: usize = 12;
+pub(super) const TIMESTAMPS: u16 = 12;
 
 impl Segment {
     /// Whether the segment has SYN.
@@ -145,7 +145,11 @@ impl Segment {
                         0 => 0,
                         n => 4 + 8 * n,
                     };
-                    sack + if has_timestamps { TIMESTAMPS } else { 0 }
+                    sack + if has_timestamps {
+                        usize::from(TIMESTAMPS)
+                    } else {
+                        0
+                    }
                 }
             }
     }

@@ -9,7 +9,7 @@
 use super::config::Config;
 use super::scoreboard::{News, Scoreboard};
 use super::segment::Timestamps;
-use super::since;
+use super::{duration, ticks_since};
 use core::time::Duration;
 use dccp_proto::cc::delivery::Delivery;
 use dccp_proto::cc::one_way::Times;
@@ -41,8 +41,6 @@ pub(super) struct Counters {
 pub(super) struct Ack<'a> {
     /// The next byte that the peer expects.
     pub(super) next: u64,
-    /// The first byte that it has no room for.
-    pub(super) limit: u64,
     /// What it has beyond `next`.
     pub(super) blocks: &'a [(u64, u64)],
     /// It echoes a mark.
@@ -78,6 +76,9 @@ enum Cause {
 struct Recovery {
     point: u64,
     cause: Cause,
+    /// With halved flight: so many packets may be in flight until the loss is recovered, one less for
+    /// every second acknowledgement.
+    flight_max: u32,
     /// The first segment has to leave again, whatever the window says (§5, step 4.3).
     is_first_due: bool,
     has_rescued: bool,
@@ -95,9 +96,6 @@ pub(super) struct Sender {
     mss: u32,
     ack_every: u32,
     halves_flight: bool,
-    /// With halved flight: so many packets may be in flight until the loss is recovered, one less for
-    /// every second acknowledgement.
-    flight_max: u32,
     /// Next new number of the stream, and how many bytes the application has written.
     next: u64,
     written: u64,
@@ -125,7 +123,6 @@ impl Sender {
             mss: config.mss.into(),
             ack_every: config.ack_every,
             halves_flight: config.halves_flight,
-            flight_max: 0,
             next: 0,
             written: 0,
             wants_fin: false,
@@ -176,12 +173,13 @@ impl Sender {
         core::mem::take(&mut self.wants_cwr)
     }
 
-    /// An acknowledgement arrived.
+    /// Whether anything is in flight.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.board.is_empty()
+    }
+
+    /// An acknowledgement arrived while something was in flight.
     pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
-        self.set_limit(ack.limit);
-        if self.board.is_empty() {
-            return;
-        }
         let news = self.board.update(ack.next, ack.blocks);
         self.counters.lost += u64::from(news.lost);
         self.counters.delivered += u64::from(news.with_data);
@@ -212,22 +210,24 @@ impl Sender {
     /// Ends a recovery, and begins one if segments are lost outside of one. Returns whether one began.
     fn recover(&mut self) -> bool {
         if self.recovery.is_some_and(|r| self.board.una() >= r.point) {
-            if self.is_halved() {
+            if self.halved().is_some() {
                 self.window.resume_at(self.board.pipe() + RESUME_BURST);
             }
             self.recovery = None;
         }
         let begins = self.recovery.is_none() && self.board.lost() > 0;
         if begins {
-            self.flight_max = self.window.window().packets();
             self.recovery = Some(Recovery {
                 point: self.board.nxt(),
                 cause: Cause::Loss,
+                flight_max: self.window.window().packets(),
                 is_first_due: !self.board.is_first_again(),
                 has_rescued: false,
             });
         }
-        self.flight_max = self.flight_max.min(self.board.pipe() + 1);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.flight_max = recovery.flight_max.min(self.board.pipe() + 1);
+        }
         begins
     }
 
@@ -267,7 +267,7 @@ impl Sender {
             rtt: match (news.newest_once, ack.timestamps) {
                 (Some(sent), _) => Some(now - sent),
                 // RFC 7323 §4.1
-                (None, Some(t)) if news.is_advance => Some(since(t.echo, now)),
+                (None, Some(t)) if news.is_advance => Some(duration(ticks_since(t.echo, now))),
                 _ => None,
             },
             ack_sent_at: news.newest.map(|(at, _)| at),
@@ -305,6 +305,7 @@ impl Sender {
         self.recovery = Some(Recovery {
             point: self.board.nxt(),
             cause: Cause::Timeout,
+            flight_max: 0,
             is_first_due: false,
             has_rescued: true,
         });
@@ -333,7 +334,8 @@ impl Sender {
             let una = self.board.una();
             return Some(self.resend(now, una));
         }
-        if !self.may_send(now) {
+        let pipe = self.board.pipe();
+        if !self.may_send(now, pipe) {
             return None;
         }
         if self.board.lost() > 0
@@ -342,11 +344,11 @@ impl Sender {
             return Some(self.resend(now, position));
         }
         if let Some(next) = self.new_segment() {
-            self.send(now, next);
+            self.send(now, pipe, next);
             return Some(next);
         }
         if self.next >= self.written {
-            let pipe_bytes = u64::from(self.board.pipe()) * u64::from(self.mss);
+            let pipe_bytes = u64::from(pipe) * u64::from(self.mss);
             self.delivery.on_app_limited(pipe_bytes);
         }
         self.poll_doubtful(now)
@@ -369,15 +371,15 @@ impl Sender {
         Some(self.resend(now, position))
     }
 
-    /// Whether the flight is to be half of the window.
-    fn is_halved(&self) -> bool {
-        self.halves_flight && self.recovery.is_some_and(|r| r.cause == Cause::Loss)
+    /// The recovery in which the flight is to be half of the window.
+    fn halved(&self) -> Option<Recovery> {
+        self.recovery
+            .filter(|r| self.halves_flight && r.cause == Cause::Loss)
     }
 
-    fn may_send(&self, now: Instant) -> bool {
-        let pipe = self.board.pipe();
-        if self.is_halved() {
-            return pipe < self.flight_max.max(self.window.window().packets() / 2);
+    fn may_send(&self, now: Instant, pipe: u32) -> bool {
+        if let Some(recovery) = self.halved() {
+            return pipe < recovery.flight_max.max(self.window.window().packets() / 2);
         }
         if self.window.is_paced() {
             matches!(self.window.permit(now, pipe), Permit::Now { .. })
@@ -390,10 +392,11 @@ impl Sender {
     /// acknowledgement will come after which to try again.
     pub(super) fn on_local_congestion(&mut self, now: Instant) -> bool {
         let has_next = self.board.lost() > 0 || self.new_segment().is_some();
-        if has_next && self.may_send(now) {
-            self.window.on_local_congestion(now, self.board.pipe());
+        let pipe = self.board.pipe();
+        if has_next && self.may_send(now, pipe) {
+            self.window.on_local_congestion(now, pipe);
         }
-        self.board.pipe() > 0
+        pipe > 0
     }
 
     /// The next segment that was never sent, if there is data and the peer has room for it.
@@ -419,8 +422,8 @@ impl Sender {
         })
     }
 
-    fn send(&mut self, now: Instant, next: Next) {
-        let pipe = self.board.pipe();
+    /// A new segment leaves, with `pipe` in flight.
+    fn send(&mut self, now: Instant, pipe: u32, next: Next) {
         let stamp = self.delivery.on_send(now, pipe == 0);
         let numbers = next.len + u32::from(next.fin);
         self.board.push(now, stamp, next.start, numbers, next.fin);
@@ -459,13 +462,16 @@ impl Sender {
         Ok(())
     }
 
+    /// A segment has left, with `pipe` in flight before.
     fn account(&mut self, now: Instant, pipe: u32, next: Next) {
         self.counters.sent += u64::from(next.len > 0);
         self.counters.sent_bytes += u64::from(next.len);
-        self.pipe_max = self.pipe_max.max(self.board.pipe());
-        self.flight_max = self
-            .flight_max
-            .min(self.board.pipe().saturating_sub(1).max(1));
+        let flight = self.board.pipe();
+        self.pipe_max = self.pipe_max.max(flight);
+        if let Some(recovery) = &mut self.recovery {
+            let fewer = flight.saturating_sub(1).max(1);
+            recovery.flight_max = recovery.flight_max.min(fewer);
+        }
         let seq = Seq::new(self.board.nxt());
         self.window.on_send(Sent { now, seq, pipe }, self.ack_every);
     }

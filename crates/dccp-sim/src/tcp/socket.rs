@@ -2,10 +2,10 @@
 
 use super::config::Config;
 use super::receiver::Receiver;
-use super::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, TIMESTAMPS, Timestamps, UNKNOWN};
+use super::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use super::sender::{Ack, Next, Sender};
 use super::stream::Stream;
-use super::{stream_number, wire_number};
+use super::{duration, stream_number, ticks_since, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
 use crate::net::Context;
@@ -42,17 +42,6 @@ pub(super) struct Ends {
     pub(super) remote_port: u16,
 }
 
-impl Ends {
-    /// The receiver's, of a segment that came over this path.
-    pub(super) const fn of(path: Path, s: &Segment) -> Self {
-        Self {
-            path,
-            local_port: s.dest_port,
-            remote_port: s.source_port,
-        }
-    }
-}
-
 /// The SYN that is to be repeated.
 #[derive(Clone, Copy, Debug)]
 struct Syn {
@@ -64,15 +53,16 @@ struct Syn {
 /// One end of a connection.
 pub(super) struct Socket {
     ends: Ends,
-    me: SocketId,
-    peer: SocketId,
+    /// What all segments have in common.
+    plain: Segment,
     state: State,
     config: Config,
     syn: Option<Syn>,
     sender: Sender,
     receiver: Receiver,
     stream: Stream,
-    one_way: Option<Duration>,
+    /// How long the newest data was under way, in units of the Timestamps option.
+    one_way: Option<u32>,
     /// The machine did not let it send what it may have.
     pub(super) is_held: bool,
     /// It stands in the queue for the machine.
@@ -118,8 +108,21 @@ impl Socket {
     fn new(now: Instant, ends: Ends, me: SocketId, config: Config, app: App) -> Self {
         Self {
             ends,
-            me,
-            peer: UNKNOWN,
+            plain: Segment {
+                source_port: ends.local_port,
+                dest_port: ends.remote_port,
+                seq: 0,
+                ack: 0,
+                window: config.receive_window,
+                window_scale: config.window_scale(),
+                flags: Flags::default(),
+                mss: config.mss_option(),
+                len: 0,
+                timestamps: None,
+                sack: Sack::default(),
+                from: me,
+                to: UNKNOWN,
+            },
             state: State::SynSent,
             config,
             syn: None,
@@ -133,9 +136,14 @@ impl Socket {
         }
     }
 
-    /// Whether segments that came over `ends` are for this connection.
-    pub(super) fn is_for(&self, ends: &Ends) -> bool {
-        self.ends == *ends
+    /// Whether a segment that was sent over this path, as its sender sees it, comes from the peer. (TCP stands in IP
+    /// itself: ports and addresses are all.)
+    pub(super) fn hears(&self, path: &Path, s: &Segment) -> bool {
+        let ours = &self.ends;
+        ours.local_port == s.dest_port
+            && ours.remote_port == s.source_port
+            && ours.path.remote == path.local
+            && ours.path.local == path.remote
     }
 
     /// A segment of the peer arrived.
@@ -179,17 +187,13 @@ impl Socket {
 
     /// Takes what the peer's SYN tells.
     fn negotiate(&mut self, now: Instant, s: &Segment, peer_has_ecn: bool) {
-        self.peer = s.from;
+        self.plain.to = s.from;
         self.config.ecn &= peer_has_ecn;
         self.config.timestamps &= s.timestamps.is_some();
-        let options = if self.config.timestamps {
-            TIMESTAMPS
-        } else {
-            0
-        };
         // The MSS option does not count other options (RFC 6691).
-        let room = usize::from(s.mss).saturating_sub(options).max(1);
-        self.config.mss = self.config.mss.min(u16::try_from(room).unwrap_or(u16::MAX));
+        let room = s.mss.saturating_sub(self.config.options_len()).max(1);
+        self.config.mss = self.config.mss.min(room);
+        self.plain.mss = self.config.mss_option();
         self.sender = Sender::new(&self.config, now, s.window.into());
         if let Some(t) = s.timestamps {
             self.receiver.set_echo(t.value);
@@ -200,6 +204,11 @@ impl Socket {
         let Some(next) = stream_number(s.ack, self.sender.next()) else {
             return;
         };
+        let limit = next + u64::from(s.window);
+        self.sender.set_limit(limit);
+        if !self.sender.is_waiting() {
+            return;
+        }
         let mut blocks = [(0, 0); BLOCKS_MAX];
         let told = s.sack.blocks();
         for (block, &(from, to)) in blocks.iter_mut().zip(told) {
@@ -208,7 +217,6 @@ impl Socket {
         }
         let ack = Ack {
             next,
-            limit: next + u64::from(s.window),
             blocks: &blocks[..told.len()],
             ece: self.config.ecn && s.flags.has(Flags::ECE),
             is_pure: s.seq_len() == 0,
@@ -223,7 +231,7 @@ impl Socket {
         };
         let bytes = self.receiver.on_segment(now, s, seq, ecn);
         if let Some(t) = s.timestamps.filter(|_| s.len > 0) {
-            self.one_way = Some(super::since(t.value, now));
+            self.one_way = Some(ticks_since(t.value, now));
         }
         if bytes > 0 {
             let replies = self.stream.on_received(now, bytes);
@@ -266,11 +274,8 @@ impl Socket {
 
     /// When [`on_timer`](Self::on_timer) is due.
     pub(super) fn next_at(&self, now: Instant) -> Option<Instant> {
-        if self.state == State::Failed {
-            return None;
-        }
-        if let Some(syn) = self.syn {
-            return Some(syn.retry_at);
+        if self.state != State::Open {
+            return self.syn.map(|syn| syn.retry_at);
         }
         let feedback = earlier(self.sender.poll_timeout(), self.receiver.ack_at());
         let data = earlier(self.sender.paced_until(now), self.stream.next_at());
@@ -280,8 +285,7 @@ impl Socket {
     /// Lets the application write, then sends what may leave.
     fn act(&mut self, context: &mut Context<'_>) {
         let now = context.now();
-        let written = self.stream.poll(now);
-        self.sender.write(written);
+        self.sender.write(self.stream.poll(now));
         if self.stream.is_done() {
             self.sender.finish();
         }
@@ -373,36 +377,19 @@ impl Socket {
     fn segment(&self, now: Instant) -> Segment {
         let has_ack = self.state != State::SynSent;
         Segment {
-            source_port: self.ends.local_port,
-            dest_port: self.ends.remote_port,
             seq: wire_number(self.sender.next()),
             ack: if has_ack {
                 wire_number(self.receiver.next())
             } else {
                 0
             },
-            window: self.config.receive_window,
-            window_scale: self.config.window_scale(),
             flags: self.receiver.flags().with_if(has_ack, Flags::ACK),
-            mss: self.mss_option(),
-            len: 0,
             timestamps: self.config.timestamps.then(|| Timestamps {
                 value: now.timestamp(),
                 echo: self.receiver.echo(),
             }),
-            sack: Sack::default(),
-            from: self.me,
-            to: self.peer,
+            ..self.plain
         }
-    }
-
-    fn mss_option(&self) -> u16 {
-        let options = if self.config.timestamps {
-            TIMESTAMPS
-        } else {
-            0
-        };
-        u16::try_from(usize::from(self.config.mss) + options).unwrap_or(u16::MAX)
     }
 
     fn send(&self, context: &mut Context<'_>, segment: Segment, ecn: Ecn) {
@@ -431,7 +418,7 @@ impl Socket {
             reordered: r.reordered,
             received_marked: r.marked,
             rtt: self.sender.rtt(),
-            one_way: self.one_way,
+            one_way: self.one_way.map(duration),
             cc,
         }
     }

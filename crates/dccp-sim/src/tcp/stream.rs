@@ -2,7 +2,6 @@
 
 use crate::source::{App, Closing, RunningSource, Source};
 use dccp_proto::Instant;
-use dccp_proto::wire::Payload;
 
 /// Datagrams of a source become bytes of the stream, all zeros, each sent at once if the window allows it (no
 /// Nagle). What [`App`] says of reading and buffers is of datagrams and has no meaning here.
@@ -68,8 +67,7 @@ impl Stream {
         if let Some(source) = &mut self.source {
             source.on_received(now, len);
         }
-        let replies = self.app.replies(Payload::Zeros(len));
-        replies.map(|message| message.len() as u64).sum()
+        self.app.replies_len(len) as u64
     }
 
     /// Whether what it has written is all.

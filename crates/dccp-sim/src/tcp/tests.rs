@@ -16,6 +16,9 @@ fn sequence_numbers_wrap_and_are_found_again() {
 #[test]
 fn a_timestamp_is_in_units_of_ten_microseconds_and_wraps() {
     let now = Instant::from_nanos(1_000_000);
-    assert_eq!(since(40, now), Duration::from_micros(600));
-    assert_eq!(since(u32::MAX, now), Duration::from_micros(1010));
+    assert_eq!(duration(ticks_since(40, now)), Duration::from_micros(600));
+    assert_eq!(
+        duration(ticks_since(u32::MAX, now)),
+        Duration::from_micros(1010)
+    );
 }

@@ -29,6 +29,7 @@ impl WindowSender {
             pipe,
         };
         self.law.on_congestion(&mut window, &event);
+        self.rate = self.law.pacing_rate();
         self.slow_start.reset();
         self.events += 1;
         self.window.ssthresh = window.ssthresh;

@@ -530,7 +530,7 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
             },
             2,
         );
-        let window = s.window_after_idle(at(idle_ms), 0);
+        let window = s.window_for(at(idle_ms), 0);
         assert_eq!(
             window,
             Window {
@@ -540,7 +540,7 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
             "{idle_ms}"
         );
         // Not while packets are in flight.
-        assert_eq!(s.window_after_idle(at(idle_ms), 1).packets(), 64);
+        assert_eq!(s.window_for(at(idle_ms), 1).packets(), 64);
         send(&mut s, at(idle_ms), 2, 0);
         assert_eq!(s.window, window);
     }
@@ -554,11 +554,11 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
     // A window below the initial one stays.
     let mut s = sender(2.0, 2.0);
     send(&mut s, START, 1, 0);
-    assert_eq!(s.window_after_idle(at(10_000), 0).packets(), 2);
+    assert_eq!(s.window_for(at(10_000), 0).packets(), 2);
     // So does one that is the initial one but for a fraction, and with it the threshold.
     let mut s = sender(4.75, 2.0);
     send(&mut s, START, 1, 0);
-    assert_eq!(s.window_after_idle(at(10_000), 0), s.window);
+    assert_eq!(s.window_for(at(10_000), 0), s.window);
 }
 
 #[test]

@@ -157,7 +157,6 @@ fn sent_in_recovery(halves_flight: bool) -> (Vec<usize>, u32) {
     let mut answer = |next: u64, until: u64| {
         let ack = Ack {
             next,
-            limit: u64::MAX,
             blocks: &[(1000, until)],
             ece: false,
             is_pure: true,
@@ -197,7 +196,6 @@ fn timeouts_after_expiry(keeps_backoff: bool) -> [u128; 3] {
     let ack = |sender: &mut Sender, now, next| {
         let ack = Ack {
             next,
-            limit: u64::MAX,
             blocks: &[],
             ece: false,
             is_pure: true,
