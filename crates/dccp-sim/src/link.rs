@@ -152,14 +152,22 @@ pub struct Link<T> {
     stats: LinkStats,
 }
 
+/// What of a packet travels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<T> {
+    pub(crate) token: T,
+    /// Length of the IP packet in bytes.
+    pub(crate) len: u32,
+    pub(crate) ecn: Ecn,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Flying<T> {
     at: Instant,
     /// Since when this link has had nothing to tell before it: its place among what comes at one moment.
     since: Instant,
-    /// Length of the IP packet in bytes.
-    len: u32,
-    arrival: Arrival<T>,
+    packet: Packet<T>,
+    fate: Fate,
 }
 
 #[derive(Debug)]
@@ -169,17 +177,40 @@ struct Stray<T> {
     flying: Flying<T>,
 }
 
+impl<T: Copy> Packet<T> {
+    fn of(parcel: &Parcel<T>) -> Self {
+        Self {
+            token: parcel.token,
+            len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
+            ecn: parcel.ecn,
+        }
+    }
+
+    /// The packet as it was before it was let in.
+    fn parcel(self) -> Parcel<T> {
+        Parcel {
+            may_fragment: true,
+            ..Parcel::new(self.token, self.len as usize, self.ecn)
+        }
+    }
+}
+
 impl<T: Copy> Flying<T> {
-    fn new(at: Instant, parcel: &Parcel<T>, fate: Fate) -> Self {
+    const fn new(at: Instant, packet: Packet<T>, fate: Fate) -> Self {
+        let since = Instant::ZERO;
         Self {
             at,
-            since: Instant::ZERO,
-            len: parcel.len_u32(),
-            arrival: Arrival {
-                token: parcel.token,
-                ecn: parcel.ecn,
-                fate,
-            },
+            since,
+            packet,
+            fate,
+        }
+    }
+
+    const fn arrival(&self) -> Arrival<T> {
+        Arrival {
+            token: self.packet.token,
+            ecn: self.packet.ecn,
+            fate: self.fate,
         }
     }
 }
@@ -283,26 +314,51 @@ impl<T: Copy> Link<T> {
     /// The reason why it was dropped right away.
     #[inline]
     pub fn offer(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
-        self.advance(now);
-        self.stats.offered += 1;
-        let fits = parcel.len <= self.config.mtu || parcel.may_fragment;
-        if fits && self.is_plain && parcel.hold.is_zero() {
-            if self.transmitter.free_at() <= now {
-                self.queue.let_pass();
-                self.begin(now, &parcel, now);
-                return Ok(());
-            }
-            if self.is_booked() {
-                return self.book(now, parcel);
-            }
+        let packet = Packet::of(&parcel);
+        if self.is_plain_for(packet.len, parcel.may_fragment) && parcel.hold.is_zero() {
+            self.offer_plainly(now, packet)
+        } else {
+            self.offer_to_queue(now, parcel)
         }
-        self.offer_to_queue(now, parcel, fits)
+    }
+
+    /// Whether a packet that travels no longer than others may be [offered plainly](Self::offer_plainly).
+    #[inline]
+    pub(crate) const fn is_plain_for(&self, len: u32, may_fragment: bool) -> bool {
+        self.is_plain && (len as usize <= self.config.mtu || may_fragment)
+    }
+
+    /// Puts in a packet of which it can be said at once when it leaves and when it arrives, unless it comes behind
+    /// others of which that could not be said.
+    ///
+    /// # Errors
+    /// As [`offer`](Self::offer).
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "each packet comes here once for each link; a call costs a fifth of it"
+    )]
+    pub(crate) fn offer_plainly(&mut self, now: Instant, packet: Packet<T>) -> Result<(), Loss> {
+        self.advance(now);
+        if self.transmitter.free_at() <= now {
+            self.stats.offered += 1;
+            self.queue.let_pass();
+            self.begin(now, packet, now);
+            Ok(())
+        } else if self.is_booked() {
+            self.stats.offered += 1;
+            self.book(now, packet)
+        } else {
+            self.offer_to_queue(now, packet.parcel())
+        }
     }
 
     /// Puts in a packet of which cannot be said at once when it arrives.
     #[inline(never)]
-    fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>, fits: bool) -> Result<(), Loss> {
-        if !fits {
+    fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
+        self.advance(now);
+        self.stats.offered += 1;
+        if parcel.len > self.config.mtu && !parcel.may_fragment {
             return Err(self.lose(Loss::TooBig));
         }
         if !self.is_up {
@@ -369,24 +425,24 @@ impl<T: Copy> Link<T> {
     pub fn poll(&mut self, now: Instant) -> Option<Arrival<T>> {
         self.advance(now);
         let first = self.flight.front().map(|f| f.at).filter(|at| *at <= now);
-        let Flying { len, arrival, .. } = if self.is_in_order() {
+        let flying = if self.is_in_order() {
             first?;
             self.flight.pop_front()?
         } else {
             self.first_of_all(now, first)?
         };
-        match arrival.fate {
+        match flying.fate {
             Fate::Lost(reason) => {
                 self.lose(reason);
-                return Some(arrival);
+                return Some(flying.arrival());
             }
             Fate::Duplicated => self.stats.duplicated += 1,
             Fate::Corrupted { .. } => self.stats.corrupted += 1,
             Fate::Delivered => {}
         }
         self.stats.delivered += 1;
-        self.stats.delivered_bytes += u64::from(len);
-        Some(arrival)
+        self.stats.delivered_bytes += u64::from(flying.packet.len);
+        Some(flying.arrival())
     }
 
     /// Whether what comes next is the first in flight, if any is.
@@ -403,7 +459,7 @@ impl<T: Copy> Link<T> {
         let at = first.filter(|at| *at <= now)?;
         if dropped == Some(at) {
             let (parcel, reason) = self.queue.take_dropped()?;
-            Some(Flying::new(at, &parcel, Fate::Lost(reason)))
+            Some(Flying::new(at, Packet::of(&parcel), Fate::Lost(reason)))
         } else if flying == Some(at) {
             self.flight.pop_front()
         } else {
@@ -452,7 +508,7 @@ impl<T: Copy> Link<T> {
     /// Begins with a packet that was offered then.
     fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         if self.faults.are_quiet() && parcel.hold.is_zero() {
-            self.begin(start, parcel, offered);
+            self.begin(start, Packet::of(parcel), offered);
         } else {
             self.begin_by_faults(start, parcel, offered);
         }
@@ -464,15 +520,16 @@ impl<T: Copy> Link<T> {
         clippy::inline_always,
         reason = "each packet comes here once for each link; a call costs a tenth of it"
     )]
-    fn begin(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
-        let end = self.occupy(start, parcel.len);
+    fn begin(&mut self, start: Instant, packet: Packet<T>, offered: Instant) {
+        let end = self.occupy(start, packet.len as usize);
         let at = self.after_delay(end);
-        self.fly(Flying::new(at, parcel, Fate::Delivered), offered);
+        self.fly(Flying::new(at, packet, Fate::Delivered), offered);
     }
 
     /// Begins with a packet that goes through the faults.
     #[inline(never)]
     fn begin_by_faults(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
+        let packet = Packet::of(parcel);
         let end = self.occupy(start, parcel.len);
         let fate = self.faults.fate(start, parcel.len);
         let detour = self.faults.detour();
@@ -481,11 +538,11 @@ impl<T: Copy> Link<T> {
         let last = self.flight.back().map_or(at, |f| f.at);
         if !hold.is_zero() || (at < last && detour.may_overtake) {
             let key = (at + hold, self.stats.offered);
-            let flying = Flying::new(key.0, parcel, fate);
+            let flying = Flying::new(key.0, packet, fate);
             self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;
         } else {
-            self.fly(Flying::new(at, parcel, fate), offered);
+            self.fly(Flying::new(at, packet, fate), offered);
         }
     }
 

@@ -2,6 +2,7 @@
 //! it while it is called ([`Context`]).
 
 mod context;
+mod enter;
 mod late;
 
 pub use crate::ids::LinkId;
@@ -10,20 +11,17 @@ pub(crate) use late::LateId;
 
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
-use crate::link::{Link, LinkConfig, TooBig};
+use crate::link::{Link, LinkConfig};
 use crate::loss::{Fate, Loss, Losses};
 use crate::machine::{Machine, MachineConfig};
-use crate::parcel::Parcel;
 use crate::pcap::PcapWriter;
-use crate::queue::QueueConfig;
 use crate::random::Seed;
 use crate::routes::Routes;
-use crate::rule::{Rule, Verdict};
+use crate::rule::Rule;
 use crate::schedule::{Actor, Schedule, Turn};
 use crate::timeline::{Change, Timeline};
 use crate::trace::Trace;
 use crate::world::Checks;
-use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 use late::Late;
@@ -466,90 +464,6 @@ impl Net {
                 capture.writer.frame(self.now, self.frames.get(id));
             }
         }
-    }
-
-    /// Puts a frame into a link, through its rules.
-    #[inline]
-    fn enter(&mut self, link: LinkId, id: FrameId) {
-        if self.wires[link.index()].rules.is_empty() {
-            self.offer(link, id, Duration::ZERO);
-        } else {
-            self.enter_by_rules(link, id);
-        }
-    }
-
-    #[cold]
-    fn enter_by_rules(&mut self, link: LinkId, id: FrameId) {
-        let wire = &mut self.wires[link.index()];
-        let mut verdict = Verdict::default();
-        for rule in &mut wire.rules {
-            rule.apply(self.frames.get_mut(id), &mut verdict);
-        }
-        self.frames.note_again(id);
-        if verdict.is_lost {
-            wire.lost_by_rule += 1;
-            self.lose(id, Loss::Rule);
-            return;
-        }
-        if verdict.is_duplicated {
-            let copy = self.duplicate(id);
-            self.offer(link, copy, verdict.hold);
-        }
-        self.offer(link, id, verdict.hold);
-    }
-
-    #[inline]
-    fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
-        let Self { frames, wires, .. } = self;
-        let note = frames.note(id);
-        let wire = &mut wires[link.index()];
-        // Only this discipline looks at it.
-        let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
-        let parcel = Parcel {
-            token: id,
-            len: note.len as usize,
-            ecn: note.ecn,
-            hold,
-            may_fragment: note.may_fragment,
-            flow: if needs_flow {
-                frames.get(id).flow_hash()
-            } else {
-                0
-            },
-        };
-        let taken = wire.link.offer(self.now, parcel);
-        let is_expected = if wire.is_foreseen {
-            wire.is_in_line
-        } else {
-            wire.link.next_at() == wire.scheduled
-        };
-        if let Err(reason) = taken {
-            self.refuse(link, id, reason);
-        }
-        if !is_expected {
-            self.expect(link);
-        }
-    }
-
-    /// Sees to it that what arrives next over a link is taken.
-    fn expect(&mut self, link: LinkId) {
-        if self.wires[link.index()].is_foreseen {
-            self.foresee(link);
-        } else {
-            self.schedule_link(link);
-        }
-    }
-
-    /// A link did not take a frame.
-    #[cold]
-    fn refuse(&mut self, link: LinkId, id: FrameId, reason: Loss) {
-        let wire = &self.wires[link.index()];
-        let LinkConfig { mtu, too_big, .. } = *wire.link.config();
-        let at = wire.from;
-        if let (Loss::TooBig, TooBig::Icmp { quoted }) = (reason, too_big) {
-            self.complain(id, IcmpError::TooBig { mtu }, quoted, at);
-        }
-        self.lose(id, reason);
     }
 
     /// Sends an ICMP error about a frame from this node. No error is sent about an error

@@ -34,18 +34,4 @@ impl<T> Parcel<T> {
             flow: 0,
         }
     }
-
-    /// Its length, if it is below 4 GiB.
-    pub(crate) fn len_u32(&self) -> u32 {
-        u32::try_from(self.len).unwrap_or(u32::MAX)
-    }
-
-    /// Marks it CE (RFC 3168), if its sender understands that. Returns whether it says CE now.
-    pub(crate) const fn mark(&mut self) -> bool {
-        if matches!(self.ecn, Ecn::NotEct) {
-            return false;
-        }
-        self.ecn = Ecn::Ce;
-        true
-    }
 }

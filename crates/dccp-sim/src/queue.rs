@@ -29,6 +29,7 @@ use crate::parcel::Parcel;
 use crate::random::Stream;
 use crate::setting::Impossible;
 use codel::CoDel;
+use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use drop_tail::DropTail;
 use dualpi2::DualPi2;
@@ -203,12 +204,12 @@ impl<T: Copy> Queue<T> {
         matches!(self.discipline, Discipline::DropTail(_))
     }
 
-    /// Counts a packet as waiting, or refuses it with the reason. Where it waits is the caller's business. Only
-    /// drop-tail can do that.
+    /// Counts a packet as waiting and returns its ECN field, or refuses it with the reason. Where it waits is the
+    /// caller's business. Only drop-tail can do that.
     #[inline]
-    pub(crate) fn admit(&mut self, now: Instant, parcel: &mut Parcel<T>) -> Result<(), Loss> {
+    pub(crate) fn admit(&mut self, now: Instant, len: usize, ecn: Ecn) -> Result<Ecn, Loss> {
         match &self.discipline {
-            Discipline::DropTail(q) => q.admit(now, parcel, &mut self.books),
+            Discipline::DropTail(q) => q.admit(now, len, ecn, &mut self.books),
             _ => Err(Loss::Queue),
         }
     }

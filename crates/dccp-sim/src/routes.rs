@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 /// added first wins. Routes that were set win over the shortest way, unless their link is down and
 /// there is another way.
 ///
-/// A node with one link needs no table; those of the others are made when first asked for. So ten
+/// A node with one link needs no table; what the others need is found out when first asked for. So ten
 /// thousand hosts around two routers cost two tables.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
@@ -19,11 +19,22 @@ pub(crate) struct Routes {
     recent: Vec<Option<(IpAddr, NodeId)>>,
     /// For each node its links and where they lead.
     links: Vec<Vec<(LinkId, NodeId)>>,
-    /// For each node the first link towards each node.
-    tables: Vec<Option<Vec<Option<LinkId>>>>,
+    /// For each node the first link of the way to others.
+    ways: Vec<Ways>,
     /// By node and destination.
     fixed: BTreeMap<(NodeId, NodeId), LinkId>,
     down: BTreeSet<LinkId>,
+}
+
+/// The ways from a node.
+#[derive(Debug)]
+enum Ways {
+    /// Nobody has asked yet.
+    Unknown,
+    /// It has one link, wherever a frame goes.
+    Only(LinkId),
+    /// The first link towards each node.
+    Table(Vec<Option<LinkId>>),
 }
 
 /// A quick hash: the addresses are those of the scenario, not of an attacker.
@@ -56,7 +67,7 @@ impl Routes {
         self.links.push(Vec::new());
         self.recent.push(None);
         self.forget();
-        self.tables.push(None);
+        self.ways.push(Ways::Unknown);
     }
 
     pub(crate) fn add_link(&mut self, id: LinkId, from: NodeId, to: NodeId) {
@@ -86,7 +97,7 @@ impl Routes {
     }
 
     fn forget(&mut self) {
-        self.tables.iter_mut().for_each(|t| *t = None);
+        self.ways.fill_with(|| Ways::Unknown);
     }
 
     /// Returns whether the address was free.
@@ -114,24 +125,23 @@ impl Routes {
         Some(node)
     }
 
-    /// The first link of the way to a node; a node with one link has no choice, wherever a frame goes.
+    /// The first link of the way to a node.
     #[inline]
     pub(crate) fn next_link(&mut self, from: NodeId, to: Option<NodeId>) -> Option<LinkId> {
-        if let [(only, _)] = self.links[from.index()][..] {
-            return Some(only);
-        }
-        match &self.tables[from.index()] {
-            Some(table) => table[to?.index()],
-            None => self.next_link_of_new_table(from, to?),
+        match &self.ways[from.index()] {
+            Ways::Only(link) => Some(*link),
+            Ways::Table(table) => table[to?.index()],
+            Ways::Unknown => self.next_link_of_new(from, to),
         }
     }
 
     #[cold]
-    fn next_link_of_new_table(&mut self, from: NodeId, to: NodeId) -> Option<LinkId> {
-        let table = self.table(from);
-        let link = table[to.index()];
-        self.tables[from.index()] = Some(table);
-        link
+    fn next_link_of_new(&mut self, from: NodeId, to: Option<NodeId>) -> Option<LinkId> {
+        self.ways[from.index()] = match self.links[from.index()][..] {
+            [(only, _)] => Ways::Only(only),
+            _ => Ways::Table(self.table(from)),
+        };
+        self.next_link(from, to)
     }
 
     fn table(&self, from: NodeId) -> Vec<Option<LinkId>> {

@@ -4,7 +4,7 @@
 //! who takes packets at the far end may come late, and who offers them may too, as long as each packet is
 //! offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
 
-use super::{Arrival, Flying, Link};
+use super::{Arrival, Link};
 use crate::loss::Fate;
 use dccp_proto::Instant;
 
@@ -17,7 +17,7 @@ impl<T: Copy> Link<T> {
             && self.faults.are_quiet()
             && self.strays.is_empty()
             // Faults that have ended may have met some of them.
-            && self.flight.iter().all(|f| f.arrival.fate == Fate::Delivered)
+            && self.flight.iter().all(|f| f.fate == Fate::Delivered)
             // `take` begins with those that wait behind others. After a trace they may wait behind none.
             && (self.queue.len() == 0 || !self.flight.is_empty() || !self.is_up);
         // Below that, late would be too late.
@@ -43,17 +43,15 @@ impl<T: Copy> Link<T> {
     /// packet that long.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Arrival<T>> {
-        let Flying {
-            at, len, arrival, ..
-        } = self.flight.pop_front()?;
-        debug_assert_eq!(arrival.fate, Fate::Delivered);
-        self.stats.at = self.stats.at.max(at);
+        let flying = self.flight.pop_front()?;
+        debug_assert_eq!(flying.fate, Fate::Delivered);
+        self.stats.at = self.stats.at.max(flying.at);
         self.stats.delivered += 1;
-        self.stats.delivered_bytes += u64::from(len);
+        self.stats.delivered_bytes += u64::from(flying.packet.len);
         if self.flight.is_empty() && self.queue.len() > 0 {
             self.begin_waiting(self.transmitter.free_at());
         }
-        Some(arrival)
+        Some(flying.arrival())
     }
 
     /// Makes up for what [`take`](Self::take) has not begun with.

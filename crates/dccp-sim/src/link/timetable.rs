@@ -4,11 +4,9 @@
 //! flies from the beginning, and of its wait only the moments are kept, for the account of the queue. When the
 //! link changes, those that still wait are called back into the queue.
 
-use super::{Flying, Link};
+use super::{Link, Packet};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
 use crate::queue::Waiting;
-use core::time::Duration;
 use dccp_proto::Instant;
 
 /// When a packet that waits will enter the transmitter.
@@ -39,18 +37,19 @@ impl<T: Copy> Link<T> {
 
     /// Lets a packet wait, and fly at once.
     #[inline]
-    pub(super) fn book(&mut self, now: Instant, mut parcel: Parcel<T>) -> Result<(), Loss> {
-        if let Err(reason) = self.queue.admit(now, &mut parcel) {
-            return Err(self.lose(reason));
+    pub(super) fn book(&mut self, now: Instant, mut packet: Packet<T>) -> Result<(), Loss> {
+        match self.queue.admit(now, packet.len as usize, packet.ecn) {
+            Ok(ecn) => packet.ecn = ecn,
+            Err(reason) => return Err(self.lose(reason)),
         }
         let start = self.transmitter.free_at();
         self.timetable.push_back(Booking {
             start,
             since: now,
-            len: parcel.len_u32(),
+            len: packet.len,
             fraction: self.transmitter.fraction(),
         });
-        self.begin(start, &parcel, now);
+        self.begin(start, packet, now);
         Ok(())
     }
 
@@ -85,27 +84,13 @@ impl<T: Copy> Link<T> {
         self.transmitter.resume(start, fraction);
         let begun = self.flight.len() - self.timetable.len();
         for (flying, booking) in self.flight.drain(begun..).zip(self.timetable.drain(..)) {
-            let parcel = flying.parcel();
+            let parcel = flying.packet.parcel();
             let since = booking.since;
             self.queue.join(Waiting { parcel, since });
         }
         // The one in the transmitter flies before them.
         if let Some(last) = self.flight.back() {
             (self.last_at, self.last_since) = (last.at, last.since);
-        }
-    }
-}
-
-impl<T: Copy> Flying<T> {
-    /// The packet as it was when it was let in.
-    fn parcel(&self) -> Parcel<T> {
-        Parcel {
-            token: self.arrival.token,
-            len: self.len as usize,
-            ecn: self.arrival.ecn,
-            hold: Duration::ZERO,
-            may_fragment: true,
-            flow: 0,
         }
     }
 }

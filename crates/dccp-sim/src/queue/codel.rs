@@ -178,7 +178,7 @@ fn signal<T: Copy>(
     let Some(waiting) = head else {
         return false;
     };
-    if config.ecn && books.mark(&mut waiting.parcel) {
+    if config.ecn && books.mark(&mut waiting.parcel.ecn) {
         return true;
     }
     books.drop(now, waiting.parcel, Loss::Early);

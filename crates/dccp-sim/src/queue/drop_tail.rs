@@ -5,6 +5,7 @@ use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
 use crate::parcel::Parcel;
 use dccp_proto::Instant;
+use dccp_proto::wire::Ecn;
 
 /// Settings of a drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,22 +47,23 @@ impl<T> DropTail<T> {
         mut parcel: Parcel<T>,
         books: &mut Books<T>,
     ) -> Result<(), Loss> {
-        self.admit(now, &mut parcel, books)?;
+        parcel.ecn = self.admit(now, parcel.len, parcel.ecn, books)?;
         self.join(Waiting { parcel, since: now });
         Ok(())
     }
 
-    /// Counts a packet as waiting if it fits, and marks it if it should. Where it waits is the caller's business:
-    /// here ([`join`](Self::join)) or in the link's timetable.
+    /// Counts a packet as waiting if it fits, and returns its ECN field, which may now say CE. Where it waits is
+    /// the caller's business: here ([`join`](Self::join)) or in the link's timetable.
     #[inline]
     pub(crate) fn admit(
         &self,
         now: Instant,
-        parcel: &mut Parcel<T>,
+        len: usize,
+        mut ecn: Ecn,
         books: &mut Books<T>,
-    ) -> Result<(), Loss> {
+    ) -> Result<Ecn, Loss> {
         let (packets, bytes) = (books.packets, books.bytes);
-        if !self.config.limit.admits(packets, bytes, parcel.len) {
+        if !self.config.limit.admits(packets, bytes, len) {
             return Err(Loss::Queue);
         }
         let is_congested = match self.config.mark_at {
@@ -70,10 +72,10 @@ impl<T> DropTail<T> {
             None => false,
         };
         if is_congested {
-            books.mark(parcel);
+            books.mark(&mut ecn);
         }
-        books.enter(now, parcel.len);
-        Ok(())
+        books.enter(now, len);
+        Ok(ecn)
     }
 
     /// Lets an admitted packet wait as the last.

@@ -205,14 +205,14 @@ impl<T: Copy> DualPi2<T> {
                 0.0
             };
             if is_due(&mut self.scalable_due, native.max(coupled)) {
-                books.mark(&mut head.parcel);
+                books.mark(&mut head.parcel.ecn);
             }
         } else if is_due(&mut self.scalable_due, p) {
             // Overload: marks do not help any more.
             books.drop(now, head.parcel, Loss::Early);
             return None;
         } else {
-            books.mark(&mut head.parcel);
+            books.mark(&mut head.parcel.ecn);
         }
         if !self.classic.is_empty() {
             self.credit += self.config.classic_share * length(&head);
@@ -227,7 +227,7 @@ impl<T: Copy> DualPi2<T> {
         if is_due(&mut self.classic_due, p) {
             let most = 1.0 / (self.config.coupling * self.config.coupling);
             let is_overloaded = p >= most;
-            if is_overloaded || !books.mark(&mut head.parcel) {
+            if is_overloaded || !books.mark(&mut head.parcel.ecn) {
                 books.drop(now, head.parcel, Loss::Early);
                 return None;
             }

@@ -3,6 +3,7 @@
 use crate::loss::Loss;
 use crate::parcel::Parcel;
 use dccp_proto::Instant;
+use dccp_proto::wire::Ecn;
 use std::collections::VecDeque;
 
 /// A packet that waits.
@@ -131,12 +132,15 @@ impl<T> Books<T> {
         )
     }
 
-    /// Marks a packet CE, if it is ECN-capable. Returns whether it says CE now.
-    pub(crate) fn mark(&mut self, parcel: &mut Parcel<T>) -> bool {
-        let before = parcel.ecn;
-        let is_ce = parcel.mark();
-        self.marked += u64::from(before != parcel.ecn);
-        is_ce
+    /// Marks a packet CE (RFC 3168), if its sender understands that. Returns whether it says CE now.
+    pub(crate) const fn mark(&mut self, ecn: &mut Ecn) -> bool {
+        match *ecn {
+            Ecn::NotEct => return false,
+            Ecn::Ce => {}
+            Ecn::Ect0 | Ecn::Ect1 => self.marked += 1,
+        }
+        *ecn = Ecn::Ce;
+        true
     }
 
     /// Drops a packet that had been taken.

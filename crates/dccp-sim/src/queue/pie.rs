@@ -114,7 +114,7 @@ impl<T> Pie<T> {
         }
         if self.burst_left.is_zero() && self.chooses() {
             let may_mark = self.config.ecn && self.p <= self.config.mark_below;
-            if !(may_mark && books.mark(&mut parcel)) {
+            if !(may_mark && books.mark(&mut parcel.ecn)) {
                 return Err(Loss::Early);
             }
         }

@@ -227,7 +227,7 @@ impl<T> Red<T> {
             self.restart_count();
             return Err(if fits { Loss::Early } else { Loss::Queue });
         }
-        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel)) {
+        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel.ecn)) {
             return Err(Loss::Early);
         }
         self.fifo.push(now, parcel, books);

@@ -1,0 +1,120 @@
+//! How frames enter links.
+
+use super::{Net, Wire};
+use crate::frame::{FrameId, IcmpError};
+use crate::ids::LinkId;
+use crate::link::{LinkConfig, Packet, TooBig};
+use crate::loss::Loss;
+use crate::parcel::Parcel;
+use crate::queue::QueueConfig;
+use crate::rule::Verdict;
+use core::time::Duration;
+
+impl Net {
+    /// Puts a frame into a link, through its rules.
+    #[inline]
+    pub(super) fn enter(&mut self, link: LinkId, id: FrameId) {
+        let note = self.frames.note(id);
+        let wire = &mut self.wires[link.index()];
+        if !wire.rules.is_empty() || !wire.link.is_plain_for(note.len, note.may_fragment) {
+            return self.enter_by_rules(link, id);
+        }
+        let packet = Packet {
+            token: id,
+            len: note.len,
+            ecn: note.ecn,
+        };
+        let taken = wire.link.offer_plainly(self.now, packet);
+        if taken.is_err() || !wire.is_expected() {
+            self.entered(link, id, taken);
+        }
+    }
+
+    #[inline(never)]
+    fn enter_by_rules(&mut self, link: LinkId, id: FrameId) {
+        let wire = &mut self.wires[link.index()];
+        if wire.rules.is_empty() {
+            return self.offer(link, id, Duration::ZERO);
+        }
+        let mut verdict = Verdict::default();
+        for rule in &mut wire.rules {
+            rule.apply(self.frames.get_mut(id), &mut verdict);
+        }
+        self.frames.note_again(id);
+        if verdict.is_lost {
+            wire.lost_by_rule += 1;
+            self.lose(id, Loss::Rule);
+            return;
+        }
+        if verdict.is_duplicated {
+            let copy = self.duplicate(id);
+            self.offer(link, copy, verdict.hold);
+        }
+        self.offer(link, id, verdict.hold);
+    }
+
+    /// Offers a link a frame that may travel longer than others by `hold`.
+    fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
+        let Self { frames, wires, .. } = self;
+        let note = frames.note(id);
+        let wire = &mut wires[link.index()];
+        // Only this discipline looks at it.
+        let needs_flow = matches!(wire.link.config().queue, QueueConfig::FqCoDel(_));
+        let parcel = Parcel {
+            token: id,
+            len: note.len as usize,
+            ecn: note.ecn,
+            hold,
+            may_fragment: note.may_fragment,
+            flow: if needs_flow {
+                frames.get(id).flow_hash()
+            } else {
+                0
+            },
+        };
+        let taken = wire.link.offer(self.now, parcel);
+        self.entered(link, id, taken);
+    }
+
+    /// Sees to it that a frame that a link did not take is lost, and that what arrives next over it is taken.
+    #[inline(never)]
+    fn entered(&mut self, link: LinkId, id: FrameId, taken: Result<(), Loss>) {
+        let wire = &self.wires[link.index()];
+        let (is_expected, is_foreseen) = (wire.is_expected(), wire.is_foreseen);
+        if let Err(reason) = taken {
+            self.refuse(link, id, reason);
+        }
+        if is_expected {
+            return;
+        }
+        if is_foreseen {
+            self.foresee(link);
+        } else {
+            self.schedule_link(link);
+        }
+    }
+
+    /// A link did not take a frame.
+    #[cold]
+    fn refuse(&mut self, link: LinkId, id: FrameId, reason: Loss) {
+        let wire = &self.wires[link.index()];
+        let LinkConfig { mtu, too_big, .. } = *wire.link.config();
+        let at = wire.from;
+        if let (Loss::TooBig, TooBig::Icmp { quoted }) = (reason, too_big) {
+            self.complain(id, IcmpError::TooBig { mtu }, quoted, at);
+        }
+        self.lose(id, reason);
+    }
+}
+
+impl Wire {
+    /// Whether somebody will take what arrives next.
+    #[inline]
+    fn is_expected(&self) -> bool {
+        if self.is_foreseen {
+            self.is_in_line
+        } else {
+            self.link.next_at() == self.scheduled
+        }
+    }
+}
