@@ -261,7 +261,8 @@ pub(crate) struct Frames {
 }
 
 /// What routers and links need to know of a frame. Those of all frames on the way fit into a processor's
-/// nearest cache, which the frames themselves would not.
+/// nearest cache, which the frames themselves would not. It is written and read field by field: a
+/// processor cannot at once copy as a whole what has just been written in parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Note {
     /// Length of the IP packet in bytes.
@@ -270,21 +271,28 @@ pub(crate) struct Note {
     pub(crate) to: Option<NodeId>,
     /// The ECN field.
     pub(crate) ecn: Ecn,
-    /// Whether routers may fragment it.
-    pub(crate) may_fragment: bool,
     /// How many nodes have passed it on, or `GONE`.
     hops: u8,
+    /// Whether routers may fragment it.
+    pub(crate) may_fragment: bool,
 }
 
 impl Note {
-    fn of(frame: &Frame, hops: u8) -> Self {
-        Self {
-            len: u32::try_from(frame.ip_len()).unwrap_or(u32::MAX),
-            to: frame.to,
-            ecn: frame.ecn,
-            may_fragment: frame.may_fragment,
-            hops,
-        }
+    /// In place of a frame that does not exist yet.
+    const EMPTY: Self = Self {
+        len: 0,
+        to: None,
+        ecn: Ecn::NotEct,
+        may_fragment: false,
+        hops: 0,
+    };
+
+    /// Takes note of what may change of a frame.
+    #[inline]
+    fn take(&mut self, frame: &Frame) {
+        self.len = u32::try_from(frame.ip_len()).unwrap_or(u32::MAX);
+        self.ecn = frame.ecn;
+        self.may_fragment = frame.may_fragment;
     }
 }
 
@@ -303,7 +311,7 @@ impl Frames {
             return FrameId(id);
         }
         self.slots.push(Frame::EMPTY);
-        self.notes.push(Note::of(&Frame::EMPTY, 0));
+        self.notes.push(Note::EMPTY);
         FrameId(self.slots.len() as u32 - 1)
     }
 
@@ -326,14 +334,16 @@ impl Frames {
         frame.sent = sent;
         frame.to = to;
         frame.line = None;
-        self.notes[id.0 as usize] = Note::of(frame, 0);
+        let note = &mut self.notes[id.0 as usize];
+        note.take(frame);
+        (note.to, note.hops) = (to, 0);
         id
     }
 
     /// Takes note of a frame that may have changed.
     pub(crate) fn note_again(&mut self, id: FrameId) {
         let place = id.0 as usize;
-        self.notes[place] = Note::of(&self.slots[place], self.notes[place].hops);
+        self.notes[place].take(&self.slots[place]);
     }
 
     /// What routers and links need to know of a frame.

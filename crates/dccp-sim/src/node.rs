@@ -32,9 +32,6 @@ pub struct Router;
 
 impl Node for Router {
     fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId) {
-        match context.route(frame) {
-            Some(link) => context.forward(link, frame),
-            None => context.lose(frame, crate::loss::Loss::NoRoute),
-        }
+        context.pass_on(frame);
     }
 }

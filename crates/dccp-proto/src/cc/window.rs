@@ -196,6 +196,7 @@ impl WindowSender {
     }
 
     /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
+    #[inline]
     pub fn on_send(&mut self, sent: Sent, ack_ratio: u32) {
         let Sent { now, seq, pipe } = sent;
         if pipe == 0 {

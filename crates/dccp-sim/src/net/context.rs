@@ -2,17 +2,13 @@
 
 use super::Net;
 use crate::frame::{Content, Frame, FrameId, Header, IcmpError};
-use crate::ids::{LinkId, NodeId};
+use crate::ids::NodeId;
 use crate::loss::Loss;
 use crate::machine::LocalCongestion;
 use crate::random::Stream;
 use dccp_proto::Instant;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
-
-/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
-/// them.
-const MAX_HOPS: u8 = 64;
 
 /// What a node can do while it is called.
 pub struct Context<'a> {
@@ -102,13 +98,6 @@ impl Context<'_> {
         self.net.frames.get(id)
     }
 
-    /// The link to take from here to where this frame goes, by the fewest hops.
-    #[inline]
-    pub fn route(&mut self, frame: FrameId) -> Option<LinkId> {
-        let to = self.net.frames.note(frame).to;
-        self.net.routes.next_link(self.me, to)
-    }
-
     /// Whether this node has the address that this frame goes to.
     #[inline]
     pub fn is_here(&self, frame: FrameId) -> bool {
@@ -139,16 +128,14 @@ impl Context<'_> {
         });
     }
 
+    #[inline]
     fn send_frame(&mut self, header: &Header<'_>) {
         let id = self.net.originate(header, self.me);
         let now = self.net.now;
         if let Some(machine) = self.net.machine_mut(self.me) {
             machine.on_send(now);
         }
-        match self.route(id) {
-            Some(link) => self.net.enter(link, id),
-            None => self.net.lose(id, Loss::NoRoute),
-        }
+        self.net.leave(self.me, id);
     }
 
     /// Sends an ICMP error about a frame that this node holds (and goes on holding), quoting so many
@@ -157,14 +144,11 @@ impl Context<'_> {
         self.net.complain(about, error, quoted, self.me);
     }
 
-    /// Passes a frame on over a link, unless it has passed as many nodes as it may: so loops end.
+    /// Passes a frame on towards where it goes, by the fewest hops: unless there is no way, or it has passed as
+    /// many nodes as it may, so that loops end.
     #[inline]
-    pub fn forward(&mut self, link: LinkId, frame: FrameId) {
-        if self.net.frames.count_hop(frame) < MAX_HOPS {
-            self.net.enter(link, frame);
-        } else {
-            self.net.lose(frame, Loss::Ttl);
-        }
+    pub fn pass_on(&mut self, frame: FrameId) {
+        self.net.pass_on(self.me, frame);
     }
 
     /// Ends a frame whose content this node has used.

@@ -2,7 +2,7 @@
 
 use super::{Net, Wire};
 use crate::frame::{FrameId, IcmpError};
-use crate::ids::LinkId;
+use crate::ids::{LinkId, NodeId};
 use crate::link::{LinkConfig, Packet, TooBig};
 use crate::loss::Loss;
 use crate::parcel::Parcel;
@@ -10,10 +10,36 @@ use crate::queue::QueueConfig;
 use crate::rule::Verdict;
 use core::time::Duration;
 
+/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
+/// them.
+const MAX_HOPS: u8 = 64;
+
 impl Net {
+    /// A frame leaves the host that made it.
+    #[inline]
+    pub(super) fn leave(&mut self, host: NodeId, id: FrameId) {
+        let to = self.frames.note(id).to;
+        match self.routes.next_link(host, to) {
+            Some(link) => self.enter(link, id),
+            None => self.lose(id, Loss::NoRoute),
+        }
+    }
+
+    /// A frame leaves a node that it passes.
+    #[inline]
+    pub(super) fn pass_on(&mut self, node: NodeId, id: FrameId) {
+        let hops = self.frames.count_hop(id);
+        let to = self.frames.note(id).to;
+        match self.routes.next_link(node, to) {
+            Some(link) if hops < MAX_HOPS => self.enter(link, id),
+            Some(_) => self.lose(id, Loss::Ttl),
+            None => self.lose(id, Loss::NoRoute),
+        }
+    }
+
     /// Puts a frame into a link, through its rules.
     #[inline]
-    pub(super) fn enter(&mut self, link: LinkId, id: FrameId) {
+    fn enter(&mut self, link: LinkId, id: FrameId) {
         let note = self.frames.note(id);
         let wire = &mut self.wires[link.index()];
         if !wire.rules.is_empty() || !wire.link.is_plain_for(note.len, note.may_fragment) {

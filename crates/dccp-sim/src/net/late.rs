@@ -16,11 +16,10 @@
 //!
 //! Routers do not forward late while somebody looks at every event ([`Net::look_ahead`]).
 
-use super::{Context, Net, Who};
+use super::{Net, Who};
 use crate::check;
 use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
-use crate::node::{Node, Router};
 use crate::schedule::{Actor, Schedule, Turn};
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -179,56 +178,47 @@ impl Net {
         self.now = head.moment();
         self.begin_event();
         loop {
-            self.forward_next(router, id);
             let wire = &mut self.wires[id.index()];
-            let Some((at, since)) = wire.link.head() else {
-                wire.is_in_line = false;
-                self.lates[number as usize].heads.pop();
+            let Some(arrival) = wire.link.take() else {
                 return;
             };
-            if at >= until.moment() && wire.turn(at, since) >= until {
-                let next = wire.turn(at, since);
-                self.lates[number as usize].replace_head(next);
-                return;
+            let next = wire.link.head().map(|(at, since)| wire.turn(at, since));
+            self.frames.set_ecn(arrival.token, arrival.ecn);
+            self.forward(router, arrival.token);
+            if self.is_checked {
+                self.promise(check::link(&self.wires[id.index()]));
+                self.promise(check::conservation(&self.totals()));
             }
-            if at > self.now {
-                // What a link brings at once is one event.
-                self.now = at;
-                self.begin_event();
+            match next {
+                None => {
+                    self.wires[id.index()].is_in_line = false;
+                    self.lates[number as usize].heads.pop();
+                    return;
+                }
+                Some(next) if next >= until => {
+                    self.lates[number as usize].replace_head(next);
+                    return;
+                }
+                Some(next) if next.moment() > self.now => {
+                    // What a link brings at once is one event.
+                    self.now = next.moment();
+                    self.begin_event();
+                }
+                Some(_) => {}
             }
         }
     }
 
-    /// Takes what has arrived next over a link, and passes it on.
-    #[inline]
-    fn forward_next(&mut self, router: NodeId, id: LinkId) {
-        let own = self.arrived.len();
-        let Some(arrival) = self.wires[id.index()].link.take() else {
-            return;
-        };
-        self.frames.set_ecn(arrival.token, arrival.ecn);
-        self.forward(router, arrival.token);
-        while self.arrived.len() > own {
-            // An error that it sends about the packet.
-            if let Some((_, error)) = self.arrived.pop_back() {
-                self.forward(router, error);
-            }
-        }
-        if self.is_checked {
-            self.promise(check::link(&self.wires[id.index()]));
-            self.promise(check::conservation(&self.totals()));
-        }
-    }
-
+    /// A router passes a frame on, and errors that it sends about that.
     #[inline]
     fn forward(&mut self, router: NodeId, frame: FrameId) {
-        let now = self.now;
-        let mut context = Context {
-            net: self,
-            me: router,
-            now,
-        };
-        Router.on_frame(&mut context, frame);
+        let own = self.arrived.len();
+        self.pass_on(router, frame);
+        while self.arrived.len() > own {
+            if let Some((_, error)) = self.arrived.pop_back() {
+                self.pass_on(router, error);
+            }
+        }
     }
 }
 
