@@ -18,6 +18,7 @@ mod stats;
 mod timetable;
 
 pub use crate::parcel::Parcel;
+use stats::Counters;
 pub use stats::LinkStats;
 
 use crate::loss::{Fate, FaultConfig, Faults, Loss};
@@ -126,8 +127,10 @@ pub struct Arrival<T> {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link<T> {
-    config: LinkConfig,
-    faults: Faults,
+    config: Box<LinkConfig>,
+    faults: Box<Faults>,
+    /// That of the settings: each packet asks.
+    mtu: usize,
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
@@ -149,7 +152,7 @@ pub struct Link<T> {
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
     is_last_stray: bool,
-    stats: LinkStats,
+    counters: Counters,
 }
 
 /// What of a packet travels.
@@ -221,10 +224,11 @@ impl<T: Copy> Link<T> {
         let random = seed.stream(&format!("link {name} queue"));
         let delay_ns = nanos(config.delay);
         let mut link = Self {
-            faults: Faults::new(config.faults.clone(), seed, name),
+            faults: Faults::new(config.faults.clone(), seed, name).into(),
+            mtu: config.mtu,
             queue: Queue::new(config.queue, config.rate, random),
             transmitter: Transmitter::new(config.rate, config.trace.clone()),
-            config,
+            config: config.into(),
             is_up: true,
             is_plain: false,
             delay_ns,
@@ -236,7 +240,7 @@ impl<T: Copy> Link<T> {
             last_since: Instant::ZERO,
             strays: BinaryHeap::new(),
             is_last_stray: false,
-            stats: LinkStats::default(),
+            counters: Counters::default(),
         };
         link.is_plain = link.is_plain();
         link
@@ -255,8 +259,15 @@ impl<T: Copy> Link<T> {
     /// What has passed, as of the last call that had a `now`.
     pub fn stats(&self) -> LinkStats {
         let books = self.queue.books();
-        let (queue_packet_ns, queue_byte_ns) = books.integrals(self.stats.at);
+        let counters = self.counters;
+        let (queue_packet_ns, queue_byte_ns) = books.integrals(counters.at);
         LinkStats {
+            offered: counters.offered,
+            delivered: counters.delivered,
+            delivered_bytes: counters.delivered_bytes,
+            duplicated: counters.duplicated,
+            corrupted: counters.corrupted,
+            lost: counters.lost,
             marked: books.marked,
             inside: self.inside(),
             busy: Duration::from_nanos(self.busy_ns - self.booked_ns()),
@@ -266,7 +277,7 @@ impl<T: Copy> Link<T> {
             sojourn_max: Duration::from_nanos(books.sojourn_max_ns),
             queue_packet_ns,
             queue_byte_ns,
-            ..self.stats
+            at: counters.at,
         }
     }
 
@@ -290,7 +301,7 @@ impl<T: Copy> Link<T> {
 
     /// Whether the counters and the limits agree with what is inside.
     pub fn is_consistent(&self) -> bool {
-        let s = &self.stats;
+        let s = &self.counters;
         s.offered == s.delivered + s.lost.total() + self.inside() && self.queue.is_within_limit()
     }
 
@@ -298,7 +309,7 @@ impl<T: Copy> Link<T> {
     /// link that is down takes what it is given.
     pub(crate) fn room(&mut self, now: Instant) -> Result<usize, Instant> {
         self.advance(now);
-        let room = self.queue.room(self.config.mtu.max(1));
+        let room = self.queue.room(self.mtu.max(1));
         match self.queue.ready_at().filter(|_| self.is_up && room == 0) {
             Some(ready) => Err(match self.timetable.front() {
                 Some(booking) => booking.start,
@@ -325,7 +336,7 @@ impl<T: Copy> Link<T> {
     /// Whether a packet that travels no longer than others may be [offered plainly](Self::offer_plainly).
     #[inline]
     pub(crate) const fn is_plain_for(&self, len: u32, may_fragment: bool) -> bool {
-        self.is_plain && (len as usize <= self.config.mtu || may_fragment)
+        self.is_plain && (len as usize <= self.mtu || may_fragment)
     }
 
     /// Puts in a packet of which it can be said at once when it leaves and when it arrives, unless it comes behind
@@ -341,12 +352,12 @@ impl<T: Copy> Link<T> {
     pub(crate) fn offer_plainly(&mut self, now: Instant, packet: Packet<T>) -> Result<(), Loss> {
         self.advance(now);
         if self.transmitter.free_at() <= now {
-            self.stats.offered += 1;
+            self.counters.offered += 1;
             self.queue.let_pass();
             self.begin(now, packet, now);
             Ok(())
         } else if self.is_booked() {
-            self.stats.offered += 1;
+            self.counters.offered += 1;
             self.book(now, packet)
         } else {
             self.offer_to_queue(now, packet.parcel())
@@ -357,8 +368,8 @@ impl<T: Copy> Link<T> {
     #[inline(never)]
     fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
         self.advance(now);
-        self.stats.offered += 1;
-        if parcel.len > self.config.mtu && !parcel.may_fragment {
+        self.counters.offered += 1;
+        if parcel.len > self.mtu && !parcel.may_fragment {
             return Err(self.lose(Loss::TooBig));
         }
         if !self.is_up {
@@ -394,7 +405,7 @@ impl<T: Copy> Link<T> {
     #[inline]
     pub fn next_at(&self) -> Option<Instant> {
         let first = self.flight.front().map(|f| f.at);
-        if first.is_some() && self.is_in_order() && self.faults.are_quiet() {
+        if first.is_some() && self.is_in_order() && self.is_quiet() {
             return first;
         }
         self.next_of_all(first)
@@ -436,13 +447,19 @@ impl<T: Copy> Link<T> {
                 self.lose(reason);
                 return Some(flying.arrival());
             }
-            Fate::Duplicated => self.stats.duplicated += 1,
-            Fate::Corrupted { .. } => self.stats.corrupted += 1,
+            Fate::Duplicated => self.counters.duplicated += 1,
+            Fate::Corrupted { .. } => self.counters.corrupted += 1,
             Fate::Delivered => {}
         }
-        self.stats.delivered += 1;
-        self.stats.delivered_bytes += u64::from(flying.packet.len);
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(flying.packet.len);
         Some(flying.arrival())
+    }
+
+    /// Whether nothing ever goes wrong.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.is_plain || self.faults.are_quiet()
     }
 
     /// Whether what comes next is the first in flight, if any is.
@@ -473,14 +490,14 @@ impl<T: Copy> Link<T> {
     }
 
     fn lose(&mut self, reason: Loss) -> Loss {
-        self.stats.lost.add(reason);
+        self.counters.lost.add(reason);
         reason
     }
 
     /// Makes up for what the transmitter has begun since the last call.
     #[inline]
     fn advance(&mut self, now: Instant) {
-        self.stats.at = self.stats.at.max(now);
+        self.counters.at = self.counters.at.max(now);
         if self.queue.len() > 0 {
             self.begin_waiting(now);
         }
@@ -537,7 +554,7 @@ impl<T: Copy> Link<T> {
         let hold = parcel.hold + detour.hold;
         let last = self.flight.back().map_or(at, |f| f.at);
         if !hold.is_zero() || (at < last && detour.may_overtake) {
-            let key = (at + hold, self.stats.offered);
+            let key = (at + hold, self.counters.offered);
             let flying = Flying::new(key.0, packet, fate);
             self.strays.push(Reverse(Stray { key, flying }));
             self.is_last_stray = true;

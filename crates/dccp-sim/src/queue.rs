@@ -156,15 +156,17 @@ pub(crate) struct Queue<T> {
     limit: Limit,
 }
 
+/// The usual one is at hand; the others would make each link large.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
 enum Discipline<T> {
     DropTail(DropTail<T>),
-    TokenBucket(TokenBucket<T>),
-    Red(Red<T>),
-    CoDel(CoDel<T>),
-    FqCoDel(FqCoDel<T>),
-    Pie(Pie<T>),
-    DualPi2(DualPi2<T>),
+    TokenBucket(Box<TokenBucket<T>>),
+    Red(Box<Red<T>>),
+    CoDel(Box<CoDel<T>>),
+    FqCoDel(Box<FqCoDel<T>>),
+    Pie(Box<Pie<T>>),
+    DualPi2(Box<DualPi2<T>>),
 }
 
 impl<T: Copy> Queue<T> {
@@ -174,12 +176,12 @@ impl<T: Copy> Queue<T> {
             limit: config.limit(),
             discipline: match config {
                 QueueConfig::DropTail(c) => Discipline::DropTail(DropTail::new(c)),
-                QueueConfig::TokenBucket(c) => Discipline::TokenBucket(TokenBucket::new(c)),
-                QueueConfig::Red(c) => Discipline::Red(Red::new(c, rate, random)),
-                QueueConfig::CoDel(c) => Discipline::CoDel(CoDel::new(c)),
-                QueueConfig::FqCoDel(c) => Discipline::FqCoDel(FqCoDel::new(c)),
-                QueueConfig::Pie(c) => Discipline::Pie(Pie::new(c, random)),
-                QueueConfig::DualPi2(c) => Discipline::DualPi2(DualPi2::new(c)),
+                QueueConfig::TokenBucket(c) => Discipline::TokenBucket(TokenBucket::new(c).into()),
+                QueueConfig::Red(c) => Discipline::Red(Red::new(c, rate, random).into()),
+                QueueConfig::CoDel(c) => Discipline::CoDel(CoDel::new(c).into()),
+                QueueConfig::FqCoDel(c) => Discipline::FqCoDel(FqCoDel::new(c).into()),
+                QueueConfig::Pie(c) => Discipline::Pie(Pie::new(c, random).into()),
+                QueueConfig::DualPi2(c) => Discipline::DualPi2(DualPi2::new(c).into()),
             },
             books: Books::default(),
         }

@@ -33,7 +33,7 @@ impl<T: Copy> Link<T> {
     /// Since when [`next_at`](Self::next_at) has been as it is, as far as that is known.
     #[inline]
     pub(crate) fn next_since(&self) -> Option<Instant> {
-        let is_known = self.is_in_order() && self.faults.are_quiet();
+        let is_known = self.is_in_order() && self.is_quiet();
         self.flight.front().filter(|_| is_known).map(|f| f.since)
     }
 
@@ -45,9 +45,9 @@ impl<T: Copy> Link<T> {
     pub(crate) fn take(&mut self) -> Option<Arrival<T>> {
         let flying = self.flight.pop_front()?;
         debug_assert_eq!(flying.fate, Fate::Delivered);
-        self.stats.at = self.stats.at.max(flying.at);
-        self.stats.delivered += 1;
-        self.stats.delivered_bytes += u64::from(flying.packet.len);
+        self.counters.at = self.counters.at.max(flying.at);
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(flying.packet.len);
         if self.flight.is_empty() && self.queue.len() > 0 {
             self.begin_waiting(self.transmitter.free_at());
         }
@@ -56,6 +56,6 @@ impl<T: Copy> Link<T> {
 
     /// Makes up for what [`take`](Self::take) has not begun with.
     pub(crate) fn catch_up(&mut self) {
-        self.advance(self.stats.at);
+        self.advance(self.counters.at);
     }
 }

@@ -41,6 +41,18 @@ pub struct LinkStats {
     pub at: Instant,
 }
 
+/// What is counted as it happens; the rest of [`LinkStats`] is reckoned when asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) at: Instant,
+    pub(super) offered: u64,
+    pub(super) delivered: u64,
+    pub(super) delivered_bytes: u64,
+    pub(super) duplicated: u64,
+    pub(super) corrupted: u64,
+    pub(super) lost: Losses,
+}
+
 impl LinkStats {
     /// The mean queue since an earlier moment, in packets and bytes; `None` if no time has passed.
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
