@@ -158,7 +158,6 @@ pub(crate) struct Queue<T> {
 
 /// The usual one is at hand; the others would make each link large.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
 enum Discipline<T> {
     DropTail(DropTail<T>),
     TokenBucket(Box<TokenBucket<T>>),
