@@ -214,6 +214,13 @@ impl Net {
     fn forward(&mut self, router: NodeId, frame: FrameId) {
         let own = self.arrived.len();
         self.pass_on(router, frame);
+        if self.arrived.len() > own {
+            self.forward_errors(router, own);
+        }
+    }
+
+    #[cold]
+    fn forward_errors(&mut self, router: NodeId, own: usize) {
         while self.arrived.len() > own {
             if let Some((_, error)) = self.arrived.pop_back() {
                 self.pass_on(router, error);
