@@ -2,7 +2,7 @@
 
 use crate::path::Path;
 use crate::time::Instant;
-use crate::wire::{Datagram, Ecn};
+use crate::wire::{Datagram, Ecn, OptionWriter};
 
 /// Datagrams for one peer with one ECN mark, all of one length except that the last may be
 /// shorter: what a single call can hand to the kernel.
@@ -16,6 +16,8 @@ pub struct Batch {
     used: usize,
     /// Where datagrams are built whose length is not known before.
     scratch: Vec<u8>,
+    /// For the options of the datagram that is being built.
+    option_memory: Vec<u8>,
     segments: Vec<Segment>,
     destination: Option<(Path, Ecn)>,
     scheduled: Option<Instant>,
@@ -38,6 +40,7 @@ impl Batch {
             bytes: Vec::new(),
             used: 0,
             scratch: Vec::new(),
+            option_memory: Vec::new(),
             segments: Vec::new(),
             destination: None,
             scheduled: None,
@@ -60,6 +63,16 @@ impl Batch {
     pub fn set_segments_max(&mut self, segments_max: usize) {
         debug_assert!(self.is_empty(), "the batch is in use");
         self.segments_max = segments_max;
+    }
+
+    /// A writer of options with memory that is to be [given back](Self::keep_option_memory), so that no packet needs
+    /// an allocation.
+    pub(crate) fn option_writer(&mut self, limit: usize) -> OptionWriter {
+        OptionWriter::with_memory(core::mem::take(&mut self.option_memory), limit)
+    }
+
+    pub(crate) fn keep_option_memory(&mut self, options: OptionWriter) {
+        self.option_memory = options.into_memory();
     }
 
     /// Forgets the datagrams, keeps the memory.

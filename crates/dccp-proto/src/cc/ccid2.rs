@@ -13,7 +13,7 @@ use super::{
     Snapshot,
 };
 use crate::seq::Seq;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::wire::Ecn;
 use crate::wire::features::Feature;
 use core::time::Duration;
@@ -160,7 +160,7 @@ impl HcSender for Sender {
 #[derive(Debug)]
 struct Receiver {
     ratio: u32,
-    delayed_ack: Duration,
+    delayed_ack: Nanos,
     /// Greatest sequence number received.
     greatest: Option<Seq>,
     /// When the packet arrived that acknowledgements name; not told in strict mode.
@@ -174,14 +174,14 @@ struct Receiver {
     /// When a mark last caused an acknowledgement.
     marked_at: Option<Instant>,
     last_data: Option<Instant>,
-    rtt: Duration,
+    rtt: Nanos,
 }
 
 impl Receiver {
     fn new(config: &CcConfig) -> Self {
         Self {
             ratio: 2,
-            delayed_ack: config.delayed_ack,
+            delayed_ack: config.delayed_ack.into(),
             greatest: None,
             newest: (!config.is_strict).then(Newest::default),
             pending: 0,
@@ -190,7 +190,7 @@ impl Receiver {
             gap_told: None,
             marked_at: None,
             last_data: None,
-            rtt: config.rtt.unwrap_or(DEFAULT_RTT),
+            rtt: config.rtt.unwrap_or(DEFAULT_RTT).into(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Receiver {
 
 impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
-        self.rtt = p.rtt.unwrap_or(self.rtt);
+        self.rtt = p.rtt.map_or(self.rtt, Nanos::from);
         if self.is_out_of_order(p.seq) && self.is_news(p.seq) {
             self.is_urgent = true;
             self.gap_told = Some(p.seq);
@@ -279,12 +279,12 @@ impl HcReceiver for Receiver {
     }
 
     fn is_quiescent(&self, now: Instant) -> bool {
-        super::is_quiescent(self.last_data, self.rtt, now)
+        super::is_quiescent(self.last_data, self.rtt.duration(), now)
     }
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
-            rtt: Some(self.rtt),
+            rtt: Some(self.rtt.duration()),
             inner: vec![
                 ("ack_ratio", f64::from(self.ratio)),
                 ("pending", f64::from(self.pending)),

@@ -14,7 +14,7 @@
 
 use super::Feedback;
 use crate::seq::Seq;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::wire::{Opt, OptionWriter};
 use core::time::Duration;
 
@@ -82,7 +82,7 @@ impl Times {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OneWay {
     /// The last difference of the clocks, modulo the option's wrap, and the delay that it stands for.
-    last: Option<(u32, Duration)>,
+    last: Option<(u32, Nanos)>,
 }
 
 impl OneWay {
@@ -90,6 +90,7 @@ impl OneWay {
     pub(crate) fn sample(&mut self, times: Times) -> Duration {
         let ticks = times.arrived.wrapping_sub(times.sent) % WRAP;
         let delay = self.last.map_or(FIRST, |(last, delay)| {
+            let delay = delay.duration();
             // The shorter way around the circle is the change.
             let longer = ticks.wrapping_sub(last) % WRAP;
             if longer < WRAP / 2 {
@@ -98,7 +99,7 @@ impl OneWay {
                 delay.saturating_sub(TICK * (WRAP - longer))
             }
         });
-        self.last = Some((ticks, delay));
+        self.last = Some((ticks, delay.into()));
         delay
     }
 }

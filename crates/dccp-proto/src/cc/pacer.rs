@@ -1,10 +1,10 @@
 //! Spreads packets over time, and bounds how many may be committed ahead of their time.
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use core::time::Duration;
 
 /// No batch may hold more than this much time at the current rate (design 8b).
-const COMMIT_HORIZON: Duration = Duration::from_micros(250);
+const COMMIT_HORIZON: Nanos = Nanos::new(250_000);
 /// What a late wake-up may catch up, besides the granularity of the caller's timers.
 const CATCH_UP: Duration = Duration::from_millis(1);
 
@@ -15,19 +15,18 @@ const CATCH_UP: Duration = Duration::from_millis(1);
     clippy::cast_sign_loss,
     reason = "it saturates, and no interval is negative"
 )]
-pub(crate) fn seconds(time: f64) -> Duration {
-    Duration::from_nanos((time * 1e9 + 0.5) as u64)
+pub(crate) fn seconds(time: f64) -> Nanos {
+    Nanos::new((time * 1e9 + 0.5) as u64)
 }
 
 /// How many packets that leave `interval` apart may be committed at once: those of 250 µs, but of no
 /// more time than `most`, and at least 1.
-pub(crate) fn commit_horizon(interval: Duration, most: Duration) -> u32 {
-    let horizon = COMMIT_HORIZON.min(most);
+pub(crate) fn commit_horizon(interval: impl Into<Nanos>, most: impl Into<Nanos>) -> u32 {
+    let (interval, horizon) = (interval.into(), COMMIT_HORIZON.min(most.into()));
     if interval >= horizon {
         return 1;
     }
-    // Both are far below a second. Durations themselves would be divided in 128 bits, for each packet.
-    horizon.subsec_nanos() / interval.subsec_nanos().max(1)
+    u32::try_from(horizon.get() / interval.get().max(1)).unwrap_or(u32::MAX)
 }
 
 /// Keeps the time at which the last packet should have left.
@@ -38,7 +37,7 @@ pub(crate) fn commit_horizon(interval: Duration, most: Duration) -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pacer {
     last: Option<Instant>,
-    catch_up: Duration,
+    catch_up: Nanos,
 }
 
 impl Pacer {
@@ -46,24 +45,33 @@ impl Pacer {
     pub(crate) fn new(granularity: Duration) -> Self {
         Self {
             last: None,
-            catch_up: CATCH_UP + granularity,
+            catch_up: (CATCH_UP + granularity).into(),
         }
     }
 
     /// When the next packet may leave, if packets leave `interval` apart.
-    pub(crate) fn next(&self, interval: Duration) -> Instant {
+    pub(crate) fn next(&self, interval: impl Into<Nanos>) -> Instant {
+        let interval = interval.into();
         self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
     /// Until now packets had to wait for something else, such as room in a window: that is no lateness
     /// of a timer, so nothing of it is caught up, and the next packet may leave at once.
-    pub(crate) fn was_held_until(&mut self, now: Instant, interval: Duration) {
+    pub(crate) fn was_held_until(&mut self, now: Instant, interval: impl Into<Nanos>) {
+        let interval = interval.into();
         self.last = self.last.map(|last| last.max(now - interval));
     }
 
     /// A packet leaves. At most a quarter of the round-trip time is ever caught up (5348-4.6-1).
-    pub(crate) fn on_send(&mut self, now: Instant, interval: Duration, rtt: Duration) {
-        let earliest = now - self.catch_up.min(rtt / 4);
+    pub(crate) fn on_send(
+        &mut self,
+        now: Instant,
+        interval: impl Into<Nanos>,
+        rtt: impl Into<Nanos>,
+    ) {
+        let interval = interval.into();
+        let quarter = Nanos::new(rtt.into().get() / 4);
+        let earliest = now - self.catch_up.min(quarter);
         self.last = Some(
             self.last
                 .map_or(now, |last| (last + interval).max(earliest)),

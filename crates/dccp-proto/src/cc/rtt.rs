@@ -1,22 +1,23 @@
 //! The round-trip time estimator and the transmit timeout of a window sender (RFC 6298).
 
+use crate::time::Nanos;
 use core::time::Duration;
 
 /// The timeout before the first sample (RFC 6298 §2).
-const INITIAL_RTO: Duration = Duration::from_secs(1);
+const INITIAL_RTO: Nanos = Nanos::new(1_000_000_000);
 /// No timeout is longer, however often it was doubled (RFC 6298 §2.5).
-const RTO_MAX: Duration = Duration::from_secs(64);
+const RTO_MAX: Nanos = Nanos::new(64_000_000_000);
 
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RttEstimator {
-    smoothed: Option<Duration>,
-    variation: Duration,
-    rto_min: Duration,
-    granularity: Duration,
+    smoothed: Option<Nanos>,
+    variation: Nanos,
+    rto_min: Nanos,
+    granularity: Nanos,
     backoff: u32,
     /// The timeout as it stands: asked for with every packet, changed once in a round trip.
-    rto: Duration,
+    rto: Nanos,
 }
 
 impl RttEstimator {
@@ -25,11 +26,11 @@ impl RttEstimator {
     pub(crate) fn new(rto_min: Duration, granularity: Duration) -> Self {
         let mut estimator = Self {
             smoothed: None,
-            variation: Duration::ZERO,
-            rto_min,
-            granularity,
+            variation: Nanos::ZERO,
+            rto_min: rto_min.into(),
+            granularity: granularity.into(),
             backoff: 0,
-            rto: Duration::ZERO,
+            rto: Nanos::ZERO,
         };
         estimator.rto = estimator.timeout();
         estimator
@@ -44,35 +45,39 @@ impl RttEstimator {
     /// Takes a sample; the timeout stays doubled if it is.
     pub(crate) fn refine(&mut self, rtt: Duration) {
         // 4341-5-5: gains 1/8 and 1/4, the variation first because it needs the old mean.
-        self.smoothed = Some(match self.smoothed {
-            None => {
-                self.variation = rtt / 2;
-                rtt
-            }
+        let rtt = Nanos::from(rtt).get();
+        let (mean, variation) = match self.smoothed.map(Nanos::get) {
+            None => (rtt, rtt / 2),
             Some(mean) => {
-                self.variation = self.variation * 3 / 4 + mean.abs_diff(rtt) / 4;
-                mean * 7 / 8 + rtt / 8
+                let variation = self.variation.get().saturating_mul(3) / 4;
+                let change = mean.abs_diff(rtt) / 4;
+                (mean.saturating_mul(7) / 8 + rtt / 8, variation + change)
             }
-        });
+        };
+        self.smoothed = Some(Nanos::new(mean));
+        self.variation = Nanos::new(variation);
         self.rto = self.timeout();
     }
 
     /// The smoothed round-trip time, if there was a sample.
-    pub(crate) const fn smoothed(&self) -> Option<Duration> {
+    pub(crate) const fn smoothed(&self) -> Option<Nanos> {
         self.smoothed
     }
 
     /// The timeout as it stands, doubled as often as it expired since the last sample.
-    pub(crate) const fn rto(&self) -> Duration {
+    pub(crate) const fn rto(&self) -> Nanos {
         self.rto
     }
 
-    fn timeout(&self) -> Duration {
-        let base = self.smoothed.map_or(INITIAL_RTO, |mean| {
-            mean + self.granularity.max(self.variation * 4)
+    fn timeout(&self) -> Nanos {
+        let base = self.smoothed.map_or(INITIAL_RTO.get(), |mean| {
+            let variation = self.variation.get().saturating_mul(4);
+            mean.get()
+                .saturating_add(variation.max(self.granularity.get()))
         });
-        let factor = 1_u32.checked_shl(self.backoff).unwrap_or(u32::MAX);
-        base.max(self.rto_min).saturating_mul(factor).min(RTO_MAX)
+        let factor = 1_u64.checked_shl(self.backoff).unwrap_or(u64::MAX);
+        let rto = base.max(self.rto_min.get()).saturating_mul(factor);
+        Nanos::new(rto).min(RTO_MAX)
     }
 
     /// The timeout expired: doubles it (4341-5-5).
@@ -110,16 +115,16 @@ mod tests {
             (ms(100), 112_851_562, 45_859_375, 296_289_062),
         ] {
             e.sample(sample);
-            assert_eq!(e.smoothed(), Some(Duration::from_nanos(mean)));
-            assert_eq!(e.variation, Duration::from_nanos(variation));
-            assert_eq!(e.rto(), Duration::from_nanos(rto));
+            assert_eq!(e.smoothed(), Some(Nanos::new(mean)));
+            assert_eq!(e.variation, Nanos::new(variation));
+            assert_eq!(e.rto().duration(), Duration::from_nanos(rto));
         }
     }
 
     #[test]
     fn the_first_timeout_is_one_second() {
         let e = RttEstimator::new(ms(200), us(50));
-        assert_eq!(e.rto(), Duration::from_secs(1));
+        assert_eq!(e.rto().duration(), Duration::from_secs(1));
         assert_eq!(e.smoothed(), None);
     }
 
@@ -128,10 +133,10 @@ mod tests {
         // 4341-5-5
         let mut e = RttEstimator::new(ms(200), us(50));
         e.sample(ms(10));
-        assert_eq!(e.rto(), ms(200));
+        assert_eq!(e.rto().duration(), ms(200));
         let mut e = RttEstimator::new(Duration::from_secs(1), us(50));
         e.sample(ms(100));
-        assert_eq!(e.rto(), Duration::from_secs(1));
+        assert_eq!(e.rto().duration(), Duration::from_secs(1));
     }
 
     #[test]
@@ -141,7 +146,7 @@ mod tests {
             e.sample(ms(50));
         }
         // Integer division takes a few nanoseconds off the mean.
-        assert!(e.rto().abs_diff(ms(60)) < us(1));
+        assert!(e.rto().duration().abs_diff(ms(60)) < us(1));
     }
 
     #[test]
@@ -152,9 +157,9 @@ mod tests {
         e.back_off();
         e.refine(ms(100));
         assert!(e.is_backed_off());
-        assert_eq!(e.rto(), ms(500));
+        assert_eq!(e.rto().duration(), ms(500));
         e.sample(ms(100));
-        assert_eq!(e.rto(), us(212_500));
+        assert_eq!(e.rto().duration(), us(212_500));
     }
 
     #[test]
@@ -164,20 +169,20 @@ mod tests {
         e.sample(ms(100));
         let mut expected = 300;
         for _ in 0..7 {
-            assert_eq!(e.rto(), ms(expected));
+            assert_eq!(e.rto().duration(), ms(expected));
             e.back_off();
             expected *= 2;
         }
-        assert_eq!(e.rto(), ms(38_400));
+        assert_eq!(e.rto().duration(), ms(38_400));
         e.back_off();
-        assert_eq!(e.rto(), Duration::from_secs(64));
+        assert_eq!(e.rto().duration(), Duration::from_secs(64));
         for _ in 0..100 {
             e.back_off();
         }
-        assert_eq!(e.rto(), Duration::from_secs(64));
+        assert_eq!(e.rto().duration(), Duration::from_secs(64));
         assert!(e.is_backed_off());
         e.sample(ms(100));
         assert!(!e.is_backed_off());
-        assert_eq!(e.rto(), ms(250));
+        assert_eq!(e.rto().duration(), ms(250));
     }
 }

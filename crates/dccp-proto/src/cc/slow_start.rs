@@ -43,12 +43,12 @@ impl Config {
 }
 
 /// Grows a window until its threshold is reached.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SlowStart {
     config: Config,
     /// With CCID 2's pace: acknowledged packets that have not made the window grow yet, 0 or 1.
     acked: u32,
-    hystart: Option<HyStart>,
+    hystart: Option<Box<HyStart>>,
 }
 
 impl SlowStart {
@@ -57,7 +57,7 @@ impl SlowStart {
         Self {
             config,
             acked: 0,
-            hystart: config.hystart.then(|| HyStart::new(is_paced)),
+            hystart: config.hystart.then(|| Box::new(HyStart::new(is_paced))),
         }
     }
 
@@ -84,7 +84,7 @@ impl SlowStart {
         // 4341-5-8: an acknowledgement adds at most half its Ack Ratio, or a peer that acknowledges
         // late would make the sender burst. Rounded up, or Ack Ratio 1 would never grow.
         let mut allowance = ack_ratio.max(1).div_ceil(2);
-        let packets_max = self.hystart.map_or(u32::MAX, |h| h.packets_max());
+        let packets_max = self.hystart.as_ref().map_or(u32::MAX, |h| h.packets_max());
         let mut left = acked;
         while left > 0 && window.is_slow_start() {
             left -= 1;
@@ -115,7 +115,7 @@ impl SlowStart {
 
     /// What one acknowledged packet adds at most: less above `max_ssthresh` (RFC 3742 §2).
     fn step(&self, cwnd: f64) -> f64 {
-        let pace = self.hystart.map_or(1.0, |h| h.pace());
+        let pace = self.hystart.as_ref().map_or(1.0, |h| h.pace());
         let limit = self.config.max_ssthresh;
         if limit > 0.0 && cwnd > limit {
             pace / (cwnd / (0.5 * limit)).floor()

@@ -17,7 +17,7 @@ use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
 use super::{Feedback, Permit, Snapshot};
 use crate::seq::Seq;
-use crate::time::{Instant, Rate};
+use crate::time::{Instant, Nanos, Rate};
 use core::time::Duration;
 use local::Shrinking;
 
@@ -60,11 +60,11 @@ pub struct WindowSender {
     rtt: RttEstimator,
     one_way: OneWay,
     /// The one-way delay that the acknowledgement at hand tells.
-    one_way_now: Option<Duration>,
+    one_way_now: Option<Nanos>,
     /// The round of the last sample that the timeout took.
     sampled_round: Option<u64>,
     timeout: Option<Instant>,
-    delayed_ack: Duration,
+    delayed_ack: Nanos,
     pacer: Pacer,
     is_paced: bool,
     /// The rate that the law sets, as it stands: asked for with every packet.
@@ -115,7 +115,7 @@ impl WindowSender {
             one_way_now: None,
             sampled_round: None,
             timeout: None,
-            delayed_ack: config.delayed_ack,
+            delayed_ack: config.delayed_ack.into(),
             pacer: Pacer::new(config.granularity),
             is_paced: config.is_paced,
             last_sent: None,
@@ -166,7 +166,7 @@ impl WindowSender {
             if self.is_paced() && now < next {
                 return Permit::At(next);
             }
-            packets = packets.min(commit_horizon(interval, Duration::MAX));
+            packets = packets.min(commit_horizon(interval, Nanos::MAX));
         }
         Permit::Now {
             packets,
@@ -192,7 +192,7 @@ impl WindowSender {
     /// When a packet left and arrived, told by the acknowledgement that [`on_feedback`](Self::on_feedback)
     /// takes next.
     pub fn on_times(&mut self, times: Times) {
-        self.one_way_now = Some(self.one_way.sample(times));
+        self.one_way_now = Some(self.one_way.sample(times).into());
     }
 
     /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
@@ -206,7 +206,7 @@ impl WindowSender {
         if self.is_paced()
             && let Some(interval) = self.interval(&self.window)
         {
-            let rtt = self.rtt.smoothed().unwrap_or_default();
+            let rtt = self.rtt.smoothed().unwrap_or(Nanos::ZERO);
             self.pacer.on_send(now, interval, rtt);
         }
         self.last_sent = Some((now, seq));
@@ -292,9 +292,9 @@ impl WindowSender {
             ssthresh_packets: w.ssthresh.is_finite().then_some(w.ssthresh),
             rate: self
                 .interval(&w)
-                .map(|interval| Rate::over(self.mean_size as u64, interval)),
-            rtt: self.rtt.smoothed(),
-            rto: Some(self.rtt.rto()),
+                .map(|interval| Rate::over(self.mean_size as u64, interval.duration())),
+            rtt: self.rtt.smoothed().map(Nanos::duration),
+            rto: Some(self.rtt.rto().duration()),
             loss_events: Some(self.events),
             phase: Some(if w.is_slow_start() {
                 "slow_start"
@@ -307,7 +307,7 @@ impl WindowSender {
     }
 
     /// Time between packets: as the law has it, else of the window, once a round trip is known.
-    fn interval(&self, window: &Window) -> Option<Duration> {
+    fn interval(&self, window: &Window) -> Option<Nanos> {
         if let Some(rate) = self.rate {
             return Some(seconds(1.0 / rate.max(PACING_RATE_MIN)));
         }
@@ -337,7 +337,7 @@ impl WindowSender {
         let Some((at, _)) = self.last_sent else {
             return window;
         };
-        let rto = self.rtt.rto();
+        let rto = self.rtt.rto().duration();
         let floor = self.initial_window;
         let mut idle = now - at;
         while idle > rto && window.packets() > floor {
@@ -451,8 +451,8 @@ impl WindowSender {
                 is_clean,
                 is_recovering: is_before(fb, self.answered),
                 rtt: fb.rtt,
-                smoothed_rtt: self.rtt.smoothed(),
-                one_way: self.one_way_now.take(),
+                smoothed_rtt: self.rtt.smoothed().map(Nanos::duration),
+                one_way: self.one_way_now.take().map(Nanos::duration),
                 delivered_rate: fb.delivered_rate.map(|rate| in_packets(rate, fb.mean_size)),
                 is_app_limited: fb.is_app_limited,
                 flight: flight_before(fb),
@@ -470,7 +470,7 @@ impl WindowSender {
         let wait = if pipe < ack_ratio {
             self.delayed_ack
         } else {
-            Duration::ZERO
+            Nanos::ZERO
         };
         self.timeout = Some(now + self.rtt.rto() + wait);
     }

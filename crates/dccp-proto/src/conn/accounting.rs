@@ -32,10 +32,18 @@ pub(super) struct Rest {
     pub(super) counters: Counters,
 }
 
+impl Rest {
+    /// Apart, for it is called once, and its caller for each packet.
+    #[cold]
+    fn first() -> Box<Self> {
+        Box::default()
+    }
+}
+
 impl Tally {
     /// The counters of data and of what is seldom.
     pub(super) fn rest(&mut self) -> &mut Rest {
-        self.rest.get_or_insert_default()
+        self.rest.get_or_insert_with(Rest::first)
     }
 
     /// The connection is opened, by this end or by its peer.
@@ -159,9 +167,9 @@ impl Connection {
             spurious_losses,
             invalid_vectors,
             invalid_data_dropped: invalid_drops,
-            pmtu_probes: pmtu.probes,
-            pmtu_probes_acked: pmtu.probes_acked,
-            pmtu_black_holes: pmtu.black_holes,
+            pmtu_probes: pmtu.probes.into(),
+            pmtu_probes_acked: pmtu.probes_acked.into(),
+            pmtu_black_holes: pmtu.black_holes.into(),
             ..stats.counters
         };
         stats

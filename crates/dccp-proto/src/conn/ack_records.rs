@@ -44,6 +44,10 @@ impl AckRecords {
         if self.records.len() == ACK_RECORDS {
             self.records.pop_front();
         }
+        if self.records.is_empty() {
+            // An idle connection has one, and keeps no room for more.
+            self.records.reserve_exact(1);
+        }
         self.records.push_back(Record {
             first: own,
             last: own,

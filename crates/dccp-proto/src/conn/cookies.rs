@@ -11,8 +11,11 @@ const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The Init Cookies of one Response, until one of our packets with them is known to have arrived.
 /// What one packet brought always fits into another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cookies(Option<Box<Carried>>);
+
 #[derive(Clone, Debug)]
-pub(super) struct Cookies {
+struct Carried {
     /// As options.
     bytes: Vec<u8>,
     /// The first of our packets that carries them.
@@ -22,34 +25,42 @@ pub(super) struct Cookies {
 }
 
 impl Cookies {
-    pub(super) const fn none(iss: Seq) -> Self {
-        Self {
-            bytes: Vec::new(),
-            since: iss,
-            ask_at: Instant::ZERO,
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+    fn as_slice(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |carried| &carried.bytes)
     }
 
     /// Bytes of them, as options.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.as_slice().len()
+    }
+
+    /// One more, which our packets carry from `since` on.
+    fn keep(&mut self, cookie: &[u8], since: Seq) {
+        let carried = self.0.get_or_insert_with(|| {
+            Box::new(Carried {
+                bytes: Vec::new(),
+                since,
+                ask_at: Instant::ZERO,
+            })
+        });
+        let len = u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX);
+        carried.bytes.extend([36, len]);
+        carried.bytes.extend_from_slice(cookie);
     }
 
     /// 4340-8.1.4-2, 4340-8.1.5-1: as they came, in the same order.
     pub(super) fn write(&self, w: &mut OptionWriter) {
         // No room is left only if the path MTU has fallen below the size of the Response.
-        let _ = w.push_all(Options(&self.bytes));
+        let _ = w.push_all(Options(self.as_slice()));
     }
 
     /// One of our packets arrived.
     pub(super) fn on_acked(&mut self, seq: Seq) {
-        if !seq.is_before(self.since) {
-            self.bytes.clear();
-        }
+        self.0.take_if(|carried| !seq.is_before(carried.since));
     }
 }
 
@@ -58,16 +69,14 @@ impl Connection {
     /// the ones to echo, instead of those of an older one (AMB-6).
     pub(super) fn begin_cookies(&mut self, p: &Packet<'_>) {
         if self.brings_cookies(p) {
-            self.cookies = Cookies::none(self.seqs.gss.next());
+            self.cookies = Cookies::default();
         }
     }
 
     /// 4340-8.1.4-1: cookies count on a Response only, and not once the connection is open.
     pub(super) fn keep_cookie(&mut self, p: &Packet<'_>, cookie: &[u8]) {
         if self.brings_cookies(p) {
-            let len = u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX);
-            self.cookies.bytes.extend([36, len]);
-            self.cookies.bytes.extend_from_slice(cookie);
+            self.cookies.keep(cookie, self.seqs.gss.next());
         }
     }
 
@@ -81,12 +90,15 @@ impl Connection {
     /// A Sync asks it, for a server with nothing to send would never say. `false`: it was asked
     /// lately.
     pub(super) fn ask_for_cookies(&mut self, now: Instant) -> bool {
-        let is_due = now >= self.cookies.ask_at;
+        let Some(carried) = &mut self.cookies.0 else {
+            return false;
+        };
+        let is_due = now >= carried.ask_at;
         if is_due {
-            self.cookies.ask_at = now + ASK_INTERVAL;
+            carried.ask_at = now + ASK_INTERVAL;
             self.due.sync = Some(self.seqs.gsr);
         }
-        self.timers.set(Timer::Pace, self.cookies.ask_at);
+        self.timers.set(Timer::Pace, carried.ask_at);
         is_due
     }
 }

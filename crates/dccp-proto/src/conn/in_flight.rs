@@ -153,7 +153,8 @@ pub(crate) struct InFlight {
     /// Datagrams longer than this are large.
     large_len: usize,
     large: LargeNews,
-    oddities: Oddities,
+    /// Boxed with the first.
+    oddities: Option<Box<Oddities>>,
 }
 
 impl InFlight {
@@ -175,7 +176,7 @@ impl InFlight {
             acked_vector: None,
             large_len: usize::MAX,
             large: LargeNews::NONE,
-            oddities: Oddities::default(),
+            oddities: None,
         }
     }
 
@@ -203,7 +204,11 @@ impl InFlight {
 
     /// What no feedback tells.
     pub(crate) fn oddities(&self) -> Oddities {
-        self.oddities
+        self.oddities.as_deref().copied().unwrap_or_default()
+    }
+
+    fn note_oddity(&mut self) -> &mut Oddities {
+        self.oddities.get_or_insert_default()
     }
 
     /// The newest of our packets with an Ack Vector that has become acknowledged since the last call:
@@ -241,7 +246,7 @@ impl InFlight {
     pub(crate) fn on_send(&mut self, packet: &SentPacket, tell: TellFate<'_>) {
         debug_assert_eq!(packet.seq, self.seq_at(self.end()), "numbers have no gaps");
         if self.records.len() == IN_FLIGHT_PACKETS {
-            self.oddities.forgotten += 1;
+            self.note_oddity().forgotten += 1;
             self.forget_oldest(tell);
         }
         let data = packet.data.map(|data| self.send_data(packet.now, data));
@@ -290,7 +295,9 @@ impl InFlight {
             self.pass_older(named, &mut news);
         }
         self.advance_round();
-        self.oddities.spurious_losses += news.spurious_losses;
+        if news.spurious_losses > 0 {
+            self.note_oddity().spurious_losses += news.spurious_losses;
+        }
         self.large = news.large;
         if let Some(pos) = news.newest_vector {
             self.acked_vector = Some(self.seq_at(pos));
@@ -389,28 +396,29 @@ impl InFlight {
     }
 }
 
-/// The greatest positions that were reported as received, greatest first.
+/// The greatest positions that were reported as received, greatest first: as the numbers of packets up to there, so
+/// that 0 stands for none.
 #[derive(Debug, Default)]
-struct NewestReceived([Option<u64>; NUM_DUP_ACK]);
+struct NewestReceived([u64; NUM_DUP_ACK]);
 
 impl NewestReceived {
     fn note(&mut self, pos: u64) {
         let [.., oldest] = &mut self.0;
-        if *oldest < Some(pos) {
-            *oldest = Some(pos);
+        if *oldest <= pos {
+            *oldest = pos + 1;
             self.0.sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
     fn newest(&self) -> Option<u64> {
         let [newest, ..] = self.0;
-        newest
+        newest.checked_sub(1)
     }
 
     /// The position below which enough later packets are received; 0 while they are too few.
     fn oldest(&self) -> u64 {
         let [.., oldest] = self.0;
-        oldest.unwrap_or(0)
+        oldest.saturating_sub(1)
     }
 }
 

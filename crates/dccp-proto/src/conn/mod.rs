@@ -42,7 +42,7 @@ use crate::limiter::Limiter;
 use crate::path::Flow;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use crate::seq::Seq;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::wire::features::Feature;
 use crate::wire::{Payload, Place, ResetCode, ServiceCode};
 use accounting::Tally;
@@ -103,7 +103,7 @@ pub struct Connection {
     /// Smoothed round-trip time of this end.
     rtt: Option<Duration>,
     /// The newest sample, as measured, and when.
-    rtt_sample: Option<(Instant, Duration)>,
+    rtt_sample: Option<(Instant, Nanos)>,
     /// When a valid packet last arrived, and when any packet last left.
     last_valid: Instant,
     last_sent: Instant,
@@ -114,9 +114,7 @@ pub struct Connection {
     /// Init Cookies of the peer (4340-8.1.4-2).
     cookies: Cookies,
     /// An Init Cookie of ours, for the Response (RFC 4340 §8.1.4).
-    init_cookie: Option<Vec<u8>>,
-    /// For the options of the next packet, so that none needs an allocation.
-    option_memory: Vec<u8>,
+    init_cookie: Option<Box<[u8]>>,
     /// The data of a Request or Response was taken: of each at most one (4340-8.1.3-4).
     has_handshake_data: bool,
     /// The features that the sending CCID needs have their values.
@@ -176,7 +174,7 @@ struct Due {
     sync_ack: Option<Seq>,
     close_req: bool,
     close: bool,
-    reset: Option<DueReset>,
+    reset: Option<Box<DueReset>>,
 }
 
 /// The content of a Reset.
@@ -193,6 +191,14 @@ struct DueReset {
     ack: Seq,
     /// Its sequence number, if it is not our next one.
     seq: Option<Seq>,
+}
+
+impl DueReset {
+    /// One with our next sequence number.
+    const fn in_sequence(reset: Reset, ack: Seq) -> Self {
+        let seq = None;
+        Self { reset, ack, seq }
+    }
 }
 
 impl Reset {
@@ -340,9 +346,8 @@ impl Connection {
             last_sent: now,
             gsr_arrived: now,
             timestamp: None,
-            cookies: Cookies::none(iss),
+            cookies: Cookies::default(),
             init_cookie: None,
-            option_memory: Vec::new(),
             has_handshake_data: false,
             has_needs_met: false,
             is_app_slow: false,
@@ -420,7 +425,7 @@ impl Connection {
 
     /// The Response of this connection carries an Init Cookie.
     pub(crate) fn set_init_cookie(&mut self, cookie: Vec<u8>) {
-        self.init_cookie = Some(cookie);
+        self.init_cookie = Some(cookie.into());
     }
 
     /// Nothing is left to send or to tell: the endpoint may forget the connection.

@@ -246,7 +246,7 @@ impl Connection {
     }
 
     pub(super) fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
-        self.rtt_sample = Some((now, sample));
+        self.rtt_sample = Some((now, sample.into()));
         // What is to happen a round trip later must not happen at once.
         let sample = sample.max(RTT_LEAST);
         let rtt = self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8);

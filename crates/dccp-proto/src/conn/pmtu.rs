@@ -22,7 +22,7 @@ use super::in_flight::LargeNews;
 use crate::config::Config;
 use crate::path::Path;
 use crate::seq::Seq;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use core::time::Duration;
 
 /// What any IPv6 path carries (RFC 8200 §5): no smaller size is ever used on one.
@@ -67,11 +67,11 @@ const HEADER_LEAST: usize = 12;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PmtuCounts {
     /// Probes sent.
-    pub(crate) probes: u64,
+    pub(crate) probes: u32,
     /// Probes acknowledged.
-    pub(crate) probes_acked: u64,
+    pub(crate) probes_acked: u32,
     /// Times that a size stopped getting through.
-    pub(crate) black_holes: u64,
+    pub(crate) black_holes: u32,
 }
 
 /// The path MTU of one connection (4340-14.1-1), and with it the maximum packet size (4340-14-1):
@@ -89,7 +89,7 @@ pub(crate) struct Pmtu {
     /// What the application was told last, as a length.
     told: usize,
     can_probe: bool,
-    probe: Option<Probe>,
+    probe: Option<Box<Probe>>,
     /// When to look for a larger size.
     raise_at: Option<Instant>,
     gone: Gone,
@@ -97,7 +97,7 @@ pub(crate) struct Pmtu {
     odd: Odd,
     /// When an ICMP message last lowered the PMTU.
     lowered_at: Option<Instant>,
-    rtt: Duration,
+    rtt: Nanos,
     rediscovered_at: Option<Instant>,
     counts: PmtuCounts,
 }
@@ -162,7 +162,7 @@ impl Pmtu {
             trusted_until: Instant::ZERO,
             odd: Odd::default(),
             lowered_at: None,
-            rtt: Duration::ZERO,
+            rtt: Nanos::ZERO,
             rediscovered_at: None,
             counts: PmtuCounts::default(),
         };
@@ -203,7 +203,7 @@ impl Pmtu {
 
     /// The round-trip time, on which a probe's patience depends.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = rtt;
+        self.rtt = rtt.into();
     }
 
     /// The application asks to start again from the interface's MTU. Too soon after the last time
@@ -222,7 +222,11 @@ impl Pmtu {
     /// An ICMP message says that a packet was too big for a link of this MTU; 0 if it does not say
     /// which. `is_plausible`: it quotes a packet sent lately. Returns whether it was of use.
     pub(crate) fn on_too_big(&mut self, now: Instant, mtu: usize, is_plausible: bool) -> bool {
-        let searched = self.probe.filter(|p| matches!(p.goal, Goal::Search { .. }));
+        let searched = self
+            .probe
+            .as_ref()
+            .filter(|p| matches!(p.goal, Goal::Search { .. }));
+        let searched = searched.map(|p| p.size);
         let mtu = match mtu {
             0 if searched.is_some() => self.size, // The probe was too big, and will be missed.
             0 => self.next_plateau(now),
@@ -235,7 +239,7 @@ impl Pmtu {
             return true;
         }
         // 4340-14.1-2: above the PMTU it only says how far a search can reach.
-        let is_hint = is_plausible && mtu > self.size && searched.is_some_and(|p| mtu < p.size);
+        let is_hint = is_plausible && mtu > self.size && searched.is_some_and(|size| mtu < size);
         if is_hint {
             self.search(now, mtu, mtu);
         }
@@ -267,12 +271,15 @@ impl Pmtu {
 
     /// Whether a probe is due.
     pub(crate) fn has_probe_due(&self) -> bool {
-        self.probe.is_some_and(|p| p.expires.is_none())
+        self.probe.as_ref().is_some_and(|p| p.expires.is_none())
     }
 
     /// The size of the packet with which to probe now.
     pub(crate) fn poll_probe(&self) -> Option<usize> {
-        self.probe.filter(|p| p.expires.is_none()).map(|p| p.size)
+        self.probe
+            .as_ref()
+            .filter(|p| p.expires.is_none())
+            .map(|p| p.size)
     }
 
     /// The probe that was due has left as the Sync with this number.
@@ -290,22 +297,24 @@ impl Pmtu {
 
     /// A `SyncAck` names this Sync.
     pub(crate) fn on_sync_acked(&mut self, now: Instant, sync: Seq) {
-        let Some(probe) = self.probe.filter(|p| p.sent.contains(&Some(sync))) else {
+        let probe = self.probe.as_ref();
+        let Some(probe) = probe.filter(|p| p.sent.contains(&Some(sync))) else {
             return;
         };
+        let (goal, size) = (probe.goal, probe.size);
         self.counts.probes_acked += 1;
-        match probe.goal {
+        match goal {
             Goal::Verify { then_search } => self.on_verified(now, then_search),
             Goal::Search { high } => {
-                self.use_size(probe.size);
-                self.search(now, high, middle(probe.size, high));
+                self.use_size(size);
+                self.search(now, high, middle(size, high));
             }
         }
     }
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match self.probe {
+        match &self.probe {
             Some(probe) => probe.expires,
             None => self.raise_at,
         }
@@ -319,8 +328,8 @@ impl Pmtu {
         match &mut self.probe {
             None => self.verify(true),
             Some(probe) if probe.has_more() => probe.expires = None,
-            Some(Probe { goal, size, .. }) => {
-                let (goal, size) = (*goal, *size);
+            Some(probe) => {
+                let (goal, size) = (probe.goal, probe.size);
                 self.on_size_lost(now, goal, size);
             }
         }
@@ -329,7 +338,7 @@ impl Pmtu {
     /// Whether data of this length, which arrived, answer what probes are out to verify; then what
     /// the goal goes on with. In a full queue every probe may be lost while data get through.
     fn is_verified_by(&self, received_len: usize) -> Option<bool> {
-        let Goal::Verify { then_search } = self.probe?.goal else {
+        let Goal::Verify { then_search } = self.probe.as_ref()?.goal else {
             return None;
         };
         let enough = if then_search {
@@ -362,7 +371,7 @@ impl Pmtu {
                 self.search(now, high, middle(self.size, high));
             }
             (Goal::Verify { then_search }, Some(smaller)) => {
-                self.counts.black_holes += u64::from(!then_search);
+                self.counts.black_holes += u32::from(!then_search);
                 self.use_size(smaller);
                 self.verify(true);
             }
@@ -378,12 +387,15 @@ impl Pmtu {
         if high < self.size + STEP {
             self.rest(now);
         } else {
-            self.probe = Some(Probe::new(Goal::Search { high }, size));
+            self.probe = Some(Box::new(Probe::new(Goal::Search { high }, size)));
         }
     }
 
     fn verify(&mut self, then_search: bool) {
-        self.probe = Some(Probe::new(Goal::Verify { then_search }, self.size));
+        self.probe = Some(Box::new(Probe::new(
+            Goal::Verify { then_search },
+            self.size,
+        )));
     }
 
     /// So many more large packets are gone, with this much data at least: verifies the PMTU if they
@@ -435,7 +447,7 @@ impl Pmtu {
 
     /// How long an answer may take.
     fn patience(&self) -> Duration {
-        (self.rtt * PATIENCE_RTTS).max(PATIENCE_LEAST)
+        (self.rtt.duration() * PATIENCE_RTTS).max(PATIENCE_LEAST)
     }
 
     /// Counts a message that quotes nothing sent lately: believed when there are many, and losses

@@ -130,7 +130,7 @@ impl Connection {
                 data,
             };
             let ack = p.seq;
-            self.due.reset = Some(DueReset { reset, ack, seq });
+            self.due.reset = Some(Box::new(DueReset { reset, ack, seq }));
         } else {
             self.tally.rest().counters.resets_limited += 1;
         }

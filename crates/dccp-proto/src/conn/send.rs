@@ -70,7 +70,8 @@ impl Connection {
     fn send_control(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         let service = self.service;
         let ackno = self.ackno();
-        if let Some(DueReset { reset, ack, seq }) = self.due.reset.take() {
+        if let Some(due) = self.due.reset.take() {
+            let DueReset { reset, ack, seq } = *due;
             let kind = Kind::Reset {
                 ack,
                 code: reset.code,
@@ -135,10 +136,10 @@ impl Connection {
         batch: &mut Batch,
     ) -> Seq {
         let room = self.option_room(kind.packet_type(), 0);
-        let mut options = self.option_writer(room);
+        let mut options = batch.option_writer(room);
         self.write_options(now, kind, self.seqs.gss.next(), &mut options);
         let seq = self.finish_packet(now, kind, &options, size_min, app, batch);
-        self.option_memory = options.into_memory();
+        batch.keep_option_memory(options);
         seq
     }
 
@@ -344,7 +345,7 @@ impl Connection {
         } else {
             Kind::Data
         };
-        let mut options = self.write_data_options(now, kind, seq, offer);
+        let mut options = self.write_data_options(now, kind, seq, offer, batch);
         let others_len = options.len();
         let checksum_slot = if self.config.data_checksum {
             options.push_data_checksum().ok()
@@ -411,13 +412,8 @@ impl Connection {
                 batch,
             );
         }
-        self.option_memory = options.into_memory();
+        batch.keep_option_memory(options);
         true
-    }
-
-    /// A writer with the memory of the last packet's, which is to be given back.
-    fn option_writer(&mut self, limit: usize) -> OptionWriter {
-        OptionWriter::with_memory(core::mem::take(&mut self.option_memory), limit)
     }
 
     fn seal(
@@ -444,10 +440,11 @@ impl Connection {
         kind: Kind,
         seq: Seq,
         offer: &Offer,
+        batch: &mut Batch,
     ) -> OptionWriter {
         let room = self.option_room(kind.packet_type(), offer.len);
         let reserved = self.reserved_option_len();
-        let mut options = self.option_writer(room.saturating_sub(reserved));
+        let mut options = batch.option_writer(room.saturating_sub(reserved));
         if kind == Kind::Data {
             let _ = self.ndp.write(&mut options);
         } else {

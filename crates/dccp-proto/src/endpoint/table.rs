@@ -5,8 +5,10 @@ use crate::config::bounds;
 use crate::conn::Connection;
 use crate::path::Flow;
 use core::cell::Cell;
+use core::hash::BuildHasher;
 use core::num::NonZeroU64;
-use std::collections::HashMap;
+use hashbrown::HashTable;
+use std::hash::RandomState;
 
 /// Names a connection of one endpoint. Never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,7 +43,9 @@ pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
     // 6773-3.8-3: a flow over UDP is the 6-tuple. Only looked up, never iterated: order cannot matter.
-    by_flow: HashMap<Flow, ConnId>,
+    // The flows themselves stand in the connections: a second copy of each would be as large as its place here.
+    by_flow: HashTable<ConnId>,
+    hasher: RandomState,
     /// What was found last: packets come in trains of one flow, and a hash of a flow costs as much as
     /// the rest of a packet's way to its connection.
     last: Cell<Option<(Flow, ConnId)>>,
@@ -67,7 +71,8 @@ impl Table {
         {
             return Some(id);
         }
-        let id = *self.by_flow.get(flow)?;
+        let is_it = |id: &ConnId| self.get(*id).is_some_and(|conn| conn.flow() == flow);
+        let id = *self.by_flow.find(self.hasher.hash_one(flow), is_it)?;
         self.last.set(Some((*flow, id)));
         Some(id)
     }
@@ -97,7 +102,17 @@ impl Table {
         let slot = &mut self.slots[index];
         slot.conn = Some(Box::new(conn));
         let id = ConnId::new(index, slot.generation);
-        self.by_flow.insert(flow, id);
+        let Self {
+            slots,
+            by_flow,
+            hasher,
+            ..
+        } = self;
+        let hash_of = |id: &ConnId| {
+            let conn = slots.get(id.index()).and_then(|slot| slot.conn.as_deref());
+            conn.map_or(0, |conn| hasher.hash_one(conn.flow()))
+        };
+        by_flow.insert_unique(hasher.hash_one(flow), id, hash_of);
         id
     }
 
@@ -108,10 +123,9 @@ impl Table {
             .get(id.index())
             .filter(|s| s.generation == id.generation())?;
         let conn = slot.conn.as_deref()?;
-        if self.by_flow.get(conn.flow()) != Some(&id) {
-            return None;
-        }
-        self.by_flow.remove(conn.flow());
+        let hash = self.hasher.hash_one(conn.flow());
+        let place = self.by_flow.find_entry(hash, |known| *known == id).ok()?;
+        place.remove();
         self.last.take();
         Some(conn)
     }

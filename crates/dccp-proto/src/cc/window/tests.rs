@@ -485,11 +485,11 @@ fn the_timeout_takes_one_sample_per_round_trip() {
         ..acked(1)
     };
     s.on_feedback(at(100), &sample(1, 180), 2);
-    assert_eq!(s.rtt.smoothed(), Some(ms(110)));
+    assert_eq!(s.rtt.smoothed(), Some(ms(110).into()));
     s.on_feedback(at(101), &sample(1, 500), 2);
-    assert_eq!(s.rtt.smoothed(), Some(ms(110)));
+    assert_eq!(s.rtt.smoothed(), Some(ms(110).into()));
     s.on_feedback(at(200), &sample(2, 30), 2);
-    assert_eq!(s.rtt.smoothed(), Some(ms(100)));
+    assert_eq!(s.rtt.smoothed(), Some(ms(100).into()));
     // After a timeout the first sample counts at once, and ends the back-off.
     send(&mut s, at(200), 1, 5);
     s.on_timeout(at(5000));

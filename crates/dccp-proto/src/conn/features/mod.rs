@@ -28,7 +28,7 @@ pub(crate) use table::Side;
 
 use crate::cc::config::DEFAULT_RTT;
 use crate::seq::Seq;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::wire::Opt;
 use crate::wire::features::{Feature, Reconciliation};
 use crate::wire::options::FeatureOpt;
@@ -63,7 +63,7 @@ pub(crate) struct Features {
     reading: Option<Seq>,
     /// Sequence number of the last packet with a new Change.
     fgss: Seq,
-    rtt: Duration,
+    rtt: Nanos,
     /// When feature options left last.
     last_written: Option<Instant>,
 }
@@ -127,7 +127,7 @@ impl Features {
             reading: None,
             // 4340-6.6.4-3
             fgss: iss,
-            rtt: DEFAULT_RTT,
+            rtt: DEFAULT_RTT.into(),
             last_written: None,
         }
     }
@@ -161,7 +161,7 @@ impl Features {
 
     /// The round-trip time that paces retransmissions from now on.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = rtt;
+        self.rtt = rtt.into();
     }
 
     /// The value in force.

@@ -148,7 +148,7 @@ impl Features {
             };
             if has_new && may_start {
                 if push_change(slot, &n.wish, w).is_ok() {
-                    let interval = (self.rtt + ANSWER_DELAY).min(INTERVAL_MAX);
+                    let interval = (self.rtt.duration() + ANSWER_DELAY).min(INTERVAL_MAX);
                     self.update(slot, |n| n.on_change_sent(now, interval));
                     self.fgss = seq;
                 }

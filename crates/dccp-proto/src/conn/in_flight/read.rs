@@ -19,8 +19,12 @@ impl InFlight {
         let reports = Reports::new(options, named);
         let vector = reports.vector();
         let drops = reports.drops();
-        self.oddities.invalid_vectors += u64::from(vector == Validity::Invalid);
-        self.oddities.invalid_drops += u64::from(drops == Validity::Invalid);
+        if vector == Validity::Invalid {
+            self.note_oddity().invalid_vectors += 1;
+        }
+        if drops == Validity::Invalid {
+            self.note_oddity().invalid_drops += 1;
+        }
         let floor = if core::mem::take(&mut self.is_deep_read_due) {
             self.front
         } else {
