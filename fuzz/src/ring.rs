@@ -69,6 +69,7 @@ impl Ring {
             Look::Offer { len } => {
                 // Longer, and the slice would panic.
                 let buf = &mut [0; SLOT as usize][..len];
+                source.claim_ahead((n % 5) as u32)?;
                 let claimed = if n < 128 {
                     source.claim_into(buf)?
                 } else {

@@ -75,6 +75,11 @@ impl Batch {
         self.option_memory = options.into_memory();
     }
 
+    /// How many datagrams it takes.
+    pub fn segments_max(&self) -> usize {
+        self.segments_max
+    }
+
     /// Forgets the datagrams, keeps the memory.
     pub fn clear(&mut self) {
         self.used = 0;

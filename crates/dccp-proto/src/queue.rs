@@ -150,6 +150,10 @@ pub trait Outbox {
         0
     }
 
+    /// So many datagrams leave now, one after the other, at most: a batch (design 8b). Who can claim them in one step at
+    /// less cost may do so, until this turn is over.
+    fn prepare(&mut self, _datagrams: usize) {}
+
     /// Takes the datagram that [`peek`](Self::peek) offered and fills `place` with it, which has its
     /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
     fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool;

@@ -53,10 +53,11 @@ impl AppIndex {
             .ok_or(Violation::Index)
     }
 
-    /// Whether the datagram at `position` may be claimed. The application may have set `umod` back
+    /// How many datagrams from `position` on may be claimed. The application may have set `umod` back
     /// behind it, but not further than the ring is long.
-    pub(crate) fn allows(self, position: u32, slots: u32) -> bool {
-        (1..=slots).contains(&self.umod.wrapping_sub(position))
+    pub(crate) fn ready(self, position: u32, slots: u32) -> u32 {
+        let ready = self.umod.wrapping_sub(position);
+        if ready <= slots { ready } else { 0 }
     }
 }
 

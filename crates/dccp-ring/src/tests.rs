@@ -157,6 +157,43 @@ fn nothing_is_claimed_that_was_not_offered() {
 }
 
 #[test]
+fn what_is_claimed_in_one_step_is_the_applications_again_if_it_is_not_taken() {
+    let (mut app, mut transport) = ring(8);
+    let source = &mut transport.source;
+    let tickets: Vec<_> = (0..6)
+        .map(|n| app.sender.push(&[n], tag(n.into())).unwrap().ticket)
+        .collect();
+    assert_eq!(source.look(0), Ok(Look::Offer { len: 1 }));
+    source.claim_ahead(3).unwrap();
+    let too_late = Err(ChangeError::TooLate);
+    assert_eq!(app.sender.withdraw(tickets[2]), too_late);
+    assert_eq!(app.sender.withdraw(tickets[3]), Ok(tag(3)));
+    let mut buf = [9];
+    assert_eq!(source.claim_into(&mut buf).unwrap().unwrap().label, tag(0));
+    assert_eq!(app.sender.room(), Ok(3), "the first step is not over");
+    // A second step begins when the first is over.
+    source.claim_ahead(8).unwrap();
+    assert_eq!(app.sender.withdraw(tickets[4]), Ok(tag(4)));
+    source.flush();
+    assert_eq!(app.sender.room(), Ok(5), "what was taken is free");
+    assert_eq!(source.claim_into(&mut buf), Ok(None), "not offered again");
+    assert_eq!(app.sender.withdraw(tickets[0]), too_late);
+    assert_eq!(app.sender.withdraw(tickets[1]), Ok(tag(1)));
+    assert_eq!(claim_all(source), [2, 5]);
+    assert_eq!(source.look(0), Ok(Look::Nothing));
+}
+
+#[test]
+fn a_step_claims_as_many_as_one_system_call_sends_at_most() {
+    let (mut app, mut transport) = ring(128);
+    for n in 0..100 {
+        app.sender.push(&[], tag(n)).unwrap();
+    }
+    transport.source.claim_ahead(u32::MAX).unwrap();
+    assert_eq!(app.sender.take_back(usize::MAX).unwrap().len(), 100 - 64);
+}
+
+#[test]
 fn what_changed_after_the_offer_is_offered_again() {
     let (mut app, mut transport) = ring(2);
     let source = &mut transport.source;

@@ -1,6 +1,7 @@
 //! The transport's side of the sending lane: claims datagrams and tells what became of them.
 //!
-//! Its cost does not depend on how many datagrams wait, nor on what the application does meanwhile.
+//! Its cost does not depend on how many datagrams wait, nor on what the application does meanwhile. Who is going to
+//! claim several says so before: they are then claimed in one step.
 
 use crate::bell::{self, Bell};
 use crate::error::Violation;
@@ -9,7 +10,11 @@ use crate::lane::{Lane, Producer};
 use crate::layout::{Control, Entries, Layout};
 use crate::mem::{Memory, Ordering, fence};
 use crate::slot::{HEADER_WORDS, Label, Place};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Datagrams claimed in one step at most: what one system call sends.
+const AHEAD_MAX: u32 = 64;
 
 /// What can leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,8 +56,10 @@ pub struct Source {
     memory: Memory,
     order: Entries,
     slots: Entries,
-    /// The position to claim next: all before it have been given back.
+    /// The position to take next: all before it have been copied.
     next: u32,
+    /// Claimed, and not yet taken: what stands from `next` on.
+    ahead: VecDeque<Ahead>,
     /// Our indexes as the application sees them.
     shown: TransportIndex,
     /// The application's indexes as last seen.
@@ -64,6 +71,13 @@ pub struct Source {
     has_reported: bool,
     has_given_room: bool,
     app_bell: Arc<dyn Bell>,
+}
+
+/// A datagram that was claimed before it is taken. What stands here was read once, and is no more looked at.
+#[derive(Debug)]
+struct Ahead {
+    place: Place,
+    label: Label,
 }
 
 /// The lane of the reports.
@@ -83,6 +97,7 @@ impl Source {
             order: layout.order,
             slots: layout.slots,
             next: START,
+            ahead: VecDeque::with_capacity(AHEAD_MAX.min(layout.slots.count) as usize),
             shown: TransportIndex::START,
             app: AppIndex::START,
             offered: None,
@@ -100,19 +115,11 @@ impl Source {
     /// When the application broke the rules.
     pub fn look(&mut self, now_ns: u64) -> Result<Look, Violation> {
         self.offered = None;
-        if !self.is_next_ready() {
-            self.see_app()?;
-        }
-        if !self.is_next_ready() {
-            let sleeper = self.memory.atomic(Control::TransportSleeps.at());
-            bell::lie_down(sleeper);
-            self.see_app()?;
-            if !self.is_next_ready() {
-                return Ok(Look::Nothing);
-            }
-            bell::stand_up(self.memory.atomic(Control::TransportSleeps.at()));
-        }
-        let place = self.place()?;
+        let place = match self.ahead.front().map(|ahead| ahead.place) {
+            Some(place) => place,
+            None if self.is_any_ready()? => self.place(self.next)?,
+            None => return Ok(Look::Nothing),
+        };
         self.offered = Some(place);
         if place.is_expired(now_ns)
             && let Some(claimed) = self.refuse()?
@@ -122,6 +129,22 @@ impl Source {
         Ok(Look::Offer {
             len: place.len as usize,
         })
+    }
+
+    /// Whether something may be claimed. If not, it has said that the transport sleeps.
+    fn is_any_ready(&mut self) -> Result<bool, Violation> {
+        if self.ready() == 0 {
+            self.see_app()?;
+        }
+        if self.ready() == 0 {
+            bell::lie_down(self.memory.atomic(Control::TransportSleeps.at()));
+            self.see_app()?;
+            if self.ready() == 0 {
+                return Ok(false);
+            }
+            bell::stand_up(self.memory.atomic(Control::TransportSleeps.at()));
+        }
+        Ok(true)
     }
 
     /// Claims the datagram that [`look`](Self::look) offered and copies it into `buf`, which has its
@@ -148,30 +171,89 @@ impl Source {
         self.claim(|_, _| ())
     }
 
-    /// Says first that the datagram is claimed and looks then whether it may be: the application
+    /// Claims the next datagrams in one step: as many as are ready, but at most so many, if none is claimed already.
+    /// Each is then looked at and taken as ever, at the cost of its copy. What was offered is offered still, unless it was
+    /// taken back or changed meanwhile. [`flush`](Self::flush) gives up those that were not taken.
+    ///
+    /// It says first that the datagrams are claimed and looks then which of them may be: the application
     /// does the same when it takes datagrams back, so that not both can win (docs/ring.md).
-    fn claim(&mut self, copy: impl FnOnce(&Memory, usize)) -> Result<Option<Claimed>, Violation> {
-        let Some(offered) = self.offered.take() else {
-            return Ok(None);
-        };
-        let position = self.next;
-        self.show(position.wrapping_add(1), position);
+    ///
+    /// # Errors
+    /// When the application broke the rules.
+    pub fn claim_ahead(&mut self, at_most: u32) -> Result<(), Violation> {
+        let at_most = at_most.min(AHEAD_MAX);
+        if !self.ahead.is_empty() {
+            return Ok(());
+        }
+        if self.ready() < at_most {
+            self.see_app()?;
+        }
+        let wanted = self.ready().min(at_most);
+        if wanted == 0 {
+            return Ok(());
+        }
+        self.show(self.next.wrapping_add(wanted), self.next);
         fence(Ordering::SeqCst);
         let seen = self.see_app();
-        if seen.is_err() || !self.is_next_ready() || self.place() != Ok(offered) {
-            self.show(position, position);
-            return seen.map(|()| None);
+        if seen.is_ok() {
+            self.read_ahead(self.ready().min(wanted));
         }
-        let at = self.slots.at(offered.slot);
-        let label = offered.label(&self.memory, at);
-        copy(&self.memory, at + HEADER_WORDS);
-        self.next = position.wrapping_add(1);
-        self.show(self.next, self.next);
+        let first = self.ahead.front().map(|ahead| ahead.place);
+        if self.offered.is_some_and(|offered| first != Some(offered)) {
+            self.offered = None;
+            self.ahead.clear();
+        }
+        self.show_claimed();
+        seen
+    }
+
+    /// Reads what stands about the next datagrams, in one pass: a word that the processor has to wait for is not waited
+    /// for once per datagram. It ends before what cannot be; the look that comes there says so.
+    fn read_ahead(&mut self, claimed: u32) {
+        for n in 0..claimed {
+            let Ok(place) = self.place(self.next.wrapping_add(n)) else {
+                return;
+            };
+            let label = place.label(&self.memory, self.slots.at(place.slot));
+            self.ahead.push_back(Ahead { place, label });
+        }
+    }
+
+    /// Takes what was offered, unless that was taken back or changed meanwhile.
+    fn claim(&mut self, copy: impl FnOnce(&Memory, usize)) -> Result<Option<Claimed>, Violation> {
+        if self.offered.is_none() {
+            return Ok(None);
+        }
+        self.claim_ahead(1)?;
+        let Some(Ahead { place, label }) = self.offered.take().and(self.ahead.pop_front()) else {
+            return Ok(None);
+        };
+        copy(&self.memory, self.slots.at(place.slot) + HEADER_WORDS);
+        self.next = self.next.wrapping_add(1);
         self.has_given_room = true;
+        if self.ahead.is_empty() {
+            self.show_claimed();
+        }
         Ok(Some(Claimed {
-            len: offered.len as usize,
+            len: place.len as usize,
             label,
         }))
+    }
+
+    /// Shows the application what is claimed, and what has been copied.
+    fn show_claimed(&mut self) {
+        // At most as many as were wanted.
+        let ahead = u32::try_from(self.ahead.len()).unwrap_or(AHEAD_MAX);
+        self.show(self.next.wrapping_add(ahead), self.next);
+    }
+
+    /// Lets the application have again what was claimed and not taken.
+    fn give_up_ahead(&mut self) {
+        if !self.ahead.is_empty() {
+            self.offered = None;
+            self.ahead.clear();
+            self.show_claimed();
+        }
     }
 
     /// Shows the application our indexes, and that we have done with what is before `dev`: Release.
@@ -195,13 +277,14 @@ impl Source {
         Ok(())
     }
 
-    fn is_next_ready(&self) -> bool {
-        self.app.allows(self.next, self.slots.count)
+    /// How many datagrams may be claimed, as far as is known.
+    fn ready(&self) -> u32 {
+        self.app.ready(self.next, self.slots.count)
     }
 
-    /// What the order says about the next position.
-    fn place(&self) -> Result<Place, Violation> {
-        let place = Place::load(&self.memory, self.order.at(self.next));
+    /// What the order says about a position.
+    fn place(&self, position: u32) -> Result<Place, Violation> {
+        let place = Place::load(&self.memory, self.order.at(position));
         if place.slot >= self.slots.count {
             return Err(Violation::Slot);
         }
@@ -223,8 +306,6 @@ impl Source {
         self.has_reported = true;
         let Some(at) = self.fates.free(&self.memory)? else {
             self.fates_missed += 1;
-            let missed = self.memory.atomic(Control::FatesFilled.at() + 1);
-            missed.store(self.fates_missed, Ordering::Relaxed);
             return Ok(());
         };
         self.memory.set(at, report.tag);
@@ -235,9 +316,12 @@ impl Source {
     }
 
     /// Shows the application the reports, and wakes it if it waits for them or for room. Once for a
-    /// batch.
+    /// batch. What was claimed ahead and not taken may be taken back again.
     pub fn flush(&mut self) {
+        self.give_up_ahead();
         if core::mem::take(&mut self.has_reported) {
+            let missed = self.memory.atomic(Control::FatesFilled.at() + 1);
+            missed.store(self.fates_missed, Ordering::Relaxed);
             self.fates.publish(&self.memory);
             let sleeper = self.memory.atomic(Control::WaitsForFates.at());
             bell::wake(sleeper, &*self.app_bell);

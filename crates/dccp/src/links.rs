@@ -197,6 +197,10 @@ impl Outbox for Out<'_> {
         self.state().backlog()
     }
 
+    fn prepare(&mut self, datagrams: usize) {
+        self.state().prepare(datagrams);
+    }
+
     fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         self.state().claim_into(now, slot, place)
     }

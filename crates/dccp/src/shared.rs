@@ -520,6 +520,12 @@ impl Outbox for State {
         self.tx.bytes()
     }
 
+    fn prepare(&mut self, datagrams: usize) {
+        if let Some(ring) = &mut self.ring {
+            ring.prepare(datagrams);
+        }
+    }
+
     fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         self.outbox_of(slot).claim_into(now, slot, place)
     }

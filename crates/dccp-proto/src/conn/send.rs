@@ -233,6 +233,14 @@ impl Connection {
         if plan.ack_goes_alone {
             return self.send_ack(now, app, batch);
         }
+        if batch.is_empty() {
+            let joins = if plan.is_plain {
+                self.batch_max.min(batch.segments_max())
+            } else {
+                1
+            };
+            app.outbox.prepare(joins);
+        }
         self.claim(now, &offer, &plan, app, batch)
     }
 

@@ -176,18 +176,22 @@ impl HcReceiver for TestReceiver {
     }
 }
 
-/// Datagrams of these lengths wait.
-pub(super) struct Waiting(VecDeque<usize>);
+/// Datagrams of these lengths wait; so many were said to leave together.
+pub(super) struct Waiting(VecDeque<usize>, pub(super) Vec<usize>);
 
 impl Waiting {
     pub(super) fn new(lens: &[usize]) -> Self {
-        Self(lens.iter().copied().collect())
+        Self(lens.iter().copied().collect(), Vec::new())
     }
 }
 
 impl Outbox for Waiting {
     fn peek(&mut self, _now: Instant) -> Option<Offer> {
         self.0.front().map(|&len| offer(len))
+    }
+
+    fn prepare(&mut self, datagrams: usize) {
+        self.1.push(datagrams);
     }
 
     fn claim_into(&mut self, _now: Instant, _slot: Slot, _place: &mut Place<'_>) -> bool {

@@ -158,6 +158,34 @@ fn what_changes_between_offer_and_claim_is_not_claimed() {
 }
 
 #[test]
+fn what_was_claimed_in_one_step_is_believed_as_it_was_read() {
+    let (mut app, mut transport, memory, layout) = open_ring();
+    for n in 0..4 {
+        app.sender.push(&[7], tag(n)).unwrap();
+    }
+    let source = &mut transport.source;
+    // A slot that does not exist: the third.
+    set(&memory, layout.order.at(START.wrapping_add(2)), 4 | 1 << 32);
+    assert_eq!(source.look(0), Ok(Look::Offer { len: 1 }));
+    source.claim_ahead(4).unwrap();
+    let shown = TransportIndex {
+        kern: START.wrapping_add(2),
+        dev: START,
+    };
+    assert_eq!(memory.own(Control::Transport.at()), shown.word());
+    // Too long, and too far.
+    set(&memory, layout.order.at(START.wrapping_add(1)), 17 << 32);
+    set(&memory, Control::App.at(), 7);
+    for n in 0..2 {
+        assert_eq!(source.look(0), Ok(Look::Offer { len: 1 }));
+        let claimed = source.claim_into(&mut [0]).unwrap().unwrap();
+        assert_eq!((claimed.len, claimed.label), (1, tag(n)));
+    }
+    assert_eq!(source.look(0), Err(Violation::Slot));
+    assert_eq!(source.claim_ahead(4), Err(Violation::Index));
+}
+
+#[test]
 fn the_lanes_look_at_indexes_and_lengths() {
     let (mut app, mut transport, memory, layout) = open_ring();
     let deliver = |transport: &mut Transport| transport.sink.deliver(&[7; 3], Arrival::default());
@@ -304,6 +332,7 @@ fn transport_step(transport: &mut Transport, n: u64) -> Result<(), Violation> {
         Look::Expired(claimed) => assert!(claimed.len <= 16),
         Look::Offer { len } => {
             assert!(len <= 16);
+            source.claim_ahead((n % 4) as u32)?;
             if n.is_multiple_of(5) {
                 source.refuse()?;
             } else if let Some(claimed) = source.claim_into(&mut [0; 16][..len])? {
@@ -318,7 +347,9 @@ fn transport_step(transport: &mut Transport, n: u64) -> Result<(), Violation> {
         }
     }
     sink.deliver(&[1; 16][..(n % 17) as usize], Arrival::default())?;
-    source.flush();
+    if n.is_multiple_of(3) {
+        source.flush();
+    }
     sink.flush();
     Ok(())
 }

@@ -22,6 +22,8 @@ enum Step {
     TakeBack(usize, Vec<Change>),
     /// The transport takes so many.
     Claim(usize),
+    /// The transport claims so many in one step, and takes so many of them.
+    ClaimAhead(u32, usize),
     /// The transport refuses one.
     Refuse,
     /// The transport looks, time goes by, and it claims what it saw.
@@ -75,6 +77,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..12_usize, pushing()).prop_map(|(n, p)| Step::Revise(n, p)),
         2 => (0..10_usize, changes).prop_map(|(n, c)| Step::TakeBack(n, c)),
         3 => (1..5_usize).prop_map(Step::Claim),
+        2 => (1..6_u32, 0..5_usize).prop_map(|(n, taken)| Step::ClaimAhead(n, taken)),
         1 => Just(Step::Refuse),
         1 => (0..4_u64).prop_map(Step::LookLater),
     ]
@@ -225,6 +228,11 @@ impl Both {
             Step::Revise(n, pushing) => self.revise(n, &pushing),
             Step::TakeBack(n, changes) => self.take_back(n, changes),
             Step::Claim(n) => (0..n).for_each(|_| self.model.claim(source, 0)),
+            Step::ClaimAhead(n, taken) => {
+                source.claim_ahead(n).unwrap();
+                (0..taken).for_each(|_| self.model.claim(source, 0));
+                source.flush();
+            }
             Step::Refuse => self.model.refuse(source),
             Step::LookLater(later) => self.model.claim(source, later),
         }

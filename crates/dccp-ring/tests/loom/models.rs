@@ -79,15 +79,34 @@ fn tag(byte: u8) -> Label {
     }
 }
 
-/// Claims what can be claimed, with at most so many looks; the claimed data. The label belongs to them.
-fn claim(source: &mut Source, looks: usize) -> Vec<u8> {
+/// How the transport claims.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// So many in one step.
+    ahead: u32,
+    /// With at most so many looks.
+    looks: usize,
+}
+
+/// One by one; in one step; in one step more than it takes.
+const WAYS: [Way; 3] = [
+    Way { ahead: 1, looks: 2 },
+    Way { ahead: 2, looks: 2 },
+    Way { ahead: 2, looks: 1 },
+];
+/// Claims all that there is.
+const REST: Way = Way { ahead: 2, looks: 8 };
+
+/// Claims what can be claimed; the claimed data. The label belongs to them.
+fn claim(source: &mut Source, way: Way) -> Vec<u8> {
     let mut claimed = Vec::new();
-    for _ in 0..looks {
+    for _ in 0..way.looks {
         match source.look(0).expect("an honest application") {
             Look::Nothing => break,
             Look::Expired(_) => panic!("no datagram has a deadline"),
             Look::Offer { len } => {
                 let mut buf = [0];
+                source.claim_ahead(way.ahead).expect("honest");
                 let Some(of) = source.claim_into(&mut buf[..len]).expect("honest") else {
                     continue;
                 };
@@ -95,6 +114,9 @@ fn claim(source: &mut Source, looks: usize) -> Vec<u8> {
                 claimed.push(buf[0]);
             }
         }
+    }
+    if way.ahead > 1 {
+        source.flush();
     }
     claimed
 }

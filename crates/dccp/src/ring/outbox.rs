@@ -25,6 +25,8 @@ pub(crate) struct RingOutbox {
     free: Vec<u32>,
     in_flight: u64,
     fates: FateCounts,
+    /// How many leave now, at most.
+    batch: u32,
     /// How many did not leave in this turn of the engine: expired, refused, taken back.
     skipped: u32,
     /// Nothing more leaves.
@@ -41,6 +43,7 @@ impl RingOutbox {
             free: Vec::new(),
             in_flight: 0,
             fates: FateCounts::default(),
+            batch: 0,
             skipped: 0,
             is_over: false,
             engine,
@@ -173,9 +176,15 @@ impl Outbox for RingOutbox {
         }
     }
 
+    fn prepare(&mut self, datagrams: usize) {
+        self.batch = u32::try_from(datagrams).unwrap_or(u32::MAX);
+    }
+
     fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         debug_assert_eq!(slot, self.next_slot(), "the one that was offered");
-        let claimed = self.source.claim_into(place.bytes_mut());
+        let step = self.source.claim_ahead(self.batch);
+        self.batch = self.batch.saturating_sub(1);
+        let claimed = step.and_then(|()| self.source.claim_into(place.bytes_mut()));
         let Some(claimed) = self.unless_broken(claimed).flatten() else {
             self.skipped += 1;
             return false;
@@ -280,6 +289,20 @@ mod tests {
         outbox.flush();
         let offer = outbox.peek(NOW).unwrap();
         assert!(claim(&mut outbox, offer.slot));
+    }
+
+    #[test]
+    fn what_leaves_together_is_claimed_together() {
+        let (mut app, mut outbox, _) = full(9);
+        outbox.prepare(3);
+        let offer = outbox.peek(NOW).unwrap();
+        assert!(claim(&mut outbox, offer.slot));
+        let held = app.sender.take_back(usize::MAX).unwrap().len();
+        assert_eq!(held, 4096 - 3);
+        // Only the first has left.
+        outbox.flush();
+        let held = app.sender.take_back(usize::MAX).unwrap().len();
+        assert_eq!(held, 4096 - 1);
     }
 
     #[test]

@@ -1,26 +1,34 @@
 //! Everything that the application does to datagrams, while the transport claims.
 
-use super::{claim, explore, filled, tag};
+use super::{REST, WAYS, Way, claim, filled, tag};
 use crate::app::{Sender, Ticket};
 use crate::error::PushError;
 use crate::slot::Label;
 use loom::thread;
 
-/// Plays `change` against two looks of the transport. Afterwards the transport claims the rest; gives
+/// Plays a model with each way to claim.
+fn explore(name: &str, model: impl Fn(Way) + Copy + Sync + Send + 'static) {
+    for way in WAYS {
+        super::explore(&format!("{name}, {way:?}"), move || model(way));
+    }
+}
+
+/// Plays `change` against two looks of the transport at most. Afterwards the transport claims the rest; gives
 /// what it claimed while the application was at work, and then.
 fn race(
+    way: Way,
     slots: u32,
     data: &[u8],
     change: impl FnOnce(&mut Sender, &[Ticket]),
 ) -> (Vec<u8>, Vec<u8>) {
     let (mut sender, mut source, tickets) = filled(slots, data);
     let transport = thread::spawn(move || {
-        let claimed = claim(&mut source, 2);
+        let claimed = claim(&mut source, way);
         (source, claimed)
     });
     change(&mut sender, &tickets);
     let (mut source, during) = transport.join().expect("no panic");
-    let after = claim(&mut source, 8);
+    let after = claim(&mut source, REST);
     (during, after)
 }
 
@@ -31,8 +39,8 @@ fn all((mut during, after): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn what_is_pushed_is_claimed_once_and_in_order() {
-    explore("push", || {
-        let claimed = race(2, &[], |sender, _| {
+    explore("push", |way| {
+        let claimed = race(way, 2, &[], |sender, _| {
             sender.push(&[1], tag(1)).unwrap();
             sender.push(&[2], tag(2)).unwrap();
         });
@@ -42,8 +50,8 @@ fn what_is_pushed_is_claimed_once_and_in_order() {
 
 #[test]
 fn a_batch_is_seen_as_a_whole() {
-    explore("batch", || {
-        let (during, after) = race(2, &[], |sender, _| {
+    explore("batch", |way| {
+        let (during, after) = race(way, 2, &[], |sender, _| {
             let mut batch = sender.batch();
             batch.push(&[1], tag(1)).unwrap();
             batch.push(&[2], tag(2)).unwrap();
@@ -55,9 +63,9 @@ fn a_batch_is_seen_as_a_whole() {
 
 #[test]
 fn a_slot_is_filled_again_only_after_it_was_copied() {
-    explore("slots again", || {
+    explore("slots again", |way| {
         let mut third = false;
-        let claimed = race(1, &[1], |sender, _| match sender.push(&[2], tag(2)) {
+        let claimed = race(way, 1, &[1], |sender, _| match sender.push(&[2], tag(2)) {
             Ok(_) => third = true,
             Err(error) => assert_eq!(error, PushError::Full),
         });
@@ -68,8 +76,8 @@ fn a_slot_is_filled_again_only_after_it_was_copied() {
 
 #[test]
 fn what_is_taken_back_is_not_claimed_until_it_is_released() {
-    explore("take back, release", || {
-        let claimed = race(2, &[1, 2], |sender, _| {
+    explore("take back, release", |way| {
+        let claimed = race(way, 2, &[1, 2], |sender, _| {
             let held = sender.take_back(usize::MAX).unwrap();
             let tags: Vec<_> = held.labels().map(|label| label.tag).collect();
             assert!([&[1, 2][..], &[2], &[]].contains(&&tags[..]));
@@ -80,9 +88,9 @@ fn what_is_taken_back_is_not_claimed_until_it_is_released() {
 
 #[test]
 fn the_older_ones_stay_ready_when_the_newest_is_taken_back() {
-    explore("take back one", || {
+    explore("take back one", |way| {
         let mut was_held = false;
-        let (during, after) = race(2, &[1, 2], |sender, _| {
+        let (during, after) = race(way, 2, &[1, 2], |sender, _| {
             let mut held = sender.take_back(1).unwrap();
             was_held = !held.is_empty();
             if was_held {
@@ -96,9 +104,9 @@ fn the_older_ones_stay_ready_when_the_newest_is_taken_back() {
 
 #[test]
 fn a_revised_datagram_leaves_as_it_was_said_last() {
-    explore("revise", || {
+    explore("revise", |way| {
         let mut is_new = false;
-        let claimed = race(2, &[1, 2], |sender, tickets| {
+        let claimed = race(way, 2, &[1, 2], |sender, tickets| {
             is_new = sender.revise(tickets[0], &[3], tag(3)).is_ok();
         });
         assert_eq!(all(claimed), [if is_new { 3 } else { 1 }, 2]);
@@ -107,9 +115,9 @@ fn a_revised_datagram_leaves_as_it_was_said_last() {
 
 #[test]
 fn a_withdrawn_datagram_does_not_leave() {
-    explore("withdraw", || {
+    explore("withdraw", |way| {
         let mut is_out = false;
-        let claimed = race(2, &[1, 2], |sender, tickets| {
+        let claimed = race(way, 2, &[1, 2], |sender, tickets| {
             is_out = sender.withdraw(tickets[0]).is_ok();
         });
         let expected: &[u8] = if is_out { &[2] } else { &[1, 2] };
@@ -119,9 +127,9 @@ fn a_withdrawn_datagram_does_not_leave() {
 
 #[test]
 fn the_last_datagram_can_be_withdrawn_and_another_pushed() {
-    explore("withdraw all, push", || {
+    explore("withdraw all, push", |way| {
         let mut is_out = false;
-        let claimed = race(2, &[1], |sender, tickets| {
+        let claimed = race(way, 2, &[1], |sender, tickets| {
             is_out = sender.withdraw(tickets[0]).is_ok();
             // A claim that will fail stands behind the end for a moment.
             assert!(sender.waiting().unwrap() <= usize::from(!is_out));
@@ -137,9 +145,9 @@ fn the_last_datagram_can_be_withdrawn_and_another_pushed() {
 
 #[test]
 fn reordered_datagrams_all_leave() {
-    explore("reorder", || {
+    explore("reorder", |way| {
         let mut order = Vec::new();
-        let (during, after) = race(2, &[1, 2], |sender, _| {
+        let (during, after) = race(way, 2, &[1, 2], |sender, _| {
             let mut held = sender.take_back(usize::MAX).unwrap();
             held.sort_by(|a, b| b.tag.cmp(&a.tag));
             order = held.labels().map(|label| label.tag).collect();
@@ -156,8 +164,8 @@ fn reordered_datagrams_all_leave() {
 
 #[test]
 fn an_urgent_datagram_overtakes_what_has_not_been_claimed() {
-    explore("overtake", || {
-        let claimed = race(4, &[1, 2], |sender, _| {
+    explore("overtake", |way| {
+        let claimed = race(way, 4, &[1, 2], |sender, _| {
             let urgent = Label {
                 priority: 1,
                 ..tag(3)
@@ -171,7 +179,7 @@ fn an_urgent_datagram_overtakes_what_has_not_been_claimed() {
 
 #[test]
 fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
-    explore("supersede", || {
+    explore("supersede", |way| {
         let keyed = |byte| Label {
             key: Some(7),
             ..tag(byte)
@@ -179,12 +187,12 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
         let (mut sender, mut source, _) = filled(2, &[]);
         sender.push(&[1], keyed(1)).unwrap();
         let transport = thread::spawn(move || {
-            let claimed = claim(&mut source, 2);
+            let claimed = claim(&mut source, way);
             (source, claimed)
         });
         let superseded = sender.push(&[2], keyed(2)).unwrap().superseded;
         let (mut source, mut claimed) = transport.join().unwrap();
-        claimed.extend(claim(&mut source, 8));
+        claimed.extend(claim(&mut source, REST));
         let expected: &[u8] = if superseded.is_some() { &[2] } else { &[1, 2] };
         assert_eq!(claimed, expected);
     });

@@ -1,6 +1,6 @@
 //! Nobody who sleeps is forgotten, and nobody is woken who does not.
 
-use super::{Ring, claim, explore, ring, tag};
+use super::{Ring, Way, claim, explore, ring, tag};
 use crate::bell::{Bell, silent};
 use crate::recv::{Arrival, Delivered};
 use crate::transport::{Look, Report};
@@ -54,7 +54,7 @@ fn a_release_wakes_the_transport_whose_claim_failed() {
         } = ring(2, bell.clone(), silent());
         sender.push(&[1], tag(1)).unwrap();
         let transport = thread::spawn(move || {
-            let claimed = claim(&mut source, 3);
+            let claimed = claim(&mut source, Way { ahead: 2, looks: 3 });
             (claimed, source.look(0).unwrap())
         });
         drop(sender.take_back(usize::MAX).unwrap());
@@ -76,7 +76,7 @@ fn a_claim_wakes_the_application_that_waits_for_room() {
         } = ring(1, silent(), bell.clone());
         sender.push(&[1], tag(1)).unwrap();
         let transport = thread::spawn(move || {
-            assert_eq!(claim(&mut source, 1), [1]);
+            assert_eq!(claim(&mut source, Way { ahead: 1, looks: 1 }), [1]);
             source.flush();
         });
         let sleeps = sender.prepare_to_wait_for_room().unwrap();
