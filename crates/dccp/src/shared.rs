@@ -7,6 +7,8 @@ use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
 use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::{RecvBatch, RecvBuffer};
+#[cfg(feature = "tokio")]
+use crate::ring::Parker;
 use crate::ring::outbox::RingOutbox;
 use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
 use crate::sending::SendOptions;
@@ -21,6 +23,8 @@ use dccp_proto::queue::{Delivery, Fate, Label, Offer, Outbox, Slot, Waiting as Q
 use dccp_proto::wire::{Payload, Place};
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How a connection stands, as its application sees it.
@@ -74,6 +78,9 @@ pub(crate) struct State {
     pub(crate) rx: RecvBuffer,
     /// A second way to send.
     pub(crate) ring: Option<Box<RingOutbox>>,
+    /// Where the application of a ring in this process sleeps.
+    #[cfg(feature = "tokio")]
+    pub(crate) parker: Option<Arc<Parker>>,
     /// A third: whom to ask when nothing else waits; none also while it is being asked.
     puller: Option<Puller>,
     /// Asking may give something.
@@ -105,6 +112,8 @@ impl Shared {
                 tx: SendBuffer::new(buffers.send_packets, buffers.fates),
                 rx: RecvBuffer::new(buffers.recv_packets),
                 ring: None,
+                #[cfg(feature = "tokio")]
+                parker: None,
                 puller: None,
                 is_pull_due: false,
                 is_pull_put_off: false,
@@ -208,10 +217,15 @@ impl Shared {
         state.update_signal();
         let ready = state.ready();
         let (mut receivers, mut senders) = <(Called, Called)>::default();
-        if ready.recv || ready.event || ready.fates {
+        #[cfg(feature = "tokio")]
+        let is_rung = state.parker.as_ref().is_some_and(|p| p.is_rung());
+        // Threads sleep at the ring's bell itself.
+        #[cfg(not(feature = "tokio"))]
+        let is_rung = false;
+        if ready.recv || ready.event || ready.fates || is_rung {
             receivers = state.receivers.call();
         }
-        if state.is_worth_sending() {
+        if state.is_worth_sending() || is_rung {
             senders = state.senders.call();
         }
         drop(state);

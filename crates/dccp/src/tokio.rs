@@ -22,6 +22,10 @@
 //! Names are looked up, and the engine is asked, on tokio's threads for blocking calls: `connect` and `bind` panic outside of
 //! a runtime. Other calls work in any.
 
+mod ring;
+
+pub use ring::RingSocket;
+
 use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
 use crate::options::Options;
 use crate::recv_buffer::RecvBatch;
@@ -144,11 +148,7 @@ impl Socket {
 
     /// The next event; `None` if the connection has ended and all have been told.
     pub async fn event(&self) -> Option<Event> {
-        let next = |state: &mut State| {
-            let event = state.pop_event();
-            (event.is_some() || state.is_ended()).then_some(event)
-        };
-        self.until(Side::Recv, next).await
+        next_event(&self.inner).await
     }
 
     /// Appends the fates that are known to `reports`, at most `at_most`; waits for the first. Returns how many:
@@ -231,6 +231,16 @@ impl Listener {
     pub fn local_addrs(&self) -> &[SocketAddr] {
         self.inner.local_addrs()
     }
+}
+
+/// The next event of a connection; `None` if it has ended and all have been told.
+async fn next_event(socket: &crate::Socket) -> Option<Event> {
+    let next = |state: &mut State| {
+        let event = state.pop_event();
+        (event.is_some() || state.is_ended()).then_some(event)
+    };
+    coop::consume_budget().await;
+    socket.shared().until(Side::Recv, next).await
 }
 
 /// Runs what may take a moment where no task waits for it.

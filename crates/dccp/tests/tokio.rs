@@ -6,8 +6,9 @@ use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::proto::queue::WhenFull;
-use dccp::tokio::{Listener, Socket};
+use dccp::tokio::{Listener, RingSocket, Socket};
 use dccp::{
     CloseReason, ConnectError, Event, Options, RecvBatch, RecvError, SendError, SendOptions,
 };
@@ -241,5 +242,94 @@ fn a_cancelled_accept_takes_no_connection() {
         }
         let accepted = listener.accept().await;
         assert!(accepted.is_ok(), "{accepted:?}");
+    });
+}
+
+fn ring(socket: Socket) -> RingSocket {
+    RingSocket::new(socket, Shape::new(8, 16)).unwrap()
+}
+
+#[test]
+fn a_task_pushes_into_a_ring_receives_from_it_and_hears_fates() {
+    const DATAGRAMS: u64 = 1000;
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        // All that are sent find room, however late the receiver looks.
+        let mut server = RingSocket::new(server, Shape::new(1024, 16)).unwrap();
+        let mut client = ring(client);
+        let sending = async {
+            let mut fates = Vec::new();
+            let mut sent = 0;
+            while sent < DATAGRAMS {
+                let label = Label {
+                    tag: sent,
+                    ..Label::default()
+                };
+                match client.sender().push(&sent.to_be_bytes(), label) {
+                    Ok(_) => sent += 1,
+                    Err(PushError::Full) => client.wait_for_room().await.unwrap(),
+                    Err(error) => panic!("{error}"),
+                }
+                // So none is missed.
+                if sent % 8 == 0 {
+                    while fates.len() < usize::try_from(sent).unwrap() {
+                        assert!(client.recv_fates(&mut fates, 3).await <= 3);
+                    }
+                }
+            }
+            fates
+        };
+        let receiving = async {
+            let mut buf = [0; 16];
+            for n in 0..DATAGRAMS {
+                assert_eq!(server.recv(&mut buf).await, Ok(8));
+                assert_eq!(buf[..8], n.to_be_bytes());
+            }
+        };
+        let (mut fates, ()) = tokio::join!(sending, receiving);
+        fates.sort_unstable_by_key(|told| told.tag);
+        assert!(fates.iter().map(|told| told.tag).eq(0..DATAGRAMS));
+    });
+}
+
+#[test]
+fn tasks_that_wait_for_a_ring_hear_of_the_end() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let mut client = ring(client);
+        assert_eq!(client.event().await, Some(Event::Connected));
+        let mut buf = [0; 16];
+        let mut receiving = Box::pin(client.recv(&mut buf));
+        assert_eq!(begun(&mut receiving).await, None);
+        server.send(b"hello").await.unwrap();
+        assert_eq!(receiving.await, Ok(5), "it was woken");
+
+        let mut fates = Vec::new();
+        let mut hearing = Box::pin(client.recv_fates(&mut fates, 1));
+        assert_eq!(begun(&mut hearing).await, None);
+        drop(server);
+        assert_eq!(hearing.await, 0, "there will be none");
+        let closed = client.recv(&mut buf).await.unwrap_err();
+        assert!(matches!(closed, RecvError::Closed(_)));
+        let closed = client.wait_for_room().await.unwrap_err();
+        assert!(matches!(closed, SendError::Closed(_)));
+        while client.event().await.is_some() {}
+        assert_eq!(client.get_ref().poll_event(), None);
+    });
+}
+
+#[test]
+fn no_task_waits_for_room_once_sending_is_over() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let mut client = ring(client);
+        while client.sender().push(&[7], Label::default()).is_ok() {}
+        let mut waiting = Box::pin(client.wait_for_room());
+        let _ = begun(&mut waiting).await;
+        drop(waiting);
+        client.get_ref().shutdown(Shutdown::Write);
+        let over = client.wait_for_room().await;
+        assert!(matches!(over, Err(SendError::ShutDown)), "{over:?}");
+        drop(server);
     });
 }

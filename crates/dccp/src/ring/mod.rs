@@ -12,6 +12,8 @@ use crate::clock;
 use crate::engine::Request;
 use crate::error::{RecvError, SendError};
 use crate::patience::Patience;
+#[cfg(feature = "tokio")]
+use crate::shared::{Side, State};
 use crate::socket::Socket;
 use core::time::Duration;
 use dccp_proto::queue::Delivery;
@@ -45,6 +47,10 @@ impl RingSocket {
         let engine_bell = Arc::new(move || calls.call(Request::DataReady));
         let (app, transport) = dccp_ring::in_process(shape, parker.clone(), engine_bell)?;
         attach(&socket, transport, parker.clone());
+        #[cfg(feature = "tokio")]
+        {
+            socket.shared().lock().parker = Some(parker.clone());
+        }
         Ok(Self {
             socket,
             sender: app.sender,
@@ -83,19 +89,27 @@ impl RingSocket {
         }
         let mut waiting = self.socket.recv_patience().begin();
         loop {
-            // Asked first: what is over has brought everything.
-            let over = self.socket.shared().lock().recv_over();
-            let is_empty = self.receiver.prepare_to_sleep();
-            if is_empty != Ok(true)
-                && let Some(found) = self.take(buf)
-            {
-                return Ok(found);
-            }
-            if let Some(error) = over {
-                return Err(error);
+            if let Some(found) = self.try_recv(buf) {
+                return found;
             }
             self.parker.park(waiting.left()?);
         }
+    }
+
+    /// The next datagram, or why there will be none. Otherwise the bell rings when this changes.
+    pub(crate) fn try_recv(
+        &mut self,
+        buf: &mut [u8],
+    ) -> Option<Result<(usize, Delivery), RecvError>> {
+        // Asked first: what is over has brought everything.
+        let over = self.socket.shared().lock().recv_over();
+        let is_empty = self.receiver.prepare_to_sleep();
+        if is_empty != Ok(true)
+            && let Some(found) = self.take(buf)
+        {
+            return Some(Ok(found));
+        }
+        over.map(Err)
     }
 
     fn take(&mut self, buf: &mut [u8]) -> Option<(usize, Delivery)> {
@@ -120,31 +134,56 @@ impl RingSocket {
     pub fn wait_for_room(&mut self) -> Result<(), SendError> {
         let mut waiting = self.socket.send_patience().begin();
         loop {
-            let over = self.socket.shared().lock().sending_over();
-            if let Some(error) = over {
-                return Err(error);
-            }
-            if self.sender.prepare_to_wait_for_room() == Ok(false) {
-                return Ok(());
+            if let Some(found) = self.try_room() {
+                return found;
             }
             self.parker.park(waiting.left()?);
         }
+    }
+
+    /// Whether there is room, or why there will be none. Otherwise the bell rings when this changes.
+    pub(crate) fn try_room(&mut self) -> Option<Result<(), SendError>> {
+        let over = self.socket.shared().lock().sending_over();
+        if let Some(error) = over {
+            return Some(Err(error));
+        }
+        let has_room = self.sender.prepare_to_wait_for_room() == Ok(false);
+        has_room.then_some(Ok(()))
     }
 
     /// Waits until there are fates, at most so long; whether there are.
     pub fn wait_for_fates(&mut self, at_most: Duration) -> bool {
         let mut waiting = Patience::For(at_most).begin();
         loop {
-            // Asked first: what has ended has told all fates.
-            let is_ended = self.sweep_if_ended();
-            if self.sender.prepare_to_wait_for_fates() == Ok(false) {
-                return true;
+            if let Some(found) = self.try_fates() {
+                return found;
             }
             match waiting.left() {
-                Ok(left) if !is_ended => self.parker.park(left),
-                _ => return false,
+                Ok(left) => self.parker.park(left),
+                Err(_) => return false,
             }
         }
+    }
+
+    /// Whether there are fates, or never will be. Otherwise the bell rings when this changes.
+    pub(crate) fn try_fates(&mut self) -> Option<bool> {
+        // Asked first: what has ended has told all fates.
+        let is_ended = self.sweep_if_ended();
+        let has_fates = self.sender.prepare_to_wait_for_fates() == Ok(false);
+        (has_fates || is_ended).then_some(has_fates)
+    }
+
+    /// Waits, as a task, until the bell rings, or the connection or sending is over.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn rung(&self, side: Side) {
+        let is_rung = |state: &mut State| {
+            let is_over = match side {
+                Side::Recv => state.is_ended(),
+                Side::Send => state.sending_over().is_some(),
+            };
+            (self.parker.take() || is_over).then_some(())
+        };
+        self.socket.shared().until(side, is_rung).await;
     }
 }
 
@@ -173,9 +212,10 @@ pub(crate) fn attach(socket: &Socket, transport: Transport, app_bell: Arc<dyn Be
     socket.calls().call(Request::DataReady);
 }
 
-/// Where the application sleeps.
+/// Where the application's thread sleeps. A task sleeps with those of the connection, and is woken where nothing is
+/// locked: after the turn of the engine in which the bell has rung.
 #[derive(Debug, Default)]
-struct Parker {
+pub(crate) struct Parker {
     is_rung: Mutex<bool>,
     condvar: Condvar,
 }
@@ -193,6 +233,19 @@ impl Parker {
             waited.unwrap_or_else(PoisonError::into_inner)
         };
         *is_rung = false;
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Parker {
+    /// Whether the bell has rung, and nobody has heard it yet.
+    pub(crate) fn is_rung(&self) -> bool {
+        *self.is_rung.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, and now somebody has.
+    fn take(&self) -> bool {
+        core::mem::take(&mut *self.is_rung.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

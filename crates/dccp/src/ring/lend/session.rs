@@ -40,6 +40,8 @@ pub(crate) struct Session {
     untold: Option<Vec<u8>>,
     /// Then it is over.
     until: Option<Instant>,
+    /// It does not read: then we look whether its connection has ended.
+    looks_again: Option<Instant>,
 }
 
 /// What it was lent.
@@ -70,6 +72,7 @@ impl Session {
             has_aborted: false,
             untold: None,
             until: Some(clock::now() + ASKING),
+            looks_again: None,
         })
     }
 
@@ -95,7 +98,7 @@ impl Session {
 
     /// When it wants a turn although nothing happens.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.until
+        self.until.into_iter().chain(self.looks_again).min()
     }
 
     /// Bytes of its ring.
@@ -237,11 +240,13 @@ impl Session {
 
     /// Tells the application what has happened to its connection, as fast as it reads; whether it goes on.
     fn tell_events(&mut self) -> bool {
+        self.looks_again = None;
         while let Some(message) = self.untold.take().or_else(|| self.next_event()) {
             let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
             match told {
                 Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.untold = Some(message);
+                    self.linger_if_ended();
                     return true;
                 }
                 // Who has gone, or cannot be told, sees the end of the channel.
@@ -250,6 +255,21 @@ impl Session {
             }
         }
         true
+    }
+
+    /// Who does not read does not hear of the end, and events are not watched meanwhile: its connection's end begins the
+    /// time after which its memory is taken back.
+    fn linger_if_ended(&mut self) {
+        if self.until.is_some() {
+            return;
+        }
+        let then = Some(clock::now() + LINGER);
+        let socket = self.lent.as_ref().map(|lent| &lent.socket);
+        if socket.is_some_and(|socket| socket.shared().lock().is_ended()) {
+            self.until = then;
+        } else {
+            self.looks_again = then;
+        }
     }
 
     /// The next event as it is told.
@@ -282,12 +302,14 @@ mod tests {
         let listener = Listener::bind("127.0.0.1:0", 5001, &Options::new()).unwrap();
         let to = listener.local_addrs()[0];
         let socket = Socket::connect(to, 5001, &Options::new()).unwrap();
-        let name = format!("dccp-session-{}", std::process::id());
+        let id = std::thread::current().id();
+        let name = format!("dccp-session-{}-{id:?}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let gate = Gate::bind(&path).unwrap();
         let theirs = Channel::connect(&path).unwrap();
         let mut session = Session::new(gate.accept().unwrap()).unwrap();
         std::fs::remove_file(path).unwrap();
+        session.until = None;
         session.lent = Some(Lent {
             events: Some(socket.ready_fd().unwrap()),
             socket,
@@ -311,6 +333,7 @@ mod tests {
         }
         shared.lock().push_event(Event::PeerNotListening);
         assert!(session.tell_events());
+        assert!(session.until.is_none() && session.due().is_some());
         let flags: Vec<_> = session.sources().map(|(_, flags)| flags).collect();
         assert_eq!(flags, [PollFlags::IN | PollFlags::OUT]);
         let (mut slow, mut last) = (0, None);
@@ -331,5 +354,31 @@ mod tests {
             last,
             Some(Tell::Event(Event::PeerNotListening, _))
         ));
+    }
+
+    #[test]
+    fn the_memory_of_who_does_not_read_is_taken_back_after_the_end() {
+        let (mut session, _theirs, _listener) = session();
+        let shared = session.lent.as_ref().unwrap().socket.shared().clone();
+        while session.untold.is_none() {
+            let mut state = shared.lock();
+            (0..32).for_each(|_| state.push_event(Event::SlowReceiver));
+            drop(state);
+            assert!(session.tell_events());
+        }
+        let before = clock::now();
+        let socket = &session.lent.as_ref().unwrap().socket;
+        socket.abort();
+        socket.wait_closed(LINGER).unwrap();
+        // It looks again, although nothing it watches happens.
+        assert!(session.due().is_some_and(|at| at <= before + LINGER));
+        assert!(session.tell_events());
+        let until = session.until.unwrap();
+        assert!(until >= before + LINGER && until <= clock::now() + LINGER);
+        session.until = Some(clock::now());
+        let mut policy = Policy(Box::new(|_: &RingCaller, _: &RingRequest| {
+            Err("nothing".into())
+        }));
+        assert!(!session.turn(&mut policy, 0), "its time is over");
     }
 }
