@@ -165,11 +165,22 @@ fn resuming_does_not_replace_what_is_foreign() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_finished_cells() {
-    let scenario = fresh("long.toml");
+    finished_cells_are_kept_at("-INT");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_request_to_terminate_keeps_them_too() {
+    finished_cells_are_kept_at("-TERM");
+}
+
+#[cfg(unix)]
+fn finished_cells_are_kept_at(signal: &str) {
+    let scenario = fresh(&format!("long{signal}.toml"));
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).expect("it");
     let long = text.replace("[measure]", "[measure]\nrepeat = 300");
     fs::write(&scenario, long).expect("a long scenario");
-    let path = fresh("interrupted.json");
+    let path = fresh(&format!("interrupted{signal}.json"));
     let (scenario, json) = (scenario.display().to_string(), path.display().to_string());
     let words = ["run", &scenario, "--json", &json];
     let mut child = dccplab(&words)
@@ -183,7 +194,7 @@ fn ctrl_c_keeps_the_finished_cells() {
         sleep(Duration::from_millis(20));
     }
     let pid = child.id().to_string();
-    let status = Command::new("kill").args(["-INT", &pid]).status();
+    let status = Command::new("kill").args([signal, &pid]).status();
     assert!(status.expect("kill").success());
     assert_eq!(child.wait().expect("an end").code(), Some(130));
     let document = read(&path);

@@ -7,7 +7,7 @@ use crate::scenario::plan::Run;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 /// What happens while runs are played.
 #[derive(Debug)]
@@ -23,40 +23,60 @@ const STEP: Duration = Duration::from_millis(500);
 /// Real time after which `tell` is called without news.
 const QUIET: Duration = Duration::from_millis(100);
 
+/// What is given up ends before it was quiet so often, or hangs.
+const PATIENCE: u32 = 20;
+
 /// Plays runs on so many threads, and tells what happens until all are over or `tell` answers `false`:
 /// then the runs at work are given up. It is called without news now and then.
-pub fn play_all(runs: &[&Run], jobs: usize, mut tell: impl FnMut(Option<News>) -> bool) {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
+pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bool) {
+    let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
+    let number = runs.len();
+    let play = move |index: usize, stop: &AtomicBool, news: &mpsc::Sender<News>| {
+        play(runs.get(index)?, stop, news)
+    };
+    give_out(number, jobs, play, tell);
+}
+
+/// Gives runs to threads. A thread that does not end when all is given up is left behind, to end with the program:
+/// what others have finished is worth more than an orderly end.
+fn give_out<P>(number: usize, jobs: usize, play: P, mut tell: impl FnMut(Option<News>) -> bool)
+where
+    P: Fn(usize, &AtomicBool, &mpsc::Sender<News>) -> Option<Result<Outcome, String>>,
+    P: Send + Sync + 'static,
+{
+    let shared = Arc::new((AtomicUsize::new(0), AtomicBool::new(false), play));
     let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, runs.len().max(1)) {
-            let sender = sender.clone();
-            let (next, stop) = (&next, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(run) = runs.get(index) else { break };
-                    if let Some(result) = play(run, stop, &sender)
-                        && sender.send(News::Over(index, result)).is_err()
-                    {
-                        break;
-                    }
+    for _ in 0..jobs.clamp(1, number.max(1)) {
+        let (sender, shared) = (sender.clone(), Arc::clone(&shared));
+        std::thread::spawn(move || {
+            let (next, stop, play) = &*shared;
+            while !stop.load(Ordering::Relaxed) {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= number {
+                    break;
                 }
-            });
-        }
-        drop(sender);
-        loop {
-            let news = match receiver.recv_timeout(QUIET) {
-                Ok(news) => Some(news),
-                Err(mpsc::RecvTimeoutError::Timeout) => None,
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            };
-            if !tell(news) {
-                stop.store(true, Ordering::Relaxed);
+                if let Some(result) = play(index, stop, &sender)
+                    && sender.send(News::Over(index, result)).is_err()
+                {
+                    break;
+                }
             }
+        });
+    }
+    drop(sender);
+    let mut quiet = 0;
+    while quiet < PATIENCE {
+        let news = match receiver.recv_timeout(QUIET) {
+            Ok(news) => Some(news),
+            Err(mpsc::RecvTimeoutError::Timeout) => None,
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        };
+        let is_quiet = news.is_none();
+        if !tell(news) {
+            shared.1.store(true, Ordering::Relaxed);
+            quiet += u32::from(is_quiet);
         }
-    });
+    }
 }
 
 /// Plays one run; `None` if it was given up.
@@ -86,4 +106,53 @@ fn message(panic: &(dyn core::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a broken promise").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_hangs_is_left_behind_when_all_is_given_up() {
+        let play = |index: usize, _: &AtomicBool, _: &mpsc::Sender<News>| {
+            if index == 0 {
+                return Some(Err("failed".to_owned()));
+            }
+            loop {
+                std::thread::park();
+            }
+        };
+        let mut over = Vec::new();
+        give_out(2, 1, play, |news| {
+            if let Some(News::Over(index, Err(why))) = news {
+                over.push((index, why));
+            }
+            over.is_empty()
+        });
+        assert_eq!(over, [(0, "failed".to_owned())]);
+    }
+
+    #[test]
+    fn each_run_is_played_once_whatever_the_number_of_threads() {
+        for jobs in [1, 3, 100] {
+            let play =
+                |index: usize, _: &AtomicBool, _: &mpsc::Sender<News>| Some(Err(index.to_string()));
+            let mut over = Vec::new();
+            give_out(20, jobs, play, |news| {
+                if let Some(News::Over(index, Err(why))) = news {
+                    assert_eq!(why, index.to_string());
+                    over.push(index);
+                }
+                true
+            });
+            over.sort_unstable();
+            assert_eq!(over, (0..20).collect::<Vec<_>>());
+        }
+        give_out(
+            0,
+            4,
+            |_, _: &AtomicBool, _: &mpsc::Sender<News>| None,
+            |_| true,
+        );
+    }
 }

@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::link::rate_of;
 use super::mistake::Mistake;
 use super::plan::Alteration;
-use super::queue::{Path, limit};
+use super::queue::{Path, room};
 use super::read;
 use super::topology::sections;
 use core::time::Duration;
@@ -74,7 +74,7 @@ fn alterations(fields: &Fields<'_>, config: &mut LinkConfig) -> Result<Vec<Alter
             rate: rate_of(config),
             delay: config.delay,
         };
-        let size = limit(item, path)?;
+        let size = room(item, path)?;
         config.queue.set_limit(size);
         made.push(Alteration::Queue(size));
     }

@@ -111,8 +111,18 @@ impl<'a> Fields<'a> {
 
     /// Closes the section: known keys that nobody asked for do not belong to this kind of it.
     pub(crate) fn done(&self, kind: &str) -> Result<(), Mistake> {
+        self.has_asked(kind, |_| true)
+    }
+
+    /// Those of these keys that nobody asked for do not belong to what has them, such as a transport.
+    pub(crate) fn done_with(&self, keys: &[&str], kind: &str) -> Result<(), Mistake> {
+        self.has_asked(kind, |key| keys.contains(&key))
+    }
+
+    fn has_asked(&self, kind: &str, of: impl Fn(&str) -> bool) -> Result<(), Mistake> {
         let asked = self.asked.borrow();
-        match (self.table.0.iter()).find(|entry| !asked.contains(&entry.key.as_str())) {
+        let is_over = |entry: &&Entry| of(&entry.key) && !asked.contains(&entry.key.as_str());
+        match self.table.0.iter().find(is_over) {
             Some(entry) => Err(Mistake::new(
                 &entry.place,
                 format!("{} has no use for {}", kind, entry.key),

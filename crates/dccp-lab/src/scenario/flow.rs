@@ -49,6 +49,9 @@ pub(super) const KNOWN: &[&str] = &[
     "ring",
 ];
 
+/// Keys that belong to the transport, not to the kind of a flow.
+const OF_TRANSPORTS: &[&str] = &["tfrc", "window", "ack_ratio", "ecn", "pacing"];
+
 /// Streams under one name.
 const STREAMS_MAX: usize = 10_000;
 
@@ -159,7 +162,8 @@ fn transport(
     };
     let item = fields.item("transport");
     let place = item.map_or(fields.place(), |item| &item.place);
-    match (item.map_or(Ok(usual), read::text)?, law) {
+    let name = item.map_or(Ok(usual), read::text)?;
+    let transport = match (name, law) {
         ("udp", None) if traffic.kind == Kind::Bulk => Err(Mistake::new(
             place,
             "nothing limits a bulk flow over UDP",
@@ -191,7 +195,9 @@ fn transport(
             }
             dccp(fields, ccid, None, traffic.size).map(|config| Transport::Dccp(Box::new(config)))
         }
-    }
+    }?;
+    fields.done_with(OF_TRANSPORTS, &format!("transport {name}"))?;
+    Ok(transport)
 }
 
 fn unknown(place: &Place, text: &str) -> Mistake {

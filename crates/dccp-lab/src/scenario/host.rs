@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::link::rate_of;
 use super::mistake::{Mistake, Place};
 use super::plan::{Link, Machine};
-use super::queue::{Path, limit};
+use super::queue::{Path, room};
 use super::read;
 use super::topology::{node, sections};
 use core::time::Duration;
@@ -172,7 +172,7 @@ fn interface(
             rate: rate_of(config),
             delay: config.delay,
         };
-        config.queue.set_limit(limit(item, path)?);
+        config.queue.set_limit(room(item, path)?);
         config.check().map_err(|error| {
             let what = format!("{} is not possible then", error.setting);
             Mistake::new(&item.place, what, format!("it must be {}", error.must_be))

@@ -22,7 +22,7 @@ pub(super) fn queue(
     delay: Duration,
 ) -> Result<QueueConfig, Mistake> {
     let path = Path { rate, delay };
-    let size = fields.get("queue", |item| limit(item, path))?;
+    let size = fields.get("queue", |item| room(item, path))?;
     let empty = Table::default();
     let (kind, item) = match fields.item("aqm") {
         None => ("droptail", None),
@@ -199,7 +199,7 @@ pub(super) struct Path {
 
 /// `100p`, `64KiB`, `12ms` at the link's rate, or `bdp*0.5`: half of the link's rate times its own
 /// round trip.
-pub(super) fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
+fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
     const NEXT: &str = "write 100p, 64KiB, 12ms or bdp*0.5";
     let text = read::text(item)?;
     let Some(rate) = path.rate else {
@@ -252,6 +252,18 @@ pub(super) fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
         format!("'{text}' is no queue"),
         NEXT,
     ))
+}
+
+/// How much a queue holds: something.
+pub(super) fn room(item: &Item, path: Path) -> Result<Limit, Mistake> {
+    match limit(item, path)? {
+        Limit::Packets(0) | Limit::Bytes(0) => Err(Mistake::new(
+            &item.place,
+            "a queue of this size has room for no packet",
+            "write 1p or more",
+        )),
+        room => Ok(room),
+    }
 }
 
 /// A queue that was not asked for in packets or bytes should hold one packet at least.

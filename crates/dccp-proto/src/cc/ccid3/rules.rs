@@ -1,6 +1,6 @@
 //! Rules of ns-2's TFRC that may stand for those of RFC 5348, for comparisons with it.
 
-use crate::cc::law::settings::{LawError, Settings, settings, split_option, yes_no};
+use crate::cc::law::settings::{LawError, Settings, settings, split_options, yes_no};
 use core::str::FromStr;
 
 settings! {
@@ -34,8 +34,7 @@ impl FromStr for Rules {
 
     fn from_str(text: &str) -> Result<Self, LawError> {
         let mut rules = Self::default();
-        for option in text.split(',').filter(|o| !o.is_empty()) {
-            let (key, value) = split_option(option)?;
+        for (key, value) in split_options(text)? {
             if !rules.keys().contains(&key) {
                 return Err(LawError::unknown("rule of CCID 3", key, rules.keys()));
             }
@@ -77,6 +76,10 @@ mod tests {
             (
                 "old_start",
                 "old_start: an option has a value; write old_start=VALUE",
+            ),
+            (
+                "old_start=yes,coarse_first=yes,old_start=no",
+                "old_start is given twice, as yes and as no; write it once: old_start=no",
             ),
         ] {
             assert_eq!(read(text), Err(error.to_owned()));

@@ -1,6 +1,6 @@
 //! Which law governs a window, and with which options: as values, and as text.
 
-use super::settings::{LawError, Plan, Settings, split_option};
+use super::settings::{LawError, Plan, Settings, split_options};
 use super::{
     Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood,
 };
@@ -175,8 +175,7 @@ impl FromStr for LawConfig {
         let kind =
             LawKind::named(name).ok_or_else(|| LawError::unknown("law", name, LawKind::NAMES))?;
         let mut config = Self::from(kind);
-        for option in options.split(',').filter(|o| !o.is_empty()) {
-            let (key, value) = split_option(option)?;
+        for (key, value) in split_options(options)? {
             config.set(key, value)?;
         }
         Ok(config)
@@ -251,6 +250,10 @@ mod tests {
             (
                 "reno:fractional",
                 "fractional: an option has a value; write fractional=VALUE",
+            ),
+            (
+                "bic:mode=linux,mode=paper",
+                "mode is given twice, as linux and as paper; write it once: mode=paper",
             ),
             (
                 "reno:flows=0",

@@ -151,12 +151,23 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// `key=value` in its two parts.
-pub(crate) fn split_option(option: &str) -> Result<(&str, &str), LawError> {
-    option.split_once('=').ok_or_else(|| LawError {
-        problem: format!("{option}: an option has a value"),
-        next: format!("write {option}=VALUE"),
-    })
+/// `key=value,…` in its parts. No key comes twice: which of its values is meant?
+pub(crate) fn split_options(text: &str) -> Result<Vec<(&str, &str)>, LawError> {
+    let mut options: Vec<(&str, &str)> = Vec::new();
+    for option in text.split(',').filter(|o| !o.is_empty()) {
+        let (key, value) = option.split_once('=').ok_or_else(|| LawError {
+            problem: format!("{option}: an option has a value"),
+            next: format!("write {option}=VALUE"),
+        })?;
+        if let Some((_, first)) = options.iter().find(|(known, _)| *known == key) {
+            return Err(LawError {
+                problem: format!("{key} is given twice, as {first} and as {value}"),
+                next: format!("write it once: {key}={value}"),
+            });
+        }
+        options.push((key, value));
+    }
+    Ok(options)
 }
 
 /// Why a text names no law.
