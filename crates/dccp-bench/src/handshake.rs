@@ -257,7 +257,7 @@ impl Client {
             payload: Payload::EMPTY,
         };
         let len = wire::header_len(packet.packet_type(), false, 0);
-        if !self.batch.fits(&self.path, Ecn::NotEct, len, false) {
+        if !self.batch.fits(Ecn::NotEct, len, false) {
             self.flush()?;
         }
         let rule = self.path.checksum_rule();

@@ -19,6 +19,9 @@ pub struct Batch {
     /// For the options of the datagram that is being built.
     option_memory: Vec<u8>,
     segments: Vec<Segment>,
+    /// Length of each datagram but the last, and of the last; asked for each that joins.
+    segment_len: usize,
+    last_len: usize,
     destination: Option<(Path, Ecn)>,
     scheduled: Option<Instant>,
     segments_max: usize,
@@ -42,6 +45,8 @@ impl Batch {
             scratch: Vec::new(),
             option_memory: Vec::new(),
             segments: Vec::new(),
+            segment_len: 0,
+            last_len: 0,
             destination: None,
             scheduled: None,
             segments_max: segments_max.max(1),
@@ -84,6 +89,8 @@ impl Batch {
     pub fn clear(&mut self) {
         self.used = 0;
         self.segments.clear();
+        self.segment_len = 0;
+        self.last_len = 0;
         self.destination = None;
         self.scheduled = None;
         self.may_fragment = false;
@@ -127,7 +134,7 @@ impl Batch {
 
     /// Length of each datagram but the last; 0 while empty.
     pub fn segment_len(&self) -> usize {
-        self.segments.first().map_or(0, |s| s.end + s.zeros)
+        self.segment_len
     }
 
     /// The datagrams in order.
@@ -143,17 +150,17 @@ impl Batch {
         })
     }
 
-    /// Whether a datagram of `len` bytes can join without breaking the rules of a batch.
-    pub fn fits(&self, path: &Path, ecn: Ecn, len: usize, may_fragment: bool) -> bool {
-        let Some(destination) = &self.destination else {
+    /// Whether a datagram of `len` bytes for the same peer can join without breaking the rules of a batch.
+    pub fn fits(&self, ecn: Ecn, len: usize, may_fragment: bool) -> bool {
+        let Some((_, ecn_before)) = self.destination else {
             return true;
         };
-        let size = self.segment_len();
-        *destination == (*path, ecn)
+        let size = self.segment_len;
+        ecn == ecn_before
             && self.may_fragment == may_fragment
             && self.segments.len() < self.segments_max
             && len <= size
-            && self.last_len() == size
+            && self.last_len == size
             && (self.segments.len() + 1) * size <= self.bytes_max
     }
 
@@ -213,7 +220,12 @@ impl Batch {
 
     /// The place's bytes are a datagram, with so many zeros behind it.
     fn append(&mut self, path: &Path, ecn: Ecn, may_fragment: bool, (len, zeros): (usize, usize)) {
+        debug_assert!(
+            self.destination.is_none_or(|(before, _)| before == *path),
+            "one peer"
+        );
         self.used += len;
+        self.last_len = len + zeros;
         let zeros = if self.keeps_zeros || zeros == 0 {
             zeros
         } else {
@@ -225,16 +237,15 @@ impl Batch {
             end: self.used,
             zeros,
         });
-        self.destination = Some((*path, ecn));
-        self.may_fragment = may_fragment;
+        if self.destination.is_none() {
+            self.segment_len = self.last_len;
+            self.destination = Some((*path, ecn));
+            self.may_fragment = may_fragment;
+        }
     }
 
     /// Length of the last datagram in bytes; 0 while empty.
     pub fn last_len(&self) -> usize {
-        let start = match self.segments.as_slice() {
-            [.., before, _] => before.end,
-            _ => 0,
-        };
-        self.segments.last().map_or(0, |s| s.end - start + s.zeros)
+        self.last_len
     }
 }

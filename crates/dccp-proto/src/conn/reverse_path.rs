@@ -36,24 +36,29 @@ impl ReversePath {
 
     /// A valid packet arrived, of a type that carries data or not.
     pub(crate) fn on_packet(&mut self, seq: Seq, is_data: bool, ndp_count: Option<u64>, ecn: Ecn) {
-        let is_duplicate = self.newest.iter().flatten().any(|a| a.seq == seq);
-        if is_duplicate {
+        let [first, second, third] = self.newest;
+        let is_newer = |a: Option<Arrival>| a.is_none_or(|a| seq.is_after(a.seq));
+        let is_next = is_newer(first);
+        if !is_next && self.newest.iter().flatten().any(|a| a.seq == seq) {
             return;
         }
         if ecn == Ecn::Ce && !is_data {
             self.count(1);
         }
-        let newer = |a: &&Option<Arrival>| a.is_some_and(|a| a.seq.is_after(seq));
-        let place = self.newest.iter().filter(newer).count();
-        if place == LATER_ARRIVALS {
-            return; // Too late: it was counted as lost, or it is an old duplicate.
-        }
         // Absence of the option means zero, if the peer sends it at all (4340-7.7-1).
         let ndp_count = self.has_ndp_counts.then(|| ndp_count.unwrap_or(0));
-        let oldest = self.newest[LATER_ARRIVALS - 1];
-        self.newest[place..].rotate_right(1);
-        self.newest[place] = Some(Arrival { seq, ndp_count });
-        if let (Some(before), Some(after)) = (oldest, self.newest[LATER_ARRIVALS - 1]) {
+        let this = Some(Arrival { seq, ndp_count });
+        self.newest = if is_next {
+            [this, first, second]
+        } else if is_newer(second) {
+            [first, this, second]
+        } else if is_newer(third) {
+            [first, second, this]
+        } else {
+            return; // Too late: it was counted as lost, or it is an old duplicate.
+        };
+        let [.., after] = self.newest;
+        if let (Some(before), Some(after)) = (third, after) {
             self.count_hole(before.seq, after);
         }
     }

@@ -5,6 +5,7 @@
 //! (other types, options) open a batch of their own, because one batch has one packet length.
 
 mod acks;
+mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -12,15 +13,15 @@ use super::features::Side;
 use super::in_flight::{SentData, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
-use crate::cc::{AckDue, Outgoing, Permit};
+use crate::cc::{Outgoing, Permit};
 use crate::queue::{Fate, Offer, Waiting};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
-use crate::wire::option_writer::DataChecksumSlot;
 use crate::wire::options::{OPTIONS_MAX, Opt};
 use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload, Place};
 use core::ops::ControlFlow;
+use plan::{Plan, Run};
 
 /// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
 /// CCID, a Timestamp Echo.
@@ -37,17 +38,24 @@ impl Connection {
     ) -> bool {
         // Asking is what the timer was for.
         self.scheduled = self.scheduled.or(self.timers.take(Timer::Pace));
-        while self.transmit(now, app, batch) {}
+        let mut run = None;
+        while self.transmit(now, app, batch, &mut run) {}
         self.scheduled = None;
         !batch.is_empty()
     }
 
     /// Appends one packet. `false` if none may leave or the next does not fit.
-    fn transmit(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+    fn transmit(
+        &mut self,
+        now: Instant,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+        run: &mut Option<Run>,
+    ) -> bool {
         if self.has_control_due() {
             return batch.is_empty() && self.send_control(now, app, batch);
         }
-        if self.send_data(now, app, batch) {
+        if self.send_data(now, app, batch, run) {
             return true;
         }
         batch.is_empty() && self.is_ack_due(now, app) && self.send_ack(now, app, batch)
@@ -208,7 +216,13 @@ impl Connection {
     }
 
     /// Claims the next datagram if it may leave now, and appends its packet.
-    fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+    fn send_data(
+        &mut self,
+        now: Instant,
+        app: &mut App<'_>,
+        batch: &mut Batch,
+        run: &mut Option<Run>,
+    ) -> bool {
         // What has been claimed and has not left is bounded (design 8b).
         let is_full = !batch.is_empty() && batch.len() >= self.batch_max;
         if is_full || !self.may_send_data(now) {
@@ -223,16 +237,21 @@ impl Connection {
             // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
             return !self.due.ack && self.ask_for_cookies(now);
         }
-        let plan = self.plan_data(now, &offer, batch.is_empty());
+        let plan = match run {
+            Some(run) if run.len == offer.len && !self.features.wants_packet(now) => run.plan,
+            _ => self.plan_data(now, &offer, batch.is_empty()),
+        };
         let len = plan.header_len + offer.len;
-        if !plan.is_plain && !batch.is_empty()
-            || !batch.fits(&self.flow.path, self.ecn(), len, false)
-        {
+        if !plan.is_plain && !batch.is_empty() || !batch.fits(self.ecn(), len, false) {
             return false;
         }
         if plan.ack_goes_alone {
             return self.send_ack(now, app, batch);
         }
+        *run = plan.is_plain.then_some(Run {
+            len: offer.len,
+            plan,
+        });
         if batch.is_empty() {
             let joins = if plan.is_plain {
                 self.batch_max.min(batch.segments_max())
@@ -306,38 +325,6 @@ impl Connection {
         self.has_needs_met && !self.waits_for_window(now)
     }
 
-    /// Decides the shape of the next data packet without changing anything.
-    fn plan_data(&self, now: Instant, offer: &Offer, is_first: bool) -> Plan {
-        let must_share = self.state == State::PartOpen || !self.cookies.is_empty();
-        let ack_due = self.rx.cc.ack_due(now);
-        let takes_ack_of_ack = self.due.ack_of_ack && self.has_room_for_ack_of_ack(now, offer);
-        let is_ack_due =
-            self.due.ack || self.features.wants_packet(now) || is_first && ack_due == AckDue::Now;
-        let may_ack_early = is_first && ack_due != AckDue::No;
-        // 4340-11.2-1: data that leaves no room for what the acknowledgement must say goes behind it.
-        let wanted =
-            self.ack_vector.option_len() + self.rx.cc.ack_options_len(now) + ACK_OPTIONS_LEN;
-        let repeated = self.features.repeated_len();
-        let has_room = wanted + repeated <= self.data_option_room(offer);
-        if must_share || is_ack_due || takes_ack_of_ack || may_ack_early && has_room {
-            let must_go = if must_share { repeated > 0 } else { is_ack_due };
-            return Plan {
-                is_plain: false,
-                has_ack: true,
-                ack_goes_alone: must_go && !has_room,
-                header_len: 0,
-            };
-        }
-        let is_short = self.sends_short();
-        let options_len = self.ndp.option_len() + self.reserved_option_len();
-        Plan {
-            is_plain: options_len == self.tx.cc.data_options_len(),
-            has_ack: false,
-            ack_goes_alone: false,
-            header_len: wire::header_len(PacketType::Data, is_short, options_len),
-        }
-    }
-
     /// Takes the datagram, straight into its place in the batch, and builds its header before it.
     fn claim(
         &mut self,
@@ -353,7 +340,11 @@ impl Connection {
         } else {
             Kind::Data
         };
-        let mut options = self.write_data_options(now, kind, seq, offer, batch);
+        let mut options = if plan.is_plain {
+            batch.option_writer(self.tx.cc.data_options_len())
+        } else {
+            self.write_data_options(now, kind, seq, offer, batch)
+        };
         let others_len = options.len();
         let checksum_slot = if self.config.data_checksum {
             options.push_data_checksum().ok()
@@ -365,6 +356,7 @@ impl Connection {
         let header_len = wire::header_len(kind.packet_type(), packet.is_short, options_len);
         let zeros = if offer.is_zeros { offer.len } else { 0 };
         let (path, ecn) = (self.flow.path, self.ecn());
+        let rule = path.checksum_rule();
         let len = header_len + offer.len - zeros;
         let is_claimed = batch.push(&path, ecn, len, zeros, |place| {
             let (header, payload) = place.split_at_mut(header_len);
@@ -379,7 +371,7 @@ impl Connection {
                 ccval: &mut packet.ccval,
                 options: &mut options,
             };
-            let mut payload = Place::new(payload, packet.cscov, path.checksum_rule());
+            let mut payload = Place::new(payload, packet.cscov, rule);
             if !app.outbox.claim_into(now, offer.slot, &mut payload) {
                 return false;
             }
@@ -393,7 +385,12 @@ impl Connection {
                 // Never what an earlier datagram has left there.
                 header.fill(0);
             }
-            self.seal(place, zeros, sum, checksum_slot);
+            if let Some(slot) = checksum_slot {
+                let filled = wire::fill_data_checksum(place, zeros, slot);
+                debug_assert!(filled.is_ok(), "{filled:?}");
+            }
+            let sealed = wire::seal_summed(place, zeros, sum, rule);
+            debug_assert!(sealed.is_ok(), "{sealed:?}");
             true
         });
         if is_claimed {
@@ -422,22 +419,6 @@ impl Connection {
         }
         batch.keep_option_memory(options);
         true
-    }
-
-    fn seal(
-        &self,
-        datagram: &mut [u8],
-        zeros: usize,
-        payload_sum: Option<u64>,
-        slot: Option<DataChecksumSlot>,
-    ) {
-        if let Some(slot) = slot {
-            let filled = wire::fill_data_checksum(datagram, zeros, slot);
-            debug_assert!(filled.is_ok(), "{filled:?}");
-        }
-        let rule = self.flow.path.checksum_rule();
-        let sealed = wire::seal_summed(datagram, zeros, payload_sum, rule);
-        debug_assert!(sealed.is_ok(), "{sealed:?}");
     }
 
     /// The options of a data packet but those that [`data_option_room`](Self::data_option_room)
@@ -570,15 +551,4 @@ impl Connection {
             self.take_feature_changes(now);
         }
     }
-}
-
-/// The shape of a data packet.
-struct Plan {
-    /// A Data packet whose options all data packets have: it can join a batch.
-    is_plain: bool,
-    has_ack: bool,
-    /// The acknowledgement does not fit beside the data: an Ack leaves first.
-    ack_goes_alone: bool,
-    /// Length of the header of a packet without acknowledgement.
-    header_len: usize,
 }
