@@ -101,7 +101,9 @@ impl HcSender for Sender {
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
         self.has_new_acks = true;
-        if let Some(times) = Times::of(fb) {
+        if self.window.wants().one_way
+            && let Some(times) = Times::of(fb)
+        {
             self.window.on_times(times);
         }
         self.window.on_feedback(now, fb, self.ratio.in_use());

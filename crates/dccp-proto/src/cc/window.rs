@@ -10,7 +10,7 @@
 mod local;
 
 use super::config::{CcConfig, WindowConfig};
-use super::law::{Ack, Cause, Congestion, Law, Window};
+use super::law::{Ack, Cause, Congestion, Law, Wants, Window};
 use super::one_way::{OneWay, Times};
 use super::pacer::{Pacer, commit_horizon, seconds};
 use super::rtt::RttEstimator;
@@ -53,6 +53,7 @@ pub struct Sent {
 /// A sender that keeps at most a window of packets in flight.
 pub struct WindowSender {
     law: Box<dyn Law>,
+    wants: Wants,
     window: Window,
     limits: WindowConfig,
     initial_window: u32,
@@ -104,6 +105,7 @@ impl WindowSender {
         slow_start.begin(&mut window);
         law.on_start(&mut window);
         Self {
+            wants: law.wants(),
             rate: law.pacing_rate(),
             law,
             window,
@@ -129,6 +131,11 @@ impl WindowSender {
             mps: config.mps,
             mean_size: config.mps,
         }
+    }
+
+    /// What the law has to be told.
+    pub const fn wants(&self) -> Wants {
+        self.wants
     }
 
     /// The window as it stands.
@@ -175,11 +182,13 @@ impl WindowSender {
     }
 
     /// Whether packets are spread over time: a law that sets a rate wants it in any case.
+    #[inline]
     pub fn is_paced(&self) -> bool {
         self.is_paced || self.rate.is_some()
     }
 
     /// How many packets may leave now with `pipe` in flight, if nothing spreads them.
+    #[inline]
     pub fn room(&self, now: Instant, pipe: u32) -> u32 {
         self.room_in(&self.window_for(now, pipe), pipe)
     }
@@ -202,16 +211,20 @@ impl WindowSender {
         if pipe == 0 {
             self.end_idle(now);
         }
-        // 4341-5-10
-        if self.is_paced()
-            && let Some(interval) = self.interval(&self.window)
-        {
-            let rtt = self.rtt.smoothed().unwrap_or(Nanos::ZERO);
-            self.pacer.on_send(now, interval, rtt);
+        if self.is_paced() {
+            self.pace(now);
         }
         self.last_sent = Some((now, seq));
         if self.timeout.is_none() {
             self.restart_timeout(now, pipe + 1, ack_ratio);
+        }
+    }
+
+    /// The next packet has to wait (4341-5-10).
+    fn pace(&mut self, now: Instant) {
+        if let Some(interval) = self.interval(&self.window) {
+            let rtt = self.rtt.smoothed().unwrap_or(Nanos::ZERO);
+            self.pacer.on_send(now, interval, rtt);
         }
     }
 

@@ -98,8 +98,9 @@ impl Tcp {
     /// Finds out whom a segment is for that was sent over this path, as its sender sees it.
     pub(crate) fn target(&self, path: &Path, s: &Segment) -> Option<Target> {
         let number = s.to as usize;
-        let named = self.sockets.get(number);
-        if named.is_some_and(|socket| socket.hears(path, s)) {
+        if let Some(socket) = self.sockets.get(number) {
+            // Nobody but the peer was told this name.
+            debug_assert!(socket.hears(path, s), "{s:?} is of another connection");
             return Some(Target::Known(number));
         }
         let key = (path.local, s.source_port, s.dest_port);
@@ -160,7 +161,7 @@ impl Tcp {
         while let Some(turn) = self.timers.pop_until(context.now()) {
             let number = turn.actor() as usize;
             let socket = &mut self.sockets[number];
-            socket.scheduled = None;
+            socket.scheduled = Instant::FAR_FUTURE;
             socket.on_timer(context);
             self.settle(context, number);
         }
@@ -193,18 +194,27 @@ impl Tcp {
 
     /// Arranges for the next call of a socket. One that wants it later than arranged is called too
     /// early once, which is cheaper than to move its appointment with each acknowledgement.
+    #[inline]
     fn settle(&mut self, context: &Context<'_>, number: usize) {
         self.touched = Some(number);
+        let socket = &self.sockets[number];
+        if socket.is_held || socket.may_want_before(socket.scheduled) {
+            self.arrange(context, number);
+        }
+    }
+
+    // Apart from `settle`, which has nothing to arrange after most segments.
+    #[inline(never)]
+    fn arrange(&mut self, context: &Context<'_>, number: usize) {
         let socket = &mut self.sockets[number];
         if socket.is_held && !socket.is_queued {
             socket.is_queued = true;
             self.held.push_back(number);
         }
-        let Some(at) = socket.next_at(context.now()) else {
-            return;
-        };
-        if socket.scheduled.is_none_or(|scheduled| at < scheduled) {
-            socket.scheduled = Some(at);
+        if let Some(at) = socket.next_at(context.now())
+            && at < socket.scheduled
+        {
+            socket.scheduled = at;
             self.has_new_timer = true;
             self.timers.set(id(number), Some(at), context.now());
         }

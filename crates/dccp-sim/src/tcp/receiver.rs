@@ -95,14 +95,12 @@ impl Receiver {
 
     /// Takes a segment whose first number in the stream is `seq`. Returns how many bytes of data the
     /// application gets.
+    #[inline]
     pub(super) fn on_segment(&mut self, now: Instant, s: &Segment, seq: u64, ecn: Ecn) -> u64 {
         if s.flags.has(Flags::CWR) {
             self.is_marked = false;
         }
         let end = seq + u64::from(s.seq_len());
-        if end == seq {
-            return 0;
-        }
         if ecn == Ecn::Ce {
             self.received.marked += 1;
             self.is_marked = true;
@@ -126,23 +124,13 @@ impl Receiver {
 
     fn arrive(&mut self, now: Instant, seq: u64, end: u64) -> u64 {
         if seq > self.next {
-            self.is_ack_due = true;
-            let is_late = self.beyond.last().is_some_and(|(_, last)| end < last);
-            self.received.reordered += u64::from(is_late);
-            let block = self.beyond.insert(seq, end, |_, _| ());
-            self.remember(block);
+            self.arrive_beyond(seq, end);
             return 0;
         }
         let before = self.next;
         self.next = end;
         if !self.beyond.is_empty() {
-            // RFC 5681 §4.2: a filled gap is told at once.
-            self.is_ack_due = true;
-            self.received.reordered += 1;
-            if let Some((_, to)) = self.beyond.first().filter(|(from, _)| *from <= end) {
-                self.next = to.max(end);
-            }
-            self.beyond.remove_below(self.next);
+            self.fill_gap();
         }
         self.pending += 1;
         if self.pending >= self.ack_every {
@@ -155,6 +143,30 @@ impl Receiver {
         self.received.bytes += bytes;
         self.is_ack_due |= fin > 0;
         bytes
+    }
+
+    /// Data arrived that leaves a gap.
+    #[cold]
+    fn arrive_beyond(&mut self, seq: u64, end: u64) {
+        self.is_ack_due = true;
+        let is_late = self.beyond.last().is_some_and(|(_, last)| end < last);
+        self.received.reordered += u64::from(is_late);
+        let block = self.beyond.insert(seq, end, |_, _| ());
+        self.remember(block);
+    }
+
+    /// Data arrived that fills a gap, or the begin of one, up to `next`.
+    #[cold]
+    fn fill_gap(&mut self) {
+        // RFC 5681 §4.2: it is told at once.
+        self.is_ack_due = true;
+        self.received.reordered += 1;
+        if let Some((from, to)) = self.beyond.first()
+            && from <= self.next
+        {
+            self.next = self.next.max(to);
+        }
+        self.beyond.remove_below(self.next);
     }
 
     /// When an acknowledgement leaves at the latest.

@@ -40,8 +40,8 @@ pub(super) struct Record {
     was_again: bool,
     /// When it left last.
     pub(super) sent_at: Instant,
-    /// What had been delivered then.
-    pub(super) stamp: Stamp,
+    /// What had been delivered then, if anybody wants to know.
+    pub(super) stamp: Option<Stamp>,
 }
 
 /// What an acknowledgement told anew.
@@ -56,9 +56,9 @@ pub(super) struct News {
     pub(super) lost: u32,
     /// Whether the first byte not acknowledged moved.
     pub(super) is_advance: bool,
-    /// Of those that arrived, the one that left last.
+    /// When that one left last that left last of those that arrived, and what had been delivered then.
     pub(super) newest: Option<(Instant, Stamp)>,
-    /// The same of those that left only once.
+    /// When the last one left of those that arrived and left only once.
     pub(super) newest_once: Option<Instant>,
 }
 
@@ -68,8 +68,10 @@ impl News {
         let len = r.len - u32::from(r.fin);
         self.with_data += u32::from(len > 0);
         self.bytes += u64::from(len);
-        if self.newest.is_none_or(|(at, _)| r.sent_at >= at) {
-            self.newest = Some((r.sent_at, r.stamp));
+        if let Some(stamp) = r.stamp
+            && self.newest.is_none_or(|(at, _)| r.sent_at >= at)
+        {
+            self.newest = Some((r.sent_at, stamp));
         }
         if !r.was_again {
             self.newest_once = self.newest_once.max(Some(r.sent_at));
@@ -123,7 +125,14 @@ impl Scoreboard {
     }
 
     /// A new segment leaves.
-    pub(super) fn push(&mut self, now: Instant, stamp: Stamp, start: u64, len: u32, fin: bool) {
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        stamp: Option<Stamp>,
+        start: u64,
+        len: u32,
+        fin: bool,
+    ) {
         self.records.push_back(Record {
             start,
             len,
@@ -138,7 +147,7 @@ impl Scoreboard {
     }
 
     /// A segment leaves once more.
-    pub(super) fn resend(&mut self, now: Instant, stamp: Stamp, position: u64) -> Record {
+    pub(super) fn resend(&mut self, now: Instant, stamp: Option<Stamp>, position: u64) -> Record {
         let record = self.record_mut(position);
         let is_first = !record.is_again;
         record.is_again = true;
@@ -234,10 +243,8 @@ impl Scoreboard {
     }
 
     fn advance(&mut self, ack: u64, news: &mut News) {
-        while let Some(r) = self
-            .records
-            .front()
-            .filter(|r| r.start + u64::from(r.len) <= ack)
+        while let Some(r) = self.records.front()
+            && r.start + u64::from(r.len) <= ack
         {
             if r.is_sacked {
                 self.sacked -= 1;

@@ -11,12 +11,12 @@ use super::scoreboard::{News, Scoreboard};
 use super::segment::Timestamps;
 use super::{duration, ticks_since};
 use core::time::Duration;
-use dccp_proto::cc::delivery::Delivery;
+use dccp_proto::cc::delivery::{Delivery, Stamp};
 use dccp_proto::cc::one_way::Times;
 use dccp_proto::cc::window::{Sent, WindowSender};
 use dccp_proto::cc::{Count, Drops, Feedback, Permit};
 use dccp_proto::wire::Options;
-use dccp_proto::{Instant, Seq};
+use dccp_proto::{Instant, Rate, Seq};
 
 /// A sender with halved flight ends its recovery with room for so many packets.
 const RESUME_BURST: u32 = 3;
@@ -92,7 +92,8 @@ struct Recovery {
 pub(super) struct Sender {
     pub(super) window: WindowSender,
     board: Scoreboard,
-    delivery: Delivery,
+    /// If the law wants to know its rate.
+    delivery: Option<Delivery>,
     mss: u32,
     ack_every: u32,
     halves_flight: bool,
@@ -115,11 +116,11 @@ pub(super) struct Sender {
 impl Sender {
     /// A sender that has nothing to send yet, to a peer with room for `limit` bytes.
     pub(super) fn new(config: &Config, now: Instant, limit: u64) -> Self {
-        let cc = config.cc(now);
+        let window = WindowSender::new(&config.cc(now), config.law.kind.build());
         Self {
-            window: WindowSender::new(&cc, config.law.kind.build()),
+            delivery: window.wants().delivered_rate.then(Delivery::default),
+            window,
             board: Scoreboard::default(),
-            delivery: Delivery::default(),
             mss: config.mss.into(),
             ack_every: config.ack_every,
             halves_flight: config.halves_flight,
@@ -193,7 +194,9 @@ impl Sender {
         let fb = self.feedback(now, ack, &news, is_loss);
         self.pipe_max = fb.pipe;
         self.rtt = fb.rtt.or(self.rtt);
-        if let Some(t) = ack.timestamps.filter(|_| news.is_advance) {
+        if self.window.wants().one_way
+            && let Some(t) = ack.timestamps.filter(|_| news.is_advance)
+        {
             self.window.on_times(Times {
                 sent: t.echo,
                 arrived: t.value,
@@ -247,10 +250,7 @@ impl Sender {
             packets,
             bytes: u64::from(packets) * mss,
         };
-        if news.packets > 0 {
-            let bytes = u32::try_from(news.bytes).unwrap_or(u32::MAX);
-            self.delivery.on_delivered(now, bytes);
-        }
+        let delivered_rate = self.delivered_rate(now, news);
         Feedback {
             seq: Seq::ZERO,
             ack: una,
@@ -270,13 +270,11 @@ impl Sender {
                 (None, Some(t)) if news.is_advance => Some(duration(ticks_since(t.echo, now))),
                 _ => None,
             },
-            ack_sent_at: news.newest.map(|(at, _)| at),
+            ack_sent_at: None,
             ack_ccval: None,
             pipe: self.board.pipe(),
             pipe_max: self.pipe_max,
-            delivered_rate: news
-                .newest
-                .and_then(|(at, stamp)| self.delivery.sample(now, &stamp, at)),
+            delivered_rate,
             is_app_limited: news.newest.is_some_and(|(_, stamp)| stamp.is_app_limited),
             round: self.round,
             restarts_timeout: news.is_advance,
@@ -285,6 +283,24 @@ impl Sender {
             gss: Seq::new(self.board.nxt()),
             options: Options(&[]),
             elapsed: None,
+        }
+    }
+
+    /// How fast data was delivered, if the law wants to know.
+    fn delivered_rate(&mut self, now: Instant, news: &News) -> Option<Rate> {
+        let delivery = self.delivery.as_mut()?;
+        if news.packets > 0 {
+            let bytes = u32::try_from(news.bytes).unwrap_or(u32::MAX);
+            delivery.on_delivered(now, bytes);
+        }
+        let (at, stamp) = news.newest?;
+        delivery.sample(now, &stamp, at)
+    }
+
+    /// The application has nothing to send while so many packets are in flight.
+    fn on_app_limited(&mut self, pipe: u32) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_app_limited(u64::from(pipe) * u64::from(self.mss));
         }
     }
 
@@ -312,8 +328,17 @@ impl Sender {
     }
 
     /// When pacing lets the next segment leave, if it is pacing that holds it.
+    #[inline]
     pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
-        if !self.window.is_paced() || self.board.lost() == 0 && self.new_segment().is_none() {
+        if self.window.is_paced() {
+            self.pacing(now)
+        } else {
+            None
+        }
+    }
+
+    fn pacing(&self, now: Instant) -> Option<Instant> {
+        if self.board.lost() == 0 && self.new_segment().is_none() {
             return None;
         }
         match self.window.permit(now, self.board.pipe()) {
@@ -322,19 +347,31 @@ impl Sender {
         }
     }
 
+    /// Whether the application has written anything: else this is an end that only receives, so far.
+    #[inline]
+    pub(super) fn has_begun(&mut self) -> bool {
+        let has_begun = self.written > 0 || self.wants_fin;
+        if !has_begun {
+            self.on_app_limited(0);
+        }
+        has_begun
+    }
+
     /// The next segment that may leave now (`NextSeg`); it has left then.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Next> {
-        if self.written == 0 && !self.wants_fin {
-            // The end that only receives.
-            self.delivery.on_app_limited(0);
-            return None;
-        }
+        let pipe = self.board.pipe();
+        let next = self.choose(now, pipe)?;
+        self.account(now, pipe, next);
+        Some(next)
+    }
+
+    /// The next segment that may leave now, with `pipe` in flight. It is in flight then.
+    fn choose(&mut self, now: Instant, pipe: u32) -> Option<Next> {
         if let Some(recovery) = self.recovery.as_mut().filter(|r| r.is_first_due) {
             recovery.is_first_due = false;
             let una = self.board.una();
             return Some(self.resend(now, una));
         }
-        let pipe = self.board.pipe();
         if !self.may_send(now, pipe) {
             return None;
         }
@@ -348,8 +385,7 @@ impl Sender {
             return Some(next);
         }
         if self.next >= self.written {
-            let pipe_bytes = u64::from(pipe) * u64::from(self.mss);
-            self.delivery.on_app_limited(pipe_bytes);
+            self.on_app_limited(pipe);
         }
         self.poll_doubtful(now)
     }
@@ -424,17 +460,16 @@ impl Sender {
 
     /// A new segment leaves, with `pipe` in flight.
     fn send(&mut self, now: Instant, pipe: u32, next: Next) {
-        let stamp = self.delivery.on_send(now, pipe == 0);
+        let stamp = self.stamp(now, pipe);
         let numbers = next.len + u32::from(next.fin);
         self.board.push(now, stamp, next.start, numbers, next.fin);
         self.next += u64::from(numbers);
         self.has_fin |= next.fin;
-        self.account(now, pipe, next);
     }
 
     fn resend(&mut self, now: Instant, position: u64) -> Next {
         let pipe = self.board.pipe();
-        let stamp = self.delivery.on_send(now, pipe == 0);
+        let stamp = self.stamp(now, pipe);
         let record = self.board.resend(now, stamp, position);
         let next = Next {
             start: record.start,
@@ -443,7 +478,6 @@ impl Sender {
             is_again: true,
         };
         self.counters.retransmitted += 1;
-        self.account(now, pipe, next);
         if position == self.board.una() {
             self.window
                 .restart_timeout(now, self.board.pipe(), self.ack_every);
@@ -460,6 +494,12 @@ impl Sender {
             return Err(format!("a window of {cwnd} packets"));
         }
         Ok(())
+    }
+
+    /// What had been delivered when a segment leaves.
+    fn stamp(&mut self, now: Instant, pipe: u32) -> Option<Stamp> {
+        let delivery = self.delivery.as_mut()?;
+        Some(delivery.on_send(now, pipe == 0))
     }
 
     /// A segment has left, with `pipe` in flight before.

@@ -67,8 +67,8 @@ pub(super) struct Socket {
     pub(super) is_held: bool,
     /// It stands in the queue for the machine.
     pub(super) is_queued: bool,
-    /// When the host's timers call it: not later than it wants.
-    pub(super) scheduled: Option<Instant>,
+    /// When the host's timers call it: not later than it wants. Far in the future: never.
+    pub(super) scheduled: Instant,
 }
 
 impl Socket {
@@ -132,7 +132,7 @@ impl Socket {
             one_way: None,
             is_held: false,
             is_queued: false,
-            scheduled: None,
+            scheduled: Instant::FAR_FUTURE,
         }
     }
 
@@ -156,7 +156,9 @@ impl Socket {
             self.receiver.tell_again();
         } else {
             self.on_ack(now, s);
-            self.on_data(now, s, ecn);
+            if s.seq_len() > 0 {
+                self.on_data(now, s, ecn);
+            }
         }
         self.act(context);
     }
@@ -225,6 +227,7 @@ impl Socket {
         self.sender.on_ack(now, &ack);
     }
 
+    /// Takes a segment that is more than an acknowledgement.
     fn on_data(&mut self, now: Instant, s: &Segment, ecn: Ecn) {
         let Some(seq) = stream_number(s.seq, self.receiver.next()) else {
             return;
@@ -272,6 +275,18 @@ impl Socket {
         self.syn = None;
     }
 
+    /// Whether [`next_at`](Self::next_at) may be before this moment: a question for each segment. Those that are
+    /// paced, or not open, have to look closer.
+    #[inline]
+    pub(super) fn may_want_before(&self, moment: Instant) -> bool {
+        let is_before = |at: Option<Instant>| at.is_some_and(|at| at < moment);
+        self.state != State::Open
+            || self.sender.window.is_paced()
+            || is_before(self.sender.poll_timeout())
+            || is_before(self.receiver.ack_at())
+            || is_before(self.stream.next_at())
+    }
+
     /// When [`on_timer`](Self::on_timer) is due.
     pub(super) fn next_at(&self, now: Instant) -> Option<Instant> {
         if self.state != State::Open {
@@ -289,20 +304,25 @@ impl Socket {
         if self.stream.is_done() {
             self.sender.finish();
         }
+        if self.sender.has_begun() || self.receiver.is_ack_due(now) {
+            self.send_what_may_leave(context);
+        }
+    }
+
+    fn send_what_may_leave(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
         if self.receiver.has_blocks() && self.receiver.is_ack_due(now) {
             // Blocks have no room beside a full segment of data.
             self.send_ack(context);
         }
         self.is_held = false;
-        let has_machine = context.has_machine();
-        loop {
-            if has_machine && self.is_stopped(context) {
-                break;
+        if self.sender.has_begun() {
+            let has_machine = context.has_machine();
+            while !(has_machine && self.is_stopped(context))
+                && let Some(next) = self.sender.poll(now)
+            {
+                self.send_data(context, &next);
             }
-            let Some(next) = self.sender.poll(now) else {
-                break;
-            };
-            self.send_data(context, &next);
         }
         if self.receiver.is_ack_due(now) {
             self.send_ack(context);

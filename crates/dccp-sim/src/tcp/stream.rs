@@ -47,13 +47,20 @@ impl Stream {
 
     /// How many bytes it has written by now, since it was asked last.
     pub(super) fn poll(&mut self, now: Instant) -> u64 {
-        let mut bytes = core::mem::take(&mut self.bulk);
-        if let Some(source) = &mut self.source {
-            while let Some(message) = source.poll(now, usize::MAX) {
-                bytes += message.len() as u64;
-            }
+        let bulk = core::mem::take(&mut self.bulk);
+        if self.next_at().is_some_and(|at| at <= now) {
+            bulk + self.poll_source(now)
+        } else {
+            bulk
         }
-        bytes
+    }
+
+    // Apart, as `poll` is called after each segment, and a source that writes is rare.
+    #[inline(never)]
+    fn poll_source(&mut self, now: Instant) -> u64 {
+        let source = self.source.iter_mut();
+        let messages = source.flat_map(|s| core::iter::from_fn(|| s.poll(now, usize::MAX)));
+        messages.map(|message| message.len() as u64).sum()
     }
 
     /// When it writes next.

@@ -15,7 +15,7 @@ mod model;
 mod rounds;
 
 use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 use model::{Model, WINDOW_MIN, inflight_at_loss};
@@ -386,6 +386,13 @@ const fn hash(now: Instant) -> u64 {
 impl Law for Bbr {
     fn name(&self) -> &'static str {
         "bbr"
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            delivered_rate: true,
+            ..Wants::default()
+        }
     }
 
     fn on_start(&mut self, window: &mut Window) {

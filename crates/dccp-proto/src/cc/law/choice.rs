@@ -201,6 +201,7 @@ impl fmt::Display for LawConfig {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Wants;
     use super::*;
 
     fn read(text: &str) -> LawConfig {
@@ -216,6 +217,16 @@ mod tests {
             assert_eq!(config.check(), Ok(()));
         }
         assert_eq!(read("reno"), LawConfig::default());
+    }
+
+    #[test]
+    fn a_law_that_looks_at_rates_or_one_way_delays_says_so() {
+        let wanting = |wants: fn(Wants) -> bool| {
+            let names = LawKind::NAMES.iter().copied();
+            names.filter(move |name| wants(read(name).kind.build().wants()))
+        };
+        assert!(wanting(|wants| wants.delivered_rate).eq(["bbr"]));
+        assert!(wanting(|wants| wants.one_way).eq(["tcp-lp", "hstcp-lp", "ledbat"]));
     }
 
     #[test]

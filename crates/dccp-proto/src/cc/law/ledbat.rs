@@ -2,7 +2,7 @@
 
 use super::delay::{Extremes, Signal};
 use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -76,6 +76,13 @@ impl Ledbat {
 impl Law for Ledbat {
     fn name(&self) -> &'static str {
         "ledbat"
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            one_way: true,
+            ..Wants::default()
+        }
     }
 
     fn on_start(&mut self, window: &mut Window) {

@@ -5,7 +5,7 @@ use super::delay::{Extremes, Signal};
 use super::highspeed::{self, HighSpeed};
 use super::reno::Reno;
 use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -153,6 +153,13 @@ impl<G: Law> Lp<G> {
 impl<G: Law> Law for Lp<G> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            one_way: true,
+            ..self.growth.wants()
+        }
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {

@@ -140,10 +140,24 @@ pub struct Congestion {
     pub pipe: u32,
 }
 
+/// What a law looks at beside windows, losses and round trips. What nobody looks at need not be measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    /// [`Ack::delivered_rate`] and [`Ack::is_app_limited`].
+    pub delivered_rate: bool,
+    /// [`Ack::one_way`].
+    pub one_way: bool,
+}
+
 /// A rule by which a window grows and shrinks.
 pub trait Law: Send {
     /// The law's name in reports.
     fn name(&self) -> &'static str;
+
+    /// What it has to be told, which never changes.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
 
     /// Sending begins: for laws that want another window than the initial one, or no slow start.
     fn on_start(&mut self, _window: &mut Window) {}

@@ -13,12 +13,12 @@ fn board(segments: u64) -> Scoreboard {
 }
 
 fn push(board: &mut Scoreboard, start: u64) {
-    let stamp = Delivery::default().on_send(Instant::ZERO, true);
+    let stamp = Some(Delivery::default().on_send(Instant::ZERO, true));
     board.push(Instant::ZERO, stamp, start, 100, false);
 }
 
 fn resend(board: &mut Scoreboard, position: u64) {
-    let stamp = Delivery::default().on_send(Instant::ZERO, true);
+    let stamp = Some(Delivery::default().on_send(Instant::ZERO, true));
     board.resend(Instant::ZERO, stamp, position);
 }
 

@@ -66,7 +66,7 @@ fn told(round: u64, acked: u32, lost: u32, ack: u64, pipe: u32, rtt_ms: u64) -> 
         ack_ccval: None,
         pipe,
         pipe_max: pipe + acked + lost,
-        delivered_rate: Some(dccp_proto::Rate::from_bytes_per_s(2e6)),
+        delivered_rate: Some(Rate::from_bytes_per_s(2e6)),
         is_app_limited: false,
         round,
         restarts_timeout: true,
