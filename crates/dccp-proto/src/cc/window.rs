@@ -242,6 +242,7 @@ impl WindowSender {
     }
 
     /// An acknowledgement arrived.
+    #[inline]
     pub fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
         self.mean_size = fb.mean_size;
         self.sample_rtt(fb);
@@ -362,6 +363,7 @@ impl WindowSender {
     }
 
     /// One sample per round trip moves the timeout (4341-5-5), and the first after it expired.
+    #[inline]
     fn sample_rtt(&mut self, fb: &Feedback<'_>) {
         let Some(rtt) = fb.rtt else { return };
         if self.limits.samples_every_ack
@@ -379,6 +381,7 @@ impl WindowSender {
 
     /// Losses, marks (4341-7-1) and what counts like them (4340-11.7-5): one event per round trip
     /// (4341-5-6, 4341-5-7).
+    #[inline]
     fn answer_congestion(&mut self, now: Instant, fb: &Feedback<'_>) {
         let Some(seq) = fb.congestion else { return };
         if self
@@ -413,6 +416,7 @@ impl WindowSender {
     }
 
     /// Data Dropped and Slow Receiver (4341-5.2-1).
+    #[inline]
     fn answer_host(&mut self, now: Instant, fb: &Feedback<'_>, before: Window) {
         if fb.drops.receive_buffer > 0 {
             // 4340-11.7.1-1: the smaller of the two windows.
@@ -433,6 +437,7 @@ impl WindowSender {
     ///
     /// Not "since the last acknowledgement": of several that arrive in one batch only the first
     /// would count.
+    #[inline]
     fn grow(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
         if let Some(rtt) = fb.rtt {
             self.slow_start.on_rtt(&mut self.window, fb.round, rtt);

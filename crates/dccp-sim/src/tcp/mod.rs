@@ -13,6 +13,9 @@
 //! | `sender.rs`, `scoreboard.rs` | what to send next · what is in flight, sacked, lost |
 //! | `receiver.rs`, `ranges.rs` | what has arrived, when to acknowledge · sets of ranges |
 //!
+//! What every segment goes through is marked `#[inline]`: it lies in several modules, and is one piece of code for the
+//! compiler. What is rare is a function apart.
+//!
 //! What it leaves out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
 //! used again), window probes (the window never closes: applications read at once).
 
@@ -112,6 +115,7 @@ impl Tcp {
     }
 
     /// Takes a segment of a connection.
+    #[inline]
     pub(crate) fn on_segment(
         &mut self,
         context: &mut Context<'_>,
@@ -125,6 +129,7 @@ impl Tcp {
 
     /// Takes a segment for whoever listens, that came over this path as its receiver sees it. Returns the connection
     /// that it began, and with whom.
+    #[cold]
     pub(crate) fn accept(
         &mut self,
         context: &mut Context<'_>,

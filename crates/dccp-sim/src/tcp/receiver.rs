@@ -122,6 +122,7 @@ impl Receiver {
         self.arrive(now, seq, end)
     }
 
+    #[inline]
     fn arrive(&mut self, now: Instant, seq: u64, end: u64) -> u64 {
         if seq > self.next {
             self.arrive_beyond(seq, end);

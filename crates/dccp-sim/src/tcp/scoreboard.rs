@@ -56,23 +56,17 @@ pub(super) struct News {
     pub(super) lost: u32,
     /// Whether the first byte not acknowledged moved.
     pub(super) is_advance: bool,
-    /// When that one left last that left last of those that arrived, and what had been delivered then.
-    pub(super) newest: Option<(Instant, Stamp)>,
     /// When the last one left of those that arrived and left only once.
     pub(super) newest_once: Option<Instant>,
 }
 
 impl News {
+    #[inline]
     fn arrived(&mut self, r: &Record) {
         self.packets += 1;
         let len = r.len - u32::from(r.fin);
         self.with_data += u32::from(len > 0);
         self.bytes += u64::from(len);
-        if let Some(stamp) = r.stamp
-            && self.newest.is_none_or(|(at, _)| r.sent_at >= at)
-        {
-            self.newest = Some((r.sent_at, stamp));
-        }
         if !r.was_again {
             self.newest_once = self.newest_once.max(Some(r.sent_at));
         }
@@ -92,6 +86,8 @@ pub(super) struct Scoreboard {
     newest_sacked: [u64; DUP_THRESH],
     lost_edge: u64,
     high_rxt: u64,
+    /// Of the stamped segments that arrived since somebody asked, the one that left last: when, and its stamp.
+    newest: Option<(Instant, Stamp)>,
 }
 
 impl Scoreboard {
@@ -110,6 +106,7 @@ impl Scoreboard {
         clippy::cast_possible_truncation,
         reason = "a window is below 2^32 packets"
     )]
+    #[inline]
     pub(super) fn pipe(&self) -> u32 {
         self.records.len() as u32 - self.sacked - self.lost + self.again
     }
@@ -125,6 +122,7 @@ impl Scoreboard {
     }
 
     /// A new segment leaves.
+    #[inline]
     pub(super) fn push(
         &mut self,
         now: Instant,
@@ -173,6 +171,7 @@ impl Scoreboard {
 
     /// Takes an acknowledgement (`Update`): everything before the byte `ack`, and blocks of bytes
     /// beyond.
+    #[inline]
     pub(super) fn update(&mut self, ack: u64, blocks: &[(u64, u64)]) -> News {
         let mut news = News::default();
         self.advance(ack, &mut news);
@@ -184,6 +183,11 @@ impl Scoreboard {
         }
         self.find_lost(&mut news);
         news
+    }
+
+    /// Of the stamped segments that arrived since this was asked last, the one that left last: when, and its stamp.
+    pub(super) const fn take_newest(&mut self) -> Option<(Instant, Stamp)> {
+        self.newest.take()
     }
 
     /// The next segment to retransmit because it is lost: rule 1 of `NextSeg`.
@@ -242,6 +246,7 @@ impl Scoreboard {
         None
     }
 
+    #[inline]
     fn advance(&mut self, ack: u64, news: &mut News) {
         while let Some(r) = self.records.front()
             && r.start + u64::from(r.len) <= ack
@@ -250,6 +255,7 @@ impl Scoreboard {
                 self.sacked -= 1;
             } else {
                 news.arrived(r);
+                note_newest(&mut self.newest, r);
                 self.lost -= u32::from(r.is_lost);
                 self.again -= u32::from(r.is_again);
             }
@@ -267,12 +273,14 @@ impl Scoreboard {
             records,
             ranges,
             una,
+            newest,
             ..
         } = self;
         let (mut sacked, mut lost, mut again) = (0, 0, 0);
         ranges.insert(from, to, |from, to| {
             for record in records.range_mut(index(from - *una)..index(to - *una)) {
                 news.arrived(record);
+                note_newest(newest, record);
                 sacked += 1;
                 lost += u32::from(record.is_lost);
                 again += u32::from(record.is_again);
@@ -288,6 +296,7 @@ impl Scoreboard {
     }
 
     /// `IsLost`: everything before the third-newest sacked segment that is not sacked itself.
+    #[inline]
     fn find_lost(&mut self, news: &mut News) {
         let [.., third] = self.newest_sacked;
         let from = self.lost_edge.max(self.una);
@@ -323,6 +332,16 @@ impl Scoreboard {
 
     fn record_mut(&mut self, position: u64) -> &mut Record {
         &mut self.records[index(position - self.una)]
+    }
+}
+
+/// Notes a segment that arrived, if it has a stamp and left later than the one noted.
+#[inline]
+fn note_newest(newest: &mut Option<(Instant, Stamp)>, r: &Record) {
+    if let Some(stamp) = r.stamp
+        && newest.is_none_or(|(at, _)| r.sent_at >= at)
+    {
+        *newest = Some((r.sent_at, stamp));
     }
 }
 

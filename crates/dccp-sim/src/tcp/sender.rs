@@ -180,6 +180,7 @@ impl Sender {
     }
 
     /// An acknowledgement arrived while something was in flight.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
         let news = self.board.update(ack.next, ack.blocks);
         self.counters.lost += u64::from(news.lost);
@@ -211,6 +212,7 @@ impl Sender {
     }
 
     /// Ends a recovery, and begins one if segments are lost outside of one. Returns whether one began.
+    #[inline]
     fn recover(&mut self) -> bool {
         if self.recovery.is_some_and(|r| self.board.una() >= r.point) {
             if self.halved().is_some() {
@@ -235,6 +237,7 @@ impl Sender {
     }
 
     /// What the congestion half learns. Segments have the numbers from 1.
+    #[inline]
     fn feedback(
         &mut self,
         now: Instant,
@@ -250,7 +253,7 @@ impl Sender {
             packets,
             bytes: u64::from(packets) * mss,
         };
-        let delivered_rate = self.delivered_rate(now, news);
+        let (delivered_rate, is_app_limited) = self.delivered(now, news);
         Feedback {
             seq: Seq::ZERO,
             ack: una,
@@ -275,7 +278,7 @@ impl Sender {
             pipe: self.board.pipe(),
             pipe_max: self.pipe_max,
             delivered_rate,
-            is_app_limited: news.newest.is_some_and(|(_, stamp)| stamp.is_app_limited),
+            is_app_limited,
             round: self.round,
             restarts_timeout: news.is_advance,
             acks_lost: 0,
@@ -286,15 +289,21 @@ impl Sender {
         }
     }
 
-    /// How fast data was delivered, if the law wants to know.
-    fn delivered_rate(&mut self, now: Instant, news: &News) -> Option<Rate> {
-        let delivery = self.delivery.as_mut()?;
+    /// How fast data was delivered, and whether the application was the limit, if the law wants to know.
+    #[inline]
+    fn delivered(&mut self, now: Instant, news: &News) -> (Option<Rate>, bool) {
+        let Some(delivery) = &mut self.delivery else {
+            return (None, false);
+        };
+        let newest = self.board.take_newest();
         if news.packets > 0 {
             let bytes = u32::try_from(news.bytes).unwrap_or(u32::MAX);
             delivery.on_delivered(now, bytes);
         }
-        let (at, stamp) = news.newest?;
-        delivery.sample(now, &stamp, at)
+        match newest {
+            Some((at, stamp)) => (delivery.sample(now, &stamp, at), stamp.is_app_limited),
+            None => (None, false),
+        }
     }
 
     /// The application has nothing to send while so many packets are in flight.
@@ -358,6 +367,7 @@ impl Sender {
     }
 
     /// The next segment that may leave now (`NextSeg`); it has left then.
+    #[inline]
     pub(super) fn poll(&mut self, now: Instant) -> Option<Next> {
         let pipe = self.board.pipe();
         let next = self.choose(now, pipe)?;
@@ -366,6 +376,7 @@ impl Sender {
     }
 
     /// The next segment that may leave now, with `pipe` in flight. It is in flight then.
+    #[inline]
     fn choose(&mut self, now: Instant, pipe: u32) -> Option<Next> {
         if let Some(recovery) = self.recovery.as_mut().filter(|r| r.is_first_due) {
             recovery.is_first_due = false;
@@ -413,6 +424,7 @@ impl Sender {
             .filter(|r| self.halves_flight && r.cause == Cause::Loss)
     }
 
+    #[inline]
     fn may_send(&self, now: Instant, pipe: u32) -> bool {
         if let Some(recovery) = self.halved() {
             return pipe < recovery.flight_max.max(self.window.window().packets() / 2);
@@ -459,6 +471,7 @@ impl Sender {
     }
 
     /// A new segment leaves, with `pipe` in flight.
+    #[inline]
     fn send(&mut self, now: Instant, pipe: u32, next: Next) {
         let stamp = self.stamp(now, pipe);
         let numbers = next.len + u32::from(next.fin);
@@ -503,6 +516,7 @@ impl Sender {
     }
 
     /// A segment has left, with `pipe` in flight before.
+    #[inline]
     fn account(&mut self, now: Instant, pipe: u32, next: Next) {
         self.counters.sent += u64::from(next.len > 0);
         self.counters.sent_bytes += u64::from(next.len);

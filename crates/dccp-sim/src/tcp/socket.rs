@@ -147,6 +147,7 @@ impl Socket {
     }
 
     /// A segment of the peer arrived.
+    #[inline]
     pub(super) fn on_segment(&mut self, context: &mut Context<'_>, s: &Segment, ecn: Ecn) {
         let now = context.now();
         if self.state != State::Open && !self.shake_hands(context, s) {
@@ -202,6 +203,7 @@ impl Socket {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, now: Instant, s: &Segment) {
         let Some(next) = stream_number(s.ack, self.sender.next()) else {
             return;
@@ -228,6 +230,7 @@ impl Socket {
     }
 
     /// Takes a segment that is more than an acknowledgement.
+    #[inline]
     fn on_data(&mut self, now: Instant, s: &Segment, ecn: Ecn) {
         let Some(seq) = stream_number(s.seq, self.receiver.next()) else {
             return;

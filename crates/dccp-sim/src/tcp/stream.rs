@@ -46,6 +46,7 @@ impl Stream {
     }
 
     /// How many bytes it has written by now, since it was asked last.
+    #[inline]
     pub(super) fn poll(&mut self, now: Instant) -> u64 {
         let bulk = core::mem::take(&mut self.bulk);
         if self.next_at().is_some_and(|at| at <= now) {
@@ -69,6 +70,7 @@ impl Stream {
     }
 
     /// It got so many bytes, as if in one datagram. Returns how many it sends back.
+    #[inline]
     pub(super) fn on_received(&mut self, now: Instant, bytes: u64) -> u64 {
         let len = usize::try_from(bytes).unwrap_or(usize::MAX);
         if let Some(source) = &mut self.source {
@@ -78,6 +80,7 @@ impl Stream {
     }
 
     /// Whether what it has written is all.
+    #[inline]
     pub(super) fn is_done(&self) -> bool {
         let has_written = self.is_open && self.next_at().is_none();
         self.has_peer_finished || has_written && self.app.closing == Closing::WhenSent
