@@ -14,10 +14,13 @@
 
 mod ahead;
 mod change;
+mod flying;
 mod stats;
 mod timetable;
 
 pub use crate::parcel::Parcel;
+pub(crate) use flying::Packet;
+use flying::{Flying, Stray};
 use stats::Counters;
 pub use stats::LinkStats;
 
@@ -153,69 +156,6 @@ pub struct Link<T> {
     /// The last packet that went into the transmitter was held back.
     is_last_stray: bool,
     counters: Counters,
-}
-
-/// What of a packet travels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<T> {
-    pub(crate) token: T,
-    /// Length of the IP packet in bytes.
-    pub(crate) len: u32,
-    pub(crate) ecn: Ecn,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flying<T> {
-    at: Instant,
-    /// Since when this link has had nothing to tell before it: its place among what comes at one moment.
-    since: Instant,
-    packet: Packet<T>,
-    fate: Fate,
-}
-
-#[derive(Debug)]
-struct Stray<T> {
-    /// When it arrives, and how many packets had been offered: the order among equals.
-    key: (Instant, u64),
-    flying: Flying<T>,
-}
-
-impl<T: Copy> Packet<T> {
-    fn of(parcel: &Parcel<T>) -> Self {
-        Self {
-            token: parcel.token,
-            len: u32::try_from(parcel.len).unwrap_or(u32::MAX),
-            ecn: parcel.ecn,
-        }
-    }
-
-    /// The packet as it was before it was let in.
-    fn parcel(self) -> Parcel<T> {
-        Parcel {
-            may_fragment: true,
-            ..Parcel::new(self.token, self.len as usize, self.ecn)
-        }
-    }
-}
-
-impl<T: Copy> Flying<T> {
-    const fn new(at: Instant, packet: Packet<T>, fate: Fate) -> Self {
-        let since = Instant::ZERO;
-        Self {
-            at,
-            since,
-            packet,
-            fate,
-        }
-    }
-
-    const fn arrival(&self) -> Arrival<T> {
-        Arrival {
-            token: self.packet.token,
-            ecn: self.packet.ecn,
-            fate: self.fate,
-        }
-    }
 }
 
 impl<T: Copy> Link<T> {
@@ -593,26 +533,6 @@ impl<T: Copy> Link<T> {
 /// A time in ns; centuries saturate.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-impl<T> PartialEq for Stray<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<T> Eq for Stray<T> {}
-
-impl<T> PartialOrd for Stray<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Stray<T> {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.key.cmp(&other.key)
-    }
 }
 
 #[cfg(test)]
