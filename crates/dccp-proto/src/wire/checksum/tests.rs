@@ -150,7 +150,7 @@ fn ways(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         let mut shown = [vec![], vec![]];
         let [first, second] = &mut shown;
         let summed = [
-            simd::avx512(bytes, |piece| first.extend_from_slice(piece)),
+            simd::vnni(bytes, |piece| first.extend_from_slice(piece)),
             simd::avx2(bytes, |piece| second.extend_from_slice(piece)),
         ];
         for (summed, mut shown) in summed.into_iter().zip(shown) {
