@@ -6,7 +6,7 @@ use clap::Args;
 use dccp::clock;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Endpoint, SendDatagramError, ServerConfig, TransportConfig};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,7 +94,14 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
                     tokio::task::yield_now().await;
                 }
             }
-            connection.send_datagram_wait(payload.clone()).await?;
+            match connection.send_datagram_wait(payload.clone()).await {
+                // After losses in a row it thinks that the path takes less, and finds out again that it takes more.
+                Err(SendDatagramError::TooLarge) if sent > 0.0 => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                result => result?,
+            }
             sent += 1.0;
             meter.add(1, args.size as u64);
         }
