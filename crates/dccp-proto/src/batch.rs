@@ -80,9 +80,9 @@ impl Batch {
         self.option_memory = options.into_memory();
     }
 
-    /// How many datagrams it takes.
-    pub fn segments_max(&self) -> usize {
-        self.segments_max
+    /// How many datagrams of `len` bytes it takes when it is empty: one at least.
+    pub fn room_for(&self, len: usize) -> usize {
+        self.segments_max.min(self.bytes_max / len.max(1)).max(1)
     }
 
     /// Forgets the datagrams, keeps the memory.
@@ -162,11 +162,6 @@ impl Batch {
             && len <= size
             && self.last_len == size
             && (self.segments.len() + 1) * size <= self.bytes_max
-    }
-
-    /// Whether zeros are counted instead of stored.
-    pub fn keeps_zeros(&self) -> bool {
-        self.keeps_zeros
     }
 
     /// Appends a datagram that routers may not fragment, for which [`fits`](Self::fits) was asked before: `write`

@@ -544,3 +544,23 @@ fn nothing_is_allocated_after_a_ring_was_made() {
     };
     assert_eq!(allocation_counter::measure(work).count_total, 0);
 }
+
+#[test]
+fn an_urgent_datagram_overtakes_what_was_given_back() {
+    let (mut app, mut transport) = ring(8);
+    let source = &mut transport.source;
+    let tickets: Vec<_> = (0..4)
+        .map(|n| app.sender.push(&[n], tag(n.into())).unwrap().ticket)
+        .collect();
+    assert_eq!(source.look(0), Ok(Look::Offer { len: 1 }));
+    source.claim_ahead(4).unwrap();
+    assert_eq!(app.sender.withdraw(tickets[3]), Err(ChangeError::TooLate));
+    source.claim_into(&mut [0]).unwrap().unwrap();
+    source.flush();
+    let urgent = Label {
+        priority: 1,
+        ..tag(9)
+    };
+    app.sender.push(&[9], urgent).unwrap();
+    assert_eq!(claim_all(source), [9, 1, 2, 3]);
+}

@@ -208,14 +208,23 @@ impl Source {
     }
 
     /// Reads what stands about the next datagrams, in one pass: a word that the processor has to wait for is not waited
-    /// for once per datagram. It ends before what cannot be; the look that comes there says so.
+    /// for once per datagram. It ends before what cannot be (the look that comes there says so), and where a
+    /// batch does: before a longer one, and behind a shorter one.
     fn read_ahead(&mut self, claimed: u32) {
+        let mut len = None;
         for n in 0..claimed {
             let Ok(place) = self.place(self.next.wrapping_add(n)) else {
                 return;
             };
+            let is_last = match *len.get_or_insert(place.len) {
+                first if place.len > first => return,
+                first => place.len < first,
+            };
             let label = place.label(&self.memory, self.slots.at(place.slot));
             self.ahead.push_back(Ahead { place, label });
+            if is_last {
+                return;
+            }
         }
     }
 

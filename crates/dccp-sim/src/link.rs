@@ -7,10 +7,11 @@
 //! The link knows lengths and ECN fields, not packets: it carries tokens, and tells the fate of
 //! each. So the simulator and the emulator, which works in real time on real packets, share it.
 //!
-//! It is driven lazily. Of a plain link everything is reckoned when a packet enters (`link/timetable.rs`). Else the packet at the head of the queue enters the transmitter at the moment
-//! when that became free, whenever somebody next looks; nobody can look too late, because what is
-//! in the transmitter arrives after it has left it. This costs one event for each packet instead of
-//! two, and still decides at the moment of dequeuing, as active queue management needs it.
+//! Of a plain link everything is reckoned when a packet enters (`link/timetable.rs`). Any other is driven lazily.
+//! The packet at the head of the queue enters the transmitter at the moment when that became free, whenever
+//! somebody next looks; nobody can look too late, because what is in the transmitter arrives after it has left it.
+//! This costs one event for each packet instead of two, and still decides at the moment of dequeuing, as active
+//! queue management needs it.
 
 mod ahead;
 mod change;
@@ -137,7 +138,7 @@ pub struct Link<T> {
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
-    /// See [`is_plain`](Self::is_plain); kept, as each packet asks.
+    /// See [`may_book`](Self::may_book); kept, as each packet asks.
     is_plain: bool,
     /// The delay and the time at work in ns: a division less for each packet.
     delay_ns: u64,
@@ -146,11 +147,13 @@ pub struct Link<T> {
     delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
-    /// Those at its end that still wait for the transmitter.
+    /// Those at its end that still waited for the transmitter when somebody last offered or looked.
     timetable: VecDeque<Booking>,
     /// When the last one that went there arrives, and since when it is the next.
     last_at: Instant,
     last_since: Instant,
+    /// The same of the last one before those in the timetable.
+    before: (Instant, Instant),
     /// Those held back, which others overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
@@ -178,11 +181,12 @@ impl<T: Copy> Link<T> {
             timetable: VecDeque::new(),
             last_at: Instant::ZERO,
             last_since: Instant::ZERO,
+            before: (Instant::ZERO, Instant::ZERO),
             strays: BinaryHeap::new(),
             is_last_stray: false,
             counters: Counters::default(),
         };
-        link.is_plain = link.is_plain();
+        link.is_plain = link.may_book();
         link
     }
 

@@ -117,6 +117,13 @@ impl Wire {
         self.link.lookahead().filter(|_| self.rules.is_empty())
     }
 
+    /// The turn of the next arrival.
+    #[inline]
+    fn head(&self) -> Option<Turn> {
+        let (at, since) = self.link.head()?;
+        Some(self.turn(at, since))
+    }
+
     /// The turn of an arrival, which has been the next since then.
     #[inline]
     const fn turn(&self, at: Instant, since: Instant) -> Turn {

@@ -9,7 +9,7 @@ use core::any::Any;
 /// A machine in the network.
 ///
 /// A frame that is given to a node is its own: it must [`deliver`](Context::deliver),
-/// [`lose`](Context::lose) or [`forward`](Context::forward) it, or keep its number for later.
+/// [`lose`](Context::lose) or [pass it on](Context::pass_on), or keep its number for later.
 pub trait Node: Any {
     /// A frame arrived.
     fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId);

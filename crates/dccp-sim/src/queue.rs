@@ -223,8 +223,9 @@ impl<T: Copy> Queue<T> {
 
     /// A packet that was admitted waits here from now on, as the last.
     pub(crate) fn join(&mut self, waiting: Waiting<T>) {
-        if let Discipline::DropTail(q) = &mut self.discipline {
-            q.join(waiting);
+        match &mut self.discipline {
+            Discipline::DropTail(q) => q.join(waiting),
+            _ => debug_assert!(false, "only drop-tail admits"),
         }
     }
 

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_sim::frame::{Content, Frame};
+use dccp_sim::loss::Loss;
 use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::rule::{Action, Rule};
 use dccp_sim::source::{App, Closing, Message, Source};
@@ -452,4 +453,19 @@ fn a_million_segments_pass_the_wrap_of_sequence_numbers() {
     assert!(net.is_over());
     assert_eq!(net.receiver().received_bytes, 3_000_000 * 1448);
     assert_eq!(net.sender().timeouts, 0);
+}
+
+#[test]
+fn a_segment_of_a_stranger_is_lost() {
+    let mut net = Net::new(link());
+    let edit = |frame: &mut Frame| {
+        if let Content::Tcp(segment) = &mut frame.content {
+            segment.source_port = 9;
+        }
+    };
+    net.world
+        .add_rule(net.there, Rule::edit(edit).from_nth(5, 1));
+    net.connect(Config::default(), App::bulk(1000, 100));
+    net.world.run_for(5 * SECOND);
+    assert_eq!(net.world.totals().lost.of(Loss::Stranger), 1);
 }

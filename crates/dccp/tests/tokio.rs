@@ -333,3 +333,17 @@ fn no_task_waits_for_room_once_sending_is_over() {
         drop(server);
     });
 }
+
+#[test]
+fn none_of_no_fates_is_had_at_once() {
+    run(async {
+        let (client, _server) = pair(&Options::new()).await;
+        let fates = &mut Vec::new();
+        let plain = client.recv_fates(fates, 0);
+        assert_eq!(timeout(Duration::from_secs(1), plain).await, Ok(0));
+        let mut client = ring(client);
+        let fates = &mut Vec::new();
+        let of_ring = client.recv_fates(fates, 0);
+        assert_eq!(timeout(Duration::from_secs(1), of_ring).await, Ok(0));
+    });
+}

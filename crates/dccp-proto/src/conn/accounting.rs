@@ -106,8 +106,14 @@ impl Tally {
     /// An acknowledgement arrived.
     pub(super) fn on_feedback(&mut self, fb: &Feedback<'_>) {
         self.rtt_samples += u64::from(fb.rtt.is_some());
-        let packets = fb.acked.packets + fb.marked.packets + fb.lost.packets + fb.acks_lost;
-        if packets == 0 && fb.delivered_rate.is_none() {
+        let Feedback {
+            acked,
+            marked,
+            lost,
+            ..
+        } = fb;
+        let packets = [acked.packets, marked.packets, lost.packets, fb.acks_lost];
+        if packets == [0; 4] && fb.delivered_rate.is_none() {
             return; // It acknowledges what has no data, as in a handshake.
         }
         let c = &mut self.rest().counters;
@@ -216,5 +222,17 @@ mod tests {
         let c = tally.stats(Role::Client).counters;
         assert_eq!((c.data_acked, c.data_marked, c.data_lost), (4, 6, 8));
         assert_eq!((c.acks_lost, c.rtt_samples, c.rate_samples), (10, 2, 2));
+    }
+
+    #[test]
+    fn as_many_lost_acknowledgements_as_can_be_are_counted() {
+        let mut tally = Tally::default();
+        tally.on_feedback(&Feedback {
+            acked: packets(1),
+            acks_lost: u32::MAX,
+            ..feedback()
+        });
+        let c = tally.stats(Role::Client).counters;
+        assert_eq!((c.data_acked, c.acks_lost), (1, u64::from(u32::MAX)));
     }
 }

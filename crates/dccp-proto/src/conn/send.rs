@@ -254,7 +254,7 @@ impl Connection {
         });
         if batch.is_empty() {
             let joins = if plan.is_plain {
-                self.batch_max.min(batch.segments_max())
+                self.batch_max.min(batch.room_for(len))
             } else {
                 1
             };

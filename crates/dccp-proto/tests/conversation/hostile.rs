@@ -288,3 +288,32 @@ fn the_timer_of_partopen_ends_with_it() {
             .all(|(_, p)| p.packet_type() == PacketType::Close)
     );
 }
+
+/// A legal Sequence Window of nearly all numbers, and a jump within it: more acknowledgements than a u32 counts
+/// seem lost.
+#[test]
+fn a_jump_of_2_to_the_40_numbers_ends_nothing() {
+    let mut bench = Bench::open_client(Bench::config());
+    let window = ((1_u64 << 46) - 1).to_be_bytes();
+    let change = bench
+        .next(Kind::Ack { ack: bench.gss })
+        .with(&[Opt::ChangeL(FeatureOpt {
+            feature: 3,
+            values: &window[2..],
+        })]);
+    bench.answers(&change);
+    bench.advance(Duration::from_secs(2));
+    let before = bench.gss;
+    bench.send(b"data");
+    bench.take();
+    let far = bench.peer_gss.plus(1 << 40);
+    for (n, ack) in [(0, before), (1, before), (2, bench.gss), (3, bench.gss)] {
+        bench.answers(&Pkt::new(Kind::Ack { ack }, far.plus(n)));
+    }
+    let c = bench.stats().counters;
+    assert_eq!(
+        (c.data_acked, c.acks_lost),
+        (1, u64::from(u32::MAX)),
+        "{c:?}"
+    );
+}

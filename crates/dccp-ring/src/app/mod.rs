@@ -141,6 +141,10 @@ impl Sender {
         if self.free.is_empty() {
             return Err(PushError::Full);
         }
+        if label.priority > 0 {
+            // What was seen claimed may have been given back since.
+            self.see_transport()?;
+        }
         let position = self.end_of_higher(label.priority);
         let overtakes = position != self.own.user;
         if overtakes {

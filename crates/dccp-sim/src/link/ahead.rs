@@ -1,6 +1,6 @@
 //! What a link whose packets only wait in line tells of its future.
 //!
-//! When such a packet enters the transmitter, its arrival stands: nothing overtakes, drops or delays it. So
+//! When such a packet enters the transmitter, or the timetable, its arrival stands: nothing overtakes, drops or delays it. So
 //! who takes packets at the far end may come late, and who offers them may too, as long as each packet is
 //! offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
 

@@ -17,7 +17,7 @@ impl<T: Copy> Link<T> {
         self.move_last(planned, self.transmitter.free_at());
         self.queue.set_rate(rate);
         (self.config.rate, self.config.trace) = (rate, None);
-        self.is_plain = self.is_plain();
+        self.is_plain = self.may_book();
         self.advance(now);
     }
 
@@ -35,7 +35,7 @@ impl<T: Copy> Link<T> {
         self.begin_change(now);
         self.config.faults = faults.clone();
         self.faults.set(faults);
-        self.is_plain = self.is_plain();
+        self.is_plain = self.may_book();
     }
 
     /// Changes how much may wait. What is too much then is lost from the head of the queue.
@@ -49,7 +49,7 @@ impl<T: Copy> Link<T> {
     pub fn set_up(&mut self, now: Instant, is_up: bool) {
         self.begin_change(now);
         self.is_up = is_up;
-        self.is_plain = self.is_plain();
+        self.is_plain = self.may_book();
         if is_up {
             self.transmitter.rest(now);
             self.advance(now);

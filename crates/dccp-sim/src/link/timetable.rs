@@ -23,7 +23,7 @@ pub(super) struct Booking {
 
 impl<T: Copy> Link<T> {
     /// Whether a packet that travels no longer than others flies from the beginning.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn may_book(&self) -> bool {
         self.is_up
             && self.transmitter.is_steady()
             && self.faults.are_quiet()
@@ -41,6 +41,9 @@ impl<T: Copy> Link<T> {
         match self.queue.admit(now, packet.len as usize, packet.ecn) {
             Ok(ecn) => packet.ecn = ecn,
             Err(reason) => return Err(self.lose(reason)),
+        }
+        if self.timetable.is_empty() {
+            self.before = (self.last_at, self.last_since);
         }
         let start = self.transmitter.free_at();
         self.timetable.push_back(Booking {
@@ -72,7 +75,8 @@ impl<T: Copy> Link<T> {
         })
     }
 
-    /// Calls those that wait back into the queue, as something will be different for them.
+    /// Calls those that wait back into the queue, as something will be different for them. Until that is empty
+    /// nothing is booked.
     pub(super) fn recall(&mut self) {
         let Some(&Booking {
             start, fraction, ..
@@ -88,10 +92,9 @@ impl<T: Copy> Link<T> {
             let since = booking.since;
             self.queue.join(Waiting { parcel, since });
         }
-        // The one in the transmitter flies before them.
-        if let Some(last) = self.flight.back() {
-            (self.last_at, self.last_since) = (last.at, last.since);
-        }
+        // The one in the transmitter flies before them, unless a trace has ended, which leaves it taken by none.
+        let last = self.flight.back().map(|last| (last.at, last.since));
+        (self.last_at, self.last_since) = last.unwrap_or(self.before);
     }
 }
 

@@ -182,14 +182,14 @@ impl Net {
             let Some(arrival) = wire.link.take() else {
                 return;
             };
-            let next = wire.link.head().map(|(at, since)| wire.turn(at, since));
+            let next = wire.head();
             self.frames.set_ecn(arrival.token, arrival.ecn);
             self.forward(router, arrival.token);
             if self.is_checked {
                 self.promise(check::link(&self.wires[id.index()]));
                 self.promise(check::conservation(&self.totals()));
             }
-            match next {
+            match next.or_else(|| self.wires[id.index()].head()) {
                 None => {
                     self.wires[id.index()].is_in_line = false;
                     self.lates[number as usize].heads.pop();

@@ -101,9 +101,11 @@ impl Tcp {
     /// Finds out whom a segment is for that was sent over this path, as its sender sees it.
     pub(crate) fn target(&self, path: &Path, s: &Segment) -> Option<Target> {
         let number = s.to as usize;
-        if let Some(socket) = self.sockets.get(number) {
-            // Nobody but the peer was told this name.
-            debug_assert!(socket.hears(path, s), "{s:?} is of another connection");
+        if self
+            .sockets
+            .get(number)
+            .is_some_and(|own| own.hears(path, s))
+        {
             return Some(Target::Known(number));
         }
         let key = (path.local, s.source_port, s.dest_port);

@@ -81,6 +81,9 @@ impl RingSocket {
     /// if the connection has ended and all have been told.
     pub async fn recv_fates(&mut self, fates: &mut Vec<RingFate>, at_most: usize) -> usize {
         coop::consume_budget().await;
+        if at_most == 0 {
+            return 0;
+        }
         while self.inner.try_fates().is_none() {
             self.inner.rung(Side::Recv).await;
         }

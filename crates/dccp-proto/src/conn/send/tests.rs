@@ -309,3 +309,17 @@ fn a_run_of_plain_data_ends_where_something_else_must_be_said() {
     assert!(conn.features.wants_packet(START));
     assert!(!send(&mut conn, &mut run), "it opens a batch of its own");
 }
+
+#[test]
+fn no_more_is_prepared_than_a_batch_has_bytes_for() {
+    let mut conn = open(Config::default());
+    let mut waiting = Waiting::new(&[1300; 64]);
+    let mut batch = Batch::new(64);
+    let mut app = App {
+        outbox: &mut waiting,
+        inbox: &mut NoApp,
+    };
+    assert!(conn.poll_transmit(START, &mut app, &mut batch));
+    // 65,000 bytes, and headers.
+    assert!(waiting.1.iter().all(|&n| n <= 49), "{:?}", waiting.1);
+}

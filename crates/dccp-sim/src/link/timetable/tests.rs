@@ -5,6 +5,7 @@ use crate::loss::{FaultConfig, Outage};
 use crate::parcel::Parcel;
 use crate::queue::{DropTailConfig, Limit, QueueConfig};
 use crate::random::Seed;
+use crate::rate_trace::RateTrace;
 use core::time::Duration;
 use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
@@ -139,4 +140,22 @@ fn those_that_wait_are_in_flight_and_in_the_account_of_the_queue() {
     link.set_delay(at, Duration::from_micros(200));
     assert_eq!((link.flight.len(), link.timetable.len()), (2, 0));
     assert_eq!(link.queue_len(), (2, 2460), "called back");
+}
+
+/// When a trace ends, the transmitter stays taken until its next opportunity, though nothing flies.
+#[test]
+fn what_was_called_back_after_a_trace_comes_as_early_as_it_can() {
+    let trace = Some(RateTrace::parse("10000").unwrap());
+    let traced = LinkConfig {
+        rate: None,
+        trace,
+        ..config()
+    };
+    let mut link = Link::new(traced, Seed(1), "test");
+    link.set_rate(Instant::ZERO, Some(Rate::from_bytes_per_s(1e3)));
+    let taken = link.offer(Instant::ZERO, Parcel::new(0, 1000, Ecn::NotEct));
+    assert_eq!(taken, Ok(()));
+    let second = Instant::from_nanos(1_000_000_000);
+    link.set_rate(second, Some(Rate::from_bytes_per_s(1e6)));
+    assert!(link.poll(Instant::from_nanos(1_010_100_000)).is_some());
 }

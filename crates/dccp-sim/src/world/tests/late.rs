@@ -281,3 +281,19 @@ fn in_any_network_nobody_can_tell_that_routers_forward_late() {
     }
     assert!(routers > 1000, "{routers} forwarded late");
 }
+
+#[test]
+fn a_frame_that_a_router_sends_to_itself_ends_at_its_hop_limit() {
+    let link = link(100.0, MS, 100);
+    let mut scene = Scene::new(1, 1);
+    scene.add_host(0, &link);
+    scene.add_host(0, &link);
+    let router = scene.routers[0];
+    scene.connect(router, router, link.clone(), link);
+    let (to, over) = (scene.hosts[1].id(), scene.links[4]);
+    scene.world.set_route(router, to, over);
+    scene.udp(0, 1, 100, 10_000 * MS);
+    scene.run(500 * MS, true);
+    let totals = scene.world.totals();
+    assert_eq!((totals.lost.of(Loss::Ttl), totals.in_flight), (1, 0));
+}
