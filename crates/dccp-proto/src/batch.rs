@@ -204,6 +204,30 @@ impl Batch {
         is_written
     }
 
+    /// As [`push`](Self::push), to the same peer and as long as the last, whose first `head` bytes its place begins
+    /// with.
+    pub(crate) fn push_alike(
+        &mut self,
+        head: usize,
+        len: usize,
+        zeros: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) -> bool {
+        debug_assert_eq!(len + zeros, self.segment_len, "as long as the last");
+        let before = self.segments.len().checked_sub(2);
+        let last = before
+            .and_then(|i| self.segments.get(i))
+            .map_or(0, |s| s.end);
+        let place = self.used;
+        self.place(len);
+        self.bytes.copy_within(last..last + head, place);
+        let is_written = write(self.place(len));
+        if is_written {
+            self.take(len, zeros);
+        }
+        is_written
+    }
+
     /// The next `len` bytes, whatever they hold.
     fn place(&mut self, len: usize) -> &mut [u8] {
         let end = self.used + len;
@@ -213,12 +237,22 @@ impl Batch {
         self.bytes.get_mut(self.used..end).unwrap_or_default()
     }
 
-    /// The place's bytes are a datagram, with so many zeros behind it.
+    /// The place's bytes are a datagram for this peer, with so many zeros behind it.
     fn append(&mut self, path: &Path, ecn: Ecn, may_fragment: bool, (len, zeros): (usize, usize)) {
         debug_assert!(
             self.destination.is_none_or(|(before, _)| before == *path),
             "one peer"
         );
+        self.take(len, zeros);
+        if self.destination.is_none() {
+            self.segment_len = self.last_len;
+            self.destination = Some((*path, ecn));
+            self.may_fragment = may_fragment;
+        }
+    }
+
+    /// The next `len` bytes are a datagram, with so many zeros behind it.
+    fn take(&mut self, len: usize, zeros: usize) {
         self.used += len;
         self.last_len = len + zeros;
         let zeros = if self.keeps_zeros || zeros == 0 {
@@ -232,11 +266,6 @@ impl Batch {
             end: self.used,
             zeros,
         });
-        if self.destination.is_none() {
-            self.segment_len = self.last_len;
-            self.destination = Some((*path, ecn));
-            self.may_fragment = may_fragment;
-        }
     }
 
     /// Length of the last datagram in bytes; 0 while empty.

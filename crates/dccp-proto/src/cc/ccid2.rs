@@ -9,7 +9,7 @@ use super::law::Law;
 use super::one_way::{self, Newest, Times};
 use super::window::{Sent, WindowSender};
 use super::{
-    AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
+    AckDue, Alike, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
 };
 use crate::seq::Seq;
@@ -67,15 +67,16 @@ impl Sender {
     }
 
     /// 4341-6.2-1: the peer can forget Ack Vector state only when told that it arrived.
-    fn acknowledge_acks(&mut self) {
-        self.sent_since_ack += 1;
+    fn acknowledge_acks(&mut self, sent: u32) {
+        self.sent_since_ack += sent;
         let every = if self.is_strict {
             self.cwnd()
         } else {
             (self.cwnd() / ACKS_OF_ACKS_PER_WINDOW).clamp(1, ACK_OF_ACKS_PACKETS)
         };
         if self.has_new_acks && self.sent_since_ack >= every {
-            self.sent_since_ack = 0;
+            // What left behind the packet that was the last to count.
+            self.sent_since_ack = (self.sent_since_ack - every).min(sent - 1);
             self.has_new_acks = false;
             self.wants_ack = true;
         }
@@ -96,7 +97,17 @@ impl HcSender for Sender {
             pipe: out.pipe,
         };
         self.window.on_send(sent, self.ratio.in_use());
-        self.acknowledge_acks();
+        self.acknowledge_acks(1);
+    }
+
+    fn permit_alike(&self, now: Instant, pipe: u32) -> u32 {
+        self.window.permit_alike(now, pipe)
+    }
+
+    fn on_send_alike(&mut self, alike: &Alike) {
+        self.window
+            .on_send_alike(alike.now, alike.last, alike.packets);
+        self.acknowledge_acks(alike.packets);
     }
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {

@@ -7,12 +7,13 @@ use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
 use super::registry::{Entry, find};
 use super::{
-    AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit,
-    Signal,
+    AckDue, Alike, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck,
+    Permit, Signal,
 };
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::{Ecn, OptionWriter, Options, PacketType};
+use core::num::NonZeroU128;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -132,6 +133,10 @@ pub(crate) struct Net {
     pub(crate) queue_max: u64,
     /// The fate of the n-th data packet, from 0.
     pub(crate) fate: Box<dyn FnMut(u64) -> Fate>,
+    /// Events are seen at multiples of this after the start only.
+    pub(crate) tick: Duration,
+    /// How many packets the sender was told of together with others, if it is told so.
+    pub(crate) alike: Option<u64>,
     /// Time between datagrams of the application; zero: it always has one.
     app_interval: Duration,
     pub(crate) is_app_silent: bool,
@@ -171,6 +176,8 @@ impl Net {
             service: Duration::ZERO,
             queue_max: u64::MAX,
             fate: Box::new(|_| Fate::Arrives),
+            tick: Duration::ZERO,
+            alike: None,
             app_interval: Duration::ZERO,
             is_app_silent: false,
             are_acks_lost: false,
@@ -197,12 +204,21 @@ impl Net {
     /// Lets time pass until `end`; `look` sees the network after each event.
     pub(crate) fn run(&mut self, end: Instant, mut look: impl FnMut(&Self)) {
         while let Some(next) = self.next_event().filter(|&at| at <= end) {
-            self.now = self.now.max(next);
+            self.now = self.now.max(self.seen(next));
             self.step();
             look(self);
         }
         self.now = end;
         self.send();
+    }
+
+    /// When an event is seen.
+    fn seen(&self, event: Instant) -> Instant {
+        let Some(tick) = NonZeroU128::new(self.tick.as_nanos()) else {
+            return event;
+        };
+        let ticks = (event - START).as_nanos().div_ceil(tick.get());
+        START + self.tick * u32::try_from(ticks).expect("a short run")
     }
 
     /// From now on the application has a datagram every `interval`.
@@ -278,42 +294,62 @@ impl Net {
     }
 
     fn send(&mut self) {
-        while !self.is_app_silent && self.app_next <= self.now {
-            let Permit::Now { packets, .. } = self.sender.permit(self.now, self.pipe) else {
-                return;
-            };
-            for _ in 0..packets {
-                if self.app_next <= self.now {
-                    self.send_one();
-                }
+        while self.has_data()
+            && let Permit::Now { .. } = self.sender.permit(self.now, self.pipe)
+        {
+            let mut ccval = 0;
+            self.app_next += self.app_interval;
+            self.sender.on_send(&mut Outgoing {
+                now: self.now,
+                seq: Seq::new(self.log.len() as u64 + 1),
+                payload_len: 1000,
+                pipe: self.pipe,
+                has_more: self.has_data(),
+                is_short: false,
+                ccval: &mut ccval,
+                options: &mut OptionWriter::new(100),
+            });
+            self.launch(ccval);
+            if let Some(alike) = self.alike {
+                self.alike = Some(alike + self.send_alike(ccval));
             }
         }
     }
 
-    fn send_one(&mut self) {
-        self.app_next = if self.app_interval == Duration::ZERO {
-            self.app_next
-        } else {
-            self.app_next + self.app_interval
-        };
+    fn has_data(&self) -> bool {
+        !self.is_app_silent && self.app_next <= self.now
+    }
+
+    /// Sends what may leave with the last packet, and gives how many these were.
+    fn send_alike(&mut self, ccval: u8) -> u64 {
+        let permitted = self.sender.permit_alike(self.now, self.pipe);
+        let mut packets = 0;
+        while packets < permitted && self.has_data() {
+            self.app_next += self.app_interval;
+            self.launch(ccval);
+            packets += 1;
+        }
+        if packets > 0 {
+            self.sender.on_send_alike(&Alike {
+                now: self.now,
+                packets,
+                last: Seq::new(self.log.len() as u64),
+                has_more: self.has_data(),
+            });
+        }
+        packets.into()
+    }
+
+    /// A packet is on its way.
+    fn launch(&mut self, ccval: u8) {
         let n = self.log.len() as u64;
-        let mut packet = Sent {
+        let packet = Sent {
             seq: Seq::new(n + 1),
             at: self.now,
-            ccval: 0,
+            ccval,
             stamp: self.delivery.on_send(self.now, self.pipe == 0),
             is_acked: false,
         };
-        self.sender.on_send(&mut Outgoing {
-            now: self.now,
-            seq: packet.seq,
-            payload_len: 1000,
-            pipe: self.pipe,
-            has_more: self.app_next <= self.now,
-            is_short: false,
-            ccval: &mut packet.ccval,
-            options: &mut OptionWriter::new(100),
-        });
         self.log.push(packet);
         self.in_flight.push_back(packet);
         self.pipe += 1;

@@ -68,6 +68,19 @@ pub struct Outgoing<'a> {
     pub options: &'a mut OptionWriter,
 }
 
+/// Data packets that left at the same moment as the one before them, of its length, with its CCVal and its options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alike {
+    /// When they left.
+    pub now: Instant,
+    /// How many there are, at least 1.
+    pub packets: u32,
+    /// The sequence number of the last.
+    pub last: Seq,
+    /// Whether more data waited in the queue behind them.
+    pub has_more: bool,
+}
+
 /// A number of packets and of bytes of application data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
@@ -207,8 +220,16 @@ pub trait HcSender: Send {
     /// follows it (4340-7.5.2-2).
     fn packets_per_rtt(&self) -> Option<f64>;
 
-    /// A data packet leaves: sets CCVal, adds options, accounts. Once per data packet.
+    /// A data packet leaves: sets CCVal, adds options, accounts.
     fn on_send(&mut self, out: &mut Outgoing<'_>);
+
+    /// A data packet has just left: for how many more of its length would [`permit`](Self::permit) say yes at this
+    /// moment, one after the other?
+    fn permit_alike(&self, now: Instant, pipe: u32) -> u32;
+
+    /// Data packets have left that need no [`on_send`](Self::on_send): they are like the last one that had it. Never
+    /// more than [`permit_alike`](Self::permit_alike) said.
+    fn on_send_alike(&mut self, alike: &Alike);
 
     /// An acknowledgement arrived.
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);

@@ -55,6 +55,20 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
+    /// A packet has just left: so many more may leave by now, `interval` apart.
+    pub(crate) fn due(&self, now: Instant, interval: impl Into<Nanos>) -> u32 {
+        let Some(last) = self.last else { return 0 };
+        let behind = Nanos::from(now - last).get();
+        let packets = behind.checked_div(interval.into().get());
+        packets.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX))
+    }
+
+    /// So many packets leave that were [`due`](Self::due).
+    pub(crate) fn on_send_due(&mut self, packets: u32, interval: impl Into<Nanos>) {
+        let time = Nanos::new(interval.into().get().saturating_mul(packets.into()));
+        self.last = self.last.map(|last| last + time);
+    }
+
     /// Until now packets had to wait for something else, such as room in a window: that is no lateness
     /// of a timer, so nothing of it is caught up, and the next packet may leave at once.
     pub(crate) fn was_held_until(&mut self, now: Instant, interval: impl Into<Nanos>) {

@@ -4,6 +4,7 @@ use super::config::CcConfig;
 use super::fixtures::{Fate, Net, START, at, config, is_near, ms, us};
 use super::registry::{ENTRIES, Entry};
 use super::*;
+use proptest::prelude::*;
 
 /// A path of 20 ms whose link takes 1 ms for a packet and whose queue holds 20.
 fn bottleneck(ccid: u8) -> Net {
@@ -405,5 +406,83 @@ fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
         net.run(at(60_019), |_| {});
         let burst = net.log.len() - sent;
         assert!((1..=8).contains(&burst), "{name}: {burst}");
+    }
+}
+
+/// A path, an application, and a caller who looks at his clock seldom.
+#[derive(Clone, Copy, Debug)]
+struct Script {
+    tick_us: u64,
+    delay_us: u64,
+    service_us: u64,
+    queue_max: u64,
+    lost_every: u64,
+    app_us: u64,
+}
+
+/// When which packets left, what became of the sender, and how many packets it was told of together with others.
+fn history(
+    ccid: u8,
+    is_paced: bool,
+    script: Script,
+    is_together: bool,
+) -> (Vec<(Instant, u8)>, Snapshot, u64) {
+    let mut net = Net::new(
+        ccid,
+        &CcConfig {
+            is_paced,
+            rtt: Some(us(2 * script.delay_us)),
+            ..config()
+        },
+    );
+    net.tick = us(script.tick_us);
+    net.delay = us(script.delay_us);
+    net.service = us(script.service_us);
+    net.queue_max = script.queue_max;
+    net.fate = Box::new(move |n| match n % script.lost_every {
+        1 => Fate::Lost,
+        2 => Fate::Marked,
+        _ => Fate::Arrives,
+    });
+    net.alike = is_together.then_some(0);
+    net.limit_app(us(script.app_us));
+    net.run(at(400), |_| ());
+    let log = net.log.iter().map(|p| (p.at, p.ccval)).collect();
+    (log, net.sender.snapshot(), net.alike.unwrap_or(0))
+}
+
+proptest! {
+    #[test]
+    fn packets_told_together_are_as_if_each_were_told(
+        ccid in 2..=4_u8,
+        is_paced in any::<bool>(),
+        (tick_us, delay_us, service_us) in (1..3000_u64, 50..20_000_u64, 1..300_u64),
+        (queue_max, lost_every, app_us) in (5..500_u64, 20..5000_u64, 0..50_u64),
+    ) {
+        let script = Script { tick_us, delay_us, service_us, queue_max, lost_every, app_us };
+        let (each, sender, _) = history(ccid, is_paced, script, false);
+        let (together, told, _) = history(ccid, is_paced, script, true);
+        prop_assert_eq!(each, together);
+        prop_assert_eq!(sender, told);
+    }
+}
+
+#[test]
+fn most_packets_of_a_fast_sender_are_told_together() {
+    let script = Script {
+        tick_us: 500,
+        delay_us: 2000,
+        service_us: 5,
+        queue_max: 1000,
+        lost_every: 5000,
+        app_us: 0,
+    };
+    for (ccid, is_paced) in [(2, false), (2, true), (3, true)] {
+        let (log, _, alike) = history(ccid, is_paced, script, true);
+        assert!(
+            2 * alike > log.len() as u64,
+            "{ccid}: {alike} of {}",
+            log.len()
+        );
     }
 }

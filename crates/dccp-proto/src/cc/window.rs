@@ -220,6 +220,25 @@ impl WindowSender {
         }
     }
 
+    /// A packet has just left: how many more may leave now, with `pipe` in flight?
+    pub fn permit_alike(&self, now: Instant, pipe: u32) -> u32 {
+        let room = self.room_in(&self.window, pipe);
+        match self.interval(&self.window) {
+            Some(interval) if self.is_paced() => room.min(self.pacer.due(now, interval)),
+            _ => room,
+        }
+    }
+
+    /// They leave; `seq` is the last.
+    pub fn on_send_alike(&mut self, now: Instant, seq: Seq, packets: u32) {
+        if self.is_paced()
+            && let Some(interval) = self.interval(&self.window)
+        {
+            self.pacer.on_send_due(packets, interval);
+        }
+        self.last_sent = Some((now, seq));
+    }
+
     /// The next packet has to wait (4341-5-10).
     fn pace(&mut self, now: Instant) {
         if let Some(interval) = self.interval(&self.window) {

@@ -96,6 +96,16 @@ impl Tally {
         c.data_bytes_out += len as u64;
     }
 
+    /// Data packets left, each of `bytes` with `len` of application data.
+    pub(super) fn on_data_packets_sent(&mut self, packets: u32, bytes: usize, len: usize) {
+        let packets = u64::from(packets);
+        self.packets_out.add(PacketType::Data, packets);
+        self.bytes_out += packets * bytes as u64;
+        let c = &mut self.rest().counters;
+        c.data_sent += packets;
+        c.data_bytes_out += packets * len as u64;
+    }
+
     /// Application data arrived for the first time; what becomes of it is counted apart.
     pub(super) fn on_data_received(&mut self, len: usize) {
         let c = &mut self.rest().counters;

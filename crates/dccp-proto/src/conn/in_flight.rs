@@ -253,6 +253,20 @@ impl InFlight {
         self.records.push_back(Record::new(packet, data));
     }
 
+    /// How many more packets can depart before the oldest record is given up.
+    pub(crate) fn room(&self) -> usize {
+        IN_FLIGHT_PACKETS.saturating_sub(self.records.len())
+    }
+
+    /// A data packet departed at the same moment as the last one, as long and otherwise like it. There is
+    /// [`room`](Self::room).
+    pub(crate) fn on_send_alike(&mut self, slot: Slot) {
+        if let Some(&last) = self.records.back() {
+            self.count(last.len().unwrap_or_default());
+            self.records.push_back(last.alike(slot));
+        }
+    }
+
     /// The window has room, but the application has no data: rate samples of what is sent until the
     /// data now in flight has been delivered say little about the path.
     pub(crate) fn on_app_limited(&mut self) {
@@ -362,17 +376,22 @@ impl InFlight {
     fn send_data(&mut self, now: Instant, data: SentData) -> Data {
         let len = u16::try_from(data.len).unwrap_or(u16::MAX);
         let stamp = self.delivery.on_send(now, self.pipe.packets() == 0);
-        self.pipe.add(len);
-        self.mean_size_scaled = match self.mean_size_scaled {
-            0 => u64::from(len) * MEAN_SIZE_GAIN,
-            mean => mean - mean / MEAN_SIZE_GAIN + u64::from(len),
-        };
+        self.count(len);
         Data {
             slot: data.slot,
             len,
             stamp,
             is_dropped: false,
         }
+    }
+
+    /// Data are in flight.
+    fn count(&mut self, len: u16) {
+        self.pipe.add(len);
+        self.mean_size_scaled = match self.mean_size_scaled {
+            0 => u64::from(len) * MEAN_SIZE_GAIN,
+            mean => mean - mean / MEAN_SIZE_GAIN + u64::from(len),
+        };
     }
 
     fn record(&self, pos: u64) -> Option<&Record> {

@@ -5,6 +5,7 @@
 //! (other types, options) open a batch of their own, because one batch has one packet length.
 
 mod acks;
+mod alike;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use crate::wire::features::Feature;
 use crate::wire::options::{OPTIONS_MAX, Opt};
 use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload, Place};
 use core::ops::ControlFlow;
-use plan::{Plan, Run};
+use plan::Plan;
 
 /// Room for the options of an acknowledgement besides its Ack Vectors: Elapsed Time, those of the
 /// CCID, a Timestamp Echo.
@@ -38,24 +39,17 @@ impl Connection {
     ) -> bool {
         // Asking is what the timer was for.
         self.scheduled = self.scheduled.or(self.timers.take(Timer::Pace));
-        let mut run = None;
-        while self.transmit(now, app, batch, &mut run) {}
+        while self.transmit(now, app, batch) {}
         self.scheduled = None;
         !batch.is_empty()
     }
 
-    /// Appends one packet. `false` if none may leave or the next does not fit.
-    fn transmit(
-        &mut self,
-        now: Instant,
-        app: &mut App<'_>,
-        batch: &mut Batch,
-        run: &mut Option<Run>,
-    ) -> bool {
+    /// Appends a packet, and data like it. `false` if none may leave or the next does not fit.
+    fn transmit(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         if self.has_control_due() {
             return batch.is_empty() && self.send_control(now, app, batch);
         }
-        if self.send_data(now, app, batch, run) {
+        if self.send_data(now, app, batch) {
             return true;
         }
         batch.is_empty() && self.is_ack_due(now, app) && self.send_ack(now, app, batch)
@@ -215,14 +209,8 @@ impl Connection {
         }
     }
 
-    /// Claims the next datagram if it may leave now, and appends its packet.
-    fn send_data(
-        &mut self,
-        now: Instant,
-        app: &mut App<'_>,
-        batch: &mut Batch,
-        run: &mut Option<Run>,
-    ) -> bool {
+    /// Claims the next datagram if it may leave now, and appends its packet and those of others that are like it.
+    fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
         // What has been claimed and has not left is bounded (design 8b).
         let is_full = !batch.is_empty() && batch.len() >= self.batch_max;
         if is_full || !self.may_send_data(now) {
@@ -237,10 +225,7 @@ impl Connection {
             // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
             return !self.due.ack && self.ask_for_cookies(now);
         }
-        let plan = match run {
-            Some(run) if run.len == offer.len && !self.features.wants_packet(now) => run.plan,
-            _ => self.plan_data(now, &offer, batch.is_empty()),
-        };
+        let plan = self.plan_data(now, &offer, batch.is_empty());
         let len = plan.header_len + offer.len;
         if !plan.is_plain && !batch.is_empty() || !batch.fits(self.ecn(), len, false) {
             return false;
@@ -248,10 +233,6 @@ impl Connection {
         if plan.ack_goes_alone {
             return self.send_ack(now, app, batch);
         }
-        *run = plan.is_plain.then_some(Run {
-            len: offer.len,
-            plan,
-        });
         if batch.is_empty() {
             let joins = if plan.is_plain {
                 self.batch_max.min(batch.room_for(len))
@@ -260,7 +241,8 @@ impl Connection {
             };
             app.outbox.prepare(joins);
         }
-        self.claim(now, &offer, &plan, app, batch)
+        let is_claimed = self.claim(now, &offer, &plan, app, batch);
+        !(is_claimed && plan.is_plain) || self.send_alike(now, &offer, &plan, app, batch)
     }
 
     /// The next datagram, if congestion control lets it leave; otherwise whether one was refused. Of the first of a
@@ -281,13 +263,9 @@ impl Connection {
             Permit::At(_) | Permit::OnFeedback => app.outbox.waiting(now),
         };
         match (waiting, permit) {
-            (Waiting::Nothing, _) => {
-                // A full window is not for lack of data.
-                if permit != Permit::OnFeedback {
-                    self.in_flight.on_app_limited();
-                }
-                self.close_when_drained(now, app);
-            }
+            // A full window is not for lack of data.
+            (Waiting::Nothing, Permit::OnFeedback) => self.close_when_drained(now, app),
+            (Waiting::Nothing, _) => self.on_lack_of_data(now, app),
             (Waiting::Datagram(offer), _) if offer.len > self.pmtu.mps() => {
                 // 4340-14-2, 4340-14.2-2
                 app.outbox.refuse(now, offer.slot, Fate::TooBig);
@@ -309,6 +287,12 @@ impl Connection {
         ControlFlow::Break(false)
     }
 
+    /// Data may leave, and there are none.
+    fn on_lack_of_data(&mut self, now: Instant, app: &mut App<'_>) {
+        self.in_flight.on_app_limited();
+        self.close_when_drained(now, app);
+    }
+
     /// Whether data may leave, congestion control apart.
     pub(super) fn may_send_data(&mut self, now: Instant) -> bool {
         if !matches!(self.state, State::PartOpen | State::Open) || !self.is_peer_listening {
@@ -325,7 +309,8 @@ impl Connection {
         self.has_needs_met && !self.waits_for_window(now)
     }
 
-    /// Takes the datagram, straight into its place in the batch, and builds its header before it.
+    /// Takes the datagram, straight into its place in the batch, and builds its header before it. `false`: the
+    /// application has taken it back meanwhile.
     fn claim(
         &mut self,
         now: Instant,
@@ -418,7 +403,7 @@ impl Connection {
             );
         }
         batch.keep_option_memory(options);
-        true
+        is_claimed
     }
 
     /// The options of a data packet but those that [`data_option_room`](Self::data_option_room)

@@ -73,8 +73,7 @@ impl Connection {
     /// outstanding were lost, the next packet would be invalid there. When nothing is acknowledged
     /// for long, a Sync, which alone is valid beyond, brings both ends together again.
     pub(super) fn waits_for_window(&mut self, now: Instant) -> bool {
-        let outstanding = self.seqs.gss.steps_from(self.seqs.gar);
-        if outstanding < self.seqs.local_window * 3 / 4 {
+        if self.room_in_peers_window() > 0 {
             self.resync = None;
             self.timers.clear(Timer::Resync);
             return false;
@@ -85,6 +84,12 @@ impl Connection {
             self.timers.set(Timer::Resync, now + backoff.interval());
         }
         true
+    }
+
+    /// How many more packets the peer's window can hold (4340-7.5.2-3).
+    pub(super) fn room_in_peers_window(&self) -> u64 {
+        let outstanding = self.seqs.gss.steps_from(self.seqs.gar);
+        (self.seqs.local_window * 3 / 4).saturating_sub(outstanding)
     }
 
     /// Nothing was acknowledged while data waited for the peer's window.

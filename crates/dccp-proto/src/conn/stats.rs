@@ -141,7 +141,12 @@ pub struct PerType([u64; PacketType::ALL.len()]);
 impl PerType {
     /// One more packet of this type.
     pub fn count(&mut self, packet_type: PacketType) {
-        self.0[packet_type as usize] += 1;
+        self.add(packet_type, 1);
+    }
+
+    /// So many packets more.
+    pub fn add(&mut self, packet_type: PacketType, packets: u64) {
+        self.0[packet_type as usize] += packets;
     }
 
     /// Packets of this type.

@@ -4,7 +4,7 @@ use super::features::Features;
 use super::in_flight::{Ack, SentPacket};
 use super::{App, Birth, Connection, Due, NoApp, Role, State};
 use crate::cc::{
-    AckDue, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
+    AckDue, Alike, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
 };
 use crate::config::{Config, bounds};
@@ -121,6 +121,15 @@ impl HcSender for TestSender {
         }
     }
 
+    fn permit_alike(&self, _now: Instant, _pipe: u32) -> u32 {
+        match self.permit {
+            Permit::Now { packets, .. } => packets,
+            _ => 0,
+        }
+    }
+
+    fn on_send_alike(&mut self, _alike: &Alike) {}
+
     fn on_feedback(&mut self, _now: Instant, _fb: &Feedback<'_>) {}
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -182,6 +191,11 @@ pub(super) struct Waiting(VecDeque<usize>, pub(super) Vec<usize>);
 impl Waiting {
     pub(super) fn new(lens: &[usize]) -> Self {
         Self(lens.iter().copied().collect(), Vec::new())
+    }
+
+    /// So many datagrams more of this length.
+    pub(super) fn extend(&mut self, len: usize, datagrams: usize) {
+        self.0.extend(core::iter::repeat_n(len, datagrams));
     }
 }
 

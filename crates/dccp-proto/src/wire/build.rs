@@ -160,6 +160,21 @@ fn fixed_part(packet: &Packet<'_>, data_offset: u8) -> [u8; FIXED_MAX] {
     h
 }
 
+/// Makes of a copy of another packet's header that of the packet with this number; it has no checksum yet. The packet
+/// has no Acknowledgement Number.
+pub(crate) fn renumber(header: &mut [u8], seq: Seq) {
+    let Some(fixed) = header.first_chunk_mut::<12>() else {
+        return;
+    };
+    fixed[6..8].fill(0);
+    let is_short = fixed[8] & 1 == 0;
+    if is_short {
+        fixed[9..12].copy_from_slice(&seq.low_24().to_be_bytes()[1..]);
+    } else if let Some(field) = header.get_mut(10..16) {
+        field.copy_from_slice(&seq.value().to_be_bytes()[2..]);
+    }
+}
+
 /// Writes the Data Checksum of the payload into the option that
 /// [`push_data_checksum`](super::OptionWriter::push_data_checksum) left room for. `datagram` begins
 /// with the header and ends with the payload, `zeros` zero bytes follow. The header checksum covers

@@ -27,11 +27,11 @@ mod place;
 pub mod service_code;
 
 pub use ack_cells::{AckCell, AckState, DropBlock, DropCode};
-pub(crate) use build::seal_summed;
 pub use build::{
     BuildError, HEADER_MAX, build, fill_data_checksum, header_len, seal, write_header,
     write_header_at,
 };
+pub(crate) use build::{renumber, seal_summed};
 pub use ccid_options::CcidOpt;
 pub use checksum::{ChecksumRule, PseudoHeader};
 pub use features::Feature;

@@ -12,7 +12,7 @@ use super::x_recv_set::XRecvSet;
 use super::{float, seconds};
 use crate::cc::config::CcConfig;
 use crate::cc::pacer::{Pacer, commit_horizon};
-use crate::cc::{Feedback, HcSender, Outgoing, Permit, Signal, Snapshot};
+use crate::cc::{Alike, Feedback, HcSender, Outgoing, Permit, Signal, Snapshot};
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, RttEstimate};
 use crate::wire::features::Feature;
@@ -347,6 +347,19 @@ impl<V: Variant> HcSender for Sender<V> {
         }
         self.is_active = true;
         self.acks.on_send(out.now, rtt);
+    }
+
+    fn permit_alike(&self, now: Instant, _pipe: u32) -> u32 {
+        if !V::SPACING.is_zero() {
+            return 0;
+        }
+        let interval = self.interval();
+        self.pacer.due(now + self.t_delta(interval), interval)
+    }
+
+    fn on_send_alike(&mut self, alike: &Alike) {
+        self.pacer.on_send_due(alike.packets, self.interval());
+        self.not_limited.on_send(alike.now, alike.has_more);
     }
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {

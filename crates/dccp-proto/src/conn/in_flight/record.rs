@@ -108,6 +108,14 @@ impl Record {
         record
     }
 
+    /// Another that left at the same moment and is like this one but for its slot.
+    pub(super) fn alike(self, slot: Slot) -> Self {
+        Self {
+            slot: slot.0,
+            ..self
+        }
+    }
+
     /// When it left.
     pub(super) fn sent_at(&self) -> Instant {
         let [low, high] = self.sent_at.map(u64::from);

@@ -7,13 +7,6 @@ use crate::queue::Offer;
 use crate::time::Instant;
 use crate::wire::{self, PacketType};
 
-/// Data of one length that go plainly into one batch. For the next of them all is decided: while a batch is filled
-/// nothing arrives and no time passes, and what is sent changes nothing that a plan asks for but features.
-pub(super) struct Run {
-    pub(super) len: usize,
-    pub(super) plan: Plan,
-}
-
 /// The shape of a data packet.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
