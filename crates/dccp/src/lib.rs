@@ -30,7 +30,7 @@
 //!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
 //!   `key`).
 //! - A [`RingServer`] lends connections to other processes, each a [`RingClient`] with such a ring in memory that
-//!   the two share (Linux).
+//!   the two share; it also listens for them, each with a [`RingListener`] (Linux).
 //! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
 //!   `ready_fd` gives a descriptor for `poll` and its relatives.
 //! - With the feature `tokio` tasks wait, not threads (module `tokio`).
@@ -77,8 +77,8 @@ pub use recv_buffer::{Received, RecvBatch, RecvCounts};
 pub use ring::lend::message::told_again as ring_message_told_again;
 #[cfg(target_os = "linux")]
 pub use ring::lend::{
-    RingCaller, RingClient, RingConnectError, RingError, RingLimits, RingPolicy, RingRequest,
-    RingServer, RingServerError,
+    RingAcceptError, RingCaller, RingClient, RingConnectError, RingError, RingLimits,
+    RingListenRequest, RingListener, RingPolicy, RingRequest, RingServer, RingServerError,
 };
 pub use ring::{RingFate, RingSocket};
 pub use send_buffer::{DatagramId, FateReport, SendCounts};

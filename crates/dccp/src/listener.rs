@@ -153,6 +153,13 @@ impl Listener {
         self.take(Patience::For(at_most))
     }
 
+    /// Whether a call to accept would not have to wait.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn has_news(&self) -> bool {
+        let state = self.incoming.lock();
+        !state.connections.is_empty() || state.is_closed
+    }
+
     /// A descriptor that is readable while a connection waits.
     ///
     /// # Errors

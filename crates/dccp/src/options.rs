@@ -423,10 +423,10 @@ impl Options {
         })
     }
 
-    /// Asks for this Service Code and no other.
+    /// Asks for, or serves, these Service Codes and no others.
     #[cfg(target_os = "linux")]
-    pub(crate) fn only_service(mut self, code: ServiceCode) -> Self {
-        self.services = vec![code];
+    pub(crate) fn only_services(mut self, codes: &[ServiceCode]) -> Self {
+        self.services = codes.to_vec();
         self
     }
 

@@ -17,6 +17,9 @@ mod rate_hint;
 #[path = "../examples/revise.rs"]
 mod revise;
 #[cfg(target_os = "linux")]
+#[path = "../examples/ring_listener.rs"]
+mod ring_listener;
+#[cfg(target_os = "linux")]
 #[path = "../examples/ring_server.rs"]
 mod ring_server;
 #[path = "../examples/withdraw.rs"]
@@ -48,6 +51,12 @@ fn what_is_late_does_not_leave() -> Outcome {
 #[test]
 fn connections_are_lent_to_another_process() -> Outcome {
     ring_server::main()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn connections_are_accepted_for_another_process() -> Outcome {
+    ring_listener::main()
 }
 
 #[test]

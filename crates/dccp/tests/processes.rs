@@ -5,7 +5,8 @@
 use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::proto::queue::Fate;
 use dccp::{
-    Event, Listener, Options, RecvError, RingCaller, RingClient, RingError, RingFate, RingLimits,
+    CloseReason, Engine, EngineOptions, Event, Listener, Options, RecvError, RingCaller,
+    RingClient, RingError, RingFate, RingLimits, RingListenRequest, RingListener, RingPolicy,
     RingRequest, RingServer, Socket,
 };
 use std::net::SocketAddr;
@@ -226,4 +227,124 @@ fn a_client_hears_of_the_end_of_its_connection() {
         "{events:?}"
     );
     drop(server);
+}
+
+/// Lets everybody listen, with an engine of its own.
+struct Lets(Engine);
+
+impl RingPolicy for Lets {
+    fn allow(&mut self, _: &RingCaller, _: &RingRequest) -> Result<Options, String> {
+        Err("only listening".into())
+    }
+
+    fn allow_listening(
+        &mut self,
+        _: &RingCaller,
+        _: &RingListenRequest,
+    ) -> Result<Options, String> {
+        Ok(Options::new().engine(&self.0))
+    }
+}
+
+fn serve_listeners(path: &Path) -> RingServer {
+    let engine = Engine::start(&EngineOptions::new()).unwrap();
+    RingServer::bind(path, RingLimits::default(), Lets(engine)).unwrap()
+}
+
+/// Listens in the second process, where it was told to.
+fn listen_through(path: &Path, local: SocketAddr) -> RingListener {
+    let request = RingListenRequest::new(local, PORT, Shape::new(16, 100));
+    let mut listener = RingListener::bind(path, &request).unwrap();
+    listener.set_timeout(Some(PATIENCE));
+    listener
+}
+
+/// A UDP port that nobody has just now.
+fn free_place() -> SocketAddr {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap()
+}
+
+/// Connects as soon as somebody listens.
+fn connect_in_time(to: SocketAddr) -> Socket {
+    let options = Options::new().recv_timeout(PATIENCE);
+    for _ in 0..1000 {
+        if let Ok(socket) = Socket::connect(to, PORT, &options) {
+            return socket;
+        }
+        thread::sleep(PATIENCE / 1000);
+    }
+    panic!("nobody listens at {to}");
+}
+
+#[test]
+fn another_process_accepts_connections_and_echoes() {
+    const N: u64 = 200;
+    if let Some((path, local)) = given() {
+        let mut listener = listen_through(&path, local);
+        let mut rings = [(); 2].map(|()| listener.accept().unwrap());
+        drop(listener);
+        let mut buf = [0; 8];
+        for ring in &mut rings {
+            ring.set_timeout(Some(PATIENCE));
+            for n in 0..N {
+                assert_eq!(ring.recv(&mut buf), Ok(8));
+                let told = u64::from_le_bytes(buf);
+                assert_eq!(told, n);
+                ring.sender().push(&buf, tag(n)).unwrap();
+            }
+            let over = ring.recv(&mut buf);
+            assert!(matches!(over, Err(RingError::Closed(_))), "{over:?}");
+        }
+        return;
+    }
+    let local = free_place();
+    let path = path("accepting");
+    let _server = serve_listeners(&path);
+    let test = "another_process_accepts_connections_and_echoes";
+    let mut child = spawn(test, &path, local);
+    let sockets = [(); 2].map(|()| connect_in_time(local));
+    let mut buf = [0; 8];
+    for socket in &sockets {
+        for n in 0..N {
+            socket.send(&n.to_le_bytes()).unwrap();
+            assert_eq!(socket.recv(&mut buf), Ok(8));
+            assert_eq!(u64::from_le_bytes(buf), n);
+        }
+        socket.close().unwrap();
+    }
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed() {
+    if let Some((path, local)) = given() {
+        let mut listener = listen_through(&path, local);
+        let mut ring = listener.accept().unwrap();
+        ring.sender().push(&7_u64.to_le_bytes(), tag(7)).unwrap();
+        thread::sleep(PATIENCE);
+        panic!("nobody has killed {ring:?}");
+    }
+    let local = free_place();
+    let path = path("killed-listener");
+    let _server = serve_listeners(&path);
+    let test = "the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed";
+    let mut child = spawn(test, &path, local);
+    let accepted = connect_in_time(local);
+    let waiting = connect_in_time(local);
+    let mut buf = [0; 8];
+    assert_eq!(accepted.recv(&mut buf), Ok(8));
+    let engine = Engine::start(&EngineOptions::new()).unwrap();
+    let again = || Listener::bind(local, PORT, &Options::new().engine(&engine));
+    assert!(again().is_err());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(accepted.wait_closed(PATIENCE), Ok(CloseReason::Peer));
+    let reset = waiting.wait_closed(PATIENCE);
+    assert!(matches!(reset, Ok(CloseReason::Reset { .. })), "{reset:?}");
+    let found = (0..1000).find_map(|_| {
+        thread::sleep(PATIENCE / 1000);
+        again().ok()
+    });
+    assert!(found.is_some());
 }

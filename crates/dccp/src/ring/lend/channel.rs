@@ -22,7 +22,7 @@ const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 /// Descriptors that come with one message at most.
-const FDS: usize = 2;
+const FDS: usize = 3;
 
 /// Messages to and from another process, in order; each arrives whole.
 #[derive(Debug)]
@@ -53,6 +53,20 @@ impl Channel {
         let fd = new_socket(SocketFlags::empty())?;
         rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
         Ok(Self { fd })
+    }
+
+    /// A channel's two ends: ours, to which nobody can send descriptors (as with those of a [`Gate`]), and the other
+    /// process's.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let (fd, theirs) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
+        let _ = local::refuse_descriptors(fd.as_fd());
+        Ok((Self { fd }, theirs))
+    }
+
+    /// The end that another process has sent.
+    pub(crate) fn of(fd: OwnedFd) -> Self {
+        Self { fd }
     }
 
     /// Which process is at the other end.

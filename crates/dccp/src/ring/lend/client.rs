@@ -9,13 +9,16 @@ use crate::clock;
 use crate::patience::{Patience, Waited};
 use crate::ring::fate::RingFate;
 use crate::ring::inbox::delivery;
+use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::queue::{Delivery, Fate};
+use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
+use dccp_ring::shared::SharedError;
 use dccp_ring::{Receiver, Sender, shared};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,13 +26,15 @@ use std::sync::Arc;
 ///
 /// Pushing, changing and receiving datagrams and hearing of their fates are reads and writes of memory; the
 /// server is woken by a system call only if it sleeps, and this process only if it waits. Dropping it closes the
-/// connection, after what has been pushed has left.
+/// connection, after what has been pushed has left. Others come in through a [`RingListener`](crate::RingListener).
 #[derive(Debug)]
 pub struct RingClient {
     sender: Sender,
     receiver: Receiver,
     channel: Channel,
     bell: Arc<Doorbell>,
+    peer: SocketAddr,
+    service: ServiceCode,
     /// Nobody can ring it any more.
     is_bell_cut: bool,
     events: VecDeque<Event>,
@@ -44,7 +49,7 @@ pub struct RingClient {
 /// Events that wait for the application; the oldest make room.
 const EVENTS_MAX: usize = 64;
 /// How long a server may take to answer.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// Making a connection.
 impl RingClient {
@@ -56,15 +61,8 @@ impl RingClient {
         path: impl AsRef<Path>,
         request: &RingRequest,
     ) -> Result<Self, RingConnectError> {
-        let path = path.as_ref();
-        let no_server = |error| RingConnectError::NoServer {
-            path: path.to_path_buf(),
-            error,
-        };
-        let channel = Channel::connect(path).map_err(no_server)?;
-        // Who does not hear it has gone, perhaps after it has said why.
-        let _ = channel.send(&Ask::Lend(*request).build(), &[]);
-        let mut client = Self::take(channel)?;
+        let channel = ask(path.as_ref(), &Ask::Lend(*request))?;
+        let mut client = Self::take(channel, request)?;
         loop {
             match client.poll_event() {
                 Some(Event::Connected) => return Ok(client),
@@ -78,34 +76,39 @@ impl RingClient {
     }
 
     /// Takes what the server hands over.
-    fn take(channel: Channel) -> Result<Self, RingConnectError> {
-        let until = clock::now() + ANSWER;
-        let (message, fds) = loop {
-            match channel.recv() {
-                Heard::Message(message, fds) => break (message, fds),
-                Heard::End => return Err(RingConnectError::ServerGone),
-                Heard::Nothing if clock::now() >= until => {
-                    return Err(RingConnectError::ServerGone);
-                }
-                Heard::Nothing => wait_for(&mut [&channel], Some(until)),
-            }
-        };
+    fn take(channel: Channel, request: &RingRequest) -> Result<Self, RingConnectError> {
+        let answer = next_message(&channel, clock::now() + ANSWER);
+        let (message, fds) = answer.ok_or(RingConnectError::ServerGone)?;
         match Tell::parse(&message) {
             Some(Tell::Lent) => {}
             Some(Tell::Refused(why)) => return Err(RingConnectError::Refused(why)),
             _ => return Err(RingConnectError::Foreign),
         }
-        let [memory, bell] = <[_; 2]>::try_from(fds).map_err(|_| RingConnectError::Foreign)?;
+        let ring = <[_; 2]>::try_from(fds).map_err(|_| RingConnectError::Foreign)?;
+        Self::new(ring, channel, request.remote, request.service, None)
+            .map_err(RingConnectError::Ring)
+    }
+
+    /// The ring in this memory, with this bell, and the server's line about its connection.
+    pub(super) fn new(
+        [memory, bell]: [OwnedFd; 2],
+        channel: Channel,
+        peer: SocketAddr,
+        service: ServiceCode,
+        mps: Option<u32>,
+    ) -> Result<Self, SharedError> {
         let bell = Arc::new(Doorbell::of(bell));
-        let app = shared::attach(memory, bell.clone()).map_err(RingConnectError::Ring)?;
+        let app = shared::attach(memory, bell.clone())?;
         Ok(Self {
             sender: app.sender,
             receiver: app.receiver,
             channel,
             bell,
+            peer,
+            service,
             is_bell_cut: false,
             events: VecDeque::new(),
-            mps: None,
+            mps: mps.and_then(|mps| usize::try_from(mps).ok()),
             has_closed: false,
             has_aborted: false,
             over: None,
@@ -217,6 +220,16 @@ impl RingClient {
 
 /// The connection.
 impl RingClient {
+    /// The peer's address and, over UDP, its UDP port: as it was asked for, or where an accepted connection came from.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The Service Code of the connection.
+    pub fn service_code(&self) -> ServiceCode {
+        self.service
+    }
+
     /// The next event, without waiting.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.listen();
@@ -340,8 +353,31 @@ impl RingClient {
     }
 }
 
+/// Asks the server at a path for something.
+pub(super) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectError> {
+    let channel = Channel::connect(path).map_err(|error| RingConnectError::NoServer {
+        path: path.to_path_buf(),
+        error,
+    })?;
+    // Who does not hear it has gone, perhaps after it has said why.
+    let _ = channel.send(&question.build(), &[]);
+    Ok(channel)
+}
+
+/// What the server says next; `None`: nothing in time, or it has gone.
+pub(super) fn next_message(channel: &Channel, until: Instant) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    loop {
+        match channel.recv() {
+            Heard::Message(message, fds) => return Some((message, fds)),
+            Heard::End => return None,
+            Heard::Nothing if clock::now() >= until => return None,
+            Heard::Nothing => wait_for(&mut [channel], Some(until)),
+        }
+    }
+}
+
 /// Waits until one of them is readable or has ended.
-fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
+pub(super) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
     let fds = sources.iter();
     let mut fds: Vec<_> = fds
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))

@@ -56,7 +56,8 @@ impl fmt::Display for RingServerError {
 
 impl std::error::Error for RingServerError {}
 
-/// Why [`RingClient::connect`](crate::RingClient::connect) gave no ring.
+/// Why [`RingClient::connect`](crate::RingClient::connect) gave no ring, or
+/// [`RingListener::bind`](crate::RingListener::bind) no listener.
 #[derive(Debug)]
 pub enum RingConnectError {
     /// Yours: nobody lends rings at the path, or you may not ask.
@@ -111,14 +112,69 @@ impl fmt::Display for RingConnectError {
             Self::Ended(reason) => {
                 write!(f, "the connection did not open: {}", reason_text(reason))
             }
-            Self::ServerGone => f.write_str("the program that lends rings has ended"),
-            Self::Foreign => f.write_str("the program that lends rings speaks another language"),
+            Self::ServerGone => f.write_str(SERVER_GONE),
+            Self::Foreign => f.write_str(FOREIGN),
             Self::Ring(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for RingConnectError {}
+
+/// Why [`RingListener::accept`](crate::RingListener::accept) gave no connection.
+#[derive(Debug)]
+pub enum RingAcceptError {
+    /// None came in time.
+    TimedOut,
+    /// Yours: a connection waits, but the server has nothing for it, or you have as many as you asked for; its words. The
+    /// connection still waits, unless it was the server's system that had nothing left for it.
+    Refused(String),
+    /// System: the server has ended, and with it the listener.
+    ServerGone,
+    /// System: what the server sends is not what this library understands: another version?
+    Foreign,
+    /// System: the ring cannot be used.
+    Ring(SharedError),
+}
+
+impl RingAcceptError {
+    /// Whose fault it is; none if there was just nothing.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::TimedOut => None,
+            Self::Refused(_) => Some(Fault::Yours),
+            Self::ServerGone | Self::Foreign | Self::Ring(_) => Some(Fault::System),
+        }
+    }
+
+    /// What to do about it, in one line.
+    pub fn next_step(&self) -> &'static str {
+        match self {
+            Self::TimedOut => "wait longer, or check the clients",
+            Self::Refused(_) => "end connections, and accept again; or ask for smaller rings",
+            Self::ServerGone => "start the program that lends rings, and listen again",
+            Self::Foreign => "use the same version of this library on both sides",
+            Self::Ring(_) => "free memory, or raise the limits of this process",
+        }
+    }
+}
+
+impl fmt::Display for RingAcceptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => f.write_str("no connection came in time"),
+            Self::Refused(why) => write!(f, "the server refused: {}", why.escape_debug()),
+            Self::ServerGone => f.write_str(SERVER_GONE),
+            Self::Foreign => f.write_str(FOREIGN),
+            Self::Ring(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RingAcceptError {}
+
+const SERVER_GONE: &str = "the program that lends rings has ended";
+const FOREIGN: &str = "the program that lends rings speaks another language";
 
 /// Why a lent ring gives nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -186,6 +242,11 @@ mod tests {
         let error = RingConnectError::Refused("\u{1b}[2J".into());
         assert_eq!(error.to_string(), "the server refused: \\u{1b}[2J");
         assert_eq!(RingConnectError::ServerGone.fault(), Fault::System);
+        let error = RingAcceptError::Refused("\u{1b}[2J".into());
+        assert_eq!(error.to_string(), "the server refused: \\u{1b}[2J");
+        assert_eq!(error.fault(), Some(Fault::Yours));
+        assert!(error.next_step().contains("accept again"));
+        assert_eq!(RingAcceptError::TimedOut.fault(), None);
         assert_eq!(RingError::TimedOut.fault(), None);
         assert_eq!(
             RingError::Closed(CloseReason::Peer).fault(),

@@ -3,9 +3,10 @@
 //! Numbers are little-endian. The first byte names the message; whatever does not have exactly the length and
 //! the values that its name demands is none.
 
-use super::request::RingRequest;
+use super::request::{RingListenRequest, RingRequest};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use core::time::Duration;
+use dccp_proto::config::bounds;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, RateHint};
 use dccp_ring::Shape;
@@ -19,6 +20,10 @@ pub(crate) enum Ask {
     Close,
     /// End it at once.
     Abort,
+    /// Listen for me. The first message, and said once.
+    Listen(RingListenRequest),
+    /// Give me the next connection that comes in. Not said again before there was an answer.
+    Accept,
 }
 
 /// What the server says to an application.
@@ -30,6 +35,17 @@ pub(crate) enum Tell {
     Refused(String),
     /// Something happened to the connection; how much a datagram can hold now, if that is known.
     Event(Event, Option<u32>),
+    /// Connections can come in at this address.
+    Listening(SocketAddr),
+    /// Here is one that came in: its ring's memory, the bell and a channel of its own come with this message.
+    Accepted {
+        /// Where it came from.
+        peer: SocketAddr,
+        /// What it asked for.
+        service: ServiceCode,
+        /// How much a datagram can hold now, if that is known.
+        mps: Option<u32>,
+    },
 }
 
 /// No message is longer.
@@ -46,6 +62,8 @@ impl Ask {
             Self::Lend(request) => [&[0], &MAGIC[..], &build_request(request)].concat(),
             Self::Close => vec![1],
             Self::Abort => vec![2],
+            Self::Listen(request) => [&[3], &MAGIC[..], &build_listen_request(request)].concat(),
+            Self::Accept => vec![4],
         }
     }
 
@@ -55,6 +73,8 @@ impl Ask {
             (0, rest) => parse_request(rest.strip_prefix(&MAGIC)?).map(Self::Lend),
             (1, []) => Some(Self::Close),
             (2, []) => Some(Self::Abort),
+            (3, rest) => parse_listen_request(rest.strip_prefix(&MAGIC)?).map(Self::Listen),
+            (4, []) => Some(Self::Accept),
             _ => None,
         }
     }
@@ -68,59 +88,89 @@ pub fn told_again(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     ]
 }
 
-/// Family, address, scope, UDP port, DCCP port, Service Code, CCID (255: none), shape.
+/// Address of the peer, its DCCP port, Service Code, CCID, shape.
 fn build_request(request: &RingRequest) -> Vec<u8> {
-    let (ip, scope) = match request.remote {
+    let mut bytes = build_address(request.remote);
+    bytes.extend(request.port.to_le_bytes());
+    bytes.extend(request.service.0.to_le_bytes());
+    bytes.push(request.ccid.unwrap_or(NO_CCID));
+    bytes.extend(build_shape(&request.shape));
+    bytes
+}
+
+fn parse_request(bytes: &[u8]) -> Option<RingRequest> {
+    let mut read = Reader(bytes);
+    let request = RingRequest {
+        remote: read.address()?,
+        port: read.u16()?,
+        service: ServiceCode(read.u32()?),
+        ccid: ccid_of(read.take()?),
+        shape: read.shape()?,
+    };
+    read.0.is_empty().then_some(request)
+}
+
+/// Address to listen at, DCCP port, CCID, shape, connections, Service Codes.
+fn build_listen_request(request: &RingListenRequest) -> Vec<u8> {
+    let mut bytes = build_address(request.local);
+    bytes.extend(request.port.to_le_bytes());
+    bytes.push(request.ccid.unwrap_or(NO_CCID));
+    bytes.extend(build_shape(&request.shape));
+    bytes.extend(request.connections.to_le_bytes());
+    for service in &request.services {
+        bytes.extend(service.0.to_le_bytes());
+    }
+    bytes
+}
+
+fn parse_listen_request(bytes: &[u8]) -> Option<RingListenRequest> {
+    let mut read = Reader(bytes);
+    let mut request = RingListenRequest {
+        local: read.address()?,
+        port: read.u16()?,
+        ccid: ccid_of(read.take()?),
+        shape: read.shape()?,
+        connections: read.u32()?,
+        services: Vec::new(),
+    };
+    while !read.0.is_empty() {
+        if request.services.len() == bounds::SERVICE_CODES {
+            return None;
+        }
+        request.services.push(ServiceCode(read.u32()?));
+    }
+    Some(request)
+}
+
+/// Family, address, scope, UDP port.
+fn build_address(address: SocketAddr) -> Vec<u8> {
+    let (ip, scope) = match address {
         SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0),
         SocketAddr::V6(v6) => (*v6.ip(), v6.scope_id()),
     };
+    let mut bytes = vec![if address.is_ipv4() { 4 } else { 6 }];
+    bytes.extend(ip.octets());
+    bytes.extend(scope.to_le_bytes());
+    bytes.extend(address.port().to_le_bytes());
+    bytes
+}
+
+fn build_shape(shape: &Shape) -> Vec<u8> {
     let Shape {
         slots,
         slot_bytes,
         fates,
         arrivals,
         arrival_bytes,
-    } = request.shape;
-    let mut bytes = vec![if request.remote.is_ipv4() { 4 } else { 6 }];
-    bytes.extend(ip.octets());
-    bytes.extend(scope.to_le_bytes());
-    bytes.extend(request.remote.port().to_le_bytes());
-    bytes.extend(request.port.to_le_bytes());
-    bytes.extend(request.service.0.to_le_bytes());
-    bytes.push(request.ccid.unwrap_or(NO_CCID));
-    for number in [slots, slot_bytes, fates, arrivals, arrival_bytes] {
-        bytes.extend(number.to_le_bytes());
-    }
-    bytes
+    } = *shape;
+    let numbers = [slots, slot_bytes, fates, arrivals, arrival_bytes];
+    numbers.map(u32::to_le_bytes).concat()
 }
 
 const NO_CCID: u8 = 255;
 
-fn parse_request(bytes: &[u8]) -> Option<RingRequest> {
-    let mut read = Reader(bytes);
-    let [family] = read.take()?;
-    let ip = Ipv6Addr::from(read.take::<16>()?);
-    let scope = read.u32()?;
-    let udp_port = u16::from_le_bytes(read.take()?);
-    let remote = match (family, ip.to_ipv4_mapped()) {
-        (4, Some(v4)) if scope == 0 => SocketAddr::new(IpAddr::V4(v4), udp_port),
-        (6, _) => SocketAddr::V6(SocketAddrV6::new(ip, udp_port, 0, scope)),
-        _ => return None,
-    };
-    let request = RingRequest {
-        remote,
-        port: u16::from_le_bytes(read.take()?),
-        service: ServiceCode(read.u32()?),
-        ccid: Some(read.take::<1>()?[0]).filter(|&ccid| ccid != NO_CCID),
-        shape: Shape {
-            slots: read.u32()?,
-            slot_bytes: read.u32()?,
-            fates: read.u32()?,
-            arrivals: read.u32()?,
-            arrival_bytes: read.u32()?,
-        },
-    };
-    read.0.is_empty().then_some(request)
+fn ccid_of([ccid]: [u8; 1]) -> Option<u8> {
+    Some(ccid).filter(|&ccid| ccid != NO_CCID)
 }
 
 impl Tell {
@@ -135,6 +185,14 @@ impl Tell {
                 bytes.extend(build_event(event));
                 bytes
             }
+            Self::Listening(address) => [&[3], &build_address(*address)[..]].concat(),
+            Self::Accepted { peer, service, mps } => {
+                let mut bytes = vec![4];
+                bytes.extend(build_address(*peer));
+                bytes.extend(service.0.to_le_bytes());
+                bytes.extend(mps.unwrap_or(NO_MPS).to_le_bytes());
+                bytes
+            }
         }
     }
 
@@ -144,9 +202,23 @@ impl Tell {
             (0, rest) => (rest == MAGIC).then_some(Self::Lent),
             (1, rest) => Some(Self::Refused(String::from_utf8_lossy(rest).into())),
             (2, rest) => {
-                let (mps, event) = rest.split_first_chunk()?;
-                let mps = Some(u32::from_le_bytes(*mps)).filter(|&mps| mps != NO_MPS);
-                Some(Self::Event(parse_event(event)?, mps))
+                let mut read = Reader(rest);
+                let mps = mps_of(read.u32()?);
+                Some(Self::Event(parse_event(read.0)?, mps))
+            }
+            (3, rest) => {
+                let mut read = Reader(rest);
+                let address = read.address()?;
+                read.0.is_empty().then_some(Self::Listening(address))
+            }
+            (4, rest) => {
+                let mut read = Reader(rest);
+                let accepted = Self::Accepted {
+                    peer: read.address()?,
+                    service: ServiceCode(read.u32()?),
+                    mps: mps_of(read.u32()?),
+                };
+                read.0.is_empty().then_some(accepted)
             }
             _ => None,
         }
@@ -155,10 +227,14 @@ impl Tell {
 
 const NO_MPS: u32 = u32::MAX;
 
-/// What happens to a connection that a client has opened.
+fn mps_of(mps: u32) -> Option<u32> {
+    Some(mps).filter(|&mps| mps != NO_MPS)
+}
+
+/// What happens to a connection.
 fn build_event(event: &Event) -> Vec<u8> {
     match event {
-        // Nobody listens through a ring.
+        // The engine keeps the second to itself.
         Event::Connected | Event::Accepted { .. } => vec![0],
         Event::Mps(bytes) => {
             let bytes = u32::try_from(*bytes).unwrap_or(NO_MPS);
@@ -230,8 +306,34 @@ impl Reader<'_> {
         Some(*taken)
     }
 
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
     fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
+    }
+
+    fn address(&mut self) -> Option<SocketAddr> {
+        let [family] = self.take()?;
+        let ip = Ipv6Addr::from(self.take::<16>()?);
+        let scope = self.u32()?;
+        let port = self.u16()?;
+        match (family, ip.to_ipv4_mapped()) {
+            (4, Some(v4)) if scope == 0 => Some(SocketAddr::new(IpAddr::V4(v4), port)),
+            (6, _) => Some(SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope))),
+            _ => None,
+        }
+    }
+
+    fn shape(&mut self) -> Option<Shape> {
+        Some(Shape {
+            slots: self.u32()?,
+            slot_bytes: self.u32()?,
+            fates: self.u32()?,
+            arrivals: self.u32()?,
+            arrival_bytes: self.u32()?,
+        })
     }
 }
 
@@ -252,12 +354,22 @@ mod tests {
             let request = RingRequest::new(remote.parse().unwrap(), 5001, shape);
             Ask::Lend(request.service_code(*b"TEST"))
         });
-        let mut asks = vec![Ask::Close, Ask::Abort];
+        let listen = ["0.0.0.0:14233", "[::]:0", "[fe80::1%9]:1"].map(|local| {
+            let request = RingListenRequest::new(local.parse().unwrap(), 5001, shape);
+            Ask::Listen(request.connections(7))
+        });
+        let mut most = RingListenRequest::new(([192, 0, 2, 1], 7).into(), 1, shape).ccid(3);
+        for code in (0..).take(bounds::SERVICE_CODES) {
+            most = most.service_code([code, 0, 0, 1]);
+        }
+        let mut asks = vec![Ask::Close, Ask::Abort, Ask::Accept];
         asks.extend(lend.clone());
         asks.extend(lend.map(|lend| match lend {
             Ask::Lend(request) => Ask::Lend(request.ccid(3)),
             other => other,
         }));
+        asks.extend(listen);
+        asks.push(Ask::Listen(most));
         asks
     }
 
@@ -292,6 +404,17 @@ mod tests {
             Tell::Lent,
             Tell::Refused("no".into()),
             Tell::Event(Event::Connected, None),
+            Tell::Listening("[::]:14233".parse().unwrap()),
+            Tell::Accepted {
+                peer: "[fe80::1%9]:14233".parse().unwrap(),
+                service: ServiceCode(7),
+                mps: Some(1400),
+            },
+            Tell::Accepted {
+                peer: "192.0.2.1:0".parse().unwrap(),
+                service: ServiceCode::NONE,
+                mps: None,
+            },
         ];
         tells.chain(others).collect()
     }
@@ -315,7 +438,18 @@ mod tests {
             bytes.push(0);
             assert_eq!(Ask::parse(&bytes), None, "{ask:?}");
             for len in 0..bytes.len() - 1 {
-                assert_eq!(Ask::parse(&bytes[..len]), None, "{ask:?}");
+                // A list of Service Codes may end sooner, but each is whole.
+                if !matches!(ask, Ask::Listen(_)) || len % 4 != (bytes.len() - 1) % 4 {
+                    assert_eq!(Ask::parse(&bytes[..len]), None, "{ask:?}");
+                }
+            }
+        }
+        for tell in tells() {
+            if let Tell::Lent | Tell::Listening(_) | Tell::Accepted { .. } = tell {
+                let mut bytes = tell.build();
+                assert_eq!(Tell::parse(&bytes[..bytes.len() - 1]), None, "{tell:?}");
+                bytes.push(0);
+                assert_eq!(Tell::parse(&bytes), None, "{tell:?}");
             }
         }
         assert_eq!(Tell::parse(&[]), None);
@@ -325,10 +459,9 @@ mod tests {
 
     #[test]
     fn what_has_impossible_values_is_no_message() {
-        let Some(lend) = asks().into_iter().nth(2) else {
-            panic!("the one over IPv4");
-        };
-        let good = lend.build();
+        let is_lend = |ask: &Ask| matches!(ask, Ask::Lend(_));
+        let lend = asks().into_iter().find(is_lend);
+        let good = lend.expect("the one over IPv4").build();
         let family = 1 + MAGIC.len();
         // Another protocol, another version, no family, an address that is not of the family, a scope.
         for (at, value) in [
@@ -342,6 +475,12 @@ mod tests {
             bytes[at] = value;
             assert_eq!(Ask::parse(&bytes), None, "{at}");
         }
+        // More Service Codes than a listener can serve.
+        let Some(Ask::Listen(mut most)) = asks().pop() else {
+            panic!("the one with all that there can be");
+        };
+        most.services.push(ServiceCode(0));
+        assert_eq!(Ask::parse(&Ask::Listen(most).build()), None);
     }
 
     #[test]

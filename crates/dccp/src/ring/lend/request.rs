@@ -48,6 +48,60 @@ impl RingRequest {
     }
 }
 
+/// Connections that an application wants to accept, and the rings before them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingListenRequest {
+    /// Address and, over UDP, UDP port to listen at; 0 for the address stands for all of its family, 0 for the UDP port
+    /// for one that is free.
+    pub local: SocketAddr,
+    /// DCCP port.
+    pub port: u16,
+    /// The Service Codes that are served (RFC 5595), 32 at most; none: only connections without one.
+    pub services: Vec<ServiceCode>,
+    /// The CCID of both directions; `None`: as the server's options have it.
+    pub ccid: Option<u8>,
+    /// The shape of each ring.
+    pub shape: Shape,
+    /// How many accepted connections there are at a time, at most.
+    pub connections: u32,
+}
+
+impl RingListenRequest {
+    /// Up to 16 connections at a time to the DCCP port `port` at `local` without Service Code, each behind a ring of
+    /// this shape.
+    pub const fn new(local: SocketAddr, port: u16, shape: Shape) -> Self {
+        Self {
+            local,
+            port,
+            services: Vec::new(),
+            ccid: None,
+            shape,
+            connections: 16,
+        }
+    }
+
+    /// One more Service Code to serve.
+    #[must_use]
+    pub fn service_code(mut self, code: [u8; 4]) -> Self {
+        self.services.push(ServiceCode(u32::from_be_bytes(code)));
+        self
+    }
+
+    /// The CCID of both directions; 255 stands for none.
+    #[must_use]
+    pub fn ccid(mut self, ccid: u8) -> Self {
+        self.ccid = Some(ccid);
+        self
+    }
+
+    /// So many accepted connections at a time.
+    #[must_use]
+    pub fn connections(mut self, at_most: u32) -> Self {
+        self.connections = at_most;
+        self
+    }
+}
+
 /// Which process asks: what the system said of it when it connected to the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingCaller {
@@ -59,8 +113,8 @@ pub struct RingCaller {
     pub gid: u32,
 }
 
-/// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too.
-/// It is asked on the server's thread, which serves all applications: it should not wait for anything. When it
+/// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too; it lets nobody
+/// listen. It is asked on the server's thread, which serves all applications: it should not wait for anything. When it
 /// panics, the application is refused.
 pub trait RingPolicy: Send {
     /// The options that the connection is opened with, or why it is not: in words for the
@@ -70,8 +124,23 @@ pub trait RingPolicy: Send {
     /// When the caller does not get what it asks for.
     fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String>;
 
+    /// The options that the listener and what it accepts are opened with, or why they are not: in words for the
+    /// application's user. Service Codes and CCID are the request's; the backlog
+    /// ([`Options::backlog`]) is what you say here. Refuses by default.
+    ///
+    /// # Errors
+    /// When the caller may not listen, or not so.
+    fn allow_listening(
+        &mut self,
+        _caller: &RingCaller,
+        _request: &RingListenRequest,
+    ) -> Result<Options, String> {
+        Err("nobody may listen here".into())
+    }
+
     /// What was allowed has come to its end, or did not come about: once for each, so that a policy can count
-    /// what a user has. Does nothing by default.
+    /// what a user has. A listener has come to its end with the last connection that was accepted from it. Does
+    /// nothing by default.
     fn ended(&mut self, _caller: &RingCaller) {}
 }
 
@@ -94,7 +163,16 @@ impl Policy {
         request: &RingRequest,
     ) -> Result<Options, String> {
         let asked = catch_unwind(AssertUnwindSafe(|| self.0.allow(caller, request)));
-        asked.unwrap_or_else(|_| Err("the server's policy has failed".into()))
+        asked.unwrap_or_else(|_| Err(FAILED.into()))
+    }
+
+    pub(crate) fn allow_listening(
+        &mut self,
+        caller: &RingCaller,
+        request: &RingListenRequest,
+    ) -> Result<Options, String> {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.0.allow_listening(caller, request)));
+        asked.unwrap_or_else(|_| Err(FAILED.into()))
     }
 
     pub(crate) fn ended(&mut self, caller: &RingCaller) {
@@ -103,10 +181,12 @@ impl Policy {
     }
 }
 
+const FAILED: &str = "the server's policy has failed";
+
 /// How much a server lends at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingLimits {
-    /// Applications at a time.
+    /// Applications at a time: each connection counts as one, and each listener.
     pub clients: usize,
     /// Bytes of all their rings together.
     pub memory: u64,

@@ -16,7 +16,8 @@ use std::thread::JoinHandle;
 
 /// Lends connections of this process's engine to applications of other processes, each through a ring in
 /// memory that the two share: they push, change and receive datagrams without a system call
-/// ([`RingClient`](crate::RingClient)).
+/// ([`RingClient`](crate::RingClient)). Where its policy says so it also listens for them, and lends each connection
+/// that they accept ([`RingListener`](crate::RingListener)).
 ///
 /// An application is believed nothing: what breaks the rules of its ring or of its messages ends its
 /// connection, and no other. When it ends, what it has pushed leaves, and its connection is closed.
@@ -98,8 +99,39 @@ struct Hall {
     sessions: Vec<Session>,
 }
 
+/// What there is for whoever's turn it is.
+pub(super) struct Stock<'a> {
+    pub(super) policy: &'a mut Policy,
+    /// Bytes for rings.
+    pub(super) memory: u64,
+    /// Room for applications.
+    pub(super) seats: usize,
+    /// Who came in through a listener.
+    newcomers: Vec<Session>,
+}
+
+impl<'a> Stock<'a> {
+    pub(super) fn new(policy: &'a mut Policy, memory: u64, seats: usize) -> Self {
+        Self {
+            policy,
+            memory,
+            seats,
+            newcomers: Vec::new(),
+        }
+    }
+
+    /// Takes somebody in, with a ring.
+    pub(super) fn take_in(&mut self, session: Session) {
+        self.memory = self.memory.saturating_sub(session.memory());
+        self.seats = self.seats.saturating_sub(1);
+        self.newcomers.push(session);
+    }
+}
+
+/// Why somebody is not let in.
+pub(super) const FULL: &str = "too many applications have rings";
 /// How long nobody is let in when the system has no descriptor left.
-const FULL: Duration = Duration::from_millis(10);
+const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
 
 /// What a look at all sources gives.
 struct News {
@@ -159,28 +191,32 @@ impl Hall {
 
     /// Gives a turn to those that have news.
     fn serve(&mut self, has_news: &[bool]) {
-        let mut lent: u64 = self.sessions.iter().map(Session::memory).sum();
-        let (policy, limits) = (&mut self.policy, self.limits);
+        let lent: u64 = self.sessions.iter().map(Session::memory).sum();
+        let seats = self.limits.clients.saturating_sub(self.sessions.len());
+        let memory = self.limits.memory.saturating_sub(lent);
+        let mut stock = Stock::new(&mut self.policy, memory, seats);
         let mut has_news = has_news.iter();
         self.sessions.retain_mut(|session| {
             if has_news.next() != Some(&true) {
                 return true;
             }
-            lent -= session.memory();
-            let stays = session.turn(policy, limits.memory.saturating_sub(lent));
-            lent += if stays { session.memory() } else { 0 };
+            let before = session.memory();
+            let stays = session.turn(&mut stock);
+            let after = if stays { session.memory() } else { 0 };
+            stock.memory = (stock.memory + before).saturating_sub(after);
             stays
         });
+        self.sessions.append(&mut stock.newcomers);
     }
 
     fn let_in(&mut self) {
         let Ok(channel) = self.gate.accept() else {
             // No descriptor is left: who waits at the gate would wake us again at once.
-            std::thread::sleep(FULL);
+            std::thread::sleep(NO_DESCRIPTOR);
             return;
         };
         if self.sessions.len() >= self.limits.clients {
-            Session::turn_away(&channel, "too many applications have rings");
+            Session::turn_away(&channel, FULL);
         } else if let Ok(session) = Session::new(channel) {
             self.sessions.push(session);
         }

@@ -1,17 +1,17 @@
 //! One application of another process, as the server sees it.
 
-use super::channel::{Channel, Doorbell, Heard};
+use super::channel::{Channel, Heard};
+use super::lent::{Lent, check_room, make_ring};
+use super::listening::{Accepted, Listening};
 use super::message::{Ask, MESSAGE_MAX, Tell};
-use super::request::{Policy, RingCaller, RingRequest};
+use super::request::{Policy, RingCaller, RingListenRequest, RingRequest};
+use super::server::Stock;
 use crate::clock;
-use crate::engine::Command;
-use crate::error::ConnectError;
-use crate::ring::attach;
-use crate::signal::ReadyFd;
+use crate::options::Options;
 use crate::socket::Socket;
 use core::time::Duration;
+use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Event, Instant};
-use dccp_ring::shared;
 use rustix::event::PollFlags;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,9 +31,9 @@ pub(crate) struct Session {
     /// `None`: it has gone.
     channel: Option<Channel>,
     caller: RingCaller,
-    lent: Option<Lent>,
-    /// By the policy.
-    is_allowed: bool,
+    has: Has,
+    /// The policy has allowed it: this one, or the listener that it comes from.
+    permit: Option<Arc<()>>,
     has_closed: bool,
     has_aborted: bool,
     /// What it has been told last, and does not read.
@@ -44,36 +44,33 @@ pub(crate) struct Session {
     looks_again: Option<Instant>,
 }
 
-/// What it was lent.
+/// What an application has.
 #[derive(Debug)]
-struct Lent {
-    socket: Socket,
-    /// Readable while the connection has events. `None`: it has ended.
-    events: Option<ReadyFd>,
-    /// Bytes of its ring.
-    memory: u64,
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        self.socket.command(Command::Unwatch);
-    }
+enum Has {
+    Nothing,
+    Connection(Lent),
+    Listener(Box<Listening>),
 }
 
 impl Session {
     /// Somebody has come in.
     pub(crate) fn new(channel: Channel) -> io::Result<Self> {
-        Ok(Self {
-            caller: channel.caller()?,
+        let until = Some(clock::now() + ASKING);
+        Ok(Self::with(channel.caller()?, channel, Has::Nothing, until))
+    }
+
+    fn with(caller: RingCaller, channel: Channel, has: Has, until: Option<Instant>) -> Self {
+        Self {
             channel: Some(channel),
-            lent: None,
-            is_allowed: false,
+            caller,
+            has,
+            permit: None,
             has_closed: false,
             has_aborted: false,
             untold: None,
-            until: Some(clock::now() + ASKING),
+            until,
             looks_again: None,
-        })
+        }
     }
 
     /// Tells somebody that there is nothing to be had.
@@ -82,18 +79,22 @@ impl Session {
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// What to watch for it: its messages, and its connection's events; or, if it does not read, room to tell them.
+    /// What to watch for it: its messages, and its connection's events or its listener; or, if it does not read, room to
+    /// tell them.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let lent = self.lent.as_ref().filter(|_| self.untold.is_none());
-        let events = lent.and_then(|lent| lent.events.as_ref());
-        let events = events.map(|events| (events.as_fd(), PollFlags::IN));
+        let news = match &self.has {
+            Has::Connection(lent) if self.untold.is_none() => lent.events.as_ref().map(AsFd::as_fd),
+            Has::Listener(listening) => listening.source(),
+            _ => None,
+        };
+        let news = news.map(|fd| (fd, PollFlags::IN));
         let flags = match self.untold {
             None => PollFlags::IN,
             Some(_) => PollFlags::IN | PollFlags::OUT,
         };
         let channel = self.channel.as_ref();
         let channel = channel.map(|channel| (channel.as_fd(), flags));
-        channel.into_iter().chain(events)
+        channel.into_iter().chain(news)
     }
 
     /// When it wants a turn although nothing happens.
@@ -103,45 +104,52 @@ impl Session {
 
     /// Bytes of its ring.
     pub(crate) fn memory(&self) -> u64 {
-        self.lent.as_ref().map_or(0, |lent| lent.memory)
+        self.lent().map_or(0, |lent| lent.memory)
     }
 
-    /// Does what is to be done; whether it goes on. `memory` is what is left of the server's.
-    pub(crate) fn turn(&mut self, policy: &mut Policy, memory: u64) -> bool {
+    fn lent(&self) -> Option<&Lent> {
+        match &self.has {
+            Has::Connection(lent) => Some(lent),
+            _ => None,
+        }
+    }
+
+    /// Does what is to be done; whether it goes on.
+    pub(crate) fn turn(&mut self, stock: &mut Stock<'_>) -> bool {
         let is_over = self.until.is_some_and(|until| until <= clock::now());
         let stays = if is_over {
             self.expire()
         } else {
-            self.listen(policy, memory) && self.tell_events()
+            self.listen(stock) && self.accept(stock) && self.tell_events()
         };
         if !stays {
-            self.tell_policy(policy);
+            self.give_permit_back(stock.policy);
         }
         stays
     }
 
     /// The server ends: what was lent is taken back.
     pub(crate) fn end(mut self, policy: &mut Policy) {
-        self.lent = None;
-        self.tell_policy(policy);
+        self.has = Has::Nothing;
+        self.give_permit_back(policy);
     }
 
-    fn tell_policy(&self, policy: &mut Policy) {
-        if self.is_allowed {
+    fn give_permit_back(&mut self, policy: &mut Policy) {
+        if self.permit.take().and_then(Arc::into_inner).is_some() {
             policy.ended(&self.caller);
         }
     }
 
     /// Its time is over: what was lent is taken back.
     fn expire(&mut self) -> bool {
-        if let Some(lent) = &self.lent {
+        if let Some(lent) = self.lent() {
             lent.socket.abort();
         }
         false
     }
 
     /// Hears what the application has to say.
-    fn listen(&mut self, policy: &mut Policy, memory: u64) -> bool {
+    fn listen(&mut self, stock: &mut Stock<'_>) -> bool {
         for _ in 0..MESSAGES_MAX {
             let heard = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
             let ask = match heard {
@@ -150,19 +158,21 @@ impl Session {
                 Heard::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
                 Heard::Message(bytes, _) => Ask::parse(&bytes),
             };
-            let is_obeyed = match (ask, &self.lent) {
-                (Some(Ask::Lend(request)), None) => self.lend(policy, &request, memory),
+            let is_obeyed = match (ask, &mut self.has) {
+                (Some(Ask::Lend(request)), Has::Nothing) => self.lend(stock, &request),
+                (Some(Ask::Listen(request)), Has::Nothing) => self.lend_listener(stock, &request),
                 // Each is said once: what the engine has not done yet must not grow.
-                (Some(Ask::Close), Some(lent)) if !self.has_closed => {
+                (Some(Ask::Close), Has::Connection(lent)) if !self.has_closed => {
                     lent.socket.shutdown(std::net::Shutdown::Write);
                     self.has_closed = true;
                     true
                 }
-                (Some(Ask::Abort), Some(lent)) if !self.has_aborted => {
+                (Some(Ask::Abort), Has::Connection(lent)) if !self.has_aborted => {
                     lent.socket.abort();
                     self.has_aborted = true;
                     true
                 }
+                (Some(Ask::Accept), Has::Listener(listening)) => listening.ask(),
                 // It does not keep to the rules.
                 _ => return self.expire(),
             };
@@ -173,22 +183,32 @@ impl Session {
         true
     }
 
-    /// The application has gone: its connection is closed.
+    /// The application has gone: its connection is closed, or its listener.
     fn leave(&mut self) -> bool {
         self.channel = None;
         self.until = Some(clock::now() + LINGER);
-        let Some(lent) = &self.lent else {
+        let Some(lent) = self.lent() else {
             return false;
         };
         lent.socket.shutdown(std::net::Shutdown::Write);
         lent.events.is_some()
     }
 
-    fn lend(&mut self, policy: &mut Policy, request: &RingRequest, memory: u64) -> bool {
-        let lent = self.open(policy, request, memory);
-        match lent {
-            Ok(lent) => {
-                self.lent = Some(lent);
+    fn lend(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> bool {
+        let lent = self.open(stock, request);
+        self.take(lent.map(Has::Connection))
+    }
+
+    fn lend_listener(&mut self, stock: &mut Stock<'_>, request: &RingListenRequest) -> bool {
+        let listening = self.open_listener(stock, request);
+        self.take(listening.map(Box::new).map(Has::Listener))
+    }
+
+    /// It has what it has asked for, or is told why not; whether it goes on.
+    fn take(&mut self, given: Result<Has, String>) -> bool {
+        match given {
+            Ok(has) => {
+                self.has = has;
                 self.until = None;
                 true
             }
@@ -202,40 +222,70 @@ impl Session {
     }
 
     /// Opens a connection with a ring before it, and hands the ring over.
-    fn open(
+    fn open(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> Result<Lent, String> {
+        check_room(request.shape, stock.memory)?;
+        let options = stock.policy.allow(&self.caller, request)?;
+        self.permit = Some(Arc::new(()));
+        let options = settle(options, request.ccid, &[request.service]);
+        let options = options.recv_buffer(request.shape.arrivals as usize);
+        let (ring, fds) = make_ring(request.shape)?;
+        let socket = Socket::connect(request.remote, request.port, &options);
+        let socket = socket.map_err(|error| error.to_string())?;
+        let lent = ring.lend(socket).map_err(|error| error.to_string())?;
+        self.tell(&Tell::Lent, &fds.as_fds()).map(|()| lent)
+    }
+
+    /// Opens a listener, and says where.
+    fn open_listener(
         &mut self,
-        policy: &mut Policy,
-        request: &RingRequest,
-        memory: u64,
-    ) -> Result<Lent, String> {
-        let bytes = request.shape.bytes().map_err(|error| error.to_string())?;
-        if bytes > memory {
-            return Err(format!("a ring of {bytes} bytes: {memory} are left"));
-        }
-        let mut options = policy.allow(&self.caller, request)?.nonblocking(true);
-        self.is_allowed = true;
-        if let Some(ccid) = request.ccid {
-            options = options.ccid(ccid);
-        }
-        let arrivals = request.shape.arrivals as usize;
-        let options = options.only_service(request.service).recv_buffer(arrivals);
-        let (engines, theirs) = Doorbell::pair().map_err(|error| error.to_string())?;
-        let engines = Arc::new(engines);
-        let (transport, ring) =
-            shared::create(request.shape, engines.clone()).map_err(|error| error.to_string())?;
-        let to_text = |error: ConnectError| error.to_string();
-        let socket = Socket::connect(request.remote, request.port, &options).map_err(to_text)?;
-        attach(&socket, transport, engines.clone());
-        socket.command(|conn| Command::Watch(conn, engines));
-        let lent = Lent {
-            events: Some(socket.ready_fd().map_err(|error| error.to_string())?),
-            socket,
-            memory: bytes,
-        };
-        let fds = [ring.as_fd(), theirs.as_fd()];
+        stock: &mut Stock<'_>,
+        request: &RingListenRequest,
+    ) -> Result<Listening, String> {
+        let options = stock.policy.allow_listening(&self.caller, request)?;
+        self.permit = Some(Arc::new(()));
+        let options = settle(options, request.ccid, &request.services);
+        let listening = Listening::begin(request, options)?;
+        let told = Tell::Listening(listening.local_addr());
+        self.tell(&told, &[]).map(|()| listening)
+    }
+
+    fn tell(&self, tell: &Tell, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
         let channel = self.channel.as_ref().ok_or("nobody is there")?;
-        let sent = channel.send(&Tell::Lent.build(), &fds);
-        sent.map(|()| lent).map_err(|error| error.to_string())
+        let sent = channel.send(&tell.build(), fds);
+        sent.map_err(|error| error.to_string())
+    }
+
+    /// Gives the application a connection if it wants one and one waits; whether it goes on.
+    fn accept(&mut self, stock: &mut Stock<'_>) -> bool {
+        let (Has::Listener(listening), Some(permit)) = (&mut self.has, &self.permit) else {
+            return true;
+        };
+        // The listener's own is one of them.
+        let held = Arc::strong_count(permit) - 1;
+        let Some(accepted) = listening.accept(stock, held) else {
+            return true;
+        };
+        // Who asks, but does not read the answers, is not served any more.
+        match accepted {
+            Ok(accepted) => self.hand_over(stock, accepted),
+            Err(why) => self.tell(&Tell::Refused(why), &[]).is_ok(),
+        }
+    }
+
+    /// Hands a connection to the application: from now on it has a session of its own.
+    fn hand_over(&self, stock: &mut Stock<'_>, accepted: Accepted) -> bool {
+        let is_told = self.tell(&accepted.told(), &accepted.fds()).is_ok();
+        let Accepted { lent, channel, .. } = accepted;
+        if is_told {
+            let has = Has::Connection(lent);
+            stock.take_in(Self {
+                permit: self.permit.clone(),
+                ..Self::with(self.caller, channel, has, None)
+            });
+        } else {
+            lent.socket.abort();
+        }
+        is_told
     }
 
     /// Tells the application what has happened to its connection, as fast as it reads; whether it goes on.
@@ -264,7 +314,7 @@ impl Session {
             return;
         }
         let then = Some(clock::now() + LINGER);
-        let socket = self.lent.as_ref().map(|lent| &lent.socket);
+        let socket = self.lent().map(|lent| &lent.socket);
         if socket.is_some_and(|socket| socket.shared().lock().is_ended()) {
             self.until = then;
         } else {
@@ -274,7 +324,9 @@ impl Session {
 
     /// The next event as it is told.
     fn next_event(&mut self) -> Option<Vec<u8>> {
-        let lent = self.lent.as_mut()?;
+        let Has::Connection(lent) = &mut self.has else {
+            return None;
+        };
         let event = lent.socket.poll_event()?;
         if matches!(event, Event::Closed(_)) {
             lent.events = None;
@@ -287,7 +339,16 @@ impl Session {
 
     /// Whether its connection has.
     fn has_ended(&self) -> bool {
-        self.lent.as_ref().is_some_and(|lent| lent.events.is_none())
+        self.lent().is_some_and(|lent| lent.events.is_none())
+    }
+}
+
+/// What the policy says, with what is the request's.
+fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Options {
+    let options = allowed.nonblocking(true).only_services(services);
+    match ccid {
+        Some(ccid) => options.ccid(ccid),
+        None => options,
     }
 }
 
@@ -295,22 +356,29 @@ impl Session {
 mod tests {
     use super::super::channel::Gate;
     use super::*;
-    use crate::{Listener, Options};
+    use crate::{Listener, RingPolicy};
+    use dccp_ring::Shape;
+
+    /// Somebody who has come in, and his channel.
+    fn visitor() -> (Session, Channel) {
+        let id = std::thread::current().id();
+        let name = format!("dccp-session-{}-{id:?}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let gate = Gate::bind(&path).unwrap();
+        let theirs = Channel::connect(&path).unwrap();
+        let session = Session::new(gate.accept().unwrap()).unwrap();
+        std::fs::remove_file(path).unwrap();
+        (session, theirs)
+    }
 
     /// A session with an open connection, and its application's channel.
     fn session() -> (Session, Channel, Listener) {
         let listener = Listener::bind("127.0.0.1:0", 5001, &Options::new()).unwrap();
         let to = listener.local_addrs()[0];
         let socket = Socket::connect(to, 5001, &Options::new()).unwrap();
-        let id = std::thread::current().id();
-        let name = format!("dccp-session-{}-{id:?}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let gate = Gate::bind(&path).unwrap();
-        let theirs = Channel::connect(&path).unwrap();
-        let mut session = Session::new(gate.accept().unwrap()).unwrap();
-        std::fs::remove_file(path).unwrap();
+        let (mut session, theirs) = visitor();
         session.until = None;
-        session.lent = Some(Lent {
+        session.has = Has::Connection(Lent {
             events: Some(socket.ready_fd().unwrap()),
             socket,
             memory: 0,
@@ -318,19 +386,23 @@ mod tests {
         (session, theirs, listener)
     }
 
-    #[test]
-    fn who_does_not_read_is_told_all_when_it_does() {
-        let (mut session, theirs, _listener) = session();
-        let shared = session.lent.as_ref().unwrap().socket.shared().clone();
+    /// Tells events until its application, which does not read, cannot be told more.
+    fn tell_until_full(session: &mut Session) {
+        let shared = session.lent().unwrap().socket.shared().clone();
         while session.untold.is_none() {
+            assert_eq!(session.sources().count(), 2);
             let mut state = shared.lock();
             (0..32).for_each(|_| state.push_event(Event::SlowReceiver));
             drop(state);
             assert!(session.tell_events());
-            if session.untold.is_none() {
-                assert_eq!(session.sources().count(), 2);
-            }
         }
+    }
+
+    #[test]
+    fn who_does_not_read_is_told_all_when_it_does() {
+        let (mut session, theirs, _listener) = session();
+        tell_until_full(&mut session);
+        let shared = session.lent().unwrap().socket.shared();
         shared.lock().push_event(Event::PeerNotListening);
         assert!(session.tell_events());
         assert!(session.until.is_none() && session.due().is_some());
@@ -359,15 +431,9 @@ mod tests {
     #[test]
     fn the_memory_of_who_does_not_read_is_taken_back_after_the_end() {
         let (mut session, _theirs, _listener) = session();
-        let shared = session.lent.as_ref().unwrap().socket.shared().clone();
-        while session.untold.is_none() {
-            let mut state = shared.lock();
-            (0..32).for_each(|_| state.push_event(Event::SlowReceiver));
-            drop(state);
-            assert!(session.tell_events());
-        }
+        tell_until_full(&mut session);
         let before = clock::now();
-        let socket = &session.lent.as_ref().unwrap().socket;
+        let socket = &session.lent().unwrap().socket;
         socket.abort();
         socket.wait_closed(LINGER).unwrap();
         // It looks again, although nothing it watches happens.
@@ -379,6 +445,57 @@ mod tests {
         let mut policy = Policy(Box::new(|_: &RingCaller, _: &RingRequest| {
             Err("nothing".into())
         }));
-        assert!(!session.turn(&mut policy, 0), "its time is over");
+        let mut stock = Stock::new(&mut policy, 0, 0);
+        assert!(!session.turn(&mut stock), "its time is over");
+    }
+
+    /// Lets everybody listen.
+    struct Open;
+
+    impl RingPolicy for Open {
+        fn allow(&mut self, _: &RingCaller, _: &RingRequest) -> Result<Options, String> {
+            Err("only listening".into())
+        }
+
+        fn allow_listening(
+            &mut self,
+            _: &RingCaller,
+            _: &RingListenRequest,
+        ) -> Result<Options, String> {
+            Ok(Options::new())
+        }
+    }
+
+    #[test]
+    fn who_asks_for_connections_and_does_not_read_the_answers_is_sent_away() {
+        let mut policy = Policy(Box::new(Open));
+        let mut stock = Stock::new(&mut policy, u64::MAX, 1);
+        let (mut session, theirs) = visitor();
+        let request = RingListenRequest::new(([127, 0, 0, 1], 0).into(), 5001, Shape::new(2, 100));
+        let listen = Ask::Listen(request.connections(1)).build();
+        theirs.send(&listen, &[]).unwrap();
+        assert!(session.turn(&mut stock));
+        let Has::Listener(listening) = &session.has else {
+            panic!("{:?}", session.has);
+        };
+        assert_eq!(session.sources().count(), 1, "nobody waits for connections");
+        let to = listening.local_addr();
+        let _sockets = [(); 2].map(|()| Socket::connect(to, 5001, &Options::new()).unwrap());
+        let mut is_answered = || {
+            theirs.send(&Ask::Accept.build(), &[]).unwrap();
+            while session.turn(&mut stock) {
+                if session.sources().count() == 1 {
+                    return true;
+                }
+                // It watches for the connection, whose handshake is not complete here.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            false
+        };
+        let answers = (0..10_000).take_while(|_| is_answered()).count();
+        // As many as the channel holds: the first is a connection, the others say that one was asked for.
+        assert!((2..10_000).contains(&answers), "{answers}");
+        assert_eq!(stock.seats, 0);
+        assert!(stock.memory < u64::MAX);
     }
 }

@@ -1,9 +1,12 @@
 //! Applications that do not keep to the rules, are not allowed what they ask for, or are too many.
 
+mod listening;
+
 use super::channel::{Channel, Doorbell, Gate, Heard};
 use super::message::{Ask, Tell};
 use super::*;
 use crate::{Listener, Options, Socket};
+use core::fmt::Debug;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::wire::ResetCode;
@@ -110,7 +113,7 @@ fn end(channel: &Channel) -> CloseReason {
     }
 }
 
-fn is_refused(outcome: Result<RingClient, RingConnectError>, why: &str) {
+fn is_refused<T: Debug>(outcome: Result<T, RingConnectError>, why: &str) {
     match outcome {
         Err(RingConnectError::Refused(said)) => assert!(said.contains(why), "{said}"),
         other => panic!("{other:?}"),
@@ -343,18 +346,24 @@ fn who_says_nothing_is_sent_away() {
     assert!(crate::clock::now() - begin >= Duration::from_secs(5));
 }
 
+/// Waits for the first who comes in, and what he asks.
+fn first_visitor(gate: &Gate) -> Channel {
+    let channel = loop {
+        match gate.accept() {
+            Ok(channel) => break channel,
+            Err(_) => thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    hear(&channel).unwrap();
+    channel
+}
+
 /// What becomes of a client to whom a server says this in one breath, and goes.
 fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
     let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {
-        let channel = loop {
-            match gate.accept() {
-                Ok(channel) => break channel,
-                Err(_) => thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        hear(&channel).unwrap();
+        let channel = first_visitor(&gate);
         let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];

@@ -1,0 +1,135 @@
+//! The application's side of a listener that a server of rings has for it.
+
+use super::channel::{Channel, Heard};
+use super::client::{ANSWER, RingClient, ask, next_message, wait_for};
+use super::error::{RingAcceptError, RingConnectError};
+use super::message::{Ask, Tell};
+use super::request::RingListenRequest;
+use crate::clock;
+use crate::patience::Patience;
+use core::net::SocketAddr;
+use core::time::Duration;
+use dccp_proto::config::bounds;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Waits for connections that a [`RingServer`](crate::RingServer) in another process takes in, each with a ring before it.
+///
+/// Those that nobody has accepted yet wait in the server, without a ring. Dropping it stops listening: they are aborted,
+/// accepted ones live on.
+#[derive(Debug)]
+pub struct RingListener {
+    channel: Channel,
+    local: SocketAddr,
+    /// The server owes an answer.
+    has_asked: bool,
+    is_over: bool,
+    timeout: Option<Duration>,
+}
+
+impl RingListener {
+    /// Asks the server at `path` to listen. Its policy must allow that
+    /// ([`RingPolicy::allow_listening`](crate::RingPolicy::allow_listening)).
+    ///
+    /// ```no_run
+    /// use dccp::packet_ring::{Label, Shape};
+    /// use dccp::{RingListenRequest, RingListener};
+    ///
+    /// let request = RingListenRequest::new("0.0.0.0:14233".parse()?, 5001, Shape::new(64, 1400));
+    /// let mut listener = RingListener::bind("/run/rings", &request)?;
+    /// let mut ring = listener.accept()?;
+    /// println!("somebody came from {}", ring.peer_addr());
+    /// ring.sender().push(b"welcome", Label::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no server, or it refuses.
+    pub fn bind(
+        path: impl AsRef<Path>,
+        request: &RingListenRequest,
+    ) -> Result<Self, RingConnectError> {
+        if request.services.len() > bounds::SERVICE_CODES {
+            let why = "a listener serves 32 Service Codes at most";
+            return Err(RingConnectError::Refused(why.into()));
+        }
+        let channel = ask(path.as_ref(), &Ask::Listen(request.clone()))?;
+        match next_message(&channel, clock::now() + ANSWER) {
+            None => Err(RingConnectError::ServerGone),
+            Some((message, _)) => match Tell::parse(&message) {
+                Some(Tell::Listening(local)) => Ok(Self {
+                    channel,
+                    local,
+                    has_asked: false,
+                    is_over: false,
+                    timeout: None,
+                }),
+                Some(Tell::Refused(why)) => Err(RingConnectError::Refused(why)),
+                _ => Err(RingConnectError::Foreign),
+            },
+        }
+    }
+
+    /// The address and UDP port where the server listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The next connection whose handshake is complete.
+    ///
+    /// # Errors
+    /// When there is none in time, the server has no ring for it, or has ended.
+    pub fn accept(&mut self) -> Result<RingClient, RingAcceptError> {
+        self.take(Patience::of(self.timeout))
+    }
+
+    /// The next connection within `at_most`. What comes in after that waits for the next call.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_timeout(&mut self, at_most: Duration) -> Result<RingClient, RingAcceptError> {
+        self.take(Patience::For(at_most))
+    }
+
+    /// How long [`accept`](Self::accept) waits; `None`, the default: for ever.
+    pub fn set_timeout(&mut self, at_most: Option<Duration>) {
+        self.timeout = at_most;
+    }
+
+    fn take(&mut self, patience: Patience) -> Result<RingClient, RingAcceptError> {
+        let mut waiting = patience.begin();
+        while !self.is_over {
+            if !core::mem::replace(&mut self.has_asked, true) {
+                // Who does not hear it has gone, and the channel tells.
+                let _ = self.channel.send(&Ask::Accept.build(), &[]);
+            }
+            match self.channel.recv() {
+                Heard::Message(message, fds) => return self.answer(&message, fds),
+                Heard::End => self.is_over = true,
+                Heard::Nothing => {
+                    let left = waiting.left().map_err(|_| RingAcceptError::TimedOut)?;
+                    let until = left.map(|time| clock::now() + time);
+                    wait_for(&mut [&self.channel], until);
+                }
+            }
+        }
+        Err(RingAcceptError::ServerGone)
+    }
+
+    /// What the server has answered.
+    fn answer(&mut self, message: &[u8], fds: Vec<OwnedFd>) -> Result<RingClient, RingAcceptError> {
+        self.has_asked = false;
+        match (Tell::parse(message), <[_; 3]>::try_from(fds)) {
+            (Some(Tell::Accepted { peer, service, mps }), Ok([memory, bell, channel])) => {
+                let ring = [memory, bell];
+                RingClient::new(ring, Channel::of(channel), peer, service, mps)
+                    .map_err(RingAcceptError::Ring)
+            }
+            (Some(Tell::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
+            _ => {
+                self.is_over = true;
+                Err(RingAcceptError::Foreign)
+            }
+        }
+    }
+}

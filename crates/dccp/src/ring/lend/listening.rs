@@ -1,0 +1,128 @@
+//! A listener that an application of another process has.
+
+use super::channel::Channel;
+use super::lent::{Lent, RingFds, check_room, make_ring};
+use super::message::Tell;
+use super::request::RingListenRequest;
+use super::server::{FULL, Stock};
+use crate::listener::Listener;
+use crate::options::Options;
+use crate::signal::ReadyFd;
+use core::net::SocketAddr;
+use dccp_ring::Shape;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Datagrams that a connection keeps at most before it is accepted; what comes after that is dropped, and the peer is told.
+/// From then on the ring has them.
+const UNACCEPTED: usize = 64;
+
+/// Connections wait in its backlog, without a ring, until the application asks for them one by one.
+#[derive(Debug)]
+pub(super) struct Listening {
+    listener: Listener,
+    local: SocketAddr,
+    /// Readable while a connection waits.
+    arrivals: ReadyFd,
+    shape: Shape,
+    connections: usize,
+    /// The application has asked for a connection, and has no answer yet.
+    is_asked: bool,
+}
+
+/// A connection for the application, and what it gets of it.
+pub(super) struct Accepted {
+    pub(super) lent: Lent,
+    /// The server's end of its channel.
+    pub(super) channel: Channel,
+    their_channel: OwnedFd,
+    ring: RingFds,
+}
+
+impl Listening {
+    /// Begins to listen, or says in words why not.
+    pub(super) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
+        request.shape.bytes().map_err(|error| error.to_string())?;
+        let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
+        let listener = Listener::bind(request.local, request.port, &options);
+        let listener = listener.map_err(|error| error.to_string())?;
+        Ok(Self {
+            local: *listener
+                .local_addrs()
+                .first()
+                .ok_or("there is no address")?,
+            arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
+            listener,
+            shape: request.shape,
+            connections: request.connections as usize,
+            is_asked: false,
+        })
+    }
+
+    /// Where it listens.
+    pub(super) fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Takes the question for a connection; `false`: the one before has no answer yet.
+    pub(super) fn ask(&mut self) -> bool {
+        !core::mem::replace(&mut self.is_asked, true)
+    }
+
+    /// What to watch: connections only while the application wants one.
+    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.is_asked.then(|| self.arrivals.as_fd())
+    }
+
+    /// The next connection if the application wants one and one waits. Or in words why it does not get it: then the
+    /// connection still waits. `held`: how many the application has.
+    pub(super) fn accept(
+        &mut self,
+        stock: &Stock<'_>,
+        held: usize,
+    ) -> Option<Result<Accepted, String>> {
+        if !self.is_asked || !self.listener.has_news() {
+            return None;
+        }
+        self.is_asked = false;
+        Some(self.take(stock, held))
+    }
+
+    fn take(&self, stock: &Stock<'_>, held: usize) -> Result<Accepted, String> {
+        if held >= self.connections {
+            return Err(format!("{held} connections at a time were asked for"));
+        }
+        if stock.seats == 0 {
+            return Err(FULL.into());
+        }
+        check_room(self.shape, stock.memory)?;
+        // The connection comes last: what fails before leaves it where it is.
+        let (ring, fds) = make_ring(self.shape)?;
+        let (channel, their_channel) = Channel::pair().map_err(|error| error.to_string())?;
+        let socket = self.listener.accept().map_err(|error| error.to_string())?;
+        Ok(Accepted {
+            lent: ring.lend(socket).map_err(|error| error.to_string())?,
+            channel,
+            their_channel,
+            ring: fds,
+        })
+    }
+}
+
+impl Accepted {
+    /// What the application is told.
+    pub(super) fn told(&self) -> Tell {
+        let socket = &self.lent.socket;
+        let mps = socket.max_packet_size();
+        Tell::Accepted {
+            peer: socket.peer_addr(),
+            service: socket.service_code(),
+            mps: mps.and_then(|mps| u32::try_from(mps).ok()),
+        }
+    }
+
+    /// And what comes with it.
+    pub(super) fn fds(&self) -> [BorrowedFd<'_>; 3] {
+        let [memory, bell] = self.ring.as_fds();
+        [memory, bell, self.their_channel.as_fd()]
+    }
+}

@@ -1,0 +1,422 @@
+//! Applications that accept connections through rings, and those that abuse it.
+
+use super::*;
+use crate::ConnectError;
+use crate::ring::lend::message::MESSAGE_MAX;
+use dccp_proto::path::Encap;
+use dccp_proto::wire::ServiceCode;
+use std::os::unix::net::UnixStream;
+
+/// Lets everybody listen at DCCP port 5001, with these options.
+struct Lets {
+    options: Options,
+    ended: Arc<AtomicUsize>,
+}
+
+impl RingPolicy for Lets {
+    fn allow(&mut self, _: &RingCaller, _: &RingRequest) -> Result<Options, String> {
+        Err("only listening".into())
+    }
+
+    fn allow_listening(
+        &mut self,
+        caller: &RingCaller,
+        request: &RingListenRequest,
+    ) -> Result<Options, String> {
+        assert_eq!(caller.pid, std::process::id());
+        match request.port {
+            PORT => Ok(self.options.clone()),
+            _ => Err("only at port 5001".into()),
+        }
+    }
+
+    fn ended(&mut self, _: &RingCaller) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A server that listens for applications.
+struct Host {
+    path: PathBuf,
+    ended: Arc<AtomicUsize>,
+    _server: RingServer,
+}
+
+impl Host {
+    fn new(name: &str, limits: RingLimits, options: Options) -> Self {
+        let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
+        let ended = Arc::new(AtomicUsize::new(0));
+        let policy = Lets {
+            options,
+            ended: ended.clone(),
+        };
+        Self {
+            _server: RingServer::bind(&path, limits, policy).unwrap(),
+            path,
+            ended,
+        }
+    }
+
+    fn plain(name: &str) -> Self {
+        Self::new(name, RingLimits::default(), Options::new())
+    }
+
+    fn listen(&self, request: &RingListenRequest) -> RingListener {
+        let mut listener = RingListener::bind(&self.path, request).unwrap();
+        listener.set_timeout(Some(PATIENCE));
+        listener
+    }
+
+    /// An application that listens, but keeps to no rules.
+    fn lawless(&self) -> (Channel, SocketAddr) {
+        let channel = ask(&self.path, &Ask::Listen(request()).build());
+        let (message, fds) = hear(&channel).unwrap();
+        assert!(fds.is_empty());
+        let Some(Tell::Listening(at)) = Tell::parse(&message) else {
+            panic!("{message:?}");
+        };
+        (channel, at)
+    }
+}
+
+fn request() -> RingListenRequest {
+    RingListenRequest::new(([127, 0, 0, 1], 0).into(), PORT, SHAPE)
+}
+
+fn connect(to: SocketAddr) -> Socket {
+    try_connect(to).unwrap()
+}
+
+fn try_connect(to: SocketAddr) -> Result<Socket, ConnectError> {
+    Socket::connect(to, PORT, &Options::new().recv_timeout(PATIENCE))
+}
+
+/// Both ends say something, and hear what the other says.
+fn talk(ring: &mut RingClient, socket: &Socket) {
+    let mut buf = [0; 100];
+    socket.send(b"to the ring").unwrap();
+    assert_eq!(ring.recv(&mut buf), Ok(11));
+    assert_eq!(&buf[..11], b"to the ring");
+    let label = Label::default();
+    ring.sender().push(b"to the socket", label).unwrap();
+    assert_eq!(socket.recv(&mut buf), Ok(13));
+    assert_eq!(&buf[..13], b"to the socket");
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(PATIENCE / 1000);
+    }
+    panic!("{what}");
+}
+
+fn is_accept_refused(listener: &mut RingListener, why: &str) {
+    match listener.accept() {
+        Err(RingAcceptError::Refused(said)) => assert!(said.contains(why), "{said}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn accepted_connections_talk_and_outlive_their_listener() {
+    let host = Host::plain("accept");
+    let request = request().service_code(*b"AAAA").service_code(*b"BBBB");
+    let mut listener = host.listen(&request.ccid(3));
+    let to = listener.local_addr();
+    assert_ne!(to.port(), 0);
+    let mut pairs: Vec<_> = [*b"BBBB", *b"AAAA"]
+        .map(|code| {
+            let options = Options::new().service_code(code).recv_timeout(PATIENCE);
+            let socket = Socket::connect(to, PORT, &options).unwrap();
+            let mut ring = listener.accept().unwrap();
+            ring.set_timeout(Some(PATIENCE));
+            assert_eq!(ring.service_code(), ServiceCode(u32::from_be_bytes(code)));
+            assert_eq!(ring.peer_addr().ip(), to.ip());
+            assert!(ring.max_packet_size().is_some());
+            let Encap::Udp { local_port, .. } = socket.flow().path.encap else {
+                panic!("over UDP");
+            };
+            assert_eq!(ring.peer_addr().port(), local_port);
+            assert_eq!(socket.snapshot().unwrap().tx_ccid, 3);
+            (ring, socket)
+        })
+        .into();
+    for (ring, socket) in &mut pairs {
+        talk(ring, socket);
+    }
+    drop(listener);
+    until("nobody listens any more", || try_connect(to).is_err());
+    for (mut ring, socket) in pairs {
+        talk(&mut ring, &socket);
+        assert_eq!(ring.close(PATIENCE), Ok(CloseReason::Local));
+        assert!(socket.wait_closed(PATIENCE).is_ok());
+    }
+}
+
+#[test]
+fn nobody_listens_where_the_policy_does_not_say_so() {
+    let world = World::new("default", RingLimits::default());
+    is_refused(
+        RingListener::bind(&world.path, &request()),
+        "nobody may listen here",
+    );
+    let host = Host::plain("impossible");
+    let with = |change: fn(&mut RingListenRequest)| {
+        let mut request = request();
+        change(&mut request);
+        RingListener::bind(&host.path, &request)
+    };
+    is_refused(with(|r| r.port = 5002), "only at port 5001");
+    assert_eq!(host.ended.load(Ordering::Relaxed), 0);
+    is_refused(with(|r| r.shape.slots = 3), "a power of two");
+    is_refused(with(|r| r.ccid = Some(77)), "there is no CCID 77");
+    is_refused(with(|r| r.local.set_port(6511)), "kept for the system");
+    let many = |r: &mut RingListenRequest| r.services = vec![ServiceCode(7); 33];
+    is_refused(with(many), "32 Service Codes at most");
+    // What did not come about has ended.
+    until("three have ended", || {
+        host.ended.load(Ordering::Relaxed) == 3
+    });
+}
+
+#[test]
+fn what_was_said_before_it_was_accepted_comes_through_the_ring() {
+    let host = Host::plain("before");
+    let mut listener = host.listen(&request());
+    let socket = connect(listener.local_addr());
+    socket.send(b"early").unwrap();
+    socket.close().unwrap();
+    let mut ring = listener.accept().unwrap();
+    ring.set_timeout(Some(PATIENCE));
+    let mut buf = [0; 100];
+    assert_eq!(ring.recv(&mut buf), Ok(5));
+    let over = ring.recv(&mut buf);
+    assert!(matches!(over, Err(RingError::Closed(_))), "{over:?}");
+}
+
+#[test]
+fn who_waits_in_vain_gets_what_comes_later() {
+    let host = Host::plain("later");
+    let mut listener = host.listen(&request());
+    for at_most in [Duration::ZERO, Duration::from_millis(1)] {
+        let none = listener.accept_timeout(at_most);
+        assert!(matches!(none, Err(RingAcceptError::TimedOut)), "{none:?}");
+    }
+    let socket = connect(listener.local_addr());
+    let mut ring = listener.accept().unwrap();
+    ring.set_timeout(Some(PATIENCE));
+    talk(&mut ring, &socket);
+}
+
+#[test]
+fn a_connection_without_room_for_its_ring_waits_until_there_is() {
+    let bytes = SHAPE.bytes().unwrap();
+    let memory = |memory| RingLimits {
+        memory,
+        ..RingLimits::default()
+    };
+    let clients = |clients| RingLimits {
+        clients,
+        ..RingLimits::default()
+    };
+    let cases = [
+        ("memory", memory(2 * bytes - 1), 16, "bytes"),
+        ("seats", clients(2), 16, "too many applications"),
+        ("few", RingLimits::default(), 1, "1 connections at a time"),
+    ];
+    for (name, limits, connections, why) in cases {
+        let host = Host::new(&format!("room-{name}"), limits, Options::new());
+        let mut listener = host.listen(&request().connections(connections));
+        let sockets = [(); 2].map(|()| connect(listener.local_addr()));
+        let mut first = listener.accept().unwrap();
+        first.set_timeout(Some(PATIENCE));
+        is_accept_refused(&mut listener, why);
+        is_accept_refused(&mut listener, why);
+        talk(&mut first, &sockets[0]);
+        drop(first);
+        let mut second = None;
+        until("there is room again", || {
+            second = listener.accept().ok();
+            second.is_some()
+        });
+        let mut second = second.unwrap();
+        second.set_timeout(Some(PATIENCE));
+        talk(&mut second, &sockets[1]);
+    }
+}
+
+#[test]
+fn who_never_accepts_has_no_more_than_the_backlog() {
+    let options = Options::new().backlog(2);
+    let host = Host::new("backlog", RingLimits::default(), options);
+    let listener = host.listen(&request());
+    let waiting = [(); 2].map(|()| connect(listener.local_addr()));
+    let refused = try_connect(listener.local_addr());
+    assert!(
+        matches!(refused, Err(ConnectError::TooBusy { .. })),
+        "{refused:?}"
+    );
+    // What nobody accepted does not outlive the listener.
+    drop(listener);
+    for socket in waiting {
+        let reset = socket.wait_closed(PATIENCE).unwrap();
+        assert!(matches!(reset, CloseReason::Reset { .. }), "{reset:?}");
+    }
+}
+
+#[test]
+fn a_listener_has_ended_when_all_that_it_accepted_has() {
+    let host = Host::plain("ended");
+    let ended = || host.ended.load(Ordering::Relaxed);
+    let mut listener = host.listen(&request());
+    let sockets = [(); 2].map(|()| connect(listener.local_addr()));
+    let rings = sockets.each_ref().map(|_| listener.accept().unwrap());
+    let to = listener.local_addr();
+    drop(listener);
+    until("nobody listens any more", || try_connect(to).is_err());
+    let [first, mut second] = rings;
+    drop(first);
+    assert!(sockets[0].wait_closed(PATIENCE).is_ok());
+    talk(&mut second, &sockets[1]);
+    assert_eq!(ended(), 0);
+    drop(second);
+    until("it has ended", || ended() == 1);
+    // The port can be had again, and the server itself ends what is left.
+    let mut request = request();
+    request.local = to;
+    let _listener = host.listen(&request);
+    let ended = host.ended.clone();
+    drop(host);
+    assert_eq!(ended.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn what_is_said_at_the_wrong_time_ends_a_listener_and_no_other() {
+    let host = Host::plain("wrong");
+    let mut honest = host.listen(&request());
+    let listen = Ask::Listen(request()).build();
+    let lend = Ask::Lend(RingRequest::new(honest.local_addr(), PORT, SHAPE)).build();
+    let accept = Ask::Accept.build();
+    // Before it listens.
+    assert!(hear(&ask(&host.path, &accept)).is_none());
+    assert!(hear(&ask(&host.path, &listen[..listen.len() - 1])).is_none());
+    // Afterwards.
+    let long = [3; MESSAGE_MAX + 1];
+    for wrong in [&listen, &lend, &Ask::Close.build(), &Ask::Abort.build()] {
+        let (channel, at) = host.lawless();
+        channel.send(wrong, &[]).unwrap();
+        assert!(hear(&channel).is_none(), "{wrong:?}");
+        until("nobody listens any more", || try_connect(at).is_err());
+    }
+    for (first, second) in [(&accept[..], &accept[..]), (&accept, &long), (&accept, &[])] {
+        let (channel, _) = host.lawless();
+        channel.send(first, &[]).unwrap();
+        // The server may have gone already.
+        let _ = channel.send(second, &[]);
+        assert!(hear(&channel).is_none(), "{second:?}");
+    }
+    let socket = connect(honest.local_addr());
+    let mut ring = honest.accept().unwrap();
+    ring.set_timeout(Some(PATIENCE));
+    talk(&mut ring, &socket);
+}
+
+#[test]
+fn descriptors_that_nobody_asked_for_harm_nobody() {
+    let host = Host::plain("descriptors");
+    let (channel, at) = host.lawless();
+    let (mine, _other) = UnixStream::pair().unwrap();
+    let fds = [mine.as_fd(), mine.as_fd(), mine.as_fd()];
+    let send = |channel: &Channel, message: &[u8]| {
+        if let Err(error) = channel.send(message, &fds) {
+            // So from Linux 6.16 on; a server of an older system closes them.
+            assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+            channel.send(message, &[]).unwrap();
+        }
+    };
+    send(&channel, &Ask::Accept.build());
+    let socket = connect(at);
+    let (message, fds) = hear(&channel).unwrap();
+    let told = Tell::parse(&message);
+    assert!(matches!(told, Some(Tell::Accepted { .. })), "{told:?}");
+    let [_memory, _bell, line] = <[OwnedFd; 3]>::try_from(fds).unwrap();
+    let line = Channel::of(line);
+    send(&line, &Ask::Abort.build());
+    assert_eq!(end(&line), CloseReason::Local);
+    assert!(socket.wait_closed(PATIENCE).is_ok());
+    // What an accepted connection's application says wrong ends that only.
+    channel.send(&Ask::Accept.build(), &[]).unwrap();
+    let socket = connect(at);
+    let (_, mut fds) = hear(&channel).unwrap();
+    let line = Channel::of(fds.pop().unwrap());
+    line.send(&Ask::Accept.build(), &[]).unwrap();
+    assert!(socket.wait_closed(PATIENCE).is_ok());
+    channel.send(&Ask::Accept.build(), &[]).unwrap();
+    let _socket = connect(at);
+    assert!(hear(&channel).is_some());
+}
+
+/// What a client makes of a server that answers so to being asked for a connection.
+fn accept_from_who_says(
+    name: &str,
+    message: &[u8],
+    fds: &[OwnedFd],
+) -> [Result<RingClient, RingAcceptError>; 2] {
+    let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
+    let gate = Gate::bind(&path).unwrap();
+    let accepted = thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut listener = RingListener::bind(&path, &request()).unwrap();
+            listener.set_timeout(Some(PATIENCE));
+            [listener.accept(), listener.accept_timeout(Duration::ZERO)]
+        });
+        let channel = first_visitor(&gate);
+        let listening = Tell::Listening(request().local).build();
+        channel.send(&listening, &[]).unwrap();
+        hear(&channel).unwrap();
+        let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
+        channel.send(message, &fds).unwrap();
+        let accepted = client.join().unwrap();
+        drop(channel);
+        accepted
+    });
+    std::fs::remove_file(&path).unwrap();
+    accepted
+}
+
+#[test]
+fn a_listener_of_a_server_that_talks_nonsense_is_over() {
+    let accepted = Tell::Accepted {
+        peer: request().local,
+        service: ServiceCode::NONE,
+        mps: None,
+    };
+    let accepted = accepted.build();
+    let pipes = |n| -> Vec<OwnedFd> {
+        let pair = || UnixStream::pair().unwrap().0.into();
+        core::iter::repeat_with(pair).take(n).collect()
+    };
+    for (message, fds) in [
+        (&[9][..], 0),
+        (&Tell::Lent.build(), 0),
+        (&accepted, 0),
+        (&accepted, 2),
+    ] {
+        let [first, second] = accept_from_who_says("nonsense", message, &pipes(fds));
+        assert!(matches!(first, Err(RingAcceptError::Foreign)), "{first:?}");
+        assert!(
+            matches!(second, Err(RingAcceptError::ServerGone)),
+            "{second:?}"
+        );
+    }
+    // Three that are no ring: this one is lost, others may come.
+    let [first, second] = accept_from_who_says("no-ring", &accepted, &pipes(3));
+    assert!(matches!(first, Err(RingAcceptError::Ring(_))), "{first:?}");
+    assert!(
+        matches!(second, Err(RingAcceptError::TimedOut)),
+        "{second:?}"
+    );
+}
