@@ -3,6 +3,7 @@
 use crate::path::Path;
 use crate::time::Instant;
 use crate::wire::{Datagram, Ecn, OptionWriter};
+use core::ops::Range;
 
 /// Datagrams for one peer with one ECN mark, all of one length except that the last may be
 /// shorter: what a single call can hand to the kernel.
@@ -204,23 +205,27 @@ impl Batch {
         is_written
     }
 
-    /// As [`push`](Self::push), to the same peer and as long as the last, whose first `head` bytes its place begins
-    /// with.
+    /// Where the first `len` bytes of the last datagram are.
+    pub(crate) fn last_head(&self, len: usize) -> Range<usize> {
+        let before = self.segments.len().checked_sub(2);
+        let before = before.and_then(|i| self.segments.get(i));
+        let start = before.map_or(0, |s| s.end);
+        start..start + len
+    }
+
+    /// As [`push`](Self::push), to the same peer and as long as the others; its place begins with the `head` of one
+    /// of them.
     pub(crate) fn push_alike(
         &mut self,
-        head: usize,
+        head: Range<usize>,
         len: usize,
         zeros: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) -> bool {
-        debug_assert_eq!(len + zeros, self.segment_len, "as long as the last");
-        let before = self.segments.len().checked_sub(2);
-        let last = before
-            .and_then(|i| self.segments.get(i))
-            .map_or(0, |s| s.end);
+        debug_assert_eq!(len + zeros, self.segment_len, "as long as the others");
         let place = self.used;
         self.place(len);
-        self.bytes.copy_within(last..last + head, place);
+        self.bytes.copy_within(head, place);
         let is_written = write(self.place(len));
         if is_written {
             self.take(len, zeros);

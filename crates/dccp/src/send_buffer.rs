@@ -182,27 +182,30 @@ impl SendBuffer {
         when_full: WhenFull,
     ) {
         let slot = self.store(Entry { id, bytes: None });
+        let offer = Offer {
+            slot,
+            len: payload.len(),
+            is_zeros: matches!(payload, Payload::Zeros(_)),
+        };
+        // Queued before it is copied, and copied where it stays: who reads what was written just now, waits until the
+        // copy has left the processor.
+        let is_plain = label == Label::default() && self.has_room();
+        let pushed = if is_plain {
+            self.queue.push(offer)
+        } else {
+            self.queue.push_with(clock::now(), offer, label, when_full)
+        };
+        debug_assert!(pushed.is_ok(), "it takes this one");
         if let Payload::Bytes(b) = payload {
-            // Copied where they stay: to move them later would wait until the copy has left the processor.
             let memory = self.spare.pop().unwrap_or_default();
             self.entries[index(slot)]
                 .bytes
                 .insert(memory)
                 .extend_from_slice(b);
         }
-        let offer = Offer {
-            slot,
-            len: payload.len(),
-            is_zeros: matches!(payload, Payload::Zeros(_)),
-        };
-        let pushed = if label == Label::default() && self.has_room() {
-            self.queue.push(offer)
-        } else {
-            let pushed = self.queue.push_with(clock::now(), offer, label, when_full);
+        if !is_plain {
             self.book();
-            pushed
-        };
-        debug_assert!(pushed.is_ok(), "it takes this one");
+        }
     }
 
     /// A turn of the engine is over. Returns whether the next must come at once: more may have expired than one

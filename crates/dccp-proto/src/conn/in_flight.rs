@@ -35,7 +35,8 @@ use crate::wire::Options;
 use core::time::Duration;
 use news::News;
 use pipe::Pipe;
-use record::{Data, Record, State};
+pub(crate) use record::Record;
+use record::{Data, State};
 
 use std::collections::VecDeque;
 
@@ -258,13 +259,16 @@ impl InFlight {
         IN_FLIGHT_PACKETS.saturating_sub(self.records.len())
     }
 
-    /// A data packet departed at the same moment as the last one, as long and otherwise like it. There is
+    /// The record of the last packet, for those like it.
+    pub(crate) fn last(&self) -> Option<Record> {
+        self.records.back().copied()
+    }
+
+    /// A data packet departed at the same moment as another, as long and otherwise like it. There is
     /// [`room`](Self::room).
-    pub(crate) fn on_send_alike(&mut self, slot: Slot) {
-        if let Some(&last) = self.records.back() {
-            self.count(last.len().unwrap_or_default());
-            self.records.push_back(last.alike(slot));
-        }
+    pub(crate) fn on_send_alike(&mut self, other: &Record, slot: Slot) {
+        self.count(other.len().unwrap_or_default());
+        self.records.push_back(other.alike(slot));
     }
 
     /// The window has room, but the application has no data: rate samples of what is sent until the

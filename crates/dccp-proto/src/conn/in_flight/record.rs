@@ -39,7 +39,7 @@ impl State {
 /// One packet that we sent, in 28 bytes: a busy connection keeps those of three round trips, which are most of its
 /// memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// Nanoseconds, low half and high half: whole, they would make each record longer by their alignment.
     sent_at: [u32; 2],
     slot: u32,
@@ -109,10 +109,10 @@ impl Record {
     }
 
     /// Another that left at the same moment and is like this one but for its slot.
-    pub(super) fn alike(self, slot: Slot) -> Self {
+    pub(super) fn alike(&self, slot: Slot) -> Self {
         Self {
             slot: slot.0,
-            ..self
+            ..*self
         }
     }
 

@@ -21,7 +21,13 @@ impl Connection {
         batch: &mut Batch,
     ) -> bool {
         let most = self.alike_max(now, batch);
+        // Both were written before the first payload: who reads what was written just now, waits until the last
+        // payload has left the processor.
+        let Some(record) = self.in_flight.last() else {
+            return true;
+        };
         let header_len = plan.header_len;
+        let head = batch.last_head(header_len);
         let zeros = if first.is_zeros { first.len } else { 0 };
         let len = header_len + first.len - zeros;
         let cscov = self.coverage_to_send(first.len);
@@ -37,7 +43,7 @@ impl Connection {
                 break;
             }
             let seq = self.seqs.gss.next();
-            let is_claimed = batch.push_alike(header_len, len, zeros, |place| {
+            let is_claimed = batch.push_alike(head.clone(), len, zeros, |place| {
                 let (header, payload) = place.split_at_mut(header_len);
                 wire::renumber(header, seq);
                 let mut payload = Place::new(payload, cscov, rule);
@@ -51,7 +57,7 @@ impl Connection {
                 break;
             }
             self.seqs.next_to_send();
-            self.in_flight.on_send_alike(offer.slot);
+            self.in_flight.on_send_alike(&record, offer.slot);
             packets += 1;
         }
         let has_more = app.outbox.waiting(now) != Waiting::Nothing;
