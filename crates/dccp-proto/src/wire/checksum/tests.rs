@@ -147,17 +147,10 @@ fn ways(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut ways = vec![(add_words(bytes), bytes.to_vec())];
     #[cfg(target_arch = "x86_64")]
     {
-        let mut shown = [vec![], vec![]];
-        let [first, second] = &mut shown;
-        let summed = [
-            simd::vnni(bytes, |piece| first.extend_from_slice(piece)),
-            simd::avx2(bytes, |piece| second.extend_from_slice(piece)),
-        ];
-        for (summed, mut shown) in summed.into_iter().zip(shown) {
-            if let Some((total, rest)) = summed {
-                shown.extend_from_slice(rest);
-                ways.push((total + add_words(rest), shown));
-            }
+        let mut shown = vec![];
+        if let Some((total, rest)) = simd::avx2(bytes, |piece| shown.extend_from_slice(piece)) {
+            shown.extend_from_slice(rest);
+            ways.push((total + add_words(rest), shown));
         }
     }
     ways
