@@ -34,12 +34,15 @@ pub fn now() -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// Returns so much later, and does nothing else meanwhile: exact, at the price of the processor.
-pub(crate) fn spin(time: Duration) {
-    let end = now() + time;
-    while now() < end {
+/// Returns so much later, and does nothing else meanwhile: exact, at the price of the processor. Gives the time.
+pub(crate) fn spin(time: Duration) -> Instant {
+    let mut at = now();
+    let end = at + time;
+    while at < end {
         core::hint::spin_loop();
+        at = now();
     }
+    at
 }
 
 /// Wall-clock time since 1970-01-01 UTC, for reports only: it may jump.

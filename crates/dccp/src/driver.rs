@@ -88,22 +88,28 @@ impl Driver {
         let mut commands = Vec::new();
         let mut ready = Vec::new();
         let mut turns = Vec::new();
+        let mut now = clock::now();
         while !(self.is_finishing && self.ports.is_empty()) {
-            if self.wait(&mut ready).is_err() {
+            now = match self.wait(now, &mut ready) {
+                Ok(woken) => woken,
                 // The poller is broken, and with it everything: `drop` tells the sockets.
-                return;
-            }
+                Err(_) => return,
+            };
             // Before the ports' turns: who rang waits no longer than this.
             self.mailbox.take(&mut commands);
-            for command in commands.drain(..) {
-                self.obey(command);
+            if !commands.is_empty() {
+                for command in commands.drain(..) {
+                    self.obey(command);
+                }
+                now = clock::now();
             }
-            self.mark_runnable(&ready);
+            self.mark_runnable(now, &ready);
             core::mem::swap(&mut self.runnable, &mut turns);
             turns.sort_unstable();
             turns.dedup();
             for key in turns.drain(..) {
-                self.run_port(key);
+                self.run_port(now, key);
+                now = clock::now();
             }
             for reply in self.answers.drain(..) {
                 // Who asked waits for the answer.
@@ -112,31 +118,30 @@ impl Driver {
         }
     }
 
-    /// Waits for packets, commands or the next deadline.
-    fn wait(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
+    /// Waits for packets, commands or the next deadline. Returns the time then.
+    fn wait(&mut self, now: Instant, ready: &mut Vec<Ready>) -> io::Result<Instant> {
         let mut timeout = Some(Duration::ZERO);
         if self.runnable.is_empty() {
-            let now = clock::now();
             timeout = self.deadlines.first().map(|(due, _)| *due - now);
         }
         // Who only looks comes back by itself: nobody need wake it.
         if !self.poller.sleeps(timeout) {
             if let Some(time) = timeout.filter(|time| !time.is_zero() && *time <= LOOK) {
-                clock::spin(time);
                 ready.clear();
-                return Ok(());
+                return Ok(clock::spin(time));
             }
-            return self.poller.wait(timeout, ready);
+            self.poller.wait(timeout, ready)?;
+            return Ok(clock::now());
         }
         if !self.mailbox.fall_asleep() {
             timeout = Some(Duration::ZERO);
         }
         let waited = self.poller.wait(timeout, ready);
         self.mailbox.wake_up();
-        waited
+        waited.map(|()| clock::now())
     }
 
-    fn mark_runnable(&mut self, ready: &[Ready]) {
+    fn mark_runnable(&mut self, now: Instant, ready: &[Ready]) {
         for news in ready {
             #[cfg(target_os = "linux")]
             if let Some(conn) = self.bells.hear(&mut self.poller, news) {
@@ -149,16 +154,15 @@ impl Driver {
                 self.runnable.push(key);
             }
         }
-        let now = clock::now();
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
         self.runnable.extend(due.map(|(_, key)| *key));
     }
 
-    fn run_port(&mut self, key: PortKey) {
+    fn run_port(&mut self, now: Instant, key: PortKey) {
         let Some(port) = self.ports.get_mut(&key) else {
             return;
         };
-        match port.turn(&mut self.poller, &mut self.buffer) {
+        match port.turn(now, &mut self.poller, &mut self.buffer) {
             Ok(true) => {
                 self.runnable.push(key);
             }

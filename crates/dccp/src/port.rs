@@ -325,10 +325,10 @@ impl Port {
     /// When the transport is broken.
     pub(crate) fn turn(
         &mut self,
+        now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
     ) -> io::Result<bool> {
-        let now = clock::now();
         if self.has_errors {
             self.read_errors(now, buffer)?;
         }
