@@ -116,13 +116,12 @@ impl Tally {
     /// An acknowledgement arrived.
     pub(super) fn on_feedback(&mut self, fb: &Feedback<'_>) {
         self.rtt_samples += u64::from(fb.rtt.is_some());
-        let Feedback {
-            acked,
-            marked,
-            lost,
-            ..
-        } = fb;
-        let packets = [acked.packets, marked.packets, lost.packets, fb.acks_lost];
+        let packets = [
+            fb.acked.packets,
+            fb.marked.packets,
+            fb.lost.packets,
+            fb.acks_lost,
+        ];
         if packets == [0; 4] && fb.delivered_rate.is_none() {
             return; // It acknowledges what has no data, as in a handshake.
         }
