@@ -19,6 +19,7 @@ impl<const PER_SECOND: u32> Limiter<PER_SECOND> {
 
     /// Whether one more packet may be sent now; if so it is counted.
     pub(crate) fn grant(&mut self, now: Instant) -> bool {
+        const { assert!(PER_SECOND > 0, "a limit of none is none") };
         let full_at = self.full_at.max(now);
         // The time in which one token comes back: rounded up, so that a second never holds one more.
         let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(Self::REFILL)));
