@@ -1,8 +1,8 @@
 //! What a link whose packets only wait in line tells of its future.
 //!
-//! When such a packet enters the transmitter, or the timetable, its arrival stands: nothing overtakes, drops or delays it. So
-//! who takes packets at the far end may come late, and who offers them may too, as long as each packet is
-//! offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
+//! When such a packet enters the transmitter, or the timetable, its arrival stands: nothing overtakes, drops or
+//! delays it. So who takes packets at the far end may come late, and who offers them may too, as long as each
+//! packet is offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
 
 use super::{Arrival, Link};
 use crate::loss::Fate;
