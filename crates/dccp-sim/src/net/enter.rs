@@ -47,8 +47,11 @@ impl Net {
     fn enter(&mut self, link: LinkId, id: FrameId) {
         let note = self.frames.note(id);
         let wire = &mut self.wires[link.index()];
-        if !wire.rules.is_empty() || !wire.link.is_plain_for(note.len, note.may_fragment) {
+        if !wire.rules.is_empty() {
             return self.enter_by_rules(link, id);
+        }
+        if !wire.link.is_plain_for(note.len, note.may_fragment) {
+            return self.offer(link, id, Duration::ZERO);
         }
         let packet = Packet {
             token: id,
@@ -64,9 +67,6 @@ impl Net {
     #[inline(never)]
     fn enter_by_rules(&mut self, link: LinkId, id: FrameId) {
         let wire = &mut self.wires[link.index()];
-        if wire.rules.is_empty() {
-            return self.offer(link, id, Duration::ZERO);
-        }
         let mut verdict = Verdict::default();
         for rule in &mut wire.rules {
             rule.apply(self.frames.get_mut(id), &mut verdict);
@@ -85,6 +85,7 @@ impl Net {
     }
 
     /// Offers a link a frame that may travel longer than others by `hold`.
+    #[inline(never)]
     fn offer(&mut self, link: LinkId, id: FrameId, hold: Duration) {
         let Self { frames, wires, .. } = self;
         let note = frames.note(id);
