@@ -178,18 +178,16 @@ impl Net {
         self.now = head.moment();
         self.begin_event();
         loop {
-            let wire = &mut self.wires[id.index()];
-            let Some(arrival) = wire.link.take() else {
-                return;
-            };
-            let next = wire.head();
-            self.frames.set_ecn(arrival.token, arrival.ecn);
-            self.forward(router, arrival.token);
+            if let Some(arrival) = self.wires[id.index()].link.take() {
+                self.frames.set_ecn(arrival.token, arrival.ecn);
+                self.forward(router, arrival.token);
+            }
             if self.is_checked {
                 self.promise(check::link(&self.wires[id.index()]));
                 self.promise(check::conservation(&self.totals()));
             }
-            match next.or_else(|| self.wires[id.index()].head()) {
+            // What was forwarded may have entered this very link.
+            match self.wires[id.index()].head() {
                 None => {
                     self.wires[id.index()].is_in_line = false;
                     self.lates[number as usize].heads.pop();
