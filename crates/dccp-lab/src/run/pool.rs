@@ -23,7 +23,7 @@ const STEP: Duration = Duration::from_millis(500);
 /// Real time after which `tell` is called without news.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What is given up ends before it was quiet so often, or hangs.
+/// What is given up ends before it has been quiet so often since the stop, 2 s in all, or hangs.
 const PATIENCE: u32 = 20;
 
 /// Plays runs on so many threads, and tells what happens until all are over or `tell` answers `false`:
