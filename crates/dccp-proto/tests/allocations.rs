@@ -21,7 +21,7 @@ const PACKETS: u64 = 40_000;
 fn packets_need_no_new_memory() {
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));
     receiver.listen(End::config());
-    sender.connect(40_000, End::config());
+    sender.connect(BEGIN, 40_000, End::config());
     let mut link: VecDeque<_> = vec![Vec::new(); ROUND_TRIP].into();
     let mut batches = Vec::new();
     let mut steady = None;

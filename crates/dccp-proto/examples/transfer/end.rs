@@ -79,13 +79,18 @@ impl End {
     ///
     /// # Panics
     /// When the settings are not accepted.
-    pub(crate) fn connect(&mut self, local_port: u16, config: impl Into<Arc<Config>>) {
+    pub(crate) fn connect(
+        &mut self,
+        now: Instant,
+        local_port: u16,
+        config: impl Into<Arc<Config>>,
+    ) {
         let flow = Flow {
             path: self.path,
             local_port,
             remote_port: PORT,
         };
-        let connects = self.endpoint.connect(BEGIN, flow, config);
+        let connects = self.endpoint.connect(now, flow, config);
         connects.expect("the settings are accepted");
     }
 

@@ -58,7 +58,7 @@ fn transfer(packets: u64, window: u64, losses: Losses) -> Option<(u64, u64)> {
         config.law = "bbr".parse().ok()?;
     }
     receiver.listen(config.clone());
-    sender.connect(40_000, config);
+    sender.connect(BEGIN, 40_000, config);
     let mut link: VecDeque<Vec<Batch>> = vec![Vec::new(); turns_of_a_window].into();
     let mut loss = Loss::new(losses, window);
     let mut back = Vec::new();

@@ -34,11 +34,13 @@ pub(crate) fn idle() -> usize {
             server.turn(now, &mut batches, &mut || true);
             now += step;
         }
+        now
     };
+    let mut begin = BEGIN;
     for port in 0..CONNECTIONS {
-        client.connect(40_000 + port, config.clone());
+        client.connect(begin, 40_000 + port, config.clone());
         // No more at a time than a listener keeps half-open.
-        wait(&mut client, &mut server, 3, TURN);
+        begin = wait(&mut client, &mut server, 3, TURN);
     }
     // What is negotiated after the handshakes, and what is put off.
     wait(&mut client, &mut server, 200, Duration::from_millis(10));
@@ -57,7 +59,7 @@ pub(crate) fn busy() -> (usize, f64) {
     let before = Region::new(ALLOCATOR);
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));
     receiver.listen(End::config());
-    sender.connect(40_000, End::config());
+    sender.connect(BEGIN, 40_000, End::config());
     let turns = usize::try_from(WINDOW / PACKETS_PER_TURN).unwrap_or_default();
     let mut link: VecDeque<_> = vec![Vec::new(); turns].into();
     let mut back = Vec::new();
