@@ -10,26 +10,36 @@ use crate::wire::{self, Ecn, Packet, PacketType};
 /// more: what counts that stands here, the others are boxed when there is something to count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    packets_out: PerType,
-    packets_in: PerType,
     bytes_out: u64,
     bytes_in: u64,
-    ect1_received: u64,
-    nonce_echoes: [u64; 2],
-    rtt_samples: u64,
-    feature_changes: u64,
+    few: Few,
     /// It has been opened, by this end or by its peer.
     has_opened: bool,
     rest: Option<Box<Rest>>,
-    rx_dropped: Option<Box<[u64; 8]>>,
-    drops: Option<Box<DropCounts>>,
 }
 
-/// Counters of data and of what is seldom. Those that [`Tally`] or others have are zero here.
+/// What a handshake counts, in a byte each. Whenever one is full, [`FULL`] go to [`Rest`].
+#[derive(Clone, Debug, Default)]
+struct Few {
+    packets_out: [u8; TYPES],
+    packets_in: [u8; TYPES],
+    nonce_echoes: [u8; 2],
+    rtt_samples: u8,
+    feature_changes: u8,
+}
+
+const TYPES: usize = PacketType::ALL.len();
+const FULL: u64 = 1 << u8::BITS;
+
+/// Counters of data and of what is seldom, and what the bytes of [`Few`] could not hold.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rest {
     pub(super) mib: Mib,
     pub(super) counters: Counters,
+    packets_out: PerType,
+    packets_in: PerType,
+    rx_dropped: Option<Box<[u64; 8]>>,
+    drops: Option<Box<DropCounts>>,
 }
 
 impl Rest {
@@ -38,6 +48,13 @@ impl Rest {
     fn first() -> Box<Self> {
         Box::default()
     }
+}
+
+/// One more. Returns whether the byte was full and stands at 0 again.
+fn count(few: &mut u8) -> bool {
+    let is_full;
+    (*few, is_full) = few.overflowing_add(1);
+    is_full
 }
 
 impl Tally {
@@ -53,40 +70,66 @@ impl Tally {
 
     /// A packet for this connection arrived, valid or not.
     pub(super) fn on_received(&mut self, p: &Packet<'_>, ecn: Ecn) {
-        let header = wire::header_len(p.packet_type(), p.is_short, p.options.0.len());
-        self.packets_in.count(p.packet_type());
+        let packet_type = p.packet_type();
+        let header = wire::header_len(packet_type, p.is_short, p.options.0.len());
         self.bytes_in += (header + p.payload.len()) as u64;
+        let is_full = count(&mut self.few.packets_in[packet_type as usize]);
+        if is_full || matches!(ecn, Ecn::Ect1 | Ecn::Ce) {
+            self.on_received_seldom(packet_type, is_full, ecn);
+        }
+    }
+
+    /// Apart, so that its caller calls nothing with most packets.
+    #[inline(never)]
+    fn on_received_seldom(&mut self, packet_type: PacketType, is_full: bool, ecn: Ecn) {
+        let rest = self.rest();
+        if is_full {
+            rest.packets_in.add(packet_type, FULL);
+        }
         match ecn {
-            Ecn::Ect1 => self.ect1_received += 1,
-            Ecn::Ce => self.rest().counters.ce_received += 1,
+            Ecn::Ect1 => rest.counters.ect1_received += 1,
+            Ecn::Ce => rest.counters.ce_received += 1,
             Ecn::NotEct | Ecn::Ect0 => {}
         }
     }
 
     /// A packet, or its data, was dropped.
     pub(super) fn on_drop(&mut self, reason: DropReason) {
-        self.drops.get_or_insert_default().count(reason);
+        self.rest().drops.get_or_insert_default().count(reason);
     }
 
     /// The peer's host dropped a datagram of ours, and said why.
     pub(super) fn on_dropped_by_peer(&mut self, code: u8) {
-        self.rx_dropped.get_or_insert_default()[usize::from(code)] += 1;
+        self.rest().rx_dropped.get_or_insert_default()[usize::from(code)] += 1;
     }
 
     /// An Ack Vector with this Nonce Echo arrived (4340-12.2-2).
     pub(super) fn on_nonce_echo(&mut self, nonce: bool) {
-        self.nonce_echoes[usize::from(nonce)] += 1;
+        if count(&mut self.few.nonce_echoes[usize::from(nonce)]) {
+            let c = &mut self.rest().counters;
+            let all = [&mut c.nonce_echoes_0, &mut c.nonce_echoes_1];
+            *all[usize::from(nonce)] += FULL;
+        }
     }
 
     /// The value of a feature changed.
     pub(super) fn on_feature_change(&mut self) {
-        self.feature_changes += 1;
+        if count(&mut self.few.feature_changes) {
+            self.rest().counters.feature_changes += FULL;
+        }
     }
 
     /// A packet of `bytes` left.
     pub(super) fn on_sent(&mut self, packet_type: PacketType, bytes: usize) {
-        self.packets_out.count(packet_type);
         self.bytes_out += bytes as u64;
+        if count(&mut self.few.packets_out[packet_type as usize]) {
+            self.on_sent_many(packet_type);
+        }
+    }
+
+    #[cold]
+    fn on_sent_many(&mut self, packet_type: PacketType) {
+        self.rest().packets_out.add(packet_type, FULL);
     }
 
     /// Its application data left.
@@ -99,11 +142,11 @@ impl Tally {
     /// Data packets left, each of `bytes` with `len` of application data.
     pub(super) fn on_data_packets_sent(&mut self, packets: u32, bytes: usize, len: usize) {
         let packets = u64::from(packets);
-        self.packets_out.add(PacketType::Data, packets);
         self.bytes_out += packets * bytes as u64;
-        let c = &mut self.rest().counters;
-        c.data_sent += packets;
-        c.data_bytes_out += packets * len as u64;
+        let rest = self.rest();
+        rest.packets_out.add(PacketType::Data, packets);
+        rest.counters.data_sent += packets;
+        rest.counters.data_bytes_out += packets * len as u64;
     }
 
     /// Application data arrived for the first time; what becomes of it is counted apart.
@@ -115,7 +158,9 @@ impl Tally {
 
     /// An acknowledgement arrived.
     pub(super) fn on_feedback(&mut self, fb: &Feedback<'_>) {
-        self.rtt_samples += u64::from(fb.rtt.is_some());
+        if fb.rtt.is_some() && count(&mut self.few.rtt_samples) {
+            self.rest().counters.rtt_samples += FULL;
+        }
         let packets = [
             fb.acked.packets,
             fb.marked.packets,
@@ -135,32 +180,44 @@ impl Tally {
 
     /// These counters, and those that follow from them.
     fn stats(&self, role: Role) -> Stats {
-        let Rest { mib, counters } = self.rest.as_deref().cloned().unwrap_or_default();
-        let [nonce_echoes_0, nonce_echoes_1] = self.nonce_echoes;
+        let Rest {
+            mib,
+            counters,
+            mut packets_out,
+            mut packets_in,
+            rx_dropped,
+            drops,
+        } = self.rest.as_deref().cloned().unwrap_or_default();
+        let few = &self.few;
+        for packet_type in PacketType::ALL {
+            let of = |few: &[u8; TYPES]| few[packet_type as usize].into();
+            packets_out.add(packet_type, of(&few.packets_out));
+            packets_in.add(packet_type, of(&few.packets_in));
+        }
+        let [echoes_0, echoes_1] = few.nonce_echoes.map(u64::from);
         let opens = |side| u64::from(self.has_opened && role == side);
         Stats {
             mib: Mib {
                 active_opens: opens(Role::Client),
                 passive_opens: opens(Role::Server),
-                out_segs: self.packets_out.total(),
-                out_rsts: self.packets_out.of(PacketType::Reset),
+                out_segs: packets_out.total(),
+                out_rsts: packets_out.of(PacketType::Reset),
                 out_datagrams: counters.data_sent,
                 ..mib
             },
             counters: Counters {
                 bytes_out: self.bytes_out,
                 bytes_in: self.bytes_in,
-                ect1_received: self.ect1_received,
-                nonce_echoes_0,
-                nonce_echoes_1,
-                rtt_samples: self.rtt_samples,
-                feature_changes: self.feature_changes,
+                nonce_echoes_0: counters.nonce_echoes_0 + echoes_0,
+                nonce_echoes_1: counters.nonce_echoes_1 + echoes_1,
+                rtt_samples: counters.rtt_samples + u64::from(few.rtt_samples),
+                feature_changes: counters.feature_changes + u64::from(few.feature_changes),
                 ..counters
             },
-            packets_out: self.packets_out,
-            packets_in: self.packets_in,
-            rx_dropped: self.rx_dropped.as_deref().copied().unwrap_or_default(),
-            drops: self.drops.as_deref().copied().unwrap_or_default(),
+            packets_out,
+            packets_in,
+            rx_dropped: rx_dropped.map_or([0; 8], |codes| *codes),
+            drops: drops.map_or_else(DropCounts::default, |drops| *drops),
         }
     }
 }
@@ -231,6 +288,31 @@ mod tests {
         let c = tally.stats(Role::Client).counters;
         assert_eq!((c.data_acked, c.data_marked, c.data_lost), (4, 6, 8));
         assert_eq!((c.acks_lost, c.rtt_samples, c.rate_samples), (10, 2, 2));
+    }
+
+    #[test]
+    fn what_fills_a_byte_is_counted_on() {
+        let mut tally = Tally::default();
+        let options = OptionWriter::new(0);
+        let fb = Feedback {
+            rtt: Some(Duration::from_millis(1)),
+            ..feedback()
+        };
+        for n in 1..=600 {
+            tally.on_received(&ack(&options), Ecn::NotEct);
+            tally.on_sent(PacketType::Sync, 24);
+            tally.on_nonce_echo(n % 3 == 0);
+            tally.on_feature_change();
+            tally.on_feedback(&fb);
+            let stats = tally.stats(Role::Client);
+            let c = stats.counters;
+            assert_eq!(stats.packets_in.of(PacketType::Ack), n);
+            assert_eq!(stats.packets_in.total(), n);
+            assert_eq!(stats.packets_out.of(PacketType::Sync), n);
+            assert_eq!(stats.packets_out.total(), n);
+            assert_eq!((c.nonce_echoes_0, c.nonce_echoes_1), (n - n / 3, n / 3));
+            assert_eq!((c.feature_changes, c.rtt_samples), (n, n));
+        }
     }
 
     #[test]
