@@ -82,14 +82,21 @@ pub(crate) struct Pmtu {
     overhead: usize,
     /// MTU of the interface.
     interface: usize,
-    base: usize,
-    floor: usize,
     /// The PMTU.
     size: usize,
     /// What the application was told last, as a length.
     told: usize,
+    is_v6: bool,
     can_probe: bool,
-    probe: Option<Box<Probe>>,
+    rtt: Nanos,
+    /// Boxed with the first.
+    doubts: Option<Box<Doubts>>,
+}
+
+/// What is kept once there was a reason to doubt the PMTU.
+#[derive(Clone, Debug)]
+struct Doubts {
+    probe: Option<Probe>,
     /// When to look for a larger size.
     raise_at: Option<Instant>,
     gone: Gone,
@@ -97,7 +104,6 @@ pub(crate) struct Pmtu {
     odd: Odd,
     /// When an ICMP message last lowered the PMTU.
     lowered_at: Option<Instant>,
-    rtt: Nanos,
     rediscovered_at: Option<Instant>,
     counts: PmtuCounts,
 }
@@ -142,29 +148,15 @@ struct Odd {
 impl Pmtu {
     /// The path begins with the MTU of the interface (4340-14.1-1).
     pub(crate) fn new(path: &Path, config: &Config) -> Self {
-        let (base, floor) = if path.remote.is_ipv6() {
-            (FLOOR_V6, FLOOR_V6)
-        } else {
-            (BASE_V4, FLOOR_V4)
-        };
-        let interface = config.mtu;
         let mut pmtu = Self {
             overhead: path.overhead(),
-            interface,
-            base: base.min(interface),
-            floor: floor.min(interface),
-            size: interface,
+            interface: config.mtu,
+            size: config.mtu,
             told: 0,
+            is_v6: path.remote.is_ipv6(),
             can_probe: config.probe_pmtu,
-            probe: None,
-            raise_at: None,
-            gone: Gone::NONE,
-            trusted_until: Instant::ZERO,
-            odd: Odd::default(),
-            lowered_at: None,
             rtt: Nanos::ZERO,
-            rediscovered_at: None,
-            counts: PmtuCounts::default(),
+            doubts: None,
         };
         pmtu.told = pmtu.mps();
         pmtu
@@ -198,7 +190,7 @@ impl Pmtu {
 
     /// Counts for statistics.
     pub(crate) fn counts(&self) -> PmtuCounts {
-        self.counts
+        self.doubts.as_ref().map(|d| d.counts).unwrap_or_default()
     }
 
     /// The round-trip time, on which a probe's patience depends.
@@ -210,10 +202,11 @@ impl Pmtu {
     /// nothing happens and the answer is `false` (RFC 4340 §14.1).
     pub(crate) fn rediscover(&mut self, now: Instant) -> bool {
         let is_early = |at: Instant| now < at + REDISCOVERY_INTERVAL;
-        if self.rediscovered_at.is_some_and(is_early) {
+        let doubts = self.doubts();
+        if doubts.rediscovered_at.is_some_and(is_early) {
             return false;
         }
-        self.rediscovered_at = Some(now);
+        doubts.rediscovered_at = Some(now);
         self.use_size(self.interface);
         self.rest(now);
         true
@@ -222,18 +215,16 @@ impl Pmtu {
     /// An ICMP message says that a packet was too big for a link of this MTU; 0 if it does not say
     /// which. `is_plausible`: it quotes a packet sent lately. Returns whether it was of use.
     pub(crate) fn on_too_big(&mut self, now: Instant, mtu: usize, is_plausible: bool) -> bool {
-        let searched = self
-            .probe
-            .as_ref()
-            .filter(|p| matches!(p.goal, Goal::Search { .. }));
+        let probe = self.probe();
+        let searched = probe.filter(|p| matches!(p.goal, Goal::Search { .. }));
         let searched = searched.map(|p| p.size);
         let mtu = match mtu {
             0 if searched.is_some() => self.size, // The probe was too big, and will be missed.
             0 => self.next_plateau(now),
-            named => named.max(self.floor),
+            named => named.max(self.floor()),
         };
         if mtu < self.size && (is_plausible || self.is_believable(mtu)) {
-            self.lowered_at = Some(now);
+            self.doubts().lowered_at = Some(now);
             self.use_size(mtu);
             self.rest(now);
             return true;
@@ -248,14 +239,8 @@ impl Pmtu {
 
     /// What became of large packets.
     pub(crate) fn on_large(&mut self, now: Instant, news: LargeNews) {
-        if self.size_of(news.received_len) > self.odd.mtu {
-            self.odd = Odd::default();
-        }
-        if let Some(then_search) = self.is_verified_by(news.received_len) {
-            self.on_verified(now, then_search);
-        }
-        if news.received_len >= self.gone.smallest {
-            self.gone = Gone::NONE;
+        if self.doubts.is_some() {
+            self.on_large_received(now, news.received_len);
         }
         if news.received_len < news.gone_len {
             self.count_gone(now, news.gone, news.gone_len);
@@ -271,24 +256,23 @@ impl Pmtu {
 
     /// Whether a probe is due.
     pub(crate) fn has_probe_due(&self) -> bool {
-        self.probe.as_ref().is_some_and(|p| p.expires.is_none())
+        self.poll_probe().is_some()
     }
 
     /// The size of the packet with which to probe now.
     pub(crate) fn poll_probe(&self) -> Option<usize> {
-        self.probe
-            .as_ref()
-            .filter(|p| p.expires.is_none())
-            .map(|p| p.size)
+        let due = self.probe().filter(|p| p.expires.is_none());
+        due.map(|p| p.size)
     }
 
     /// The probe that was due has left as the Sync with this number.
     pub(crate) fn on_probe_sent(&mut self, now: Instant, seq: Seq) {
         let expires = now + self.patience();
-        let Some(probe) = &mut self.probe else {
+        let doubts = self.doubts();
+        let Some(probe) = &mut doubts.probe else {
             return;
         };
-        self.counts.probes += 1;
+        doubts.counts.probes += 1;
         probe.expires = Some(expires);
         if let Some(free) = probe.sent.iter_mut().find(|s| s.is_none()) {
             *free = Some(seq);
@@ -297,12 +281,11 @@ impl Pmtu {
 
     /// A `SyncAck` names this Sync.
     pub(crate) fn on_sync_acked(&mut self, now: Instant, sync: Seq) {
-        let probe = self.probe.as_ref();
-        let Some(probe) = probe.filter(|p| p.sent.contains(&Some(sync))) else {
+        let Some(probe) = self.probe().filter(|p| p.sent.contains(&Some(sync))) else {
             return;
         };
         let (goal, size) = (probe.goal, probe.size);
-        self.counts.probes_acked += 1;
+        self.doubts().counts.probes_acked += 1;
         match goal {
             Goal::Verify { then_search } => self.on_verified(now, then_search),
             Goal::Search { high } => {
@@ -314,9 +297,10 @@ impl Pmtu {
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match &self.probe {
+        let doubts = self.doubts.as_ref()?;
+        match &doubts.probe {
             Some(probe) => probe.expires,
-            None => self.raise_at,
+            None => doubts.raise_at,
         }
     }
 
@@ -325,7 +309,7 @@ impl Pmtu {
         if self.poll_timeout().is_none_or(|at| now < at) {
             return;
         }
-        match &mut self.probe {
+        match &mut self.doubts().probe {
             None => self.verify(true),
             Some(probe) if probe.has_more() => probe.expires = None,
             Some(probe) => {
@@ -335,31 +319,49 @@ impl Pmtu {
         }
     }
 
+    /// The longest datagram that an acknowledgement reports is so long.
+    fn on_large_received(&mut self, now: Instant, len: usize) {
+        let size = self.size_of(len);
+        let doubts = self.doubts();
+        if size > doubts.odd.mtu {
+            doubts.odd = Odd::default();
+        }
+        if let Some(then_search) = self.is_verified_by(len) {
+            self.on_verified(now, then_search);
+        }
+        let doubts = self.doubts();
+        if len >= doubts.gone.smallest {
+            doubts.gone = Gone::NONE;
+        }
+    }
+
     /// Whether data of this length, which arrived, answer what probes are out to verify; then what
     /// the goal goes on with. In a full queue every probe may be lost while data get through.
     fn is_verified_by(&self, received_len: usize) -> Option<bool> {
-        let Goal::Verify { then_search } = self.probe.as_ref()?.goal else {
+        let doubts = self.doubts.as_ref()?;
+        let Goal::Verify { then_search } = doubts.probe.as_ref()?.goal else {
             return None;
         };
         let enough = if then_search {
             self.mps()
         } else {
-            self.gone.smallest
+            doubts.gone.smallest
         };
         (received_len >= enough).then_some(then_search)
     }
 
     /// The PMTU gets through.
     fn on_verified(&mut self, now: Instant, then_search: bool) {
+        let doubts = self.doubts();
         if !then_search {
-            self.gone = Gone::NONE;
-            self.trusted_until = now + TRUST;
+            doubts.gone = Gone::NONE;
+            doubts.trusted_until = now + TRUST;
         }
         // The time to look for more may have come while the PMTU was in doubt.
-        if then_search || self.raise_at.is_some_and(|at| at <= now) {
+        if then_search || doubts.raise_at.is_some_and(|at| at <= now) {
             self.search(now, self.interface, self.interface);
         } else {
-            self.probe = None;
+            doubts.probe = None;
         }
     }
 
@@ -371,13 +373,14 @@ impl Pmtu {
                 self.search(now, high, middle(self.size, high));
             }
             (Goal::Verify { then_search }, Some(smaller)) => {
-                self.counts.black_holes += u32::from(!then_search);
+                self.doubts().counts.black_holes += u32::from(!then_search);
                 self.use_size(smaller);
                 self.verify(true);
             }
             (Goal::Verify { .. }, None) => {
-                self.probe = None;
-                self.raise_at = Some(now + RETRY_INTERVAL);
+                let doubts = self.doubts();
+                doubts.probe = None;
+                doubts.raise_at = Some(now + RETRY_INTERVAL);
             }
         }
     }
@@ -387,15 +390,13 @@ impl Pmtu {
         if high < self.size + STEP {
             self.rest(now);
         } else {
-            self.probe = Some(Box::new(Probe::new(Goal::Search { high }, size)));
+            self.doubts().probe = Some(Probe::new(Goal::Search { high }, size));
         }
     }
 
     fn verify(&mut self, then_search: bool) {
-        self.probe = Some(Box::new(Probe::new(
-            Goal::Verify { then_search },
-            self.size,
-        )));
+        let probe = Probe::new(Goal::Verify { then_search }, self.size);
+        self.doubts().probe = Some(probe);
     }
 
     /// So many more large packets are gone, with this much data at least: verifies the PMTU if they
@@ -405,31 +406,56 @@ impl Pmtu {
         if packets == 0 || len > self.size.saturating_sub(self.overhead + HEADER_LEAST) {
             return;
         }
-        self.odd.losses = self.odd.losses.saturating_add(packets);
-        self.gone.packets = self.gone.packets.saturating_add(packets);
-        self.gone.smallest = self.gone.smallest.min(len);
-        let may = self.can_probe && self.fallback().is_some() && now >= self.trusted_until;
-        if may && self.probe.is_none() && self.gone.packets > LOSSES {
+        let may = self.can_probe && self.fallback().is_some();
+        let doubts = self.doubts();
+        let Doubts { gone, odd, .. } = doubts;
+        odd.losses = odd.losses.saturating_add(packets);
+        gone.packets = gone.packets.saturating_add(packets);
+        gone.smallest = gone.smallest.min(len);
+        let is_suspicious = gone.packets > LOSSES && now >= doubts.trusted_until;
+        if may && is_suspicious && doubts.probe.is_none() {
             self.verify(false);
         }
     }
 
     /// Ends all probing for now.
     fn rest(&mut self, now: Instant) {
-        self.probe = None;
         let may_rise = self.can_probe && self.size < self.interface;
-        self.raise_at = may_rise.then(|| now + RAISE_INTERVAL);
+        let doubts = self.doubts();
+        doubts.probe = None;
+        doubts.raise_at = may_rise.then(|| now + RAISE_INTERVAL);
     }
 
     fn use_size(&mut self, size: usize) {
         self.size = size;
-        self.gone = Gone::NONE;
-        self.odd = Odd::default();
+        let doubts = self.doubts();
+        doubts.gone = Gone::NONE;
+        doubts.odd = Odd::default();
+    }
+
+    fn doubts(&mut self) -> &mut Doubts {
+        self.doubts.get_or_insert_with(Doubts::none)
+    }
+
+    fn probe(&self) -> Option<&Probe> {
+        self.doubts.as_ref()?.probe.as_ref()
+    }
+
+    /// The first fallback.
+    fn base(&self) -> usize {
+        let base = if self.is_v6 { FLOOR_V6 } else { BASE_V4 };
+        base.min(self.interface)
+    }
+
+    /// No size below is ever used.
+    fn floor(&self) -> usize {
+        let floor = if self.is_v6 { FLOOR_V6 } else { FLOOR_V4 };
+        floor.min(self.interface)
     }
 
     /// The next smaller size that can be expected to work; none below the floor.
     fn fallback(&self) -> Option<usize> {
-        [self.base, self.floor]
+        [self.base(), self.floor()]
             .into_iter()
             .find(|&size| size < self.size)
     }
@@ -438,11 +464,12 @@ impl Pmtu {
     /// when it was lowered may cause such messages: for a while they lower it no further.
     fn next_plateau(&self, now: Instant) -> usize {
         let is_recent = |at: Instant| now < at + self.patience();
-        if self.lowered_at.is_some_and(is_recent) {
+        let lowered_at = self.doubts.as_ref().and_then(|d| d.lowered_at);
+        if lowered_at.is_some_and(is_recent) {
             return self.size;
         }
         let below = PLATEAUS.into_iter().find(|&p| p < self.size);
-        below.unwrap_or(self.size).max(self.floor)
+        below.unwrap_or(self.size).max(self.floor())
     }
 
     /// How long an answer may take.
@@ -453,14 +480,32 @@ impl Pmtu {
     /// Counts a message that quotes nothing sent lately: believed when there are many, and losses
     /// (4340-14.1-3).
     fn is_believable(&mut self, mtu: usize) -> bool {
-        self.odd.messages += 1;
-        self.odd.mtu = self.odd.mtu.max(mtu);
-        self.odd.messages > ODD_MESSAGES && self.odd.losses > LOSSES
+        let odd = &mut self.doubts().odd;
+        odd.messages += 1;
+        odd.mtu = odd.mtu.max(mtu);
+        odd.messages > ODD_MESSAGES && odd.losses > LOSSES
     }
 
     /// The least size of a packet with so much data.
     fn size_of(&self, len: usize) -> usize {
         len + self.overhead + HEADER_LEAST
+    }
+}
+
+impl Doubts {
+    /// Boxed apart: it is seldom.
+    #[cold]
+    fn none() -> Box<Self> {
+        Box::new(Self {
+            probe: None,
+            raise_at: None,
+            gone: Gone::NONE,
+            trusted_until: Instant::ZERO,
+            odd: Odd::default(),
+            lowered_at: None,
+            rediscovered_at: None,
+            counts: PmtuCounts::default(),
+        })
     }
 }
 
