@@ -89,7 +89,8 @@ pub struct Connection {
     /// How long to wait for acknowledgements before the next Sync, while data waits for the window.
     resync: Option<Backoff>,
     ack_vector: AckVector,
-    data_dropped: DataDropped,
+    /// Boxed with the first.
+    data_dropped: Option<Box<DataDropped>>,
     reverse_path: ReversePath,
     ndp: ndp::NdpCounter,
     pmtu: Pmtu,
@@ -329,7 +330,7 @@ impl Connection {
             sent_per_rtt: SentPerRtt::new(now, iss),
             resync: None,
             ack_vector: AckVector::default(),
-            data_dropped: DataDropped::default(),
+            data_dropped: None,
             reverse_path: ReversePath::default(),
             ndp: ndp::NdpCounter::default(),
             pmtu,

@@ -207,7 +207,9 @@ impl Connection {
         self.tally.on_feedback(&feedback);
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
-            self.data_dropped.on_acked(carrier);
+            if let Some(dropped) = &mut self.data_dropped {
+                dropped.on_acked(carrier);
+            }
         }
         if let Some(sample) = feedback.rtt {
             self.on_rtt_sample(now, sample);

@@ -392,7 +392,8 @@ impl Connection {
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
         self.tally.on_drop(reason);
-        self.data_dropped.on_drop(seq, code);
+        let dropped = self.data_dropped.get_or_insert_default();
+        dropped.on_drop(seq, code);
     }
 
     /// 4340-7.5.4-6

@@ -202,7 +202,7 @@ impl Connection {
         }
         if packet_type == PacketType::Response {
             // 4340-8.1.3-5
-            self.data_dropped.write(seq, self.ackno(), w, w.remaining());
+            self.write_data_dropped(seq, w, w.remaining());
         }
         if matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             self.write_acknowledgement(now, packet_type, seq, w);

@@ -57,12 +57,20 @@ impl Connection {
         // 4340-11.5-1, 4340-11.7-6: drops are few; where they are not, half of the room is theirs.
         let has_vector = self.features.value(Side::Local, Feature::SendAckVector) == 1;
         let room = w.remaining() / if has_vector { 2 } else { 1 };
-        self.data_dropped.write(seq, self.ackno(), w, room);
+        self.write_data_dropped(seq, w, room);
         if has_vector {
             self.ack_vector.write(seq, w);
         }
         self.due.ack = false;
         self.due.ack_of_ack = false;
+    }
+
+    /// Adds Data Dropped options, of at most `room` bytes, to our packet `seq`, which leaves now.
+    pub(super) fn write_data_dropped(&mut self, seq: Seq, w: &mut OptionWriter, room: usize) {
+        let ack = self.ackno();
+        if let Some(dropped) = &mut self.data_dropped {
+            dropped.write(seq, ack, w, room);
+        }
     }
 
     /// The newest acknowledgeable packet: what acknowledgements name and Ack Vectors begin with. GSR may
@@ -217,9 +225,9 @@ mod tests {
             }
             // Every other packet: two blocks for each of them.
             conn.seqs.gsr = Seq::new(1000);
+            let dropped = conn.data_dropped.get_or_insert_default();
             for seq in 300..500 {
-                conn.data_dropped
-                    .on_drop(Seq::new(2 * seq), DropCode::RECEIVE_BUFFER);
+                dropped.on_drop(Seq::new(2 * seq), DropCode::RECEIVE_BUFFER);
             }
             let mut w = OptionWriter::new(ROOM);
             conn.write_acknowledgement(START, PacketType::Ack, Seq::new(1), &mut w);
