@@ -45,18 +45,10 @@ pub(crate) struct Features {
     is_server: bool,
     in_force: InForce,
     wishes: Wishes,
-    /// Those under way, and those that may still be answered, in the order of [`Slot::index`]: a packet costs
-    /// something for these only.
-    open: Vec<Negotiation>,
-    /// Confirms that wait for a packet, in the order of the Changes that they answer.
-    confirms: VecDeque<Confirm>,
-    /// Confirms that have left and are said again, while that is wanted.
-    repeated: Option<Vec<Confirm>>,
-    /// A packet has said them all again.
-    is_repeated: bool,
+    /// Boxed while there is any: a packet costs something only then.
+    under_way: Option<Box<UnderWay>>,
     /// Of each feature the last Change that we answered, as long as it may come again.
     answered: Vec<Answered>,
-    changed: VecDeque<(Side, Feature, u64)>,
     /// Greatest sequence number received on a packet with feature options, before the current one.
     fgsr: Option<Seq>,
     /// The current packet, if it has feature options and came in order.
@@ -68,14 +60,37 @@ pub(crate) struct Features {
     last_written: Option<Instant>,
 }
 
+/// What has begun and is not over.
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// Negotiations, and those that may still be answered, in the order of [`Slot::index`].
+    open: Vec<Negotiation>,
+    /// Confirms that wait for a packet, in the order of the Changes that they answer.
+    confirms: VecDeque<Confirm>,
+    /// Confirms that have left and are said again, while that is wanted.
+    repeated: Option<Vec<Confirm>>,
+    /// A packet has said them all again.
+    is_repeated: bool,
+    changed: VecDeque<(Side, Feature, u64)>,
+}
+
+impl UnderWay {
+    fn is_over(&self) -> bool {
+        self.open.is_empty()
+            && self.confirms.is_empty()
+            && self.repeated.is_none()
+            && self.changed.is_empty()
+    }
+}
+
 /// A Change of the peer and how we answered it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Answered {
     slot: Slot,
     /// The peer's preferences.
-    asked: Values,
+    asked: Box<[u8]>,
     /// Ours, which led to the answer.
-    list: Values,
+    list: Box<[u8]>,
     /// The packet that carried the Confirm, once it has left.
     confirmed_by: Option<Seq>,
 }
@@ -117,12 +132,8 @@ impl Features {
             is_server,
             in_force: InForce::new(),
             wishes: Wishes::default(),
-            open: Vec::new(),
-            confirms: VecDeque::new(),
-            repeated: None,
-            is_repeated: false,
+            under_way: None,
             answered: Vec::new(),
-            changed: VecDeque::new(),
             fgsr: None,
             reading: None,
             // 4340-6.6.4-3
@@ -141,22 +152,24 @@ impl Features {
     /// From now on every Ack and `DataAck` repeats the Confirms that left before: a Linux server opens
     /// only on a packet that has them all, whatever was lost (LINUX-22).
     pub(crate) fn repeat_confirms(&mut self) {
-        self.repeated = Some(Vec::new());
+        self.under_way().repeated = Some(Vec::new());
     }
 
     /// The peer has them.
     pub(crate) fn stop_repeating(&mut self) {
-        self.repeated = None;
+        if let Some(under_way) = &mut self.under_way {
+            under_way.repeated = None;
+        }
+        self.tidy();
     }
 
     /// Bytes of the Confirms that must once be said again before data may go without them: with the data, or,
     /// where they find no room beside it, on an Ack right before.
     pub(crate) fn repeated_len(&self) -> usize {
-        if self.is_repeated {
+        if self.under_way.as_ref().is_none_or(|u| u.is_repeated) {
             return 0;
         }
-        let repeated = self.repeated.iter().flatten();
-        repeated.map(Confirm::option_len).sum()
+        self.repeated().map(Confirm::option_len).sum()
     }
 
     /// The round-trip time that paces retransmissions from now on.
@@ -172,7 +185,8 @@ impl Features {
     /// The value that will be in force once the Confirms that wait have left.
     pub(crate) fn agreed(&self, side: Side, feature: Feature) -> u64 {
         let slot = Slot { side, feature };
-        let effects = self.confirms.iter().rev().filter_map(|c| c.effect);
+        let confirms = self.under_way.iter().flat_map(|u| &u.confirms);
+        let effects = confirms.rev().filter_map(|c| c.effect);
         effects
             .filter(|&(s, _)| s == slot)
             .map(|(_, value)| value)
@@ -240,21 +254,52 @@ impl Features {
 
     /// The next value that took effect, in order. Of several changes of one feature since the last
     /// call only the last is told.
+    #[inline]
     pub(crate) fn poll_changed(&mut self) -> Option<(Side, Feature, u64)> {
-        let changed = self.changed.pop_front()?;
-        if self.changed.is_empty() {
-            self.changed = VecDeque::new();
-        }
+        // Asked after each packet.
+        self.under_way.as_ref()?;
+        self.next_changed()
+    }
+
+    #[inline(never)]
+    fn next_changed(&mut self) -> Option<(Side, Feature, u64)> {
+        let changed = self.under_way.as_mut()?.changed.pop_front()?;
+        self.tidy();
         Some(changed)
+    }
+
+    fn under_way(&mut self) -> &mut UnderWay {
+        self.under_way.get_or_insert_default()
+    }
+
+    /// Keeps no memory for what is over.
+    fn tidy(&mut self) {
+        self.under_way.take_if(|u| u.is_over());
+    }
+
+    /// Negotiations under way, and those that may still be answered.
+    fn open(&self) -> &[Negotiation] {
+        self.under_way.as_ref().map_or(&[], |u| &u.open)
+    }
+
+    /// The first Confirm that waits for a packet.
+    fn first_confirm(&self) -> Option<&Confirm> {
+        self.under_way.as_ref()?.confirms.front()
+    }
+
+    /// Confirms that have left and are said again.
+    fn repeated(&self) -> impl Iterator<Item = &Confirm> {
+        let under_way = self.under_way.iter();
+        under_way.flat_map(|u| u.repeated.iter().flatten())
     }
 
     /// Negotiations under way, in the order in which their options are written.
     fn unsettled(&self) -> impl Iterator<Item = &Negotiation> {
-        self.open.iter().filter(|n| n.phase != Phase::Stable)
+        self.open().iter().filter(|n| n.phase != Phase::Stable)
     }
 
     fn at(&self, slot: Slot) -> Negotiation {
-        let open = self.open.iter().find(|n| n.slot == slot);
+        let open = self.open().iter().find(|n| n.slot == slot);
         open.copied()
             .unwrap_or_else(|| Negotiation::settled(slot, self.wishes.of(slot)))
     }
@@ -263,20 +308,20 @@ impl Features {
     fn update<T>(&mut self, slot: Slot, change: impl FnOnce(&mut Negotiation) -> T) -> T {
         let mut negotiation = self.at(slot);
         let result = change(&mut negotiation);
-        let place = self.open.partition_point(|n| n.slot.index() < slot.index());
-        let is_open = self.open.get(place).is_some_and(|n| n.slot == slot);
+        let place = self
+            .open()
+            .partition_point(|n| n.slot.index() < slot.index());
+        let is_open = self.open().get(place).is_some_and(|n| n.slot == slot);
         if negotiation.is_over() {
             self.wishes.set(slot, &negotiation.wish);
             if is_open {
-                self.open.remove(place);
-            }
-            if self.open.is_empty() {
-                self.open = Vec::new();
+                self.under_way().open.remove(place);
+                self.tidy();
             }
         } else if is_open {
-            self.open[place] = negotiation;
+            self.under_way().open[place] = negotiation;
         } else {
-            self.open.insert(place, negotiation);
+            self.under_way().open.insert(place, negotiation);
         }
         result
     }
@@ -286,7 +331,8 @@ impl Features {
             return;
         }
         let Slot { side, feature } = slot;
-        self.changed.retain(|&(s, f, _)| (s, f) != (side, feature));
-        self.changed.push_back((side, feature, value));
+        let changed = &mut self.under_way().changed;
+        changed.retain(|&(s, f, _)| (s, f) != (side, feature));
+        changed.push_back((side, feature, value));
     }
 }

@@ -129,9 +129,7 @@ impl Features {
             return self.decline(o);
         };
         // 4340-6.6.4-2. What no Confirm can be stored for counts as lost: the peer repeats it.
-        let is_ignored = !o.is_in_order
-            || self.at(slot).phase == Phase::Unstable
-            || self.confirms.len() >= PENDING_CONFIRMS;
+        let is_ignored = !o.is_in_order || self.at(slot).phase == Phase::Unstable || self.is_full();
         if is_ignored {
             return Ok(());
         }
@@ -173,8 +171,8 @@ impl Features {
         self.answered.reserve_exact(1);
         self.answered.push(Answered {
             slot,
-            asked: Values::new(o.values),
-            list,
+            asked: Values::new(o.values).as_slice().into(),
+            list: list.as_slice().into(),
             confirmed_by: None,
         });
         Ok(())
@@ -191,9 +189,11 @@ impl Features {
                 .confirmed_by
                 .zip(o.ack)
                 .is_some_and(|(confirmed_by, ack)| !ack.is_before(confirmed_by));
-            !is_seen || answered.asked == Values::new(o.values)
+            !is_seen || *answered.asked == *Values::new(o.values).as_slice()
         });
-        known.map_or(self.at(slot).preferences(), |answered| answered.list)
+        known.map_or(self.at(slot).preferences(), |answered| {
+            Values::new(&answered.list)
+        })
     }
 
     /// 4340-6.2-2, 4340-6.6.8-1: an empty Confirm, or the end if the Change is Mandatory.
@@ -202,18 +202,25 @@ impl Features {
             // 4340-6.6.9-1
             return Err(o.refusal(ResetCode::MANDATORY_ERROR));
         }
-        if self.confirms.len() < PENDING_CONFIRMS {
+        if !self.is_full() {
             self.confirm(o, Values::EMPTY, None);
         }
         Ok(())
     }
 
+    /// Whether no more Confirms can wait.
+    fn is_full(&self) -> bool {
+        let under_way = self.under_way.as_ref();
+        under_way.is_some_and(|u| u.confirms.len() >= PENDING_CONFIRMS)
+    }
+
     fn confirm(&mut self, o: &Received<'_>, values: Values, effect: Option<(Slot, u64)>) {
+        let under_way = self.under_way();
         // What an earlier Change was answered is not said again.
-        if let Some(repeated) = &mut self.repeated {
+        if let Some(repeated) = &mut under_way.repeated {
             repeated.retain(|c| (c.side, c.number) != (o.side, o.number));
         }
-        self.confirms.push_back(Confirm {
+        under_way.confirms.push_back(Confirm {
             side: o.side,
             number: o.number,
             values,
@@ -240,8 +247,9 @@ impl Features {
             Verdict::Accepted(value) => {
                 // What we were about to confirm is overtaken.
                 let overtaken = |c: &&mut Confirm| c.effect.is_some_and(|(s, _)| s == slot);
-                let confirms = self.confirms.iter_mut().filter(overtaken);
-                confirms.for_each(|c| c.effect = None);
+                let under_way = self.under_way.iter_mut();
+                let confirms = under_way.flat_map(|u| &mut u.confirms);
+                confirms.filter(overtaken).for_each(|c| c.effect = None);
                 self.take_effect(slot, value);
             }
             // LINUX-5: it answers an earlier Change; ours is still on its way.

@@ -11,7 +11,6 @@ use crate::wire::option_writer::NoSpace;
 use crate::wire::options::FeatureOpt;
 use crate::wire::{Opt, OptionWriter, PacketType};
 use core::time::Duration;
-use std::collections::VecDeque;
 
 /// The longest time between two transmissions of a Change (4340-6.6.3-2).
 const INTERVAL_MAX: Duration = Duration::from_secs(64);
@@ -36,7 +35,7 @@ impl Features {
         w: &mut OptionWriter,
     ) {
         use PacketType as P;
-        let is_repeating = self.repeated.as_ref().is_some_and(|r| !r.is_empty());
+        let is_repeating = self.repeated().next().is_some();
         let mut has_repeated = false;
         if let (P::Ack | P::DataAck, Some(ack)) = (packet_type, ack) {
             has_repeated = self.write_repeated(ack, w);
@@ -47,8 +46,11 @@ impl Features {
         if let Some(ack) = ack {
             self.write_confirms(seq, ack, w);
             // No other packet has more room than an Ack.
-            let has_all = packet_type == P::Ack || has_repeated && self.confirms.is_empty();
-            self.is_repeated |= is_repeating && has_all;
+            let is_last = self.first_confirm().is_none();
+            let has_all = packet_type == P::Ack || has_repeated && is_last;
+            if is_repeating && has_all {
+                self.under_way().is_repeated = true;
+            }
         }
         match packet_type {
             P::Request | P::Response => self.write_changes(now, true, seq, w),
@@ -69,9 +71,7 @@ impl Features {
 
     /// When [`wants_packet`](Self::wants_packet) becomes true; that may be past.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.open.is_empty() && self.confirms.is_empty() {
-            return None;
-        }
+        self.under_way.as_ref()?;
         let hold = self.hold_until();
         let changes = self.unsettled().filter_map(|n| {
             let slot = n.slot;
@@ -82,7 +82,7 @@ impl Features {
                 Phase::Changing => makes_packets.then_some(n.retransmit_at),
             }
         });
-        let confirms = (!self.confirms.is_empty()).then_some(Instant::ZERO);
+        let confirms = self.first_confirm().map(|_| Instant::ZERO);
         let need = changes.chain(confirms).min()?;
         // 4340-6.6.1-3: at most one packet per round trip that would not have left anyway.
         let earliest = self.last_written.map_or(Instant::ZERO, |at| at + self.rtt);
@@ -90,7 +90,7 @@ impl Features {
     }
 
     fn write_confirms(&mut self, seq: Seq, ack: Seq, w: &mut OptionWriter) {
-        while let Some(confirm) = self.confirms.front() {
+        while let Some(&confirm) = self.first_confirm() {
             // A Sync may acknowledge less than the packet that the Change came with.
             if ack.is_before(confirm.asked_by) {
                 return;
@@ -106,24 +106,20 @@ impl Features {
                     answered.confirmed_by = Some(seq);
                 }
             }
-            if let Some(confirm) = self.confirms.pop_front() {
-                self.repeat_later(confirm);
-            }
+            self.under_way().confirms.pop_front();
+            self.repeat_later(confirm);
         }
-        if self.confirms.capacity() > 0 {
-            self.confirms = VecDeque::new();
-        }
+        self.tidy();
     }
 
     /// Confirms that an earlier packet had, which may be lost. Returns whether all fit.
     fn write_repeated(&self, ack: Seq, w: &mut OptionWriter) -> bool {
-        let repeated = self.repeated.iter().flatten();
-        let mut due = repeated.filter(|c| !ack.is_before(c.asked_by));
+        let mut due = self.repeated().filter(|c| !ack.is_before(c.asked_by));
         due.all(|confirm| w.push(&confirm.option()).is_ok())
     }
 
     fn repeat_later(&mut self, confirm: Confirm) {
-        if let Some(repeated) = &mut self.repeated
+        if let Some(repeated) = &mut self.under_way().repeated
             && repeated.len() < PENDING_CONFIRMS
         {
             repeated.push(confirm);
@@ -131,13 +127,14 @@ impl Features {
     }
 
     fn write_changes(&mut self, now: Instant, repeats_all: bool, seq: Seq, w: &mut OptionWriter) {
-        if self.open.is_empty() {
+        let open = self.open().len();
+        if open == 0 {
             return;
         }
         let may_start = repeats_all || self.hold_until() <= now;
         // None is over, or begins, by being sent.
-        for place in 0..self.open.len() {
-            let n = self.open[place];
+        for place in 0..open {
+            let n = self.open()[place];
             let slot = n.slot;
             let is_due = n.retransmit_at <= now;
             let may_start = may_start && !self.waits_for_ccid(slot);

@@ -250,5 +250,5 @@ fn confirms_must_be_said_again_until_a_packet_had_them_all() {
         a.hear(&[32, 4, unknown, 1]).unwrap();
         a.send_within(P::DataAck, 1008);
     }
-    assert_eq!(a.f.repeated.as_ref().map(Vec::len), Some(PENDING_CONFIRMS));
+    assert_eq!(a.f.repeated().count(), PENDING_CONFIRMS);
 }
