@@ -174,10 +174,10 @@ impl HcSender for Sender {
 struct Receiver {
     ratio: u32,
     delayed_ack: Nanos,
-    /// Greatest sequence number received.
-    greatest: Option<Seq>,
-    /// When the packet arrived that acknowledgements name; not told in strict mode.
-    newest: Option<Newest>,
+    /// The packet that acknowledgements name, and when it arrived.
+    newest: Newest,
+    /// That time is not told.
+    is_strict: bool,
     /// Data packets since the last acknowledgement, and when the first of them arrived.
     pending: u32,
     pending_since: Instant,
@@ -195,8 +195,8 @@ impl Receiver {
         Self {
             ratio: 2,
             delayed_ack: config.delayed_ack.into(),
-            greatest: None,
-            newest: (!config.is_strict).then(Newest::default),
+            newest: Newest::default(),
+            is_strict: config.is_strict,
             pending: 0,
             pending_since: config.now,
             is_urgent: false,
@@ -207,22 +207,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the packet shows a gap, or closes one (4340-11.3-4).
-    fn is_out_of_order(&mut self, seq: Seq) -> bool {
-        let Some(greatest) = self.greatest.replace(seq) else {
-            return false;
-        };
-        self.greatest = Some(greatest.max(seq));
-        seq != greatest.next()
-    }
-
     /// Whether a gap is to be told at once: not if one was told less than half an Ack Ratio before.
     /// Scattered losses would be answered one by one, ten times as often as the peer expects, and
     /// its acknowledgements of those would fall out of our Sequence Window (design 8c).
     fn is_news(&self, seq: Seq) -> bool {
-        let is_strict = self.newest.is_none();
         self.gap_told.is_none_or(|told| {
-            is_strict || !seq.is_after(told) || seq.steps_from(told) >= u64::from(self.ratio / 2)
+            self.is_strict
+                || !seq.is_after(told)
+                || seq.steps_from(told) >= u64::from(self.ratio / 2)
         })
     }
 }
@@ -230,12 +222,12 @@ impl Receiver {
 impl HcReceiver for Receiver {
     fn on_packet(&mut self, p: &Arrival<'_>) {
         self.rtt = p.rtt.map_or(self.rtt, Nanos::from);
-        if self.is_out_of_order(p.seq) && self.is_news(p.seq) {
+        let before = self.newest.on_packet(p.seq, p.now);
+        // It shows a gap, or closes one (4340-11.3-4).
+        let is_out_of_order = before.is_some_and(|newest| p.seq != newest.next());
+        if is_out_of_order && self.is_news(p.seq) {
             self.is_urgent = true;
             self.gap_told = Some(p.seq);
-        }
-        if let Some(newest) = &mut self.newest {
-            newest.on_packet(p.seq, p.now);
         }
         if !p.is_data {
             return;
@@ -266,18 +258,14 @@ impl HcReceiver for Receiver {
     }
 
     fn ack_options_len(&self, _now: Instant) -> usize {
-        if self.newest.is_some() {
-            one_way::LEN
-        } else {
-            0
-        }
+        if self.is_strict { 0 } else { one_way::LEN }
     }
 
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
         // 4341-10-1: CCID 2 has no options but those for experiments; its Ack Vectors are the
         // connection's.
-        if let Some(newest) = &self.newest {
-            newest.push(ack.ack, ack.options);
+        if !self.is_strict {
+            self.newest.push(ack.ack, ack.options);
         }
         // 4340-11.3-2: an acknowledgement with data tells the same, so counting starts anew.
         self.pending = 0;

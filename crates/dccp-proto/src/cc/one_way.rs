@@ -34,11 +34,13 @@ const FIRST: Duration = Duration::from_secs(1000);
 pub(crate) struct Newest(Option<(Seq, Instant)>);
 
 impl Newest {
-    /// A packet arrived.
-    pub(crate) fn on_packet(&mut self, seq: Seq, now: Instant) {
-        if self.0.is_none_or(|(newest, _)| seq.is_after(newest)) {
+    /// A packet arrived. Returns which one was the newest before.
+    pub(crate) fn on_packet(&mut self, seq: Seq, now: Instant) -> Option<Seq> {
+        let before = self.0.map(|(seq, _)| seq);
+        if before.is_none_or(|newest| seq.is_after(newest)) {
             self.0 = Some((seq, now));
         }
+        before
     }
 
     /// Adds the option to an acknowledgement of `ack`, if that is the newest packet and there is

@@ -40,12 +40,21 @@ impl Config {
         hystart: false,
         initial_ssthresh: 0.0,
     };
+
+    /// Sets the threshold of a new window.
+    pub fn begin(&self, window: &mut Window) {
+        if self.initial_ssthresh > 0.0 {
+            window.ssthresh = self.initial_ssthresh.max(2.0);
+        }
+    }
 }
 
 /// Grows a window until its threshold is reached.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowStart {
-    config: Config,
+    pace: Pace,
+    /// Above this window it grows more slowly; 0: never.
+    max_ssthresh: f64,
     /// With CCID 2's pace: acknowledged packets that have not made the window grow yet, 0 or 1.
     acked: u32,
     hystart: Option<Box<HyStart>>,
@@ -55,16 +64,10 @@ impl SlowStart {
     /// A slow start with these options, for a sender that paces its packets or does not.
     pub fn new(config: Config, is_paced: bool) -> Self {
         Self {
-            config,
+            pace: config.slow_start,
+            max_ssthresh: config.max_ssthresh,
             acked: 0,
             hystart: config.hystart.then(|| Box::new(HyStart::new(is_paced))),
-        }
-    }
-
-    /// Sets the threshold of a new window.
-    pub fn begin(&self, window: &mut Window) {
-        if self.config.initial_ssthresh > 0.0 {
-            window.ssthresh = self.config.initial_ssthresh.max(2.0);
         }
     }
 
@@ -91,7 +94,7 @@ impl SlowStart {
             if acked - left > packets_max {
                 continue;
             }
-            match self.config.slow_start {
+            match self.pace {
                 Pace::Standard => window.cwnd += self.step(window.cwnd),
                 Pace::Ccid2 => {
                     self.acked += 1;
@@ -116,7 +119,7 @@ impl SlowStart {
     /// What one acknowledged packet adds at most: less above `max_ssthresh` (RFC 3742 §2).
     fn step(&self, cwnd: f64) -> f64 {
         let pace = self.hystart.as_ref().map_or(1.0, |h| h.pace());
-        let limit = self.config.max_ssthresh;
+        let limit = self.max_ssthresh;
         if limit > 0.0 && cwnd > limit {
             pace / (cwnd / (0.5 * limit)).floor()
         } else {
@@ -188,13 +191,10 @@ mod tests {
     fn a_threshold_may_be_known_from_the_start() {
         let start = |initial_ssthresh| {
             let mut w = Window::new(4);
-            SlowStart::new(
-                Config {
-                    initial_ssthresh,
-                    ..Config::CCID_2
-                },
-                true,
-            )
+            Config {
+                initial_ssthresh,
+                ..Config::CCID_2
+            }
             .begin(&mut w);
             w.ssthresh.to_bits()
         };

@@ -102,7 +102,7 @@ impl WindowSender {
             .clamp(1, limits.max.max(1));
         let mut window = Window::new(initial_window);
         let slow_start = SlowStart::new(config.law.slow_start, config.is_paced);
-        slow_start.begin(&mut window);
+        config.law.slow_start.begin(&mut window);
         law.on_start(&mut window);
         Self {
             wants: law.wants(),
