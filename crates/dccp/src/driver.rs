@@ -44,6 +44,8 @@ pub(crate) struct Driver {
     /// Ports that are kept only because a flow rests there, the oldest first.
     resting: VecDeque<PortKey>,
     buffer: RecvBuffer,
+    /// Those of the last connection that was opened: the next one has the same, as a rule, and shares them.
+    settings: Arc<Config>,
     /// Who waits for the end of the turns.
     answers: Vec<SyncSender<()>>,
     #[cfg(target_os = "linux")]
@@ -77,6 +79,7 @@ impl Driver {
             deadlines: BTreeSet::new(),
             resting: VecDeque::new(),
             buffer: RecvBuffer::new(),
+            settings: Arc::default(),
             answers: Vec::new(),
             #[cfg(target_os = "linux")]
             bells: crate::ring::lend::bells::Bells::default(),
@@ -280,18 +283,23 @@ impl Driver {
             Over::Udp => self.open(connect.over, connect.gso, local)?,
             Over::Ip => self.find_or_open(connect.over, connect.gso, local)?,
         };
-        let mut config = connect.config.clone();
-        config.mtu = connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu));
-        let opened = self.connect_at(key, local.ip(), &config, connect);
+        let config = Config {
+            mtu: connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu)),
+            ..connect.config.clone()
+        };
+        if *self.settings != config {
+            self.settings = Arc::new(config);
+        }
+        let opened = self.connect_at(key, local.ip(), connect);
         self.runnable.push(key);
         opened
     }
 
+    /// Opens a connection from this port, with the settings that are kept.
     fn connect_at(
         &mut self,
         key: PortKey,
         local: IpAddr,
-        config: &Config,
         connect: &Connect,
     ) -> Result<Opened, ConnectError> {
         let carrier = self.carrier(connect.over)?;
@@ -310,7 +318,7 @@ impl Driver {
             remote: connect.remote.ip(),
             encap,
         };
-        port.connect(&carrier, path, connect, config)
+        port.connect(&carrier, path, connect, &self.settings)
     }
 
     fn listen(

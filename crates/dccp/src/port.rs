@@ -167,7 +167,7 @@ impl Port {
         carrier: &Carrier,
         path: Path,
         connect: &Connect,
-        config: &Config,
+        config: &Arc<Config>,
     ) -> Result<Opened, ConnectError> {
         for _ in 0..PORT_ATTEMPTS {
             let flow = Flow {
