@@ -137,7 +137,12 @@ pub struct Connection {
     timed: Instant,
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
-    events: VecDeque<Event>,
+    /// They are few and far between: boxed while there are any.
+    #[expect(
+        clippy::box_collection,
+        reason = "without any it takes a quarter of the place"
+    )]
+    events: Option<Box<VecDeque<Event>>>,
     last_hint: rate_hint::LastHint,
 }
 
@@ -361,7 +366,7 @@ impl Connection {
             batch_max: 0,
             timed: Instant::ZERO,
             controller_reset: None,
-            events: VecDeque::new(),
+            events: None,
             last_hint: rate_hint::LastHint::default(),
             config,
         }
@@ -409,13 +414,10 @@ impl Connection {
     /// The next thing to tell the application. The end is told when its Reset has left.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         let has_reset_due = self.due.reset.is_some();
-        let event = self
-            .events
-            .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)));
-        if event.is_some() && self.events.is_empty() {
-            // They are few and far between: no memory is kept for the next.
-            self.events = VecDeque::new();
-        }
+        let events = self.events.as_mut()?;
+        let event =
+            events.pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)));
+        self.events.take_if(|events| events.is_empty());
         event
     }
 
@@ -431,7 +433,7 @@ impl Connection {
 
     /// Nothing is left to send or to tell: the endpoint may forget the connection.
     pub(crate) fn is_finished(&self) -> bool {
-        !self.state.is_alive() && self.due.reset.is_none() && self.events.is_empty()
+        !self.state.is_alive() && self.due.reset.is_none() && self.events.is_none()
     }
 
     pub(crate) fn rtt_or_default(&self) -> Duration {
@@ -445,11 +447,12 @@ impl Connection {
 
     /// Events beyond the bound replace the newest: the last word on a connection is never lost. Nor is its beginning.
     fn tell(&mut self, event: Event) {
-        if self.events.len() >= bounds::EVENTS {
-            let newest = self.events.iter().rposition(|e| *e != Event::Connected);
-            newest.map(|index| self.events.remove(index));
+        let events = self.events.get_or_insert_default();
+        if events.len() >= bounds::EVENTS {
+            let newest = events.iter().rposition(|e| *e != Event::Connected);
+            newest.map(|index| events.remove(index));
         }
-        self.events.push_back(event);
+        events.push_back(event);
     }
 
     fn tell_closed(&mut self, reason: CloseReason) {

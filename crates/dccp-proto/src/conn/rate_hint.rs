@@ -190,7 +190,7 @@ mod tests {
             inbox: &mut NoApp,
         };
         conn.tell_rate(START + at, &mut app);
-        match conn.events.pop_front() {
+        match conn.poll_event() {
             Some(Event::Rate(hint)) => Some(hint.bits_per_s),
             _ => None,
         }

@@ -302,7 +302,7 @@ fn the_end_is_told_when_its_reset_has_left_and_everything_else_before() {
 fn a_connection_is_not_larger_than_it_was() {
     // What an idle connection keeps is bounded in `tests/memory.rs`; this is the part that all have.
     assert!(
-        size_of::<Connection>() <= 2700,
+        size_of::<Connection>() <= 1300,
         "{}",
         size_of::<Connection>()
     );
