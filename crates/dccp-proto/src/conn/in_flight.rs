@@ -232,7 +232,7 @@ impl InFlight {
     /// Large datagrams in flight, as if they were gone; takes time in proportion to all that is.
     pub(crate) fn large_in_flight(&self) -> LargeNews {
         let undecided = self.records.range(index(self.decided - self.front)..);
-        let in_flight = undecided.filter(|r| r.state() == State::InFlight);
+        let in_flight = undecided.filter(|r| r.is(State::InFlight));
         let lengths = in_flight.filter_map(|r| r.len().map(usize::from));
         let mut large = LargeNews::NONE;
         for len in lengths.filter(|&len| len > self.large_len) {
@@ -282,7 +282,7 @@ impl InFlight {
     pub(crate) fn on_timeout(&mut self) {
         let decided = index(self.decided - self.front);
         for record in self.records.range_mut(decided..) {
-            if record.state() == State::InFlight {
+            if record.is(State::InFlight) {
                 record.set_state(State::TimedOut);
             }
         }
@@ -372,7 +372,7 @@ impl InFlight {
         self.pipe.remove(&record);
         self.front += 1;
         self.decided = self.decided.max(self.front);
-        if record.state().is_open() {
+        if record.is_open() {
             record.tell(tell, Fate::Sent);
         }
     }

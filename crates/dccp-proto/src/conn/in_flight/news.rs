@@ -55,7 +55,7 @@ impl<'t> News<'t> {
         is_marked: bool,
         code: Option<DropCode>,
     ) {
-        let is_new = !before.state().is_received();
+        let is_new = !before.is_received();
         if is_new && before.has_vector() {
             self.newest_vector = self.newest_vector.max(Some(pos));
         }
@@ -68,9 +68,9 @@ impl<'t> News<'t> {
                 self.newest_data = Some((pos, *before));
             }
         }
-        if before.state() == State::Lost {
+        if before.is(State::Lost) {
             self.spurious_losses += 1;
-        } else if is_marked && before.state() != State::Marked {
+        } else if is_marked && !before.is(State::Marked) {
             count(&mut self.marked, len);
             self.note_congestion(pos);
         } else if is_new {
@@ -79,7 +79,7 @@ impl<'t> News<'t> {
         if let Some(code) = code {
             self.note_drop(pos, code);
         }
-        if before.state().is_open() {
+        if before.is_open() {
             let fate = match code {
                 Some(code) => Fate::RxDropped(code.number()),
                 None if is_marked => Fate::AckedCe,

@@ -34,7 +34,9 @@ impl Pipe {
 
     /// A packet stops being in flight, if it was: only data counts, and only once (4341-5-4).
     pub(super) fn remove(&mut self, record: &Record) {
-        if let (State::InFlight, Some(len)) = (record.state(), record.len()) {
+        if record.is(State::InFlight)
+            && let Some(len) = record.len()
+        {
             self.packets -= 1;
             self.bytes -= u64::from(len);
         }

@@ -91,11 +91,11 @@ impl InFlight {
         let Some(record) = at.and_then(|i| self.records.get_mut(i)) else {
             return;
         };
-        if record.state().is_received() && !is_marked && code.is_none() {
+        if record.is_received() && !is_marked && code.is_none() {
             return;
         }
         let before = *record;
-        if !before.state().is_received() {
+        if !before.is_received() {
             self.newest_received.note(pos);
             self.pipe.remove(&before);
             record.set_state(State::Received);
@@ -107,7 +107,7 @@ impl InFlight {
         if let Some(len) = before.len() {
             // 4340-11.7-7: a Drop Code is never changed.
             code = code.filter(|_| record.note_drop());
-            if !before.state().is_received() {
+            if !before.is_received() {
                 self.delivery.on_delivered(news.now, u32::from(len));
             }
         }
@@ -122,7 +122,7 @@ impl InFlight {
             let Some(record) = self.records.get_mut(index(pos - self.front)) else {
                 break;
             };
-            if record.state().is_open() {
+            if record.is_open() {
                 self.pipe.remove(record);
                 record.set_state(State::Lost);
                 news.note_lost(pos, record);
@@ -137,7 +137,7 @@ impl InFlight {
             let Some(record) = self.records.get_mut(index(pos - self.front)) else {
                 break;
             };
-            if record.state().is_open() {
+            if record.is_open() {
                 self.pipe.remove(record);
                 record.set_state(State::Passed);
                 news.note_passed(record);

@@ -7,7 +7,7 @@ use crate::queue::{Fate, Slot};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What is known of a sent packet.
+/// What is known of a sent packet: first what leaves its fate open, last what says that it was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Nothing is known; data counts as in flight.
@@ -22,18 +22,6 @@ pub(super) enum State {
     Received,
     /// Received with a mark.
     Marked,
-}
-
-impl State {
-    /// Whether the peer has it.
-    pub(super) fn is_received(self) -> bool {
-        matches!(self, Self::Received | Self::Marked)
-    }
-
-    /// Whether its fate has not been told.
-    pub(super) fn is_open(self) -> bool {
-        matches!(self, Self::InFlight | Self::TimedOut)
-    }
 }
 
 /// One packet that we sent, in 28 bytes: a busy connection keeps those of three round trips, which are most of its
@@ -133,16 +121,19 @@ impl Record {
         self.bits & HAS_VECTOR != 0
     }
 
-    /// What is known of it.
-    pub(super) fn state(&self) -> State {
-        match self.bits & STATE {
-            0 => State::InFlight,
-            1 => State::TimedOut,
-            2 => State::Passed,
-            3 => State::Lost,
-            4 => State::Received,
-            _ => State::Marked,
-        }
+    /// Whether this is known of it.
+    pub(super) fn is(&self, state: State) -> bool {
+        self.bits & STATE == state as u16
+    }
+
+    /// Whether the peer has it.
+    pub(super) fn is_received(&self) -> bool {
+        self.bits & STATE >= State::Received as u16
+    }
+
+    /// Whether its fate has not been told.
+    pub(super) fn is_open(&self) -> bool {
+        self.bits & STATE <= State::TimedOut as u16
     }
 
     pub(super) fn set_state(&mut self, state: State) {
@@ -192,7 +183,7 @@ impl Record {
     /// longer than the round trip is not to be believed.
     pub(super) fn rtt(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
         let is_timely = self.len().is_some() || ack.elapsed.is_some() || ack.is_prompt;
-        if self.state().is_received() || !is_timely {
+        if self.is_received() || !is_timely {
             return None;
         }
         let rtt = (now - self.sent_at()).checked_sub(ack.elapsed.unwrap_or_default())?;

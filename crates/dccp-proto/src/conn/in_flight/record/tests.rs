@@ -37,11 +37,11 @@ fn a_record_takes_28_bytes() {
 fn a_record_keeps_what_it_is_given() {
     let r = record(0, false, None);
     assert_eq!((r.sent_at(), r.ccval(), r.has_vector()), (NOW, 0, false));
-    assert_eq!((r.state(), r.len()), (State::InFlight, None));
+    assert_eq!((r.is(State::InFlight), r.len()), (true, None));
     assert!(r.data().is_none());
     let r = record(15, true, Some(data(Some(u32::MAX), u16::MAX)));
     assert_eq!((r.sent_at(), r.ccval(), r.has_vector()), (NOW, 15, true));
-    assert_eq!((r.state(), r.len()), (State::InFlight, Some(u16::MAX)));
+    assert_eq!((r.is(State::InFlight), r.len()), (true, Some(u16::MAX)));
     let kept = r.data().unwrap();
     assert_eq!((kept.slot, kept.len), (Some(Slot(u32::MAX)), u16::MAX));
     assert_eq!((kept.is_dropped, kept.stamp.is_app_limited), (false, false));
@@ -59,22 +59,24 @@ fn a_record_keeps_what_it_is_given() {
 #[test]
 fn a_state_changes_nothing_else() {
     let mut r = record(10, true, Some(data(Some(0), 0)));
-    for state in [
-        State::TimedOut,
-        State::Passed,
-        State::Lost,
-        State::Received,
-        State::Marked,
-        State::InFlight,
+    // Whether the fate is open, and whether the peer has the packet.
+    for (state, is_open, is_received) in [
+        (State::TimedOut, true, false),
+        (State::Passed, false, false),
+        (State::Lost, false, false),
+        (State::Received, false, true),
+        (State::Marked, false, true),
+        (State::InFlight, true, false),
     ] {
         r.set_state(state);
-        assert_eq!((r.state(), r.ccval(), r.has_vector()), (state, 10, true));
+        assert_eq!((r.is(state), r.ccval(), r.has_vector()), (true, 10, true));
+        assert_eq!((r.is_open(), r.is_received()), (is_open, is_received));
         assert_eq!((r.len(), r.data().unwrap().slot), (Some(0), Some(Slot(0))));
     }
     assert!(r.note_drop());
     assert!(!r.note_drop());
     assert!(r.data().unwrap().is_dropped);
-    assert_eq!((r.state(), r.ccval()), (State::InFlight, 10));
+    assert_eq!((r.is(State::InFlight), r.ccval()), (true, 10));
 }
 
 #[test]
