@@ -215,6 +215,7 @@ impl Batch {
 
     /// As [`push`](Self::push), to the same peer and as long as the others; its place begins with the `head` of one
     /// of them.
+    #[inline]
     pub(crate) fn push_alike(
         &mut self,
         head: Range<usize>,
@@ -257,6 +258,7 @@ impl Batch {
     }
 
     /// The next `len` bytes are a datagram, with so many zeros behind it.
+    #[inline]
     fn take(&mut self, len: usize, zeros: usize) {
         self.used += len;
         self.last_len = len + zeros;

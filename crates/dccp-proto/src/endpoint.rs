@@ -7,6 +7,7 @@ mod schedule;
 mod stateless;
 mod table;
 mod time_wait;
+mod train;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ use crate::event::Event;
 use crate::path::{Flow, Path};
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::{self, Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
+use crate::wire::{Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
+use core::iter::once;
 use listener::Listeners;
 use schedule::Schedule;
 use stateless::Stateless;
@@ -30,6 +32,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use table::Table;
 use time_wait::TimeWait;
+use train::Train;
 
 /// A keyed hash for sequence numbers and cookies: the core writes no cryptography (design 11c).
 pub trait KeyedHash: Send {
@@ -222,58 +225,88 @@ impl Endpoint {
         datagram: &Datagram<'_>,
         queues: &mut dyn Queues,
     ) {
-        let packet = match wire::parse(datagram, path.checksum_rule()) {
-            Ok(packet) => packet,
-            Err(error) => {
-                // 4340-8.5-1
-                self.stats.mib.in_errs += 1;
-                self.stats.drops.count(error.into());
-                return;
-            }
+        self.handle_train(now, path, ecn, &mut once(*datagram), queues);
+    }
+
+    /// Takes datagrams that arrived together over `path` with one ECN mark, in their order: the same as one after
+    /// the other, for less. The application's queues are asked for once for neighbours of one connection.
+    pub fn handle_train(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        ecn: Ecn,
+        datagrams: &mut dyn Iterator<Item = Datagram<'_>>,
+        queues: &mut dyn Queues,
+    ) {
+        let mut train = Train {
+            datagrams,
+            checksum: path.checksum_rule(),
+            ecn,
         };
-        let flow = Flow {
-            path: *path,
-            local_port: packet.dest_port,
-            remote_port: packet.source_port,
-        };
-        match self.table.find(&flow) {
-            Some(id) => self.give(now, id, &packet, ecn, queues),
-            None => self.handle_stranger(now, flow, &packet, ecn, queues),
+        let mut next = train.next(&mut self.stats);
+        while let Some(packet) = next {
+            let flow = Flow {
+                path: *path,
+                local_port: packet.dest_port,
+                remote_port: packet.source_port,
+            };
+            let known = self.table.find(&flow);
+            let id = known.or_else(|| self.handle_stranger(now, flow, &packet));
+            next = match id {
+                Some(id) => self.give(now, id, packet, &mut train, queues),
+                None => train.next(&mut self.stats),
+            };
         }
     }
 
-    /// Gives a packet to its connection: steps 4 to 16.
-    fn give(
+    /// Gives a packet to its connection, and of those behind it as many as are the connection's too: steps 4 to 16.
+    /// Returns the first that is not.
+    fn give<'a>(
         &mut self,
         now: Instant,
         id: ConnId,
-        packet: &Packet<'_>,
-        ecn: Ecn,
+        packet: Packet<'a>,
+        train: &mut Train<'_, 'a>,
         queues: &mut dyn Queues,
-    ) {
-        let Some(conn) = self.table.get_mut(id) else {
-            return;
-        };
+    ) -> Option<Packet<'a>> {
+        let Self { table, stats, .. } = self;
+        let conn = table.get_mut(id)?;
         if !conn.state().is_alive() {
             // It has ended and its Reset is about to leave: that is the answer.
-            return self.stats.drops.count(DropReason::NoConnection);
+            stats.drops.count(DropReason::NoConnection);
+            return train.next(stats);
         }
         if matches!(conn.state(), State::Invited | State::Listen1) {
             // 5596-2.2.2-2, 5596-2.2.2-3
-            match packet.kind {
-                Kind::Request { service } if service == conn.service() => {
-                    conn.respond_to_invited(now, packet.seq);
+            let refusal = match packet.kind {
+                Kind::Request { service } if service == conn.service() => None,
+                Kind::Request { .. } => Some(ResetCode::BAD_SERVICE_CODE),
+                Kind::Listen { .. } => {
+                    stats.drops.count(DropReason::UnwantedListen);
+                    return train.next(stats);
                 }
-                Kind::Request { .. } => {
-                    self.refuse(now, packet, id, ResetCode::BAD_SERVICE_CODE);
-                    return;
-                }
-                Kind::Listen { .. } => return self.stats.drops.count(DropReason::UnwantedListen),
-                _ => return self.refuse(now, packet, id, ResetCode::NO_CONNECTION),
+                _ => Some(ResetCode::NO_CONNECTION),
+            };
+            if let Some(code) = refusal {
+                self.refuse(now, &packet, id, code);
+                return train.next(&mut self.stats);
             }
+            conn.respond_to_invited(now, packet.seq);
         }
-        queues.with_app(id, &mut |app| conn.handle_packet(now, packet, ecn, app));
+        let ports = (packet.source_port, packet.dest_port);
+        let mut next = Some(packet);
+        queues.with_app(id, &mut |app| {
+            while let Some(packet) = &next {
+                conn.handle_packet(now, packet, train.ecn, app);
+                next = train.next(stats);
+                let is_its = |p: &Packet<'_>| (p.source_port, p.dest_port) == ports;
+                if conn.state() != State::Open || !next.as_ref().is_some_and(is_its) {
+                    break;
+                }
+            }
+        });
         self.schedule.wake(id);
+        next
     }
 
     fn refuse(&mut self, now: Instant, packet: &Packet<'_>, id: ConnId, code: ResetCode) {
@@ -283,32 +316,23 @@ impl Endpoint {
         }
     }
 
-    /// Steps 2 and 3: a packet of no connection (4340-8.5-2, 4340-8.5-3, AMB-1).
-    fn handle_stranger(
-        &mut self,
-        now: Instant,
-        flow: Flow,
-        packet: &Packet<'_>,
-        ecn: Ecn,
-        queues: &mut dyn Queues,
-    ) {
+    /// Steps 2 and 3: a packet of no connection (4340-8.5-2, 4340-8.5-3, AMB-1). Returns the connection that it makes.
+    fn handle_stranger(&mut self, now: Instant, flow: Flow, packet: &Packet<'_>) -> Option<ConnId> {
         if matches!(packet.kind, Kind::Listen { .. }) {
             // 5596-2.2.2-5
-            return self.stats.drops.count(DropReason::UnwantedListen);
+            self.stats.drops.count(DropReason::UnwantedListen);
+            return None;
         }
         let is_resting = self.time_wait.holds(now, &flow);
         let port = flow.local_port;
         let code = match packet.kind {
             _ if is_resting => ResetCode::NO_CONNECTION,
             Kind::Request { service } => match self.listeners.check(port, service) {
-                Ok(()) => return self.accept(now, flow, packet, service, ecn, queues),
+                Ok(()) => return self.accept(now, flow, packet, service),
                 Err(code) => code,
             },
             _ if self.listeners.is_open(port) => match self.redeem_cookie(now, &flow, packet) {
-                Ok(Some(conn)) => {
-                    self.welcome(now, conn, packet, ecn, queues);
-                    return;
-                }
+                Ok(Some(conn)) => return Some(self.welcome(conn)),
                 Ok(None) => ResetCode::NO_CONNECTION,
                 Err(code) => code,
             },
@@ -321,6 +345,7 @@ impl Endpoint {
             _ => DropReason::NoConnection,
         });
         self.answer_with_reset(now, &flow.path, packet, code);
+        None
     }
 
     /// Never answers a Reset; limited over all flows together (4340-18-3, 4340-8.1.3-1).
@@ -348,16 +373,15 @@ impl Endpoint {
         flow: Flow,
         packet: &Packet<'_>,
         service: ServiceCode,
-        ecn: Ecn,
-        queues: &mut dyn Queues,
-    ) {
+    ) -> Option<ConnId> {
         if self.listeners.is_flooded(flow.local_port) || self.table.is_full() {
             self.offer_cookie(now, &flow, packet, service);
-            return;
+            return None;
         }
         let conn = self.new_server(now, flow, service, packet.seq, None);
-        let id = self.welcome(now, conn, packet, ecn, queues);
+        let id = self.welcome(conn);
         self.listeners.on_half_open(flow.local_port, id);
+        Some(id)
     }
 
     fn new_server(
@@ -382,19 +406,11 @@ impl Endpoint {
         conn
     }
 
-    fn welcome(
-        &mut self,
-        now: Instant,
-        conn: Connection,
-        packet: &Packet<'_>,
-        ecn: Ecn,
-        queues: &mut dyn Queues,
-    ) -> ConnId {
+    fn welcome(&mut self, conn: Connection) -> ConnId {
         let (port, service) = (conn.flow().local_port, conn.service());
         let id = self.table.insert(conn);
         self.events
             .push_back((id, Event::Accepted { port, service }));
-        self.give(now, id, packet, ecn, queues);
         id
     }
 

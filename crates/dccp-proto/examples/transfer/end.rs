@@ -110,12 +110,10 @@ impl End {
         } = self;
         let queues = &mut Both { outbox, inbox };
         for mut batch in batches.drain(..) {
-            for datagram in batch.datagrams() {
-                if !arrives() {
-                    continue;
-                }
-                let ecn = batch.destination().map(|(_, ecn)| ecn).unwrap_or_default();
-                endpoint.handle_datagram(now, path, ecn, &datagram, queues);
+            let ecn = batch.destination().map(|(_, ecn)| ecn).unwrap_or_default();
+            {
+                let mut train = batch.datagrams().filter(|_| arrives());
+                endpoint.handle_train(now, path, ecn, &mut train, queues);
             }
             batch.clear();
             spare.push(batch);

@@ -111,6 +111,12 @@ impl Cell {
     const fn len(self) -> u64 {
         (self.0 & 0x3F) as u64 + 1
     }
+
+    /// With one packet more, if that has the same fate and there is room.
+    fn lengthened_by(self, fate: Fate) -> Option<Self> {
+        let has_room = self.len() < Self::LEN_MAX && self.fate() == fate;
+        has_room.then_some(Self(self.0 + 1))
+    }
 }
 
 impl AckVector {
@@ -118,6 +124,21 @@ impl AckVector {
     /// whatever becomes of its data later (4340-11.4-3).
     pub(crate) fn on_packet(&mut self, seq: Seq, ecn: Ecn) -> Recorded {
         let fate = Fate::of(ecn);
+        if seq == self.newest.next()
+            && let Some(head) = self.cells.front_mut()
+            && let Some(longer) = head.lengthened_by(fate)
+        {
+            *head = longer;
+            self.newest = seq;
+            self.packets += 1;
+            return Recorded::New;
+        }
+        self.on_unexpected(seq, fate)
+    }
+
+    /// Any packet that does not just lengthen the first cell.
+    #[inline(never)]
+    fn on_unexpected(&mut self, seq: Seq, fate: Fate) -> Recorded {
         let ahead = seq.distance(self.newest);
         let recorded = if self.cells.is_empty() || ahead > 0 {
             self.on_newer(seq, fate);
@@ -151,15 +172,19 @@ impl AckVector {
         let mut left = w.remaining();
         let before = w.len();
         let mut option = VectorOption::new();
-        for part in self.compressed() {
-            let cost = if option.len == 0 { 3 } else { 1 };
-            if left < cost {
-                break;
-            }
-            left -= cost;
-            option.push(part);
-            if option.len == OPTION_CELLS {
-                option.flush(w);
+        'parts: for mut part in parts(self.cells.make_contiguous()) {
+            while part.cells > 0 {
+                let head = if option.len == 0 { 2 } else { 0 };
+                let n = option.room().min(part.cells).min(left.saturating_sub(head));
+                if n == 0 {
+                    break 'parts;
+                }
+                left -= head + n;
+                option.push(&part, n);
+                part.cells -= n;
+                if option.room() == 0 {
+                    option.flush(w);
+                }
             }
         }
         option.flush(w);
@@ -301,20 +326,32 @@ impl AckVector {
             }
         }
     }
+}
 
-    /// What a vector says, newest first: neighbours that look alike on the wire are one where they fit
-    /// into one cell.
-    fn compressed(&self) -> impl Iterator<Item = Part> {
-        let mut cells = self.cells.iter().map(|&cell| Part::from(cell)).peekable();
-        core::iter::from_fn(move || {
-            let mut part = cells.next()?;
-            while let Some(next) = cells.next_if(|next| part.is_joinable(next)) {
-                part.len += next.len;
-                part.nonce_sum ^= next.nonce_sum;
-            }
-            Some(part)
-        })
-    }
+/// What a vector says, newest first: neighbours that look alike on the wire are one where they fit
+/// into one cell.
+fn parts(cells: &[Cell]) -> impl Iterator<Item = Part> {
+    let mut rest = cells.iter();
+    core::iter::from_fn(move || {
+        let first = *rest.next()?;
+        let mut part = Part::from(first);
+        if first.len() == Cell::LEN_MAX {
+            // None joins it. In a long run of packets that arrived most cells are like this.
+            let others = rest.as_slice();
+            let same = others.iter().take_while(|&&cell| cell == first).count();
+            rest = others[same..].iter();
+            part.cells += same;
+            return Some(part);
+        }
+        while let Some(next) = rest.as_slice().first().map(|&cell| Part::from(cell))
+            && part.is_joinable(&next)
+        {
+            part.len += next.len;
+            part.nonce_sum ^= next.nonce_sum;
+            rest.next();
+        }
+        Some(part)
+    })
 }
 
 /// A cell as the wire shows it, with the nonce sum of its packets.
@@ -323,6 +360,8 @@ struct Part {
     state: AckState,
     len: u64,
     nonce_sum: bool,
+    /// So many alike follow each other; more than one only if they are full, which have a sum of 0.
+    cells: usize,
 }
 
 impl Part {
@@ -337,6 +376,7 @@ impl From<Cell> for Part {
             state: cell.fate().state(),
             len: cell.len(),
             nonce_sum: cell.fate() == Fate::Nonce && cell.len() % 2 == 1,
+            cells: 1,
         }
     }
 }
@@ -363,14 +403,20 @@ impl VectorOption {
         }
     }
 
-    fn push(&mut self, part: Part) {
-        if let Some(place) = self.cells.get_mut(self.len) {
+    /// For so many more cells there is room.
+    fn room(&self) -> usize {
+        OPTION_CELLS - self.len
+    }
+
+    /// Adds `n` cells of those of `part`: no more than there is room for.
+    fn push(&mut self, part: &Part, n: usize) {
+        if let Some(places) = self.cells.get_mut(self.len..self.len + n) {
             let cell = AckCell {
                 state: part.state,
                 len: u8::try_from(part.len).unwrap_or(AckCell::LEN_MAX),
             };
-            *place = cell.to_byte();
-            self.len += 1;
+            places.fill(cell.to_byte());
+            self.len += n;
             // 4340-12.2-1: the sum over the packets that this option reports in state 0.
             self.nonce ^= part.nonce_sum;
         }

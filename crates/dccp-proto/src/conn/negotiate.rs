@@ -208,6 +208,11 @@ impl Connection {
             })
     }
 
+    /// Whether [`take_feature_changes`](Self::take_feature_changes) has something to do.
+    pub(super) fn has_feature_news(&self) -> bool {
+        !self.has_needs_met || self.features.has_changed()
+    }
+
     /// Values that have just changed take effect.
     pub(super) fn take_feature_changes(&mut self, now: Instant) {
         let mut is_news = false;

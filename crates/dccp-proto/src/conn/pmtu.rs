@@ -172,6 +172,11 @@ impl Pmtu {
         self.size.saturating_sub(self.overhead + HEADER_ROOM)
     }
 
+    /// Whether [`poll_changed`](Self::poll_changed) has something to tell.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.told != self.mps()
+    }
+
     /// The new maximum packet size, if it has changed since the last call.
     pub(crate) fn poll_changed(&mut self) -> Option<usize> {
         let mps = self.mps();

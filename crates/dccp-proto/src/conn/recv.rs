@@ -41,8 +41,27 @@ impl Connection {
         ecn: Ecn,
         app: &mut App<'_>,
     ) {
+        let is_plain = self.is_plain(p);
+        self.handle(now, p, ecn, is_plain, app);
+    }
+
+    #[inline]
+    fn handle(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        ecn: Ecn,
+        is_plain: bool,
+        app: &mut App<'_>,
+    ) {
         self.tally.on_received(p, ecn);
-        match self.receive(now, *p, self.readable(ecn), app) {
+        let ecn = self.readable(ecn);
+        let step = if is_plain {
+            self.receive_plain(now, p, ecn, app)
+        } else {
+            self.receive(now, *p, ecn, app)
+        };
+        match step {
             Continue(()) | Break(Verdict::Done) => {}
             Break(Verdict::Drop(reason)) => self.tally.on_drop(reason),
             Break(Verdict::Sync(reason, ack)) => {
@@ -52,7 +71,27 @@ impl Connection {
             Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
         }
         self.features.after_packet(self.seqs.gsr, self.seqs.gss);
-        self.after_input(now, app);
+        if !is_plain {
+            self.after_input(now, app);
+        }
+    }
+
+    /// Whether a packet is data and no more, on an open connection where nothing waits for an input: then
+    /// [`receive_plain`](Self::receive_plain) is all that there is to do.
+    fn is_plain(&self, p: &Packet<'_>) -> bool {
+        p.packet_type() == PacketType::Data
+            && p.options.0.is_empty()
+            && !p.is_short
+            && self.state == State::Open
+            && !self.has_news()
+    }
+
+    /// Whether [`after_input`](Self::after_input) has something to do, whatever the input was.
+    fn has_news(&self) -> bool {
+        self.controller_reset.is_some()
+            || self.has_feature_news()
+            || self.closing.is_wanted
+            || self.pmtu.has_changed()
     }
 
     /// What any input may have made possible.
@@ -71,6 +110,19 @@ impl Connection {
         }
     }
 
+    /// The steps that concern a [plain](Self::is_plain) packet: of the others none does anything.
+    fn receive_plain(&mut self, now: Instant, p: &Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
+        self.check_window(now, p)?;
+        let told = Told {
+            is_duplicate: self.note_arrival(now, p, ecn, None, false),
+            ..Told::default()
+        };
+        self.step_16_process_data(now, p, ecn, &told, app);
+        Continue(())
+    }
+
+    // Apart, so that the way of plain data stays short.
+    #[inline(never)]
     fn receive(&mut self, now: Instant, mut p: Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
         self.step_4_ignore_listen(now, &p)?;
         self.step_4_in_request(now, &p)?;
@@ -159,6 +211,12 @@ impl Connection {
             }
             self.extend(p);
         }
+        self.check_window(now, p)
+    }
+
+    /// 4340-8.5-6, 4340-7.5.3-1: of a packet with long numbers.
+    #[inline]
+    fn check_window(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         // 4340-8.5-4: what answers a Request is valid, since step 4 took its number as the first. A
         // Reset without a connection has any number (4340-8.3.1-2).
         if self.state != State::Request
@@ -221,30 +279,44 @@ impl Connection {
             Err(reset) => return Break(Verdict::Reset(reset)),
         };
         self.take_feature_changes(now);
-        told.is_duplicate = self.ack_vector.on_packet(p.seq, ecn) == Recorded::Duplicate;
-        self.reverse_path
-            .on_packet(p.seq, p.packet_type().is_data(), told.ndp_count, ecn);
-        let is_data = is_application_data(p);
         // 4340-9.3-1
         told.is_corrupt = told
             .data_checksum
             .is_some_and(|crc| p.payload.crc_32c() != crc);
+        told.is_duplicate = self.note_arrival(now, p, ecn, told.ndp_count, told.is_corrupt);
+        self.process_acknowledgement(now, p, &told, app);
+        Continue(told)
+    }
+
+    /// The packet counts as received (4340-7.4-1). Returns whether it had been before.
+    #[inline]
+    fn note_arrival(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+        ecn: Ecn,
+        ndp_count: Option<u64>,
+        is_corrupt: bool,
+    ) -> bool {
+        let recorded = self.ack_vector.on_packet(p.seq, ecn);
+        self.reverse_path
+            .on_packet(p.seq, p.packet_type().is_data(), ndp_count, ecn);
+        let is_data = is_application_data(p);
         self.rx.cc.on_packet(&Arrival {
             now,
             seq: p.seq,
             ccval: p.ccval,
             // 4340-11.7-5: the peer must answer to corrupt data as to a mark, so it is counted as one.
-            ecn: if told.is_corrupt { Ecn::Ce } else { ecn },
+            ecn: if is_corrupt { Ecn::Ce } else { ecn },
             packet_type: p.packet_type(),
             is_data,
             payload_len: if is_data { p.payload.len() } else { 0 },
             is_short: p.is_short,
-            ndp_count: told.ndp_count,
+            ndp_count,
             rtt: self.rtt,
             options: p.options,
         });
-        self.process_acknowledgement(now, p, &told, app);
-        Continue(told)
+        recorded == Recorded::Duplicate
     }
 
     /// 4340-8.5-9
@@ -315,6 +387,7 @@ impl Connection {
     }
 
     /// 4340-8.5-16
+    #[inline]
     fn step_16_process_data(
         &mut self,
         now: Instant,
@@ -406,10 +479,9 @@ impl Connection {
     }
 
     fn note_received(&mut self, now: Instant, seq: Seq) {
-        if seq.is_after(self.seqs.gsr) {
+        if self.seqs.on_received(seq) {
             self.gsr_arrived = now;
         }
-        self.seqs.on_received(seq);
         self.last_valid = now;
     }
 
@@ -472,3 +544,6 @@ fn error_text(payload: Payload<'_>) -> String {
         Payload::Zeros(_) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

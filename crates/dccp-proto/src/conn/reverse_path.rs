@@ -36,18 +36,40 @@ impl ReversePath {
 
     /// A valid packet arrived, of a type that carries data or not.
     pub(crate) fn on_packet(&mut self, seq: Seq, is_data: bool, ndp_count: Option<u64>, ecn: Ecn) {
+        let this = self.arrival(seq, ndp_count);
+        let is_marked_ack = ecn == Ecn::Ce && !is_data;
+        if let [Some(first), Some(second), Some(third)] = self.newest
+            && seq == first.seq.next()
+            && second.seq == third.seq.next()
+            && !is_marked_ack
+        {
+            // As it should be: the next number, and no hole that is old enough to be counted.
+            self.newest = [Some(this), Some(first), Some(second)];
+        } else {
+            self.on_unexpected(this, is_marked_ack);
+        }
+    }
+
+    fn arrival(&self, seq: Seq, ndp_count: Option<u64>) -> Arrival {
+        // Absence of the option means zero, if the peer sends it at all (4340-7.7-1).
+        let ndp_count = self.has_ndp_counts.then(|| ndp_count.unwrap_or(0));
+        Arrival { seq, ndp_count }
+    }
+
+    /// Any packet.
+    #[inline(never)]
+    fn on_unexpected(&mut self, this: Arrival, is_marked_ack: bool) {
+        let Arrival { seq, .. } = this;
+        let this = Some(this);
         let [first, second, third] = self.newest;
         let is_newer = |a: Option<Arrival>| a.is_none_or(|a| seq.is_after(a.seq));
         let is_next = is_newer(first);
         if !is_next && self.newest.iter().flatten().any(|a| a.seq == seq) {
             return;
         }
-        if ecn == Ecn::Ce && !is_data {
+        if is_marked_ack {
             self.count(1);
         }
-        // Absence of the option means zero, if the peer sends it at all (4340-7.7-1).
-        let ndp_count = self.has_ndp_counts.then(|| ndp_count.unwrap_or(0));
-        let this = Some(Arrival { seq, ndp_count });
         self.newest = if is_next {
             [this, first, second]
         } else if is_newer(second) {
@@ -85,6 +107,33 @@ impl ReversePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_packet_in_order_is_counted_as_any_other(
+            packets in prop::collection::vec(
+                (-6..12_i64, any::<bool>(), prop::option::of(0..4_u64), any::<bool>()), 1..200),
+            has_ndp_counts in any::<bool>(),
+        ) {
+            let mut quick = ReversePath::default();
+            quick.expect_ndp_counts(has_ndp_counts);
+            let mut slow = quick.clone();
+            let mut newest = Seq::new((1 << 48) - 100);
+            for (ahead, is_data, ndp_count, is_marked) in packets {
+                // Most are the next.
+                let ahead = if ahead > 3 { 1 } else { ahead };
+                let far = ahead.unsigned_abs();
+                let seq = if ahead < 0 { newest.minus(far) } else { newest.plus(far) };
+                newest = newest.max(seq);
+                let ecn = if is_marked { Ecn::Ce } else { Ecn::Ect0 };
+                quick.on_packet(seq, is_data, ndp_count, ecn);
+                let this = slow.arrival(seq, ndp_count);
+                slow.on_unexpected(this, is_marked && !is_data);
+                prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
+            }
+        }
+    }
 
     /// What is counted after Acks with these numbers arrived in this order.
     fn lost(numbers: &[u64]) -> u32 {

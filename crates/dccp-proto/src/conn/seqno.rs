@@ -125,26 +125,29 @@ impl SeqNos {
             p.packet_type(),
             PacketType::CloseReq | PacketType::Close | PacketType::Reset
         );
-        let (seq_low, ack_low) = if ends {
-            (self.gsr.next(), self.gar)
-        } else {
-            (self.swl(), self.awl())
-        };
-        if !p.seq.is_within(seq_low, self.swh()) {
+        let next = self.gsr.next();
+        let seq_low = || if ends { next } else { self.swl() };
+        let ack_low = || if ends { self.gar } else { self.awl() };
+        // The next number lies in any window.
+        if p.seq != next && !p.seq.is_within(seq_low(), self.swh()) {
             Some(DropReason::SeqnoOutOfWindow)
-        } else if p.ack().is_some_and(|ack| !self.has_left(ack_low, ack)) {
+        } else if p.ack().is_some_and(|ack| !self.has_left(ack_low(), ack)) {
             Some(DropReason::AcknoOutOfWindow)
         } else {
             None
         }
     }
 
-    /// A valid packet with this number arrived: GSR only grows (4340-8.5-6).
-    pub(crate) fn on_received(&mut self, seq: Seq) {
-        self.gsr = self.gsr.max(seq);
+    /// A valid packet with this number arrived: GSR only grows (4340-8.5-6). Returns whether it is the greatest.
+    pub(crate) fn on_received(&mut self, seq: Seq) -> bool {
+        let is_greatest = seq.is_after(self.gsr);
+        if is_greatest {
+            self.gsr = seq;
+        }
         if self.is_swl_clamped && self.plain_swl().is_after(self.isr) {
             self.is_swl_clamped = false;
         }
+        is_greatest
     }
 
     /// A valid packet that is not a Sync acknowledged this number: GAR only grows (4340-8.5-6).

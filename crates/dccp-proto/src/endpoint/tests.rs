@@ -7,6 +7,8 @@ use crate::wire::{Payload, Place};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
+mod train;
+
 /// More than 2^16, where the kernel of 2007 jumped to line rate.
 const PACKETS: u32 = 70_000;
 const DELAY: Duration = Duration::from_millis(10);

@@ -81,7 +81,8 @@ pub fn parse<'a>(
     if len < 12 {
         return Err(ParseError::TooShort);
     }
-    let fixed = fixed_part(datagram.bytes);
+    let mut short = [0; FIXED_MAX];
+    let fixed = fixed_part(datagram.bytes, &mut short);
     // 4340-5.1-4
     let packet_type =
         PacketType::from_number(fixed[8] >> 1 & 0xF).ok_or(ParseError::UnknownType)?;
@@ -115,23 +116,22 @@ pub fn parse<'a>(
         ccval: fixed[5] >> 4,
         cscov,
         is_short,
-        seq: seqno(&fixed, is_short),
-        kind: kind(&fixed, packet_type, is_short),
+        seq: seqno(fixed, is_short),
+        kind: kind(fixed, packet_type, is_short),
         options: options(datagram, fixed_len, header_len)?,
         payload: payload(datagram, header_len)?,
     })
 }
 
-/// The first bytes of the datagram, zeros included.
-fn fixed_part(bytes: &[u8]) -> [u8; FIXED_MAX] {
+/// The first bytes of the datagram, zeros included: where they are, or in `short`, which is zeros.
+fn fixed_part<'a>(bytes: &'a [u8], short: &'a mut [u8; FIXED_MAX]) -> &'a [u8; FIXED_MAX] {
     if let Some(fixed) = bytes.first_chunk() {
-        return *fixed;
+        return fixed;
     }
-    let mut fixed = [0; FIXED_MAX];
-    for (to, from) in fixed.iter_mut().zip(bytes) {
+    for (to, from) in short.iter_mut().zip(bytes) {
         *to = *from;
     }
-    fixed
+    short
 }
 
 fn seqno(h: &[u8; FIXED_MAX], is_short: bool) -> Seq {
@@ -151,6 +151,7 @@ fn number_48(bytes: [u8; 8]) -> Seq {
     Seq::new(u64::from_be_bytes(bytes))
 }
 
+#[inline]
 fn kind(h: &[u8; FIXED_MAX], packet_type: PacketType, is_short: bool) -> Kind {
     let ack = if is_short {
         number_24([h[13], h[14], h[15]])
@@ -183,6 +184,7 @@ fn kind(h: &[u8; FIXED_MAX], packet_type: PacketType, is_short: bool) -> Kind {
     }
 }
 
+#[inline]
 fn options<'a>(d: &Datagram<'a>, start: usize, end: usize) -> Result<Options<'a>, ParseError> {
     match d.bytes.get(start..end) {
         Some(area) => Ok(Options(area)),

@@ -252,6 +252,12 @@ impl Features {
         }
     }
 
+    /// Whether [`poll_changed`](Self::poll_changed) has something to tell.
+    pub(crate) fn has_changed(&self) -> bool {
+        let under_way = self.under_way.as_ref();
+        under_way.is_some_and(|u| !u.changed.is_empty())
+    }
+
     /// The next value that took effect, in order. Of several changes of one feature since the last
     /// call only the last is told.
     #[inline]

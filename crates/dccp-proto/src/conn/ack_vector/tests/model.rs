@@ -82,6 +82,72 @@ fn check(model: &Model, base: Seq, ack: Seq, bytes: &[u8]) -> BTreeMap<i64, AckS
 }
 
 proptest! {
+    #[test]
+    fn a_packet_in_order_is_recorded_as_any_other(steps in prop::collection::vec(step(), 1..300)) {
+        let (mut quick, mut slow) = (AckVector::default(), AckVector::default());
+        let mut newest = Seq::new((1 << 48) - 50);
+        for step in steps {
+            if let Step::Arrive { ahead, ecn } = step {
+                let far = ahead.unsigned_abs();
+                let seq = if ahead < 0 { newest.minus(far) } else { newest.plus(far) };
+                let recorded = slow.on_unexpected(seq, Fate::of(ecn));
+                prop_assert_eq!(quick.on_packet(seq, ecn), recorded);
+                newest = newest.max(seq);
+            }
+            prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
+        }
+    }
+
+    #[test]
+    fn full_cells_that_are_written_at_once_are_those_of_a_loop(
+        runs in prop::collection::vec((0..4_u8, 1..65_u64, 1..300_usize), 1..8),
+        room in 0..ROOM,
+    ) {
+        let fates = [Fate::Received, Fate::Marked, Fate::Nonce, Fate::Missing];
+        let mut v = AckVector::default();
+        for (fate, len, cells) in runs {
+            let cell = Cell::new(fates[usize::from(fate)], len);
+            v.cells.extend(core::iter::repeat_n(cell, cells));
+            v.packets += len * cells as u64;
+        }
+        let mut w = OptionWriter::new(room);
+        v.write(Seq::ZERO, &mut w);
+        prop_assert_eq!(w.as_slice(), one_by_one(&v, room));
+    }
+}
+
+/// The options with the newest cells that fit, written cell by cell.
+fn one_by_one(v: &AckVector, room: usize) -> Vec<u8> {
+    let mut joined: Vec<(AckState, u64, bool)> = Vec::new();
+    for cell in &v.cells {
+        let (state, len) = (cell.fate().state(), cell.len());
+        let nonce = cell.fate() == Fate::Nonce && len % 2 == 1;
+        match joined.last_mut() {
+            Some(last) if last.0 == state && last.1 + len <= Cell::LEN_MAX => {
+                last.1 += len;
+                last.2 ^= nonce;
+            }
+            _ => joined.push((state, len, nonce)),
+        }
+    }
+    let mut w = OptionWriter::new(room);
+    for cells in joined.chunks(OPTION_CELLS) {
+        let fits = w.remaining().saturating_sub(2).min(cells.len());
+        let cells = &cells[..fits];
+        let bytes = cells.iter().map(|&(state, len, _)| {
+            let len = u8::try_from(len).unwrap();
+            AckCell { state, len }.to_byte()
+        });
+        let nonce = cells.iter().fold(false, |sum, cell| sum ^ cell.2);
+        if fits > 0 {
+            let cells = &bytes.collect::<Vec<_>>();
+            w.push(&Opt::AckVector { nonce, cells }).unwrap();
+        }
+    }
+    w.as_slice().to_vec()
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
     fn vectors_tell_the_truth_until_the_peer_knows_it(
