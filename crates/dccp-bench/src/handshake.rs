@@ -207,17 +207,19 @@ impl Client {
         while answers.len() < usize::from(AT_ONCE) && clock::now() < give_up {
             let rule = self.path.checksum_rule();
             let got = self.transport.recv(&mut self.buffer, &mut |received| {
-                if let Ok(packet) = wire::parse(&received.datagram, rule)
-                    && packet.ack() == Some(ISS)
-                    && matches!(packet.kind, Kind::Response { .. })
-                    && ports.contains(&packet.dest_port)
-                {
-                    let has_cookie = |opt| matches!(opt, Opt::InitCookie(_));
-                    answers.push(Answer {
-                        port: packet.dest_port,
-                        seq: packet.seq,
-                        has_cookie: packet.options.iter().any(has_cookie),
-                    });
+                let packets = received.datagrams.map(|d| wire::parse(&d, rule));
+                for packet in packets.flatten() {
+                    if packet.ack() == Some(ISS)
+                        && matches!(packet.kind, Kind::Response { .. })
+                        && ports.contains(&packet.dest_port)
+                    {
+                        let has_cookie = |opt| matches!(opt, Opt::InitCookie(_));
+                        answers.push(Answer {
+                            port: packet.dest_port,
+                            seq: packet.seq,
+                            has_cookie: packet.options.iter().any(has_cookie),
+                        });
+                    }
                 }
             })?;
             if got == 0 {

@@ -174,7 +174,9 @@ impl Relay {
         let back = &mut self.back;
         for _ in 0..RECV_BURST {
             let got = client.socket.recv(&mut self.buffer, &mut |r| {
-                back.offer(clock::now(), number, r.datagram.bytes, r.ecn);
+                for datagram in r.datagrams {
+                    back.offer(clock::now(), number, datagram.bytes, r.ecn);
+                }
             })?;
             if got == 0 {
                 return Ok(false);
@@ -188,7 +190,8 @@ impl Relay {
         let mut arrived = Vec::new();
         for _ in 0..RECV_BURST {
             let got = self.listener.recv(&mut self.buffer, &mut |r| {
-                arrived.push((r.path, r.ecn, r.datagram.bytes.to_vec()));
+                let (path, ecn) = (r.path, r.ecn);
+                arrived.extend(r.datagrams.map(|d| (path, ecn, d.bytes.to_vec())));
             })?;
             if got == 0 {
                 return Ok(false);

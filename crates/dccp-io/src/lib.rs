@@ -52,7 +52,7 @@ pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
 pub use transport::{
-    BufferSizes, DropReason, IcmpKind, IcmpReport, LocalDrop, Options, Over, Received, Sent,
-    Source, Transport,
+    BufferSizes, Datagrams, DropReason, IcmpKind, IcmpReport, LocalDrop, Options, Over, Received,
+    Sent, Source, Transport,
 };
 pub use udp::Udp;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
-use dccp_proto::wire::{Datagram, Ecn};
+use dccp_proto::wire::Ecn;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::buffer::{RecvBuffer, SLOTS};
@@ -23,7 +23,9 @@ use crate::send::{drop_reason, is_queue_full, past_pending};
 use crate::sys::cmsg::{Control, Writer};
 use crate::sys::mmsg::{self, Message};
 use crate::sys::sockopt;
-use crate::transport::{BufferSizes, IcmpReport, Options, Received, Sent, Source, Transport};
+use crate::transport::{
+    BufferSizes, Datagrams, IcmpReport, Options, Received, Sent, Source, Transport,
+};
 
 const DCCP: i32 = 33;
 const IPV4_HEADER_MIN: usize = 20;
@@ -105,7 +107,7 @@ impl Raw {
                 encap: Encap::Ip,
             },
             ecn: Ecn::from_bits(packet.tos),
-            datagram: Datagram::new(packet.payload),
+            datagrams: Datagrams::one(packet.payload),
             timestamp: message.control.timestamp,
         });
     }

@@ -133,17 +133,57 @@ pub enum DropReason {
     Other(i32),
 }
 
-/// A datagram that arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Datagrams that the system gave as one: as a rule one, or those of a sender that it had merged.
+#[derive(Clone, Debug)]
 pub struct Received<'a> {
-    /// Its addresses and encapsulation, seen from here.
+    /// Their addresses and encapsulation, seen from here.
     pub path: Path,
-    /// The ECN field of its IP header.
+    /// The ECN field of their IP headers.
     pub ecn: Ecn,
-    /// DCCP header and payload.
-    pub datagram: Datagram<'a>,
-    /// When the kernel got it, since the Unix epoch, where the system tells.
+    /// DCCP header and payload of each, in the order of arrival.
+    pub datagrams: Datagrams<'a>,
+    /// When the kernel got the first, since the Unix epoch, where the system tells.
     pub timestamp: Option<Duration>,
+}
+
+/// The datagrams of one [`Received`]: at least one.
+#[derive(Clone, Debug)]
+pub struct Datagrams<'a> {
+    rest: Option<&'a [u8]>,
+    len: usize,
+}
+
+impl<'a> Datagrams<'a> {
+    /// One datagram.
+    pub(crate) const fn one(bytes: &'a [u8]) -> Self {
+        let len = bytes.len();
+        Self {
+            rest: Some(bytes),
+            len,
+        }
+    }
+
+    /// Datagrams of `len` bytes one behind the other; the last may be shorter.
+    pub(crate) const fn merged(bytes: &'a [u8], len: usize) -> Self {
+        Self {
+            rest: Some(bytes),
+            len: if len == 0 { 1 } else { len },
+        }
+    }
+}
+
+impl<'a> Iterator for Datagrams<'a> {
+    type Item = Datagram<'a>;
+
+    fn next(&mut self) -> Option<Datagram<'a>> {
+        let rest = self.rest.take()?;
+        if rest.len() <= self.len {
+            return Some(Datagram::new(rest));
+        }
+        let (first, others) = rest.split_at(self.len);
+        self.rest = Some(others);
+        Some(Datagram::new(first))
+    }
 }
 
 /// An ICMP error about a datagram that we sent.
@@ -190,7 +230,8 @@ pub trait Transport: Send {
     /// peer never fails the socket: it is told by the result and counted.
     fn send(&mut self, batch: &Batch, from: usize) -> Sent;
 
-    /// Gives the datagrams of one receive call to `sink`; returns how many packets the socket had.
+    /// Gives the datagrams of one receive call to `sink`, those that the system had merged together; returns how
+    /// many packets the socket had.
     /// 0: nothing is left, until the [`Poller`](crate::Poller) says readable again.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
-use dccp_proto::wire::{Datagram, Ecn};
+use dccp_proto::wire::Ecn;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -23,7 +23,9 @@ use crate::counters::Counters;
 use crate::error::OpenError;
 use crate::route;
 use crate::send::{drop_reason, past_pending};
-use crate::transport::{BufferSizes, IcmpReport, Options, Received, Sent, Source, Transport};
+use crate::transport::{
+    BufferSizes, Datagrams, IcmpReport, Options, Received, Sent, Source, Transport,
+};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -130,22 +132,15 @@ impl Udp {
         };
         // 6773-3.5-1
         let ecn = Ecn::from_bits(meta.ecn.map_or(0, |e| e as u8));
-        let mut give = |datagram| {
-            self.counters.received += 1;
-            sink(Received {
-                path,
-                ecn,
-                datagram: Datagram::new(datagram),
-                timestamp: meta.timestamp,
-            });
-        };
-        let bytes = &bytes[..meta.len];
-        if bytes.len() <= meta.stride {
-            give(bytes);
-        } else {
-            bytes.chunks(meta.stride.max(1)).for_each(&mut give);
-            self.counters.recv_merged += 1;
-        }
+        let datagrams = Datagrams::merged(&bytes[..meta.len], meta.stride);
+        self.counters.received += datagrams.clone().count() as u64;
+        self.counters.recv_merged += u64::from(meta.len > meta.stride);
+        sink(Received {
+            path,
+            ecn,
+            datagrams,
+            timestamp: meta.timestamp,
+        });
     }
 }
 

@@ -362,8 +362,8 @@ impl Port {
 
     fn read(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        let n = self.transport.recv(buffer, &mut |r| {
-            endpoint.handle_datagram(now, &r.path, r.ecn, &r.datagram, links);
+        let n = self.transport.recv(buffer, &mut |mut r| {
+            endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         })?;
         self.is_readable = n > 0;
         Ok(())

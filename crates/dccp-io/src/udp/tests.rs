@@ -73,7 +73,10 @@ fn receive(socket: &mut Udp, n: usize) -> Vec<Got> {
         if ready.is_empty() {
             break;
         }
-        let mut sink = |r: Received<'_>| got.push((r.path, r.ecn, r.datagram.bytes.to_vec()));
+        let mut sink = |r: Received<'_>| {
+            let (path, ecn) = (r.path, r.ecn);
+            got.extend(r.datagrams.map(|d| (path, ecn, d.bytes.to_vec())));
+        };
         while socket.recv(&mut buffer, &mut sink).unwrap() > 0 {}
     }
     got

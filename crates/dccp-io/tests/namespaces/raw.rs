@@ -27,9 +27,9 @@ fn exchange(from: &mut dyn Transport, to: &mut dyn Transport, path: &Path, ecn: 
     let batch = batch(path, ecn, port, &lens);
     let sent = from.send(&batch, 0);
     assert!(sent.is_done(&batch) && sent.dropped.is_none());
-    let got = receive(to, 4, |r| {
+    let got = receive(to, 4, |r, bytes| {
         assert!(r.timestamp.is_some());
-        (r.path, r.ecn, r.datagram.bytes.to_vec())
+        (r.path, r.ecn, bytes.to_vec())
     });
     let expected: Vec<_> = (1..)
         .zip(lens)
@@ -91,7 +91,7 @@ fn what_a_slow_reader_misses_is_counted() {
         };
         let batch = batch(&path, Ecn::Ect0, 1000, &[1000; 60]);
         assert!(socket.send(&batch, 0).is_done(&batch));
-        let got = receive(socket.as_mut(), 1, |_| ()).len() as u64;
+        let got = receive(socket.as_mut(), 1, |_, _| ()).len() as u64;
         assert!(got > 0 && got < 60);
         assert_eq!(socket.counters().recv_overflowed, Some(60 - got));
     }

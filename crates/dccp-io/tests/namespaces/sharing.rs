@@ -21,8 +21,8 @@ const PATH: Path = Path {
 };
 
 fn ports(transport: &mut dyn Transport, n: usize) -> Vec<u16> {
-    receive(transport, n, |r| {
-        u16::from_be_bytes([r.datagram.bytes[2], r.datagram.bytes[3]])
+    receive(transport, n, |_, bytes| {
+        u16::from_be_bytes([bytes[2], bytes[3]])
     })
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn datagram(port: u16, value: u8, len: usize) -> Vec<u8> {
 pub(crate) fn receive<T>(
     transport: &mut dyn Transport,
     n: usize,
-    mut take: impl FnMut(Received<'_>) -> T,
+    mut take: impl FnMut(&Received<'_>, &[u8]) -> T,
 ) -> Vec<T> {
     let mut poller = Poller::new(Duration::ZERO).unwrap();
     poller.add(transport.source(), Token(0)).unwrap();
@@ -135,7 +135,9 @@ pub(crate) fn receive<T>(
         if ready.is_empty() {
             break;
         }
-        let mut sink = |r: Received<'_>| got.push(take(r));
+        let mut sink = |r: Received<'_>| {
+            got.extend(r.datagrams.clone().map(|d| take(&r, d.bytes)));
+        };
         while transport.recv(&mut buffer, &mut sink).unwrap() > 0 {}
     }
     got

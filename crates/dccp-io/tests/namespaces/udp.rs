@@ -49,7 +49,7 @@ fn only_packets_with_right_lengths_and_checksums_come_in() {
         send(&[&short[..], &[6; 4]].concat());
         send(&packet(ip, port, 28, &[7; 20], 0));
 
-        let got = receive(&mut udp, 3, |r| r.datagram.bytes.to_vec());
+        let got = receive(&mut udp, 3, |_, bytes| bytes.to_vec());
         assert_eq!(got, [vec![1; 20], vec![6; 16], vec![7; 20]], "{ip}");
     }
 }
