@@ -212,8 +212,9 @@ impl RecvBuffer {
         let bytes = intake.arrived.iter().map(|d| d.bytes.len() as u64);
         self.counts.delivered_bytes += bytes.sum::<u64>();
         self.waiting.extend(intake.arrived.drain(..));
-        // The longer of the two stays where it is: what came back meanwhile is little, or all that there is.
-        if self.spare.len() < intake.spare.len() {
+        // The longer of the two stays where it is: what came back meanwhile is little, or all that there is. If nothing
+        // is in either, each goes back to whose it was: a list that has room for many belongs to a busy connection.
+        if self.spare.len() <= intake.spare.len() {
             core::mem::swap(&mut self.spare, &mut intake.spare);
         }
         let room = self.capacity.saturating_sub(self.spare.len());
@@ -364,6 +365,34 @@ mod tests {
         buffer.pop_batch(&mut batch);
         assert_eq!(batch.datagrams[0].bytes.as_ptr(), memory);
         assert_eq!(batch.datagrams[0].bytes(), [0; 3]);
+    }
+
+    #[test]
+    fn the_list_of_spare_memory_comes_back_to_whose_it_is() {
+        // The intake goes from connection to connection, turn by turn.
+        let (mut busy, mut idle) = (RecvBuffer::new(1024), RecvBuffer::new(1024));
+        let (mut intake, mut batch) = (Intake::default(), RecvBatch::new(1024));
+        for _ in 0..3 {
+            busy.open(&mut intake);
+            for _ in 0..1024 {
+                assert_eq!(intake.deliver(Payload::Zeros(9), META), Accepted::Yes);
+            }
+            busy.absorb(&mut intake);
+            idle.open(&mut intake);
+            idle.absorb(&mut intake);
+            assert_eq!(busy.pop_batch(&mut batch), 1024);
+            assert_eq!(busy.pop_batch(&mut batch), 0, "all memory has come back");
+            let lists = [&idle.spare, &busy.spare].map(Vec::capacity);
+            assert_eq!(lists, [0, 1024]);
+        }
+        // Once all was used there is as little in the one as in the other.
+        busy.open(&mut intake);
+        (0..1024).for_each(|_| _ = intake.deliver(Payload::Zeros(9), META));
+        busy.absorb(&mut intake);
+        idle.open(&mut intake);
+        assert_eq!(intake.deliver(Payload::Zeros(9), META), Accepted::Yes);
+        idle.absorb(&mut intake);
+        assert_eq!([&idle.spare, &busy.spare].map(Vec::capacity), [0, 1024]);
     }
 
     #[test]
