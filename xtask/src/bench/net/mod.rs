@@ -168,8 +168,9 @@ impl Stage {
             let goodput = of(|sample| sample.mbit_per_s);
             let least = goodput.iter().copied().fold(f64::INFINITY, f64::min);
             let most = goodput.iter().copied().fold(0.0, f64::max);
+            let offers: String = samples.iter().map(Sample::offer).collect();
             println!(
-                "| {} | {:.0} ({least:.0} … {most:.0}) | {:.0} | {:.0} |",
+                "| {}{offers} | {:.0} ({least:.0} … {most:.0}) | {:.0} | {:.0} |",
                 program.name,
                 median(goodput),
                 median(of(|sample| sample.sender_cpu)),
@@ -186,11 +187,12 @@ impl Stage {
             for (program, samples) in self.programs.iter().zip(&mut samples) {
                 let sample = program.run(&hosts, time)?;
                 eprintln!(
-                    "{repetition}: {}, {:<44} {:>8.0} Mbit/s, {:.2} CPU-s/Gbit",
+                    "{repetition}: {}, {:<44} {:>8.0} Mbit/s, {:.2} CPU-s/Gbit{}",
                     self.place,
                     program.name,
                     sample.mbit_per_s,
-                    sample.cpu_per_gbit()
+                    sample.cpu_per_gbit(),
+                    sample.offer()
                 );
                 samples.push(sample);
             }

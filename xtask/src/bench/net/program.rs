@@ -17,6 +17,9 @@ pub(super) struct Program {
     ready: &'static str,
     send: String,
     read: Read,
+    /// What else is offered, one after the other, in percent of the best that was delivered until then. The best of
+    /// all counts.
+    offers: &'static [u32],
 }
 
 /// How the result is read.
@@ -35,9 +38,17 @@ pub(super) struct Sample {
     /// Processor time of the sender's process, kernel included, percent of one core.
     pub(super) sender_cpu: f64,
     pub(super) receiver_cpu: f64,
+    /// What was offered, in Mbit/s; none: as much as was taken.
+    pub(super) offered: Option<f64>,
 }
 
 impl Sample {
+    /// What was offered, where that was chosen.
+    pub(super) fn offer(&self) -> String {
+        let text = |rate| format!("; offered {rate:.0} Mbit/s");
+        self.offered.map_or(String::new(), text)
+    }
+
     /// Processor seconds of both ends for a gigabit.
     pub(super) fn cpu_per_gbit(&self) -> f64 {
         (self.sender_cpu + self.receiver_cpu) * 10.0 / self.mbit_per_s
@@ -52,6 +63,7 @@ fn ends(name: String, sink: &str, send: &str) -> Program {
         ready: "ready",
         send: format!("{OURS} {send} --time TIME"),
         read: Read::Ends,
+        offers: &[],
     }
 }
 
@@ -73,14 +85,19 @@ pub(super) fn raw(size: &str) -> Program {
     )
 }
 
-/// QUIC datagrams.
+/// QUIC datagrams. Offered all that they take, they may overrun the receiver, and slow down more than they need. What is
+/// no more than has been delivered cannot give more.
 pub(super) fn quic(size: &str) -> Program {
     let certificate = "--certificate target/bench-certificate.der";
-    ends(
-        format!("QUIC datagrams (quinn), {size} B"),
+    let program = ends(
+        format!("QUIC datagrams (quinn), best offered rate, {size} B"),
         &format!("quic-sink SERVER:7002 {certificate}"),
         &format!("quic-send SERVER:7002 {certificate} --size {size}"),
-    )
+    );
+    Program {
+        offers: &[150, 120, 105],
+        ..program
+    }
 }
 
 /// Ours, with these options for both ends, and `--form` for the sender.
@@ -103,17 +120,27 @@ pub(super) fn iperf(name: &str, options: &str) -> Program {
         ready: "listening",
         send: format!("iperf3 -c SERVER -t TIME -J {options}"),
         read: Read::Iperf,
+        offers: &[],
     }
 }
 
 impl Program {
+    /// Runs for so many seconds, and one more for each further offer.
     pub(super) fn run(&self, hosts: &Hosts, seconds: u32) -> Result<Sample> {
+        best(self.offers, |offered| {
+            let seconds = offered.map_or(seconds, |_| 1);
+            self.transfer(hosts, seconds, offered)
+        })
+    }
+
+    fn transfer(&self, hosts: &Hosts, seconds: u32, offered: Option<f64>) -> Result<Sample> {
         let fill = |text: &str| {
             text.replace("SERVER", hosts.server())
                 .replace("TIME", &seconds.to_string())
         };
+        let rate = offered.map_or(String::new(), |rate| format!(" --rate {rate}"));
         let mut sink = Background::start(hosts.sink(&fill(&self.sink)), self.ready)?;
-        let said = shell::output(&mut hosts.sender(&fill(&self.send)))?;
+        let said = shell::output(&mut hosts.sender(&(fill(&self.send) + &rate)))?;
         let sent: Value = serde_json::from_str(&said).with_context(|| self.name.clone())?;
         let sample = match self.read {
             Read::Ends => {
@@ -122,8 +149,23 @@ impl Program {
             }
             Read::Iperf => of_iperf(&sent),
         };
-        sample.with_context(|| format!("{} prints something else: {sent}", self.name))
+        let sample =
+            sample.with_context(|| format!("{} prints something else: {sent}", self.name))?;
+        Ok(Sample { offered, ..sample })
     }
+}
+
+/// The best of a transfer that is offered as much as it takes, and of those with these offers.
+fn best(offers: &[u32], mut transfer: impl FnMut(Option<f64>) -> Result<Sample>) -> Result<Sample> {
+    let mut best = transfer(None)?;
+    for percent in offers {
+        let rate = best.mbit_per_s * f64::from(*percent) / 100.0;
+        let sample = transfer(Some(rate.round().max(1.0)))?;
+        if sample.mbit_per_s > best.mbit_per_s {
+            best = sample;
+        }
+    }
+    Ok(best)
 }
 
 fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
@@ -135,6 +177,7 @@ fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
         mbit_per_s: bytes * 8e-6 / seconds,
         sender_cpu: percent(sent)?,
         receiver_cpu: percent(received)?,
+        offered: None,
     })
 }
 
@@ -155,6 +198,7 @@ fn of_iperf(result: &Value) -> Option<Sample> {
         mbit_per_s: bit_per_s * 1e-6,
         sender_cpu: cpu["host_total"].as_f64()?,
         receiver_cpu: cpu["remote_total"].as_f64()?,
+        offered: None,
     })
 }
 
@@ -175,6 +219,26 @@ mod tests {
         both["back_bytes"] = 5_000_000_000_u64.into();
         assert!((of_ends(&both, &received).unwrap().mbit_per_s - 20_000.0).abs() < 1e-6);
         assert!(of_ends(&sent, &json!({})).is_none());
+    }
+
+    #[test]
+    fn the_best_offer_counts_and_the_next_depends_on_it() {
+        let mut offered = Vec::new();
+        let sample = best(&[150, 120, 105], |offer| {
+            offered.push(offer);
+            Ok(Sample {
+                // More than 8000 overruns the receiver.
+                mbit_per_s: offer.filter(|&rate| rate <= 8000.0).unwrap_or(5000.0),
+                sender_cpu: 100.0,
+                receiver_cpu: 100.0,
+                offered: offer,
+            })
+        });
+        assert_eq!(offered, [None, Some(7500.0), Some(9000.0), Some(7875.0)]);
+        let sample = sample.unwrap();
+        assert_eq!(sample.offer(), "; offered 7875 Mbit/s");
+        let sample = best(&[], |offered| Ok(Sample { offered, ..sample }));
+        assert_eq!(sample.unwrap().offer(), "");
     }
 
     #[test]
