@@ -7,9 +7,9 @@ use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
 use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::{RecvBatch, RecvBuffer};
-#[cfg(feature = "tokio")]
-use crate::ring::Parker;
 use crate::ring::outbox::RingOutbox;
+#[cfg(feature = "tokio")]
+use crate::ring::parker::Ear;
 use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
 use crate::sending::SendOptions;
 use crate::signal::Signal;
@@ -23,8 +23,6 @@ use dccp_proto::queue::{Delivery, Fate, Label, Offer, Outbox, Slot, Waiting as Q
 use dccp_proto::wire::{Payload, Place};
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
-#[cfg(feature = "tokio")]
-use std::sync::Arc;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How a connection stands, as its application sees it.
@@ -78,9 +76,9 @@ pub(crate) struct State {
     pub(crate) rx: RecvBuffer,
     /// A second way to send.
     pub(crate) ring: Option<Box<RingOutbox>>,
-    /// Where the application of a ring in this process sleeps.
+    /// Hears the bell of a ring in this process, for the tasks that sleep here.
     #[cfg(feature = "tokio")]
-    pub(crate) parker: Option<Arc<Parker>>,
+    pub(crate) ear: Option<Ear>,
     /// A third: whom to ask when nothing else waits; none also while it is being asked.
     puller: Option<Puller>,
     /// Asking may give something.
@@ -113,7 +111,7 @@ impl Shared {
                 rx: RecvBuffer::new(buffers.recv_packets),
                 ring: None,
                 #[cfg(feature = "tokio")]
-                parker: None,
+                ear: None,
                 puller: None,
                 is_pull_due: false,
                 is_pull_put_off: false,
@@ -218,7 +216,7 @@ impl Shared {
         let ready = state.ready();
         let (mut receivers, mut senders) = <(Called, Called)>::default();
         #[cfg(feature = "tokio")]
-        let is_rung = state.parker.as_ref().is_some_and(|p| p.is_rung());
+        let is_rung = state.ear.as_mut().is_some_and(Ear::hears);
         // Threads sleep at the ring's bell itself.
         #[cfg(not(feature = "tokio"))]
         let is_rung = false;

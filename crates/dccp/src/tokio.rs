@@ -24,7 +24,7 @@
 
 mod ring;
 
-pub use ring::RingSocket;
+pub use ring::{RingRecvHalf, RingSendHalf, RingSocket};
 
 use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
 use crate::options::Options;

@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::proto::queue::WhenFull;
-use dccp::tokio::{Listener, RingSocket, Socket};
+use dccp::tokio::{Listener, RingRecvHalf, RingSendHalf, RingSocket, Socket};
 use dccp::{
     CloseReason, ConnectError, Event, Options, RecvBatch, RecvError, SendError, SendOptions,
 };
@@ -251,7 +251,7 @@ fn ring(socket: Socket) -> RingSocket {
 
 #[test]
 fn a_task_pushes_into_a_ring_receives_from_it_and_hears_fates() {
-    const DATAGRAMS: u64 = 1000;
+    const DATAGRAMS: u64 = 200;
     run(async {
         let (client, server) = pair(&Options::new()).await;
         // All that are sent find room, however late the receiver looks.
@@ -345,5 +345,152 @@ fn none_of_no_fates_is_had_at_once() {
         let fates = &mut Vec::new();
         let of_ring = client.recv_fates(fates, 0);
         assert_eq!(timeout(Duration::from_secs(1), of_ring).await, Ok(0));
+    });
+}
+
+/// Pushes so many numbers into a ring of few slots.
+async fn push_all(mut half: RingSendHalf, numbers: u64) -> RingSendHalf {
+    for n in 0..numbers {
+        while let Err(error) = half.sender().push(&n.to_be_bytes(), Label::default()) {
+            assert_eq!(error, PushError::Full);
+            half.wait_for_room().await.unwrap();
+        }
+    }
+    half
+}
+
+async fn receive_all(mut half: RingRecvHalf, numbers: u64) -> RingRecvHalf {
+    let mut buf = [0; 16];
+    for n in 0..numbers {
+        assert_eq!(half.recv(&mut buf).await, Ok(8));
+        assert_eq!(buf[..8], n.to_be_bytes());
+    }
+    half
+}
+
+#[test]
+fn halves_of_a_ring_wait_for_room_and_for_datagrams_at_once() {
+    const DATAGRAMS: u64 = 1000;
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let halves = [client, server].map(|socket| {
+            let shape = Shape {
+                slots: 4,
+                ..Shape::new(1024, 16)
+            };
+            RingSocket::new(socket, shape).unwrap().into_split()
+        });
+        let tasks = halves.map(|(send, recv)| {
+            (
+                tokio::spawn(push_all(send, DATAGRAMS)),
+                tokio::spawn(receive_all(recv, DATAGRAMS)),
+            )
+        });
+        let mut done = Vec::new();
+        for (sending, receiving) in tasks {
+            done.push((sending.await.unwrap(), receiving.await.unwrap()));
+        }
+    });
+}
+
+#[test]
+fn a_half_receives_while_the_other_waits_for_room() {
+    run(async {
+        let (client, server) = pair(&Options::new().recv_buffer(4096)).await;
+        let (mut send, mut recv) = ring(client).into_split();
+        let mut buf = [0; 16];
+        for _ in 0..20 {
+            {
+                let mut cancelled = pin!(recv.recv(&mut buf));
+                assert_eq!(begun(&mut cancelled).await, None);
+            }
+            let mut waiting = loop {
+                while send.sender().push(&[7], Label::default()).is_ok() {}
+                let mut waiting = Box::pin(send.wait_for_room());
+                // There may be room again.
+                if begun(&mut waiting).await.is_none() {
+                    break waiting;
+                }
+                drop(waiting);
+            };
+            let (found, received, greeted) =
+                tokio::join!(&mut waiting, recv.recv(&mut buf), server.send(b"hello"));
+            assert_eq!((found, received), (Ok(()), Ok(5)));
+            assert!(greeted.is_ok());
+        }
+    });
+}
+
+#[test]
+fn a_ring_without_its_sending_half_goes_on_receiving() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let (mut send, recv) = ring(client).into_split();
+        send.sender().push(b"last", Label::default()).unwrap();
+        drop(send);
+        let mut buf = [0; 16];
+        assert_eq!(server.recv(&mut buf).await, Ok(4));
+        server.send(&0_u64.to_be_bytes()).await.unwrap();
+        let recv = receive_all(recv, 1).await;
+        assert_eq!(recv.event().await, Some(Event::Connected));
+        drop(recv);
+        assert_eq!(server.closed().await, CloseReason::Peer);
+    });
+}
+
+#[test]
+fn a_ring_without_its_receiving_half_goes_on_sending_and_the_peer_hears_of_it() {
+    run(async {
+        let (client, server) = pair(&Options::new()).await;
+        let (mut send, recv) = ring(client).into_split();
+        drop(recv);
+        let error = loop {
+            if let Err(error) = server.send(b"anybody?").await {
+                break error;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(error, SendError::PeerNotListening);
+        let label = Label {
+            tag: 5,
+            ..Label::default()
+        };
+        send.sender().push(b"still", label).unwrap();
+        assert_eq!(server.recv(&mut [0; 16]).await, Ok(5));
+        let mut fates = Vec::new();
+        assert_eq!(send.recv_fates(&mut fates, 1).await, 1);
+        assert_eq!(fates[0].tag, 5);
+        drop(send);
+        assert_eq!(server.closed().await, CloseReason::Peer);
+    });
+}
+
+#[test]
+fn a_half_that_waits_hears_that_the_other_has_ended_its_direction() {
+    run(async {
+        let (client, _server) = pair(&Options::new()).await;
+        let (mut send, mut recv) = ring(client).into_split();
+        let receiving = tokio::spawn(async move { (recv.recv(&mut [0; 16]).await, recv) });
+        tokio::task::yield_now().await;
+        send.get_ref().shutdown(Shutdown::Read);
+        let (over, recv) = receiving.await.unwrap();
+        assert_eq!(over, Err(RecvError::ShutDown));
+        while send.sender().push(&[7], Label::default()).is_ok() {}
+        let waiting = tokio::spawn(async move {
+            // A full ring has room some time, until sending is over.
+            loop {
+                match send.wait_for_room().await {
+                    Ok(()) => while send.sender().push(&[7], Label::default()).is_ok() {},
+                    Err(error) => return error,
+                }
+            }
+        });
+        tokio::task::yield_now().await;
+        recv.get_ref().shutdown(Shutdown::Write);
+        let over = waiting.await.unwrap();
+        assert!(
+            matches!(over, SendError::ShutDown | SendError::Closed(_)),
+            "{over:?}"
+        );
     });
 }

@@ -356,10 +356,9 @@ impl Sender {
         }
     }
 
-    /// Whether the application has written anything: else this is an end that only receives, so far, and it is noted
-    /// that the application is the limit.
+    /// Whether the application has written anything: else this is an end that only receives, so far.
     #[inline]
-    pub(super) fn check_begun(&mut self) -> bool {
+    pub(super) fn has_begun(&mut self) -> bool {
         let has_begun = self.written > 0 || self.wants_fin;
         if !has_begun {
             self.on_app_limited(0);

@@ -3,7 +3,7 @@
 use super::{Socket, next_event};
 use crate::error::{RecvError, SendError};
 use crate::ring::RingFate;
-use crate::shared::Side;
+use crate::ring::ends::{RecvEnd, SendEnd};
 use ::tokio::task::coop;
 use dccp_proto::Event;
 use dccp_proto::queue::Delivery;
@@ -12,17 +12,41 @@ use dccp_ring::{Sender, Shape, ShapeError};
 /// A socket whose datagrams wait in a packet ring, for tasks: see [`crate::RingSocket`].
 ///
 /// What is pushed, changed and taken back needs no waiting, and is done with the [`sender`](Self::sender) as there.
-/// Every future is cancel-safe.
+/// Every future is cancel-safe. To wait for room and for datagrams at the same time, [split](Self::into_split) it.
 #[derive(Debug)]
 pub struct RingSocket {
-    inner: crate::RingSocket,
+    send: RingSendHalf,
+    recv: RingRecvHalf,
+}
+
+/// The half of a [`RingSocket`] that sends, and hears what became of it.
+///
+/// Dropping it ends nothing as long as the other half lives: what waits in the ring leaves. DCCP has no half-close;
+/// to close, [shut down](crate::Socket::shutdown) writing. Once both halves are dropped, what waits is sent and the
+/// connection is closed in the background.
+#[derive(Debug)]
+pub struct RingSendHalf {
+    end: SendEnd,
+}
+
+/// The half of a [`RingSocket`] that receives.
+///
+/// Dropping it tells the peer that its data are not read, as [`crate::Socket::shutdown`] of reading does; the other half goes on
+/// sending. Once both halves are dropped, what waits is sent and the connection is closed in the background.
+#[derive(Debug)]
+pub struct RingRecvHalf {
+    end: RecvEnd,
 }
 
 impl From<crate::RingSocket> for RingSocket {
     /// A socket for threads becomes one for tasks: its own calls do not wait any more.
     fn from(inner: crate::RingSocket) -> Self {
         inner.socket().set_nonblocking(true);
-        Self { inner }
+        let (send, recv) = (inner.send, inner.recv);
+        Self {
+            send: RingSendHalf { end: send },
+            recv: RingRecvHalf { end: recv },
+        }
     }
 }
 
@@ -37,7 +61,7 @@ impl RingSocket {
 
     /// The ring: pushes datagrams and changes those that wait.
     pub fn sender(&mut self) -> &mut Sender {
-        self.inner.sender()
+        self.send.sender()
     }
 
     /// Waits until there is room in the ring: then a push finds it.
@@ -45,13 +69,7 @@ impl RingSocket {
     /// # Errors
     /// When sending is over.
     pub async fn wait_for_room(&mut self) -> Result<(), SendError> {
-        coop::consume_budget().await;
-        loop {
-            if let Some(found) = self.inner.try_room() {
-                return found;
-            }
-            self.inner.rung(Side::Send).await;
-        }
+        self.send.wait_for_room().await
     }
 
     /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end did
@@ -60,7 +78,7 @@ impl RingSocket {
     /// # Errors
     /// When the connection is over and all data have been handed out.
     pub async fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_meta(buf).await.map(|(len, _)| len)
+        self.recv.recv(buf).await
     }
 
     /// As [`recv`](Self::recv), with what is known about the datagram.
@@ -68,42 +86,114 @@ impl RingSocket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
-        coop::consume_budget().await;
-        loop {
-            if let Some(found) = self.inner.try_recv(buf) {
-                return found;
-            }
-            self.inner.rung(Side::Recv).await;
-        }
+        self.recv.recv_meta(buf).await
     }
 
     /// Appends the fates that are known to `fates`, at most `at_most`; waits for the first. Returns how many: none
     /// if the connection has ended and all have been told.
     pub async fn recv_fates(&mut self, fates: &mut Vec<RingFate>, at_most: usize) -> usize {
-        coop::consume_budget().await;
-        if at_most == 0 {
-            return 0;
-        }
-        while self.inner.try_fates().is_none() {
-            self.inner.rung(Side::Recv).await;
-        }
-        let before = fates.len();
-        self.inner.recv_fates(fates, at_most);
-        fates.len() - before
+        self.send.recv_fates(fates, at_most).await
     }
 
     /// The next event of the connection; `None` if it has ended and all have been told.
     pub async fn event(&self) -> Option<Event> {
-        next_event(self.inner.socket()).await
+        self.send.event().await
     }
 
     /// The connection: everything else that can be asked and set. No call of it waits for the network.
     pub fn get_ref(&self) -> &crate::Socket {
-        self.inner.socket()
+        self.send.get_ref()
+    }
+
+    /// Two halves, for two tasks or for two branches of a `select!`: each can wait while the other does.
+    pub fn into_split(self) -> (RingSendHalf, RingRecvHalf) {
+        (self.send, self.recv)
     }
 
     /// The socket for threads; its calls do not wait until it is told to.
     pub fn into_inner(self) -> crate::RingSocket {
-        self.inner
+        crate::RingSocket {
+            send: self.send.end,
+            recv: self.recv.end,
+        }
+    }
+}
+
+impl RingSendHalf {
+    /// As [`RingSocket::sender`].
+    pub fn sender(&mut self) -> &mut Sender {
+        self.end.sender()
+    }
+
+    /// As [`RingSocket::wait_for_room`]; cancel-safe.
+    ///
+    /// # Errors
+    /// When sending is over.
+    pub async fn wait_for_room(&mut self) -> Result<(), SendError> {
+        coop::consume_budget().await;
+        loop {
+            if let Some(found) = self.end.try_room() {
+                return found;
+            }
+            self.end.room_rung().await;
+        }
+    }
+
+    /// As [`RingSocket::recv_fates`]; cancel-safe.
+    pub async fn recv_fates(&mut self, fates: &mut Vec<RingFate>, at_most: usize) -> usize {
+        coop::consume_budget().await;
+        if at_most == 0 {
+            return 0;
+        }
+        while self.end.try_fates().is_none() {
+            self.end.fates_rung().await;
+        }
+        let before = fates.len();
+        self.end.take_fates(fates, at_most);
+        fates.len() - before
+    }
+
+    /// As [`RingSocket::event`]; cancel-safe. Each event is told to the half that asks first.
+    pub async fn event(&self) -> Option<Event> {
+        next_event(self.get_ref()).await
+    }
+
+    /// As [`RingSocket::get_ref`].
+    pub fn get_ref(&self) -> &crate::Socket {
+        self.end.socket()
+    }
+}
+
+impl RingRecvHalf {
+    /// As [`RingSocket::recv`]; cancel-safe.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv_meta(buf).await.map(|(len, _)| len)
+    }
+
+    /// As [`RingSocket::recv_meta`]; cancel-safe.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+        coop::consume_budget().await;
+        loop {
+            if let Some(found) = self.end.try_recv(buf) {
+                return found;
+            }
+            self.end.recv_rung().await;
+        }
+    }
+
+    /// As [`RingSocket::event`]; cancel-safe. Each event is told to the half that asks first.
+    pub async fn event(&self) -> Option<Event> {
+        next_event(self.get_ref()).await
+    }
+
+    /// As [`RingSocket::get_ref`].
+    pub fn get_ref(&self) -> &crate::Socket {
+        self.end.socket()
     }
 }

@@ -1,0 +1,84 @@
+//! Where the application of a ring in this process sleeps.
+
+use core::time::Duration;
+use dccp_ring::Bell;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A bell at which a thread sleeps. A task sleeps with those of the connection, and is woken where nothing is
+/// locked: after the turn of the engine in which the bell has rung.
+#[derive(Debug, Default)]
+pub(crate) struct Parker {
+    /// How often it has rung.
+    rings: Mutex<u64>,
+    condvar: Condvar,
+}
+
+/// One of those who hear a bell: what one has heard is news to the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Ear {
+    parker: Arc<Parker>,
+    /// How often it had rung when this one heard it last.
+    heard: u64,
+}
+
+impl Parker {
+    fn rings(&self) -> MutexGuard<'_, u64> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bell for Parker {
+    fn ring(&self) {
+        *self.rings() += 1;
+        self.condvar.notify_all();
+    }
+}
+
+impl Ear {
+    pub(crate) fn new(parker: Arc<Parker>) -> Self {
+        Self { parker, heard: 0 }
+    }
+
+    /// Sleeps until the bell rings, or has rung since it was last heard; at most so long.
+    pub(crate) fn listen(&mut self, at_most: Option<Duration>) {
+        let Self { parker, heard } = self;
+        let is_silent = |rings: &mut u64| rings == heard;
+        let rings = if let Some(time) = at_most {
+            let waited = parker
+                .condvar
+                .wait_timeout_while(parker.rings(), time, is_silent);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            let waited = parker.condvar.wait_while(parker.rings(), is_silent);
+            waited.unwrap_or_else(PoisonError::into_inner)
+        };
+        *heard = *rings;
+    }
+
+    /// Whether the bell has rung since it was last heard.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn hears(&mut self) -> bool {
+        let rings = *self.parker.rings();
+        core::mem::replace(&mut self.heard, rings) != rings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_hears_the_bell_takes_it_from_nobody() {
+        let parker = Arc::new(Parker::default());
+        let mut ears = [Ear::new(parker.clone()), Ear::new(parker.clone())];
+        for rings in 1..4 {
+            (0..rings).for_each(|_| parker.ring());
+            for ear in &mut ears {
+                // It has rung: nobody sleeps.
+                ear.listen(None);
+                assert_eq!(ear.heard, *parker.rings());
+                ear.listen(Some(Duration::ZERO));
+            }
+        }
+    }
+}
