@@ -356,9 +356,10 @@ impl Sender {
         }
     }
 
-    /// Whether the application has written anything: else this is an end that only receives, so far.
+    /// Whether the application has written anything: else this is an end that only receives, so far, and it is noted
+    /// that the application is the limit.
     #[inline]
-    pub(super) fn has_begun(&mut self) -> bool {
+    pub(super) fn check_begun(&mut self) -> bool {
         let has_begun = self.written > 0 || self.wants_fin;
         if !has_begun {
             self.on_app_limited(0);

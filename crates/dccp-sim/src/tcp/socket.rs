@@ -307,7 +307,7 @@ impl Socket {
         if self.stream.is_done() {
             self.sender.finish();
         }
-        if self.sender.has_begun() || self.receiver.is_ack_due(now) {
+        if self.sender.check_begun() || self.receiver.is_ack_due(now) {
             self.send_what_may_leave(context);
         }
     }
@@ -319,7 +319,7 @@ impl Socket {
             self.send_ack(context);
         }
         self.is_held = false;
-        if self.sender.has_begun() {
+        if self.sender.check_begun() {
             let has_machine = context.has_machine();
             while !(has_machine && self.is_stopped(context))
                 && let Some(next) = self.sender.poll(now)
