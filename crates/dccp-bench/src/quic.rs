@@ -1,13 +1,16 @@
 //! QUIC datagrams (RFC 9221) by quinn.
 
 use crate::report::{Meter, Report, say_ready};
-use anyhow::{Context, Result};
+use crate::udp::enlarge_recv_buffer;
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use dccp::clock;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Endpoint, SendDatagramError, ServerConfig, TransportConfig};
-use std::net::SocketAddr;
+use quinn::{
+    ClientConfig, Endpoint, EndpointConfig, SendDatagramError, ServerConfig, TransportConfig,
+};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +41,10 @@ pub(crate) struct SendArgs {
 }
 
 const NAME: &str = "sink";
+/// In Mbit/s. So that a moment of sending can be reckoned.
+const RATE_LEAST: f64 = 0.001;
+/// Datagrams between two looks at the clock.
+const BATCH: u32 = 16;
 
 /// Ethernet's packets from the first one on: nothing is lost on the way to them.
 fn transport() -> Arc<TransportConfig> {
@@ -59,7 +66,10 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
         ServerConfig::with_single_cert(vec![made.cert.into()], key.into()).context("TLS")?;
     config.transport_config(transport());
     runtime()?.block_on(async {
-        let endpoint = Endpoint::server(config, args.local)?;
+        let socket = UdpSocket::bind(args.local).context("cannot bind")?;
+        enlarge_recv_buffer(&socket)?;
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)?;
         say_ready();
         let incoming = endpoint.accept().await.context("the endpoint was closed")?;
         let connection = incoming.await?;
@@ -72,38 +82,47 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
     })
 }
 
+/// How long so many bytes take at this rate, in Mbit/s.
+#[expect(clippy::cast_precision_loss, reason = "a few gigabytes")]
+fn time_of(bytes: u64, rate: f64) -> Duration {
+    Duration::from_secs_f64(bytes as f64 * 8.0 / (rate * 1e6))
+}
+
 pub(crate) fn send(args: &SendArgs) -> Result<Report> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(std::fs::read(&args.certificate)?))?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport());
+    let is_rate = args.rate.is_none_or(|rate| rate >= RATE_LEAST);
+    ensure!(is_rate, "a rate is {RATE_LEAST} Mbit/s or more");
     runtime()?.block_on(async {
         let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
         endpoint.set_default_client_config(config);
         let connection = endpoint.connect(args.remote, NAME)?.await?;
         let payload = bytes::Bytes::from(vec![7; args.size]);
         let begin = clock::now();
+        let end = begin + Duration::from_secs_f64(args.time);
         let mut meter = Meter::default();
-        let mut sent = 0.0;
-        while clock::now() - begin < Duration::from_secs_f64(args.time) {
+        while clock::now() < end {
             if let Some(rate) = args.rate {
-                #[expect(clippy::cast_precision_loss, reason = "the size of a datagram")]
-                let bits = args.size as f64 * 8.0;
-                let due = begin + Duration::from_secs_f64(sent * bits / (rate * 1e6));
-                while clock::now() < due {
+                let due = begin + time_of(meter.bytes(), rate);
+                // The connection's own task runs meanwhile.
+                while clock::now() < due.min(end) {
                     tokio::task::yield_now().await;
                 }
             }
-            match connection.send_datagram_wait(payload.clone()).await {
-                // After losses in a row it thinks that the path takes less, and finds out again that it takes more.
-                Err(SendDatagramError::TooLarge) if sent > 0.0 => {
-                    tokio::task::yield_now().await;
-                    continue;
+            for _ in 0..BATCH {
+                match connection.send_datagram_wait(payload.clone()).await {
+                    // After losses in a row it thinks that the path takes less, and finds out again that it takes more.
+                    Err(SendDatagramError::TooLarge) if meter.has_begun() => {
+                        tokio::task::yield_now().await;
+                    }
+                    result => {
+                        result?;
+                        meter.add(1, args.size as u64);
+                    }
                 }
-                result => result?,
             }
-            sent += 1.0;
-            meter.add(1, args.size as u64);
         }
         connection.close(0_u32.into(), b"done");
         endpoint.wait_idle().await;
