@@ -34,6 +34,8 @@ pub(crate) struct AckVector {
     newest: Seq,
     /// How many packets the cells speak of.
     packets: u64,
+    /// A packet has arrived with ECN nonce 1.
+    has_nonces: bool,
     records: AckRecords,
 }
 
@@ -124,6 +126,7 @@ impl AckVector {
     /// whatever becomes of its data later (4340-11.4-3).
     pub(crate) fn on_packet(&mut self, seq: Seq, ecn: Ecn) -> Recorded {
         let fate = Fate::of(ecn);
+        self.has_nonces |= fate == Fate::Nonce;
         if seq == self.newest.next()
             && let Some(head) = self.cells.front_mut()
             && let Some(longer) = head.lengthened_by(fate)
@@ -169,25 +172,12 @@ impl AckVector {
     /// Adds Ack Vector options with the newest cells that fit, to our packet `own`, which leaves now
     /// and acknowledges [`newest`](Self::newest). Returns whether at least one option was written.
     pub(crate) fn write(&mut self, own: Seq, w: &mut OptionWriter) -> bool {
-        let mut left = w.remaining();
         let before = w.len();
-        let mut option = VectorOption::new();
-        'parts: for mut part in parts(self.cells.make_contiguous()) {
-            while part.cells > 0 {
-                let head = if option.len == 0 { 2 } else { 0 };
-                let n = option.room().min(part.cells).min(left.saturating_sub(head));
-                if n == 0 {
-                    break 'parts;
-                }
-                left -= head + n;
-                option.push(&part, n);
-                part.cells -= n;
-                if option.room() == 0 {
-                    option.flush(w);
-                }
-            }
+        if self.has_nonces {
+            self.write_joined(w);
+        } else {
+            self.write_cells(w);
         }
-        option.flush(w);
         if w.len() == before {
             return false;
         }
@@ -326,32 +316,51 @@ impl AckVector {
             }
         }
     }
-}
 
-/// What a vector says, newest first: neighbours that look alike on the wire are one where they fit
-/// into one cell.
-fn parts(cells: &[Cell]) -> impl Iterator<Item = Part> {
-    let mut rest = cells.iter();
-    core::iter::from_fn(move || {
-        let first = *rest.next()?;
-        let mut part = Part::from(first);
-        if first.len() == Cell::LEN_MAX {
-            // None joins it. In a long run of packets that arrived most cells are like this.
-            let others = rest.as_slice();
-            let same = others.iter().take_while(|&&cell| cell == first).count();
-            rest = others[same..].iter();
-            part.cells += same;
-            return Some(part);
+    /// Where no nonces are told apart, cells are what they are on the wire.
+    fn write_cells(&mut self, w: &mut OptionWriter) {
+        for cells in self.cells.make_contiguous().chunks(OPTION_CELLS) {
+            let room = w.remaining().saturating_sub(2);
+            let mut option = VectorOption::new();
+            for (byte, cell) in option.cells.iter_mut().zip(cells) {
+                *byte = cell.0;
+            }
+            option.len = cells.len().min(room);
+            option.flush(w);
         }
-        while let Some(next) = rest.as_slice().first().map(|&cell| Part::from(cell))
-            && part.is_joinable(&next)
-        {
-            part.len += next.len;
-            part.nonce_sum ^= next.nonce_sum;
-            rest.next();
+    }
+
+    /// Neighbours that differ in their nonces only, and fit into one cell, are one on the wire.
+    fn write_joined(&self, w: &mut OptionWriter) {
+        let mut left = w.remaining();
+        let mut option = VectorOption::new();
+        for part in self.compressed() {
+            let cost = if option.len == 0 { 3 } else { 1 };
+            if left < cost {
+                break;
+            }
+            left -= cost;
+            option.push(part);
+            if option.len == OPTION_CELLS {
+                option.flush(w);
+            }
         }
-        Some(part)
-    })
+        option.flush(w);
+    }
+
+    /// What a vector says, newest first: neighbours that look alike on the wire are one where they fit
+    /// into one cell.
+    fn compressed(&self) -> impl Iterator<Item = Part> {
+        let mut cells = self.cells.iter().map(|&cell| Part::from(cell)).peekable();
+        core::iter::from_fn(move || {
+            let mut part = cells.next()?;
+            while let Some(next) = cells.next_if(|next| part.is_joinable(next)) {
+                part.len += next.len;
+                part.nonce_sum ^= next.nonce_sum;
+            }
+            Some(part)
+        })
+    }
 }
 
 /// A cell as the wire shows it, with the nonce sum of its packets.
@@ -360,8 +369,6 @@ struct Part {
     state: AckState,
     len: u64,
     nonce_sum: bool,
-    /// So many alike follow each other; more than one only if they are full, which have a sum of 0.
-    cells: usize,
 }
 
 impl Part {
@@ -376,7 +383,6 @@ impl From<Cell> for Part {
             state: cell.fate().state(),
             len: cell.len(),
             nonce_sum: cell.fate() == Fate::Nonce && cell.len() % 2 == 1,
-            cells: 1,
         }
     }
 }
@@ -403,20 +409,14 @@ impl VectorOption {
         }
     }
 
-    /// For so many more cells there is room.
-    fn room(&self) -> usize {
-        OPTION_CELLS - self.len
-    }
-
-    /// Adds `n` cells of those of `part`: no more than there is room for.
-    fn push(&mut self, part: &Part, n: usize) {
-        if let Some(places) = self.cells.get_mut(self.len..self.len + n) {
+    fn push(&mut self, part: Part) {
+        if let Some(place) = self.cells.get_mut(self.len) {
             let cell = AckCell {
                 state: part.state,
                 len: u8::try_from(part.len).unwrap_or(AckCell::LEN_MAX),
             };
-            places.fill(cell.to_byte());
-            self.len += n;
+            *place = cell.to_byte();
+            self.len += 1;
             // 4340-12.2-1: the sum over the packets that this option reports in state 0.
             self.nonce ^= part.nonce_sum;
         }
