@@ -270,12 +270,11 @@ impl Endpoint {
         queues: &mut dyn Queues,
     ) -> Option<Packet<'a>> {
         let Self { table, stats, .. } = self;
-        let conn = table.get_mut(id)?;
-        if !conn.state().is_alive() {
+        let Some(conn) = table.get_mut(id).filter(|c| c.state().is_alive()) else {
             // It has ended and its Reset is about to leave: that is the answer.
             stats.drops.count(DropReason::NoConnection);
             return train.next(stats);
-        }
+        };
         if matches!(conn.state(), State::Invited | State::Listen1) {
             // 5596-2.2.2-2, 5596-2.2.2-3
             let refusal = match packet.kind {
@@ -293,20 +292,18 @@ impl Endpoint {
             }
             conn.respond_to_invited(now, packet.seq);
         }
-        let ports = (packet.source_port, packet.dest_port);
-        let mut next = Some(packet);
+        let (mut first, mut next) = (Some(packet), None);
         queues.with_app(id, &mut |app| {
-            while let Some(packet) = &next {
-                conn.handle_packet(now, packet, train.ecn, app);
-                next = train.next(stats);
-                let is_its = |p: &Packet<'_>| (p.source_port, p.dest_port) == ports;
-                if conn.state() != State::Open || !next.as_ref().is_some_and(is_its) {
-                    break;
-                }
+            if let Some(packet) = first.take() {
+                next = train.give_to(conn, packet, now, app, stats);
             }
         });
         self.schedule.wake(id);
-        next
+        match first {
+            None => next,
+            // The queues have not run it: it is lost, and no more.
+            Some(_) => train.next(&mut self.stats),
+        }
     }
 
     fn refuse(&mut self, now: Instant, packet: &Packet<'_>, id: ConnId, code: ResetCode) {

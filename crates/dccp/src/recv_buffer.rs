@@ -198,7 +198,8 @@ impl RecvBuffer {
             // Closed meanwhile: nobody will ask for it.
             self.counts.dropped_not_listening += intake.arrived.len() as u64;
             intake.arrived.clear();
-            intake.spare.clear();
+            core::mem::swap(&mut self.spare, &mut intake.spare);
+            self.spare = Vec::new();
             return;
         }
         if let Some(ring) = &mut self.ring {

@@ -1,6 +1,8 @@
 //! Datagrams that arrived together: what is the same for all of them is done once.
 
 use crate::conn::stats::Stats;
+use crate::conn::{App, Connection, State};
+use crate::time::Instant;
 use crate::wire::{self, ChecksumRule, Datagram, Ecn, Packet};
 
 /// Datagrams of one path with one ECN mark, as they are read one after the other.
@@ -20,6 +22,31 @@ impl<'a> Train<'_, 'a> {
                     stats.mib.in_errs += 1;
                     stats.drops.count(error.into());
                 }
+            }
+        }
+    }
+
+    /// Gives a connection its packet, and those behind it as long as they are its own. Returns the first that is not.
+    pub(super) fn give_to(
+        &mut self,
+        conn: &mut Connection,
+        mut packet: Packet<'a>,
+        now: Instant,
+        app: &mut App<'_>,
+        stats: &mut Stats,
+    ) -> Option<Packet<'a>> {
+        let ports = (packet.source_port, packet.dest_port);
+        loop {
+            conn.handle_packet(now, &packet, self.ecn, app);
+            match self.next(stats) {
+                // One that is not open any more may have ended: it is looked up again.
+                Some(next)
+                    if conn.state() == State::Open
+                        && (next.source_port, next.dest_port) == ports =>
+                {
+                    packet = next;
+                }
+                other => return other,
             }
         }
     }

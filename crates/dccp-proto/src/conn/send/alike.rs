@@ -11,7 +11,8 @@ use crate::wire::{self, Place};
 impl Connection {
     /// Appends data of the same length to those that have just been appended plainly, as many as are there and may
     /// leave. What was decided for the first holds for them, for while a batch is filled nothing arrives and no time
-    /// passes; and everybody is told of them at once. Returns whether others may follow.
+    /// passes; and everybody is told of them at once. (So it is seen once a batch whether the Sequence Window should
+    /// grow.) Returns whether others may follow.
     pub(super) fn send_alike(
         &mut self,
         now: Instant,

@@ -110,3 +110,27 @@ proptest! {
         }
     }
 }
+
+/// Queues that keep no promise.
+struct Deaf(u32);
+
+impl Queues for Deaf {
+    fn with_app(&mut self, _id: ConnId, _run: &mut dyn FnMut(&mut App<'_>)) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn queues_that_do_not_run_lose_a_packet_and_no_more() {
+    let pool = datagrams();
+    let mut net = two_connections();
+    let (now, host) = (net.now, &mut net.hosts[1]);
+    let datagrams = pool.iter().map(|(bytes, zeros)| Datagram {
+        bytes,
+        zeros: *zeros,
+    });
+    let mut deaf = Deaf(0);
+    let endpoint = &mut host.endpoint;
+    endpoint.handle_train(now, &path(2, 1), Ecn::Ect0, &mut { datagrams }, &mut deaf);
+    assert!((1..=pool.len()).contains(&(deaf.0 as usize)), "{}", deaf.0);
+}
