@@ -192,11 +192,6 @@ impl Waiting {
     pub(super) fn new(lens: &[usize]) -> Self {
         Self(lens.iter().copied().collect(), Vec::new())
     }
-
-    /// So many datagrams more of this length.
-    pub(super) fn extend(&mut self, len: usize, datagrams: usize) {
-        self.0.extend(core::iter::repeat_n(len, datagrams));
-    }
 }
 
 impl Outbox for Waiting {

@@ -252,6 +252,12 @@ impl Features {
         }
     }
 
+    /// The value is in force, without negotiation.
+    #[cfg(test)]
+    pub(crate) fn force(&mut self, side: Side, feature: Feature, value: u64) {
+        self.in_force.set(Slot { side, feature }, value);
+    }
+
     /// Whether [`poll_changed`](Self::poll_changed) has something to tell.
     pub(crate) fn has_changed(&self) -> bool {
         let under_way = self.under_way.as_ref();
