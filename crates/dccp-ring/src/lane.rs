@@ -97,6 +97,9 @@ impl Consumer {
     pub(crate) fn next(&mut self, memory: &Memory) -> Result<Option<usize>, Violation> {
         if self.filled == self.taken {
             let filled = read(memory, self.lane.filled)?;
+            if memory.is_taken_back() {
+                return Ok(None);
+            }
             // Nothing is filled before it was given back: who takes all there is comes to an end.
             let kept = self.taken.wrapping_sub(self.given_back);
             if filled.wrapping_sub(self.taken) > self.lane.entries.count - kept {
@@ -107,9 +110,16 @@ impl Consumer {
         Ok((self.filled != self.taken).then(|| self.lane.entries.at(self.taken)))
     }
 
-    /// That entry has been read; [`give_back`](Self::give_back) says so.
-    pub(crate) fn advance(&mut self) {
+    /// That entry has been read; [`give_back`](Self::give_back) says so. `false`: the memory was taken
+    /// back meanwhile, so what was read is no entry, and there are no more.
+    #[must_use]
+    pub(crate) fn advance(&mut self, memory: &Memory) -> bool {
+        if memory.is_taken_back() {
+            self.filled = self.taken;
+            return false;
+        }
         self.taken = self.taken.wrapping_add(1);
+        true
     }
 
     /// Gives the entries that have been read back to the producer.

@@ -108,6 +108,16 @@ impl Memory {
         }
     }
 
+    /// Whether the process that made the memory has taken it back: then what was read of it before this is
+    /// perhaps nothing but zeros.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        match &self.backing {
+            Backing::Plain { .. } => false,
+            #[cfg(target_os = "linux")]
+            Backing::Shared(mapping) => mapping.is_taken_back(),
+        }
+    }
+
     fn words(&self) -> &[AtomicU64] {
         match &self.backing {
             Backing::Plain { words, start } => &words[*start..],
@@ -129,7 +139,7 @@ impl fmt::Debug for Memory {
 pub(crate) mod shared {
     use core::ptr::NonNull;
     use core::slice;
-    use core::sync::atomic::AtomicU64;
+    use core::sync::atomic::{AtomicU64, Ordering, fence};
     use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
     use rustix::mm::{MapFlags, ProtFlags};
     use std::io;
@@ -212,12 +222,24 @@ pub(crate) mod shared {
             // Any bits are a u64. The other process changes them at any time, which atomics allow.
             unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
         }
+
+        /// Whether the file's first word, which is never zero in a ring, says that its maker has dropped it.
+        pub(crate) fn is_taken_back(&self) -> bool {
+            // What was read before must not be younger than the word: Acquire.
+            fence(Ordering::Acquire);
+            let first = self.words().first();
+            first.is_some_and(|word| word.load(Ordering::Relaxed) == 0)
+        }
     }
 
     impl Drop for Mapping {
         fn drop(&mut self) {
             let bytes = self.words * size_of::<AtomicU64>();
             if self.is_maker {
+                // Before any page becomes zeros: who has read such zeros finds this too.
+                if let Some(first) = self.words().first() {
+                    first.store(0, Ordering::SeqCst);
+                }
                 let start = self.start.as_ptr().cast();
                 // The other process may keep its mapping as long as it likes, but not our pages. Where the
                 // system cannot take them, they go with the last mapping.

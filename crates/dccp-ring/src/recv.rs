@@ -110,7 +110,8 @@ impl Receiver {
     }
 
     /// Copies the oldest datagram into `buf`, as much of it as fits, and gives its whole length.
-    /// `None`: there is none.
+    /// `None`: there is none; there never is one again when the transport's process has taken its memory
+    /// back.
     ///
     /// # Errors
     /// When the transport broke the rules.
@@ -129,7 +130,9 @@ impl Receiver {
         };
         let fits = len.min(buf.len());
         self.memory.read(at + ARRIVAL_WORDS, &mut buf[..fits]);
-        self.arrivals.advance();
+        if !self.arrivals.advance(&self.memory) {
+            return Ok(None);
+        }
         self.arrivals.give_back(&self.memory);
         Ok(Some((len, arrival)))
     }

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use dccp_ring::shared::{self, SharedError};
-use dccp_ring::{Arrival, Label, Look, Report, Shape, Violation, silent};
+use dccp_ring::{App, Arrival, Delivered, Label, Look, Report, Shape, Violation, silent};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -59,9 +59,7 @@ fn datagrams_fates_and_arrivals_cross_the_memory() {
                 at_ns: 0,
                 info: next,
             };
-            while transport.sink.deliver(&buf, arrival).expect("honest")
-                != dccp_ring::Delivered::Yes
-            {
+            while transport.sink.deliver(&buf, arrival).expect("honest") != Delivered::Yes {
                 thread::yield_now();
             }
             transport.sink.flush();
@@ -112,9 +110,57 @@ fn a_transport_that_ends_takes_its_memory_back() {
     assert_eq!(blocks(), pages * 8, "it has two parts");
     drop(transport.sink);
     assert_eq!(blocks(), 0);
-    // What the application finds now are zeros, and they harm nobody.
-    let received = [(); 2].map(|()| app.receiver.recv(&mut [0; 99]));
-    assert_eq!(received, [Ok(Some((0, Arrival::default()))), Ok(None)]);
+    // What the application finds now are zeros: no datagram, no fate.
+    takes_nothing(&mut app);
+}
+
+/// The application takes nothing out of memory that has been taken back.
+fn takes_nothing(app: &mut App) {
+    for _ in 0..3 {
+        assert_eq!(app.receiver.recv(&mut [0; 99]), Ok(None));
+        let each = |report| panic!("{report:?} never was");
+        assert_eq!(app.sender.fates(9, each), Ok(0));
+        assert_eq!(app.receiver.prepare_to_sleep(), Ok(true));
+        assert_eq!(app.sender.prepare_to_wait_for_fates(), Ok(true));
+        // Which datagrams were claimed is not known any more: none is withdrawn.
+        assert_eq!(app.sender.waiting(), Err(Violation::Index));
+        assert!(app.sender.take_back(9).is_err());
+    }
+}
+
+#[test]
+fn what_was_not_read_when_the_memory_is_taken_back_is_lost_and_nothing_else_comes() {
+    for (given, read) in [(0, 0), (1, 0), (6, 1), (6, 2), (6, 6)] {
+        let (mut transport, fd) = shared::create(SHAPE, silent()).expect("memory");
+        let mut app = shared::attach(&fd, silent()).expect("a ring");
+        for tag in 1..=given {
+            let arrival = Arrival {
+                info: tag,
+                at_ns: 1,
+            };
+            let delivered = transport.sink.deliver(&[7; 50], arrival);
+            assert_eq!(delivered, Ok(Delivered::Yes));
+            let report = Report {
+                tag,
+                fate: 1,
+                at_ns: 1,
+            };
+            transport.source.report(report).expect("honest");
+            let pushed = app.sender.push(&[7; 50], Label::default());
+            pushed.expect("there is room");
+        }
+        transport.sink.flush();
+        transport.source.flush();
+        for tag in 1..=read {
+            let received = app.receiver.recv(&mut [0; 99]).expect("honest");
+            let (len, arrival) = received.expect("a datagram");
+            assert_eq!((len, arrival.info), (50, tag));
+            let each = |report: Report| assert_eq!(report.tag, tag);
+            assert_eq!(app.sender.fates(1, each), Ok(1));
+        }
+        drop(transport);
+        takes_nothing(&mut app);
+    }
 }
 
 #[test]

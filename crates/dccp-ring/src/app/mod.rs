@@ -373,6 +373,10 @@ impl Sender {
         let TransportIndex { dev, .. } = self.transport;
         let word = self.memory.atomic(Control::Transport.at());
         let word = word.load(Ordering::Acquire);
+        if self.memory.is_taken_back() {
+            // How far the transport came, nobody knows any more.
+            return Err(Violation::Index);
+        }
         self.transport = TransportIndex::checked(word, dev, self.own.user, self.slots.count)?;
         let mut position = dev;
         while position != self.transport.dev {

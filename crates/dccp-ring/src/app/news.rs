@@ -22,12 +22,15 @@ impl Sender {
         while n < at_most
             && let Some(at) = self.fates.next(&self.memory)?
         {
-            each(Report {
+            let report = Report {
                 tag: self.memory.get(at),
                 fate: self.memory.get(at + 1),
                 at_ns: self.memory.get(at + 2),
-            });
-            self.fates.advance();
+            };
+            if !self.fates.advance(&self.memory) {
+                break;
+            }
+            each(report);
             n += 1;
         }
         self.fates.give_back(&self.memory);

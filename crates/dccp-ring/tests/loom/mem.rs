@@ -73,6 +73,11 @@ impl Memory {
         }
     }
 
+    /// It is of one process.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        false
+    }
+
     fn cell(&self, at: usize) -> &Cell<u64> {
         &self.words.cells[at - self.words.atomics.len()]
     }
