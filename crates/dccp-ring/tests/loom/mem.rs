@@ -74,6 +74,7 @@ impl Memory {
     }
 
     /// It is of one process.
+    #[expect(clippy::unused_self, reason = "so that it is asked like the real one")]
     pub(crate) fn is_taken_back(&self) -> bool {
         false
     }
