@@ -24,6 +24,14 @@ pub fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
     Ok(Peer { pid, uid, gid })
 }
 
+/// Whether the other side has read all that a Unix socket has sent, descriptors included.
+///
+/// # Errors
+/// Before Linux 4.12, which does not tell.
+pub fn is_read(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    sockopt::unread(socket).map(|bytes| bytes == 0)
+}
+
 /// From now on nobody can send descriptors to a Unix socket, nor to those that a listening one accepts.
 ///
 /// # Errors

@@ -116,6 +116,11 @@ pub(crate) fn has_room(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(words[MEMINFO_SEND_ALLOCATED] < words[MEMINFO_SEND_BUFFER] / 2)
 }
 
+/// Bytes that wait in the host: on a Unix socket those that the other side has not read, with what the kernel needs for them.
+pub(crate) fn unread(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    Ok(meminfo(fd)?[MEMINFO_SEND_ALLOCATED])
+}
+
 fn meminfo(fd: BorrowedFd<'_>) -> io::Result<[u32; MEMINFO_WORDS]> {
     let mut words = [0; MEMINFO_WORDS];
     get(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;

@@ -10,8 +10,8 @@ use dccp_ring::Bell;
 use rustix::cmsg_space;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,8 +33,8 @@ pub(crate) struct Channel {
 /// What a look at a channel gives.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// A message, and the descriptors that came with it.
-    Message(Vec<u8>, Vec<OwnedFd>),
+    /// A message, and the descriptors that came with it, or why they are lost: this process may have no more.
+    Message(Vec<u8>, io::Result<Vec<OwnedFd>>),
     /// Nothing yet.
     Nothing,
     /// The other side has gone.
@@ -89,6 +89,11 @@ impl Channel {
         Ok(())
     }
 
+    /// Whether the other side has read all that it was sent. Where the system is too old to tell, we take it that it has.
+    pub(crate) fn is_read(&self) -> bool {
+        local::is_read(self.fd.as_fd()).unwrap_or(true)
+    }
+
     /// The next message. One that is longer than any can be is given so that it is none.
     pub(crate) fn recv(&self) -> Heard {
         let mut buf = [0; MESSAGE_MAX + 1];
@@ -101,8 +106,8 @@ impl Channel {
             // It has gone without reading all; what it had said comes after this error.
             received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
         }
-        let len = match received {
-            Ok(received) => received.bytes,
+        let (len, flags) = match received {
+            Ok(received) => (received.bytes, received.flags),
             Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
             Err(_) => return Heard::End,
         };
@@ -111,6 +116,11 @@ impl Channel {
             _ => None,
         });
         let fds = fds.flatten().collect();
+        let fds = if flags.contains(ReturnFlags::CTRUNC) {
+            Err(Errno::MFILE.into())
+        } else {
+            Ok(fds)
+        };
         match len {
             0 => Heard::End,
             _ => Heard::Message(buf[..len].to_vec(), fds),

@@ -18,6 +18,7 @@ use dccp_ring::shared::SharedError;
 use dccp_ring::{Receiver, Sender, shared};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -84,6 +85,7 @@ impl RingClient {
             Some(Tell::Refused(why)) => return Err(RingConnectError::Refused(why)),
             _ => return Err(RingConnectError::Foreign),
         }
+        let fds = fds.map_err(|error| RingConnectError::Ring(error.into()))?;
         let ring = <[_; 2]>::try_from(fds).map_err(|_| RingConnectError::Foreign)?;
         Self::new(ring, channel, request.remote, request.service, None)
             .map_err(RingConnectError::Ring)
@@ -365,7 +367,10 @@ pub(super) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectErr
 }
 
 /// What the server says next; `None`: nothing in time, or it has gone.
-pub(super) fn next_message(channel: &Channel, until: Instant) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+pub(super) fn next_message(
+    channel: &Channel,
+    until: Instant,
+) -> Option<(Vec<u8>, io::Result<Vec<OwnedFd>>)> {
     loop {
         match channel.recv() {
             Heard::Message(message, fds) => return Some((message, fds)),

@@ -10,6 +10,7 @@ use crate::patience::Patience;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::config::bounds;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -117,14 +118,20 @@ impl RingListener {
     }
 
     /// What the server has answered.
-    fn answer(&mut self, message: &[u8], fds: Vec<OwnedFd>) -> Result<RingClient, RingAcceptError> {
+    fn answer(
+        &mut self,
+        message: &[u8],
+        fds: io::Result<Vec<OwnedFd>>,
+    ) -> Result<RingClient, RingAcceptError> {
         self.has_asked = false;
-        match (Tell::parse(message), <[_; 3]>::try_from(fds)) {
-            (Some(Tell::Accepted { peer, service, mps }), Ok([memory, bell, channel])) => {
+        match (Tell::parse(message), fds.map(<[_; 3]>::try_from)) {
+            (Some(Tell::Accepted { peer, service, mps }), Ok(Ok([memory, bell, channel]))) => {
                 let ring = [memory, bell];
                 RingClient::new(ring, Channel::of(channel), peer, service, mps)
                     .map_err(RingAcceptError::Ring)
             }
+            // This connection is lost, others may come.
+            (Some(Tell::Accepted { .. }), Err(error)) => Err(RingAcceptError::Ring(error.into())),
             (Some(Tell::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
             _ => {
                 self.is_over = true;

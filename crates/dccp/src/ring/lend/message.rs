@@ -137,7 +137,10 @@ fn parse_listen_request(bytes: &[u8]) -> Option<RingListenRequest> {
         if request.services.len() == bounds::SERVICE_CODES {
             return None;
         }
-        request.services.push(ServiceCode(read.u32()?));
+        let service = ServiceCode(read.u32()?);
+        if !request.services.contains(&service) {
+            request.services.push(service);
+        }
     }
     Some(request)
 }

@@ -56,7 +56,8 @@ pub struct RingListenRequest {
     pub local: SocketAddr,
     /// DCCP port.
     pub port: u16,
-    /// The Service Codes that are served (RFC 5595), 32 at most; none: only connections without one.
+    /// The Service Codes that are served (RFC 5595), 32 at most, each once however often it is here; none: only
+    /// connections without one.
     pub services: Vec<ServiceCode>,
     /// The CCID of both directions; `None`: as the server's options have it.
     pub ccid: Option<u8>,

@@ -7,14 +7,20 @@ use super::message::{Ask, Tell};
 use super::*;
 use crate::{Listener, Options, Socket};
 use core::fmt::Debug;
+use core::mem::MaybeUninit;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_proto::wire::ResetCode;
 use dccp_proto::{CloseReason, Event};
+use dccp_ring::shared::SharedError;
 use dccp_ring::{Bell as _, Label, Shape, shared, silent};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::fs::File;
+use std::io::IoSlice;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,7 +101,7 @@ fn ask(path: &Path, message: &[u8]) -> Channel {
 fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     for _ in 0..PATIENCE.as_millis() {
         match channel.recv() {
-            Heard::Message(message, fds) => return Some((message, fds)),
+            Heard::Message(message, fds) => return Some((message, fds.unwrap())),
             Heard::End => return None,
             Heard::Nothing => thread::sleep(Duration::from_millis(1)),
         }
@@ -358,6 +364,31 @@ fn first_visitor(gate: &Gate) -> Channel {
     channel
 }
 
+/// Sends a message with up to 8 descriptors: more than any that a channel sends, so that some are lost on arrival, as when
+/// the other process may have no more.
+fn send_with(channel: &Channel, message: &[u8], fds: &[OwnedFd]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
+    if !fds.is_empty() {
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&fds)));
+    }
+    let message = [IoSlice::new(message)];
+    sendmsg(channel, &message, &mut ancillary, SendFlags::empty()).unwrap();
+}
+
+fn sockets(n: usize) -> Vec<OwnedFd> {
+    let one = || UnixStream::pair().unwrap().0.into();
+    core::iter::repeat_with(one).take(n).collect()
+}
+
+fn is_out_of_descriptors(error: &SharedError) -> bool {
+    let SharedError::Memory(error) = error else {
+        return false;
+    };
+    error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
+}
+
 /// What becomes of a client to whom a server says this in one breath, and goes.
 fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
     let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
@@ -421,6 +452,24 @@ fn a_server_that_goes_leaves_no_datagrams_and_fates_that_never_were() {
         assert!(fates.is_empty(), "{fates:?}");
         assert_eq!(ring.recv(&mut buf), Err(RingError::ServerGone));
     }
+}
+
+#[test]
+fn who_has_no_room_for_the_descriptors_of_a_ring_is_told_so() {
+    let path = std::env::temp_dir().join(format!("dccp-many-{}", std::process::id()));
+    let gate = Gate::bind(&path).unwrap();
+    let server = thread::spawn(move || {
+        let channel = first_visitor(&gate);
+        send_with(&channel, &Tell::Lent.build(), &sockets(8));
+    });
+    let request = RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE);
+    let connected = RingClient::connect(&path, &request);
+    server.join().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let Err(RingConnectError::Ring(error)) = connected else {
+        panic!("{connected:?}");
+    };
+    assert!(is_out_of_descriptors(&error), "{error}");
 }
 
 #[test]

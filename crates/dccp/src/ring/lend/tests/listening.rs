@@ -5,7 +5,6 @@ use crate::ConnectError;
 use crate::ring::lend::message::MESSAGE_MAX;
 use dccp_proto::path::Encap;
 use dccp_proto::wire::ServiceCode;
-use std::os::unix::net::UnixStream;
 
 /// Lets everybody listen at DCCP port 5001, with these options.
 struct Lets {
@@ -123,7 +122,10 @@ fn is_accept_refused(listener: &mut RingListener, why: &str) {
 #[test]
 fn accepted_connections_talk_and_outlive_their_listener() {
     let host = Host::plain("accept");
-    let request = request().service_code(*b"AAAA").service_code(*b"BBBB");
+    let codes = [*b"AAAA", *b"BBBB", *b"AAAA"];
+    let request = codes
+        .into_iter()
+        .fold(request(), RingListenRequest::service_code);
     let mut listener = host.listen(&request.ccid(3));
     let to = listener.local_addr();
     assert_ne!(to.port(), 0);
@@ -377,8 +379,7 @@ fn accept_from_who_says(
         let listening = Tell::Listening(request().local).build();
         channel.send(&listening, &[]).unwrap();
         hear(&channel).unwrap();
-        let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
-        channel.send(message, &fds).unwrap();
+        send_with(&channel, message, fds);
         let accepted = client.join().unwrap();
         drop(channel);
         accepted
@@ -395,17 +396,13 @@ fn a_listener_of_a_server_that_talks_nonsense_is_over() {
         mps: None,
     };
     let accepted = accepted.build();
-    let pipes = |n| -> Vec<OwnedFd> {
-        let pair = || UnixStream::pair().unwrap().0.into();
-        core::iter::repeat_with(pair).take(n).collect()
-    };
     for (message, fds) in [
         (&[9][..], 0),
         (&Tell::Lent.build(), 0),
         (&accepted, 0),
         (&accepted, 2),
     ] {
-        let [first, second] = accept_from_who_says("nonsense", message, &pipes(fds));
+        let [first, second] = accept_from_who_says("nonsense", message, &sockets(fds));
         assert!(matches!(first, Err(RingAcceptError::Foreign)), "{first:?}");
         assert!(
             matches!(second, Err(RingAcceptError::ServerGone)),
@@ -413,10 +410,16 @@ fn a_listener_of_a_server_that_talks_nonsense_is_over() {
         );
     }
     // Three that are no ring: this one is lost, others may come.
-    let [first, second] = accept_from_who_says("no-ring", &accepted, &pipes(3));
-    assert!(matches!(first, Err(RingAcceptError::Ring(_))), "{first:?}");
-    assert!(
-        matches!(second, Err(RingAcceptError::TimedOut)),
-        "{second:?}"
-    );
+    // The same if this process has no room for them.
+    for (count, is_truncated) in [(3, false), (8, true)] {
+        let [first, second] = accept_from_who_says("no-ring", &accepted, &sockets(count));
+        let Err(RingAcceptError::Ring(error)) = first else {
+            panic!("{first:?}");
+        };
+        assert_eq!(is_out_of_descriptors(&error), is_truncated, "{error}");
+        assert!(
+            matches!(second, Err(RingAcceptError::TimedOut)),
+            "{second:?}"
+        );
+    }
 }
