@@ -1,9 +1,10 @@
-//! What the command-line programs of this project share: errors in two lines, exit codes, Ctrl-C.
+//! Code shared by the project's command-line programs: quantities, errors in two lines, exit codes, Ctrl-C.
 
 pub mod exit;
 mod failure;
 pub mod interrupt;
 mod print;
+pub mod quantity;
 
 pub use failure::Failure;
 pub use print::print;

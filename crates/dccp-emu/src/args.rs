@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use core::time::Duration;
+use dccp_cli::quantity;
 use dccp_proto::Rate;
-use dccp_quantity as quantity;
 use dccp_sim::loss::{FaultConfig, Jitter};
 use dccp_sim::queue::{
     CoDelConfig, DropTailConfig, DualPi2Config, FqCoDelConfig, Limit, PieConfig, QueueConfig,

@@ -7,7 +7,7 @@ use dccp::proto::cc::law::LawConfig;
 use dccp::proto::cc::law::settings::LawError;
 use dccp::{DEFAULT_UDP_PORT, Over};
 use dccp_cli::Failure;
-use dccp_quantity::QuantityError;
+use dccp_cli::quantity::QuantityError;
 use std::ffi::OsString;
 
 /// DCCP port of the service.
@@ -258,7 +258,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub(crate) const FLOWS_MAX: u32 = 32;
 
 fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
-    let value = dccp_quantity::time_or_seconds(text).map_err(|e| wrong(flag, text, &e))?;
+    let value = dccp_cli::quantity::time_or_seconds(text).map_err(|e| wrong(flag, text, &e))?;
     if value.is_zero() || value > DURATION_MAX {
         return Err(Failure::usage(
             format!("{flag} {text}: longer than nothing, an hour at most"),
@@ -280,11 +280,11 @@ fn interval(text: &str, duration: Duration) -> Result<Duration, Failure> {
 }
 
 fn rate(text: &str) -> Result<u64, Failure> {
-    dccp_quantity::rate_bits_per_s(text).map_err(|e| wrong("-b", text, &e))
+    dccp_cli::quantity::rate_bits_per_s(text).map_err(|e| wrong("-b", text, &e))
 }
 
 fn length(text: &str) -> Result<usize, Failure> {
-    let bytes = dccp_quantity::size_bytes(text).map_err(|e| wrong("-l", text, &e))?;
+    let bytes = dccp_cli::quantity::size_bytes(text).map_err(|e| wrong("-l", text, &e))?;
     match usize::try_from(bytes) {
         Ok(n) if (crate::packet::LEN_MIN..=crate::packet::LEN_MAX).contains(&n) => Ok(n),
         _ => Err(Failure::usage(

@@ -69,7 +69,7 @@ pub(crate) fn data_options(options: Options) -> Options {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use dccp_quantity::show as units;
+        use dccp_cli::quantity::show as units;
         let Bulk {
             flows,
             duration,

@@ -2,7 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::report::{Host, TxTotal};
-use dccp_quantity::show as units;
+use dccp_cli::quantity::show as units;
 use serde::Serialize;
 
 /// What limited a flow.

@@ -1,7 +1,7 @@
 //! Results as text: a line for each flow of each cell.
 
 use super::read::{each, number, text};
-use dccp_quantity::show;
+use dccp_cli::quantity::show;
 use serde_json::Value;
 
 /// What is shown if the scenario does not say.

@@ -313,7 +313,7 @@ pub(crate) fn span(item: &Item) -> Result<(Duration, Duration), Mistake> {
             "write 10s..12s",
         ));
     };
-    let time = |text| dccp_quantity::time(text).map_err(|e| read::from_quantity(item, &e));
+    let time = |text| dccp_cli::quantity::time(text).map_err(|e| read::from_quantity(item, &e));
     let (start, end) = (time(start)?, time(end)?);
     if end <= start {
         return Err(Mistake::new(

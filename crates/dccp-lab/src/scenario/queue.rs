@@ -234,17 +234,17 @@ fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
         return at_least_a_packet(item, bytes);
     }
     if text.ends_with('p') {
-        let packets = dccp_quantity::packets(text).map_err(quantity)?;
+        let packets = dccp_cli::quantity::packets(text).map_err(quantity)?;
         return Ok(Limit::Packets(
             usize::try_from(packets).unwrap_or(usize::MAX),
         ));
     }
     if text.ends_with('B') {
-        let bytes = dccp_quantity::size_bytes(text).map_err(quantity)?;
+        let bytes = dccp_cli::quantity::size_bytes(text).map_err(quantity)?;
         return Ok(Limit::Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
     if text.ends_with('s') {
-        let time = dccp_quantity::time(text).map_err(quantity)?;
+        let time = dccp_cli::quantity::time(text).map_err(quantity)?;
         return at_least_a_packet(item, rate.bytes_per_s() * time.as_secs_f64());
     }
     Err(Mistake::new(

@@ -6,8 +6,8 @@ use core::fmt::Display;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
+use dccp_cli::quantity::QuantityError;
 use dccp_proto::Rate;
-use dccp_quantity::QuantityError;
 
 /// A text.
 pub(crate) fn text(item: &Item) -> Result<&str, Mistake> {
@@ -69,7 +69,7 @@ fn from_range<T: FromStr + PartialOrd + Display>(
 
 /// A time: `"20ms"`.
 pub(crate) fn time(item: &Item) -> Result<Duration, Mistake> {
-    quantity(item, "a time such as \"20ms\"", dccp_quantity::time)
+    quantity(item, "a time such as \"20ms\"", dccp_cli::quantity::time)
 }
 
 /// A time that is not zero.
@@ -91,7 +91,7 @@ pub(crate) fn rate(item: &Item) -> Result<Rate, Mistake> {
     let bits = with_unit(
         item,
         ("a rate", "write 9600bit, 50Mbit or 150kB/s"),
-        dccp_quantity::rate_bits_per_s,
+        dccp_cli::quantity::rate_bits_per_s,
     )?;
     if !(8..=MOST).contains(&bits) {
         return Err(Mistake::new(
@@ -110,7 +110,7 @@ pub(crate) fn size(item: &Item) -> Result<u64, Mistake> {
     with_unit(
         item,
         ("a size", "write 1400B, 64KiB or 4MiB"),
-        dccp_quantity::size_bytes,
+        dccp_cli::quantity::size_bytes,
     )
 }
 
@@ -130,7 +130,11 @@ pub(crate) fn bytes(item: &Item) -> Result<u64, Mistake> {
 pub(crate) fn share(item: &Item) -> Result<f64, Mistake> {
     match &item.value {
         Value::Number(_) => number(0.0..=1.0)(item),
-        _ => quantity(item, "a share such as \"1%\" or 0.01", dccp_quantity::share),
+        _ => quantity(
+            item,
+            "a share such as \"1%\" or 0.01",
+            dccp_cli::quantity::share,
+        ),
     }
 }
 

@@ -195,7 +195,7 @@ fn sine(item: &Item, text: &str, len: usize) -> Result<Source, Mistake> {
     let (least, most) = (rate(item, least)?, rate(item, most)?);
     interval(item, most, len)?;
     let (least, most) = (least.bytes_per_s(), most.bytes_per_s());
-    let period = dccp_quantity::time(period).map_err(|e| read::from_quantity(item, &e))?;
+    let period = dccp_cli::quantity::time(period).map_err(|e| read::from_quantity(item, &e))?;
     if most <= least || period.is_zero() {
         return Err(Mistake::new(
             &item.place,

@@ -6,7 +6,7 @@ use crate::report::{Host, Interval, RxTotal};
 use crate::result::{FlowResult, Status, TestResult, rate};
 use crate::verdict::cpu_percent;
 use core::time::Duration;
-use dccp_quantity::show as units;
+use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
 
 /// Collects the intervals of both ends and prints a line when both halves are there.
