@@ -7,7 +7,6 @@
 
 pub mod metrics;
 pub mod output;
-pub mod plot;
 pub mod run;
 pub mod scenario;
 pub mod summary;

@@ -1,6 +1,7 @@
 //! Runs network experiments from scenario files.
 
 mod args;
+mod clock;
 mod cmd;
 mod progress;
 mod store;

@@ -1,9 +1,9 @@
 //! How far it is, on a terminal: a line on standard error that is written over and over.
 
+use crate::clock::now;
 use core::time::Duration;
-use dccp::clock;
-use dccp_proto::Instant;
 use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::Instant;
 
 /// The line.
 pub(crate) struct Progress {
@@ -24,7 +24,7 @@ const BAR: usize = 24;
 impl Progress {
     /// Of so many cells that last so long in all. Nothing is shown where there is no terminal.
     pub(crate) fn new(cells: usize, time: Duration) -> Self {
-        let now = clock::now();
+        let now = now();
         Self {
             is_shown: stderr().is_terminal(),
             begun: now,
@@ -39,7 +39,7 @@ impl Progress {
     /// So much more virtual time has been played.
     pub(crate) fn played(&mut self, time: Duration) {
         self.played += time;
-        let now = clock::now();
+        let now = now();
         if self.is_shown && now - self.shown >= PAUSE {
             self.shown = now;
             let line = line(self, now - self.begun);

@@ -1,7 +1,7 @@
 //! Rate and round trip over time.
 
 use anyhow::Result;
-use dccp_lab::plot::{Figure, Panel, Series};
+use dccp_plot::{Figure, Panel, Series};
 
 use super::CCIDS;
 use super::result::{Document, Interval};

@@ -1,7 +1,7 @@
 //! A cell as a picture: goodput, window or rate, round trip and queue over time.
 
 use super::read::{each, numbers, text};
-use crate::plot::{Figure, Panel, Series};
+use dccp_plot::{Figure, Panel, Series};
 use serde_json::Value;
 
 /// The picture of a cell of a document, as [`json::cell`](super::json::cell) made it.

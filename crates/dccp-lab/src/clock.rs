@@ -1,0 +1,9 @@
+//! The real clock, for the progress line: no result depends on it.
+
+use std::time::Instant;
+
+/// Returns the time now.
+#[expect(clippy::disallowed_methods, reason = "the only reader of the clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
