@@ -128,8 +128,8 @@ impl Vegas {
             }
         } else {
             let from = earlier.filter(|_| self.config.late).unwrap_or(window.cwnd);
-            let aim = if self.queued > self.config.beta {
-                window.leave_slow_start();
+            let has_queue = self.queued > self.config.beta;
+            let aim = if has_queue {
                 from - 1.0
             } else if self.queued < self.config.alpha && round.growth > 0 {
                 from + 1.0
@@ -137,6 +137,10 @@ impl Vegas {
                 from
             };
             window.cwnd = stepped(window.cwnd, aim).max(FLOOR);
+            if has_queue {
+                // After the step: a window below its threshold would grow back by slow start.
+                window.leave_slow_start();
+            }
         }
     }
 }
@@ -364,6 +368,21 @@ mod tests {
             assert_eq!(vegas.is_holding(&w, START), paused[1]);
             assert!(!vegas.is_holding(&avoiding(4.0), START));
         }
+    }
+
+    #[test]
+    fn a_window_that_gives_its_queue_back_stays_out_of_slow_start() {
+        let mut vegas = law("vegas");
+        let mut w = Window {
+            ssthresh: 20.0,
+            ..avoiding(20.0)
+        };
+        round_trip(&mut *vegas, &mut w, 0, 100);
+        for round in 1..4 {
+            round_trip(&mut *vegas, &mut w, round, 150);
+            assert!(!w.is_slow_start(), "{w:?}");
+        }
+        assert_near(w.cwnd, 18.0);
     }
 
     #[test]
