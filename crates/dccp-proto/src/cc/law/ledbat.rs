@@ -107,8 +107,12 @@ impl Law for Ledbat {
         };
         let w = window.cwnd;
         let moved = w + self.config.gain * off_target * f64::from(packets) / w;
+        // The flight bounds growth only. It may be below the window for a moment, because packets are paced
+        // and acknowledged in groups, and a window that is cut then never fills the path.
         let allowed = f64::from(ack.flight) + ALLOWED_INCREASE;
-        window.cwnd = moved.min(allowed).max(CWND_MIN);
+        window.cwnd = moved.min(allowed.max(w)).max(CWND_MIN);
+        // RFC 6817 has no slow start, also not after a loss or an idle time.
+        window.leave_slow_start();
     }
 
     fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
@@ -159,7 +163,8 @@ mod tests {
              10  1  200   10      9.9
             100  2   25  100  100.015
             100  1  400  100    99.97
-             10  1    0    4        5
+             10  1    0    4       10
+             10  1    0    9       10
               2  1  300    2        2
             ",
         ) {
@@ -210,6 +215,18 @@ mod tests {
             ledbat.on_ack(&mut w, &idle(10.0 + queueing));
             assert_near(w.cwnd, after);
         }
+    }
+
+    #[test]
+    fn a_window_that_shrinks_after_a_loss_stays_out_of_slow_start() {
+        let mut ledbat = law("ledbat");
+        let mut w = avoiding(100.0);
+        ledbat.on_congestion(&mut w, &loss(1));
+        ledbat.on_ack(&mut w, &ack(0, 100.0, 50));
+        for _ in 0..10 {
+            ledbat.on_ack(&mut w, &ack(10, 400.0, 50));
+        }
+        assert!(w.cwnd < 50.0 && !w.is_slow_start(), "{w:?}");
     }
 
     #[test]
