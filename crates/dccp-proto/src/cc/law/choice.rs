@@ -239,7 +239,7 @@ mod tests {
         ] {
             assert_eq!(read(text).to_string(), text);
         }
-        assert_eq!(read("highspeed:table=rfc").to_string(), "highspeed");
+        assert_eq!(read("highspeed:table=formula").to_string(), "highspeed");
         assert_eq!(read("highspeed:").to_string(), "highspeed");
     }
 

@@ -184,10 +184,7 @@ fn windows_grow_as_pinned() {
         8000   10  8254.37  8259.64  8010
         ",
     ) {
-        for (name, expected) in [
-            ("highspeed", of_table),
-            ("highspeed:table=formula", formula),
-        ] {
+        for (name, expected) in [("highspeed:table=rfc", of_table), ("highspeed", formula)] {
             let mut w = avoiding(start);
             round_trips(&mut *law(name), &mut w, rtts);
             assert_near(w.cwnd, expected);
@@ -233,7 +230,10 @@ fn timeouts_leave_one_packet_and_the_reduced_threshold() {
 
 #[test]
 fn acknowledgements_may_count_in_place_of_packets() {
-    for (name, steps) in [("highspeed", 4.0), ("highspeed:count=acks", 1.0)] {
+    for (name, steps) in [
+        ("highspeed:table=rfc", 4.0),
+        ("highspeed:table=rfc,count=acks", 1.0),
+    ] {
         let mut w = avoiding(1e5);
         let mut law = law(name);
         law.on_ack(&mut w, &acked(4));

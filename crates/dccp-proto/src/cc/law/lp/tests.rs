@@ -63,10 +63,7 @@ fn the_threshold_itself_indicates_nothing() {
 #[test]
 fn hstcp_lp_has_the_table_that_it_is_told() {
     // congestion-control §4: b(1000) of the table and of the formula
-    for (text, b) in [
-        ("hstcp-lp", 0.338_272),
-        ("hstcp-lp:table=formula", 0.329_878),
-    ] {
+    for (text, b) in [("hstcp-lp:table=rfc", 0.338_272), ("hstcp-lp", 0.329_878)] {
         let mut w = avoiding(1000.0);
         law(text).on_congestion(&mut w, &loss(1000));
         assert_near(w.cwnd, (1.0 - b) * 1000.0);
@@ -141,7 +138,7 @@ fn an_indication_halves_and_another_leaves_one_packet() {
 
 #[test]
 fn after_the_inference_phase_it_grows_again() {
-    for (name, cwnd, gain) in [("tcp-lp", 50.0, 1.0), ("hstcp-lp", 500.0, 5.0)] {
+    for (name, cwnd, gain) in [("tcp-lp", 50.0, 1.0), ("hstcp-lp:table=rfc", 500.0, 5.0)] {
         let (mut lp, mut w) = seasoned(name);
         lp.on_ack(&mut w, &ack(10, 140));
         // The queue is empty, and the mean falls.
