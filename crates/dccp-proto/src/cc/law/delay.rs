@@ -35,6 +35,11 @@ impl Signal {
         })
     }
 
+    /// Returns true once one-way delays replaced round trips.
+    pub(super) const fn is_one_way(self) -> bool {
+        self.is_one_way
+    }
+
     /// Names the kind of delay in a snapshot.
     pub(super) fn inner(self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("delay_is_one_way", f64::from(u8::from(self.is_one_way))));

@@ -86,6 +86,12 @@ impl Early {
         let Some(sample) = self.signal.sample(ack) else {
             return;
         };
+        if ack.flight < 2 && !self.signal.is_one_way() {
+            // The round trip of a single packet includes the peer's delayed-ack timer, which is no queue.
+            // Without this rule a window of one packet indicates congestion forever.
+            self.smoothed = None;
+            return;
+        }
         if sample.is_other_kind {
             self.extremes.clear();
             self.smoothed = None;

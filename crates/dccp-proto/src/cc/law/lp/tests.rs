@@ -99,6 +99,7 @@ fn ack(after_ms: u64, rtt_ms: u64) -> Ack {
         now: at(after_ms),
         rtt: Some(ms(rtt_ms)),
         smoothed_rtt: Some(ms(100)),
+        flight: 64,
         ..acked(1)
     }
 }
@@ -158,6 +159,23 @@ fn an_indication_after_the_phase_halves_again() {
     lp.on_ack(&mut w, &ack(10, 140));
     lp.on_ack(&mut w, &ack(310, 140));
     assert_near(w.cwnd, 16.0);
+}
+
+#[test]
+fn a_single_packet_behind_a_delayed_ack_indicates_nothing() {
+    // With one packet in flight each round trip includes the peer's 40 ms, whether there is a queue or not.
+    let (mut lp, mut w) = seasoned("tcp-lp");
+    lp.on_ack(&mut w, &ack(10, 140));
+    lp.on_ack(&mut w, &ack(110, 140));
+    assert_near(w.cwnd, 1.0);
+    for after_ms in (250..1000).step_by(140) {
+        let single = Ack {
+            flight: 1,
+            ..ack(after_ms, 140)
+        };
+        lp.on_ack(&mut w, &single);
+    }
+    assert!(w.cwnd > 2.0, "{w:?}");
 }
 
 #[test]
