@@ -99,6 +99,7 @@ impl Phase {
 
 /// BBR.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the draft's own variables")]
 pub struct Bbr {
     config: Config,
     model: Model,
@@ -109,12 +110,19 @@ pub struct Bbr {
     plateau: Plateau,
     /// When the phase began: round and time.
     since: (u64, Instant),
+    /// Packets in flight when the phase began that are neither acknowledged nor lost yet: zero after a full
+    /// round trip.
+    left_of_round_trip: u32,
+    /// The same for the end of the last probe.
+    left_of_samples: u32,
     /// When the last probe ended, and how long to wait for the next.
     probed: (u64, Instant),
     wait: Duration,
     probe: Probe,
     /// The last probe put too much in flight, so the next one stops at the bound.
     was_too_much: bool,
+    /// The last probe stopped at the bound. If that cost no losses, the next one follows at once.
+    was_precautionary: bool,
     /// The end of `ProbeRtt`, once little enough is in flight.
     probe_rtt_end: Option<Instant>,
     /// The window before `ProbeRtt` or a timeout, and the round in which it comes back.
@@ -147,6 +155,8 @@ impl Bbr {
                 is_reached: false,
             },
             since: (0, Instant::ZERO),
+            left_of_round_trip: 0,
+            left_of_samples: 0,
             probed: (0, Instant::ZERO),
             wait: PROBE_WAIT,
             probe: Probe {
@@ -156,6 +166,7 @@ impl Bbr {
                 is_sampled: false,
             },
             was_too_much: false,
+            was_precautionary: false,
             probe_rtt_end: None,
             saved: None,
             timeout_round: None,
@@ -167,6 +178,7 @@ impl Bbr {
     fn enter(&mut self, phase: Phase, ack: &Ack) {
         self.phase = phase;
         self.since = (ack.round, ack.now);
+        self.left_of_round_trip = ack.pipe;
     }
 
     /// Ends the round trip at hand.
@@ -189,7 +201,13 @@ impl Bbr {
         };
     }
 
-    fn move_on(&mut self, w: &Window, ack: &Ack, begins_round: bool) {
+    fn move_on(&mut self, w: &Window, ack: &Ack) {
+        let accounted = ack.acked + ack.marked + ack.lost;
+        self.left_of_round_trip = self.left_of_round_trip.saturating_sub(accounted);
+        self.left_of_samples = self.left_of_samples.saturating_sub(accounted);
+        if self.end_samples() {
+            return self.refill(ack);
+        }
         let pipe = f64::from(ack.pipe);
         let bdp = self.model.bdp(1.0).unwrap_or(f64::INFINITY);
         match self.phase {
@@ -204,19 +222,13 @@ impl Bbr {
                     self.go_down(ack);
                 }
             }
-            Phase::Down | Phase::Cruise if self.is_probe_due(w, ack) => {
-                self.model.forget_short_term();
-                self.probe = Probe::default();
-                self.enter(Phase::Refill, ack);
-            }
+            Phase::Down | Phase::Cruise if self.is_probe_due(w, ack) => self.refill(ack),
             Phase::Down => {
-                // What was sent while probing is acknowledged a round trip later.
-                self.probe.is_sampled &= ack.round <= self.since.0 + 1;
                 if pipe <= bdp.min(self.model.inflight_with_headroom()) {
                     self.enter(Phase::Cruise, ack);
                 }
             }
-            Phase::Refill if begins_round => self.go_up(w, ack),
+            Phase::Refill if self.left_of_round_trip == 0 => self.go_up(w, ack),
             Phase::Up => {
                 if self.is_up_over(w, ack) {
                     self.was_too_much = false;
@@ -231,11 +243,35 @@ impl Bbr {
         self.probed = (ack.round, ack.now);
         self.wait = PROBE_WAIT + Duration::from_micros(hash(ack.now) % 1_000_000);
         self.model.advance_cycle();
+        self.left_of_samples = ack.pipe;
         self.enter(Phase::Down, ack);
+    }
+
+    fn refill(&mut self, ack: &Ack) {
+        self.model.forget_short_term();
+        self.probe = Probe::default();
+        self.was_precautionary = false;
+        self.enter(Phase::Refill, ack);
+    }
+
+    /// What was sent while probing is accounted for a round trip after the probe. Returns whether the next
+    /// probe follows at once.
+    fn end_samples(&mut self) -> bool {
+        let is_over = !matches!(self.phase, Phase::Refill | Phase::Up);
+        if !is_over || self.left_of_samples > 0 {
+            return false;
+        }
+        self.probe.is_sampled = false;
+        let is_safe = self.was_precautionary && !self.was_too_much;
+        self.was_precautionary = false;
+        is_safe && self.phase.is_probe_bw()
     }
 
     fn go_up(&mut self, w: &Window, ack: &Ack) {
         self.probe.is_sampled = true;
+        // What is lost from now on was sent while refilling.
+        self.round.lost = 0;
+        self.round.flight_before = ack.flight;
         self.plateau = Plateau {
             bw: ack.delivered_rate.unwrap_or_default(),
             ..Plateau::default()
@@ -256,6 +292,7 @@ impl Bbr {
     fn is_up_over(&mut self, w: &Window, ack: &Ack) -> bool {
         let bound = self.model.inflight_longterm;
         if self.was_too_much && f64::from(ack.flight) >= bound {
+            self.was_precautionary = true;
             return true;
         }
         if is_full(w, ack) && w.cwnd >= bound {
@@ -417,7 +454,7 @@ impl Law for Bbr {
         if self.is_filled {
             self.bound(window, ack, begins_round);
         }
-        self.move_on(window, ack, begins_round);
+        self.move_on(window, ack);
         self.probe_rtt(window, ack);
         self.after_idle &= ack.acked == 0;
         self.set_rate(window, ack, self.phase.pacing_gain());
@@ -430,6 +467,7 @@ impl Law for Bbr {
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
         self.saved = Some(self.saved.unwrap_or(0.0).max(window.cwnd));
         self.timeout_round = Some(self.round.number);
+        (self.left_of_round_trip, self.left_of_samples) = (0, 0);
         window.cwnd = 1.0;
         window.ssthresh = 1.0;
     }

@@ -212,8 +212,9 @@ fn after_idling_it_starts_at_the_bandwidth_and_measures_no_round_trip() {
 /// A flow in Up, in round 101.
 fn probing() -> (Bbr, Window) {
     let (mut bbr, mut w) = cruising();
-    for round in 100..=101 {
-        bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
+    for (round, acked) in [(100, 1), (101, 1000)] {
+        assert_ne!(bbr.phase, Phase::Up);
+        bbr.on_ack(&mut w, &ack(20 * round, round, acked, 2000.0));
     }
     assert_eq!(bbr.phase, Phase::Up);
     (bbr, w)
@@ -321,9 +322,49 @@ fn what_a_probe_sent_is_acknowledged_until_the_end_of_the_round_after_it() {
         round += 1;
         bbr.on_ack(&mut w, &ack(20 * round, round, 1, 2000.0));
     }
-    for (later, is_sampled) in [(0, true), (1, true), (1, true), (2, false)] {
-        bbr.on_ack(&mut w, &ack(20 * round, round + later, 1, 2000.0));
-        assert_eq!(bbr.probe.is_sampled, is_sampled, "{later}");
+    // 1000 packets were in flight. The phase may end before they are acknowledged.
+    for (acked, pipe, is_sampled) in [(500, 1000, true), (499, 150, true), (1, 1000, false)] {
+        let ack = Ack {
+            pipe,
+            ..ack(20 * round, round, acked, 2000.0)
+        };
+        bbr.on_ack(&mut w, &ack);
+        assert_eq!(bbr.probe.is_sampled, is_sampled, "{acked}");
+    }
+    assert_eq!(bbr.phase, Phase::Cruise);
+}
+
+#[test]
+fn refill_lasts_a_full_round_trip() {
+    let (mut bbr, mut w) = cruising();
+    bbr.on_ack(&mut w, &ack(2000, 100, 1, 2000.0));
+    for (round, acked, phase) in [
+        (101, 500, Phase::Refill),
+        (102, 499, Phase::Refill),
+        (102, 1, Phase::Up),
+    ] {
+        bbr.on_ack(&mut w, &ack(20 * round, round, acked, 2000.0));
+        assert_eq!(bbr.phase, phase, "{round}");
+    }
+}
+
+#[test]
+fn a_precautionary_probe_without_losses_is_followed_by_another_at_once() {
+    for (lost, phase) in [(0, Phase::Refill), (20, Phase::Cruise)] {
+        let (mut bbr, mut w) = cruising();
+        bbr.model.inflight_longterm = 300.0;
+        bbr.was_too_much = true;
+        for (round, acked, flight) in [(100, 1, 200), (101, 250, 300), (102, 1, 300)] {
+            bbr.on_ack(&mut w, &at_the_bound(round, acked, flight));
+        }
+        assert_eq!((bbr.phase, bbr.was_precautionary), (Phase::Down, true));
+        let ack = Ack {
+            lost,
+            pipe: 100,
+            ..at_the_bound(103, 250 - lost, 300)
+        };
+        bbr.on_ack(&mut w, &ack);
+        assert_eq!(bbr.phase, phase, "{lost} lost");
     }
 }
 
@@ -331,8 +372,8 @@ fn what_a_probe_sent_is_acknowledged_until_the_end_of_the_round_after_it() {
 fn probing_at_the_bound() -> (Bbr, Window) {
     let (mut bbr, mut w) = cruising();
     bbr.model.inflight_longterm = 300.0;
-    for round in 100..=101 {
-        bbr.on_ack(&mut w, &at_the_bound(round, 1, 200));
+    for (round, acked) in [(100, 1), (101, 250)] {
+        bbr.on_ack(&mut w, &at_the_bound(round, acked, 200));
     }
     assert_eq!(bbr.phase, Phase::Up);
     assert_near(w.cwnd, 300.0);
@@ -536,6 +577,25 @@ fn one_lost_packet_in_a_hundred_leaves_most_of_the_rate_and_passes() {
     net.run(at(70_000), |_| ());
     let clean = net.log.len() - sent;
     assert!(clean > 37_600, "{clean} of 40000");
+}
+
+#[test]
+fn one_random_loss_in_a_hundred_does_not_lower_the_rate_further_and_further() {
+    for seed in 0..3_u64 {
+        let mut net = bottleneck(400);
+        net.fate = Box::new(move |n| {
+            if hash(Instant::from_nanos(n * 7919 + seed * 1_000_003)).is_multiple_of(100) {
+                Fate::Lost
+            } else {
+                Fate::Arrives
+            }
+        });
+        net.run(at(60_000), |_| ());
+        let sent = net.log.len();
+        net.run(at(120_000), |_| ());
+        let sent = net.log.len() - sent;
+        assert!(sent > 72_000, "seed {seed}: {sent} of 120000");
+    }
 }
 
 #[test]
