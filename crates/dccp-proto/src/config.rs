@@ -3,7 +3,7 @@
 use crate::cc::ccid3::rules::Rules;
 use crate::cc::config::WindowConfig;
 use crate::cc::law::LawConfig;
-use crate::cc::registry;
+use crate::cc::registry::Ccids;
 use crate::wire::ServiceCode;
 use core::time::Duration;
 
@@ -49,6 +49,8 @@ pub mod bounds {
     reason = "independent switches, each named where it is set"
 )]
 pub struct Config {
+    /// The CCIDs that this end has. A list that differs from the default holds CCIDs of your own.
+    pub ccids: Ccids,
     /// CCIDs for the data that this end sends, preferred first.
     pub tx_ccids: Vec<u8>,
     /// CCIDs for the data that the peer sends, preferred first.
@@ -117,6 +119,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            ccids: Ccids::default(),
             tx_ccids: vec![2, 3],
             rx_ccids: vec![2, 3],
             service_code: ServiceCode::NONE,
@@ -167,10 +170,10 @@ impl Config {
     /// The sentence that tells the caller.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_known = |ccids: &[u8]| {
-            !ccids.is_empty() && ccids.iter().all(|&ccid| registry::find(ccid).is_some())
+            !ccids.is_empty() && ccids.iter().all(|&ccid| self.ccids.find(ccid).is_some())
         };
         if !is_known(&self.tx_ccids) || !is_known(&self.rx_ccids) {
-            return Err("a list of CCIDs is empty or has one that is not built in");
+            return Err("a list of CCIDs is empty or has one that this end does not have");
         }
         // 4340-7.5.2-1
         if !(32..1 << 46).contains(&self.sequence_window) {

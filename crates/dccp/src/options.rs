@@ -8,6 +8,7 @@ use core::time::Duration;
 use dccp_io::Over;
 use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
+use dccp_proto::cc::registry::{Ccid, Ccids};
 use dccp_proto::config::bounds;
 use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::ServiceCode;
@@ -115,6 +116,13 @@ impl Options {
     /// The CCID of both directions: no other is accepted.
     pub fn ccid(self, ccid: u8) -> Self {
         self.send_ccids(&[ccid]).recv_ccids(&[ccid])
+    }
+
+    /// Adds a CCID of your own, or replaces the built-in one with its number. [`ccid`](Self::ccid) then chooses it.
+    /// The peer needs it too.
+    pub fn add_ccid(mut self, ccid: impl Ccid + 'static) -> Self {
+        self.config.ccids = self.config.ccids.with(ccid);
+        self
     }
 
     /// CCIDs for the data that this end sends, preferred first.
@@ -410,7 +418,7 @@ impl Options {
             }
         }
         for (option, ccids) in [("send_ccids", &c.tx_ccids), ("recv_ccids", &c.rx_ccids)] {
-            check_ccids(option, ccids)?;
+            check_ccids(option, ccids, &c.ccids)?;
         }
         c.law.check().map_err(|e| OptionError {
             option: "law",
@@ -452,20 +460,19 @@ const MTU_MIN: usize = 576;
 const MTU_MAX: usize = 65_535;
 const PACKETS_MAX: usize = bounds::IN_FLIGHT_PACKETS;
 
-fn check_ccids(option: &'static str, ccids: &[u8]) -> Result<(), OptionError> {
-    use dccp_proto::cc::registry;
+fn check_ccids(option: &'static str, ccids: &[u8], known: &Ccids) -> Result<(), OptionError> {
     if ccids.len() > bounds::FEATURE_VALUES {
         return Err(wrong(option, "32 CCIDs at most"));
     }
-    match ccids.iter().find(|&&c| registry::find(c).is_none()) {
+    match ccids.iter().find(|&&c| known.find(c).is_none()) {
         None => Ok(()),
         Some(unknown) => Err(OptionError {
             option,
             problem: format!(
                 "there is no CCID {unknown}; there are {}",
-                registry::ENTRIES
+                known
                     .iter()
-                    .map(|e| e.ccid.to_string())
+                    .map(|c| c.number().to_string())
                     .collect::<Vec<_>>()
                     .join(", ")
             ),

@@ -299,13 +299,13 @@ fn length(text: &str) -> Result<usize, Failure> {
 }
 
 fn ccid(text: &str) -> Result<u8, Failure> {
-    use dccp::proto::cc::registry::{ENTRIES, find};
+    let ccids = dccp::proto::cc::registry::Ccids::default();
     match text.parse() {
-        Ok(ccid) if find(ccid).is_some() => Ok(ccid),
+        Ok(ccid) if ccids.find(ccid).is_some() => Ok(ccid),
         _ => {
-            let list: Vec<String> = ENTRIES
+            let list: Vec<String> = ccids
                 .iter()
-                .map(|e| format!("{} ({})", e.ccid, e.name))
+                .map(|c| format!("{} ({})", c.number(), c.name()))
                 .collect();
             Err(Failure::usage(
                 format!("--ccid {text}: there is no such congestion control"),

@@ -4,7 +4,7 @@ use crate::args::{Bulk, Family};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::proto::cc::registry;
+use dccp::proto::cc::registry::{Ccid, Ccids};
 use dccp::{Options, Over};
 use dccp_cli::Failure;
 use std::net::ToSocketAddrs;
@@ -79,8 +79,9 @@ impl fmt::Display for Plan {
         } = &self.asked;
         let cc = match self.asked.cc() {
             Some(law) => format!("cc={law}"),
-            None => registry::find(self.asked.ccid)
-                .map_or("?", |e| e.name)
+            None => Ccids::default()
+                .find(self.asked.ccid)
+                .map_or("?", Ccid::name)
                 .into(),
         };
         let several = if *flows == 1 { "" } else { "s" };

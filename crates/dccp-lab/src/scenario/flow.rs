@@ -12,7 +12,7 @@ use core::time::Duration;
 use dccp_proto::Config;
 use dccp_proto::cc::ccid3::rules::Rules;
 use dccp_proto::cc::law::LawConfig;
-use dccp_proto::cc::registry;
+use dccp_proto::cc::registry::Ccids;
 use dccp_sim::{Seed, tcp};
 
 pub(super) const KNOWN: &[&str] = &[
@@ -185,7 +185,7 @@ fn transport(
         }
         (text, law) => {
             let ccid = text.strip_prefix("dccp/ccid").and_then(|n| n.parse().ok());
-            let Some(ccid) = ccid.filter(|&ccid| registry::find(ccid).is_some()) else {
+            let Some(ccid) = ccid.filter(|&ccid| Ccids::default().find(ccid).is_some()) else {
                 return Err(unknown(place, text));
             };
             if let Some((_, entry)) = law {
@@ -202,8 +202,8 @@ fn transport(
 
 fn unknown(place: &Place, text: &str) -> Mistake {
     let mut known = vec!["tcp".to_owned(), "udp".to_owned()];
-    let ccids = registry::ENTRIES.iter();
-    known.extend(ccids.map(|entry| format!("dccp/ccid{}", entry.ccid)));
+    let ccids = Ccids::default();
+    known.extend(ccids.iter().map(|c| format!("dccp/ccid{}", c.number())));
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Mistake::unknown(place, "transport", text, &known)
 }

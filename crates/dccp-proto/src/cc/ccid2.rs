@@ -7,6 +7,7 @@ use super::ack_ratio::AckRatio;
 use super::config::{CcConfig, DEFAULT_RTT};
 use super::law::Law;
 use super::one_way::{self, Newest, Times};
+use super::registry::{Ccid, Dependency};
 use super::window::{Sent, WindowSender};
 use super::{
     AckDue, Alike, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
@@ -24,15 +25,38 @@ const ACKS_OF_ACKS_PER_WINDOW: u32 = 4;
 /// … and after this many data packets at the latest.
 const ACK_OF_ACKS_PACKETS: u32 = 128;
 
-/// The sending half of CCID 2 with the law that the settings name: Reno, unless this end chose
-/// another (design 9).
-pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
-    Box::new(Sender::new(config, config.law.kind.build()))
-}
+/// CCID 2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ccid2;
 
-/// The receiving half of CCID 2.
-pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
-    Box::new(Receiver::new(config))
+impl Ccid for Ccid2 {
+    fn number(&self) -> u8 {
+        2
+    }
+
+    fn name(&self) -> &'static str {
+        "tcp-like"
+    }
+
+    /// With the law of the settings: Reno, unless this end chose another (docs/design.md, decision 9).
+    fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
+        Box::new(Sender::new(config, config.law.kind.build()))
+    }
+
+    fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
+        Box::new(Receiver::new(config))
+    }
+
+    fn needs(&self) -> &[Dependency] {
+        // 4341-4-1: the receiver sends Ack Vectors.
+        const {
+            &[Dependency {
+                feature: Feature::SendAckVector,
+                at_sender: false,
+                value: 1,
+            }]
+        }
+    }
 }
 
 /// The sending half of CCID 2, with any law.

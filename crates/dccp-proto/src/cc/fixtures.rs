@@ -5,7 +5,7 @@ use super::ccid3::rules::Rules;
 use super::config::{CcConfig, WindowConfig};
 use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
-use super::registry::{Entry, find};
+use super::registry::Ccids;
 use super::{
     AckDue, Alike, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck,
     Permit, Signal,
@@ -165,13 +165,12 @@ pub(crate) struct Net {
 impl Net {
     /// A network with 10 ms each way, no queue and no loss.
     pub(crate) fn new(ccid: u8, config: &CcConfig) -> Self {
-        let Entry {
-            sender, receiver, ..
-        } = *find(ccid).expect("a CCID that we have");
+        let ccids = Ccids::default();
+        let ccid = ccids.find(ccid).expect("a CCID that we have");
         Self {
             now: config.now,
-            sender: sender(config),
-            receiver: receiver(config),
+            sender: ccid.sender(config),
+            receiver: ccid.receiver(config),
             delay: ms(10),
             service: Duration::ZERO,
             queue_max: u64::MAX,

@@ -2,7 +2,7 @@
 //!
 //! An endpoint holds an [`HcSender`] for the half-connection that it sends on and an [`HcReceiver`]
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
-//! [`registry`] maps CCID numbers to constructors; to add your own, add an entry there.
+//! [`registry`] maps CCID numbers to both halves; [`registry::Ccid`] is what one of your own implements.
 //!
 //! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`on_send`, `on_ack`),
 //! loss, marks and the receiver's host ([`Feedback`]), idle and limited applications (`permit`,
@@ -160,7 +160,7 @@ pub struct Feedback<'a> {
 pub enum Signal {
     /// Acknowledge the peer's acknowledgements with the next packet (4341-6.2-1).
     SendAck,
-    /// Negotiate a new value of an NN feature at this end.
+    /// Negotiate a new value of a feature at this end.
     Change {
         /// Feature number.
         feature: u8,

@@ -2,7 +2,7 @@
 
 use super::config::CcConfig;
 use super::fixtures::{Fate, Net, START, at, config, is_near, ms, us};
-use super::registry::{ENTRIES, Entry};
+use super::registry::Ccids;
 use super::*;
 use proptest::prelude::*;
 
@@ -387,7 +387,7 @@ fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
         ("data dropped", |net| net.drops.receive_buffer = 1),
         ("slow receiver", |net| net.is_receiver_slow = true),
     ];
-    for &Entry { ccid, name, .. } in ENTRIES {
+    for (ccid, name) in Ccids::default().iter().map(|c| (c.number(), c.name())) {
         assert!(!name.is_empty());
         let mut net = half_a_second(ccid, |_| {});
         let sent = net.log.len();

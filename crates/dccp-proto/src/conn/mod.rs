@@ -34,7 +34,6 @@ pub use state::{Role, State};
 pub use timers::Timer;
 
 use crate::cc::config::{CcConfig, DEFAULT_RTT};
-use crate::cc::registry;
 use crate::cc::{HcReceiver, HcSender};
 use crate::config::{Config, bounds};
 use crate::event::{CloseReason, Event};
@@ -293,14 +292,14 @@ impl Connection {
             service,
             iss,
         } = birth;
-        let mut features = Features::new(role == Role::Server, iss);
+        let mut features = Features::new(role == Role::Server, iss, config.ccids.clone());
         Self::prefer_features(&mut features, &config);
         let pmtu = Pmtu::new(&flow.path, &config);
         let mut in_flight = InFlight::new(iss);
         in_flight.set_large_len(pmtu.large_len());
         let (tx, rx) = (
-            registry::first_of(&config.tx_ccids),
-            registry::first_of(&config.rx_ccids),
+            config.ccids.first_of(&config.tx_ccids),
+            config.ccids.first_of(&config.rx_ccids),
         );
         let cc = CcConfig {
             now,
@@ -324,12 +323,12 @@ impl Connection {
             seqs: SeqNos::new(iss, INITIAL_WINDOW, INITIAL_WINDOW),
             features,
             tx: Half {
-                ccid: tx.ccid,
-                cc: (tx.sender)(&cc),
+                ccid: tx.number(),
+                cc: tx.sender(&cc),
             },
             rx: Half {
-                ccid: rx.ccid,
-                cc: (rx.receiver)(&cc),
+                ccid: rx.number(),
+                cc: rx.receiver(&cc),
             },
             in_flight,
             sent_per_rtt: SentPerRtt::new(now, iss),

@@ -4,10 +4,10 @@ use super::features::{Features, Side};
 use super::{Connection, Half, Reset};
 use crate::cc::Signal;
 use crate::cc::config::CcConfig;
-use crate::cc::registry::{self, Dependency};
+use crate::cc::registry::{Ccid, Ccids, Dependency};
 use crate::config::Config;
 use crate::time::Instant;
-use crate::wire::features::Feature;
+use crate::wire::features::{Feature, Reconciliation};
 use crate::wire::{Ecn, Opt, ResetCode};
 use core::time::Duration;
 
@@ -78,10 +78,10 @@ impl Connection {
                 .change(Side::Remote, Feature::SendAckVector, &[1], false);
         }
         if let [ccid] = *config.tx_ccids {
-            self.wish_for_needs(needs_of_sender(ccid));
+            self.wish_for_needs(needs_of_sender(&config.ccids, ccid));
         }
         if let [ccid] = *config.rx_ccids {
-            self.wish_for_needs(needs_of_receiver(ccid));
+            self.wish_for_needs(needs_of_receiver(&config.ccids, ccid));
         }
     }
 
@@ -95,7 +95,7 @@ impl Connection {
     }
 
     /// What a CCID needs of other features, if they do not have it yet.
-    fn wish_for_needs(&mut self, needs: impl Iterator<Item = (Side, &'static Dependency)>) {
+    fn wish_for_needs<'a>(&mut self, needs: impl Iterator<Item = (Side, &'a Dependency)>) {
         for (side, need) in needs {
             if self.features.agreed(side, need.feature) != u64::from(need.value) {
                 self.features
@@ -135,13 +135,14 @@ impl Connection {
     /// The CCIDs that are agreed on take their places, and ask for what they need.
     pub(super) fn settle_ccids(&mut self, now: Instant) {
         let cc = self.cc_config(now);
+        let config = self.config.clone();
         let tx = self.agreed_ccid(Side::Local);
         if tx != self.tx.ccid
-            && let Some(entry) = registry::find(tx)
+            && let Some(ccid) = config.ccids.find(tx)
         {
             self.tx = Half {
                 ccid: tx,
-                cc: (entry.sender)(&cc),
+                cc: ccid.sender(&cc),
             };
             self.has_needs_met = false;
             self.ccid_changed_at = self.was_established.then_some(now);
@@ -150,11 +151,11 @@ impl Connection {
         }
         let rx = self.agreed_ccid(Side::Remote);
         if rx != self.rx.ccid
-            && let Some(entry) = registry::find(rx)
+            && let Some(ccid) = config.ccids.find(rx)
         {
             self.rx = Half {
                 ccid: rx,
-                cc: (entry.receiver)(&cc),
+                cc: ccid.receiver(&cc),
             };
             self.ccid_changed_at = self.was_established.then_some(now);
         }
@@ -167,8 +168,9 @@ impl Connection {
             self.agreed_ccid(Side::Local),
             self.agreed_ccid(Side::Remote),
         );
-        self.wish_for_needs(needs_of_sender(tx));
-        self.wish_for_needs(needs_of_receiver(rx));
+        let config = self.config.clone();
+        self.wish_for_needs(needs_of_sender(&config.ccids, tx));
+        self.wish_for_needs(needs_of_receiver(&config.ccids, rx));
     }
 
     #[expect(
@@ -203,7 +205,7 @@ impl Connection {
             .features
             .value(Side::Local, Feature::CongestionControlId);
         ccid == u64::from(self.tx.ccid)
-            && needs_of_sender(self.tx.ccid).all(|(side, need)| {
+            && needs_of_sender(&self.config.ccids, self.tx.ccid).all(|(side, need)| {
                 self.features.value(side, need.feature) == u64::from(need.value)
             })
     }
@@ -245,6 +247,7 @@ impl Connection {
         let is_at_sender = match feature {
             Feature::AckRatio | Feature::SendRttEstimate => true,
             Feature::SendAckVector | Feature::SendLossEventRate => false,
+            Feature::OfCcid(number) => number < 192,
             _ => return,
         };
         if is_at_sender == (side == Side::Local) {
@@ -266,11 +269,7 @@ impl Connection {
                 // 4341-6.2-1
                 Signal::SendAck => self.due.ack_of_ack = true,
                 // An Ack Ratio that the application fixed stays.
-                Signal::Change { feature, value } => {
-                    if let Some(feature) = Feature::from_number(feature) {
-                        self.features.change_number(feature, value);
-                    }
-                }
+                Signal::Change { feature, value } => self.change_feature(feature, value),
                 Signal::Report => {}
                 Signal::Reset(code) => self.controller_reset = Some(Reset::new(ResetCode(code))),
                 Signal::OptionError(data) => {
@@ -282,6 +281,20 @@ impl Connection {
             }
         }
         self.adapt_sequence_window();
+    }
+
+    /// A controller wants another value of a feature at this end.
+    fn change_feature(&mut self, number: u8, value: u64) {
+        let Some(feature) = Feature::from_number(number) else {
+            return;
+        };
+        match feature.info().reconciliation {
+            Reconciliation::NonNegotiable => self.features.change_number(feature, value),
+            Reconciliation::ServerPriority => {
+                let value = u8::try_from(value).unwrap_or(u8::MAX);
+                self.features.change(Side::Local, feature, &[value], false);
+            }
+        }
     }
 
     /// The ECN field of an arrived packet, as far as this end may report it: without ECN there are
@@ -334,8 +347,8 @@ fn coverage_from(min: u8) -> Vec<u8> {
     }
 }
 
-fn needs_of_sender(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependency)> {
-    needs(ccid).map(|need| {
+fn needs_of_sender(ccids: &Ccids, ccid: u8) -> impl Iterator<Item = (Side, &Dependency)> {
+    needs(ccids, ccid).map(|need| {
         (
             if need.at_sender {
                 Side::Local
@@ -347,8 +360,8 @@ fn needs_of_sender(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependency)
     })
 }
 
-fn needs_of_receiver(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependency)> {
-    needs(ccid).map(|need| {
+fn needs_of_receiver(ccids: &Ccids, ccid: u8) -> impl Iterator<Item = (Side, &Dependency)> {
+    needs(ccids, ccid).map(|need| {
         (
             if need.at_sender {
                 Side::Remote
@@ -360,10 +373,8 @@ fn needs_of_receiver(ccid: u8) -> impl Iterator<Item = (Side, &'static Dependenc
     })
 }
 
-fn needs(ccid: u8) -> impl Iterator<Item = &'static Dependency> {
-    registry::find(ccid)
-        .into_iter()
-        .flat_map(|entry| entry.needs)
+fn needs(ccids: &Ccids, ccid: u8) -> impl Iterator<Item = &Dependency> {
+    ccids.find(ccid).into_iter().flat_map(Ccid::needs)
 }
 
 #[cfg(test)]

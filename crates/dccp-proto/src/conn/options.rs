@@ -7,7 +7,6 @@ use crate::event::Event;
 use crate::queue::Fate;
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::ccid_options::CcidOpt;
 use crate::wire::options::{Elapsed, Opt};
 use crate::wire::{Packet, PacketType, ResetCode};
 use core::time::Duration;
@@ -100,13 +99,14 @@ impl Connection {
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
             Opt::AckVector { nonce, .. } => self.tally.on_nonce_echo(nonce),
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
-            Opt::CcidSpecific { kind, data } => {
+            Opt::CcidSpecific { kind, .. } => {
                 let ccid = if kind < 192 {
                     self.rx.ccid
                 } else {
                     self.tx.ccid
                 };
-                if CcidOpt::decode(ccid, kind, data) == CcidOpt::Unknown {
+                let ccid = self.config.ccids.find(ccid);
+                if !ccid.is_some_and(|ccid| ccid.options().contains(&kind)) {
                     Self::refuse_if_mandatory(is_mandatory, opt)?;
                 }
             }

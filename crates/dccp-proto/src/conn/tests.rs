@@ -3,6 +3,7 @@
 use super::features::Features;
 use super::in_flight::{Ack, SentPacket};
 use super::{App, Birth, Connection, Due, NoApp, Role, State};
+use crate::cc::registry::Ccids;
 use crate::cc::{
     AckDue, Alike, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
     Snapshot,
@@ -60,7 +61,7 @@ pub(super) fn open(config: Config) -> Connection {
     let mut conn = client(config);
     conn.state = State::Open;
     conn.due = Due::default();
-    conn.features = Features::new(false, ISS);
+    conn.features = Features::new(false, ISS, Ccids::default());
     conn.has_needs_met = true;
     conn.seqs.start_receiving(Seq::new(7));
     let request = SentPacket {

@@ -3,32 +3,34 @@
 
 /// A feature that we know (requirements, table 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(u8)]
 pub enum Feature {
     /// The CCID of the half-connection that the location sends on (RFC 4340 §10).
-    CongestionControlId = 1,
+    CongestionControlId,
     /// The location may send 24-bit sequence numbers (RFC 4340 §7.6.1).
-    AllowShortSeqnos = 2,
+    AllowShortSeqnos,
     /// The Sequence Window of packets that the location sends (RFC 4340 §7.5.2).
-    SequenceWindow = 3,
+    SequenceWindow,
     /// The location cannot read ECN fields (RFC 4340 §12.1).
-    EcnIncapable = 4,
+    EcnIncapable,
     /// Data packets per acknowledgement of the location's data (RFC 4340 §11.3).
-    AckRatio = 5,
+    AckRatio,
     /// The location sends Ack Vectors (RFC 4340 §11.5).
-    SendAckVector = 6,
+    SendAckVector,
     /// The location sends NDP Counts (RFC 4340 §7.7.2).
-    SendNdpCount = 7,
+    SendNdpCount,
     /// The least coverage that the location accepts (RFC 4340 §9.2.1).
-    MinChecksumCoverage = 8,
+    MinChecksumCoverage,
     /// The location checks Data Checksums (RFC 4340 §9.3.1).
-    CheckDataChecksum = 9,
+    CheckDataChecksum,
     /// Versions of Multipath DCCP (RFC 9897 §3.1).
-    MultipathCapable = 10,
+    MultipathCapable,
     /// The location, an HC-Sender of CCID 3 or 4, sends RTT Estimates (RFC 6323 §3.2.2).
-    SendRttEstimate = 128,
+    SendRttEstimate,
     /// The location, an HC-Receiver of CCID 3 or 4, sends Loss Event Rates (RFC 4342 §8.4).
-    SendLossEventRate = 192,
+    SendLossEventRate,
+    /// Another feature of a CCID, with its number, 128–255 (RFC 4340 §10.3). Its values are bytes that both ends
+    /// reconcile; the initial value is 0.
+    OfCcid(u8),
 }
 
 /// How two ends agree on a value (RFC 4340 §6.3).
@@ -60,7 +62,7 @@ pub struct FeatureInfo {
 }
 
 impl Feature {
-    /// All features, in the order of their numbers.
+    /// All features with a name, in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::CongestionControlId,
         Self::AllowShortSeqnos,
@@ -76,14 +78,30 @@ impl Feature {
         Self::SendLossEventRate,
     ];
 
-    /// The feature with this number, if we know it.
+    /// The feature with this number. `None` below 128 if we do not know it: from 128 on the CCID says which
+    /// features there are.
     pub fn from_number(n: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|f| f.number() == n)
+        let named = Self::ALL.into_iter().find(|f| f.number() == n);
+        named.or((n >= 128).then_some(Self::OfCcid(n)))
     }
 
     /// The number of the feature.
     pub const fn number(self) -> u8 {
-        self as u8
+        match self {
+            Self::CongestionControlId => 1,
+            Self::AllowShortSeqnos => 2,
+            Self::SequenceWindow => 3,
+            Self::EcnIncapable => 4,
+            Self::AckRatio => 5,
+            Self::SendAckVector => 6,
+            Self::SendNdpCount => 7,
+            Self::MinChecksumCoverage => 8,
+            Self::CheckDataChecksum => 9,
+            Self::MultipathCapable => 10,
+            Self::SendRttEstimate => 128,
+            Self::SendLossEventRate => 192,
+            Self::OfCcid(number) => number,
+        }
     }
 
     /// The constants of the feature.
@@ -113,6 +131,7 @@ impl Feature {
             Self::MultipathCapable => server_priority("Multipath Capable", 0, 255),
             Self::SendRttEstimate => server_priority("Send RTT Estimate", 0, 1),
             Self::SendLossEventRate => server_priority("Send Loss Event Rate", 0, 1),
+            Self::OfCcid(_) => server_priority("CCID-specific feature", 0, 255),
         }
     }
 
@@ -226,9 +245,19 @@ mod tests {
             assert_eq!(feature.info(), expected);
             assert!(feature.is_valid(initial));
         }
-        for number in (0..=255).filter(|n| !matches!(n, 1..=10 | 128 | 192)) {
+        for number in [0].into_iter().chain(11..128) {
             assert_eq!(Feature::from_number(number), None);
         }
+    }
+
+    #[test]
+    fn every_number_from_128_on_is_a_feature_of_some_ccid() {
+        for number in 128..=255 {
+            let feature = Feature::from_number(number).unwrap();
+            assert_eq!(feature.number(), number);
+            assert_eq!(feature.info().initial, 0);
+        }
+        assert_eq!(Feature::from_number(200), Some(Feature::OfCcid(200)));
     }
 
     #[test]

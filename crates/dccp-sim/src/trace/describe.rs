@@ -125,6 +125,7 @@ fn option(option: Opt<'_>) -> Option<String> {
 
 fn feature(option: FeatureOpt<'_>) -> String {
     let known = Feature::from_number(option.feature);
+    let known = known.filter(|f| !matches!(f, Feature::OfCcid(_)));
     let name = known.map_or_else(|| option.feature.to_string(), |f| f.name().to_owned());
     let values = known
         .and_then(|f| f.decode_number(option.values))

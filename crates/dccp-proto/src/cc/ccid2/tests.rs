@@ -378,12 +378,12 @@ fn a_receiver_shows_what_it_waits_for() {
 #[test]
 fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
     // 4341-10-1
-    let mut s = sender(&config());
+    let mut s = Ccid2.sender(&config());
     assert_eq!(s.data_options_len(), 0);
     let mut w = OptionWriter::new(100);
     s.on_send_sync(&mut w);
     assert!(w.is_empty());
-    let mut r = receiver(&CcConfig {
+    let mut r = Ccid2.receiver(&CcConfig {
         is_strict: true,
         ..config()
     });
@@ -395,7 +395,7 @@ fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
 #[test]
 fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
     // 4341-10-1: an option for experiments.
-    assert_eq!(receiver(&config()).ack_options_len(START), 5);
+    assert_eq!(Ccid2.receiver(&config()).ack_options_len(START), 5);
     for (is_strict, is_one_way) in [(false, 1.0), (true, 0.0)] {
         let config = CcConfig {
             law: "ledbat".parse().expect("a law"),
@@ -414,7 +414,7 @@ fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
 
 #[test]
 fn a_sender_takes_the_first_round_trip_and_the_packet_size_from_the_connection() {
-    let mut s = sender(&config());
+    let mut s = Ccid2.sender(&config());
     s.on_rtt_hint(START, ms(40));
     assert_eq!(s.snapshot().rtt, Some(ms(40)));
     s.on_mps(500);

@@ -35,18 +35,43 @@ mod window_counter;
 mod x_recv_set;
 
 use super::config::CcConfig;
+use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
 use super::{HcReceiver, HcSender};
 use core::time::Duration;
 use variant::Tfrc;
 
-/// The sending half of CCID 3.
-pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
-    Box::new(sender::Sender::<Tfrc>::new(config))
-}
+/// CCID 3.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ccid3;
 
-/// The receiving half of CCID 3.
-pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
-    Box::new(receiver::Receiver::<Tfrc>::new(config))
+impl Ccid for Ccid3 {
+    fn number(&self) -> u8 {
+        3
+    }
+
+    fn name(&self) -> &'static str {
+        "tfrc"
+    }
+
+    fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
+        Box::new(sender::Sender::<Tfrc>::new(config))
+    }
+
+    fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
+        Box::new(receiver::Receiver::<Tfrc>::new(config))
+    }
+
+    fn needs(&self) -> &[Dependency] {
+        TFRC_NEEDS
+    }
+
+    fn features(&self) -> &[u8] {
+        TFRC_FEATURES
+    }
+
+    fn options(&self) -> &[u8] {
+        &[128, 192, 193, 194]
+    }
 }
 
 /// A count as a float.

@@ -15,17 +15,42 @@ mod small_packets;
 use super::ccid3::receiver::Receiver;
 use super::ccid3::sender::Sender;
 use super::config::CcConfig;
+use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
 use super::{HcReceiver, HcSender};
 use small_packets::SmallPackets;
 
-/// The sending half of CCID 4.
-pub fn sender(config: &CcConfig) -> Box<dyn HcSender> {
-    Box::new(Sender::<SmallPackets>::new(config))
-}
+/// CCID 4.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ccid4;
 
-/// The receiving half of CCID 4.
-pub fn receiver(config: &CcConfig) -> Box<dyn HcReceiver> {
-    Box::new(Receiver::<SmallPackets>::new(config))
+impl Ccid for Ccid4 {
+    fn number(&self) -> u8 {
+        4
+    }
+
+    fn name(&self) -> &'static str {
+        "tfrc-sp"
+    }
+
+    fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
+        Box::new(Sender::<SmallPackets>::new(config))
+    }
+
+    fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
+        Box::new(Receiver::<SmallPackets>::new(config))
+    }
+
+    fn needs(&self) -> &[Dependency] {
+        TFRC_NEEDS
+    }
+
+    fn features(&self) -> &[u8] {
+        TFRC_FEATURES
+    }
+
+    fn options(&self) -> &[u8] {
+        &[128, 192, 193, 194, 195]
+    }
 }
 
 #[cfg(test)]

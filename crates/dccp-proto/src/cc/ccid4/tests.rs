@@ -126,7 +126,7 @@ fn the_time_of_an_interval_is_that_between_departures() {
 const RTT: Duration = Duration::from_millis(100);
 
 fn new_sender() -> Box<dyn HcSender> {
-    sender(&CcConfig {
+    Ccid4.sender(&CcConfig {
         rtt: Some(RTT),
         ..config()
     })
@@ -180,7 +180,7 @@ fn tell(
 #[test]
 fn a_packet_leaves_10_ms_after_the_last_at_the_earliest() {
     // 5622-5-2, 4828-3-2: whatever the rate and the timers, also after a pause or a late departure.
-    let mut s = sender(&CcConfig {
+    let mut s = Ccid4.sender(&CcConfig {
         rtt: Some(RTT),
         granularity: ms(4),
         ..config()
@@ -345,7 +345,7 @@ fn feedback_of(r: &mut dyn HcReceiver, now: Instant) -> (Vec<(u32, u32, u32)>, O
 fn a_receiver_tells_how_many_packets_were_lost_in_each_interval() {
     // 5622-8.7-1, 5622-8.7-2, 4342-6.1-1: with the losses of the RFC's example, 10, 19–21, 23, 32 and 43.
     let lost = [10, 19, 20, 21, 23, 32, 43];
-    let mut r = receiver(&CcConfig {
+    let mut r = Ccid4.receiver(&CcConfig {
         rtt: Some(RTT),
         ..config()
     });
@@ -362,7 +362,7 @@ fn a_receiver_tells_how_many_packets_were_lost_in_each_interval() {
 #[test]
 fn a_marked_packet_is_among_the_drops() {
     // 5622-6.1-1: a mark counts as a loss does.
-    let mut r = receiver(&config());
+    let mut r = Ccid4.receiver(&config());
     for seq in 0..20 {
         let ecn = if [8, 10].contains(&seq) {
             Ecn::Ce
@@ -383,7 +383,7 @@ fn a_receiver_knows_short_intervals_by_the_window_counter() {
     // 5622-8.4-1, 4828-3-1: packets 10 and 12 are lost, and 30. The counter stands at `ticks` more before the
     // second event than before the first. The open interval is long: 4 packets per tick.
     let rate = |ticks: u64| {
-        let mut r = receiver(&CcConfig {
+        let mut r = Ccid4.receiver(&CcConfig {
             rtt: Some(RTT),
             ..config()
         });

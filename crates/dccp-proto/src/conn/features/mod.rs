@@ -27,6 +27,7 @@ mod values;
 pub(crate) use table::Side;
 
 use crate::cc::config::DEFAULT_RTT;
+use crate::cc::registry::Ccids;
 use crate::seq::Seq;
 use crate::time::{Instant, Nanos};
 use crate::wire::Opt;
@@ -43,6 +44,8 @@ use values::Values;
 #[derive(Debug)]
 pub(crate) struct Features {
     is_server: bool,
+    /// The CCIDs of this end: they say which features of 128 and above there are.
+    ccids: Ccids,
     in_force: InForce,
     wishes: Wishes,
     /// Boxed while there is any: a packet costs something only then.
@@ -63,7 +66,7 @@ pub(crate) struct Features {
 /// What has begun and is not over.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Negotiations, and those that may still be answered, in the order of [`Slot::index`].
+    /// Negotiations, and those that may still be answered, in the order of [`Slot::place`].
     open: Vec<Negotiation>,
     /// Confirms that wait for a packet, in the order of the Changes that they answer.
     confirms: VecDeque<Confirm>,
@@ -127,9 +130,10 @@ impl Confirm {
 
 impl Features {
     /// The initial values of a connection whose first own sequence number is `iss`.
-    pub(crate) fn new(is_server: bool, iss: Seq) -> Self {
+    pub(crate) fn new(is_server: bool, iss: Seq, ccids: Ccids) -> Self {
         Self {
             is_server,
+            ccids,
             in_force: InForce::new(),
             wishes: Wishes::default(),
             under_way: None,
@@ -322,7 +326,7 @@ impl Features {
         let result = change(&mut negotiation);
         let place = self
             .open()
-            .partition_point(|n| n.slot.index() < slot.index());
+            .partition_point(|n| n.slot.place() < slot.place());
         let is_open = self.open().get(place).is_some_and(|n| n.slot == slot);
         if negotiation.is_over() {
             self.wishes.set(slot, &negotiation.wish);
@@ -336,6 +340,13 @@ impl Features {
             self.under_way().open.insert(place, negotiation);
         }
         result
+    }
+
+    /// Whether a CCID defines a feature of 128 and above. CCID 2 defines none, so what a client asks of it
+    /// before the CCIDs are agreed on is unknown, whether we have CCID 2 or not (4340-10.3-3).
+    fn ccid_defines(&self, ccid: u8, feature: Feature) -> bool {
+        let ccid = self.ccids.find(ccid);
+        ccid.is_some_and(|ccid| ccid.features().contains(&feature.number()))
     }
 
     fn take_effect(&mut self, slot: Slot, value: u64) {

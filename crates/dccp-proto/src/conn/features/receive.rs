@@ -1,7 +1,7 @@
 //! Feature options that arrive (RFC 4340 §6.6.2).
 
 use super::settled::low_byte;
-use super::table::{Slot, ccid_defines, reconcile};
+use super::table::{Slot, reconcile};
 use super::values::Values;
 use super::{Answered, Confirm, Features, Negotiation, Phase, Side};
 use crate::config::bounds::PENDING_CONFIRMS;
@@ -324,7 +324,7 @@ impl Features {
                 .values
                 .as_slice()
                 .iter()
-                .any(|&c| ccid_defines(c, slot.feature));
-        (is_offered || ccid_defines(agreed, slot.feature)).then_some(slot)
+                .any(|&c| self.ccid_defines(c, slot.feature));
+        (is_offered || self.ccid_defines(agreed, slot.feature)).then_some(slot)
     }
 }

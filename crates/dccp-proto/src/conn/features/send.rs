@@ -2,7 +2,7 @@
 
 use super::negotiation::{Offer, PATIENCE};
 use super::settled::low_byte;
-use super::table::{Slot, ccid_defines};
+use super::table::Slot;
 use super::{Confirm, Features, Phase, Side};
 use crate::config::bounds::PENDING_CONFIRMS;
 use crate::seq::Seq;
@@ -179,11 +179,13 @@ impl Features {
             return false;
         };
         let is_sure = match ccid.phase {
-            Phase::Stable => ccid_defines(low_byte(self.in_force.value(ccid.slot)), slot.feature),
+            Phase::Stable => {
+                self.ccid_defines(low_byte(self.in_force.value(ccid.slot)), slot.feature)
+            }
             Phase::Wishing | Phase::Unstable => false,
             Phase::Changing => {
                 let mut offered = ccid.offer.values.as_slice().iter();
-                ccid.offer.is_mandatory && offered.all(|&c| ccid_defines(c, slot.feature))
+                ccid.offer.is_mandatory && offered.all(|&c| self.ccid_defines(c, slot.feature))
             }
         };
         !is_sure

@@ -1,47 +1,69 @@
-//! What is settled, in few bytes: a connection negotiates when it opens and then seldom.
+//! The values in force, and what we want of features that are not being negotiated.
 
 use super::negotiation::Offer;
 use super::table::{FEATURES, Slot, index};
-use super::values::Values;
-use crate::wire::features::{Feature, Reconciliation};
+use crate::wire::features::Feature;
 
 /// The values in force.
 #[derive(Debug)]
 pub(super) struct InForce {
     /// SP features at this end and at the peer's.
-    bytes: [[u8; FEATURES]; 2],
-    /// The same as they were before: what the peer still has if our last Confirm did not reach it.
-    previous: [[u8; FEATURES]; 2],
+    bytes: [[Byte; FEATURES]; 2],
+    /// SP features that only their CCID knows, once they have changed.
+    of_ccids: Vec<(Slot, Byte)>,
     /// NN features: Sequence Window and Ack Ratio.
     numbers: [[u64; 2]; 2],
+}
+
+/// The value of an SP feature.
+#[derive(Clone, Copy, Debug)]
+struct Byte {
+    now: u8,
+    /// The value before: what the peer still has if our last Confirm did not reach it.
+    previous: u8,
+}
+
+impl Byte {
+    const fn initial(feature: Feature) -> Self {
+        let value = low_byte(feature.info().initial);
+        Self {
+            now: value,
+            previous: value,
+        }
+    }
 }
 
 impl InForce {
     /// The initial values.
     pub(super) fn new() -> Self {
-        let bytes = Feature::ALL.map(|feature| match feature.info().reconciliation {
-            Reconciliation::ServerPriority => low_byte(feature.info().initial),
-            Reconciliation::NonNegotiable => 0,
-        });
         let numbers = [Feature::SequenceWindow, Feature::AckRatio].map(|f| f.info().initial);
         Self {
-            bytes: [bytes; 2],
-            previous: [bytes; 2],
+            bytes: [Feature::ALL.map(Byte::initial); 2],
+            of_ccids: Vec::new(),
             numbers: [numbers; 2],
         }
     }
 
-    pub(super) const fn value(&self, Slot { side, feature }: Slot) -> u64 {
+    pub(super) fn value(&self, slot: Slot) -> u64 {
+        let Slot { side, feature } = slot;
         match feature {
             Feature::SequenceWindow => self.numbers[side as usize][0],
             Feature::AckRatio => self.numbers[side as usize][1],
-            _ => self.bytes[side as usize][index(feature)] as u64,
+            _ => self.byte(slot).now.into(),
         }
     }
 
     /// What was in force before, of an SP feature.
-    pub(super) const fn previous(&self, Slot { side, feature }: Slot) -> u64 {
-        self.previous[side as usize][index(feature)] as u64
+    pub(super) fn previous(&self, slot: Slot) -> u64 {
+        self.byte(slot).previous.into()
+    }
+
+    fn byte(&self, slot: Slot) -> Byte {
+        if let Some(index) = index(slot.feature) {
+            return self.bytes[slot.side as usize][index];
+        }
+        let known = self.of_ccids.iter().find(|(s, _)| *s == slot);
+        known.map_or(Byte::initial(slot.feature), |(_, byte)| *byte)
     }
 
     /// A value takes effect. Returns whether it is another.
@@ -51,73 +73,53 @@ impl InForce {
         match feature {
             Feature::SequenceWindow => self.numbers[side as usize][0] = value,
             Feature::AckRatio => self.numbers[side as usize][1] = value,
-            _ if value != old => {
-                self.bytes[side as usize][index(feature)] = low_byte(value);
-                self.previous[side as usize][index(feature)] = low_byte(old);
-            }
+            _ if value != old => self.set_byte(
+                slot,
+                Byte {
+                    now: low_byte(value),
+                    previous: low_byte(old),
+                },
+            ),
             _ => {}
         }
         value != old
     }
+
+    fn set_byte(&mut self, slot: Slot, byte: Byte) {
+        if let Some(index) = index(slot.feature) {
+            self.bytes[slot.side as usize][index] = byte;
+        } else if let Some((_, known)) = self.of_ccids.iter_mut().find(|(s, _)| *s == slot) {
+            *known = byte;
+        } else {
+            self.of_ccids.push((slot, byte));
+        }
+    }
 }
 
-/// What we want of features that are not being negotiated, where it is not what everybody wants.
-///
-/// One after the other: the place of the feature, the number of values (and [`MANDATORY`]), the values.
+/// What we want of features that are not being negotiated, where it differs from [`Offer::initial`].
 #[derive(Debug, Default)]
-pub(super) struct Wishes(Vec<u8>);
-
-const MANDATORY: u8 = 0x80;
+pub(super) struct Wishes(Vec<(Slot, Offer)>);
 
 impl Wishes {
     /// What we want, or what we accept before anybody says what we want.
     pub(super) fn of(&self, slot: Slot) -> Offer {
-        let mut rest = self.0.as_slice();
-        while let &[place, len, ref values @ ..] = rest {
-            let (values, others) = values.split_at(usize::from(len & !MANDATORY));
-            if usize::from(place) == slot.index() {
-                return Offer {
-                    values: Values::new(values),
-                    is_mandatory: len & MANDATORY != 0,
-                };
-            }
-            rest = others;
-        }
-        Offer::initial(slot)
+        let wish = self.0.iter().find(|(s, _)| *s == slot);
+        wish.map_or_else(|| Offer::initial(slot), |(_, offer)| *offer)
     }
 
     pub(super) fn set(&mut self, slot: Slot, wish: &Offer) {
         if self.of(slot) == *wish {
             return;
         }
-        self.remove(slot);
+        self.0.retain(|(s, _)| *s != slot);
         if *wish != Offer::initial(slot) {
-            let values = wish.values.as_slice();
-            self.0.reserve_exact(2 + values.len());
-            let mandatory = if wish.is_mandatory { MANDATORY } else { 0 };
-            self.0.extend([
-                low_byte(slot.index() as u64),
-                low_byte(values.len() as u64) | mandatory,
-            ]);
-            self.0.extend_from_slice(values);
-        }
-    }
-
-    fn remove(&mut self, slot: Slot) {
-        let mut at = 0;
-        while let Some(&[place, len]) = self.0.get(at..).and_then(|rest| rest.first_chunk()) {
-            let next = at + 2 + usize::from(len & !MANDATORY);
-            if usize::from(place) == slot.index() {
-                self.0.drain(at..next);
-                return;
-            }
-            at = next;
+            self.0.push((slot, *wish));
         }
     }
 }
 
-/// An SP value, a place or a length: a byte, as it was before it was a number.
-#[expect(clippy::cast_possible_truncation, reason = "all fit a byte")]
+/// An SP value: a byte, as it was before it was a number.
+#[expect(clippy::cast_possible_truncation, reason = "SP values are bytes")]
 pub(super) const fn low_byte(value: u64) -> u8 {
     value as u8
 }
@@ -125,11 +127,17 @@ pub(super) const fn low_byte(value: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::super::Side;
+    use super::super::values::Values;
     use super::*;
+    use crate::wire::features::Reconciliation;
 
     fn slots() -> impl Iterator<Item = Slot> {
         let sides = [Side::Local, Side::Remote].into_iter();
-        sides.flat_map(|side| Feature::ALL.map(|feature| Slot { side, feature }))
+        let of_ccids = [129, 191, 193, 255].map(Feature::OfCcid);
+        sides.flat_map(move |side| {
+            let features = Feature::ALL.into_iter().chain(of_ccids);
+            features.map(move |feature| Slot { side, feature })
+        })
     }
 
     #[test]
@@ -153,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_take_no_more_than_they_must() {
+    fn wishes_are_kept_apart_and_initial_ones_take_no_memory() {
         let mut wishes = Wishes::default();
         let offer = |values: &[u8], is_mandatory| Offer {
             values: Values::new(values),
@@ -170,12 +178,12 @@ mod tests {
                 assert_eq!(wishes.of(slot), offer(values, is_mandatory));
             }
             assert!(slots().all(|slot| wishes.of(slot) == offer(values, is_mandatory)));
-            assert_eq!(wishes.0.len(), slots().count() * (2 + values.len()));
+            assert_eq!(wishes.0.len(), slots().count());
         }
         for slot in slots() {
             wishes.set(slot, &Offer::initial(slot));
             assert_eq!(wishes.of(slot), Offer::initial(slot));
         }
-        assert_eq!(wishes.0, []);
+        assert!(wishes.0.is_empty());
     }
 }

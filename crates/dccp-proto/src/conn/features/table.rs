@@ -29,9 +29,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Its place among all: the CCIDs first, because they say what features 128 and above mean.
-    pub(super) const fn index(self) -> usize {
-        2 * index(self.feature) + self.side as usize
+    /// Its place in the order in which Changes are written: by the number of the feature. So the CCIDs come before
+    /// the features that they define.
+    pub(super) const fn place(self) -> u16 {
+        2 * self.feature.number() as u16 + self.side as u16
     }
 
     /// The CCID that gives a feature of 128 and above its meaning (4340-10.3-1): 128–191 are located
@@ -65,27 +66,17 @@ impl Slot {
     }
 }
 
-/// How many features there are.
+/// How many features have a name.
 pub(super) const FEATURES: usize = Feature::ALL.len();
 
-/// Where a feature stands in [`Feature::ALL`].
-pub(super) const fn index(feature: Feature) -> usize {
+/// Where a feature stands in [`Feature::ALL`]; `None` for one that only its CCID knows.
+pub(super) const fn index(feature: Feature) -> Option<usize> {
     match feature {
-        Feature::SendRttEstimate => FEATURES - 2,
-        Feature::SendLossEventRate => FEATURES - 1,
-        _ => feature.number() as usize - 1,
+        Feature::SendRttEstimate => Some(FEATURES - 2),
+        Feature::SendLossEventRate => Some(FEATURES - 1),
+        Feature::OfCcid(_) => None,
+        _ => Some(feature.number() as usize - 1),
     }
-}
-
-/// Whether a CCID defines a feature of 128 and above. CCID 2 defines none, so what a client asks of it
-/// before the CCIDs are agreed on is unknown, whether we have CCID 2 or not (4340-10.3-3).
-pub(super) const fn ccid_defines(ccid: u8, feature: Feature) -> bool {
-    let is_tfrc = matches!(ccid, 3 | 4);
-    is_tfrc
-        && matches!(
-            feature,
-            Feature::SendRttEstimate | Feature::SendLossEventRate
-        )
 }
 
 /// The first entry of the server's list that the client's has too (4340-6.3.1-1); values that nobody

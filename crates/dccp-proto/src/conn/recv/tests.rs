@@ -3,7 +3,7 @@
 use super::super::tests::{ISS, START, Waiting, config, open};
 use super::*;
 use crate::batch::Batch;
-use crate::cc::registry;
+use crate::cc::registry::Ccids;
 use crate::conn::Reset;
 use crate::queue::Inbox;
 use crate::wire::options::FeatureOpt;
@@ -38,8 +38,9 @@ struct End {
 impl End {
     fn new(ccid: u8, waiting: usize) -> Self {
         let mut conn = open(config());
-        let entry = registry::find(ccid).expect("one of ours");
-        conn.rx.cc = (entry.receiver)(&conn.cc_config(START));
+        let ccids = Ccids::default();
+        let entry = ccids.find(ccid).expect("one of ours");
+        conn.rx.cc = entry.receiver(&conn.cc_config(START));
         conn.rx.ccid = ccid;
         Self {
             conn,

@@ -1,7 +1,8 @@
 use super::*;
 use dccp_proto::cc::config::CcConfig;
 use dccp_proto::cc::law::{LawConfig, LawKind};
-use dccp_proto::cc::{HcSender, Outgoing, ccid2};
+use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::{HcSender, Outgoing};
 use dccp_proto::wire::OptionWriter;
 
 /// What a window sender is told.
@@ -81,7 +82,10 @@ fn told(round: u64, acked: u32, lost: u32, ack: u64, pipe: u32, rtt_ms: u64) -> 
 /// What CCID 2 was told on a path that holds 150 packets and loses one of more than 200, and that is
 /// silent once; and its window after each event.
 fn record(config: &CcConfig) -> Vec<(Event, f64)> {
-    let mut sender = ccid2::sender(config);
+    let mut sender = {
+        let ccids = Ccids::default();
+        ccids.find(2).expect("built in").sender(config)
+    };
     let mut events = Vec::new();
     let (mut seq, mut acked) = (0, 0);
     for round in 1..=120 {

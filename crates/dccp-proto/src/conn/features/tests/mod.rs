@@ -7,6 +7,7 @@ mod validity;
 
 use super::receive::Refusal;
 use super::{Features, Side};
+use crate::cc::registry::Ccids;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
@@ -50,7 +51,7 @@ impl End {
     }
 
     fn new(is_server: bool, iss: u64, isr: u64) -> Self {
-        let mut f = Features::new(is_server, Seq::new(iss));
+        let mut f = Features::new(is_server, Seq::new(iss), Ccids::default());
         f.set_isr(Seq::new(isr));
         Self {
             f,

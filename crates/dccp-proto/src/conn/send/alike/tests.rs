@@ -3,7 +3,7 @@ use super::super::super::in_flight::{InFlight, SentPacket};
 use super::super::super::tests::{START, Waiting, ack, open};
 use super::*;
 use crate::cc::config::{CcConfig, WindowConfig};
-use crate::cc::registry::find;
+use crate::cc::registry::Ccids;
 use crate::cc::{Feedback, HcSender, Outgoing, Permit, Signal, Snapshot};
 use crate::config::Config;
 use crate::conn::features::Side;
@@ -239,7 +239,7 @@ impl Setup {
         ] {
             conn.features.force(side, feature, u64::from(value));
         }
-        let mut cc = (find(self.ccid).unwrap().sender)(&CcConfig {
+        let mut cc = Ccids::default().find(self.ccid).unwrap().sender(&CcConfig {
             is_paced: self.is_paced,
             rtt: (self.rtt_us > 0).then(|| Duration::from_micros(self.rtt_us)),
             now: START,
