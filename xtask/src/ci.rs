@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 
-use crate::shell::{self, command};
-use crate::{instructions, packages, spec, test, tidy};
+use crate::{instructions, spec, test, tidy};
+use dccp_dev::packages;
+use dccp_dev::shell::{self, command};
 
 const CARGO_DENY: &str = "0.20.2";
 

@@ -1,204 +1,154 @@
-//! Instructions per packet of the core: the same on any day, unlike times.
-//!
-//! `cargo xtask instructions` compares them with those stored in `specs/instructions.toml`.
+//! `cargo xtask instructions`: fails if a packet costs more instructions than stored, and names the functions.
 
-mod gate;
-
-use core::fmt;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
-use crate::packages;
-use crate::shell::{self, command};
+use dccp_dev::instructions::{Case, Cost, checksum, prepare};
 
-pub(crate) use gate::{Args, run};
+const STORED: &str = "xtask/instructions.toml";
+/// So much more is too much.
+const GROWTH_MAX: f64 = 0.05;
+/// Functions with a smaller part of the whole are not stored, and not named.
+const SMALL: f64 = 0.005;
+/// Functions that are named.
+const NAMED: usize = 10;
+/// Bytes under a checksum.
+const SHORT: u64 = 96;
+const LONG: u64 = 1400;
 
-/// Packets of the two runs whose difference is counted: what opens the connection and the window is in both.
-const FEW: u64 = 60_000;
-const MANY: u64 = 100_000;
-/// Of a run with an overshoot all is counted, which is the more the larger the window.
-const WITH_OVERSHOOT: u64 = 200_000;
-/// How often bytes are summed.
-const SUMS: u64 = 10_000;
-
-const PROFILE: &str = "target/callgrind.out";
-
-/// What one end of a transfer does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Case {
-    /// `sender` or `receiver`.
-    pub(crate) end: &'static str,
-    /// Packets in flight.
-    pub(crate) window: u32,
-    /// As the example `transfer` takes it: none, one of so many at random, `overshoot`.
-    pub(crate) losses: Option<&'static str>,
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Store what is counted now
+    #[arg(long)]
+    update: bool,
 }
 
-/// Instructions, of which functions.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Cost {
-    pub(crate) total: f64,
-    /// Those of the functions themselves, by their names.
+impl Args {
+    /// Compare only.
+    pub(crate) fn comparing() -> Self {
+        Self { update: false }
+    }
+}
+
+/// What is stored: by name.
+type Stored = BTreeMap<String, Entry>;
+
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    total: f64,
     functions: BTreeMap<String, f64>,
 }
 
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {} in flight", self.end, self.window)?;
-        match self.losses {
-            None => Ok(()),
-            Some("overshoot") => f.write_str(", an overshoot"),
-            Some(one_of) => write!(f, ", 1 of {one_of} lost"),
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    prepare()?;
+    let counted = count()?;
+    if args.update {
+        std::fs::write(STORED, text(&counted)?).context(STORED)?;
+        return Ok(true);
+    }
+    let stored = std::fs::read_to_string(STORED).context(STORED)?;
+    let stored: Stored = toml::from_str(&stored).context(STORED)?;
+    let mut is_well = true;
+    for (name, cost) in &counted {
+        let Some(before) = stored.get(name) else {
+            println!("{name}: {:.2} instructions, and nothing stored", cost.total);
+            is_well = false;
+            continue;
+        };
+        let growth = cost.total / before.total - 1.0;
+        let percent = 100.0 * growth;
+        println!("{name}: {:.2} instructions, {percent:+.1} %", cost.total);
+        if growth > GROWTH_MAX {
+            is_well = false;
+            for (function, more) in grown(before, cost) {
+                println!("  {more:+.2} in {function}");
+            }
         }
     }
+    if !is_well {
+        println!("If it must cost that: cargo xtask instructions --update");
+    }
+    Ok(is_well)
 }
 
-/// Makes ready what is counted, and what counts.
-pub(crate) fn prepare() -> Result<()> {
-    packages::install(packages::FOR_COUNTING)?;
-    let build = "cargo build --quiet --release -p dccp-proto --examples";
-    shell::run(&mut shell::command_line(build))
-}
-
-impl Case {
-    /// What a data packet costs.
-    pub(crate) fn cost(self) -> Result<Cost> {
-        if self.losses == Some("overshoot") {
-            return Ok(self.whole(WITH_OVERSHOOT)?.per(WITH_OVERSHOOT));
+/// A packet at both ends, in small windows, in large ones, and where a slow start overshoots; a byte of the
+/// header checksum.
+fn count() -> Result<BTreeMap<String, Cost>> {
+    let mut counted = BTreeMap::new();
+    for (window, losses) in [(100, None), (10_000, None), (10_000, Some("overshoot"))] {
+        for end in ["sender", "receiver"] {
+            let case = Case {
+                end,
+                window,
+                losses,
+            };
+            counted.insert(case.to_string(), case.cost()?);
         }
-        let [few, many] = [FEW, MANY].map(|packets| self.whole(packets));
-        Ok(many?.less(&few?).per(MANY - FEW))
     }
-
-    /// A whole run.
-    fn whole(self, packets: u64) -> Result<Cost> {
-        let toggle = format!("--toggle-collect=*{}_turn*", self.end);
-        let (packets, window) = (packets.to_string(), self.window.to_string());
-        let mut program = vec!["target/release/examples/transfer", &packets, &window];
-        program.extend(self.losses);
-        profile(&[&toggle], &program)
+    counted.insert(format!("checksum, a byte of {SHORT}"), checksum(SHORT)?);
+    // Wide registers are not asked for short packets; other processors sum long ones in the same way.
+    if std::arch::is_x86_feature_detected!("avx2") {
+        let name = format!("checksum, a byte of {LONG}, AVX2");
+        counted.insert(name, checksum(LONG)?);
     }
+    Ok(counted)
 }
 
-/// What a byte costs of the header checksum over so many.
-pub(crate) fn checksum(size: u64) -> Result<Cost> {
-    let of = |sums: u64| {
-        let (size, sums) = (size.to_string(), sums.to_string());
-        profile(&[], &["target/release/examples/checksum", &size, &sums])
+/// The functions that cost more than they did, the worst first.
+fn grown<'a>(before: &Entry, cost: &'a Cost) -> Vec<(&'a str, f64)> {
+    let more = |(name, instructions): (&'a String, &f64)| {
+        let before = before.functions.get(name).unwrap_or(&0.0);
+        (name.as_str(), instructions - before)
     };
-    Ok(of(2 * SUMS)?.less(&of(SUMS)?).per(SUMS * size))
+    let mut grown: Vec<_> = cost.functions.iter().map(more).collect();
+    grown.retain(|(_, more)| *more > SMALL * cost.total);
+    grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    grown.truncate(NAMED);
+    grown
 }
 
-impl Cost {
-    fn less(mut self, other: &Self) -> Self {
-        self.total -= other.total;
-        for (name, instructions) in &mut self.functions {
-            *instructions -= other.functions.get(name).unwrap_or(&0.0);
+fn text(counted: &BTreeMap<String, Cost>) -> Result<String> {
+    let entry = |cost: &Cost| {
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        let large = cost.functions.iter();
+        let large = large.filter(|(_, instructions)| **instructions > SMALL * cost.total);
+        Entry {
+            total: rounded(cost.total),
+            functions: large.map(|(name, n)| (name.clone(), rounded(*n))).collect(),
         }
-        self
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "some thousands of packets")]
-    fn per(mut self, number: u64) -> Self {
-        let number = number as f64;
-        self.total /= number;
-        for instructions in self.functions.values_mut() {
-            *instructions /= number;
-        }
-        self
-    }
-}
-
-fn profile(options: &[&str], program: &[&str]) -> Result<Cost> {
-    let (total, _) = count(options, program, PROFILE)?;
-    let annotate = "callgrind_annotate --show-percs=no --auto=no --threshold=100";
-    let annotate: Vec<_> = annotate.split(' ').collect();
-    let text = shell::output(&mut command(&[&annotate[..], &[PROFILE]].concat()))?;
-    Ok(Cost {
-        #[expect(clippy::cast_precision_loss, reason = "less than 2^53")]
-        total: total as f64,
-        functions: functions(&text),
-    })
-}
-
-/// The instructions of a program, and what it printed; with these options for callgrind.
-pub(crate) fn of(options: &[&str], program: &[&str]) -> Result<(u64, String)> {
-    count(options, program, "/dev/null")
-}
-
-fn count(options: &[&str], program: &[&str], profile: &str) -> Result<(u64, String)> {
-    let profile = format!("--callgrind-out-file={profile}");
-    let valgrind = ["valgrind", "--tool=callgrind", &profile];
-    let words = [&valgrind, options, program].concat();
-    let output = command(&words).output().context("valgrind")?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let instructions = collected(&text)
-        .filter(|instructions| *instructions > 0)
-        .with_context(|| format!("valgrind says {text}"))?;
-    Ok((
-        instructions,
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-    ))
-}
-
-/// From the line `==12== Collected : 123456`.
-fn collected(text: &str) -> Option<u64> {
-    let (_, number) = text
-        .lines()
-        .find_map(|line| line.split_once("Collected : "))?;
-    number.trim().parse().ok()
-}
-
-/// From lines as `1,234  src/a.rs:krate::f [/place/of/program]`; what was inlined from several files is summed up.
-fn functions(text: &str) -> BTreeMap<String, f64> {
-    let mut functions = BTreeMap::new();
-    for line in text.lines() {
-        let Some((number, place)) = line.trim_start().split_once("  ") else {
-            continue;
-        };
-        let Ok(instructions) = number.replace(',', "").parse::<f64>() else {
-            continue;
-        };
-        let Some((_, name)) = place.split_once(':') else {
-            continue;
-        };
-        let program = name
-            .strip_suffix(']')
-            .and_then(|name| name.rsplit_once(" ["));
-        let name = program.map_or(name, |(name, _program)| name);
-        *functions.entry(name.to_owned()).or_default() += instructions;
-    }
-    functions
+    };
+    let stored: Stored = counted
+        .iter()
+        .map(|(name, cost)| (name.clone(), entry(cost)))
+        .collect();
+    let head = "# Instructions of the core, by `cargo xtask instructions --update`.\n\n";
+    Ok(head.to_owned() + &toml::to_string(&stored)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn valgrinds_count_is_read() {
-        let text = "==12== Events    : Ir\n==12== Collected : 123456\n==12== \n";
-        assert_eq!(collected(text), Some(123_456));
-        assert_eq!(collected(""), None);
+    fn cost(total: f64, functions: &[(&str, f64)]) -> Cost {
+        let functions = functions.iter().map(|(name, n)| ((*name).to_owned(), *n));
+        Cost {
+            total,
+            functions: functions.collect(),
+        }
     }
 
     #[test]
-    fn instructions_of_functions_are_read_and_summed() {
-        let text = "\
-Ir         file:function\n\
-1,234  src/a.rs:krate::f [/target/program]\n\
-   66  /rustc/library/core/src/option.rs:krate::f\n\
-    5  src/b.rs:slice::<impl [T]>::g [/target/program]\n\
-    1  src/b.rs:slice::<impl [T]>::g\n\
-1,305  PROGRAM TOTALS\n";
-        let functions = functions(text);
-        let expected = [("krate::f", 1300.0), ("slice::<impl [T]>::g", 6.0)];
-        assert!(
-            functions
-                .iter()
-                .map(|(name, n)| (name.as_str(), *n))
-                .eq(expected)
+    fn what_grew_is_named_the_worst_first() {
+        let before = cost(100.0, &[("a", 50.0), ("b", 30.0), ("c", 20.0)]);
+        let stored = text(&BTreeMap::from([("x".to_owned(), before)])).unwrap();
+        let stored: Stored = toml::from_str(&stored).unwrap();
+        let now = cost(
+            130.0,
+            &[("a", 55.0), ("b", 30.1), ("c", 10.0), ("new", 35.0)],
         );
+        assert_eq!(grown(&stored["x"], &now), [("new", 35.0), ("a", 5.0)]);
     }
 }

@@ -4,7 +4,7 @@
 //! output of a test that passes to itself unless asked; `--show-output` lists it at the end of
 //! each test program, under the test's name, and that is where the skips are found.
 
-use crate::tally::Tally;
+use dccp_dev::Tally;
 
 /// Where in the output of a test program we are.
 #[derive(Default, PartialEq)]

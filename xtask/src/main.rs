@@ -1,21 +1,16 @@
 //! The project's own commands, `cargo xtask NAME`: a file each.
+//!
+//! It compiles no crate of the protocol. Commands that need one start the crate `dccp-testbed`.
 
-mod bench;
 mod ci;
 mod clock;
-mod demo;
 mod instructions;
-mod interop;
 mod libtest;
-mod netns;
-mod packages;
-mod peers;
-mod shell;
 mod soak;
 mod source;
 mod spec;
-mod tally;
 mod test;
+mod testbed;
 mod tidy;
 mod tree;
 
@@ -34,7 +29,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// CCID 2 beside CCID 3 on one bottleneck: tables and a picture
-    Demo(demo::Args),
+    Demo(testbed::Args),
     /// Every test; installs what they need on a Debian machine and says so
     Test(test::Args),
     /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
@@ -42,14 +37,14 @@ enum Command {
     /// The style rules that a program can check
     Tidy,
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
-    Interop(interop::Args),
+    Interop(testbed::Args),
     /// Checks that take long: simulations, fuzzing, models, Miri, mutations
     Soak(soak::Args),
     /// Our simulator beside others: the same scenarios, compared
-    Peers(peers::Args),
+    Peers(testbed::Args),
     /// Ours beside other programs: goodput, processor time, checksums, the simulator
-    Bench(bench::Args),
-    /// What a packet costs the core, beside what is stored
+    Bench(testbed::Args),
+    /// Instructions per packet of the core, compared with the stored ones
     Instructions(instructions::Args),
     /// Which requirements of specs/requirements.md code and tests cite
     SpecReport(spec::Args),
@@ -66,18 +61,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command at the root of the checkout; whether it found all well.
+/// Runs a command at the root of the checkout. Returns whether it found nothing wrong.
 fn run(command: Command) -> Result<bool> {
     std::env::set_current_dir(tree::root()?)?;
     match command {
-        Command::Demo(args) => demo::run(&args),
+        Command::Demo(args) => testbed::run("demo", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
-        Command::Interop(args) => interop::run(&args),
+        Command::Interop(args) => testbed::run("interop", &args),
         Command::Soak(args) => soak::run(&args),
-        Command::Peers(args) => peers::run(&args),
-        Command::Bench(args) => bench::run(&args),
+        Command::Peers(args) => testbed::run("peers", &args),
+        Command::Bench(args) => testbed::run("bench", &args),
         Command::Instructions(args) => instructions::run(&args),
         Command::SpecReport(args) => spec::run(&args),
     }

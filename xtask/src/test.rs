@@ -5,10 +5,11 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
+use dccp_dev::shell::command;
+use dccp_dev::{Tally, packages};
+
 use crate::libtest::Reader;
-use crate::shell::command;
-use crate::tally::Tally;
-use crate::{interop, packages};
+use crate::testbed;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -20,7 +21,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
     let mut tally = rust_tests()?;
-    tally.add(interop::short()?);
+    tally.add(testbed::interop()?);
     Ok(tally.conclude(args.allow_skip))
 }
 
@@ -33,7 +34,7 @@ fn rust_tests() -> Result<Tally> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
-    let stdout = child.stdout.take().context("a pipe was asked for")?;
+    let stdout = child.stdout.take().context("no pipe")?;
     let mut reader = Reader::default();
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line?;

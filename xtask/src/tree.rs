@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::shell;
+use dccp_dev::shell;
 
 /// A text file of the project.
 pub(crate) struct File {

@@ -12,12 +12,10 @@ use dccp_io::{Poller, Token};
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 use dccp_sim::{LinkConfig, Seed};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -129,7 +127,7 @@ impl Tunnel {
 
 impl Side {
     fn open(end: End, mtu: usize) -> io::Result<Self> {
-        let device = in_namespace(end.namespace.clone(), {
+        let device = in_namespace(end.namespace.as_deref(), {
             let end = end.clone();
             move || open_device(&end, mtu)
         })??;
@@ -142,7 +140,7 @@ impl Side {
 
     /// Packets that the host dropped because we did not read them in time.
     fn overflow(&self) -> io::Result<u64> {
-        let table = in_namespace(self.end.namespace.clone(), || {
+        let table = in_namespace(self.end.namespace.as_deref(), || {
             fs::read_to_string("/proc/thread-self/net/dev")
         })??;
         Ok(tx_dropped(&table, &self.end.device))
@@ -173,26 +171,15 @@ fn tx_dropped(table: &str, device: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Runs `work` in a network namespace, on a thread of its own that ends with it.
+/// Runs `work` in the namespace of that name, or here without one.
 fn in_namespace<T: Send + 'static>(
-    namespace: Option<String>,
+    namespace: Option<&str>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let thread = thread::Builder::new()
-        .name("emu-ns".into())
-        .spawn(move || {
-            if let Some(name) = namespace {
-                let path: PathBuf = ["/run/netns", &name].iter().collect();
-                let file = File::open(&path).map_err(|e| {
-                    io::Error::new(e.kind(), format!("network namespace {name}: {e}"))
-                })?;
-                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
-            }
-            Ok(work())
-        })?;
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+    match namespace {
+        Some(name) => dccp_netns::inside(name, work),
+        None => Ok(work()),
+    }
 }
 
 /// Packets from one device to the other.

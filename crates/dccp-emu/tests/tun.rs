@@ -5,68 +5,32 @@
 
 use core::time::Duration;
 use dccp_emu::tun::{End, Tunnel};
+use dccp_netns::Namespace;
 use dccp_proto::Rate;
 use dccp_sim::{LinkConfig, Seed};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
-use std::process::Command;
 use std::thread;
 use std::time::Duration as StdDuration;
 
-/// Two namespaces, removed at the end.
-struct Namespaces([String; 2]);
-
-impl Namespaces {
-    /// `None`, after saying so, where the system does not permit them.
-    fn new(test: &str) -> Option<Self> {
-        let names = ["a", "b"].map(|n| format!("emu-{n}-{}", std::process::id()));
-        let made = names.iter().all(|name| ip(&["netns", "add", name]));
-        if !made
-            || File::options()
-                .read(true)
-                .write(true)
-                .open("/dev/net/tun")
-                .is_err()
-        {
-            for name in &names {
-                ip(&["netns", "del", name]);
-            }
-            println!("SKIP {test}: needs root, network namespaces and /dev/net/tun");
-            return None;
-        }
-        Some(Self(names))
+/// Two namespaces; `None`, after a line that says so, where the system does not permit them.
+fn namespaces(test: &str) -> Option<[Namespace; 2]> {
+    let has_tun = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun")
+        .is_ok();
+    let made = Namespace::new("emu-a").and_then(|a| Ok([a, Namespace::new("emu-b")?]));
+    let made = made.ok().filter(|_| has_tun);
+    if made.is_none() {
+        println!("SKIP {test}: needs root, network namespaces and /dev/net/tun");
     }
-}
-
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        for name in &self.0 {
-            ip(&["netns", "del", name]);
-        }
-    }
-}
-
-fn ip(args: &[&str]) -> bool {
-    Command::new("ip")
-        .args(args)
-        .output()
-        .is_ok_and(|o| o.status.success())
-}
-
-/// Runs `work` in a namespace.
-fn inside<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
-    let file = File::open(format!("/run/netns/{name}")).unwrap();
-    let thread = thread::spawn(move || {
-        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-        work()
-    });
-    thread.join().unwrap()
+    made
 }
 
 fn socket(namespace: &str, address: &'static str) -> UdpSocket {
-    let socket = inside(namespace, move || UdpSocket::bind(address).unwrap());
+    let bind = move || UdpSocket::bind(address).unwrap();
+    let socket = dccp_netns::inside(namespace, bind).unwrap();
     socket
         .set_read_timeout(Some(StdDuration::from_secs(5)))
         .unwrap();
@@ -76,10 +40,10 @@ fn socket(namespace: &str, address: &'static str) -> UdpSocket {
 #[test]
 fn packets_cross_from_one_namespace_to_the_other_over_both_ip_versions() {
     let test = "packets_cross_from_one_namespace_to_the_other_over_both_ip_versions";
-    let Some(namespaces) = Namespaces::new(test) else {
+    let Some(namespaces) = namespaces(test) else {
         return;
     };
-    let [a, b] = &namespaces.0;
+    let [a, b] = namespaces.each_ref().map(Namespace::name);
     let end = |namespace: &str, device: &str, host: u8| End {
         namespace: Some(namespace.to_owned()),
         device: device.to_owned(),

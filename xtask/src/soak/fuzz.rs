@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::shell::{self, command};
-use crate::{packages, tree};
+use crate::tree;
+use dccp_dev::packages;
+use dccp_dev::shell::{self, command};
 
 const CARGO_FUZZ: &str = "0.13.2";
 

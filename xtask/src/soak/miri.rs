@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::shell;
+use dccp_dev::shell;
 
 /// 64 and 32 bit, little and big endian.
 const TARGETS: [&str; 3] = [

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{self, command};
+use dccp_dev::shell::{self, command};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -64,9 +64,9 @@ fn seeds(count: u64) -> Result<bool> {
         "--quiet",
         "--release",
         "--package",
-        "dccp-sim",
+        "dccp-testbed",
     ]);
-    soak.args(["--example", "soak", "--", &count.to_string()]);
+    soak.args(["--bin", "soak", "--", &count.to_string()]);
     shell::run(&mut soak)?;
     Ok(true)
 }

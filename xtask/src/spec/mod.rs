@@ -89,11 +89,11 @@ fn gather(files: &[File]) -> Result<Evidence> {
     })
 }
 
-/// Source and tests of the crates. Examples and benchmarks neither obey nor show a rule.
+/// Source and tests of the crates. Examples and experiments neither obey nor show a rule.
 fn is_evidence(file: &File) -> bool {
     file.is_rust()
         && file.path.starts_with("crates/")
-        && !["/examples/", "/benches/"]
+        && !["/examples/", "/dccp-testbed/"]
             .iter()
             .any(|folder| file.path.contains(folder))
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::list::Mutant;
 use super::schema::{self, Schema};
-use crate::shell::{self, command};
+use dccp_dev::shell::{self, command};
 
 /// What is added to the crate: where, and what.
 const SWITCH: (&str, &str) = ("crates/dccp-proto/src/mutant.rs", include_str!("switch.rs"));

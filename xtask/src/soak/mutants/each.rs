@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::OUTPUT;
 use super::list::Mutant;
 use super::outcome::Outcome;
-use crate::shell;
+use dccp_dev::shell;
 
 /// Runs cargo-mutants for those of all the mutants of these files that are chosen, with the tests of a
 /// package, which get so many seconds at least: on a busy machine a slow test is no endless one.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::shell::command;
+use dccp_dev::shell::command;
 
 /// One small change of the code.
 #[derive(Clone, Deserialize)]

@@ -17,7 +17,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::{packages, shell};
+use dccp_dev::{packages, shell};
 use list::Mutant;
 use outcome::Outcome;
 use trial::Verdict;

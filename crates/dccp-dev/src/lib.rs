@@ -1,0 +1,12 @@
+//! Shared by `xtask` and `dccp-testbed`: runs programs, installs packages, counts instructions.
+//!
+//! It depends on no other crate of the project, so that `cargo xtask tidy` compiles no protocol.
+
+pub mod instructions;
+pub mod packages;
+pub mod shell;
+mod stats;
+mod tally;
+
+pub use stats::median;
+pub use tally::Tally;
