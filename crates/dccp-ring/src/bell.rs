@@ -1,15 +1,15 @@
-//! Waking the other side, but only when it sleeps.
+//! Wake-ups of the other side, only when it sleeps.
 //!
-//! Who wants to sleep says so in a word of the ring, then looks once more; who has news writes them
-//! first, then looks at that word. Between write and look both have a sequentially consistent
-//! fence, so that one of the two sees the other's write: no sleeper is forgotten (docs/ring.md).
+//! A side that wants to sleep announces it in a word of the ring, then checks once more for work. A
+//! producer publishes its work first, then reads that word. Both execute a sequentially consistent fence
+//! in between, so at least one sees the other's write and no wake-up is lost (docs/ring.md).
 
 use crate::mem::{AtomicU64, Ordering, fence};
 use core::fmt;
 use std::sync::Arc;
 
-/// Wakes the other side of a ring, for example by a byte on a socket. Called only when that side
-/// has said that it sleeps.
+/// Wakes the other side of a ring, for example by a byte on a socket. Called only when that side has
+/// announced that it sleeps.
 pub trait Bell: Send + Sync {
     /// Wakes it.
     fn ring(&self);
@@ -21,7 +21,7 @@ impl<F: Fn() + Send + Sync> Bell for F {
     }
 }
 
-/// A bell for a side that never sleeps but looks again and again.
+/// A bell for a side that polls and never sleeps.
 pub fn silent() -> Arc<dyn Bell> {
     Arc::new(|| ())
 }
@@ -35,18 +35,18 @@ impl fmt::Debug for dyn Bell {
 const AWAKE: u64 = 0;
 const ASLEEP: u64 = 1;
 
-/// This side is about to sleep. It must look for news once more before it does.
-pub(crate) fn lie_down(sleeper: &AtomicU64) {
+/// Announces that this side is about to sleep. It must check for work once more before it sleeps.
+pub(crate) fn announce_sleep(sleeper: &AtomicU64) {
     sleeper.store(ASLEEP, Ordering::Relaxed);
     fence(Ordering::SeqCst);
 }
 
-/// This side found news after all: nobody need wake it.
-pub(crate) fn stand_up(sleeper: &AtomicU64) {
+/// Withdraws the announcement, because this side found work.
+pub(crate) fn cancel_sleep(sleeper: &AtomicU64) {
     sleeper.store(AWAKE, Ordering::Relaxed);
 }
 
-/// There are news: wakes the other side if it sleeps.
+/// Wakes the other side if it sleeps; call after publishing work.
 pub(crate) fn wake(sleeper: &AtomicU64, bell: &dyn Bell) {
     fence(Ordering::SeqCst);
     let is_asleep = sleeper.load(Ordering::Relaxed) != AWAKE;

@@ -1,28 +1,27 @@
-//! What can go wrong: the caller's fault, or the other side's.
+//! Errors: the caller's mistakes and the other side's violations.
 
 use core::fmt;
 use std::error::Error;
 
-/// The other side of the ring wrote what the rules of the ring forbid. The ring is of no use any more:
-/// drop it.
+/// The other side of the ring broke its rules. The ring is unusable: drop it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// An index that cannot be: too far ahead, behind, or one that is not its to move.
+    /// An index that is too far ahead, too far behind, or not that side's to write.
     Index,
     /// The number of a slot that does not exist.
     Slot,
-    /// A length that no slot can hold.
+    /// A length beyond a slot's size.
     Length,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
-            Self::Index => "an index",
-            Self::Slot => "the number of a slot",
-            Self::Length => "a length",
+            Self::Index => "index",
+            Self::Slot => "slot number",
+            Self::Length => "length",
         };
-        write!(f, "the other side of the ring wrote {what} that cannot be")
+        write!(f, "shared ring corrupted by the peer: invalid {what}")
     }
 }
 
@@ -31,13 +30,13 @@ impl Error for Violation {}
 /// Why a datagram was not pushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PushError {
-    /// All slots hold datagrams that wait.
+    /// All slots hold waiting datagrams.
     Full,
     /// The datagram is longer than a slot.
     TooLong {
         /// Its length in bytes.
         len: usize,
-        /// What a slot holds.
+        /// A slot's size in bytes.
         max: usize,
     },
     /// The transport broke the rules.
@@ -54,7 +53,14 @@ impl fmt::Display for PushError {
     }
 }
 
-impl Error for PushError {}
+impl Error for PushError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Broken(violation) => Some(violation),
+            Self::Full | Self::TooLong { .. } => None,
+        }
+    }
+}
 
 impl From<Violation> for PushError {
     fn from(violation: Violation) -> Self {
@@ -67,14 +73,14 @@ impl From<Violation> for PushError {
 pub enum ChangeError {
     /// The transport has claimed it, or is about to.
     TooLate,
-    /// The new data are longer than a slot; the datagram stays as it was.
+    /// The new data are longer than a slot; the datagram is unchanged.
     TooLong {
         /// Their length in bytes.
         len: usize,
-        /// What a slot holds.
+        /// A slot's size in bytes.
         max: usize,
     },
-    /// Another datagram with the new key waits; the datagram stays as it was. Withdraw one of the two.
+    /// Another waiting datagram has the new key; the datagram is unchanged. Withdraw one of the two.
     KeyInUse {
         /// The key.
         key: u64,
@@ -94,7 +100,14 @@ impl fmt::Display for ChangeError {
     }
 }
 
-impl Error for ChangeError {}
+impl Error for ChangeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Broken(violation) => Some(violation),
+            Self::TooLate | Self::TooLong { .. } | Self::KeyInUse { .. } => None,
+        }
+    }
+}
 
 impl From<Violation> for ChangeError {
     fn from(violation: Violation) -> Self {
@@ -102,12 +115,12 @@ impl From<Violation> for ChangeError {
     }
 }
 
-/// A ring cannot have this shape: which part of it, and what is allowed.
+/// An invalid shape: the field and its constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShapeError {
     /// The field of [`Shape`](crate::Shape).
     pub field: &'static str,
-    /// What it must be.
+    /// The constraint.
     pub must_be: &'static str,
 }
 

@@ -1,14 +1,14 @@
-//! Entries that go one way, from one producer to one consumer, in order.
+//! A one-way queue of entries, from one producer to one consumer.
 //!
-//! Each side keeps its own index and a copy of the other's, and reads the other's again only when
-//! the copy says that nothing can be done.
+//! Each side keeps its own index and a copy of the other's. It reads the other's again only when the copy
+//! shows no progress.
 
 use crate::error::Violation;
 use crate::index::START;
 use crate::layout::{Control, Entries};
 use crate::mem::{Memory, Ordering};
 
-/// Where a lane is.
+/// The place of a lane in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane {
     pub(crate) entries: Entries,
@@ -23,18 +23,18 @@ pub(crate) struct Lane {
 pub(crate) struct Producer {
     lane: Lane,
     filled: u32,
-    /// As last seen.
+    /// The consumer's index as last read.
     taken: u32,
 }
 
-/// The side that takes them.
+/// The side that takes entries.
 #[derive(Debug)]
 pub(crate) struct Consumer {
     lane: Lane,
     taken: u32,
-    /// As the producer sees `taken`.
+    /// The published value of `taken`.
     given_back: u32,
-    /// As last seen.
+    /// The producer's index as last read.
     filled: u32,
 }
 
@@ -50,7 +50,7 @@ impl Producer {
     /// The word at which the next free entry begins, if there is one.
     pub(crate) fn free(&mut self, memory: &Memory) -> Result<Option<usize>, Violation> {
         if self.waiting() == self.lane.entries.count {
-            // The entries must have been read before we write over them: Acquire.
+            // The consumer must have read the entries before we overwrite them: Acquire.
             let taken = read(memory, self.lane.taken)?;
             if taken.wrapping_sub(self.taken) > self.waiting() {
                 return Err(Violation::Index);
@@ -61,17 +61,17 @@ impl Producer {
         Ok(has_room.then(|| self.lane.entries.at(self.filled)))
     }
 
-    /// That entry has been filled; [`publish`](Self::publish) shows it.
+    /// Marks that entry as filled; [`publish`](Self::publish) shows it.
     pub(crate) fn advance(&mut self) {
         self.filled = self.filled.wrapping_add(1);
     }
 
-    /// Shows the consumer what has been filled.
+    /// Shows the consumer the filled entries.
     pub(crate) fn publish(&self, memory: &Memory) {
         write(memory, self.lane.filled, self.filled);
     }
 
-    /// How many entries the consumer has not given back, as far as it tells now.
+    /// The number of entries that the consumer has not freed.
     pub(crate) fn not_taken(&self, memory: &Memory) -> u32 {
         let taken = read(memory, self.lane.taken).unwrap_or(self.taken);
         let entries = self.filled.wrapping_sub(taken);
@@ -100,7 +100,7 @@ impl Consumer {
             if memory.is_taken_back() {
                 return Ok(None);
             }
-            // Nothing is filled before it was given back: who takes all there is comes to an end.
+            // No entry is filled before it was freed, so a loop that drains the lane ends.
             let kept = self.taken.wrapping_sub(self.given_back);
             if filled.wrapping_sub(self.taken) > self.lane.entries.count - kept {
                 return Err(Violation::Index);
@@ -110,8 +110,8 @@ impl Consumer {
         Ok((self.filled != self.taken).then(|| self.lane.entries.at(self.taken)))
     }
 
-    /// That entry has been read; [`give_back`](Self::give_back) says so. `false`: the memory was taken
-    /// back meanwhile, so what was read is no entry, and there are no more.
+    /// Marks that entry as read; [`give_back`](Self::give_back) frees it. Returns `false` if the memory
+    /// was taken back meanwhile: the bytes read are not an entry, and no more will follow.
     #[must_use]
     pub(crate) fn advance(&mut self, memory: &Memory) -> bool {
         if memory.is_taken_back() {
@@ -122,7 +122,7 @@ impl Consumer {
         true
     }
 
-    /// Gives the entries that have been read back to the producer.
+    /// Frees the entries that have been read.
     pub(crate) fn give_back(&mut self, memory: &Memory) {
         self.given_back = self.taken;
         write(memory, self.lane.taken, self.taken);

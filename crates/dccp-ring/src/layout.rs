@@ -1,23 +1,23 @@
-//! Where things stand in a ring's memory, in words of 8 bytes.
+//! The layout of a ring's memory, in words of 8 bytes.
 //!
 //! ```text
 //!  header      version and shape, written once
-//!  control     one cache line pair for each word that changes, so that no side's writing slows the
-//!              other's reading of something else
+//!  control     one cache line pair for each word that changes, so that writes by one side do not
+//!              slow reads of other words
 //!  order       two words for each position of the sending lane      ─┐ atomic up to here
 //!  slots       a header and data for each slot of the sending lane   ─┘
 //!  fates       three words for each report
 //!  arrivals    a header and data for each received datagram
 //! ```
 //!
-//! Words have the byte order of the machine: the memory never leaves it.
+//! Words have native byte order, because the memory never leaves the machine.
 
 use crate::error::ShapeError;
 use crate::index::{AppIndex, START, TransportIndex};
 use crate::mem::{LINE, Memory};
 use crate::slot::{HEADER_WORDS, PLACE_WORDS};
 
-/// How much a ring holds. All numbers of entries are powers of two.
+/// The capacities of a ring. All numbers of entries are powers of two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Datagrams that can wait to be sent.
@@ -33,8 +33,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// As many slots for received datagrams as for those to send, and four times as many for fates, if
-    /// there can be so many: those of what is on its way come while more waits.
+    /// Equal numbers of slots in both directions, and four times that number for fates, up to the maximum:
+    /// datagrams in flight also need an entry.
     pub const fn new(slots: u32, slot_bytes: u32) -> Self {
         let fates = slots.saturating_mul(4);
         Self {
@@ -50,10 +50,10 @@ impl Shape {
         }
     }
 
-    /// How much memory such a ring takes, in bytes.
+    /// The memory that the ring takes, in bytes.
     ///
     /// # Errors
-    /// When the shape cannot be.
+    /// When the shape is invalid.
     pub fn bytes(&self) -> Result<u64, ShapeError> {
         let words = Layout::new(*self)?.words();
         Ok(words as u64 * size_of::<u64>() as u64)
@@ -85,12 +85,12 @@ impl Shape {
     }
 }
 
-/// Entries of a lane at most.
+/// Maximum number of entries of a lane.
 const ENTRIES_MAX: u32 = 1 << 16;
-/// The longest datagram that IP can carry, and then some.
+/// Maximum length of an entry: no IP datagram is longer.
 const BYTES_MAX: u32 = 65535;
 
-/// Where the words that change are: a line for each.
+/// The words that change, each in a cache line pair of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Control {
     /// `umod_i` and `user_i`: the application's.
@@ -103,7 +103,7 @@ pub(crate) enum Control {
     WaitsForRoom,
     /// The application waits for fates.
     WaitsForFates,
-    /// Fates written: the transport's. A second word counts those for which there was no room.
+    /// Fates written: the transport's. A second word counts those that found no room.
     FatesFilled,
     /// Fates read: the application's.
     FatesTaken,
@@ -130,7 +130,7 @@ pub(crate) struct Entries {
     start: usize,
     /// Words from one to the next.
     stride: usize,
-    /// How many, a power of two.
+    /// Number of entries, a power of two.
     pub(crate) count: u32,
     /// Bytes of data in each.
     pub(crate) bytes: u32,
@@ -158,7 +158,7 @@ impl Entries {
     }
 }
 
-/// A shape, and where its parts are.
+/// The places of a ring's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
     pub(crate) order: Entries,
@@ -169,7 +169,7 @@ pub(crate) struct Layout {
 
 /// Words of a report: tag, fate, time.
 pub(crate) const REPORT_WORDS: usize = 3;
-/// Words before the data of a received datagram: length, time, what the transport says of it.
+/// Words before the data of a received datagram: length, time, the transport's info.
 pub(crate) const ARRIVAL_WORDS: usize = 3;
 
 impl Layout {
@@ -206,15 +206,25 @@ impl Layout {
         })
     }
 
-    /// Words of the whole.
+    /// Words before the entries: header, control words and order, which both sides access atomically.
+    pub(crate) fn atomic_words(&self) -> usize {
+        self.slots.at(0)
+    }
+
+    /// Words of the entries.
+    pub(crate) fn entry_words(&self) -> usize {
+        self.words() - self.atomic_words()
+    }
+
+    /// Words of the whole ring.
     pub(crate) fn words(&self) -> usize {
         self.arrivals.end()
     }
 }
 
-/// What stands in new memory.
+/// Initial contents.
 impl Layout {
-    /// Writes the indexes as they are at the beginning.
+    /// Writes the initial indexes.
     pub(crate) fn write_indexes(memory: &Memory) {
         let lanes = [
             Control::FatesFilled,

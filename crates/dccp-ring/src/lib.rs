@@ -1,4 +1,4 @@
-//! Packet rings between an application and a transport: datagrams that wait to leave can still be
+//! Packet rings between an application and a transport. Datagrams that wait to leave can still be
 //! revised, withdrawn and reordered, without a system call and without a lock.
 //!
 //! ```
@@ -24,13 +24,12 @@
 //! | lane | from | to | here |
 //! |---|---|---|---|
 //! | datagrams to send | [`Sender`] | [`Source`] | ordered by the application until they are claimed |
-//! | what became of them | [`Source`] | [`Sender`] | in batches, with time stamps |
+//! | fates | [`Source`] | [`Sender`] | in batches, with time stamps |
 //! | received datagrams | [`Sink`] | [`Receiver`] | in the order of arrival |
 //!
-//! Neither side trusts the other. Whatever the other one writes is read once, checked and only then
-//! used; what cannot be is a [`Violation`]. No side ever sees a reference into the memory: bytes are
-//! copied in and copied out. `docs/ring.md` has the layout, the states and the argument for the
-//! memory ordering.
+//! Neither side trusts the other. Each word of the other side is read once, checked, and only then
+//! used; an invalid one is a [`Violation`]. No side sees a reference into the memory: bytes are
+//! copied in and copied out. `docs/ring.md` describes the layout, the states and the memory ordering.
 //!
 //! Nothing is allocated after a ring has been made.
 
@@ -65,7 +64,7 @@ mod tests;
 /// The application's side of a ring. Its parts may be on different threads.
 #[derive(Debug)]
 pub struct App {
-    /// Pushes datagrams, and hears what became of them.
+    /// Pushes datagrams and reads their fates.
     pub sender: Sender,
     /// Takes received datagrams.
     pub receiver: Receiver,
@@ -74,23 +73,23 @@ pub struct App {
 /// The transport's side of a ring.
 #[derive(Debug)]
 pub struct Transport {
-    /// Gives the datagrams that may leave, and tells what became of them.
+    /// Claims datagrams that may leave and reports their fates.
     pub source: Source,
     /// Delivers received datagrams.
     pub sink: Sink,
 }
 
-/// Makes a ring whose sides are in one process. Each side rings the other's bell when that one sleeps.
+/// Creates a ring whose sides are in one process. Each side rings the other's bell when that side sleeps.
 ///
 /// # Errors
-/// When the shape cannot be.
+/// When the shape is invalid.
 pub fn in_process(
     shape: Shape,
     app_bell: Arc<dyn Bell>,
     transport_bell: Arc<dyn Bell>,
 ) -> Result<(App, Transport), ShapeError> {
     let layout = Layout::new(shape)?;
-    let memory = Memory::plain(&layout);
+    let memory = Memory::plain(layout.atomic_words(), layout.entry_words());
     Layout::write_indexes(&memory);
     let app = App::new(&memory, &layout, transport_bell);
     Ok((app, Transport::new(&memory, &layout, app_bell)))

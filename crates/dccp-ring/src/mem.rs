@@ -1,20 +1,19 @@
-//! The memory of a ring: words that two sides read and write at the same time.
+//! The memory of a ring: words that two sides read and write concurrently.
 //!
-//! Every access is atomic, that to data too: so whatever the other side does, however it breaks the
-//! rules, a read gives some value and never undefined behaviour. Relaxed loads and stores of words are
-//! plain instructions on all machines. The module `shared` at the end is the crate's only unsafe code.
+//! Every access is atomic, including payload. A side that breaks the rules therefore causes wrong values but
+//! never undefined behaviour. Relaxed loads and stores of words are plain instructions on all machines.
+//! The module `shared` at the end is the crate's only unsafe code.
 //!
-//! The tests replace this module by one in which entries are not atomic, and which finds every access
-//! to them that the indexes do not order (`tests/loom`).
+//! The loom tests replace this module by one with non-atomic entries. It detects every access that the
+//! indexes do not order (`tests/loom`).
 
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-use crate::layout::Layout;
 use core::fmt;
 use std::sync::Arc;
 
-/// Words that keep one side's writing apart from the other's: two cache lines, because processors
-/// fetch them in pairs.
+/// Words of two cache lines, which keep one side's writes apart from the other's: processors fetch cache
+/// lines in pairs.
 pub(crate) const LINE: usize = 16;
 
 /// A ring's memory. Clones are the same memory.
@@ -25,7 +24,7 @@ pub(crate) struct Memory {
 
 #[derive(Clone)]
 enum Backing {
-    /// Of this process; it begins at `start`, where a cache line does.
+    /// Memory of this process; it starts at `start`, aligned to cache lines.
     Plain {
         words: Arc<[AtomicU64]>,
         start: usize,
@@ -36,12 +35,12 @@ enum Backing {
 }
 
 impl Memory {
-    /// Zeroed memory of this process.
-    pub(crate) fn plain(layout: &Layout) -> Self {
-        let words = (0..layout.words() + LINE).map(|_| AtomicU64::new(0));
+    /// Zeroed memory of this process: control words and order, then entries.
+    pub(crate) fn plain(atomic_words: usize, entry_words: usize) -> Self {
+        let words = (0..atomic_words + entry_words + LINE).map(|_| AtomicU64::new(0));
         let words: Arc<[AtomicU64]> = words.collect();
         let start = words.as_ptr().align_offset(LINE * size_of::<AtomicU64>());
-        // Where the alignment cannot be had, the ring is only slower.
+        // Without the alignment the ring is only slower.
         let start = start.min(LINE);
         Self {
             backing: Backing::Plain { words, start },
@@ -56,32 +55,32 @@ impl Memory {
         }
     }
 
-    /// A word that both sides may use at any time.
+    /// A word that both sides may access at any time.
     pub(crate) fn atomic(&self, at: usize) -> &AtomicU64 {
         &self.words()[at]
     }
 
-    /// A word that only this side may write, as it stands there now.
+    /// The current value of a word that only this side may write.
     pub(crate) fn own(&self, at: usize) -> u64 {
         self.words()[at].load(Ordering::Relaxed)
     }
 
-    /// Shows the other side a word that only this side may write, and all that was written before: Release.
+    /// Stores a word that only this side may write, and publishes all earlier writes: Release.
     pub(crate) fn publish(&self, at: usize, value: u64) {
         self.words()[at].store(value, Ordering::Release);
     }
 
-    /// A word of an entry that is this side's.
+    /// Reads a word of an entry that this side owns.
     pub(crate) fn get(&self, at: usize) -> u64 {
         self.words()[at].load(Ordering::Relaxed)
     }
 
-    /// Writes a word of an entry that is this side's.
+    /// Writes a word of an entry that this side owns.
     pub(crate) fn set(&self, at: usize, value: u64) {
         self.words()[at].store(value, Ordering::Relaxed);
     }
 
-    /// Copies bytes out of an entry that is this side's.
+    /// Copies bytes out of an entry that this side owns.
     pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
         let words = &self.words()[at..at + bytes.len().div_ceil(8)];
         let (whole, rest) = bytes.as_chunks_mut::<8>();
@@ -94,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes into an entry that is this side's.
+    /// Copies bytes into an entry that this side owns.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let words = &self.words()[at..at + bytes.len().div_ceil(8)];
         let (whole, rest) = bytes.as_chunks::<8>();
@@ -108,8 +107,8 @@ impl Memory {
         }
     }
 
-    /// Whether the process that made the memory has taken it back: then what was read of it before this is
-    /// perhaps nothing but zeros.
+    /// Whether the process that created the memory has taken it back. Values read before this call may
+    /// then be zeros.
     pub(crate) fn is_taken_back(&self) -> bool {
         match &self.backing {
             Backing::Plain { .. } => false,
@@ -133,7 +132,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// Memory that two processes share: an anonymous file that neither can make shorter.
+/// Memory that two processes share: an anonymous file that neither can shrink.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a mapping is a pointer")]
 pub(crate) mod shared {
@@ -150,12 +149,12 @@ pub(crate) mod shared {
     pub(crate) struct Mapping {
         start: NonNull<AtomicU64>,
         words: usize,
-        /// Whether this process has made the file: then its pages go when this is dropped.
+        /// True in the process that created the file; dropping this then releases the pages.
         is_maker: bool,
     }
 
-    /// Without these the other process could shorten the file, and the next access would be a SIGBUS;
-    /// the last one keeps anybody from adding seals.
+    /// Without these the other process could shrink the file, and the next access would raise SIGBUS. The
+    /// last seal prevents further seals.
     const SEALS: SealFlags = SealFlags::SHRINK
         .union(SealFlags::GROW)
         .union(SealFlags::SEAL);
@@ -166,7 +165,7 @@ pub(crate) mod shared {
             let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
             let fd = rustix::fs::memfd_create("dccp-ring", flags)?;
             let bytes = words as u64 * size_of::<AtomicU64>() as u64;
-            // All pages now: when memory is short, this fails, and not the first use of a page.
+            // Allocates all pages now, so that a lack of memory fails here and not at the first access.
             rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)?;
             rustix::fs::fcntl_add_seals(&fd, SEALS)?;
             let mut mapping = Self::of(fd.as_fd(), words)?;
@@ -177,7 +176,7 @@ pub(crate) mod shared {
         /// The file that another process has made.
         ///
         /// # Errors
-        /// Also when it is no sealed file of whole words: it could become shorter under our hands.
+        /// Also when the file is not sealed: it could shrink while we use it.
         pub(crate) fn attach(fd: BorrowedFd<'_>) -> io::Result<Self> {
             if !rustix::fs::fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
                 let problem = "the memory of a ring must be sealed against shrinking";
@@ -190,7 +189,7 @@ pub(crate) mod shared {
 
         /// Maps `words` words of a file that has them and keeps them.
         fn of(fd: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
-            // More could not be one slice, and on 32 bits the length would wrap around.
+            // A larger size could not be one slice, and on 32 bits the length would wrap.
             let bytes = words.checked_mul(size_of::<AtomicU64>());
             let bytes = bytes.filter(|&bytes| isize::try_from(bytes).is_ok());
             let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?;
@@ -216,16 +215,15 @@ pub(crate) mod shared {
 
         /// The words of the file.
         pub(crate) fn words(&self) -> &[AtomicU64] {
-            // SAFETY: `of` has mapped so many words from `start` on, aligned to pages, and no more bytes
-            // than `isize` has; they stay mapped
-            // until `drop`, and the file keeps its length because both constructors see to its seal.
-            // Any bits are a u64. The other process changes them at any time, which atomics allow.
+            // SAFETY: `of` mapped `words` words at `start`, aligned to pages, at most `isize::MAX` bytes.
+            // They stay mapped until `drop`, and the seal that both constructors require keeps the file's
+            // length. Any bits are a valid u64. Atomics allow concurrent changes by the other process.
             unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
         }
 
-        /// Whether the file's first word, which is never zero in a ring, says that its maker has dropped it.
+        /// Whether the file's first word is zero, which means that its creator has dropped it.
         pub(crate) fn is_taken_back(&self) -> bool {
-            // What was read before must not be younger than the word: Acquire.
+            // Earlier reads must not be reordered behind this load: Acquire.
             fence(Ordering::Acquire);
             let first = self.words().first();
             first.is_some_and(|word| word.load(Ordering::Relaxed) == 0)
@@ -236,18 +234,18 @@ pub(crate) mod shared {
         fn drop(&mut self) {
             let bytes = self.words * size_of::<AtomicU64>();
             if self.is_maker {
-                // Before any page becomes zeros: who has read such zeros finds this too.
+                // This precedes the zeroing of pages, so a reader of zeros also sees this word.
                 if let Some(first) = self.words().first() {
                     first.store(0, Ordering::SeqCst);
                 }
                 let start = self.start.as_ptr().cast();
-                // The other process may keep its mapping as long as it likes, but not our pages. Where the
-                // system cannot take them, they go with the last mapping.
-                // SAFETY: the bytes are those of the mapping; whoever reads the file still, reads zeros.
+                // The other process may keep its mapping, but not our pages. If the system cannot release
+                // them now, they are released with the last mapping.
+                // SAFETY: the bytes are those of the mapping; later readers of the file read zeros.
                 let _ =
                     unsafe { rustix::mm::madvise(start, bytes, rustix::mm::Advice::LinuxRemove) };
             }
-            // SAFETY: this is the mapping that `of` made; whoever had a slice of it borrowed from us.
+            // SAFETY: this is the mapping that `of` made, and all slices of it borrowed from `self`.
             let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), bytes) };
             debug_assert!(unmapped.is_ok(), "a mapping can be unmapped");
         }
@@ -265,9 +263,9 @@ pub(crate) mod shared {
         use super::*;
 
         #[test]
-        fn what_no_slice_can_hold_is_not_mapped() {
+        fn sizes_beyond_a_slice_are_refused() {
             let (_mapping, fd) = Mapping::create(1).unwrap();
-            // Its bytes would wrap around to 8; to more than half of all addresses.
+            // The first size would wrap to 8 bytes, the second exceeds half of the address space.
             for words in [usize::MAX / 8 + 2, usize::MAX / 16 + 1] {
                 let mapping = Mapping::of(fd.as_fd(), words);
                 assert_eq!(mapping.unwrap_err().kind(), io::ErrorKind::OutOfMemory);

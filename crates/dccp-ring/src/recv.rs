@@ -7,23 +7,23 @@ use crate::layout::{ARRIVAL_WORDS, Control, Layout};
 use crate::mem::Memory;
 use std::sync::Arc;
 
-/// What the transport says about a datagram that it delivers.
+/// The transport's data about a received datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
     /// When it arrived, in nanoseconds of the transport's clock.
     pub at_ns: u64,
-    /// Whatever the transport has to say; it means nothing to the ring.
+    /// A word of the transport's choice; opaque to the ring.
     pub info: u64,
 }
 
-/// What became of a delivery.
+/// The result of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivered {
-    /// It is in the ring.
+    /// The datagram is in the ring.
     Yes,
-    /// There is no room.
+    /// The ring has no free entry.
     Full,
-    /// It is longer than an entry of the ring.
+    /// The datagram is longer than an entry.
     TooLong,
 }
 
@@ -84,12 +84,12 @@ impl Sink {
         Ok(Delivered::Yes)
     }
 
-    /// Datagrams that the application has not taken, as far as it tells now.
+    /// Datagrams that the application has not taken yet.
     pub fn waiting(&self) -> u32 {
         self.arrivals.not_taken(&self.memory)
     }
 
-    /// Shows the application what was delivered, and wakes it if it waits for that. Once for a batch.
+    /// Publishes the delivered datagrams and wakes the application if it waits. Call it once per batch.
     pub fn flush(&mut self) {
         if !core::mem::take(&mut self.has_delivered) {
             return;
@@ -109,9 +109,8 @@ impl Receiver {
         }
     }
 
-    /// Copies the oldest datagram into `buf`, as much of it as fits, and gives its whole length.
-    /// `None`: there is none; there never is one again when the transport's process has taken its memory
-    /// back.
+    /// Copies the oldest datagram into `buf`, truncated to its size, and returns the full length. Returns
+    /// `None` if none waits, and always after the transport's process has taken the memory back.
     ///
     /// # Errors
     /// When the transport broke the rules.
@@ -137,17 +136,17 @@ impl Receiver {
         Ok(Some((len, arrival)))
     }
 
-    /// Before sleeping: from now on the transport rings the application's bell when there is a
-    /// datagram. `false`: there is one already, so do not sleep.
+    /// Announces that the application sleeps: the transport then rings its bell for the next datagram.
+    /// Returns `false` if one waits already: do not sleep.
     ///
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_sleep(&mut self) -> Result<bool, Violation> {
         let sleeper = self.memory.atomic(Control::WaitsForArrivals.at());
-        bell::lie_down(sleeper);
+        bell::announce_sleep(sleeper);
         let has_news = self.arrivals.next(&self.memory)?.is_some();
         if has_news {
-            bell::stand_up(sleeper);
+            bell::cancel_sleep(sleeper);
         }
         Ok(!has_news)
     }

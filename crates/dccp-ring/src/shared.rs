@@ -1,7 +1,7 @@
-//! A ring between two processes, in memory that both have mapped.
+//! A ring between two processes, in memory that both map.
 //!
-//! The process with the transport makes the ring and sends its descriptor to the other one, for
-//! example over a Unix socket; that one attaches it.
+//! The transport's process creates the ring and passes its descriptor to the other process, for example
+//! over a Unix socket. The other process attaches it.
 
 use crate::bell::Bell;
 use crate::error::{ShapeError, Violation};
@@ -15,16 +15,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// Why there is no shared ring.
+/// Why a shared ring could not be created or attached.
 #[derive(Debug)]
 pub enum SharedError {
-    /// The ring cannot have this shape.
+    /// The shape is invalid.
     Shape(ShapeError),
-    /// The system gives no memory, or the descriptor is not that of a sealed file.
+    /// The system has no memory left, or the descriptor is not a sealed file.
     Memory(io::Error),
-    /// What was attached is no ring of this version.
+    /// The memory is not a ring of this version.
     NoRing(Violation),
-    /// Somebody has attached the ring before: it has one application.
+    /// The ring has been attached before; it takes one application.
     Taken,
 }
 
@@ -39,7 +39,16 @@ impl fmt::Display for SharedError {
     }
 }
 
-impl Error for SharedError {}
+impl Error for SharedError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Shape(error) => Some(error),
+            Self::Memory(error) => Some(error),
+            Self::NoRing(error) => Some(error),
+            Self::Taken => None,
+        }
+    }
+}
 
 impl From<io::Error> for SharedError {
     fn from(error: io::Error) -> Self {
@@ -47,10 +56,10 @@ impl From<io::Error> for SharedError {
     }
 }
 
-/// Makes a ring: the transport's side of it, and the descriptor for the application's process.
+/// Creates a ring. Returns the transport's side and the descriptor for the application's process.
 ///
 /// # Errors
-/// When the shape cannot be, or the system has no memory.
+/// When the shape is invalid, or the system has no memory.
 pub fn create(shape: Shape, app_bell: Arc<dyn Bell>) -> Result<(Transport, OwnedFd), SharedError> {
     let layout = Layout::new(shape).map_err(SharedError::Shape)?;
     let (mapping, fd) = Mapping::create(layout.words())?;
@@ -62,11 +71,11 @@ pub fn create(shape: Shape, app_bell: Arc<dyn Bell>) -> Result<(Transport, Owned
     Ok((Transport::new(&memory, &layout, app_bell), fd))
 }
 
-/// The application's side of a ring that another process has made. A ring has one such side, ever: a second
-/// one would confuse the first, though not the transport.
+/// Attaches a ring that another process has created and returns the application's side. A ring is attached
+/// once: a second application would confuse the first, though not the transport.
 ///
 /// # Errors
-/// When the descriptor is not that of a ring, or the ring has its application.
+/// When the descriptor is not a ring, or the ring has been attached before.
 pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, SharedError> {
     let mapping = Mapping::attach(fd.as_fd())?;
     let words = mapping.words().len();
@@ -78,7 +87,7 @@ pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, Share
     if layout.words() > words {
         return Err(SharedError::NoRing(Violation::Length));
     }
-    // Against mistakes only: who is hostile has the memory anyway.
+    // This prevents mistakes only: a hostile process has the memory anyway.
     if memory.atomic(TAKEN).swap(1, Ordering::Relaxed) != 0 {
         return Err(SharedError::Taken);
     }
@@ -88,10 +97,10 @@ pub fn attach(fd: impl AsFd, transport_bell: Arc<dyn Bell>) -> Result<App, Share
 /// The first word of the memory: a name, and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"DCCPRN\0\x01");
 
-/// The word behind the header: not zero once an application has attached the ring.
+/// The word behind the header; not zero once an application has attached the ring.
 const TAKEN: usize = 6;
 
-/// What the memory says about itself.
+/// The header of a ring with this shape.
 fn header(shape: &Shape) -> [u64; TAKEN] {
     [
         MAGIC,
@@ -103,7 +112,7 @@ fn header(shape: &Shape) -> [u64; TAKEN] {
     ]
 }
 
-/// Reads the header of a ring that somebody else made.
+/// Reads and checks the header of a ring that another process created.
 fn read_header(memory: &Memory) -> Result<Layout, Violation> {
     let words = core::array::from_fn(|at| memory.atomic(at).load(Ordering::Relaxed));
     let [_, slots, slot_bytes, fates, arrivals, arrival_bytes] =

@@ -1,4 +1,4 @@
-//! What stands in the ring about one datagram.
+//! One datagram's words in the ring.
 //!
 //! ```text
 //! order  (two words for each position)    slot  (three words, then the data)
@@ -10,27 +10,27 @@
 //!                                         └─────────────────────────────┘
 //! ```
 //!
-//! The order is apart from the slots so that reordering moves 16 bytes for each datagram, not its data,
-//! and so that the transport can look at length and deadline before it has claimed anything: these
-//! words are atomic, a slot is not.
+//! The order is separate from the slots for two reasons. Reordering moves 16 bytes per datagram, not its
+//! data. The transport can read length and deadline before it claims, because these words are atomic
+//! and a slot is not.
 
 use crate::mem::{Memory, Ordering};
 
-/// What the application says about a datagram.
+/// The application's instructions for a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Label {
-    /// Comes back with the datagram's fate; means nothing to the ring.
+    /// Returned with the datagram's fate; opaque to the ring.
     pub tag: u64,
     /// A datagram overtakes those of lower priority that wait directly before it.
     pub priority: u8,
-    /// After this moment it is not sent, in nanoseconds of the transport's clock. `u64::MAX`, which is
-    /// never, comes back as `None`.
+    /// The datagram is not sent after this time, in nanoseconds of the transport's clock. `u64::MAX`
+    /// means never and is returned as `None`.
     pub deadline_ns: Option<u64>,
-    /// A newer datagram with the same key takes its place, as long as it waits.
+    /// A newer datagram with the same key replaces this one while it waits.
     pub key: Option<u64>,
 }
 
-/// No moment is after this one.
+/// The encoding of "no deadline".
 const NO_DEADLINE: u64 = u64::MAX;
 
 /// Words of a slot before its data.
@@ -40,7 +40,7 @@ pub(crate) const PLACE_WORDS: usize = 2;
 
 const HAS_KEY: u64 = 1 << 8;
 
-/// What stands at a position of the order: what the transport must know before it claims.
+/// An entry of the order: what the transport must know before it claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) slot: u32,
@@ -69,7 +69,7 @@ impl Place {
             .store(self.deadline, Ordering::Relaxed);
     }
 
-    /// What stands there now. Before the position is claimed the two words can be of two moments.
+    /// The current entry. Until the position is claimed, its two words may be of different times.
     #[expect(clippy::cast_possible_truncation, reason = "the halves are asked for")]
     pub(crate) fn load(memory: &Memory, at: usize) -> Self {
         let slot_and_len = memory.atomic(at).load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The two sides of a ring, one after the other; `tests/loom` has them at the same time.
+//! Sequential tests of both sides of a ring; `tests/loom` runs them concurrently.
 
 mod hostile;
 mod plain_queue;
@@ -19,7 +19,7 @@ fn tag(tag: u64) -> Label {
     }
 }
 
-/// Claims the next datagram; `None`: there is none.
+/// Claims the next datagram, if there is one.
 fn claim(source: &mut Source) -> Option<(Vec<u8>, Label)> {
     let Look::Offer { len } = source.look(0).unwrap() else {
         return None;
@@ -30,13 +30,13 @@ fn claim(source: &mut Source) -> Option<(Vec<u8>, Label)> {
     Some((data, claimed.label))
 }
 
-/// The tags of all that can be claimed.
+/// The tags of all claimable datagrams.
 fn claim_all(source: &mut Source) -> Vec<u64> {
     core::iter::from_fn(|| claim(source).map(|(_, label)| label.tag)).collect()
 }
 
 #[test]
-fn a_datagram_arrives_with_all_that_was_said_of_it() {
+fn claimed_datagram_carries_its_label() {
     let (mut app, mut transport) = ring(2);
     let label = Label {
         tag: u64::MAX,
@@ -58,7 +58,7 @@ fn a_datagram_arrives_with_all_that_was_said_of_it() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn oversized_datagram_is_refused() {
     let (mut app, mut transport) = ring(2);
     let too_long = PushError::TooLong { len: 17, max: 16 };
     assert_eq!(app.sender.push(&[0; 17], tag(1)), Err(too_long));
@@ -91,7 +91,7 @@ fn a_ticket_is_good_only_while_its_datagram_waits() {
 }
 
 #[test]
-fn a_ticket_of_another_ring_names_nothing_that_is_not_there() {
+fn ticket_of_another_ring_identifies_no_datagram() {
     let (mut other, _transport) = ring(8);
     let foreign: Vec<_> = (0..8)
         .map(|n| other.sender.push(&[], tag(n)).unwrap().ticket)
@@ -112,12 +112,12 @@ fn a_datagram_is_not_claimed_into_a_buffer_of_another_length() {
     let (mut app, mut transport) = ring(2);
     app.sender.push(&[1], tag(1)).unwrap();
     assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 1 }));
-    // It would hold what stands behind the slot.
+    // The buffer would hold bytes from behind the slot.
     _ = transport.source.claim_into(&mut [0; 300]);
 }
 
 #[test]
-fn a_deadline_is_the_last_moment_to_leave() {
+fn datagram_expires_after_its_deadline() {
     let (mut app, mut transport) = ring(4);
     let due = |tag, at| Label {
         tag,
@@ -141,7 +141,7 @@ fn a_deadline_is_the_last_moment_to_leave() {
 }
 
 #[test]
-fn nothing_is_claimed_that_was_not_offered() {
+fn claim_without_offer_takes_nothing() {
     let (mut app, mut transport) = ring(2);
     let source = &mut transport.source;
     app.sender.push(&[1], tag(1)).unwrap();
@@ -157,7 +157,7 @@ fn nothing_is_claimed_that_was_not_offered() {
 }
 
 #[test]
-fn what_is_claimed_in_one_step_is_the_applications_again_if_it_is_not_taken() {
+fn datagrams_claimed_ahead_and_not_taken_are_given_back() {
     let (mut app, mut transport) = ring(8);
     let source = &mut transport.source;
     let tickets: Vec<_> = (0..6)
@@ -184,7 +184,7 @@ fn what_is_claimed_in_one_step_is_the_applications_again_if_it_is_not_taken() {
 }
 
 #[test]
-fn a_step_claims_as_many_as_one_system_call_sends_at_most() {
+fn claim_ahead_is_bounded_by_one_system_call() {
     let (mut app, mut transport) = ring(128);
     for n in 0..100 {
         app.sender.push(&[], tag(n)).unwrap();
@@ -194,7 +194,7 @@ fn a_step_claims_as_many_as_one_system_call_sends_at_most() {
 }
 
 #[test]
-fn what_changed_after_the_offer_is_offered_again() {
+fn datagram_changed_after_offer_is_offered_again() {
     let (mut app, mut transport) = ring(2);
     let source = &mut transport.source;
     let first = app.sender.push(&[1], tag(1)).unwrap().ticket;
@@ -227,7 +227,7 @@ fn urgent_datagrams_overtake_those_directly_before_them() {
 }
 
 #[test]
-fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
+fn newer_datagram_supersedes_same_key() {
     let (mut app, mut transport) = ring(4);
     let keyed = |number, key| Label {
         key: Some(key),
@@ -244,7 +244,7 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
         claim(&mut transport.source),
         Some((vec![3, 3], keyed(3, 7)))
     );
-    // What has been claimed is out of reach.
+    // A claimed datagram cannot be superseded.
     assert_eq!(sender.push(&[4], keyed(4, 7)).unwrap().superseded, None);
     // A revised datagram has the new key only.
     let fifth = sender.push(&[5], keyed(5, 9)).unwrap().ticket;
@@ -268,19 +268,19 @@ fn a_datagram_is_not_revised_into_another_ones_key() {
     let in_use = ChangeError::KeyInUse { key: 8 };
     assert_eq!(sender.revise(first, &[3], keyed(3, 8)), Err(in_use));
     assert_eq!(in_use.to_string(), "another datagram with the key 8 waits");
-    // Its own it keeps, and the other has not lost its.
+    // Both datagrams keep their keys.
     sender.revise(first, &[4], keyed(4, 7)).unwrap();
     let superseded = sender.push(&[5], keyed(5, 8)).unwrap().superseded;
     assert_eq!(superseded, Some(keyed(2, 8)));
     assert_eq!(claim_all(&mut transport.source), [4, 5]);
-    // What has left has no key any more.
+    // A datagram that left has no key.
     let sixth = sender.push(&[6], keyed(6, 9)).unwrap().ticket;
     sender.revise(sixth, &[6], keyed(7, 8)).unwrap();
     assert_eq!(claim_all(&mut transport.source), [7]);
 }
 
 #[test]
-fn what_is_held_can_be_looked_through_and_changed() {
+fn held_datagrams_can_be_inspected_and_changed() {
     let (mut app, mut transport) = ring(8);
     let tickets: Vec<_> = (0..6)
         .map(|n| app.sender.push(&[], tag(n)).unwrap().ticket)
@@ -309,7 +309,7 @@ fn what_is_held_can_be_looked_through_and_changed() {
 }
 
 #[test]
-fn what_was_taken_back_and_forgotten_is_released_by_the_next_call() {
+fn leaked_held_datagrams_are_released_by_next_call() {
     let calls: [fn(&mut Sender, Ticket); 4] = [
         |sender, _| _ = sender.push(&[], tag(9)).unwrap(),
         |sender, _| drop(sender.take_back(9).unwrap()),
@@ -334,7 +334,7 @@ fn what_was_taken_back_and_forgotten_is_released_by_the_next_call() {
 }
 
 #[test]
-fn a_batch_is_shown_when_it_ends() {
+fn batch_is_published_when_dropped() {
     let (mut app, mut transport) = ring(4);
     let mut batch = app.sender.batch();
     for n in 0..3 {
@@ -397,7 +397,7 @@ fn arrivals_come_whole_as_long_as_there_is_room() {
     sink.flush();
     assert_eq!(app.receiver.recv(&mut buf), Ok(Some((9, arrival(1)))));
     assert_eq!(buf, [7, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0]);
-    // A small buffer gets the beginning and the whole length.
+    // A small buffer receives the beginning; the full length is returned.
     assert_eq!(app.receiver.recv(&mut buf[..0]), Ok(Some((9, arrival(2)))));
     assert_eq!(app.receiver.recv(&mut buf), Ok(None));
 }
@@ -445,7 +445,7 @@ fn bells_ring_for_sleepers_only() {
 }
 
 #[test]
-fn who_waits_for_room_is_woken_for_a_batch() {
+fn sleeper_for_room_is_woken_once_a_batch_fits() {
     let rung = Arc::new(AtomicUsize::new(0));
     let count = rung.clone();
     let bell = Arc::new(move || _ = count.fetch_add(1, Ordering::SeqCst));
@@ -505,7 +505,7 @@ fn impossible_shapes_are_refused() {
 }
 
 #[test]
-fn nothing_is_allocated_after_a_ring_was_made() {
+fn ring_allocates_nothing_after_creation() {
     const TURNS: u64 = if cfg!(miri) { 150 } else { 10_000 };
     let (mut app, mut transport) = ring(64);
     let work = || {
@@ -546,7 +546,7 @@ fn nothing_is_allocated_after_a_ring_was_made() {
 }
 
 #[test]
-fn an_urgent_datagram_overtakes_what_was_given_back() {
+fn urgent_datagram_overtakes_given_back_ones() {
     let (mut app, mut transport) = ring(8);
     let source = &mut transport.source;
     let tickets: Vec<_> = (0..4)

@@ -1,7 +1,7 @@
-//! The transport's side of the sending lane: claims datagrams and tells what became of them.
+//! The transport's side of the sending lane: claims datagrams and reports their fates.
 //!
-//! Its cost does not depend on how many datagrams wait, nor on what the application does meanwhile. Who is going to
-//! claim several says so before: they are then claimed in one step.
+//! Its cost does not depend on the number of waiting datagrams or on the application's changes. A caller that
+//! will take several datagrams claims them in one step with [`Source::claim_ahead`].
 
 use crate::bell::{self, Bell};
 use crate::error::Violation;
@@ -13,58 +13,58 @@ use crate::slot::{HEADER_WORDS, Label, Place};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Datagrams claimed in one step at most: what one system call sends.
+/// Maximum number of datagrams per claim: those of one system call.
 const AHEAD_MAX: u32 = 64;
 
-/// What can leave now.
+/// The result of [`Source::look`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// Nothing. The application will ring the transport's bell when that changes.
+    /// No datagram. The application rings the transport's bell when that changes.
     Nothing,
     /// A datagram of this length in bytes. The application may still take it back.
     Offer {
-        /// How long it is.
+        /// Its length in bytes.
         len: usize,
     },
-    /// A datagram whose deadline has passed: it has been claimed, and must not leave.
+    /// A datagram whose deadline has passed. It has been claimed and must not leave.
     Expired(Claimed),
 }
 
-/// A datagram that was claimed: it is the transport's now.
+/// A datagram that was claimed and now belongs to the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claimed {
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub len: usize,
-    /// What the application said about it.
+    /// Its label.
     pub label: Label,
 }
 
-/// What became of a datagram.
+/// The fate of one datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Its tag.
     pub tag: u64,
-    /// What became of it, in numbers that both sides know; they mean nothing to the ring.
+    /// The fate as a number that both sides know; opaque to the ring.
     pub fate: u64,
-    /// When that was known, in nanoseconds of the transport's clock.
+    /// The time of the fate, in nanoseconds of the transport's clock.
     pub at_ns: u64,
 }
 
-/// Where the transport takes datagrams from.
+/// The transport's source of datagrams.
 #[derive(Debug)]
 pub struct Source {
     memory: Memory,
     order: Entries,
     slots: Entries,
-    /// The position to take next: all before it have been copied.
+    /// The position to take next; all before it have been copied.
     next: u32,
-    /// Claimed, and not yet taken: what stands from `next` on.
+    /// Datagrams from `next` on that are claimed but not yet taken.
     ahead: VecDeque<Ahead>,
-    /// Our indexes as the application sees them.
+    /// Our published indexes.
     shown: TransportIndex,
-    /// The application's indexes as last seen.
+    /// The application's indexes as last read.
     app: AppIndex,
-    /// What [`look`](Self::look) offered.
+    /// The datagram that [`look`](Self::look) offered.
     offered: Option<Place>,
     fates: Producer,
     fates_missed: u64,
@@ -73,7 +73,7 @@ pub struct Source {
     app_bell: Arc<dyn Bell>,
 }
 
-/// A datagram that was claimed before it is taken. What stands here was read once, and is no more looked at.
+/// A datagram that is claimed but not yet taken. Its fields were read once and are not read again.
 #[derive(Debug)]
 struct Ahead {
     place: Place,
@@ -131,24 +131,24 @@ impl Source {
         })
     }
 
-    /// Whether something may be claimed. If not, it has said that the transport sleeps.
+    /// Whether a datagram may be claimed. If not, the transport's sleep has been announced.
     fn is_any_ready(&mut self) -> Result<bool, Violation> {
         if self.ready() == 0 {
             self.see_app()?;
         }
         if self.ready() == 0 {
-            bell::lie_down(self.memory.atomic(Control::TransportSleeps.at()));
+            bell::announce_sleep(self.memory.atomic(Control::TransportSleeps.at()));
             self.see_app()?;
             if self.ready() == 0 {
                 return Ok(false);
             }
-            bell::stand_up(self.memory.atomic(Control::TransportSleeps.at()));
+            bell::cancel_sleep(self.memory.atomic(Control::TransportSleeps.at()));
         }
         Ok(true)
     }
 
     /// Claims the datagram that [`look`](Self::look) offered and copies it into `buf`, which has its
-    /// length. `None`: it was taken back or changed meanwhile, nothing is claimed; look again.
+    /// length. Returns `None` if it was taken back or changed meanwhile; look again.
     ///
     /// # Errors
     /// When the application broke the rules.
@@ -162,8 +162,8 @@ impl Source {
         self.claim(|memory, at| memory.read(at, buf))
     }
 
-    /// Claims the datagram that [`look`](Self::look) offered although it will not leave. `None`: as
-    /// with [`claim_into`](Self::claim_into).
+    /// Claims the datagram that [`look`](Self::look) offered without sending it. Returns `None` as
+    /// [`claim_into`](Self::claim_into) does.
     ///
     /// # Errors
     /// When the application broke the rules.
@@ -171,12 +171,12 @@ impl Source {
         self.claim(|_, _| ())
     }
 
-    /// Claims the next datagrams in one step: as many as are ready, but at most so many, if none is claimed already.
-    /// Each is then looked at and taken as ever, at the cost of its copy. What was offered is offered still, unless it was
-    /// taken back or changed meanwhile. [`flush`](Self::flush) gives up those that were not taken.
+    /// Claims up to `at_most` ready datagrams in one step, if none is claimed already. Look at and take each
+    /// of them as usual. The current offer stays valid unless it was taken back or changed meanwhile.
+    /// [`flush`](Self::flush) gives up those that were not taken.
     ///
-    /// It says first that the datagrams are claimed and looks then which of them may be: the application
-    /// does the same when it takes datagrams back, so that not both can win (docs/ring.md).
+    /// It first announces the claim, then reads which datagrams may be claimed. The application does the same
+    /// when it takes datagrams back, so both cannot win (docs/ring.md).
     ///
     /// # Errors
     /// When the application broke the rules.
@@ -207,9 +207,9 @@ impl Source {
         seen
     }
 
-    /// Reads what stands about the next datagrams, in one pass: a word that the processor has to wait for is not waited
-    /// for once per datagram. It ends before what cannot be (the look that comes there says so), and where a
-    /// batch does: before a longer one, and behind a shorter one.
+    /// Reads order and labels of the next datagrams in one pass, so that cache misses overlap. It stops before an
+    /// invalid entry, which a later look reports, and where a batch ends: before a longer datagram and behind
+    /// a shorter one.
     fn read_ahead(&mut self, claimed: u32) {
         let mut len = None;
         for n in 0..claimed {
@@ -228,7 +228,7 @@ impl Source {
         }
     }
 
-    /// Takes what was offered, unless that was taken back or changed meanwhile.
+    /// Takes the offered datagram, unless it was taken back or changed meanwhile.
     fn claim(&mut self, copy: impl FnOnce(&Memory, usize)) -> Result<Option<Claimed>, Violation> {
         if self.offered.is_none() {
             return Ok(None);
@@ -249,14 +249,13 @@ impl Source {
         }))
     }
 
-    /// Shows the application what is claimed, and what has been copied.
+    /// Publishes which datagrams are claimed and which have been copied.
     fn show_claimed(&mut self) {
-        // At most as many as were wanted.
         let ahead = u32::try_from(self.ahead.len()).unwrap_or(AHEAD_MAX);
         self.show(self.next.wrapping_add(ahead), self.next);
     }
 
-    /// Lets the application have again what was claimed and not taken.
+    /// Gives up claimed datagrams that were not taken.
     fn give_up_ahead(&mut self) {
         if !self.ahead.is_empty() {
             self.offered = None;
@@ -265,15 +264,15 @@ impl Source {
         }
     }
 
-    /// Shows the application our indexes, and that we have done with what is before `dev`: Release.
+    /// Publishes our indexes; we no longer read the slots before `dev`: Release.
     fn show(&mut self, kern: u32, dev: u32) {
         self.shown = TransportIndex { kern, dev };
         self.memory
             .publish(Control::Transport.at(), self.shown.word());
     }
 
-    /// Reads the application's indexes, and with them what it wrote before: Acquire. Ours are looked at
-    /// too: they are not the application's to move.
+    /// Reads the application's indexes and acquires its earlier writes. Checks that the application has not
+    /// written ours.
     fn see_app(&mut self) -> Result<(), Violation> {
         if self.memory.own(Control::Transport.at()) != self.shown.word() {
             return Err(Violation::Index);
@@ -286,12 +285,12 @@ impl Source {
         Ok(())
     }
 
-    /// How many datagrams may be claimed, as far as is known.
+    /// The number of datagrams that may be claimed, from the indexes as last read.
     fn ready(&self) -> u32 {
         self.app.ready(self.next, self.slots.count)
     }
 
-    /// What the order says about a position.
+    /// The checked order entry of a position.
     fn place(&self, position: u32) -> Result<Place, Violation> {
         let place = Place::load(&self.memory, self.order.at(position));
         if place.slot >= self.slots.count {
@@ -304,10 +303,10 @@ impl Source {
     }
 }
 
-/// Telling.
+/// Reporting.
 impl Source {
-    /// Writes a report. The application sees it after [`flush`](Self::flush); if it does not read them,
-    /// the newest find no room and are only counted.
+    /// Writes a report, which the application sees after [`flush`](Self::flush). Reports that find no room,
+    /// because the application does not read them, are only counted.
     ///
     /// # Errors
     /// When the application broke the rules.
@@ -324,8 +323,8 @@ impl Source {
         Ok(())
     }
 
-    /// Shows the application the reports, and wakes it if it waits for them or for room. Once for a
-    /// batch. What was claimed ahead and not taken may be taken back again.
+    /// Publishes the reports and wakes the application if it waits for them or for room. Call it once per
+    /// batch. Datagrams that were claimed ahead and not taken are given up.
     pub fn flush(&mut self) {
         self.give_up_ahead();
         if core::mem::take(&mut self.has_reported) {
@@ -335,7 +334,7 @@ impl Source {
             let sleeper = self.memory.atomic(Control::WaitsForFates.at());
             bell::wake(sleeper, &*self.app_bell);
         }
-        // A wrong index is for the next look to find.
+        // The next look reports a wrong index.
         if self.has_given_room && self.see_app().is_ok() && self.is_worth_filling() {
             self.has_given_room = false;
             let sleeper = self.memory.atomic(Control::WaitsForRoom.at());
@@ -343,24 +342,24 @@ impl Source {
         }
     }
 
-    /// Whether so many slots are free that waking who waits for them pays.
+    /// Whether enough slots are free to wake an application that waits for room.
     fn is_worth_filling(&self) -> bool {
         const BATCH: u32 = 64;
         let used = self.app.user.wrapping_sub(self.next);
         self.slots.count - used.min(self.slots.count) >= BATCH.min(self.slots.count.div_ceil(2))
     }
 
-    /// How many datagrams the ring can hold.
+    /// The ring's capacity in datagrams.
     pub fn slots(&self) -> u32 {
         self.slots.count
     }
 
-    /// Reports for which there was no room.
+    /// Reports that found no room.
     pub const fn fates_missed(&self) -> u64 {
         self.fates_missed
     }
 
-    /// Datagrams that were in the ring when it was last looked at.
+    /// Datagrams in the ring, by the indexes as last read.
     pub fn waiting(&self) -> u32 {
         self.app.user.wrapping_sub(self.next)
     }

@@ -1,4 +1,4 @@
-//! A ring between two processes, one of which ends without a word.
+//! A ring between two processes, where one dies.
 #![cfg(target_os = "linux")]
 
 use dccp_ring::{Arrival, Delivered, Label, Look, Report, Shape, shared, silent};
@@ -8,17 +8,17 @@ use std::process::{Command, exit};
 use std::thread;
 
 const DATAGRAMS: u64 = 500;
-/// Tells the second process where the memory is.
+/// The environment variable that passes the memory to the second process.
 const MEMORY: &str = "RING_MEMORY";
-/// The last datagram: after it the application takes back what waits, and is gone.
+/// The last datagram. After it the application takes back the waiting ones and exits.
 const LAST: u64 = u64::MAX;
 
-/// This program runs the same test again, as the application.
+/// The test runs its own binary again as the application.
 #[test]
 fn a_ring_joins_two_processes_and_outlives_one() {
     if let Ok(memory) = std::env::var(MEMORY) {
         application(&memory);
-        // With datagrams in its hands, and without releasing them.
+        // The application dies while it holds datagrams.
         exit(0);
     }
     let (mut transport, fd) = shared::create(Shape::new(8, 100), silent()).expect("memory");
@@ -73,7 +73,7 @@ fn a_ring_joins_two_processes_and_outlives_one() {
     transport.source.flush();
 }
 
-/// Pushes, withdraws every third datagram if it is in time, and hears of the others.
+/// Pushes, withdraws every third datagram if still possible, and reads the fates of the others.
 fn application(memory: &str) {
     let memory = File::options().read(true).write(true).open(memory);
     let mut app = shared::attach(memory.expect("the memory"), silent()).expect("a ring");

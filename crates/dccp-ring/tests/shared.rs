@@ -1,4 +1,4 @@
-//! A ring in memory that two processes could share: here both sides are of one, with a mapping each.
+//! A ring in shareable memory: both sides are in this process, each with its own mapping.
 #![cfg(target_os = "linux")]
 
 use dccp_ring::shared::{self, SharedError};
@@ -110,11 +110,11 @@ fn a_transport_that_ends_takes_its_memory_back() {
     assert_eq!(blocks(), pages * 8, "it has two parts");
     drop(transport.sink);
     assert_eq!(blocks(), 0);
-    // What the application finds now are zeros: no datagram, no fate.
+    // The application now reads zeros: no datagram, no fate.
     takes_nothing(&mut app);
 }
 
-/// The application takes nothing out of memory that has been taken back.
+/// Checks that the application reads no entry from memory that was taken back.
 fn takes_nothing(app: &mut App) {
     for _ in 0..3 {
         assert_eq!(app.receiver.recv(&mut [0; 99]), Ok(None));
@@ -122,14 +122,14 @@ fn takes_nothing(app: &mut App) {
         assert_eq!(app.sender.fates(9, each), Ok(0));
         assert_eq!(app.receiver.prepare_to_sleep(), Ok(true));
         assert_eq!(app.sender.prepare_to_wait_for_fates(), Ok(true));
-        // Which datagrams were claimed is not known any more: none is withdrawn.
+        // The claims are unknown now, so no datagram is withdrawn.
         assert_eq!(app.sender.waiting(), Err(Violation::Index));
         assert!(app.sender.take_back(9).is_err());
     }
 }
 
 #[test]
-fn what_was_not_read_when_the_memory_is_taken_back_is_lost_and_nothing_else_comes() {
+fn unread_entries_are_lost_when_memory_is_taken_back() {
     for (given, read) in [(0, 0), (1, 0), (6, 1), (6, 2), (6, 6)] {
         let (mut transport, fd) = shared::create(SHAPE, silent()).expect("memory");
         let mut app = shared::attach(&fd, silent()).expect("a ring");
@@ -164,11 +164,11 @@ fn what_was_not_read_when_the_memory_is_taken_back_is_lost_and_nothing_else_come
 }
 
 #[test]
-fn what_is_no_sealed_ring_is_not_attached() {
+fn unsealed_or_foreign_memory_is_not_attached() {
     let file = File::open("Cargo.toml").expect("a file that is no memory");
     let attached = shared::attach(&file, silent());
     assert!(matches!(attached, Err(SharedError::Memory(_))));
-    // Sealed, but its header is that of nothing, of another version, of a larger ring.
+    // Sealed memory whose header is empty, of another version, or of a larger ring.
     let (slots, version) = (8, 0);
     for (at, word) in [(slots, 7), (slots, 1024), (version, 2_u64)] {
         let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");

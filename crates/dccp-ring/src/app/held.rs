@@ -6,8 +6,8 @@ use crate::index;
 use crate::slot::Label;
 use core::cmp::Ordering;
 
-/// Datagrams that the transport cannot claim as long as this lives, in the order in which they would
-/// leave. Dropping it releases them.
+/// Datagrams taken back: the transport cannot claim them while this exists. They are in the order of
+/// departure. Dropping this releases them.
 #[derive(Debug)]
 pub struct Held<'a> {
     sender: &'a mut Sender,
@@ -15,7 +15,7 @@ pub struct Held<'a> {
 
 /// Looking.
 impl<'a> Held<'a> {
-    /// What the sender has taken back.
+    /// Wraps the datagrams that the sender has taken back.
     pub(super) fn of(sender: &'a mut Sender) -> Self {
         Self { sender }
     }
@@ -35,13 +35,13 @@ impl<'a> Held<'a> {
         self.sender.held.iter().map(|entry| &entry.label)
     }
 
-    /// Where a datagram is; `None`: it has been claimed.
+    /// The index of a datagram; `None` if it has been claimed.
     pub fn find(&self, ticket: Ticket) -> Option<usize> {
         let is_it = |slot| slot == ticket.slot && self.sender.ticket(slot) == ticket;
         self.sender.held.iter().position(|entry| is_it(entry.slot))
     }
 
-    /// The name of the datagram at `index`.
+    /// The ticket of the datagram at `index`.
     ///
     /// # Panics
     /// When there is none.
@@ -59,7 +59,7 @@ impl<'a> Held<'a> {
 
 /// Changing. All panic when there is no datagram at an index.
 impl Held<'_> {
-    /// Replaces the datagram at `index`, which keeps its place and its name.
+    /// Replaces the datagram at `index`, which keeps its place and its ticket.
     ///
     /// # Errors
     /// When its new data are too long, or another datagram waits with its new key; then it stays as it
@@ -106,7 +106,7 @@ impl Held<'_> {
         }
     }
 
-    /// Puts the datagrams into another order. Equal ones stay in that in which they were taken back.
+    /// Sorts the datagrams. The sort is stable.
     pub fn sort_by(&mut self, mut compare: impl FnMut(&Label, &Label) -> Ordering) {
         let Sender { held, turns, .. } = &mut *self.sender;
         let position = |entry: &Entry| turns[entry.slot as usize].position;
@@ -116,7 +116,7 @@ impl Held<'_> {
         });
     }
 
-    /// Writes another datagram into the slot of the one at `index`; gives what was said of that one.
+    /// Overwrites the datagram at `index` and returns its old label.
     pub(super) fn replace(&mut self, index: usize, data: &[u8], label: Label) -> Label {
         let Entry {
             slot, label: old, ..
@@ -128,7 +128,7 @@ impl Held<'_> {
         old
     }
 
-    /// Gives the datagram at `index` a new name.
+    /// Gives the datagram at `index` a new ticket.
     pub(super) fn renew(&mut self, index: usize) -> Ticket {
         self.sender.next_turn(self.sender.held[index].slot)
     }

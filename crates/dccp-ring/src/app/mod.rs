@@ -1,7 +1,6 @@
-//! The application's side of the sending lane: pushes datagrams, and may change its mind about those
-//! that wait.
+//! The application's side of the sending lane: pushes datagrams and changes those that wait.
 //!
-//! What it knows about them it keeps for itself: of the ring it only reads the transport's indexes.
+//! It keeps its own records of them. From the ring it reads only the transport's indexes.
 
 mod held;
 mod news;
@@ -19,26 +18,24 @@ use crate::transport;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Names a datagram as long as it waits, for the [`Sender`] that has given it: another one may have a
-/// datagram of the same name.
+/// Identifies a waiting datagram within the [`Sender`] that returned the ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// How often the slot had been used before: 64 bits of it never come round.
+    /// How often the slot had been used before; 64 bits never wrap.
     turn: u64,
 }
 
-/// A datagram is in the ring.
+/// The result of a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pushed {
-    /// Its name.
+    /// Identifies the new datagram.
     pub ticket: Ticket,
-    /// What the application had said of the one with the same key whose place it took, and which will
-    /// not leave.
+    /// The label of the datagram with the same key that it replaced and that will not leave.
     pub superseded: Option<Label>,
 }
 
-/// Pushes datagrams, changes those that wait, and hears what became of them.
+/// Pushes datagrams, changes those that wait, and reads their fates.
 #[derive(Debug)]
 pub struct Sender {
     memory: Memory,
@@ -46,18 +43,18 @@ pub struct Sender {
     slots: Entries,
     /// Our indexes; `user` runs ahead of what the transport sees until [`show`](Self::show).
     own: AppIndex,
-    /// The transport's as last seen.
+    /// The transport's indexes as last read.
     transport: TransportIndex,
-    /// What stands at each position from `dev` to `user`.
+    /// The datagram at each position from `dev` to `user`.
     entries: Box<[Entry]>,
-    /// For each slot, whose turn it is and where.
+    /// For each slot, its use count and its position.
     turns: Box<[Turn]>,
     free: Vec<u32>,
     /// The slots of datagrams with a key.
     keys: HashMap<u64, u32>,
-    /// What was taken back.
+    /// Datagrams taken back.
     held: Vec<Entry>,
-    /// Between taking back and releasing.
+    /// True between taking back and releasing.
     is_holding: bool,
     fates: Consumer,
     transport_bell: Arc<dyn Bell>,
@@ -77,8 +74,8 @@ struct Turn {
     position: u32,
 }
 
-/// Several datagrams, shown to the transport when this is dropped; together, as long as none overtakes
-/// or supersedes another: that shows all that was pushed before.
+/// Several datagrams, shown to the transport together when this is dropped. A push that overtakes or
+/// supersedes shows the earlier ones at once.
 #[derive(Debug)]
 pub struct Batch<'a> {
     sender: &'a mut Sender,
@@ -97,7 +94,7 @@ impl Sender {
             entries: vec![Entry::default(); slots].into(),
             turns: vec![Turn::default(); slots].into(),
             free: (0..layout.slots.count).rev().collect(),
-            // Twice the room: so the table clears away what was removed without growing.
+            // With twice the capacity the table clears removed keys without growing.
             keys: HashMap::with_capacity(2 * slots),
             held: Vec::with_capacity(slots),
             is_holding: false,
@@ -106,11 +103,11 @@ impl Sender {
         }
     }
 
-    /// Puts a datagram into the ring, behind those that wait, but before those of lower priority at the
-    /// end. If one with the same key waits, it takes that one's place.
+    /// Puts a datagram at the end of the ring, but before trailing datagrams of lower priority. It
+    /// replaces a waiting datagram with the same key.
     ///
-    /// At the end this costs the same however many wait. To overtake or supersede takes back what stands
-    /// behind its place, and writes the order of that anew: 16 bytes for each.
+    /// At the end this takes constant time. To overtake or supersede, it takes back the datagrams behind
+    /// the new place and rewrites their order: 16 bytes each.
     ///
     /// # Errors
     /// When there is no room, the datagram is too long, or the transport broke the rules.
@@ -118,7 +115,7 @@ impl Sender {
         self.batch().push(data, label)
     }
 
-    /// Pushes several: cheaper than one by one, because the transport is told once.
+    /// Pushes several datagrams; cheaper than single pushes, because it updates the index once.
     pub fn batch(&mut self) -> Batch<'_> {
         Batch { sender: self }
     }
@@ -142,7 +139,7 @@ impl Sender {
             return Err(PushError::Full);
         }
         if label.priority > 0 {
-            // What was seen claimed may have been given back since.
+            // Claims that were seen may have been given back since.
             self.see_transport()?;
         }
         let position = self.end_of_higher(label.priority);
@@ -183,8 +180,7 @@ impl Sender {
         }))
     }
 
-    /// Before which position a datagram of this priority belongs: those of lower priority at the end
-    /// let it pass.
+    /// The position for a datagram of this priority: before the trailing ones of lower priority.
     fn end_of_higher(&self, priority: u8) -> u32 {
         let mut position = self.own.user;
         while position != self.transport.kern
@@ -238,8 +234,8 @@ impl Drop for Batch<'_> {
 
 /// Changing.
 impl Sender {
-    /// Takes back the datagrams that wait, at most so many of the newest: until it is dropped, what
-    /// this gives cannot be claimed, and can be changed, withdrawn and put into another order.
+    /// Takes back at most `newest` waiting datagrams, the newest first. Until the result is dropped, they
+    /// cannot be claimed and can be changed, withdrawn and reordered.
     ///
     /// # Errors
     /// When the transport broke the rules.
@@ -253,8 +249,8 @@ impl Sender {
         Ok(Held::of(self))
     }
 
-    /// Replaces a datagram that waits; it keeps its place and its name. What stands behind it is taken
-    /// back meanwhile, and its order written anew: 16 bytes for each.
+    /// Replaces a waiting datagram, which keeps its place and its ticket. The datagrams behind it are
+    /// taken back meanwhile, and their order is rewritten: 16 bytes each.
     ///
     /// # Errors
     /// When it has been claimed, its new data are too long, or another datagram waits with its new key.
@@ -262,9 +258,9 @@ impl Sender {
         self.hold(ticket)?.revise(0, data, label)
     }
 
-    /// Takes a datagram out of the ring: it will not leave. Gives what was said of it. The order of
-    /// what stands behind it is written anew: 16 bytes for each. Who withdraws many does so through
-    /// [`take_back`](Self::take_back), which writes it once.
+    /// Removes a datagram from the ring and returns its label. The order of the datagrams behind it is
+    /// rewritten: 16 bytes each. To withdraw many, use [`take_back`](Self::take_back), which rewrites
+    /// the order once.
     ///
     /// # Errors
     /// When it has been claimed.
@@ -286,7 +282,7 @@ impl Sender {
         }
     }
 
-    /// Whether a ticket names a datagram in this ring; one that another ring gave can be anything.
+    /// Whether a ticket identifies a datagram in this ring; another ring's ticket may hold any value.
     fn is_here(&self, ticket: Ticket) -> bool {
         let Some(turn) = self.turns.get(ticket.slot as usize) else {
             return false;
@@ -303,9 +299,9 @@ impl Sender {
         Ok(Held::of(self))
     }
 
-    /// Says first that what is at `from` and behind it may not be claimed, and looks then how far the
-    /// transport has got: it does the same when it claims, so that not both can win
-    /// (docs/ring.md). What could be taken back is then in `held`.
+    /// Forbids claims from position `from` on, then reads how far the transport has claimed. The transport
+    /// does the same in reverse order, so both cannot win (docs/ring.md). The datagrams taken back are
+    /// then in `held`.
     fn take_back_from(&mut self, from: u32) -> Result<(), Violation> {
         self.finish();
         let from = later(from, self.transport.kern);
@@ -315,7 +311,7 @@ impl Sender {
         self.is_holding = true;
         let claimed = self.transport.kern;
         if is_before(from, claimed) {
-            // What was claimed meanwhile stays released: a claim that fails will be tried again.
+            // Claimed datagrams stay released: the transport retries a claim that fails.
             self.show(claimed);
             self.wake_transport();
         }
@@ -327,14 +323,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Releases what somebody took back and then forgot to drop.
+    /// Releases held datagrams whose `Held` was leaked instead of dropped.
     fn finish(&mut self) {
         if self.is_holding {
             self.release();
         }
     }
 
-    /// Puts what is in `held` where it was taken from, and lets the transport have it.
+    /// Puts the held datagrams back into the ring and allows claims.
     fn release(&mut self) {
         self.is_holding = false;
         self.own.user = self.own.umod;
@@ -349,14 +345,13 @@ impl Sender {
 
 /// Indexes.
 impl Sender {
-    /// Lets the transport have everything.
+    /// Allows the transport to claim everything.
     fn show_all(&mut self) {
         self.show(self.own.user);
         self.wake_transport();
     }
 
-    /// Shows the transport that it may have what is before `umod`, and what was written there:
-    /// Release.
+    /// Allows claims before `umod` and publishes the data written there: Release.
     fn show(&mut self, umod: u32) {
         self.own.umod = umod;
         self.memory.publish(Control::App.at(), self.own.word());
@@ -367,14 +362,14 @@ impl Sender {
         bell::wake(sleeper, &*self.transport_bell);
     }
 
-    /// Reads the transport's indexes, and takes the slots that it has given back. It has read them
-    /// before it said so: Acquire.
+    /// Reads the transport's indexes and collects the slots that it has freed. The transport read those
+    /// slots before it freed them: Acquire.
     fn see_transport(&mut self) -> Result<(), Violation> {
         let TransportIndex { dev, .. } = self.transport;
         let word = self.memory.atomic(Control::Transport.at());
         let word = word.load(Ordering::Acquire);
         if self.memory.is_taken_back() {
-            // How far the transport came, nobody knows any more.
+            // The memory is gone, and with it the transport's progress.
             return Err(Violation::Index);
         }
         self.transport = TransportIndex::checked(word, dev, self.own.user, self.slots.count)?;
@@ -394,7 +389,7 @@ impl Sender {
         self.free.push(slot);
     }
 
-    /// The datagram in a slot is no more the one with its key.
+    /// Removes the key of the datagram in a slot, unless a newer datagram has it.
     fn forget_key(&mut self, slot: u32, label: &Label) {
         if let Some(key) = label.key
             && self.keys.get(&key) == Some(&slot)
@@ -403,7 +398,7 @@ impl Sender {
         }
     }
 
-    /// The slot's datagram has a new name.
+    /// Gives the slot's datagram a new ticket.
     fn next_turn(&mut self, slot: u32) -> Ticket {
         let turn = &mut self.turns[slot as usize];
         turn.number += 1;

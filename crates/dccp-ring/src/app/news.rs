@@ -1,4 +1,4 @@
-//! What the application hears of the transport, and waiting for it.
+//! Fates, free room, and waiting for them.
 
 use super::Sender;
 use crate::bell;
@@ -7,9 +7,9 @@ use crate::layout::Control;
 use crate::mem::Ordering;
 use crate::transport::Report;
 
-/// Hearing.
+/// Reading and waiting.
 impl Sender {
-    /// Gives the reports that wait to `each`, the oldest first, at most `at_most`; how many there were.
+    /// Passes at most `at_most` waiting reports to `each`, the oldest first, and returns their number.
     ///
     /// # Errors
     /// When the transport broke the rules.
@@ -37,14 +37,14 @@ impl Sender {
         Ok(n)
     }
 
-    /// Reports for which there was no room: their datagrams' fates stay unknown. The transport says so, but
-    /// is believed up to 2^48 only: more than there can be, and few enough to be added up.
+    /// Reports that found no room; the fates of their datagrams stay unknown. The count comes from the
+    /// transport and is capped at 2^48, which no ring reaches and which is safe to add up.
     pub fn fates_missed(&self) -> u64 {
         let missed = self.memory.atomic(Control::FatesFilled.at() + 1);
         missed.load(Ordering::Relaxed).min(1 << 48)
     }
 
-    /// How many datagrams could be pushed now.
+    /// The number of datagrams that fit now.
     ///
     /// # Errors
     /// When the transport broke the rules.
@@ -62,17 +62,17 @@ impl Sender {
         Ok(self.own.user.wrapping_sub(self.transport.kern) as usize)
     }
 
-    /// Before sleeping until there is room: from now on the transport rings the application's bell when
-    /// it pays to push again. `false`: there is room already, so do not sleep.
+    /// Announces that the application sleeps until there is room: the transport then rings its bell when
+    /// enough slots are free. Returns `false` if there is room already: do not sleep.
     ///
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_wait_for_room(&mut self) -> Result<bool, Violation> {
-        bell::lie_down(self.memory.atomic(Control::WaitsForRoom.at()));
+        bell::announce_sleep(self.memory.atomic(Control::WaitsForRoom.at()));
         self.see_transport()?;
         let has_room = !self.free.is_empty();
         if has_room {
-            bell::stand_up(self.memory.atomic(Control::WaitsForRoom.at()));
+            bell::cancel_sleep(self.memory.atomic(Control::WaitsForRoom.at()));
         }
         Ok(!has_room)
     }
@@ -82,10 +82,10 @@ impl Sender {
     /// # Errors
     /// When the transport broke the rules.
     pub fn prepare_to_wait_for_fates(&mut self) -> Result<bool, Violation> {
-        bell::lie_down(self.memory.atomic(Control::WaitsForFates.at()));
+        bell::announce_sleep(self.memory.atomic(Control::WaitsForFates.at()));
         let has_fates = self.fates.next(&self.memory)?.is_some();
         if has_fates {
-            bell::stand_up(self.memory.atomic(Control::WaitsForFates.at()));
+            bell::cancel_sleep(self.memory.atomic(Control::WaitsForFates.at()));
         }
         Ok(!has_fates)
     }

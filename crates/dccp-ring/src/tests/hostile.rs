@@ -1,5 +1,5 @@
-//! One side writes whatever it likes into the memory; the other one must say so or go on, and must not
-//! panic, hang or hand out what no slot can hold.
+//! One side writes arbitrary words into the memory. The other must report it or continue; it must not
+//! panic, hang or return more bytes than a slot holds.
 
 use super::*;
 use crate::index::{AppIndex, START, TransportIndex};
@@ -11,7 +11,7 @@ use std::thread;
 /// A ring, and its memory for the hostile side.
 fn open_ring() -> (App, Transport, Memory, Layout) {
     let layout = Layout::new(Shape::new(4, 16)).unwrap();
-    let memory = Memory::plain(&layout);
+    let memory = Memory::plain(layout.atomic_words(), layout.entry_words());
     Layout::write_indexes(&memory);
     let app = App::new(&memory, &layout, silent());
     let transport = Transport::new(&memory, &layout, silent());
@@ -23,7 +23,7 @@ fn set(memory: &Memory, at: usize, word: u64) {
 }
 
 #[test]
-fn the_transport_names_what_is_wrong_with_the_application() {
+fn transport_reports_kind_of_violation() {
     let index = |umod: u32, user: u32| {
         AppIndex {
             umod: START.wrapping_add(umod),
@@ -54,7 +54,7 @@ fn the_transport_names_what_is_wrong_with_the_application() {
 }
 
 #[test]
-fn the_transports_own_indexes_are_looked_at() {
+fn changed_transport_index_is_detected() {
     let (mut app, mut transport, memory, _) = open_ring();
     app.sender.push(&[1], tag(1)).unwrap();
     let own = memory
@@ -65,7 +65,7 @@ fn the_transports_own_indexes_are_looked_at() {
 }
 
 #[test]
-fn slots_and_lengths_are_looked_at() {
+fn invalid_slots_and_lengths_are_detected() {
     for (slot, len, expected) in [
         (3, 16, Ok(Look::Offer { len: 16 })),
         (4, 16, Err(Violation::Slot)),
@@ -82,7 +82,7 @@ fn slots_and_lengths_are_looked_at() {
 }
 
 #[test]
-fn a_claim_that_failed_keeps_nothing_from_the_application() {
+fn failed_claim_leaves_datagram_with_application() {
     let keyed = Label {
         key: Some(7),
         ..tag(1)
@@ -104,7 +104,7 @@ fn a_claim_that_failed_keeps_nothing_from_the_application() {
         };
         set(&memory, Control::Transport.at(), claiming.word());
         assert_eq!(app.sender.withdraw(ticket), Err(ChangeError::TooLate));
-        // It saw the take-back and gave up.
+        // The transport saw the take-back and gave up.
         set(
             &memory,
             Control::Transport.at(),
@@ -115,7 +115,7 @@ fn a_claim_that_failed_keeps_nothing_from_the_application() {
 }
 
 #[test]
-fn who_takes_all_fates_comes_to_an_end() {
+fn draining_fates_ends_against_hostile_transport() {
     let (mut app, _transport, memory, layout) = open_ring();
     let mut filled = START;
     let mut heard = 0;
@@ -135,7 +135,7 @@ fn who_takes_all_fates_comes_to_an_end() {
 }
 
 #[test]
-fn missed_fates_can_be_added_up_whatever_the_transport_says() {
+fn missed_fates_count_is_capped() {
     let (app, _transport, memory, _) = open_ring();
     let at = Control::FatesFilled.at() + 1;
     for (told, believed) in [(3, 3), (u64::MAX, 1 << 48)] {
@@ -145,7 +145,7 @@ fn missed_fates_can_be_added_up_whatever_the_transport_says() {
 }
 
 #[test]
-fn what_changes_between_offer_and_claim_is_not_claimed() {
+fn datagram_changed_between_offer_and_claim_is_not_claimed() {
     let (mut app, mut transport, memory, layout) = open_ring();
     app.sender.push(&[1], tag(1)).unwrap();
     let source = &mut transport.source;
@@ -158,7 +158,7 @@ fn what_changes_between_offer_and_claim_is_not_claimed() {
 }
 
 #[test]
-fn what_was_claimed_in_one_step_is_believed_as_it_was_read() {
+fn claimed_ahead_datagrams_use_first_read() {
     let (mut app, mut transport, memory, layout) = open_ring();
     for n in 0..4 {
         app.sender.push(&[7], tag(n)).unwrap();
@@ -186,7 +186,7 @@ fn what_was_claimed_in_one_step_is_believed_as_it_was_read() {
 }
 
 #[test]
-fn the_lanes_look_at_indexes_and_lengths() {
+fn lanes_detect_invalid_indexes_and_lengths() {
     let (mut app, mut transport, memory, layout) = open_ring();
     let deliver = |transport: &mut Transport| transport.sink.deliver(&[7; 3], Arrival::default());
     while deliver(&mut transport) == Ok(Delivered::Yes) {}
@@ -216,7 +216,7 @@ fn the_lanes_look_at_indexes_and_lengths() {
 }
 
 #[test]
-fn the_application_looks_at_the_transports_indexes() {
+fn application_detects_invalid_transport_indexes() {
     let index = |kern: u32, dev: u32| {
         TransportIndex {
             kern: START.wrapping_add(kern),
@@ -242,7 +242,7 @@ fn the_application_looks_at_the_transports_indexes() {
 }
 
 #[test]
-fn a_push_that_fails_leaves_nothing_behind() {
+fn failed_push_leaves_ring_unchanged() {
     let (mut app, mut transport, memory, _) = open_ring();
     let urgent = |number| Label {
         priority: 1,
@@ -288,7 +288,7 @@ impl Dice {
         }
     }
 
-    /// Writes something somewhere, mostly where it hurts: two numbers into a word, or one changed.
+    /// Writes a random word, mostly an index: two random halves, or one of them changed.
     fn attack(&mut self, memory: &Memory, layout: &Layout) {
         let at = match self.below(8) {
             0 => self.below(layout.words()),
@@ -324,7 +324,7 @@ const CONTROLS: [Control; 10] = [
     Control::WaitsForArrivals,
 ];
 
-/// One step of an honest transport; whether the ring is still of use.
+/// One step of an honest transport. Fails when the ring is unusable.
 fn transport_step(transport: &mut Transport, n: u64) -> Result<(), Violation> {
     let Transport { source, sink } = transport;
     match source.look(n % 3)? {
@@ -394,8 +394,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// In turns: the attacker writes, then the honest sides go on, whatever they have found, which they
-/// need not.
+/// The attacker writes, then the honest sides take a step, in turns. The sides go on after a violation.
 #[test]
 fn random_words_harm_neither_side() {
     const RINGS: u64 = if cfg!(miri) { 20 } else { 20_000 };
@@ -422,9 +421,9 @@ fn random_words_harm_neither_side() {
     assert!(violations > RINGS / 4, "the attacker must be noticed");
 }
 
-/// At the same time: the attacker writes while the transport looks and copies.
+/// The attacker writes while the transport looks and copies.
 #[test]
-fn random_words_at_any_time_do_not_harm_the_transport() {
+fn concurrent_random_words_do_not_harm_transport() {
     const RINGS: u64 = if cfg!(miri) { 2 } else { 300 };
     const STEPS: u64 = if cfg!(miri) { 40 } else { 2000 };
     let mut dice = Dice(seed());

@@ -1,4 +1,4 @@
-//! The ring does what a plain queue does: random steps of both sides against a list.
+//! The ring against a model: random steps of both sides beside a plain list.
 
 use super::*;
 use core::hash::BuildHasher as _;
@@ -7,12 +7,12 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::collections::BTreeMap;
 
 const SLOTS: u32 = 8;
-/// What a slot holds, in bytes.
+/// Size of a slot in bytes.
 const MAX: usize = 16;
 const CASES: u32 = if cfg!(miri) { 8 } else { 2000 };
 const STEPS: usize = if cfg!(miri) { 60 } else { 200 };
 
-/// What one of the two sides does.
+/// A step of one side.
 #[derive(Clone, Debug)]
 enum Step {
     /// The application pushes these, in one go.
@@ -20,13 +20,13 @@ enum Step {
     Withdraw(usize),
     Revise(usize, Pushing),
     TakeBack(usize, Vec<Change>),
-    /// The transport takes so many.
+    /// The transport takes this number of datagrams.
     Claim(usize),
-    /// The transport claims so many in one step, and takes so many of them.
+    /// The transport claims the first number of datagrams in one step, and takes the second.
     ClaimAhead(u32, usize),
     /// The transport refuses one.
     Refuse,
-    /// The transport looks, time goes by, and it claims what it saw.
+    /// The transport looks, time passes, and it claims the offer.
     LookLater(u64),
 }
 
@@ -91,7 +91,7 @@ struct Listed {
     label: Label,
 }
 
-/// The ring, and the list that tells what it must do.
+/// The ring and its model.
 struct Both {
     app: App,
     transport: Transport,
@@ -103,13 +103,13 @@ struct Model {
     list: Vec<Listed>,
     /// The datagram that the next one with a key supersedes.
     keys: BTreeMap<u64, Ticket>,
-    /// Tickets of datagrams that do not wait any more.
+    /// Tickets of datagrams that no longer wait.
     gone: Vec<Ticket>,
     now: u64,
 }
 
 impl Model {
-    /// A datagram does not wait any more.
+    /// Records that a datagram no longer waits.
     fn forget(&mut self, listed: &Listed) {
         self.gone.push(listed.ticket);
         self.forget_key(listed.ticket, &listed.label);
@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// A datagram is said to be another.
+    /// Revises a datagram of the list.
     fn revise(&mut self, listed: &mut Listed, data: &[u8], label: Label) {
         self.forget_key(listed.ticket, &listed.label);
         self.keys.extend(label.key.map(|key| (key, listed.ticket)));
@@ -139,10 +139,9 @@ impl Model {
             .filter(|_| owner.is_some_and(|owner| *owner != ticket))
     }
 
-    /// The transport takes the next datagram `later` than it looks at it; those that have expired go
-    /// first.
+    /// The transport takes the next datagram, `later` ns after the look. Expired ones are reported first.
     fn claim(&mut self, source: &mut Source, later: u64) {
-        // What was ready when the transport last looked at the indexes is offered once more.
+        // The transport may offer again a datagram that was ready when it last read the indexes.
         let mut stale_offers = 0..1;
         loop {
             let claimed = match source.look(self.now).unwrap() {
@@ -172,7 +171,7 @@ impl Model {
         }
     }
 
-    /// The first of the list is the one that was claimed.
+    /// Checks that the claimed datagram is the first of the list.
     fn take_first(&mut self, claimed: Claimed) {
         let first = self.list.remove(0);
         assert_eq!(
@@ -183,7 +182,7 @@ impl Model {
     }
 
     fn refuse(&mut self, source: &mut Source) {
-        // At the beginning of time nothing has expired.
+        // At time 0 no datagram has expired.
         if let Look::Offer { .. } = source.look(0).unwrap() {
             let refused = source.refuse().unwrap();
             if let Some(refused) = refused {
@@ -362,7 +361,7 @@ impl Both {
             let places = list.iter().map(|l| held.find(l.ticket));
             assert!(places.eq((0..list.len()).map(Some)));
         }
-        // The others can be claimed meanwhile, these cannot.
+        // Meanwhile the other datagrams can be claimed, the held ones cannot.
         model.claim(&mut self.transport.source, 0);
         drop(held);
         model.list.append(&mut list);
@@ -370,7 +369,7 @@ impl Both {
 }
 
 #[test]
-fn the_ring_does_what_a_list_of_datagrams_does() {
+fn ring_behaves_like_a_list() {
     const SEED: &str = "RING_SEED";
     let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| std::hash::RandomState::new().hash_one(0));

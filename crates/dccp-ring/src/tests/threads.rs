@@ -1,12 +1,11 @@
-//! Both sides at the same time, on real threads: what loom plays in every order with two datagrams
-//! goes on here with many.
+//! Both sides on real threads with many datagrams. Loom covers every order with two.
 
 use super::*;
 use std::thread;
 
 const DATAGRAMS: u64 = if cfg!(miri) { 150 } else { 100_000 };
 
-/// The data of a datagram tell its tag, so that none is torn or mixed up.
+/// The data of a datagram follow from its tag, so that torn or swapped data are detected.
 fn data_of(tag: u64) -> Vec<u8> {
     let len = usize::try_from(tag % 17).unwrap_or_default();
     tag.to_le_bytes().into_iter().cycle().take(len).collect()
@@ -46,7 +45,7 @@ fn each_datagram_is_claimed_once_or_was_withdrawn() {
                 Look::Nothing => thread::yield_now(),
                 Look::Expired(_) => panic!("no datagram has a deadline"),
                 Look::Offer { len } => {
-                    // In steps of one to eight; now and then what is left of a step is given up.
+                    // Claims one to eight per step, and sometimes gives up the rest of a step.
                     looks += 1;
                     source.claim_ahead(1 + looks % 8).unwrap();
                     if looks % 7 == 0 {

@@ -1,8 +1,8 @@
-//! Every operation of the application against a claim, in every order that the memory model allows
-//! (as far as loom models it): the modules of the crate, over loom's atomics.
+//! Every operation of the application against a claim, in every order that loom's memory model allows. The
+//! crate's modules are compiled over loom's atomics.
 //!
-//! In these models data are one byte, so that a datagram is old, new or torn, and entries are not
-//! atomic: loom finds every access that the indexes do not order (see `mem.rs`).
+//! Data are one byte in these models, so a datagram is either old or new. Entries are not atomic: loom
+//! detects every access that the indexes do not order (see `mem.rs`).
 #![cfg(target_pointer_width = "64")]
 
 #[path = "../../src/app/mod.rs"]

@@ -1,9 +1,8 @@
-//! The memory of a ring for loom: like `src/mem.rs`, but entries are not atomic, and every access to
-//! them that is not ordered by the indexes is found.
+//! The memory of a ring for loom: like `src/mem.rs`, but with non-atomic entries. Loom detects every access
+//! to them that the indexes do not order.
 
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
-use crate::layout::Layout;
 use loom::cell::Cell;
 use std::rc::Rc;
 
@@ -17,19 +16,17 @@ pub(crate) struct Memory {
 
 struct Words {
     atomics: Vec<AtomicU64>,
-    /// What was published in each of them.
+    /// The last published value of each.
     published: Vec<Cell<u64>>,
     cells: Vec<Cell<u64>>,
 }
 
 impl Memory {
-    pub(crate) fn plain(layout: &Layout) -> Self {
-        // The entries begin with those of the sending lane.
-        let cells_at = layout.slots.at(0);
+    pub(crate) fn plain(atomic_words: usize, entry_words: usize) -> Self {
         let words = Words {
-            atomics: (0..cells_at).map(|_| AtomicU64::new(0)).collect(),
-            published: (0..cells_at).map(|_| Cell::new(0)).collect(),
-            cells: (cells_at..layout.words()).map(|_| Cell::new(0)).collect(),
+            atomics: (0..atomic_words).map(|_| AtomicU64::new(0)).collect(),
+            published: (0..atomic_words).map(|_| Cell::new(0)).collect(),
+            cells: (0..entry_words).map(|_| Cell::new(0)).collect(),
         };
         Self {
             words: Rc::new(words),
@@ -40,8 +37,8 @@ impl Memory {
         &self.words.atomics[at]
     }
 
-    /// No load for loom: it plays a store against the last load before it, and would forget the
-    /// other side's for this one.
+    /// Not a load for loom. Loom orders a store only against the last load before it, so a load here would
+    /// hide the other side's load.
     pub(crate) fn own(&self, at: usize) -> u64 {
         self.words.published[at].get()
     }
@@ -73,7 +70,7 @@ impl Memory {
         }
     }
 
-    /// It is of one process.
+    /// Always false: the memory belongs to one process.
     #[expect(clippy::unused_self, reason = "so that it is asked like the real one")]
     pub(crate) fn is_taken_back(&self) -> bool {
         false

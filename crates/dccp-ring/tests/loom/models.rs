@@ -14,11 +14,10 @@ use crate::transport::{Look, Source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Switches between threads where one could go on, at most: more find nothing that these do not, but
-/// `cargo xtask soak loom` tries.
+/// Maximum number of preemptive thread switches. `cargo xtask soak loom` explores more.
 const PREEMPTIONS: usize = 4;
 
-/// Plays a model in every order, and says how many there were.
+/// Explores a model in every order and prints the number of orders.
 fn explore(name: &str, model: impl Fn() + Sync + Send + 'static) {
     let executions = Arc::new(AtomicUsize::new(0));
     let count = executions.clone();
@@ -42,7 +41,7 @@ fn ring(slots: u32, transport_bell: Arc<dyn Bell>, app_bell: Arc<dyn Bell>) -> R
         arrival_bytes: 1,
     };
     let layout = Layout::new(shape).expect("a small ring");
-    let memory = Memory::plain(&layout);
+    let memory = Memory::plain(layout.atomic_words(), layout.entry_words());
     Layout::write_indexes(&memory);
     Ring {
         sender: Sender::new(&memory, &layout, transport_bell),
@@ -59,7 +58,7 @@ struct Ring {
     receiver: Receiver,
 }
 
-/// A ring in which these datagrams wait, each of one byte that is also its tag.
+/// A ring with waiting datagrams of one byte each, which is also the tag.
 fn filled(slots: u32, data: &[u8]) -> (Sender, Source, Vec<crate::app::Ticket>) {
     let Ring {
         mut sender, source, ..
@@ -82,22 +81,22 @@ fn tag(byte: u8) -> Label {
 /// How the transport claims.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// So many in one step.
+    /// This number in one step.
     ahead: u32,
-    /// With at most so many looks.
+    /// One by one, with at most this number of looks.
     looks: usize,
 }
 
-/// One by one; in one step; in one step more than it takes.
+/// One by one; in one step; in one step that claims more than it takes.
 const WAYS: [Way; 3] = [
     Way { ahead: 1, looks: 2 },
     Way { ahead: 2, looks: 2 },
     Way { ahead: 2, looks: 1 },
 ];
-/// Claims all that there is.
+/// Claims all datagrams.
 const REST: Way = Way { ahead: 2, looks: 8 };
 
-/// Claims what can be claimed; the claimed data. The label belongs to them.
+/// Claims all claimable datagrams and returns their data. Checks that each label fits its data.
 fn claim(source: &mut Source, way: Way) -> Vec<u8> {
     let mut claimed = Vec::new();
     for _ in 0..way.looks {

@@ -1,4 +1,4 @@
-//! Everything that the application does to datagrams, while the transport claims.
+//! Every operation of the application on datagrams, concurrent with claims.
 
 use super::{REST, WAYS, Way, claim, filled, tag};
 use crate::app::{Sender, Ticket};
@@ -6,15 +6,15 @@ use crate::error::PushError;
 use crate::slot::Label;
 use loom::thread;
 
-/// Plays a model with each way to claim.
+/// Explores a model with each way to claim.
 fn explore(name: &str, model: impl Fn(Way) + Copy + Sync + Send + 'static) {
     for way in WAYS {
         super::explore(&format!("{name}, {way:?}"), move || model(way));
     }
 }
 
-/// Plays `change` against two looks of the transport at most. Afterwards the transport claims the rest; gives
-/// what it claimed while the application was at work, and then.
+/// Runs `change` against at most two looks of the transport, which then claims the rest. Returns the data
+/// claimed during the change and after it.
 fn race(
     way: Way,
     slots: u32,
@@ -38,7 +38,7 @@ fn all((mut during, after): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_pushed_is_claimed_once_and_in_order() {
+fn pushed_datagrams_are_claimed_once_in_order() {
     explore("push", |way| {
         let claimed = race(way, 2, &[], |sender, _| {
             sender.push(&[1], tag(1)).unwrap();
@@ -75,7 +75,7 @@ fn a_slot_is_filled_again_only_after_it_was_copied() {
 }
 
 #[test]
-fn what_is_taken_back_is_not_claimed_until_it_is_released() {
+fn held_datagram_is_not_claimed_until_released() {
     explore("take back, release", |way| {
         let claimed = race(way, 2, &[1, 2], |sender, _| {
             let held = sender.take_back(usize::MAX).unwrap();
@@ -103,7 +103,7 @@ fn the_older_ones_stay_ready_when_the_newest_is_taken_back() {
 }
 
 #[test]
-fn a_revised_datagram_leaves_as_it_was_said_last() {
+fn revised_datagram_leaves_with_latest_data() {
     explore("revise", |way| {
         let mut is_new = false;
         let claimed = race(way, 2, &[1, 2], |sender, tickets| {
@@ -131,7 +131,7 @@ fn the_last_datagram_can_be_withdrawn_and_another_pushed() {
         let mut is_out = false;
         let claimed = race(way, 2, &[1], |sender, tickets| {
             is_out = sender.withdraw(tickets[0]).is_ok();
-            // A claim that will fail stands behind the end for a moment.
+            // A claim that will fail is beyond the end for a moment.
             assert!(sender.waiting().unwrap() <= usize::from(!is_out));
             sender.push(&[2], tag(2)).unwrap();
             if is_out {
@@ -163,7 +163,7 @@ fn reordered_datagrams_all_leave() {
 }
 
 #[test]
-fn an_urgent_datagram_overtakes_what_has_not_been_claimed() {
+fn urgent_datagram_overtakes_unclaimed_ones() {
     explore("overtake", |way| {
         let claimed = race(way, 4, &[1, 2], |sender, _| {
             let urgent = Label {
@@ -178,7 +178,7 @@ fn an_urgent_datagram_overtakes_what_has_not_been_claimed() {
 }
 
 #[test]
-fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
+fn newer_datagram_supersedes_same_key() {
     explore("supersede", |way| {
         let keyed = |byte| Label {
             key: Some(7),

@@ -7,13 +7,13 @@ use crate::transport::Report;
 use loom::thread;
 
 #[test]
-fn what_is_delivered_is_received_whole_and_in_order() {
+fn arrivals_are_received_whole_in_order() {
     explore("deliver", || {
         let mut ring = ring(1, silent(), silent());
         let (mut sink, mut receiver) = (ring.sink, ring.receiver);
         let transport = thread::spawn(move || {
             let mut delivered = 0;
-            // There is room for two: the third must wait until one has been read.
+            // The lane has room for two: the third waits until one has been read.
             for n in 1..=3_u8 {
                 let arrival = Arrival {
                     at_ns: n.into(),
@@ -43,7 +43,7 @@ fn what_is_delivered_is_received_whole_and_in_order() {
         receive(2);
         let delivered = transport.join().unwrap();
         assert_eq!(receive(3), delivered);
-        // Nothing else takes part.
+        // No other part of the ring is involved.
         assert_eq!(ring.sender.fates(9, |_| ()).unwrap(), 0);
     });
 }

@@ -1,4 +1,4 @@
-//! Nobody who sleeps is forgotten, and nobody is woken who does not.
+//! Wake-ups: none is lost, and none reaches a side that does not sleep.
 
 use super::{Ring, Way, claim, explore, ring, tag};
 use crate::bell::{Bell, silent};
@@ -60,7 +60,7 @@ fn a_release_wakes_the_transport_whose_claim_failed() {
         drop(sender.take_back(usize::MAX).unwrap());
         let (claimed, last) = transport.join().unwrap();
         assert!(bell.rung() <= 2);
-        // Either it has it, or it sees it, or it will be woken.
+        // The transport has the datagram, or sees it, or will be woken.
         assert!(claimed == [1] || last != Look::Nothing || bell.rung() > 0);
     });
 }
