@@ -1,4 +1,4 @@
-//! The header checksum over so many bytes, so many times, for counting instructions: `checksum 1400 10000`.
+//! Computes the header checksum over a number of bytes, repeatedly, for counting instructions: `checksum 1400 10000`.
 
 use dccp_proto::wire::PseudoHeader;
 use std::hint::black_box;

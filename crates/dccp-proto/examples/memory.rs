@@ -1,4 +1,4 @@
-//! What connections keep in memory, idle and busy, and how often a packet needs new memory: one line of JSON.
+//! Memory of idle and busy connections, and allocations per packet: one line of JSON.
 
 #[path = "transfer/memory.rs"]
 mod memory;

@@ -1,9 +1,9 @@
-//! What connections keep in memory is bounded, idle and busy.
+//! The memory of idle and busy connections is bounded.
 
 #[path = "../examples/transfer/memory.rs"]
 mod memory;
 
-/// One test, for the allocator counts for all.
+/// One test only, because the allocator counts for the whole program.
 #[test]
 fn connections_keep_little() {
     let idle = memory::idle();

@@ -180,5 +180,5 @@ fn unsealed_or_foreign_memory_is_not_attached() {
             "{at} {word}"
         );
     }
-    assert!(Violation::Index.to_string().contains("an index"));
+    assert!(Violation::Index.to_string().contains("invalid index"));
 }

@@ -193,7 +193,7 @@ impl Inbox for Sink {
     }
 }
 
-/// Nobody attacks here.
+/// A weak hash, because this example faces no attacker.
 struct Sum;
 
 impl KeyedHash for Sum {

@@ -6,8 +6,8 @@
 //!
 //! counts those of the sending end, `*receiver_turn*` those of the receiving end. The second number
 //! says how many packets are in flight at 100,000 packets/s; 1400 bytes a packet, over UDP, received
-//! in batches. The third says what is lost: 1 of so many, at random (then BBR is in charge, whose window
-//! does not follow single losses); or, with `overshoot`, all that is more than those in flight.
+//! in batches. The third is the loss: one of this number of packets, at random (then with BBR, whose window
+//! does not follow single losses); or `overshoot`: every packet beyond those in flight.
 
 mod end;
 
@@ -43,13 +43,13 @@ fn main() -> ExitCode {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Losses {
     None,
-    /// One of so many, at random.
+    /// One of this number, at random.
     OneOf(u64),
-    /// What is more than a window in flight.
+    /// Every packet beyond the window in flight.
     Overshoot,
 }
 
-/// Sends until all packets have a fate, at most for a virtual hour; how many have, and how many arrived.
+/// Sends until all packets have a fate, at most for a virtual hour. Returns the numbers of fates and of arrivals.
 fn transfer(packets: u64, window: u64, losses: Losses) -> Option<(u64, u64)> {
     let turns_of_a_window = usize::try_from(window.div_ceil(PACKETS_PER_TURN)).ok()?;
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));

@@ -1,4 +1,4 @@
-//! What connections keep in memory, idle and busy, and how often a packet needs new memory.
+//! Memory of idle and busy connections, and allocations per packet.
 
 #[path = "end.rs"]
 mod end;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Connections of which an idle one is the mean.
+/// Number of connections over which the memory of an idle one is averaged.
 const CONNECTIONS: u16 = 1000;
 /// Packets in flight, and of the whole transfer.
 const WINDOW: u64 = 10_000;
@@ -42,7 +42,7 @@ pub(crate) fn idle() -> usize {
         // No more at a time than a listener keeps half-open.
         begin = wait(&mut client, &mut server, 3, TURN);
     }
-    // What is negotiated after the handshakes, and what is put off.
+    // Completes later negotiations and delayed work.
     wait(&mut client, &mut server, 200, Duration::from_millis(10));
     let connections = (client.endpoint.connections(), server.endpoint.connections());
     let all = usize::from(CONNECTIONS);
@@ -86,7 +86,7 @@ pub(crate) fn busy() -> (usize, f64) {
         let per_packet = allocations as f64 / (sender.outbox.told - told) as f64;
         per_packet
     });
-    // What the network holds is not theirs.
+    // The network's memory does not count.
     drop((link, back));
     sender.spare = Vec::new();
     receiver.spare = Vec::new();

@@ -1,4 +1,4 @@
-//! Ending a connection (RFC 4340 §8.3): Close, CloseReq, Reset. What comes after is in `time_wait.rs`.
+//! Ending a connection (RFC 4340 §8.3): Close, CloseReq, Reset. See `time_wait.rs` for the time after.
 
 use crate::bench::{Bench, NANOSECOND, Pkt, RECEIVED, almost, reset};
 use dccp_proto::conn::State;
@@ -116,7 +116,7 @@ fn close_is_answered_in_partopen_and_respond_too() {
 }
 
 #[test]
-fn of_two_ends_that_close_at_once_both_answer_and_neither_waits() {
+fn simultaneous_closes_are_both_answered_without_waiting() {
     // AMB-8, LINUX-8, 4340-8.5-14
     let mut bench = Bench::open_client(Bench::config());
     bench.close();
@@ -128,7 +128,7 @@ fn of_two_ends_that_close_at_once_both_answer_and_neither_waits() {
     assert_eq!(answer.kind, reset(close.seq, ResetCode::CLOSED));
     assert_eq!(reason(&bench), &CloseReason::Local);
     assert_eq!(bench.endpoint.resting(), 0);
-    // The peer's answer to our Close finds nobody, and nobody answers a Reset.
+    // The peer's answer to our Close meets no connection, and a Reset is never answered.
     assert_eq!(bench.answers_next(reset(answer.seq, ResetCode::CLOSED)), []);
 }
 

@@ -27,7 +27,7 @@ const CHANGES: [Opt<'_>; 2] = [
 ];
 
 #[test]
-fn a_client_repeats_its_confirms_until_it_hears_from_the_server() {
+fn client_repeats_its_confirms_until_the_server_answers() {
     // LINUX-22
     let (mut bench, request) = Bench::requesting(Bench::config());
     let response = bench.response_to(&request).with(&CHANGES);
@@ -76,7 +76,7 @@ fn strictly_a_confirm_leaves_once() {
 
 #[test]
 fn confirms_without_room_beside_data_go_once_more_before_it() {
-    // LINUX-22: what fits is told by the data itself.
+    // LINUX-22: the data leave room for some Confirms only.
     let types = |spare: usize| {
         let (mut bench, request) = Bench::requesting(Bench::config());
         let response = bench.response_to(&request).with(&CHANGES);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A listener that gives a cookie to everybody.
+/// A listener that answers every Request with a cookie.
 fn guarded() -> Bench {
     Bench::listening(Config {
         cookie_threshold: 0,
@@ -263,7 +263,7 @@ fn a_request_whose_options_no_cookie_can_hold_is_too_busy() {
 
 #[test]
 fn a_connection_opened_by_a_cookie_is_like_any_other() {
-    // 4340-8.1.4-4: with the features of CCID 3, negotiated in packets that nobody remembers.
+    // 4340-8.1.4-4: the features of CCID 3 are negotiated in packets that leave no state.
     let client = Config {
         tx_ccids: vec![3],
         rx_ccids: vec![3],

@@ -198,7 +198,7 @@ fn a_data_checksum_goes_with_all_data() {
 }
 
 #[test]
-fn whoever_sends_data_checksums_asks_the_peer_to_check_them() {
+fn sender_of_data_checksums_asks_the_peer_to_check_them() {
     // 4340-9.3.1-1
     let config = Config {
         data_checksum: true,

@@ -59,9 +59,8 @@ fn corrupt_data_is_reported_at_once_like_a_mark() {
     );
 }
 
-/// A window of four packets is full of the endpoint's data, of so many bytes, and four more wait. The
-/// types of what leaves for each of five acknowledgements, which carry this option and ask to be
-/// acknowledged.
+/// Fills a window of four packets with data of `len` bytes, with four more waiting. Returns the types of the
+/// packets that leave for each of five acknowledgements. Those carry `option` and ask to be acknowledged.
 fn sent_beside_acks_of_acks(len: usize, option: Opt<'_>) -> [Vec<PacketType>; 5] {
     let config = Config {
         pacing: false,

@@ -59,7 +59,7 @@ fn nothing_is_reported_while_everything_is_delivered() {
 }
 
 #[test]
-fn what_the_application_does_not_take_is_reported_with_its_code() {
+fn data_refused_by_the_application_is_reported_with_its_drop_code() {
     // 4340-11.7-1, 4340-11.7-2, 4340-11.7.2-2, 4340-11.7-6
     for (answer, code, reason) in [
         (Accepted::Full, 2, DropReason::ReceiveBuffer),
@@ -287,7 +287,7 @@ fn an_early_report_is_never_changed() {
 }
 
 #[test]
-fn a_slow_application_is_told_to_the_peer() {
+fn slow_application_is_reported_to_the_peer() {
     // 4340-11.6-2
     for mut bench in Bench::open_both(&Bench::config()) {
         let id = bench.id.unwrap();
@@ -305,7 +305,7 @@ fn a_slow_application_is_told_to_the_peer() {
 }
 
 #[test]
-fn a_slow_peer_is_told_to_the_application_on_whatever_packet_it_says_so() {
+fn slow_receiver_on_any_packet_is_reported_to_the_application() {
     // 4340-11.6-2, 4340-11.6-1: the option may come on Data as well.
     for n in 0..5 {
         for mut bench in Bench::open_both(&Bench::config()) {

@@ -71,7 +71,7 @@ fn data_and_acknowledgements_are_sent_with_ect_0() {
 }
 
 #[test]
-fn what_opens_and_ends_a_connection_is_not_ect() {
+fn packets_that_open_or_end_a_connection_are_not_ect() {
     // 4340-12-1
     let (_, request) = Bench::requesting(Bench::config());
     let (_, response) = Bench::responding(Bench::config());

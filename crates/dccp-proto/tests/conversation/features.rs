@@ -1,4 +1,4 @@
-//! What is negotiated for which settings, and what follows from the values (RFC 4340 §6, §10).
+//! Negotiated features by settings, and their effects (RFC 4340 §6, §10).
 
 use crate::bench::pair::{CLIENT, Pair, SERVER};
 use crate::bench::{Bench, Pkt, RECEIVED, SERVICE, confirms_for};
@@ -109,7 +109,7 @@ fn without_ccid_2_another_is_demanded_on_the_first_packet() {
 }
 
 #[test]
-fn what_the_request_settles_is_not_asked_for_again() {
+fn features_settled_by_the_request_are_not_negotiated_again() {
     // 4340-6.6.1-1, 4340-6.6.6-1
     let (_, request) = Bench::requesting(ccid_3());
     let mut bench = Bench::listening(ccid_3());
@@ -409,7 +409,7 @@ fn a_peer_cannot_use_changes_of_ccid_to_begin_anew_without_end() {
         change_to(&[3], 3);
         change_to(&[2], 3);
         change_to(&[2, 99], 3);
-        // What was refused is refused again; a minute after the change another wish is granted.
+        // A refused value is refused again; a minute after the change another value is granted.
         change_to(&[2], 3);
         change_to(&[2, 98], 2);
         change_to(&[3, 97], 2);

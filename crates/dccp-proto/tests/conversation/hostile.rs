@@ -16,7 +16,7 @@ fn give_from(bench: &mut Bench, port: u16, packet: &Pkt) {
     bench.give_on(&flow, packet);
 }
 
-/// What a Request from this port is answered with.
+/// The answer to a Request from this port.
 fn request_from(bench: &mut Bench, port: u16) -> Pkt {
     let request = bench.next(Kind::Request { service: SERVICE });
     give_from(bench, port, &request);

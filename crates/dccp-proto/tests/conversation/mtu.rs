@@ -35,7 +35,7 @@ fn sync_sizes(sent: &[(Duration, Pkt)]) -> Vec<usize> {
 
 /// The window is full when the message comes: what waits behind it is too large then.
 #[test]
-fn what_no_longer_fits_is_refused_and_never_leaves() {
+fn datagram_that_no_longer_fits_is_refused() {
     // 4340-14-1, 4340-14-2, 4340-14.1-2, 4340-14.2-2
     let config = Config {
         pacing: false,

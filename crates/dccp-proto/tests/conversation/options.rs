@@ -153,7 +153,7 @@ fn padding_may_stand_anywhere() {
 }
 
 #[test]
-fn what_is_mandatory_and_not_understood_ends_the_connection() {
+fn unknown_mandatory_option_ends_the_connection() {
     // 4340-5.8.2-1, 4340-5.6-4
     let cases: [(&[u8], [u8; 3]); 12] = [
         (&[3], [3, 0, 0]),
@@ -167,7 +167,7 @@ fn what_is_mandatory_and_not_understood_ends_the_connection() {
         (&[46, 4, 5, 6], [46, 5, 6]),
         (&[150, 4, 7, 8], [150, 7, 8]),
         (&[192, 6, 1, 2, 3, 4], [192, 1, 2]),
-        // A feature that nobody knows.
+        // An unknown feature.
         (&[32, 4, 100, 1], [32, 100, 1]),
     ];
     for (option, data) in cases {
@@ -183,7 +183,7 @@ fn what_is_mandatory_and_not_understood_ends_the_connection() {
 }
 
 #[test]
-fn what_is_mandatory_and_understood_is_as_without() {
+fn known_mandatory_option_acts_as_without_mandatory() {
     // 4340-5.8.2-1, 4340-6.6.9-2
     let good = [
         Opt::SlowReceiver,
@@ -375,7 +375,7 @@ fn options_before_a_fault_have_had_their_effect_and_those_behind_none() {
         .with_raw_options(&[1, 3])
         .with_payload(b"never");
     bench.answers(&packet);
-    // Step 8 stops before the acknowledgement is looked at: the fate is told at the end.
+    // Step 8 stops before it reads the acknowledgement, so the fate is reported at the end.
     assert_eq!(bench.fates().len(), 1);
     assert_eq!(bench.fates()[0].1, Fate::Sent);
     assert!(bench.got().is_empty());

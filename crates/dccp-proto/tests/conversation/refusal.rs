@@ -1,4 +1,4 @@
-//! Who is refused, and how (RFC 4340 §8.1.3, §8.3.1).
+//! Refused Requests and the Resets that answer them (RFC 4340 §8.1.3, §8.3.1).
 
 use crate::bench::{Bench, OUR_PORT, Pkt, SERVICE, reset, response};
 use dccp_proto::conn::stats::DropReason;
@@ -57,7 +57,7 @@ fn a_request_to_a_closed_port_is_refused() {
 }
 
 #[test]
-fn what_belongs_to_no_connection_is_answered_by_no_connection() {
+fn packet_of_no_connection_is_answered_with_no_connection() {
     // 4340-8.5-2, 4340-8.5-3, 4340-8.3.1-1, 4340-8.3.1-2
     for mut bench in [Bench::new(), Bench::listening(Bench::config())] {
         let ack = Seq::new((1 << 48) - 1);

@@ -60,7 +60,7 @@ fn a_full_data_packet_has_all_options_that_were_agreed_on() {
     }
 }
 
-/// A client in PARTOPEN whose Response had so many bytes of cookies.
+/// A client in PARTOPEN whose Response carried these cookies.
 fn with_cookies(config: Config, cookies: &[Opt<'_>]) -> (Bench, Pkt) {
     let (mut bench, request) = Bench::requesting(config);
     let kind = Kind::Response {
@@ -162,7 +162,7 @@ fn feedback_that_finds_no_room_beside_cookies_is_not_tried_without_end() {
 }
 
 #[test]
-fn what_was_to_travel_with_data_that_are_taken_back_leaves_alone() {
+fn acknowledgement_leaves_alone_when_its_data_are_withdrawn() {
     // 4340-6.6.1-1, 4340-11.2-1: the Confirm and the feedback are said once, with the Ack.
     let config = Config {
         data_checksum: true,

@@ -37,7 +37,7 @@ fn with_fixed_window() -> Config {
 }
 
 #[test]
-fn what_lies_above_the_window_is_answered_by_a_sync_that_names_it() {
+fn packet_above_the_window_is_answered_with_sync() {
     // 4340-7.5.1-1, 4340-7.5.3-1, 4340-7.5.4-3, 4340-8.5-6: W is 100, so SWH is GSR + 75.
     for mut bench in Bench::open_both(&Bench::config()) {
         let gsr = bench.peer_gss;
@@ -56,7 +56,7 @@ fn what_lies_above_the_window_is_answered_by_a_sync_that_names_it() {
 }
 
 #[test]
-fn what_lies_below_the_window_is_answered_by_a_sync_that_names_it() {
+fn packet_below_the_window_is_answered_with_sync() {
     // 4340-7.5.1-1, 4340-7.5.3-1: SWL is GSR - 24.
     for mut bench in Bench::open_both(&Bench::config()) {
         bench.give_data(60);
@@ -109,7 +109,7 @@ fn acknowledgement_numbers_must_lie_in_their_window() {
 }
 
 #[test]
-fn what_ends_a_connection_must_be_newer_than_all_before() {
+fn packet_that_ends_a_connection_must_be_newer_than_all_before() {
     // 4340-7.5.3-1, 4340-8.5-6: GSR < seqno, GAR <= ackno.
     let ends = |ack| {
         [

@@ -42,7 +42,7 @@ fn a_server_invites_three_times() {
     assert_eq!(bench.state(), State::Invited);
     assert_eq!(bench.advance(Duration::from_millis(1)), []);
     assert_eq!(bench.state(), State::Listen1);
-    // It waits as long as a client would, and tells nobody when it gives up.
+    // It waits as long as a client would and gives up without sending.
     assert_eq!(bench.advance(Duration::from_mins(3)), []);
     assert_eq!(bench.events, [Event::Closed(CloseReason::TimedOut)]);
     assert_eq!(bench.endpoint.connections(), 0);
@@ -152,7 +152,7 @@ fn an_inviting_server_survives_icmp_errors() {
 }
 
 #[test]
-fn closing_before_the_request_tells_nobody() {
+fn closing_before_the_request_sends_nothing() {
     for mut bench in [inviting(), listen1()] {
         bench.close();
         let sent = bench.take();

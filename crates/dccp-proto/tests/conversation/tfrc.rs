@@ -28,7 +28,7 @@ fn tfrc_opts(packet: &Pkt) -> Vec<CcidOpt<'_>> {
 }
 
 #[test]
-fn every_report_tells_of_losses_in_both_forms() {
+fn every_report_contains_losses_in_both_forms() {
     // 4342-8.3-1, 4342-8.4-1, 4342-8.6-1, 4340-10.3-1: Send Loss Event Rate was agreed on.
     let mut pair = Pair::connecting(10 * MS, ccid_3(), ccid_3());
     pair.run(500 * MS);
@@ -70,7 +70,7 @@ fn every_report_tells_of_losses_in_both_forms() {
 }
 
 #[test]
-fn a_sender_tells_its_round_trip_time_once_that_was_asked_for() {
+fn sender_reports_its_round_trip_time_once_requested() {
     // 6323-3.3-1, 6323-3.2.2-1, 4340-10.3-1
     let feature = Feature::SendRttEstimate.number();
     for is_asked in [false, true] {

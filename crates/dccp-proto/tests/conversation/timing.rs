@@ -95,7 +95,7 @@ fn a_timestamp_on_any_packet_is_echoed_on_the_next_that_can_carry_it() {
 }
 
 #[test]
-fn of_several_timestamps_the_one_of_the_newest_packet_is_echoed() {
+fn timestamp_of_the_newest_packet_is_echoed() {
     // 4340-13.3-1
     for mut bench in Bench::open_both(&Bench::config()) {
         let older = bench
@@ -378,7 +378,7 @@ fn the_first_answer_to_a_response_gives_the_round_trip_time_to_a_server() {
 }
 
 #[test]
-fn later_acknowledgements_of_a_response_tell_no_round_trip_time() {
+fn later_acknowledgements_of_a_response_give_no_rtt_sample() {
     let (mut bench, response) = Bench::responding(Bench::config());
     let first = bench.next(Kind::Close { ack: response.seq });
     bench.give(&first);

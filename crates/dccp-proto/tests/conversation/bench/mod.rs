@@ -50,7 +50,7 @@ impl KeyedHash for WeakHash {
         let hash = data.iter().fold(u128::from(self.key), |h, &b| {
             (h ^ u128::from(b)).wrapping_mul(PRIME)
         });
-        // What the last bytes changed is in the upper half.
+        // The last bytes change only the upper half.
         hash ^ (hash >> 64).wrapping_mul(PRIME)
     }
 }
@@ -143,7 +143,8 @@ impl Bench {
         Pkt::new(kind, self.peer_gss)
     }
 
-    /// The peer's next packet is answered as one of which no connection knows (4340-8.3.1-1, 4340-8.3.1-2).
+    /// Checks that the peer's next packet is answered as a packet of no connection (4340-8.3.1-1, 4340-8.3.1-2:
+    /// Reset No Connection).
     pub(crate) fn is_unknown(&mut self, kind: Kind) {
         let packet = self.next(kind);
         let answer = self.answer(&packet);
@@ -157,7 +158,7 @@ impl Bench {
         self.give(&packet);
     }
 
-    /// The peer sends so many Data packets; what the endpoint answers is not looked at.
+    /// Sends `n` Data packets from the peer and ignores the endpoint's answers.
     pub(crate) fn give_data(&mut self, n: usize) {
         for _ in 0..n {
             self.give_next(Kind::Data);
@@ -165,7 +166,7 @@ impl Bench {
         }
     }
 
-    /// What the endpoint sends in answer to the peer's next packet.
+    /// The endpoint's answers to the peer's next packet.
     pub(crate) fn answers_next(&mut self, kind: Kind) -> Vec<Pkt> {
         let packet = self.next(kind);
         self.answers(&packet)
@@ -182,7 +183,7 @@ impl Bench {
         self.answers(packet).remove(0)
     }
 
-    /// So many Syncs of the peer are answered: the endpoint's numbers move on by as many.
+    /// Exchanges `n` Syncs, which advances the endpoint's sequence numbers by `n`.
     pub(crate) fn exchange_syncs(&mut self, n: usize) {
         for _ in 0..n {
             let sync = self.next(Kind::Sync { ack: self.gss });
@@ -318,7 +319,7 @@ impl Bench {
         count
     }
 
-    /// What the endpoint sends in answer to a packet.
+    /// The endpoint's answers to a packet.
     pub(crate) fn answers(&mut self, packet: &Pkt) -> Vec<Pkt> {
         self.give(packet);
         self.take()
@@ -358,7 +359,7 @@ impl Bench {
         self.app.outbox.is_taken_back = true;
     }
 
-    /// What the application got so far.
+    /// The payloads that the application received.
     pub(crate) fn got(&self) -> Vec<&[u8]> {
         self.app
             .inbox
@@ -368,17 +369,17 @@ impl Bench {
             .collect()
     }
 
-    /// What came with the datagrams that the application got.
+    /// The delivery data of the received datagrams.
     pub(crate) fn deliveries(&self) -> Vec<Delivery> {
         self.app.inbox.got.iter().map(|(_, meta)| *meta).collect()
     }
 
-    /// What the application answers to datagrams from now on.
+    /// Sets the application's answer to further datagrams.
     pub(crate) fn answer_deliveries(&mut self, answer: Accepted) {
         self.app.inbox.answer = answer;
     }
 
-    /// The fates told so far.
+    /// The fates reported so far.
     pub(crate) fn fates(&self) -> &[(Slot, Fate)] {
         &self.app.outbox.fates
     }

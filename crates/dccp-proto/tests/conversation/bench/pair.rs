@@ -53,7 +53,7 @@ impl End {
     }
 }
 
-/// What the network does to a packet.
+/// The network's treatment of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Net {
     Deliver,
@@ -73,7 +73,7 @@ struct UnderWay {
     bytes: Vec<u8>,
 }
 
-/// What happens to the bytes of a packet of either end on the way.
+/// Changes the bytes of a packet in flight.
 type Damage = Box<dyn FnMut(usize, &mut [u8])>;
 
 pub(crate) struct Pair {
@@ -81,9 +81,9 @@ pub(crate) struct Pair {
     pub(crate) delay: Duration,
     pub(crate) ends: [End; 2],
     pub(crate) net: Box<Network>,
-    /// What the network does to the bytes of a packet of one end.
+    /// Damage to packets of one end.
     pub(crate) damage: Damage,
-    /// All packets that were sent: when, by whom.
+    /// All packets sent, with time and sender.
     pub(crate) log: Vec<(Duration, usize, Pkt)>,
     wire: VecDeque<UnderWay>,
 }
@@ -245,7 +245,7 @@ impl Pair {
         self.sent(from).map(|(_, p)| p.packet_type()).collect()
     }
 
-    /// What one end sent, in order.
+    /// The packets that one end sent, in order.
     pub(crate) fn sent(&self, end: usize) -> impl Iterator<Item = (Duration, &Pkt)> {
         let mine = self.log.iter().filter(move |(_, from, _)| *from == end);
         mine.map(|(at, _, p)| (*at, p))
