@@ -40,7 +40,7 @@ pub(crate) fn cited_ids(text: &str) -> Vec<(usize, String)> {
 }
 
 static FIRST: LazyLock<Regex> = LazyLock::new(|| {
-    let rfcs = "4340|4341|4342|4828|5238|5348|5595|5596|5597|5622|5634|5762|6323|6335|6773|8083|8084|8311|9897";
+    let rfcs = "4340|4341|4342|4828|5238|5348|5595|5596|5597|5622|5634|5762|6323|6335|6773|8083|8084|8311|9897|ratelimited";
     let pattern =
         format!(r"\b(?:(?:{rfcs})-(?:[0-9]+(?:\.[0-9]+)*|[AL])-|LINUX-C?|AMB-)([0-9]+)\b");
     Regex::new(&pattern).expect("a valid pattern")

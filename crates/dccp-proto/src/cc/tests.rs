@@ -73,17 +73,18 @@ fn slow_start_multiplies_the_window_by_one_and_a_half_per_round_trip() {
 }
 
 #[test]
-fn an_application_that_sends_less_keeps_its_window() {
-    // 4341-5.1-1: a quarter of the window per round trip, for 100 of them.
+fn an_application_that_sends_less_grows_its_window_to_twice_the_largest_flight() {
+    // 4341-5.1-1, ratelimited-3-3: a quarter of the window per round trip, for 200 of them.
     let mut net = Net::new(2, &config());
     net.run(at(200), |_| {});
+    let flight = net.cwnd();
+    assert!(flight > 30.0);
+    net.limit_app(Duration::from_secs_f64(0.02 / (flight / 4.0)));
+    net.run(at(2_280), |_| {});
     let cwnd = net.cwnd();
-    assert!(cwnd > 30.0);
-    net.limit_app(Duration::from_secs_f64(0.02 / (cwnd / 4.0)));
-    net.run(at(280), |_| {});
-    let cwnd = net.cwnd();
-    net.run(at(2_280), |net| assert!(is_near(net.cwnd(), cwnd)));
-    assert!(net.log.len() > 500);
+    assert!((1.9..2.2).contains(&(cwnd / flight)), "{cwnd} {flight}");
+    net.run(at(4_280), |net| assert!(is_near(net.cwnd(), cwnd)));
+    assert!(net.log.len() > 1000);
 }
 
 #[test]

@@ -80,8 +80,8 @@ pub struct WindowSender {
     /// The last packet before the timeout expired.
     expired_at: Option<Seq>,
     shrinking: Option<Shrinking>,
-    /// When the window was last seen full.
-    full_at: Option<Instant>,
+    /// The largest flight since the window last shrank (`maxFS`); 0 until one is measured.
+    flight_max: u32,
     /// No growth before this moment: the peer's application is slow.
     hold_until: Instant,
     mps: usize,
@@ -126,7 +126,7 @@ impl WindowSender {
             recovering: None,
             expired_at: None,
             shrinking: None,
-            full_at: None,
+            flight_max: initial_window,
             hold_until: config.now,
             mps: config.mps,
             mean_size: config.mps,
@@ -145,7 +145,9 @@ impl WindowSender {
 
     /// The window is so many packets at most, and slow start brings it back to its threshold.
     pub fn resume_at(&mut self, packets: u32) {
-        self.window.cwnd = self.window.cwnd.min(f64::from(packets.max(1)));
+        let before = self.window.cwnd;
+        self.window.cwnd = before.min(f64::from(packets.max(1)));
+        self.note_reduction(before);
     }
 
     /// A first estimate of the round-trip time, if there is none yet.
@@ -253,7 +255,9 @@ impl WindowSender {
         if window != self.window
             && let Some((at, _)) = self.last_sent
         {
+            let before = self.window.cwnd;
             self.window = window;
+            self.note_reduction(before);
             self.slow_start.reset();
             self.law.on_idle(now, now - at);
             self.rate = self.law.pacing_rate();
@@ -265,15 +269,15 @@ impl WindowSender {
     pub fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
         self.mean_size = fb.mean_size;
         self.sample_rtt(fb);
-        if fb.pipe_max >= self.window.packets() {
-            self.full_at = Some(now);
-        }
+        // ratelimited-3-1: the largest flight is updated with each acknowledgement.
+        self.flight_max = self.flight_max.max(fb.pipe_max);
         let before = self.window;
         let was_full = flight_before(fb) >= before.packets();
         self.shrink();
         self.answer_congestion(now, fb);
         self.answer_host(now, fb, before);
         self.grow(now, fb, ack_ratio);
+        self.note_reduction(before.cwnd);
         if was_full
             && self.is_paced()
             && let Some(interval) = self.interval(&self.window)
@@ -299,6 +303,7 @@ impl WindowSender {
         }
         self.timeout = None;
         self.shrinking = None;
+        self.flight_max = 0;
         self.law.on_timeout(&mut self.window, now);
         self.rate = self.law.pacing_rate();
         self.slow_start.reset();
@@ -452,31 +457,31 @@ impl WindowSender {
         }
     }
 
-    /// Growth, if the window was the limit within the last round trip (4341-5.1-1).
-    ///
-    /// Not "since the last acknowledgement": of several that arrive in one batch only the first
-    /// would count.
+    /// Growth, as far as the largest flight allows (4341-5.1-1, ratelimited-3-3).
     #[inline]
     fn grow(&mut self, now: Instant, fb: &Feedback<'_>, ack_ratio: u32) {
         if let Some(rtt) = fb.rtt {
             self.slow_start.on_rtt(&mut self.window, fb.round, rtt);
         }
-        let round_trip = self.rtt.smoothed().unwrap_or(self.rtt.rto());
-        let is_limit = self.full_at.is_some_and(|at| now <= at + round_trip);
         let is_clean = fb.congestion.is_none() && fb.lost.packets == 0;
         let is_held = !self.limits.grows_in_recovery && is_before(fb, self.recovering);
-        let may_grow = is_limit
+        let may_grow = self.is_below_limit()
             && is_clean
             && !is_held
             && !self.is_shrinking()
             && fb.drops.receive_buffer == 0
             && now >= self.hold_until;
+        let before = self.window;
         let mut growth = 0;
         if may_grow && !self.law.is_holding(&self.window, now) {
             growth = self
                 .slow_start
                 .grow(&mut self.window, fb.acked.packets, ack_ratio);
+            if before.is_slow_start() {
+                self.cap(before.cwnd, 2.0 * f64::from(self.flight_max));
+            }
         }
+        let before = self.window.cwnd;
         self.law.on_ack(
             &mut self.window,
             &Ack {
@@ -497,8 +502,36 @@ impl WindowSender {
                 round: fb.round,
             },
         );
+        if growth > 0 {
+            // What the law adds for a whole window of the largest flight, one packet at least.
+            let per_packet = (self.window.cwnd - before) / f64::from(growth);
+            let flight = f64::from(self.flight_max);
+            self.cap(before, flight + (per_packet * flight).max(1.0));
+        }
         self.rate = self.law.pacing_rate();
         self.window.cwnd = self.window.cwnd.min(f64::from(self.limits.max));
+    }
+
+    /// Whether the window may grow: a rate-limited sender grows to twice its largest flight in slow start,
+    /// and to one step of growth beyond it later (ratelimited-3-3).
+    fn is_below_limit(&self) -> bool {
+        if self.window.is_slow_start() {
+            self.window.cwnd < 2.0 * f64::from(self.flight_max)
+        } else {
+            self.window.packets() <= self.flight_max
+        }
+    }
+
+    /// ratelimited-3-4: cuts growth from `before` at `limit`, but not the window that was there before.
+    fn cap(&mut self, before: f64, limit: f64) {
+        self.window.cwnd = self.window.cwnd.min(limit.max(before));
+    }
+
+    /// ratelimited-3-2: after any reduction of the window the largest flight is measured again.
+    fn note_reduction(&mut self, before: f64) {
+        if self.window.cwnd < before {
+            self.flight_max = 0;
+        }
     }
 
     /// The transmit timeout begins anew, with `pipe` packets in flight. Fewer than the Ack Ratio may wait

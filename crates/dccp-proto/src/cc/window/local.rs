@@ -33,7 +33,9 @@ impl WindowSender {
         self.slow_start.reset();
         self.events += 1;
         self.window.ssthresh = window.ssthresh;
-        self.window.cwnd = self.window.cwnd.min(f64::from(pipe) + 1.0);
+        let before = self.window.cwnd;
+        self.window.cwnd = before.min(f64::from(pipe) + 1.0);
+        self.note_reduction(before);
         self.shrinking = Some(Shrinking {
             target: window.cwnd,
             is_second: false,

@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod rate_limited;
 mod told;
 
 use super::*;
@@ -353,39 +354,6 @@ fn marked_packets_do_not_make_the_window_grow() {
     };
     s.on_feedback(at(101), &marked, 2);
     assert_eq!(cwnd(&s), 8);
-}
-
-#[test]
-fn only_a_full_window_grows() {
-    // 4341-5.1-1
-    for (pipe_max, grows) in [(9, false), (10, true), (11, true)] {
-        let mut s = sender(10.0, f64::INFINITY);
-        s.on_feedback(
-            at(100),
-            &Feedback {
-                pipe_max,
-                ..acked(2)
-            },
-            2,
-        );
-        assert_eq!(cwnd(&s), 10 + u32::from(grows), "{pipe_max}");
-    }
-}
-
-#[test]
-fn a_window_that_was_full_within_the_last_round_trip_grows() {
-    // 4341-5.1-1: acknowledgements that arrive in one batch all count.
-    let mut s = sender(10.0, f64::INFINITY);
-    let empty = Feedback {
-        pipe_max: 1,
-        ..acked(2)
-    };
-    s.on_feedback(at(100), &acked(2), 2);
-    s.on_feedback(at(100), &empty, 2);
-    s.on_feedback(at(200), &empty, 2);
-    assert_eq!(cwnd(&s), 13);
-    s.on_feedback(at(201), &empty, 2);
-    assert_eq!(cwnd(&s), 13);
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Model {
         let Some(rate) = ack.delivered_rate else {
             return;
         };
-        // A sample of an application that sent less than it might is a lower bound.
+        // ratelimited-3-5: a sample of an application that sent less than it might is a lower bound.
         if !ack.is_app_limited || rate >= self.max_bw() {
             self.max_bw[0] = self.max_bw[0].max(rate);
         }

@@ -224,9 +224,13 @@ fn a_one_way_delay_starts_a_new_range() {
 }
 
 #[test]
-fn the_sawtooth_looks_as_it_did() {
+fn sawtooth_of_tcp_lp_is_as_stored() {
     let text = "tcp-lp";
     check_sawtooth("tcp-lp", text, include_str!("../sawtooth/tcp-lp.txt"));
+}
+
+#[test]
+fn sawtooth_of_hstcp_lp_is_as_stored() {
     let text = "hstcp-lp";
     check_sawtooth("hstcp-lp", text, include_str!("../sawtooth/hstcp-lp.txt"));
 }
