@@ -79,30 +79,36 @@ impl AckRatio {
         u16::try_from(self.wanted).ok()
     }
 
-    /// 4341-6.1.2-2: twice as much after a round trip that lost acknowledgements; one less after
-    /// cwnd / (R² − R) clean ones.
+    /// 4341-6.1.2-2: doubles the ratio after a round trip that lost acknowledgements, and takes one off
+    /// after cwnd / (R² − R) clean ones.
     fn on_round(&mut self, cwnd: u32) {
         let r = self.congestion;
         if core::mem::take(&mut self.has_lost) {
-            self.congestion = (2 * r).min(largest(cwnd));
+            let in_force = r.max(self.scaled(cwnd));
+            self.congestion = in_force.saturating_mul(2).min(largest(cwnd));
             self.clean_rounds = 0;
             return;
         }
-        self.clean_rounds += 1;
-        if r > 2 && self.clean_rounds * (r * r - r) >= cwnd {
-            self.congestion = r - 1;
+        self.clean_rounds = self.clean_rounds.saturating_add(1);
+        let r = u64::from(r);
+        if r > 2 && u64::from(self.clean_rounds) * (r * r - r) >= u64::from(cwnd) {
+            self.congestion -= 1;
             self.clean_rounds = 0;
         }
     }
 
-    fn wish(&self, cwnd: u32) -> u32 {
-        let scaled = if self.is_strict {
+    /// The ratio that leaves [`ACKS_PER_RTT`] acknowledgements in a round trip.
+    fn scaled(&self, cwnd: u32) -> u32 {
+        if self.is_strict {
             2
         } else {
             (cwnd / ACKS_PER_RTT).min(RATIO_MAX)
-        };
+        }
+    }
+
+    fn wish(&self, cwnd: u32) -> u32 {
         self.fixed
-            .unwrap_or(self.congestion.max(scaled))
+            .unwrap_or(self.congestion.max(self.scaled(cwnd)))
             .max(2)
             .min(most_wanted(cwnd))
     }

@@ -114,7 +114,7 @@ fn large_windows_keep_sixteen_acknowledgements_per_round_trip() {
     }
     // Losses raise it further.
     let control = after(AckRatio::new(160, None, false), 3, 160, |_| 1);
-    assert_eq!(control.wanted, 16);
+    assert_eq!(control.wanted, 80);
 }
 
 #[test]
@@ -165,4 +165,31 @@ fn what_the_peer_confirmed_is_in_use() {
     assert_eq!(control.in_use(), 1);
     control.on_confirm(u64::MAX);
     assert_eq!(control.in_use(), u32::MAX);
+}
+
+#[test]
+fn lost_acknowledgements_double_a_ratio_that_a_large_window_raised() {
+    // 4341-6.1.2-2: the ratio in force is doubled, not a counter that it hides.
+    let mut ratio = AckRatio::new(1000, None, false);
+    assert_eq!(ratio.poll(1000), Some(62));
+    let mut announced = Vec::new();
+    for round in 1..=4 {
+        ratio.on_feedback(round, 1, 1000);
+        announced.extend(ratio.poll(1000));
+    }
+    assert_eq!(announced, [124, 248, 496, 500]);
+    // Every clean round trip takes one off, because cwnd / (R² - R) is below 1.
+    for round in 5..=6 {
+        ratio.on_feedback(round, 0, 1000);
+    }
+    assert_eq!(ratio.poll(1000), Some(498));
+}
+
+#[test]
+fn a_ratio_of_a_huge_window_does_not_overflow() {
+    let mut ratio = AckRatio::new(u32::MAX, None, true);
+    for round in 1..200 {
+        ratio.on_feedback(round, u32::from(round < 100), u32::MAX);
+    }
+    assert!(ratio.poll(u32::MAX).is_none_or(|r| r > 2));
 }
