@@ -30,8 +30,11 @@ pub(crate) struct ReceiveRate {
 impl ReceiveRate {
     /// A meter whose first data packet, of this many bytes, arrives now. It begins the measurement
     /// and is no part of it, so the first rate is 0 (5348-6.3-1).
-    pub(crate) const fn new(now: Instant, bytes: u64) -> Self {
-        let mark = Mark { at: now, bytes };
+    pub(crate) fn new(now: Instant, bytes: u64) -> Self {
+        let mark = Mark {
+            at: now,
+            bytes: counted(bytes),
+        };
         Self {
             now: mark,
             newer: mark,
@@ -49,7 +52,7 @@ impl ReceiveRate {
         }
         self.now = Mark {
             at: now,
-            bytes: self.now.bytes + bytes,
+            bytes: self.now.bytes + counted(bytes),
         };
         self.packets += 1;
     }
@@ -88,6 +91,12 @@ impl ReceiveRate {
     pub(crate) fn mean_size(&self) -> f64 {
         (float(self.now.bytes) / float(self.packets)).max(1.0)
     }
+}
+
+/// An empty datagram counts as one byte: a stream of them at a rate of 0 would never let the sender leave
+/// the slowest rate (5348-4.3-2).
+fn counted(bytes: u64) -> u64 {
+    bytes.max(1)
 }
 
 fn interval(rtt: Duration) -> Duration {
@@ -167,6 +176,16 @@ mod tests {
             m.on_data(at(2 * ms), 16_000, RTT);
             assert_rate(m.on_feedback(RTT), second);
         }
+    }
+
+    #[test]
+    fn empty_datagrams_are_measured_as_one_byte_each() {
+        let mut m = ReceiveRate::new(at(0), 0);
+        m.on_feedback(RTT);
+        for packet in 1..=10 {
+            m.on_data(at(10 * packet), 0, RTT);
+        }
+        assert_rate(m.on_feedback(RTT), 100.0);
     }
 
     #[test]
