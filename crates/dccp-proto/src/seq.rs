@@ -100,7 +100,8 @@ impl Seq {
         let s = short as u64 & LOW_24;
         let low = reference.value() & LOW_24;
         let high = reference.value() & !LOW_24;
-        let is_ahead = s.wrapping_sub(low) & LOW_24 < 1 << 23;
+        // Half of the space away counts as ahead.
+        let is_ahead = s.wrapping_sub(low) & LOW_24 <= 1 << 23;
         if is_ahead && s < low {
             Self::new(high.wrapping_add(1 << 24) | s)
         } else if !is_ahead && s > low {
@@ -165,6 +166,8 @@ mod tests {
             (0x00_0010, 0x0000_0100_0005, 0x0000_0100_0010),
             (0x00_0005, 0xFFFF_FFFF_FFFE, 0x0000_0000_0005),
             (0xFF_FFFE, 0x0000_0000_0003, 0xFFFF_FFFF_FFFE),
+            (0x00_0005, 0x0000_0180_0005, 0x0000_0200_0005),
+            (0x80_0005, 0x0000_0100_0005, 0x0000_0180_0005),
         ] {
             assert_eq!(Seq::extend_24(s, Seq::new(reference)), Seq::new(result));
         }
@@ -181,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn a_near_number_survives_shortening(reference in 0..=MAX, d in -(1_i64 << 23)..(1 << 23)) {
+        fn a_near_number_survives_shortening(reference in 0..=MAX, d in 1 - (1_i64 << 23)..=(1 << 23)) {
             let reference = Seq::new(reference);
             let near = if d < 0 { reference.minus(d.unsigned_abs()) } else { reference.plus(d.unsigned_abs()) };
             prop_assert_eq!(Seq::extend_24(near.low_24(), reference), near);
