@@ -12,7 +12,13 @@
 
 use super::stats::DropReason;
 use crate::seq::Seq;
+use crate::wire::features::Feature;
 use crate::wire::{Packet, PacketType};
+
+/// No window reaches further back than this. The initial numbers count until that many packets later,
+/// because a Sequence Window may grow at any time, and not for ever, because half of the space later they
+/// lie ahead.
+const WINDOW_MAX: u64 = Feature::SequenceWindow.info().max;
 
 /// The variables of RFC 4340 §7.1 with both Sequence Windows.
 #[derive(Clone, Debug)]
@@ -27,7 +33,7 @@ pub(crate) struct SeqNos {
     pub(crate) local_window: u64,
     /// The peer's Sequence Window feature, W.
     pub(crate) remote_window: u64,
-    /// The windows still start at the initial numbers (4340-7.5.1-2).
+    /// The windows may still reach back to the initial numbers (4340-7.5.1-2).
     is_swl_clamped: bool,
     is_awl_clamped: bool,
 }
@@ -59,7 +65,7 @@ impl SeqNos {
     /// Takes the next sequence number (4340-5.1-7, 4340-7-1).
     pub(crate) fn next_to_send(&mut self) -> Seq {
         self.gss = self.gss.next();
-        if self.is_awl_clamped && self.plain_awl().is_after(self.iss) {
+        if self.is_awl_clamped && self.gss.steps_from(self.iss) >= WINDOW_MAX {
             self.is_awl_clamped = false;
         }
         self.gss
@@ -103,8 +109,7 @@ impl SeqNos {
     /// Whether `ack` names a packet from `low` on that has left. While none has, GSS lies before ISS,
     /// and no number is right.
     pub(crate) fn has_left(&self, low: Seq, ack: Seq) -> bool {
-        let nothing_left = self.is_awl_clamped && self.gss.is_before(self.iss);
-        !nothing_left && ack.is_within(low, self.awh())
+        !(self.is_awl_clamped && self.has_not_begun()) && ack.is_within(low, self.awh())
     }
 
     /// The test of step 5: a Sync or `SyncAck` moves the window forward as far as it likes, unless
@@ -144,7 +149,7 @@ impl SeqNos {
         if is_greatest {
             self.gsr = seq;
         }
-        if self.is_swl_clamped && self.plain_swl().is_after(self.isr) {
+        if self.is_swl_clamped && self.gsr.steps_from(self.isr) >= WINDOW_MAX {
             self.is_swl_clamped = false;
         }
         is_greatest
@@ -153,6 +158,11 @@ impl SeqNos {
     /// A valid packet that is not a Sync acknowledged this number: GAR only grows (4340-8.5-6).
     pub(crate) fn on_acked(&mut self, ack: Seq) {
         self.gar = self.gar.max(ack);
+    }
+
+    /// Whether no packet has left.
+    fn has_not_begun(&self) -> bool {
+        self.gss.next() == self.iss
     }
 
     fn plain_swl(&self) -> Seq {
@@ -236,9 +246,16 @@ mod tests {
         assert_eq!(s.swl(), Seq::new(20));
         s.on_received(Seq::new(45));
         assert_eq!(s.swl(), Seq::new(21));
+        // A window that grows does not reach below the initial numbers.
+        (s.local_window, s.remote_window) = (1000, 1000);
+        assert_eq!((s.swl(), s.awl()), (Seq::new(20), Seq::new(10)));
+        (s.local_window, s.remote_window) = (100, 100);
         // Half of the space later the initial numbers are ahead again and must not matter.
-        s.gsr = Seq::new(20).plus((1 << 47) + 100);
-        s.gss = Seq::new(10).plus((1 << 47) + 100);
+        for far in [1 << 46, (1 << 47) + 100] {
+            s.on_received(Seq::new(20).plus(far));
+            s.gss = Seq::new(9).plus(far);
+            s.next_to_send();
+        }
         assert_eq!(s.swl(), s.gsr.minus(24));
         assert_eq!(s.awl(), s.gss.minus(99));
     }
