@@ -1,5 +1,5 @@
-//! What the fuzz targets do, as plain functions: `fuzz_targets/` calls them with what libFuzzer
-//! invents, `tests/corpus.rs` of `dccp-proto`, `dccp-ring` and `dccp` with the files in `corpus/`.
+//! The bodies of the fuzz targets as plain functions. `fuzz_targets/` calls them with libFuzzer's input,
+//! `tests/corpus.rs` of the crates under test with the files in `corpus/`.
 
 pub mod connection;
 pub mod options;

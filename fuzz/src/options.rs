@@ -9,11 +9,10 @@ use dccp_proto::wire::{
     PacketType,
 };
 
-/// Decodes all options to their types, as every CCID and on every packet type, and encodes them
-/// again: they must come out as they went in.
+/// Decodes all options to their types, for every CCID and packet type, and encodes them again.
 ///
 /// # Panics
-/// If one does not.
+/// If an option changes.
 pub fn run(data: &[u8]) {
     let area = data.get(..OPTIONS_MAX).unwrap_or(data);
     let mut writer = OptionWriter::new(OPTIONS_MAX);
@@ -25,11 +24,11 @@ pub fn run(data: &[u8]) {
         assert!(Options(written).iter().eq([option]));
         decode_inside(&option, written);
         for packet_type in PacketType::ALL {
-            // Nothing is lost on a packet that acknowledges something (4340-5.8-7).
+            // 4340-5.8-7: packets with acknowledgements keep every option.
             assert!(option.is_allowed_on(packet_type) || !packet_type.has_ack());
         }
     }
-    // Everything was either decoded or is behind a bad length (4340-5.8-5).
+    // 4340-5.8-5: only options behind a bad length are skipped.
     assert_eq!(writer.len() + options.rest().len(), area.len());
     if !writer
         .options()
@@ -44,7 +43,7 @@ pub fn run(data: &[u8]) {
     read_across(Options(area));
 }
 
-/// What is inside one option, whose bytes are `written`.
+/// Decodes the contents of one option, whose bytes are `written`.
 fn decode_inside(option: &Opt<'_>, written: &[u8]) {
     match *option {
         Opt::AckVector { cells, .. } => {
@@ -91,7 +90,7 @@ fn decode_number(FeatureOpt { feature, values }: FeatureOpt<'_>) {
     }
 }
 
-/// What several options say together.
+/// Reads values that span several options.
 fn read_across(options: Options<'_>) {
     let ack = Seq::new(1000);
     check_runs(ack, options.ack_runs(ack), u64::from(AckCell::LEN_MAX));

@@ -5,11 +5,11 @@ use dccp_proto::wire::{
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// `data` is the number of zeros that follow the datagram, one byte, and the datagram. Parses it in
-/// every way; what parses is rebuilt, and must come out as it went in.
+/// `data` is one byte, the number of zeros that follow the datagram, and the datagram. Parses it under every
+/// checksum rule and rebuilds it.
 ///
 /// # Panics
-/// If it does not.
+/// If the rebuilt packet differs.
 pub fn run(data: &[u8]) {
     let Some((&zeros, bytes)) = data.split_first() else {
         return;
@@ -19,7 +19,7 @@ pub fn run(data: &[u8]) {
     let packet = parse(&Datagram::new(&stored), ChecksumRule::Udp);
     compare_with_counted_zeros(packet, parse(&Datagram { bytes, zeros }, ChecksumRule::Udp));
     for rule in ip_rules() {
-        // Nearly always the checksum is wrong; nothing else may be judged in another way.
+        // The checksum is nearly always wrong; the other checks must not depend on it.
         match parse(&Datagram::new(&stored), rule) {
             Err(ParseError::BadChecksum) => assert!(packet.is_ok()),
             over_ip => assert_eq!(over_ip, packet),
@@ -40,8 +40,8 @@ fn ip_rules() -> [ChecksumRule; 2] {
     .map(ChecksumRule::Ip)
 }
 
-/// Zeros that are only counted mean the same, except that options of nothing but Padding are left
-/// out, and that what their beginning divides cannot be lent.
+/// Counted zeros parse like stored zeros, except that options of mere Padding are left out, and an option
+/// that the zeros cut cannot be borrowed.
 fn compare_with_counted_zeros(
     stored: Result<Packet<'_>, ParseError>,
     counted: Result<Packet<'_>, ParseError>,
@@ -77,7 +77,7 @@ fn rebuild(packet: &Packet<'_>, bytes: &[u8]) {
     }
 }
 
-/// Clears the checksum and what is sent as 0 and ignored on receipt.
+/// Clears the checksum and the fields that are sent as 0 and ignored on receipt.
 fn clear_reserved(bytes: &mut [u8], packet: &Packet<'_>) {
     bytes[6..8].fill(0);
     bytes[8] &= 0x1F;

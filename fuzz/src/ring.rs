@@ -1,4 +1,4 @@
-//! A ring in shared memory into which somebody writes.
+//! A ring in shared memory under random writes.
 
 use dccp_ring::{
     App, Arrival, ChangeError, Label, Look, PushError, Report, Shape, Ticket, Transport, Violation,
@@ -7,15 +7,14 @@ use dccp_ring::{
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What a slot holds, in bytes.
+/// Size of a slot in bytes.
 const SLOT: u32 = 16;
 
-/// `data` are commands: a byte that says what, and what belongs to it. The sides of the ring do what
-/// honest ones do, and between that words are written behind their backs. They may say that the
-/// other one breaks the rules; they must not panic, nor give what no slot can hold.
+/// `data` is a list of commands: a byte and its arguments. Both sides act honestly, and random words are
+/// written in between. They may report violations; they must not panic or return more than a slot holds.
 ///
 /// # Panics
-/// If they do.
+/// If a side breaks these rules.
 pub fn run(data: &[u8]) {
     let (transport, fd) = shared::create(Shape::new(4, SLOT), silent()).expect("memory");
     let app = shared::attach(&fd, silent()).expect("a ring that was just made");
@@ -31,11 +30,11 @@ pub fn run(data: &[u8]) {
         let (n, after) = after.split_first().unwrap_or((&0, after));
         rest = after;
         if command % 4 != 3 {
-            // What a side thinks of the other is its own affair: it goes on here, whatever it says.
+            // A reported violation does not end the run.
             _ = ring.step(command, *n);
             continue;
         }
-        // Which word: a line of the first sixteen, or any.
+        // The word to change: the first of a control line, or any.
         let (place, after) = rest.split_first_chunk().unwrap_or((&[0; 2], rest));
         let (value, after) = after.split_first_chunk().unwrap_or((&[0; 8], after));
         let place = u64::from(u16::from_le_bytes(*place));
@@ -67,7 +66,7 @@ impl Ring {
             Look::Nothing => {}
             Look::Expired(claimed) => assert!(claimed.len <= SLOT as usize),
             Look::Offer { len } => {
-                // Longer, and the slice would panic.
+                // A longer datagram would make the slice panic.
                 let buf = &mut [0; SLOT as usize][..len];
                 source.claim_ahead((n % 5) as u32)?;
                 let claimed = if n < 128 {

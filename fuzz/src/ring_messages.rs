@@ -1,15 +1,15 @@
-//! What two processes say to each other beside a ring.
+//! Messages between two processes that share a ring.
 
 use dccp::ring_message_told_again;
 
 /// The longest message that a channel takes.
 const LONGEST: usize = 256;
 
-/// `data` are a message, perhaps: to the server, to an application, or none. What is one is told again: to the server
-/// in the same bytes, since each has one meaning; to an application in the same sense, since texts are clipped.
+/// Parses `data` as a message to the server and to an application, and encodes the result again. A message to
+/// the server keeps its bytes. One to an application keeps its meaning, because texts are clipped.
 ///
 /// # Panics
-/// If it is not.
+/// If a message changes.
 pub fn run(data: &[u8]) {
     let data = &data[..data.len().min(LONGEST)];
     let [ask, tell] = ring_message_told_again(data);

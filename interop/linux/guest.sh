@@ -2,8 +2,8 @@
 # A guest with the Linux kernel's DCCP, as an independent peer for tests.
 #
 #   guest.sh build               fetch Debian's kernel, make the initramfs
-#   guest.sh run                 boot; the guest hangs on a tap device in a
-#                                network namespace of its own
+#   guest.sh run                 boot; the guest is on a tap device in its own
+#                                network namespace
 #   guest.sh exec [--timeout S] [--stdin] -- COMMAND [ARG...]
 #                                run a command in the guest
 #   guest.sh sh [--timeout S] 'SHELL COMMANDS'

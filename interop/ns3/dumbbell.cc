@@ -1,16 +1,16 @@
-// One dumbbell in ns-3, for the benchmark: TCP flows with one law share one drop-tail bottleneck.
+// One dumbbell in ns-3, used by the benchmark. TCP flows with one law share one drop-tail bottleneck.
 //
 //   dumbbell --law=TcpLinuxReno --flows=1 --rate=100 --rtt=70 --queue=583 --time=60
 //
 // Hosts and links are those of ../ns2/dumbbell.tcl, except that point-to-point links add two bytes.
-// Standard output gets, for the time from warmup to the end,
+// Standard output covers the time from warmup to the end:
 //
 //   flow NUMBER LAW packets N bytes N events N lost N
 //   hops N
 //   memory KIB
 //
-// where events and lost are always 0 (nothing is traced, which would cost time) and hops is reckoned
-// from packets and acknowledgements, three links each way; memory is the most that the program took.
+// where events and lost are always 0, because tracing would cost time. Hops follow from packets and
+// acknowledgements over three links each way; memory is the program's peak.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"

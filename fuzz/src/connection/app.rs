@@ -26,7 +26,7 @@ pub(super) struct OneApp {
 struct Out {
     queue: SendQueue,
     places: Vec<Place>,
-    /// The next datagram is taken back between `peek` and `claim_into`.
+    /// True if the next datagram is taken back between `peek` and `claim_into`.
     is_taken_back: bool,
 }
 

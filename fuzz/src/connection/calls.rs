@@ -1,4 +1,4 @@
-//! What applications and the clock do.
+//! Calls of applications, and the clock.
 
 use super::input::{Input, SERVICE};
 use super::{Accepted, DEADLINES_MAX, Flow, PORTS, World};
@@ -6,7 +6,7 @@ use dccp_proto::ConnectError;
 use std::time::Duration;
 
 impl World {
-    /// The flow from an end to the other's listener; few, so that they come again.
+    /// The flow from an end to the other's listener. There are few, so that flows repeat.
     fn flow(&self, input: &mut Input<'_>, i: usize) -> Flow {
         Flow {
             path: if i == 0 {
@@ -67,7 +67,7 @@ impl World {
 
     pub(super) fn call(&mut self, input: &mut Input<'_>, i: usize) {
         let what = input.below(16);
-        // Also for connections that are long gone.
+        // The call may name a connection that ended long ago.
         let n = input.below(8);
         let end = &mut self.ends[i];
         let id = end.ids.iter().rev().nth(n / 2).or(end.ids.last());
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// Time passes, and deadlines are met.
+    /// Time passes, and every deadline is handled.
     pub(super) fn pass_time(&mut self, input: &mut Input<'_>) {
         let end = self.now + duration(input);
         for _ in 0..DEADLINES_MAX {
@@ -105,13 +105,13 @@ impl World {
         self.now = end;
     }
 
-    /// Time has passed when somebody looks again.
+    /// Time jumps past deadlines.
     pub(super) fn jump(&mut self, input: &mut Input<'_>) {
         self.now += duration(input);
         self.time_out();
     }
 
-    /// After the outputs of what came before, as the core asks of its callers.
+    /// Handles time-outs after draining the outputs, as the core's contract requires.
     pub(super) fn time_out(&mut self) {
         (0..2).for_each(|i| self.drain(i));
         for end in &mut self.ends {

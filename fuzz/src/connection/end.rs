@@ -1,4 +1,4 @@
-//! One endpoint with its applications, and what must hold of it after every step.
+//! One endpoint with its applications, and its invariants.
 
 use super::app::Apps;
 use dccp_proto::batch::Batch;
@@ -22,16 +22,16 @@ pub(super) struct Sent {
     pub(super) zeros: usize,
 }
 
-/// What was seen of a connection's packets.
+/// The observed packets of a connection.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
     /// The last sequence number and acknowledgement number that it sent.
     pub(super) gss: Seq,
     pub(super) ackno: Seq,
     has_sent: bool,
-    /// Of `gss` only the low 24 bits are known.
+    /// True if only the low 24 bits of `gss` are known.
     is_short: bool,
-    /// Resets since then, some of which have no place in the sequence.
+    /// Resets since then; some have no place in the sequence.
     resets: u64,
     /// Packets that have a place in the sequence.
     packets: u64,
@@ -88,7 +88,7 @@ impl End {
 
     /// Takes all outputs, and checks everything.
     pub(super) fn drain(&mut self, now: Instant) -> Vec<Sent> {
-        // Connections that Requests have just made are told of.
+        // Collects the events of connections that Requests have just created.
         self.poll_events();
         let waiting: usize = self.apps.all().map(super::app::OneApp::waiting).sum();
         let mut batch = std::mem::replace(&mut self.batch, Batch::new(1));
@@ -131,7 +131,7 @@ impl End {
             local_port: packet.source_port,
             remote_port: packet.dest_port,
         };
-        // A Response with a cookie is of no connection.
+        // A Response with a cookie belongs to no connection.
         let mut options = packet.options.iter();
         let has_cookie = options.any(|o| matches!(o, Opt::InitCookie(_)));
         let is_stateless = has_cookie && packet.packet_type() == PacketType::Response;
@@ -235,7 +235,7 @@ impl End {
         let seen = self.seen.get(&id).copied().unwrap_or_default();
         let resets = stats.packets_out.of(PacketType::Reset);
         let listens = stats.packets_out.of(PacketType::Listen);
-        // The Response that gave the client its cookie belongs to the connection that came of it.
+        // The Response with the cookie counts for the connection that the cookie created.
         let cookies = self.endpoint.stats().counters.cookies_sent;
         let unseen = stats.packets_out.total() - resets - listens - seen.packets;
         assert!(unseen <= cookies.min(1), "{unseen} packets");

@@ -1,4 +1,4 @@
-//! Packets made by hand, near enough to what a connection expects to be taken seriously.
+//! Forged packets that are close to what a connection expects.
 
 use super::end::Seen;
 use super::input::{Input, SERVICE};
@@ -10,7 +10,7 @@ use dccp_proto::wire::{
 };
 use dccp_proto::{Instant, Seq};
 
-/// What is put into packets that a connection may believe.
+/// The sources of plausible fields.
 pub(super) struct Forge<'f> {
     pub(super) now: Instant,
     /// The connection that gets the packet.
@@ -21,15 +21,14 @@ pub(super) struct Forge<'f> {
 }
 
 impl Forge<'_> {
-    /// A packet to the connection. With luck its sequence number is the next one, its
-    /// Acknowledgement Number that of the last packet.
+    /// A packet to the connection, possibly with the next sequence number and the last Acknowledgement Number.
     pub(super) fn packet(&self, input: &mut Input<'_>) -> Vec<u8> {
         let seq = near(self.seen.ackno.next(), input);
         let ack = near(self.seen.gss, input);
         let kind = Self::kind(ack, input);
         let mut options = OptionWriter::new(900);
         for _ in 0..input.below(5) {
-            // What does not fit is left out.
+            // Options that do not fit are left out.
             let _ = self.push_option(input, &mut options);
         }
         let header = input.byte();
@@ -205,7 +204,7 @@ fn push_feature(input: &mut Input<'_>, w: &mut OptionWriter) -> Result<(), wire:
     }
 }
 
-/// What a CCID 3 receiver tells, and a bit of RTT Estimate.
+/// Options of a CCID 3 receiver, and RTT Estimate.
 fn push_feedback(input: &mut Input<'_>, w: &mut OptionWriter) -> Result<(), wire::NoSpace> {
     let rates = [0, 1, 1000, 1 << 20, u32::MAX];
     CcidOpt::ReceiveRate(input.pick(&rates)).push(w)?;

@@ -40,14 +40,14 @@ impl<'a> Input<'a> {
         from[self.below(from.len())]
     }
 
-    /// At most so many bytes.
+    /// At most `n` bytes.
     pub(super) fn take(&mut self, n: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(n.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Settings, all of them possible ones.
+    /// Valid settings.
     pub(super) fn config(&mut self) -> Config {
         let ccids = [&[2][..], &[3], &[2, 3], &[3, 2]];
         let switches = self.number(2);
@@ -74,7 +74,7 @@ impl<'a> Input<'a> {
         config
     }
 
-    /// Settings that few choose.
+    /// Rare settings.
     fn odd_settings(&mut self, config: &mut Config) {
         const MS: Duration = Duration::from_millis(1);
         config.sequence_window = self.pick(&[32, 33, 100, 1000, 1 << 17, (1 << 46) - 1]);

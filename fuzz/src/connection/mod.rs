@@ -1,4 +1,4 @@
-//! Two endpoints, the network between them, and whoever sits in it.
+//! Two endpoints, the network between them, and an attacker in it.
 
 mod app;
 mod calls;
@@ -21,17 +21,16 @@ use std::time::Duration;
 
 /// Steps of one run.
 const STEPS_MAX: usize = 400;
-/// Packets under way, and kept to be sent again.
+/// Maximum number of packets in flight, and of old packets kept for replay.
 const WIRE_MAX: usize = 256;
 const REAL_MAX: usize = 32;
-/// Deadlines that are met before time jumps over the rest.
+/// Number of deadlines handled before time jumps over the rest.
 const DEADLINES_MAX: usize = 100;
 
-/// `data` says how the endpoints are set up, and then step by step what the applications, the
-/// network, the clock and a forger do.
+/// `data` configures the endpoints and then chooses the steps of applications, network, clock and forger.
 ///
 /// # Panics
-/// If an endpoint does what none may do.
+/// If an endpoint breaks an invariant.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let mut world = World::new(&mut input);
@@ -48,11 +47,11 @@ struct World {
     now: Instant,
     path: Path,
     ends: [End; 2],
-    /// Packets under way, and to whom.
+    /// Packets in flight, with their receivers.
     wire: VecDeque<(usize, Sent)>,
-    /// Some that were.
+    /// Old packets for replay.
     real: VecDeque<(usize, Sent)>,
-    /// Outputs are taken after every step; else only when a step says so.
+    /// True if outputs are drained after every step, otherwise only by an explicit step.
     is_eager: bool,
 }
 
@@ -111,7 +110,7 @@ impl World {
         }
     }
 
-    /// Everything that is left is said, and much time passes.
+    /// Delivers all packets in flight and lets much time pass.
     fn finish(&mut self) {
         self.exchange(WIRE_MAX);
         for i in 0..2 {
@@ -141,7 +140,7 @@ impl World {
         self.ends[to].handle(self.now, packet);
     }
 
-    /// Both ends talk in peace, a millisecond each way, for so many packets.
+    /// Exchanges up to `packets` packets undisturbed, with a delay of 1 ms each way.
     fn exchange(&mut self, packets: usize) {
         for i in 0..2 {
             self.drain(i);
@@ -157,7 +156,7 @@ impl World {
         }
     }
 
-    /// The next packet arrives; or it is lost, doubled, marked, or overtaken.
+    /// The next packet is delivered, lost, duplicated, marked or reordered.
     fn deliver(&mut self, input: &mut Input<'_>) {
         let Some((to, mut packet)) = self.wire.pop_front() else {
             return;
@@ -185,7 +184,7 @@ impl World {
                 *byte ^= input.byte();
             }
             let rule = packet.path.checksum_rule();
-            // What is no packet any more needs no checksum.
+            // A damaged packet that no longer parses needs no checksum.
             let _ = wire::seal(&mut packet.bytes, packet.zeros, rule);
         }
         self.give(to, &packet);
