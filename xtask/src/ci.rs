@@ -18,7 +18,7 @@ const ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 pub(crate) fn run() -> Result<bool> {
-    if !tidy::run()? || !spec::run(&spec::Args::checking())? {
+    if !tidy::run(&tidy::Args::default())? || !spec::run(&spec::Args::checking())? {
         return Ok(false);
     }
     cargo("fmt --all -- --check")?;

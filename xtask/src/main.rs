@@ -3,12 +3,11 @@
 //! It compiles no crate of the protocol. Commands that need one start the crate `dccp-testbed`.
 
 mod ci;
-mod clock;
 mod instructions;
 mod libtest;
 mod soak;
-mod source;
 mod spec;
+mod syntax;
 mod test;
 mod testbed;
 mod tidy;
@@ -35,7 +34,7 @@ enum Command {
     /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
     Ci,
     /// The style rules that a program can check
-    Tidy,
+    Tidy(tidy::Args),
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
     Interop(testbed::Args),
     /// Checks that take long: simulations, fuzzing, models, Miri, mutations
@@ -68,7 +67,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Demo(args) => testbed::run("demo", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
-        Command::Tidy => tidy::run(),
+        Command::Tidy(args) => tidy::run(&args),
         Command::Interop(args) => testbed::run("interop", &args),
         Command::Soak(args) => soak::run(&args),
         Command::Peers(args) => testbed::run("peers", &args),

@@ -82,11 +82,9 @@ struct Apps {
     running: Vec<(ConnId, Running, Watch)>,
     /// The number of each connection that the endpoint knows, by the index of its id.
     numbers: Vec<Option<(ConnId, usize)>>,
-    /// Connections with new input or events since their applications last ran.
+    /// Connections that something happened to since the endpoint was last drained.
     touched: Vec<usize>,
-    /// Memory for the next list of touched connections.
-    spare: Vec<usize>,
-    /// Connections to check after this event; empty when checks are off.
+    /// Those of the last time, which are to be checked.
     drained: Vec<usize>,
 }
 
@@ -210,9 +208,8 @@ impl Host {
 
     /// Counters of a connection: of one that is over, as they last were.
     pub fn stats(&self, number: usize) -> Stats {
-        let (_, running, _) = &self.apps.running[number];
-        self.connection(number)
-            .map_or_else(|| running.last_stats(), Connection::stats)
+        let last = self.apps.running[number].2.stats();
+        self.connection(number).map_or(last, Connection::stats)
     }
 
     /// The endpoint.
@@ -295,9 +292,7 @@ impl Host {
                     self.endpoint.close(now, id, &mut self.apps);
                 }
                 Event::Closed(_) => {
-                    // The endpoint forgets the connection with the next poll.
-                    let stats = self.endpoint.connection(id).map(Connection::stats);
-                    running.end(now, stats.as_ref());
+                    running.end(now);
                 }
                 _ => {}
             }
@@ -308,22 +303,17 @@ impl Host {
         some
     }
 
-    /// Runs the applications of touched connections: they write, read and close. Returns whether the
-    /// endpoint must be drained again.
+    /// Lets the applications of touched connections write, read and close. Returns whether the
+    /// endpoint has to be drained again.
     fn run_touched(&mut self, now: Instant, is_checked: bool) -> bool {
         let mut has_news = false;
-        let spare = core::mem::take(&mut self.apps.spare);
-        let mut touched = core::mem::replace(&mut self.apps.touched, spare);
+        let mut touched = core::mem::take(&mut self.apps.touched);
         touched.sort_unstable();
         touched.dedup();
         for &number in &touched {
             let (id, running, watch) = &mut self.apps.running[number];
             let id = *id;
-            if is_checked {
-                watch.look(self.endpoint.connection(id), now, running.sent());
-            } else {
-                watch.skip(running.sent());
-            }
+            watch.look(self.endpoint.connection(id), now, is_checked);
             if running.run(now) {
                 self.endpoint.on_data_ready(id);
                 has_news = true;
@@ -335,11 +325,7 @@ impl Host {
             let next = self.apps.running[number].1.next_at();
             self.timers.set(timer(number), next, now);
         }
-        if is_checked {
-            self.apps.drained.extend_from_slice(&touched);
-        }
-        touched.clear();
-        self.apps.spare = touched;
+        self.apps.drained.append(&mut touched);
         has_news
     }
 }

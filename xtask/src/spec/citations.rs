@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use crate::source;
+use crate::syntax;
 use crate::tree::File;
 
 /// What a file cites.
@@ -21,7 +21,8 @@ pub(super) fn of_file(file: &File) -> Citations {
         citations.tests.extend(ids(&file.text).map(|(_, id)| id));
         return citations;
     }
-    let tests = source::test_ranges(&file.text);
+    let tests = file.syntax().map(syntax::test_ranges);
+    let tests = tests.unwrap_or_default();
     for (at, id) in ids(&file.text) {
         let is_test = tests.iter().any(|range| range.contains(&at));
         let set = if is_test {
@@ -122,10 +123,7 @@ mod tests {
     #[test]
     fn tests_in_a_file_are_told_from_its_code() {
         let text = "// 4340-5.1-1\nfn a() {}\n#[cfg(test)]\nmod tests {\n// 4340-5.1-2 }\n}\n// 4340-5.1-3\n";
-        let file = |path: &str| File {
-            path: path.into(),
-            text: text.into(),
-        };
+        let file = |path: &str| File::new(path, text);
         let set = |ids: &[&str]| {
             ids.iter()
                 .map(|id| (*id).to_owned())

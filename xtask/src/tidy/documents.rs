@@ -1,11 +1,13 @@
-//! Rules about what files say of each other.
+//! Rules about what files say about each other.
 
 use std::collections::BTreeSet;
 
+use syn::Signature;
+use syn::visit::{self, Visit};
+
 use super::{Finding, pattern};
-use crate::source;
 use crate::spec;
-use crate::tree::File;
+use crate::tree::{File, has_extension};
 
 /// Every crate obeys the workspace's lints.
 pub(super) fn lints_of_crates(files: &[File]) -> Vec<Finding> {
@@ -19,7 +21,7 @@ pub(super) fn lints_of_crates(files: &[File]) -> Vec<Finding> {
         .collect()
 }
 
-/// No path of the machine that somebody works on.
+/// No path of a particular machine.
 pub(super) fn machine_paths(files: &[File]) -> Vec<Finding> {
     let pattern = pattern(r"(?:^|[^A-Za-z0-9_.~-])/(?:work|root|home/[a-z]+)/");
     let mut findings = Vec::new();
@@ -105,23 +107,115 @@ pub(super) fn named_places(files: &[File]) -> Vec<Finding> {
     findings
 }
 
+/// The map names every folder with code: itself, a file in it, the file of the same name, or a folder above it that
+/// is not the root of a crate's sources.
+pub(super) fn folders_of_map(files: &[File]) -> Vec<Finding> {
+    const MAP: &str = "ARCHITECTURE.md";
+    let Some(map) = files.iter().find(|file| file.path == MAP) else {
+        return Vec::new();
+    };
+    let mut named = BTreeSet::new();
+    for (_, path) in paths_of_tree(&map.text) {
+        named.extend(path.rfind('/').map(|end| path[..=end].to_owned()));
+        named.insert(path);
+    }
+    let is_named = |folder: &str| {
+        let above = folder.match_indices('/').map(|(at, _)| &folder[..=at]);
+        let mut above = above.filter(|path| !path.ends_with("src/") || *path == folder);
+        above.any(|path| {
+            named.contains(path) || named.contains(&format!("{}.rs", path.trim_end_matches('/')))
+        })
+    };
+    let sources = files
+        .iter()
+        .filter(|file| file.is_rust() && file.path.contains("/src/") && !file.is_test());
+    let folders: BTreeSet<&str> = sources
+        .filter_map(|file| Some(&file.path[..=file.path.rfind('/')?]))
+        .collect();
+    let missing = folders.into_iter().filter(|folder| !is_named(folder));
+    missing
+        .map(|folder| Finding::new(MAP, format!("does not name the folder {folder}")))
+        .collect()
+}
+
+/// Files of `docs/` that other files mention exist, and so do the targets of relative links.
+pub(super) fn references(files: &[File]) -> Vec<Finding> {
+    let mentioned =
+        pattern(r"\b(?:docs|specs|benchmarks|interop)/[A-Za-z0-9_/.-]*\.(?:md|toml|csv|txt)\b");
+    let link = pattern(r"\]\(([A-Za-z0-9_./-]+)(?:#[^)]*)?\)");
+    let exists = |path: &str| {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        files
+            .iter()
+            .any(|file| file.path == path || file.path.starts_with(&folder))
+    };
+    let mut findings = Vec::new();
+    let is_checked = |file: &&File| {
+        // The changelog speaks of files that are gone, the tests below of files that never were.
+        file.path != "CHANGELOG.md" && file.path != "xtask/src/tidy/documents.rs"
+    };
+    for file in files.iter().filter(is_checked) {
+        for found in mentioned.find_iter(&file.text) {
+            if !exists(found.as_str())
+                && !resolve(&file.path, found.as_str()).is_some_and(|path| exists(&path))
+            {
+                let text = format!("no such file: {}", found.as_str());
+                findings.push(Finding::at(file, found.start(), text));
+            }
+        }
+        if !has_extension(&file.path, "md") {
+            continue;
+        }
+        for found in link.captures_iter(&file.text) {
+            let at = found.get(0).map_or(0, |found| found.start());
+            let is_there = resolve(&file.path, &found[1]).is_some_and(|path| exists(&path));
+            // A folder without text files, such as a corpus.
+            if !is_there && !std::path::Path::new(&found[1]).exists() {
+                findings.push(Finding::at(
+                    file,
+                    at,
+                    format!("a link to nowhere: {}", &found[1]),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// A path relative to the folder of `file`, from the root; `None` outside the checkout.
+fn resolve(file: &str, link: &str) -> Option<String> {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 fn is_map(path: &str) -> bool {
     matches!(path, "ARCHITECTURE.md" | "docs/packet-path.md")
 }
 
 /// Every function that the crates define.
 fn functions(files: &[File]) -> BTreeSet<String> {
-    let definition = pattern(r"\bfn\s+([a-z0-9_]+)");
-    let mut names = BTreeSet::new();
-    for file in files.iter().filter(|file| file.is_rust()) {
-        let code = source::code(&file.text);
-        names.extend(
-            definition
-                .captures_iter(&code)
-                .map(|found| found[1].to_owned()),
-        );
+    struct Functions(BTreeSet<String>);
+    impl<'a> Visit<'a> for Functions {
+        fn visit_signature(&mut self, signature: &'a Signature) {
+            self.0.insert(signature.ident.to_string());
+            visit::visit_signature(self, signature);
+        }
     }
-    names
+    let mut functions = Functions(BTreeSet::new());
+    for syntax in files.iter().filter_map(File::syntax) {
+        functions.visit_file(syntax);
+    }
+    functions.0
 }
 
 /// Functions written as `` `name()` `` or `` `Type::name()` ``.
@@ -168,8 +262,7 @@ mod tests {
     use super::*;
 
     fn file(path: &str, text: &str) -> File {
-        let (path, text) = (path.to_owned(), text.to_owned());
-        File { path, text }
+        File::new(path, text)
     }
 
     fn texts(rule: super::super::Rule, files: &[File]) -> Vec<String> {
@@ -236,5 +329,35 @@ mod tests {
             "ARCHITECTURE.md:6: no such function: halt",
         ];
         assert_eq!(texts(named_places, &files), expected);
+    }
+
+    #[test]
+    fn folder_that_the_map_leaves_out_is_found() {
+        let map = "```tree\ncrates/a/src/  code\n  one/ two.rs  parts\n```\n";
+        let files = [
+            file("ARCHITECTURE.md", map),
+            file("crates/a/src/lib.rs", ""),
+            file("crates/a/src/one/x.rs", ""),
+            file("crates/a/src/one/deep/x.rs", ""),
+            file("crates/a/src/two/x.rs", ""),
+            file("crates/a/src/three/x.rs", ""),
+        ];
+        let expected = ["ARCHITECTURE.md: does not name the folder crates/a/src/three/"];
+        assert_eq!(texts(folders_of_map, &files), expected);
+    }
+
+    #[test]
+    fn reference_to_a_missing_document_is_found() {
+        let files = [
+            file("docs/a.md", "[b](b.md#x) [up](../README.md) [gone](c.md)\n"),
+            file("docs/b.md", ""),
+            file("README.md", "[a](docs/a.md)"),
+            file("crates/a/src/lib.rs", "// docs/a.md, docs/d.md\n"),
+        ];
+        let expected = [
+            "docs/a.md:1: a link to nowhere: c.md".to_owned(),
+            "crates/a/src/lib.rs:1: no such file: docs/d.md".to_owned(),
+        ];
+        assert_eq!(texts(references, &files), expected);
     }
 }

@@ -1,5 +1,3 @@
-mod plain;
-
 use super::*;
 use crate::loss::{Jitter, Outage};
 use crate::queue::Limit;
