@@ -3,29 +3,32 @@
 use crate::path::Path;
 use crate::time::Instant;
 use crate::wire::{Datagram, Ecn, OptionWriter};
-use core::ops::Range;
 
-/// Datagrams for one peer with one ECN mark, all of one length except that the last may be
-/// shorter: what a single call can hand to the kernel.
+/// Datagrams for one peer with one ECN mark. All have one length, but the last may be shorter: a
+/// single system call can send them.
 ///
-/// Datagrams stand one after the other in one buffer, DCCP header first. In a simulation trailing
-/// zeros are counted and not stored; on a socket they are written out.
+/// Datagrams stand one after the other in one buffer, each beginning with its DCCP header. A
+/// simulation counts trailing zeros and does not store them; a socket's batch stores them.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Those in use, and behind them what earlier datagrams have left: memory that need not be zeroed again.
+    /// The first `used` bytes are datagrams. The others come from earlier batches; they are kept,
+    /// because new memory would have to be zeroed.
     bytes: Vec<u8>,
     used: usize,
-    /// Where datagrams are built whose length is not known before.
+    /// A datagram or a header that is being built.
     scratch: Vec<u8>,
-    /// For the options of the datagram that is being built.
+    /// The options of the packet that is being built.
     option_memory: Vec<u8>,
     segments: Vec<Segment>,
-    /// Length of each datagram but the last, and of the last; asked for each that joins.
+    /// Length of each datagram but the last.
     segment_len: usize,
+    /// Length of the last datagram.
     last_len: usize,
     destination: Option<(Path, Ecn)>,
     scheduled: Option<Instant>,
     segments_max: usize,
+    /// Datagrams that the congestion controller permits in this batch.
+    permitted: usize,
     bytes_max: usize,
     keeps_zeros: bool,
     may_fragment: bool,
@@ -51,6 +54,7 @@ impl Batch {
             destination: None,
             scheduled: None,
             segments_max: segments_max.max(1),
+            permitted: usize::MAX,
             bytes_max: 65_000,
             keeps_zeros: false,
             may_fragment: false,
@@ -65,14 +69,14 @@ impl Batch {
         }
     }
 
-    /// Changes how many datagrams it takes. It must be empty.
+    /// Changes how many datagrams fit. The batch must be empty.
     pub fn set_segments_max(&mut self, segments_max: usize) {
         debug_assert!(self.is_empty(), "the batch is in use");
         self.segments_max = segments_max;
     }
 
-    /// A writer of options with memory that is to be [given back](Self::keep_option_memory), so that no packet needs
-    /// an allocation.
+    /// Returns a writer of options that uses memory of the batch, so that no packet allocates.
+    /// [`keep_option_memory`](Self::keep_option_memory) gives the memory back.
     pub(crate) fn option_writer(&mut self, limit: usize) -> OptionWriter {
         OptionWriter::with_memory(core::mem::take(&mut self.option_memory), limit)
     }
@@ -81,9 +85,44 @@ impl Batch {
         self.option_memory = options.into_memory();
     }
 
-    /// How many datagrams of `len` bytes it takes when it is empty: one at least.
-    pub fn room_for(&self, len: usize) -> usize {
-        self.segments_max.min(self.bytes_max / len.max(1)).max(1)
+    /// Returns `len` bytes for a header, with any content.
+    /// [`keep_header_memory`](Self::keep_header_memory) gives them back.
+    pub(crate) fn header_memory(&mut self, len: usize) -> Vec<u8> {
+        let mut header = core::mem::take(&mut self.scratch);
+        header.resize(len, 0);
+        header
+    }
+
+    pub(crate) fn keep_header_memory(&mut self, header: Vec<u8>) {
+        self.scratch = header;
+    }
+
+    /// Limits the datagrams of this batch, until it is cleared, to what the congestion controller
+    /// permits.
+    pub(crate) fn permit(&mut self, datagrams: usize) {
+        self.permitted = datagrams;
+    }
+
+    /// Whether nothing can join.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.is_empty() && self.segments.len() >= self.permitted.min(self.segments_max)
+    }
+
+    /// Returns how many datagrams of `len` bytes for the same peer can join. The rules of a batch
+    /// are: one ECN mark, one length but for the last datagram, which may be shorter, and no
+    /// fragmentation. An empty batch has room for one datagram of any length.
+    pub fn room_for(&self, ecn: Ecn, len: usize) -> usize {
+        let datagrams_max = self.segments_max.min(self.permitted);
+        let Some((_, ecn_before)) = self.destination else {
+            return datagrams_max.min(self.bytes_max / len.max(1)).max(1);
+        };
+        let size = self.segment_len;
+        if ecn != ecn_before || self.may_fragment || len > size || self.last_len != size {
+            return 0;
+        }
+        let most = datagrams_max.min(self.bytes_max / size.max(1));
+        let room = most.saturating_sub(self.segments.len());
+        if len < size { room.min(1) } else { room }
     }
 
     /// Forgets the datagrams, keeps the memory.
@@ -94,6 +133,7 @@ impl Batch {
         self.last_len = 0;
         self.destination = None;
         self.scheduled = None;
+        self.permitted = usize::MAX;
         self.may_fragment = false;
     }
 
@@ -112,13 +152,13 @@ impl Batch {
         self.destination.as_ref().map(|(path, ecn)| (path, *ecn))
     }
 
-    /// The moment for which its first datagram had to wait, the pacer's mostly: what it leaves later is lateness of
-    /// the caller, his timers and his computer. `None` if it waited for something else, or for nothing.
+    /// Returns the time for which its first datagram was scheduled, mostly by the pacer. A later
+    /// departure is lateness of the caller and its timers. `None` if it was not scheduled.
     pub fn scheduled(&self) -> Option<Instant> {
         self.scheduled
     }
 
-    /// A datagram in it had waited for this moment; the first counts.
+    /// Notes the time for which a datagram of the batch was scheduled. The first call counts.
     pub(crate) fn schedule(&mut self, at: Instant) {
         self.scheduled.get_or_insert(at);
     }
@@ -151,24 +191,11 @@ impl Batch {
         })
     }
 
-    /// Whether a datagram of `len` bytes for the same peer can join without breaking the rules of a batch.
-    pub fn fits(&self, ecn: Ecn, len: usize, may_fragment: bool) -> bool {
-        let Some((_, ecn_before)) = self.destination else {
-            return true;
-        };
-        let size = self.segment_len;
-        ecn == ecn_before
-            && self.may_fragment == may_fragment
-            && self.segments.len() < self.segments_max
-            && len <= size
-            && self.last_len == size
-            && (self.segments.len() + 1) * size <= self.bytes_max
-    }
-
-    /// Appends a datagram that routers may not fragment, for which [`fits`](Self::fits) was asked before: `write`
-    /// fills its place of `len` bytes, all of them, for there are bytes of earlier datagrams; `zeros` bytes of value
-    /// zero follow (stored or counted). If `write` returns `false`, nothing is appended. Returns what `write`
-    /// returned.
+    /// Appends a datagram that routers may not fragment. [`room_for`](Self::room_for) said that it
+    /// can join. `write` fills all of its `len` bytes, because they hold bytes of earlier
+    /// datagrams. `zeros` zero bytes follow, stored or counted. If `write` returns `false`, nothing
+    /// is appended. Returns what `write` returned.
+    #[inline]
     pub fn push(
         &mut self,
         path: &Path,
@@ -184,8 +211,8 @@ impl Batch {
         is_written
     }
 
-    /// As [`push`](Self::push), for a datagram whose length is not known before: `write` appends its bytes to the
-    /// buffer.
+    /// As [`push`](Self::push), for a datagram of unknown length: `write` appends its bytes to an
+    /// empty buffer.
     pub fn push_built(
         &mut self,
         path: &Path,
@@ -205,36 +232,7 @@ impl Batch {
         is_written
     }
 
-    /// Where the first `len` bytes of the last datagram are.
-    pub(crate) fn last_head(&self, len: usize) -> Range<usize> {
-        let before = self.segments.len().checked_sub(2);
-        let before = before.and_then(|i| self.segments.get(i));
-        let start = before.map_or(0, |s| s.end);
-        start..start + len
-    }
-
-    /// As [`push`](Self::push), to the same peer and as long as the others; its place begins with the `head` of one
-    /// of them.
-    #[inline]
-    pub(crate) fn push_alike(
-        &mut self,
-        head: Range<usize>,
-        len: usize,
-        zeros: usize,
-        write: impl FnOnce(&mut [u8]) -> bool,
-    ) -> bool {
-        debug_assert_eq!(len + zeros, self.segment_len, "as long as the others");
-        let place = self.used;
-        self.place(len);
-        self.bytes.copy_within(head, place);
-        let is_written = write(self.place(len));
-        if is_written {
-            self.take(len, zeros);
-        }
-        is_written
-    }
-
-    /// The next `len` bytes, whatever they hold.
+    /// Returns the next `len` bytes, with any content.
     fn place(&mut self, len: usize) -> &mut [u8] {
         let end = self.used + len;
         if self.bytes.len() < end {
@@ -243,25 +241,20 @@ impl Batch {
         self.bytes.get_mut(self.used..end).unwrap_or_default()
     }
 
-    /// The place's bytes are a datagram for this peer, with so many zeros behind it.
+    /// Makes the bytes of [`place`](Self::place) a datagram for this peer, followed by `zeros` zero bytes.
+    #[inline]
     fn append(&mut self, path: &Path, ecn: Ecn, may_fragment: bool, (len, zeros): (usize, usize)) {
         debug_assert!(
             self.destination.is_none_or(|(before, _)| before == *path),
             "one peer"
         );
-        self.take(len, zeros);
+        self.used += len;
+        self.last_len = len + zeros;
         if self.destination.is_none() {
             self.segment_len = self.last_len;
             self.destination = Some((*path, ecn));
             self.may_fragment = may_fragment;
         }
-    }
-
-    /// The next `len` bytes are a datagram, with so many zeros behind it.
-    #[inline]
-    fn take(&mut self, len: usize, zeros: usize) {
-        self.used += len;
-        self.last_len = len + zeros;
         let zeros = if self.keeps_zeros || zeros == 0 {
             zeros
         } else {

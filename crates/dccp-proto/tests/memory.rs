@@ -1,11 +1,11 @@
-//! The memory of idle and busy connections is bounded.
+//! Bounds the memory of an idle and of a busy connection.
 
 #[path = "../examples/transfer/memory.rs"]
 mod memory;
 
-/// One test only, because the allocator counts for the whole program.
+/// One test, because the allocator counts for all threads.
 #[test]
-fn connections_keep_little() {
+fn connection_keeps_4_kib_idle_and_1_mib_busy() {
     let idle = memory::idle();
     assert!(idle <= 4096, "{idle} bytes at an end of an idle connection");
     let (busy, _) = memory::busy();

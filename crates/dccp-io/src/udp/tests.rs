@@ -51,7 +51,7 @@ fn back(path: Path) -> Path {
 fn batch(path: &Path, ecn: Ecn, lens: &[usize]) -> Batch {
     let mut batch = Batch::new(64);
     for (value, &len) in (1u8..).zip(lens) {
-        assert!(batch.fits(ecn, len, false));
+        assert!(batch.room_for(ecn, len) > 0);
         batch.push_built(path, ecn, false, 0, |bytes| {
             bytes.resize(bytes.len() + len, value);
             true

@@ -10,13 +10,12 @@ use super::one_way::{self, Newest, Times};
 use super::registry::{Ccid, Dependency};
 use super::window::{Sent, WindowSender};
 use super::{
-    AckDue, Alike, Arrival, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck, Permit, Signal,
-    Snapshot,
+    AckDue, Arrival, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal, Snapshot,
 };
 use crate::seq::Seq;
 use crate::time::{Instant, Nanos};
-use crate::wire::Ecn;
 use crate::wire::features::Feature;
+use crate::wire::{Ecn, OptionWriter};
 use core::time::Duration;
 
 const ACK_RATIO: u8 = Feature::AckRatio.number();
@@ -99,7 +98,7 @@ impl Sender {
             (self.cwnd() / ACKS_OF_ACKS_PER_WINDOW).clamp(1, ACK_OF_ACKS_PACKETS)
         };
         if self.has_new_acks && self.sent_since_ack >= every {
-            // What left behind the packet that was the last to count.
+            // Packets of the run behind the one that reached `every` count for the next time.
             self.sent_since_ack = (self.sent_since_ack - every).min(sent - 1);
             self.has_new_acks = false;
             self.wants_ack = true;
@@ -112,26 +111,20 @@ impl HcSender for Sender {
         self.window.permit(now, pipe)
     }
 
-    fn on_send(&mut self, out: &mut Outgoing<'_>) {
-        // 4341-3-1
-        *out.ccval = 0;
+    fn prepare(&mut self, _now: Instant, _options: &mut OptionWriter) -> u8 {
+        // 4341-3-1: CCID 2 sets CCVal to 0.
+        0
+    }
+
+    fn on_sent(&mut self, run: &Run) {
         let sent = Sent {
-            now: out.now,
-            seq: out.seq,
-            pipe: out.pipe,
+            now: run.now,
+            seq: run.last,
+            packets: run.packets,
+            pipe: run.pipe,
         };
-        self.window.on_send(sent, self.ratio.in_use());
-        self.acknowledge_acks(1);
-    }
-
-    fn permit_alike(&self, now: Instant, pipe: u32) -> u32 {
-        self.window.permit_alike(now, pipe)
-    }
-
-    fn on_send_alike(&mut self, alike: &Alike) {
-        self.window
-            .on_send_alike(alike.now, alike.last, alike.packets);
-        self.acknowledge_acks(alike.packets);
+        self.window.on_sent(sent, self.ratio.in_use());
+        self.acknowledge_acks(run.packets);
     }
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
@@ -170,9 +163,7 @@ impl HcSender for Sender {
         self.window.on_rtt_hint(rtt);
     }
 
-    fn on_mps(&mut self, mps: usize) {
-        self.window.on_mps(mps);
-    }
+    fn on_mps(&mut self, _mps: usize) {}
 
     fn on_feature(&mut self, feature: u8, value: u64) {
         if feature == ACK_RATIO {

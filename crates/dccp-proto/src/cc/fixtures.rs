@@ -7,8 +7,7 @@ use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
 use super::registry::Ccids;
 use super::{
-    AckDue, Alike, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, Outgoing, OutgoingAck,
-    Permit, Signal,
+    AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal,
 };
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -120,6 +119,19 @@ struct AckPacket {
     options: Vec<u8>,
 }
 
+/// A run of one packet with this number.
+pub(crate) fn single(now: Instant, seq: u64) -> Run {
+    Run {
+        now,
+        packets: 1,
+        last: Seq::new(seq),
+        payload_len: 1000,
+        pipe: 0,
+        has_more: true,
+        is_short: false,
+    }
+}
+
 /// A sender, a link with a rate, a delay and a queue, and a receiver.
 pub(crate) struct Net {
     pub(crate) now: Instant,
@@ -135,8 +147,10 @@ pub(crate) struct Net {
     pub(crate) fate: Box<dyn FnMut(u64) -> Fate>,
     /// Events are seen at multiples of this after the start only.
     pub(crate) tick: Duration,
-    /// How many packets the sender was told of together with others, if it is told so.
-    pub(crate) alike: Option<u64>,
+    /// Packets of a run, at most.
+    pub(crate) run_max: u32,
+    /// Runs sent.
+    pub(crate) runs: u64,
     /// Time between datagrams of the application; zero: it always has one.
     app_interval: Duration,
     pub(crate) is_app_silent: bool,
@@ -176,7 +190,8 @@ impl Net {
             queue_max: u64::MAX,
             fate: Box::new(|_| Fate::Arrives),
             tick: Duration::ZERO,
-            alike: None,
+            run_max: u32::MAX,
+            runs: 0,
             app_interval: Duration::ZERO,
             is_app_silent: false,
             are_acks_lost: false,
@@ -245,7 +260,7 @@ impl Net {
             match self.sender.permit(self.now.max(self.app_next), self.pipe) {
                 Permit::Now { .. } => Some(self.app_next),
                 Permit::At(at) => Some(at.max(self.app_next)),
-                Permit::OnFeedback | Permit::Drop => None,
+                Permit::OnFeedback => None,
             }
         };
         let ack = match self.receiver.ack_due(self.now) {
@@ -294,49 +309,33 @@ impl Net {
 
     fn send(&mut self) {
         while self.has_data()
-            && let Permit::Now { .. } = self.sender.permit(self.now, self.pipe)
+            && let Permit::Now { packets } = self.sender.permit(self.now, self.pipe)
         {
-            let mut ccval = 0;
-            self.app_next += self.app_interval;
-            self.sender.on_send(&mut Outgoing {
-                now: self.now,
-                seq: Seq::new(self.log.len() as u64 + 1),
-                payload_len: 1000,
-                pipe: self.pipe,
-                has_more: self.has_data(),
-                is_short: false,
-                ccval: &mut ccval,
-                options: &mut OptionWriter::new(100),
-            });
-            self.launch(ccval);
-            if let Some(alike) = self.alike {
-                self.alike = Some(alike + self.send_alike(ccval));
-            }
+            self.send_run(packets.min(self.run_max));
         }
     }
 
-    fn has_data(&self) -> bool {
-        !self.is_app_silent && self.app_next <= self.now
-    }
-
-    /// Sends what may leave with the last packet, and gives how many these were.
-    fn send_alike(&mut self, ccval: u8) -> u64 {
-        let permitted = self.sender.permit_alike(self.now, self.pipe);
+    /// Sends at most `most` packets together.
+    fn send_run(&mut self, most: u32) {
+        let (now, pipe) = (self.now, self.pipe);
+        let ccval = self.sender.prepare(now, &mut OptionWriter::new(100));
         let mut packets = 0;
-        while packets < permitted && self.has_data() {
+        while packets < most && self.has_data() {
             self.app_next += self.app_interval;
             self.launch(ccval);
             packets += 1;
         }
-        if packets > 0 {
-            self.sender.on_send_alike(&Alike {
-                now: self.now,
-                packets,
-                last: Seq::new(self.log.len() as u64),
-                has_more: self.has_data(),
-            });
-        }
-        packets.into()
+        self.sender.on_sent(&Run {
+            packets,
+            pipe,
+            has_more: self.has_data(),
+            ..single(now, self.log.len() as u64)
+        });
+        self.runs += 1;
+    }
+
+    fn has_data(&self) -> bool {
+        !self.is_app_silent && self.app_next <= self.now
     }
 
     /// A packet is on its way.

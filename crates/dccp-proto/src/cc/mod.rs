@@ -4,7 +4,7 @@
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
 //! [`registry`] maps CCID numbers to both halves; [`registry::Ccid`] is what one of your own implements.
 //!
-//! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`on_send`, `on_ack`),
+//! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`prepare`, `on_ack`),
 //! loss, marks and the receiver's host ([`Feedback`]), idle and limited applications (`permit`,
 //! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]), quiescence.
 
@@ -29,56 +29,37 @@ use crate::time::{Instant, Rate};
 use crate::wire::{Ecn, OptionWriter, Options, PacketType};
 use core::time::Duration;
 
-/// May a data packet leave?
+/// Whether data packets may leave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Permit {
-    /// Yes: so many packets and bytes now, never more than the commit horizon (design 8b).
+    /// They may leave now.
     Now {
-        /// Packets, at least 1.
+        /// How many, at least 1. They leave in one batch, so the commit horizon bounds them.
         packets: u32,
-        /// Bytes of application data; the first packet may leave whatever its size.
-        bytes: usize,
     },
-    /// At this moment.
+    /// The next one may leave at this time.
     At(Instant),
-    /// When feedback has arrived (or a timer has expired).
+    /// The next one may leave after feedback or a timeout.
     OnFeedback,
-    /// Never: the datagram at the head of the queue is to be dropped (SafeUDP).
-    Drop,
 }
 
-/// A data packet that is about to leave.
-#[derive(Debug)]
-pub struct Outgoing<'a> {
-    /// When it leaves.
-    pub now: Instant,
-    /// Its sequence number.
-    pub seq: Seq,
-    /// Bytes of application data.
-    pub payload_len: usize,
-    /// Data packets in flight before this one.
-    pub pipe: u32,
-    /// Whether more data waited in the queue behind this packet.
-    pub has_more: bool,
-    /// Its sequence number has 24 bits on the wire (RFC 4340 §7.6).
-    pub is_short: bool,
-    /// CCVal of the packet: the sender sets it (4340-5.1-3).
-    pub ccval: &'a mut u8,
-    /// Where CCID-specific options go.
-    pub options: &'a mut OptionWriter,
-}
-
-/// Data packets that left at the same moment as the one before them, of its length, with its CCVal and its options.
+/// A run: data packets of one length that left at the same time, with consecutive numbers and one CCVal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Alike {
-    /// When they left.
+pub struct Run {
+    /// Time of departure.
     pub now: Instant,
-    /// How many there are, at least 1.
+    /// Number of packets, at least 1.
     pub packets: u32,
-    /// The sequence number of the last.
+    /// Sequence number of the last packet.
     pub last: Seq,
-    /// Whether more data waited in the queue behind them.
+    /// Bytes of application data in each packet.
+    pub payload_len: usize,
+    /// Data packets in flight before the run.
+    pub pipe: u32,
+    /// Whether more data waited in the queue behind the run.
     pub has_more: bool,
+    /// The sequence numbers had 24 bits on the wire (RFC 4340 §7.6).
+    pub is_short: bool,
 }
 
 /// A number of packets and of bytes of application data.
@@ -167,8 +148,6 @@ pub enum Signal {
         /// Wanted value.
         value: u64,
     },
-    /// Something to tell the application.
-    Report,
     /// Reset the connection with this code, 128–255.
     Reset(u8),
     /// Reset the connection with Option Error: type, length and first byte of the bad option
@@ -207,29 +186,24 @@ pub struct Snapshot {
 
 /// The sending half of a CCID.
 pub trait HcSender: Send {
-    /// May a data packet leave now?
+    /// Returns whether data packets may leave now, with `pipe` in flight, and how many.
     fn permit(&self, now: Instant, pipe: u32) -> Permit;
 
-    /// Bytes of options that [`on_send`](Self::on_send) will add to the next data packet, exactly: its
-    /// header is laid out before.
+    /// Returns how many bytes of options [`prepare`](Self::prepare) would add now.
     fn data_options_len(&self) -> usize {
         0
     }
 
-    /// Packets that a round trip takes at the current window or rate, if known: Sequence Window
-    /// follows it (4340-7.5.2-2).
+    /// Returns how many packets leave in a round trip at the current window or rate, if known. Sequence
+    /// Window follows it (4340-7.5.2-2).
     fn packets_per_rtt(&self) -> Option<f64>;
 
-    /// A data packet leaves: sets CCVal, adds options, accounts.
-    fn on_send(&mut self, out: &mut Outgoing<'_>);
+    /// Adds options to the data packets of the next run and returns their CCVal (4340-5.1-3). The
+    /// application can still withdraw the data, so only [`on_sent`](Self::on_sent) accounts for them.
+    fn prepare(&mut self, now: Instant, options: &mut OptionWriter) -> u8;
 
-    /// A data packet has just left: for how many more of its length would [`permit`](Self::permit) say yes at this
-    /// moment, one after the other?
-    fn permit_alike(&self, now: Instant, pipe: u32) -> u32;
-
-    /// Data packets have left that need no [`on_send`](Self::on_send): they are like the last one that had it. Never
-    /// more than [`permit_alike`](Self::permit_alike) said.
-    fn on_send_alike(&mut self, alike: &Alike);
+    /// Accounts for data packets that have left. A run has the same effect as runs of its single packets.
+    fn on_sent(&mut self, run: &Run);
 
     /// An acknowledgement arrived.
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);

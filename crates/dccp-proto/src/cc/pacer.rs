@@ -55,18 +55,30 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |last| last + interval)
     }
 
-    /// A packet has just left: so many more may leave by now, `interval` apart.
-    pub(crate) fn due(&self, now: Instant, interval: impl Into<Nanos>) -> u32 {
-        let Some(last) = self.last else { return 0 };
-        let behind = Nanos::from(now - last).get();
-        let packets = behind.checked_div(interval.into().get());
-        packets.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX))
+    /// Returns how many packets may leave now, `interval` apart, or else when the next one may. A
+    /// packet may leave `early` before its time.
+    pub(crate) fn permit(
+        &self,
+        now: Instant,
+        interval: Nanos,
+        rtt: Nanos,
+        early: Nanos,
+    ) -> Result<u32, Instant> {
+        let next = self.next(interval) - early;
+        if now < next {
+            return Err(next);
+        }
+        let ahead = Nanos::from(now + early - self.departure(now, interval, rtt));
+        let more = ahead.get().checked_div(interval.get()).unwrap_or(u64::MAX);
+        Ok(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1))
     }
 
-    /// So many packets leave that were [`due`](Self::due).
-    pub(crate) fn on_send_due(&mut self, packets: u32, interval: impl Into<Nanos>) {
-        let time = Nanos::new(interval.into().get().saturating_mul(packets.into()));
-        self.last = self.last.map(|last| last + time);
+    /// Returns the time at which a packet that leaves now should have left. At most a quarter of the
+    /// round-trip time is ever caught up (5348-4.6-1).
+    fn departure(&self, now: Instant, interval: Nanos, rtt: Nanos) -> Instant {
+        let Some(last) = self.last else { return now };
+        let earliest = now - self.catch_up.min(Nanos::new(rtt.get() / 4));
+        (last + interval).max(earliest)
     }
 
     /// Until now packets had to wait for something else, such as room in a window: that is no lateness
@@ -76,20 +88,15 @@ impl Pacer {
         self.last = self.last.map(|last| last.max(now - interval));
     }
 
-    /// A packet leaves. At most a quarter of the round-trip time is ever caught up (5348-4.6-1).
-    pub(crate) fn on_send(
-        &mut self,
-        now: Instant,
-        interval: impl Into<Nanos>,
-        rtt: impl Into<Nanos>,
-    ) {
-        let interval = interval.into();
-        let quarter = Nanos::new(rtt.into().get() / 4);
-        let earliest = now - self.catch_up.min(quarter);
-        self.last = Some(
-            self.last
-                .map_or(now, |last| (last + interval).max(earliest)),
-        );
+    /// A packet leaves now.
+    pub(crate) fn on_sent(&mut self, now: Instant, interval: Nanos, rtt: Nanos) {
+        self.last = Some(self.departure(now, interval, rtt));
+    }
+
+    /// More packets leave together with the last one, for which [`permit`](Self::permit) allowed.
+    pub(crate) fn on_more_sent(&mut self, packets: u32, interval: Nanos) {
+        let time = Nanos::new(interval.get().saturating_mul(packets.into()));
+        self.last = self.last.map(|last| last + time);
     }
 }
 
@@ -122,44 +129,44 @@ mod tests {
     fn packets_leave_one_interval_apart() {
         let mut p = Pacer::new(Duration::ZERO);
         assert_eq!(p.next(us(500)), Instant::ZERO);
-        p.on_send(START, us(500), RTT);
+        p.on_sent(START, us(500).into(), RTT.into());
         assert_eq!(p.next(us(500)), START + us(500));
-        p.on_send(START, us(500), RTT);
-        p.on_send(START, us(300), RTT);
+        p.on_sent(START, us(500).into(), RTT.into());
+        p.on_sent(START, us(300).into(), RTT.into());
         assert_eq!(p.next(us(500)), START + us(1_300));
     }
 
     #[test]
     fn a_new_rate_counts_for_the_packet_that_waits() {
         let mut p = Pacer::new(Duration::ZERO);
-        p.on_send(START, us(1_000_000), RTT);
+        p.on_sent(START, us(1_000_000).into(), RTT.into());
         assert_eq!(p.next(us(500)), START + us(500));
     }
 
     #[test]
     fn a_late_wake_up_is_caught_up() {
         let mut p = Pacer::new(Duration::ZERO);
-        p.on_send(START, us(500), RTT);
-        p.on_send(START + us(700), us(500), RTT);
+        p.on_sent(START, us(500).into(), RTT.into());
+        p.on_sent(START + us(700), us(500).into(), RTT.into());
         assert_eq!(p.next(us(500)), START + us(1_000));
     }
 
     #[test]
     fn an_idle_sender_catches_up_one_millisecond_and_a_timer_tick_at_most() {
         let mut p = Pacer::new(us(50));
-        p.on_send(START, us(500), RTT);
-        p.on_send(START + us(80_000), us(500), RTT);
+        p.on_sent(START, us(500).into(), RTT.into());
+        p.on_sent(START + us(80_000), us(500).into(), RTT.into());
         assert_eq!(p.next(us(500)), START + us(80_000 - 1_050 + 500));
     }
 
     #[test]
     fn the_time_in_which_a_window_was_full_is_not_caught_up() {
         let mut p = Pacer::new(Duration::ZERO);
-        p.on_send(START, us(500), RTT);
+        p.on_sent(START, us(500).into(), RTT.into());
         p.was_held_until(START + us(900), us(500));
         assert_eq!(p.next(us(500)), START + us(900));
         // A window that opens before its time does not let the packet leave early.
-        p.on_send(START + us(900), us(500), RTT);
+        p.on_sent(START + us(900), us(500).into(), RTT.into());
         p.was_held_until(START + us(1_000), us(500));
         assert_eq!(p.next(us(500)), START + us(1_400));
     }
@@ -167,8 +174,8 @@ mod tests {
     #[test]
     fn on_a_short_path_a_quarter_of_the_round_trip_is_the_most() {
         let mut p = Pacer::new(us(50));
-        p.on_send(START, us(10), RTT);
-        p.on_send(START + us(80_000), us(10), us(400));
+        p.on_sent(START, us(10).into(), RTT.into());
+        p.on_sent(START + us(80_000), us(10).into(), us(400).into());
         assert_eq!(p.next(us(10)), START + us(80_000 - 100 + 10));
     }
 }

@@ -410,7 +410,7 @@ fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
     }
 }
 
-/// A path, an application, and a caller who looks at his clock seldom.
+/// A path, an application, and the caller's clock.
 #[derive(Clone, Copy, Debug)]
 struct Script {
     tick_us: u64,
@@ -421,12 +421,13 @@ struct Script {
     app_us: u64,
 }
 
-/// When which packets left, what became of the sender, and how many packets it was told of together with others.
-fn history(
+/// Runs a script. Returns when each packet left with which CCVal, the sender afterwards, and the
+/// number of runs.
+fn play(
     ccid: u8,
     is_paced: bool,
     script: Script,
-    is_together: bool,
+    run_max: u32,
 ) -> (Vec<(Instant, u8)>, Snapshot, u64) {
     let mut net = Net::new(
         ccid,
@@ -445,31 +446,31 @@ fn history(
         2 => Fate::Marked,
         _ => Fate::Arrives,
     });
-    net.alike = is_together.then_some(0);
+    net.run_max = run_max;
     net.limit_app(us(script.app_us));
     net.run(at(400), |_| ());
     let log = net.log.iter().map(|p| (p.at, p.ccval)).collect();
-    (log, net.sender.snapshot(), net.alike.unwrap_or(0))
+    (log, net.sender.snapshot(), net.runs)
 }
 
 proptest! {
     #[test]
-    fn packets_told_together_are_as_if_each_were_told(
+    fn run_has_the_effect_of_its_single_packets(
         ccid in 2..=4_u8,
         is_paced in any::<bool>(),
         (tick_us, delay_us, service_us) in (1..3000_u64, 50..20_000_u64, 1..300_u64),
         (queue_max, lost_every, app_us) in (5..500_u64, 20..5000_u64, 0..50_u64),
     ) {
         let script = Script { tick_us, delay_us, service_us, queue_max, lost_every, app_us };
-        let (each, sender, _) = history(ccid, is_paced, script, false);
-        let (together, told, _) = history(ccid, is_paced, script, true);
-        prop_assert_eq!(each, together);
-        prop_assert_eq!(sender, told);
+        let (singly, alone, _) = play(ccid, is_paced, script, 1);
+        let (in_runs, together, _) = play(ccid, is_paced, script, u32::MAX);
+        prop_assert_eq!(singly, in_runs);
+        prop_assert_eq!(alone, together);
     }
 }
 
 #[test]
-fn most_packets_of_a_fast_sender_are_told_together() {
+fn fast_sender_sends_runs_of_several_packets() {
     let script = Script {
         tick_us: 500,
         delay_us: 2000,
@@ -479,10 +480,10 @@ fn most_packets_of_a_fast_sender_are_told_together() {
         app_us: 0,
     };
     for (ccid, is_paced) in [(2, false), (2, true), (3, true)] {
-        let (log, _, alike) = history(ccid, is_paced, script, true);
+        let (log, _, runs) = play(ccid, is_paced, script, u32::MAX);
         assert!(
-            2 * alike > log.len() as u64,
-            "{ccid}: {alike} of {}",
+            4 * runs < 3 * log.len() as u64,
+            "{ccid}: {runs} of {}",
             log.len()
         );
     }

@@ -39,14 +39,16 @@ pub const fn initial_window(packet_size: usize) -> u32 {
     }
 }
 
-/// A data packet that leaves.
+/// Data packets that left together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// When.
     pub now: Instant,
-    /// The greatest number sent so far: the packet's own, if it is not a retransmission.
+    /// The greatest number sent so far. A retransmission has a smaller one.
     pub seq: Seq,
-    /// Data packets in flight before this one.
+    /// How many packets left, at least 1.
+    pub packets: u32,
+    /// Data packets in flight before them.
     pub pipe: u32,
 }
 
@@ -84,7 +86,6 @@ pub struct WindowSender {
     flight_max: u32,
     /// No growth before this moment: the peer's application is slow.
     hold_until: Instant,
-    mps: usize,
     mean_size: usize,
 }
 
@@ -128,7 +129,6 @@ impl WindowSender {
             shrinking: None,
             flight_max: initial_window,
             hold_until: config.now,
-            mps: config.mps,
             mean_size: config.mps,
         }
     }
@@ -157,12 +157,7 @@ impl WindowSender {
         }
     }
 
-    /// The maximum packet size changed.
-    pub const fn on_mps(&mut self, mps: usize) {
-        self.mps = mps;
-    }
-
-    /// May a packet leave now, with `pipe` in flight?
+    /// Returns whether packets may leave now, with `pipe` in flight, and how many.
     pub fn permit(&self, now: Instant, pipe: u32) -> Permit {
         let window = self.window_for(now, pipe);
         let room = self.room_in(&window, pipe);
@@ -171,16 +166,18 @@ impl WindowSender {
         }
         let mut packets = room.min((window.packets() / 4).max(1));
         if let Some(interval) = self.interval(&window) {
-            let next = self.pacer.next(interval);
-            if self.is_paced() && now < next {
-                return Permit::At(next);
+            if self.is_paced() {
+                match self
+                    .pacer
+                    .permit(now, interval, self.pacer_rtt(), Nanos::ZERO)
+                {
+                    Ok(paced) => packets = packets.min(paced),
+                    Err(next) => return Permit::At(next),
+                }
             }
             packets = packets.min(commit_horizon(interval, Nanos::MAX));
         }
-        Permit::Now {
-            packets,
-            bytes: self.mps.saturating_mul(packets as usize),
-        }
+        Permit::Now { packets }
     }
 
     /// Whether packets are spread over time: a law that sets a rate wants it in any case.
@@ -206,15 +203,24 @@ impl WindowSender {
         self.one_way_now = Some(self.one_way.sample(times).into());
     }
 
-    /// A data packet leaves; the peer acknowledges once per `ack_ratio`.
+    /// Data packets leave; the peer acknowledges once per `ack_ratio`.
     #[inline]
-    pub fn on_send(&mut self, sent: Sent, ack_ratio: u32) {
-        let Sent { now, seq, pipe } = sent;
+    pub fn on_sent(&mut self, sent: Sent, ack_ratio: u32) {
+        let Sent {
+            now,
+            seq,
+            packets,
+            pipe,
+        } = sent;
         if pipe == 0 {
             self.end_idle(now);
         }
-        if self.is_paced() {
-            self.pace(now);
+        if self.is_paced()
+            && let Some(interval) = self.interval(&self.window)
+        {
+            // 4341-5-10: the next packet has to wait.
+            self.pacer.on_sent(now, interval, self.pacer_rtt());
+            self.pacer.on_more_sent(packets - 1, interval);
         }
         self.last_sent = Some((now, seq));
         if self.timeout.is_none() {
@@ -222,31 +228,9 @@ impl WindowSender {
         }
     }
 
-    /// A packet has just left: how many more may leave now, with `pipe` in flight?
-    pub fn permit_alike(&self, now: Instant, pipe: u32) -> u32 {
-        let room = self.room_in(&self.window, pipe);
-        match self.interval(&self.window) {
-            Some(interval) if self.is_paced() => room.min(self.pacer.due(now, interval)),
-            _ => room,
-        }
-    }
-
-    /// They leave; `seq` is the last.
-    pub fn on_send_alike(&mut self, now: Instant, seq: Seq, packets: u32) {
-        if self.is_paced()
-            && let Some(interval) = self.interval(&self.window)
-        {
-            self.pacer.on_send_due(packets, interval);
-        }
-        self.last_sent = Some((now, seq));
-    }
-
-    /// The next packet has to wait (4341-5-10).
-    fn pace(&mut self, now: Instant) {
-        if let Some(interval) = self.interval(&self.window) {
-            let rtt = self.rtt.smoothed().unwrap_or(Nanos::ZERO);
-            self.pacer.on_send(now, interval, rtt);
-        }
+    /// The round-trip time that bounds what the pacer catches up.
+    fn pacer_rtt(&self) -> Nanos {
+        self.rtt.smoothed().unwrap_or(Nanos::ZERO)
     }
 
     /// A packet leaves while nothing is in flight.

@@ -50,7 +50,7 @@ impl Connection {
 
     /// The handshake or the closing has taken too long (4340-8.1.1-3, 4340-8.1.3-6, 4340-8.1.5-2).
     pub(super) fn on_give_up(&mut self, now: Instant, app: &mut App<'_>) {
-        let mib = &mut self.tally.rest().mib;
+        let mib = &mut self.stats.mib;
         mib.abort_on_timeout += 1;
         mib.attempt_fails += u64::from(!self.was_established);
         self.give_up(now, CloseReason::TimedOut, app);
@@ -127,7 +127,7 @@ impl Connection {
 
     /// 4340-8.3-3: repeats `CloseReq` or Close, less and less often.
     pub(super) fn on_close_timeout(&mut self, now: Instant) {
-        self.tally.rest().mib.timeouts += 1;
+        self.stats.mib.timeouts += 1;
         match self.state {
             State::CloseReq => self.due.close_req = true,
             State::Closing => {

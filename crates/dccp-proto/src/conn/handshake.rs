@@ -47,7 +47,7 @@ impl Connection {
     }
 
     pub(super) fn on_request_timeout(&mut self, now: Instant) {
-        self.tally.rest().mib.timeouts += 1;
+        self.stats.mib.timeouts += 1;
         self.send_request(now);
     }
 
@@ -97,7 +97,7 @@ impl Connection {
         self.timers.clear(Timer::Listen);
         self.due.listen = false;
         self.set_state(State::Respond);
-        self.tally.on_open();
+        self.stats.on_open(self.role);
         self.begin_receiving(isr);
         self.wish_for_features();
         self.start_respond(now);
@@ -136,7 +136,7 @@ impl Connection {
 
     /// 4340-8.1.5-2
     pub(super) fn on_partopen_timeout(&mut self, now: Instant) {
-        self.tally.rest().mib.timeouts += 1;
+        self.stats.mib.timeouts += 1;
         self.handshake.sent += 1;
         self.due.ack = true;
         if self.handshake.sent > PARTOPEN_ACKS && !self.config.strict {

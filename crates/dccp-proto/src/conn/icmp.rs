@@ -21,7 +21,7 @@ impl Connection {
         match error.kind {
             IcmpKind::TooBig { mtu, .. } => {
                 let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
-                let counters = &mut self.tally.rest().counters;
+                let counters = &mut self.stats.counters;
                 counters.icmp_used += u64::from(is_used);
                 counters.icmp_ignored += u64::from(!is_used);
             }
@@ -30,9 +30,9 @@ impl Connection {
             IcmpKind::Unreachable { kind, code } => {
                 let is_setting_up = matches!(self.state, State::Request | State::Respond);
                 if is_setting_up && (is_plausible || quoted.is_none()) {
-                    let rest = self.tally.rest();
-                    rest.mib.attempt_fails += 1;
-                    rest.counters.icmp_used += 1;
+                    let stats = &mut self.stats;
+                    stats.mib.attempt_fails += 1;
+                    stats.counters.icmp_used += 1;
                     self.give_up(now, CloseReason::Unreachable { kind, code }, app);
                 }
             }

@@ -28,7 +28,7 @@ mod tests;
 use crate::cc::Feedback;
 use crate::cc::delivery::Delivery;
 use crate::config::bounds::IN_FLIGHT_PACKETS;
-use crate::queue::{Fate, Slot};
+use crate::queue::{Fate, Offer, Slot};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::Options;
@@ -67,10 +67,17 @@ pub(crate) struct SentPacket {
 /// The application data of a sent packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentData {
-    /// Who is to learn its fate; `None` for data that the connection itself keeps (of a Request).
-    pub(crate) slot: Option<Slot>,
+    /// The application's name for it.
+    pub(crate) slot: Slot,
     /// Bytes of application data.
     pub(crate) len: usize,
+}
+
+impl From<&Offer> for SentData {
+    fn from(offer: &Offer) -> Self {
+        let Offer { slot, len, .. } = *offer;
+        Self { slot, len }
+    }
 }
 
 /// An acknowledgement that arrived: any valid packet with an Acknowledgement Number but a Sync
@@ -241,34 +248,34 @@ impl InFlight {
         large
     }
 
-    /// A packet departed. Of more than [`IN_FLIGHT_PACKETS`] records (28 MiB) the oldest is given
-    /// up: later reports about it are ignored (4340-11.4.1-3), and if its fate was open it is told
-    /// as sent.
-    pub(crate) fn on_send(&mut self, packet: &SentPacket, tell: TellFate<'_>) {
+    /// Makes the record of a packet that departs now. [`push`](Self::push) puts it in flight.
+    pub(crate) fn record(&mut self, packet: &SentPacket) -> Record {
         debug_assert_eq!(packet.seq, self.seq_at(self.end()), "numbers have no gaps");
+        let is_first = self.pipe.packets() == 0;
+        let data = packet.data.map(|data| Data {
+            slot: data.slot,
+            len: u16::try_from(data.len).unwrap_or(u16::MAX),
+            stamp: self.delivery.on_send(packet.now, is_first),
+            is_dropped: false,
+        });
+        Record::new(packet, data)
+    }
+
+    /// A packet departed. Beyond [`IN_FLIGHT_PACKETS`] records (28 MiB) the oldest is dropped: later
+    /// reports about it are ignored (4340-11.4.1-3). If its fate was open, it is told as sent.
+    pub(crate) fn push(&mut self, record: Record, tell: TellFate<'_>) {
         if self.records.len() == IN_FLIGHT_PACKETS {
             self.note_oddity().forgotten += 1;
             self.forget_oldest(tell);
         }
-        let data = packet.data.map(|data| self.send_data(packet.now, data));
-        self.records.push_back(Record::new(packet, data));
-    }
-
-    /// How many more packets can depart before the oldest record is given up.
-    pub(crate) fn room(&self) -> usize {
-        IN_FLIGHT_PACKETS.saturating_sub(self.records.len())
-    }
-
-    /// The record of the last packet, for those like it.
-    pub(crate) fn last(&self) -> Option<Record> {
-        self.records.back().copied()
-    }
-
-    /// A data packet departed at the same moment as another, as long and otherwise like it. There is
-    /// [`room`](Self::room).
-    pub(crate) fn on_send_alike(&mut self, other: &Record, slot: Slot) {
-        self.count(other.len().unwrap_or_default());
-        self.records.push_back(other.alike(slot));
+        if let Some(len) = record.len() {
+            self.pipe.add(len);
+            self.mean_size_scaled = match self.mean_size_scaled {
+                0 => u64::from(len) * MEAN_SIZE_GAIN,
+                mean => mean - mean / MEAN_SIZE_GAIN + u64::from(len),
+            };
+        }
+        self.records.push_back(record);
     }
 
     /// The window has room, but the application has no data: rate samples of what is sent until the
@@ -304,7 +311,7 @@ impl InFlight {
         tell: TellFate<'_>,
     ) -> Option<Feedback<'a>> {
         let named = self.position(ack.names)?;
-        let before = self.record(named).copied();
+        let before = self.record_at(named).copied();
         let mut news = News::new(now, self.large_len, tell);
         let has_vector = self.read_reports(ack.options, named, &mut news);
         if has_vector {
@@ -377,28 +384,7 @@ impl InFlight {
         }
     }
 
-    fn send_data(&mut self, now: Instant, data: SentData) -> Data {
-        let len = u16::try_from(data.len).unwrap_or(u16::MAX);
-        let stamp = self.delivery.on_send(now, self.pipe.packets() == 0);
-        self.count(len);
-        Data {
-            slot: data.slot,
-            len,
-            stamp,
-            is_dropped: false,
-        }
-    }
-
-    /// Data are in flight.
-    fn count(&mut self, len: u16) {
-        self.pipe.add(len);
-        self.mean_size_scaled = match self.mean_size_scaled {
-            0 => u64::from(len) * MEAN_SIZE_GAIN,
-            mean => mean - mean / MEAN_SIZE_GAIN + u64::from(len),
-        };
-    }
-
-    fn record(&self, pos: u64) -> Option<&Record> {
+    fn record_at(&self, pos: u64) -> Option<&Record> {
         self.records.get(index(pos.checked_sub(self.front)?))
     }
 

@@ -44,7 +44,6 @@ use crate::seq::Seq;
 use crate::time::{Instant, Nanos};
 use crate::wire::features::Feature;
 use crate::wire::{Payload, Place, ResetCode, ServiceCode};
-use accounting::Tally;
 use ack_vector::AckVector;
 use close::Closing;
 use cookies::Cookies;
@@ -57,6 +56,7 @@ use pmtu::Pmtu;
 use reverse_path::ReversePath;
 use seqno::SeqNos;
 use sequence_window::SentPerRtt;
+use stats::Stats;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::{Backoff, Timers};
@@ -94,7 +94,7 @@ pub struct Connection {
     ndp: ndp::NdpCounter,
     pmtu: Pmtu,
     timers: Timers,
-    tally: Tally,
+    stats: Stats,
     sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     reset_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     due: Due,
@@ -130,8 +130,6 @@ pub struct Connection {
     data_hold: Option<Instant>,
     /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
     scheduled: Option<Instant>,
-    /// Data packets that may stand in the batch that is being filled.
-    batch_max: usize,
     /// When its timers were last looked at.
     timed: Instant,
     /// A controller asked for this Reset.
@@ -259,7 +257,7 @@ impl Connection {
     pub(crate) fn client(birth: Birth) -> Self {
         let now = birth.now;
         let mut conn = Self::new(birth, State::Request);
-        conn.tally.on_open();
+        conn.stats.on_open(conn.role);
         conn.wish_for_features();
         conn.start_request(now);
         conn
@@ -269,7 +267,7 @@ impl Connection {
     pub(crate) fn server(birth: Birth) -> Self {
         let now = birth.now;
         let mut conn = Self::new(birth, State::Respond);
-        conn.tally.on_open();
+        conn.stats.on_open(conn.role);
         conn.wish_for_features();
         conn.start_respond(now);
         conn
@@ -339,7 +337,7 @@ impl Connection {
             ndp: ndp::NdpCounter::default(),
             pmtu,
             timers: Timers::default(),
-            tally: Tally::default(),
+            stats: Stats::default(),
             sync_limit: Limiter::default(),
             reset_limit: Limiter::default(),
             due: Due::default(),
@@ -362,7 +360,6 @@ impl Connection {
             ccid_changed_at: None,
             data_hold: None,
             scheduled: None,
-            batch_max: 0,
             timed: Instant::ZERO,
             controller_reset: None,
             events: None,

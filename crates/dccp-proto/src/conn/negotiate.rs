@@ -220,7 +220,7 @@ impl Connection {
         let mut is_news = false;
         while let Some((side, feature, value)) = self.features.poll_changed() {
             is_news = true;
-            self.tally.on_feature_change();
+            self.stats.counters.feature_changes += 1;
             match (side, feature) {
                 (Side::Local, Feature::SequenceWindow) => self.seqs.local_window = value,
                 (Side::Remote, Feature::SequenceWindow) => self.seqs.remote_window = value,
@@ -270,7 +270,6 @@ impl Connection {
                 Signal::SendAck => self.due.ack_of_ack = true,
                 // An Ack Ratio that the application fixed stays.
                 Signal::Change { feature, value } => self.change_feature(feature, value),
-                Signal::Report => {}
                 Signal::Reset(code) => self.controller_reset = Some(Reset::new(ResetCode(code))),
                 Signal::OptionError(data) => {
                     self.controller_reset = Some(Reset {

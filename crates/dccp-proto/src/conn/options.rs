@@ -67,7 +67,7 @@ impl Connection {
             // 4340-11.6-2: on any packet; the controller hears of it with the next acknowledgement.
             Opt::SlowReceiver => {
                 self.is_peer_slow = true;
-                self.tally.rest().counters.slow_receiver += 1;
+                self.stats.counters.slow_receiver += 1;
                 self.tell(Event::SlowReceiver);
             }
             Opt::ChangeL(_)
@@ -97,7 +97,7 @@ impl Connection {
             Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
             Opt::DataChecksum(crc) => told.data_checksum = Some(crc),
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
-            Opt::AckVector { nonce, .. } => self.tally.on_nonce_echo(nonce),
+            Opt::AckVector { nonce, .. } => self.stats.on_nonce_echo(nonce),
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
             Opt::CcidSpecific { kind, .. } => {
                 let ccid = if kind < 192 {
@@ -116,7 +116,7 @@ impl Connection {
             | Opt::Unknown { .. }
             | Opt::Malformed { .. } => {
                 Self::refuse_if_mandatory(is_mandatory, opt)?;
-                self.tally.rest().counters.options_ignored += 1;
+                self.stats.counters.options_ignored += 1;
             }
             // Data Dropped is read with the acknowledgement, too.
             Opt::DataDropped(_) | Opt::Padding | Opt::Mandatory => {}
@@ -194,17 +194,17 @@ impl Connection {
             acks_lost: self.reverse_path.take(),
             options: p.options,
         };
-        let tally = &mut self.tally;
+        let stats = &mut self.stats;
         let mut tell = |slot, fate| {
             if let Fate::RxDropped(code) = fate {
-                tally.on_dropped_by_peer(code);
+                stats.on_dropped_by_peer(code);
             }
             outbox.on_fate(now, slot, fate);
         };
         let Some(feedback) = self.in_flight.on_ack(now, &ack, &mut tell) else {
             return;
         };
-        self.tally.on_feedback(&feedback);
+        self.stats.on_feedback(&feedback);
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
             if let Some(dropped) = &mut self.data_dropped {

@@ -39,7 +39,7 @@ impl Connection {
         }
         let rate = self.allowed_rate()?;
         let blocked = match self.tx.cc.permit(now, self.in_flight.pipe()) {
-            Permit::Now { .. } | Permit::Drop => Duration::ZERO,
+            Permit::Now { .. } => Duration::ZERO,
             Permit::At(at) => at - now,
             // A window that is full moves by a packet at a time.
             Permit::OnFeedback => rate.time_for(self.usual_len()),
@@ -127,10 +127,7 @@ mod tests {
         conn
     }
 
-    const NOW: Permit = Permit::Now {
-        packets: 1,
-        bytes: 1,
-    };
+    const NOW: Permit = Permit::Now { packets: 1 };
 
     fn rate(bytes_per_s: f64) -> Snapshot {
         Snapshot {

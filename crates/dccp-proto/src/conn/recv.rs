@@ -54,7 +54,7 @@ impl Connection {
         is_plain: bool,
         app: &mut App<'_>,
     ) {
-        self.tally.on_received(p, ecn);
+        self.stats.on_received(p, ecn);
         let ecn = self.readable(ecn);
         let step = if is_plain {
             self.receive_plain(now, p, ecn, app)
@@ -63,9 +63,9 @@ impl Connection {
         };
         match step {
             Continue(()) | Break(Verdict::Done) => {}
-            Break(Verdict::Drop(reason)) => self.tally.on_drop(reason),
+            Break(Verdict::Drop(reason)) => self.count_drop(reason),
             Break(Verdict::Sync(reason, ack)) => {
-                self.tally.on_drop(reason);
+                self.count_drop(reason);
                 self.send_limited_sync(now, ack);
             }
             Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
@@ -184,7 +184,7 @@ impl Connection {
             let ack = p.seq;
             self.due.reset = Some(Box::new(DueReset { reset, ack, seq }));
         } else {
-            self.tally.rest().counters.resets_limited += 1;
+            self.stats.counters.resets_limited += 1;
         }
         Break(Verdict::Drop(DropReason::NotResponse))
     }
@@ -398,7 +398,7 @@ impl Connection {
     ) {
         if told.is_duplicate && is_application_data(p) {
             // RFC 4340 §7: made by the network. What became of the data was told with the first.
-            self.tally.on_drop(DropReason::Duplicate);
+            self.count_drop(DropReason::Duplicate);
             return;
         }
         if told.is_corrupt {
@@ -421,7 +421,7 @@ impl Connection {
             self.refuse_data(p.seq, reason, DropCode::PROTOCOL_CONSTRAINTS);
             return;
         }
-        self.tally.on_data_received(p.payload.len());
+        self.stats.on_data_received(p.payload.len());
         let meta = Delivery {
             arrived: now,
             seq: p.seq,
@@ -429,7 +429,7 @@ impl Connection {
             is_corrupt: told.is_corrupt,
         };
         match app.inbox.deliver(p.payload, meta) {
-            Accepted::Yes => self.tally.rest().counters.data_delivered += 1,
+            Accepted::Yes => self.stats.counters.data_delivered += 1,
             Accepted::Full => {
                 self.refuse_data(p.seq, DropReason::ReceiveBuffer, DropCode::RECEIVE_BUFFER);
             }
@@ -464,7 +464,7 @@ impl Connection {
 
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
-        self.tally.on_drop(reason);
+        self.count_drop(reason);
         let dropped = self.data_dropped.get_or_insert_default();
         dropped.on_drop(seq, code);
     }
@@ -474,7 +474,7 @@ impl Connection {
         if self.sync_limit.grant(now) {
             self.due.sync = Some(ack);
         } else {
-            self.tally.rest().counters.syncs_limited += 1;
+            self.stats.counters.syncs_limited += 1;
         }
     }
 
@@ -511,9 +511,9 @@ impl Connection {
             CloseReason::Peer
         };
         if self.was_established && !is_closed {
-            self.tally.rest().mib.estab_resets += 1;
+            self.stats.mib.estab_resets += 1;
         } else if !self.was_established {
-            self.tally.rest().mib.attempt_fails += 1;
+            self.stats.mib.attempt_fails += 1;
         }
         // 4340-8.5-9; but a peer in REQUEST, which alone says Packet Error, is about to open the flow
         // again (4340-7.5.4-5): nobody rests then, as in the third example of RFC 4340 §7.5.6.

@@ -1,26 +1,26 @@
-//! Sending: what must leave, then data as the controller permits.
+//! Sending: control packets, then data as the controller permits, then acknowledgements that are due.
 //!
-//! A datagram is claimed only when it may leave now and fits the batch (style: "permit → claim →
-//! build"): until then the application may change its mind. Packets that differ from plain data
-//! (other types, options) open a batch of their own, because one batch has one packet length.
+//! A datagram is claimed only when it may leave now and fits the batch: the application can change
+//! its mind until then. A packet whose options differ from those of the others opens a batch of its
+//! own, because the packets of a batch have one length.
 
 mod acks;
-mod alike;
 mod plan;
+mod run;
 #[cfg(test)]
 mod tests;
 
 use super::features::Side;
-use super::in_flight::{SentData, SentPacket};
+use super::in_flight::{Record, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
-use crate::cc::{Outgoing, Permit};
+use crate::cc::Permit;
 use crate::queue::{Fate, Offer, Waiting};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::options::{OPTIONS_MAX, Opt};
-use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload, Place};
+use crate::wire::{self, Ecn, Kind, OptionWriter, Options, Packet, PacketType, Payload};
 use core::ops::ControlFlow;
 use plan::Plan;
 
@@ -124,7 +124,7 @@ impl Connection {
     fn send_outside_sequence(&mut self, kind: Kind, seq: Seq, batch: &mut Batch) {
         let packet = self.packet(kind, seq, 0);
         self.put(&packet, Ecn::NotEct, batch);
-        self.tally.on_sent(kind.packet_type(), batch.last_len());
+        self.stats.on_sent(kind.packet_type(), 1, batch.last_len());
     }
 
     /// Sends a packet without application data; zeros follow its header, as many as make a packet of
@@ -161,8 +161,14 @@ impl Connection {
         let headers = wire::header_len(kind.packet_type(), false, options.len());
         let padding = size_min.saturating_sub(self.flow.path.overhead() + headers);
         packet.payload = Payload::Zeros(padding);
-        let has_report = matches!(kind, Kind::Ack { .. });
-        self.record(now, seq, 0, has_report, None, app);
+        let record = self.in_flight.record(&SentPacket {
+            now,
+            seq,
+            ccval: 0,
+            has_vector: matches!(kind, Kind::Ack { .. }),
+            data: None,
+        });
+        self.push_record(now, record, app);
         // 4340-12-1: acknowledgements too; what sets up and ends a connection goes without.
         let is_ect = matches!(
             kind,
@@ -170,7 +176,7 @@ impl Connection {
         );
         let ecn = if is_ect { self.ecn() } else { Ecn::NotEct };
         self.put(&packet, ecn, batch);
-        self.after_send(now, kind.packet_type(), batch);
+        self.after_send(now, kind.packet_type(), 1, batch);
         seq
     }
 
@@ -209,55 +215,44 @@ impl Connection {
         }
     }
 
-    /// Claims the next datagram if it may leave now, and appends its packet and those of others that are like it.
+    /// Claims the next datagrams if they may leave now. Returns whether other packets may follow.
     fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
-        // What has been claimed and has not left is bounded (design 8b).
-        let is_full = !batch.is_empty() && batch.len() >= self.batch_max;
-        if is_full || !self.may_send_data(now) {
+        if batch.is_full() || !self.may_send_data(now) {
             return false;
         }
-        let offer = match self.permitted(now, app, batch.is_empty()) {
+        let (offer, permitted) = match self.permitted(now, app) {
             ControlFlow::Continue(offer) => offer,
             ControlFlow::Break(is_refused) => return is_refused,
         };
+        if batch.is_empty() {
+            batch.permit(permitted as usize);
+        }
         let cookies = self.cookies.len();
         if cookies > 0 && cookies + self.ndp.option_len() > self.data_option_room(&offer) {
             // 4340-8.1.4-2, 4340-8.1.5-1: such data wait until the cookies need not be echoed.
             return !self.due.ack && self.ask_for_cookies(now);
         }
-        let plan = self.plan_data(now, &offer, batch.is_empty());
-        let len = plan.header_len + offer.len;
-        if !plan.is_plain && !batch.is_empty() || !batch.fits(self.ecn(), len, false) {
+        let plan = self.plan_data(now, &offer, permitted, batch);
+        if plan.packets == 0 {
             return false;
         }
         if plan.ack_goes_alone {
             return self.send_ack(now, app, batch);
         }
         if batch.is_empty() {
-            let joins = if plan.is_plain {
-                self.batch_max.min(batch.room_for(len))
-            } else {
-                1
-            };
-            app.outbox.prepare(joins);
+            app.outbox.prepare(plan.joins);
         }
-        let is_claimed = self.claim(now, &offer, &plan, app, batch);
-        !(is_claimed && plan.is_plain) || self.send_alike(now, &offer, &plan, app, batch)
+        self.send_run(now, offer, &plan, app, batch)
     }
 
-    /// The next datagram, if congestion control lets it leave; otherwise whether one was refused. Of the first of a
-    /// batch also how many may leave with it.
-    fn permitted(
-        &mut self,
-        now: Instant,
-        app: &mut App<'_>,
-        is_first: bool,
-    ) -> ControlFlow<bool, Offer> {
+    /// Returns the next datagram, and how many packets congestion control permits. Otherwise returns
+    /// whether a datagram was refused.
+    fn permitted(&mut self, now: Instant, app: &mut App<'_>) -> ControlFlow<bool, (Offer, u32)> {
         let permit = self.tx.cc.permit(now, self.in_flight.pipe());
         let waiting = match permit {
-            Permit::Now { .. } | Permit::Drop => {
+            Permit::Now { .. } => {
                 let offer = app.outbox.peek(now).map(Waiting::Datagram);
-                // One that offers nothing more in this turn may have more: that is no lack of data.
+                // An outbox that offers nothing in this turn may have more: that is no lack of data.
                 offer.unwrap_or_else(|| app.outbox.waiting(now))
             }
             Permit::At(_) | Permit::OnFeedback => app.outbox.waiting(now),
@@ -271,15 +266,8 @@ impl Connection {
                 app.outbox.refuse(now, offer.slot, Fate::TooBig);
                 return ControlFlow::Break(true);
             }
-            (Waiting::Datagram(offer), Permit::Now { packets, .. }) => {
-                if is_first {
-                    self.batch_max = packets as usize;
-                }
-                return ControlFlow::Continue(offer);
-            }
-            (Waiting::Datagram(offer), Permit::Drop) => {
-                app.outbox.refuse(now, offer.slot, Fate::Limited);
-                return ControlFlow::Break(true);
+            (Waiting::Datagram(offer), Permit::Now { packets }) => {
+                return ControlFlow::Continue((offer, packets));
             }
             (_, Permit::At(at)) => self.timers.set(Timer::Pace, at),
             (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}
@@ -307,103 +295,6 @@ impl Connection {
         }
         // 4341-4-1
         self.has_needs_met && !self.waits_for_window(now)
-    }
-
-    /// Takes the datagram, straight into its place in the batch, and builds its header before it. `false`: the
-    /// application has taken it back meanwhile.
-    fn claim(
-        &mut self,
-        now: Instant,
-        offer: &Offer,
-        plan: &Plan,
-        app: &mut App<'_>,
-        batch: &mut Batch,
-    ) -> bool {
-        let seq = self.seqs.gss.next();
-        let kind = if plan.has_ack {
-            Kind::DataAck { ack: self.ackno() }
-        } else {
-            Kind::Data
-        };
-        let mut options = if plan.is_plain {
-            batch.option_writer(self.tx.cc.data_options_len())
-        } else {
-            self.write_data_options(now, kind, seq, offer, batch)
-        };
-        let others_len = options.len();
-        let checksum_slot = if self.config.data_checksum {
-            options.push_data_checksum().ok()
-        } else {
-            None
-        };
-        let mut packet = self.packet(kind, seq, offer.len);
-        let options_len = options.len() + self.tx.cc.data_options_len();
-        let header_len = wire::header_len(kind.packet_type(), packet.is_short, options_len);
-        let zeros = if offer.is_zeros { offer.len } else { 0 };
-        let (path, ecn) = (self.flow.path, self.ecn());
-        let rule = path.checksum_rule();
-        let len = header_len + offer.len - zeros;
-        let is_claimed = batch.push(&path, ecn, len, zeros, |place| {
-            let (header, payload) = place.split_at_mut(header_len);
-            // Written before the payload: who reads it need not wait until the payload has left the processor.
-            let mut outgoing = Outgoing {
-                now,
-                seq,
-                payload_len: offer.len,
-                pipe: self.in_flight.pipe(),
-                has_more: false,
-                is_short: packet.is_short,
-                ccval: &mut packet.ccval,
-                options: &mut options,
-            };
-            let mut payload = Place::new(payload, packet.cscov, rule);
-            if !app.outbox.claim_into(now, offer.slot, &mut payload) {
-                return false;
-            }
-            let sum = payload.sum();
-            outgoing.has_more = app.outbox.waiting(now) != Waiting::Nothing;
-            self.tx.cc.on_send(&mut outgoing);
-            packet.options = Options(options.as_slice());
-            let written = wire::write_header_at(header, &packet);
-            debug_assert!(written.is_ok(), "{written:?}");
-            if written.is_err() {
-                // Never what an earlier datagram has left there.
-                header.fill(0);
-            }
-            if let Some(slot) = checksum_slot {
-                let filled = wire::fill_data_checksum(place, zeros, slot);
-                debug_assert!(filled.is_ok(), "{filled:?}");
-            }
-            let sealed = wire::seal_summed(place, zeros, sum, rule);
-            debug_assert!(sealed.is_ok(), "{sealed:?}");
-            true
-        });
-        if is_claimed {
-            if let Some(at) = self.scheduled.take() {
-                batch.schedule(at);
-            }
-            self.seqs.next_to_send();
-            let data = SentData {
-                slot: Some(offer.slot),
-                len: offer.len,
-            };
-            self.record(now, seq, packet.ccval, plan.has_ack, Some(data), app);
-            self.after_send(now, kind.packet_type(), batch);
-            self.tally.on_data_sent(offer.len);
-        } else if plan.has_ack {
-            // The datagram was taken back meanwhile; what was to travel with it leaves alone.
-            options.truncate(others_len);
-            self.finish_packet(
-                now,
-                Kind::Ack { ack: self.ackno() },
-                &options,
-                0,
-                app,
-                batch,
-            );
-        }
-        batch.keep_option_memory(options);
-        is_claimed
     }
 
     /// The options of a data packet but those that [`data_option_room`](Self::data_option_room)
@@ -504,35 +395,21 @@ impl Connection {
         });
     }
 
-    fn record(
-        &mut self,
-        now: Instant,
-        seq: Seq,
-        ccval: u8,
-        has_report: bool,
-        data: Option<SentData>,
-        app: &mut App<'_>,
-    ) {
+    /// Notes a packet that departs now as in flight.
+    fn push_record(&mut self, now: Instant, record: Record, app: &mut App<'_>) {
         let outbox = &mut *app.outbox;
-        self.in_flight.on_send(
-            &SentPacket {
-                now,
-                seq,
-                ccval,
-                has_vector: has_report,
-                data,
-            },
-            &mut |slot, fate| outbox.on_fate(now, slot, fate),
-        );
+        let tell = &mut |slot, fate| outbox.on_fate(now, slot, fate);
+        self.in_flight.push(record, tell);
     }
 
-    fn after_send(&mut self, now: Instant, packet_type: PacketType, batch: &Batch) {
-        self.tally.on_sent(packet_type, batch.last_len());
+    /// Notes that packets left, each as long as the last of the batch.
+    fn after_send(&mut self, now: Instant, packet_type: PacketType, packets: u32, batch: &Batch) {
+        self.stats.on_sent(packet_type, packets, batch.last_len());
         self.ndp.on_sent(packet_type.is_data());
         self.last_sent = now;
         self.watch_sequence_window(now);
         if packet_type != PacketType::Data {
-            // 4340-6.6.1-2: a Confirm that has left is in force, for the peer may rely on it.
+            // 4340-6.6.1-2: a Confirm that has left is in force, because the peer may rely on it.
             self.take_feature_changes(now);
         }
     }

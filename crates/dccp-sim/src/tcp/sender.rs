@@ -527,8 +527,14 @@ impl Sender {
             let fewer = flight.saturating_sub(1).max(1);
             recovery.flight_max = recovery.flight_max.min(fewer);
         }
-        let seq = Seq::new(self.board.nxt());
-        self.window.on_send(Sent { now, seq, pipe }, self.ack_every);
+        let (seq, packets) = (Seq::new(self.board.nxt()), 1);
+        let sent = Sent {
+            now,
+            seq,
+            packets,
+            pipe,
+        };
+        self.window.on_sent(sent, self.ack_every);
     }
 }
 

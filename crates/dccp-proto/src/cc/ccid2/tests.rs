@@ -1,7 +1,7 @@
 //! CCID 2's own parts: acknowledgements of acknowledgements, and the receiver.
 
 use super::*;
-use crate::cc::fixtures::{Net, START, at, config, feedback, ms, packets};
+use crate::cc::fixtures::{Net, START, at, config, feedback, ms, packets, single};
 use crate::cc::law::reno::Reno;
 use crate::wire::{OptionWriter, Options, PacketType};
 
@@ -43,16 +43,10 @@ fn ack(r: &mut Receiver, now: Instant) {
 }
 
 fn send(s: &mut Sender, now: Instant, seq: u64) -> u8 {
-    let mut ccval = 9;
-    s.on_send(&mut Outgoing {
-        now,
-        seq: Seq::new(seq),
-        payload_len: 1000,
+    let ccval = s.prepare(now, &mut OptionWriter::new(0));
+    s.on_sent(&Run {
         pipe: 5,
-        has_more: true,
-        is_short: false,
-        ccval: &mut ccval,
-        options: &mut OptionWriter::new(0),
+        ..single(now, seq)
     });
     ccval
 }
@@ -418,9 +412,6 @@ fn a_sender_takes_the_first_round_trip_and_the_packet_size_from_the_connection()
     s.on_rtt_hint(START, ms(40));
     assert_eq!(s.snapshot().rtt, Some(ms(40)));
     s.on_mps(500);
-    let one = Permit::Now {
-        packets: 1,
-        bytes: 500,
-    };
+    let one = Permit::Now { packets: 1 };
     assert_eq!(s.permit(START, 0), one);
 }

@@ -20,8 +20,8 @@ pub(crate) struct NotLimited {
 }
 
 impl NotLimited {
-    /// A packet leaves; perhaps the sender has more data than it may send.
-    pub(crate) fn on_send(&mut self, now: Instant, is_held: bool) {
+    /// A packet left; `is_held`: more data waited behind it.
+    pub(crate) fn on_sent(&mut self, now: Instant, is_held: bool) {
         match self.runs.back_mut() {
             Some((_, last)) if is_held && self.is_held => *last = now,
             _ if is_held => {
@@ -57,7 +57,7 @@ mod tests {
     fn history(packets: impl IntoIterator<Item = (u64, bool)>) -> NotLimited {
         let mut n = NotLimited::default();
         for (ms, is_held) in packets {
-            n.on_send(at(ms), is_held);
+            n.on_sent(at(ms), is_held);
         }
         n
     }

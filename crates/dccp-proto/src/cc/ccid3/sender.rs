@@ -12,7 +12,7 @@ use super::x_recv_set::XRecvSet;
 use super::{float, seconds};
 use crate::cc::config::CcConfig;
 use crate::cc::pacer::{Pacer, commit_horizon};
-use crate::cc::{Alike, Feedback, HcSender, Outgoing, Permit, Signal, Snapshot};
+use crate::cc::{Feedback, HcSender, Permit, Run, Signal, Snapshot};
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, RttEstimate};
 use crate::wire::features::Feature;
@@ -42,7 +42,6 @@ pub(in crate::cc) struct Sender<V = Tfrc> {
     s: f64,
     /// Size of the last packet.
     last_len: f64,
-    mps: usize,
     granularity: Duration,
     x: f64,
     p: f64,
@@ -82,7 +81,7 @@ impl AcksOfAcks {
             .any(|o| matches!(o, Opt::AckVector { .. } | Opt::DataDropped(_)));
     }
 
-    fn on_send(&mut self, now: Instant, rtt: Duration) {
+    fn on_sent(&mut self, now: Instant, rtt: Duration) {
         if self.is_needed && now - self.last >= rtt {
             self.is_needed = false;
             self.last = now;
@@ -99,7 +98,6 @@ impl<V: Variant> Sender<V> {
             variant,
             s: float(config.mps as u64).max(1.0),
             last_len: 0.0,
-            mps: config.mps,
             granularity: config.granularity,
             x: 0.0,
             p: 0.0,
@@ -299,15 +297,17 @@ impl<V: Variant> Sender<V> {
 impl<V: Variant> HcSender for Sender<V> {
     fn permit(&self, now: Instant, _pipe: u32) -> Permit {
         let interval = self.interval();
-        let next = (self.pacer.next(interval) - self.t_delta(interval)).max(self.earliest);
-        if now < next {
-            return Permit::At(next);
-        }
-        let quarter = self.rtt().unwrap_or(interval) / 4;
-        let span = commit_horizon(interval, quarter);
-        Permit::Now {
-            packets: span,
-            bytes: self.mps.saturating_mul(span as usize),
+        let (rtt, early) = (self.rtt(), self.t_delta(interval));
+        let pacer_rtt = rtt.unwrap_or_default().into();
+        let paced = self
+            .pacer
+            .permit(now, interval.into(), pacer_rtt, early.into());
+        match paced {
+            Err(next) => Permit::At(next.max(self.earliest)),
+            Ok(_) if now < self.earliest => Permit::At(self.earliest),
+            Ok(packets) => Permit::Now {
+                packets: packets.min(commit_horizon(interval, rtt.unwrap_or(interval) / 4)),
+            },
         }
     }
 
@@ -323,43 +323,41 @@ impl<V: Variant> HcSender for Sender<V> {
         }
     }
 
-    fn on_send(&mut self, out: &mut Outgoing<'_>) {
+    fn prepare(&mut self, now: Instant, options: &mut OptionWriter) -> u8 {
+        self.push_rtt_estimate(options);
+        self.counter.on_send(now, self.rtt())
+    }
+
+    fn on_sent(&mut self, run: &Run) {
+        let now = run.now;
+        let len = float(run.payload_len as u64);
         if self.stage == Stage::New {
             self.stage = Stage::Sent;
-            self.s = float(out.payload_len as u64).max(1.0);
+            self.s = len.max(1.0);
             self.x = self.initial_rate();
         }
-        self.variant.on_header(out.is_short);
-        self.variant.on_send(out.seq, out.now);
-        *out.ccval = self.counter.on_send(out.now, self.rtt());
-        self.push_rtt_estimate(out.options);
+        self.variant.on_header(run.is_short);
+        self.variant.on_sent(run.last, now);
         let rtt = self.rtt().unwrap_or_default();
-        self.pacer.on_send(out.now, self.interval(), rtt);
-        self.earliest = out.now + V::SPACING;
-        self.last_len = float(out.payload_len as u64);
-        self.not_limited.on_send(out.now, out.has_more);
+        self.pacer.on_sent(now, self.interval().into(), rtt.into());
+        self.last_len = len;
+        self.pacer
+            .on_more_sent(run.packets - 1, self.interval().into());
+        self.earliest = now + V::SPACING;
+        if run.packets > 1 {
+            // Behind the first packet of the run more data waited.
+            self.not_limited.on_sent(now, true);
+        }
+        self.not_limited.on_sent(now, run.has_more);
         if self.nofeedback.is_none() {
             let interval = match self.stage {
                 Stage::Told => self.nofeedback_interval(),
                 _ => self.nofeedback_interval().max(FIRST_NOFEEDBACK),
             };
-            self.nofeedback = Some(out.now + interval);
+            self.nofeedback = Some(now + interval);
         }
         self.is_active = true;
-        self.acks.on_send(out.now, rtt);
-    }
-
-    fn permit_alike(&self, now: Instant, _pipe: u32) -> u32 {
-        if !V::SPACING.is_zero() {
-            return 0;
-        }
-        let interval = self.interval();
-        self.pacer.due(now + self.t_delta(interval), interval)
-    }
-
-    fn on_send_alike(&mut self, alike: &Alike) {
-        self.pacer.on_send_due(alike.packets, self.interval());
-        self.not_limited.on_send(alike.now, alike.has_more);
+        self.acks.on_sent(now, rtt);
     }
 
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>) {
@@ -411,7 +409,6 @@ impl<V: Variant> HcSender for Sender<V> {
     }
 
     fn on_mps(&mut self, mps: usize) {
-        self.mps = mps;
         self.variant.on_mps(mps);
     }
 

@@ -44,8 +44,8 @@ pub(in crate::cc) trait Variant: Debug + Default + Send {
     /// A data packet that leaves or arrives has a short sequence number, or a long one.
     fn on_header(&mut self, _is_short: bool) {}
 
-    /// A data packet leaves.
-    fn on_send(&mut self, _seq: Seq, _now: Instant) {}
+    /// A run of data packets left; `_last` is the number of its last packet.
+    fn on_sent(&mut self, _last: Seq, _now: Instant) {}
 
     /// Whether less than or just two round trips passed between the departures of these packets, if it is
     /// known and of interest.

@@ -24,7 +24,7 @@ pub(super) struct SmallPackets {
     /// Size of a TCP's packets.
     segment: f64,
     headers: f64,
-    /// The last data packets that left, oldest first.
+    /// The last data packets of the latest runs, with their departure times; oldest first.
     departures: VecDeque<(Seq, Instant)>,
 }
 
@@ -91,11 +91,11 @@ impl Variant for SmallPackets {
         self.headers = if is_short { HEADERS_SHORT } else { HEADERS };
     }
 
-    fn on_send(&mut self, seq: Seq, now: Instant) {
+    fn on_sent(&mut self, last: Seq, now: Instant) {
         if self.departures.len() == DEPARTURES {
             self.departures.pop_front();
         }
-        self.departures.push_back((seq, now));
+        self.departures.push_back((last, now));
     }
 
     fn is_short(&self, from: Seq, to: Seq, rtt: Duration) -> Option<bool> {

@@ -3,9 +3,9 @@
 use super::small_packets::SmallPackets;
 use super::*;
 use crate::cc::ccid3::variant::{Counted, Variant};
-use crate::cc::fixtures::{Fate, Net, START, at, config, feedback, is_near, ms};
+use crate::cc::fixtures::{Fate, Net, START, at, config, feedback, is_near, ms, single};
 use crate::cc::law::bench::{table, whole};
-use crate::cc::{AckDue, Arrival, Outgoing, OutgoingAck, Permit};
+use crate::cc::{AckDue, Arrival, OutgoingAck, Permit, Run};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::ccid_options::{
@@ -72,8 +72,8 @@ fn short_intervals_count_for_packets_per_loss_as_pinned() {
     ) {
         let mut v = SmallPackets::default();
         let end = START + ms(u64::from(whole(100.0 * span)));
-        v.on_send(Seq::new(1), START);
-        v.on_send(Seq::new(9), end);
+        v.on_sent(Seq::new(1), START);
+        v.on_sent(Seq::new(9), end);
         let counted = Counted {
             data: n,
             drops: k,
@@ -106,7 +106,7 @@ fn the_time_of_an_interval_is_that_between_departures() {
     let mut v = SmallPackets::default();
     assert_eq!(v.is_short(seq(1), seq(2), rtt), None);
     for n in 0..2000 {
-        v.on_send(seq(2 * n), at(10 * n));
+        v.on_sent(seq(2 * n), at(10 * n));
     }
     // The last 1024 are known: from 1952 on. Odd numbers were acknowledgements.
     for (from, to, is_short) in [
@@ -133,15 +133,10 @@ fn new_sender() -> Box<dyn HcSender> {
 }
 
 fn send(s: &mut dyn HcSender, now: Instant, seq: u64) {
-    s.on_send(&mut Outgoing {
-        now,
-        seq: Seq::new(seq),
+    s.prepare(now, &mut OptionWriter::new(100));
+    s.on_sent(&Run {
         payload_len: 100,
-        pipe: 0,
-        has_more: true,
-        is_short: false,
-        ccval: &mut 0,
-        options: &mut OptionWriter::new(100),
+        ..single(now, seq)
     });
 }
 
@@ -197,10 +192,7 @@ fn a_packet_leaves_10_ms_after_the_last_at_the_earliest() {
     assert_eq!(s.permit(at(2054), 0), Permit::At(at(2063)));
     send(s.as_mut(), at(5000), 22);
     assert_eq!(s.permit(at(5001), 0), Permit::At(at(5010)));
-    let now = Permit::Now {
-        packets: 1,
-        bytes: 1000,
-    };
+    let now = Permit::Now { packets: 1 };
     assert_eq!(s.permit(at(5010), 0), now);
 }
 

@@ -44,15 +44,14 @@ const STATE: u16 = 0b111;
 const CCVAL_AT: u32 = 3;
 const HAS_VECTOR: u16 = 1 << 7;
 const HAS_DATA: u16 = 1 << 8;
-const HAS_SLOT: u16 = 1 << 9;
-const IS_DROPPED: u16 = 1 << 10;
-const IS_APP_LIMITED: u16 = 1 << 11;
+const IS_DROPPED: u16 = 1 << 9;
+const IS_APP_LIMITED: u16 = 1 << 10;
 const DELIVERED_AT: u32 = 12;
 
 /// The application data of a packet that we sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
-    pub(super) slot: Option<Slot>,
+    pub(super) slot: Slot,
     /// In bytes; IP carries no more.
     pub(super) len: u16,
     pub(super) stamp: Stamp,
@@ -82,13 +81,12 @@ impl Record {
             is_dropped,
         }) = data
         {
-            record.slot = slot.map_or(0, |slot| slot.0);
+            record.slot = slot.0;
             record.delivered = stamp.delivered as u32;
             record.since_delivered = Span::between(stamp.delivered_at, packet.now);
             record.since_first_sent = Span::between(stamp.first_sent_at, packet.now);
             record.len = len;
             record.bits |= HAS_DATA
-                | flag(slot.is_some(), HAS_SLOT)
                 | flag(is_dropped, IS_DROPPED)
                 | flag(stamp.is_app_limited, IS_APP_LIMITED)
                 | ((stamp.delivered >> 32) as u16) << DELIVERED_AT;
@@ -96,8 +94,8 @@ impl Record {
         record
     }
 
-    /// Another that left at the same moment and is like this one but for its slot.
-    pub(super) fn alike(&self, slot: Slot) -> Self {
+    /// The same record for the datagram in another slot.
+    pub(crate) fn with_slot(&self, slot: Slot) -> Self {
         Self {
             slot: slot.0,
             ..*self
@@ -151,7 +149,7 @@ impl Record {
         let sent_at = self.sent_at();
         let delivered_high = u64::from(self.bits >> DELIVERED_AT);
         Some(Data {
-            slot: (self.bits & HAS_SLOT != 0).then_some(Slot(self.slot)),
+            slot: Slot(self.slot),
             len,
             stamp: Stamp {
                 delivered: delivered_high << 32 | u64::from(self.delivered),
@@ -172,7 +170,7 @@ impl Record {
 
     /// Tells the fate of the data, if the application waits for it.
     pub(super) fn tell(&self, tell: TellFate<'_>, fate: Fate) {
-        if self.bits & HAS_SLOT != 0 {
+        if self.bits & HAS_DATA != 0 {
             tell(Slot(self.slot), fate);
         }
     }

@@ -56,14 +56,12 @@ impl Flow {
             seq: self.seq(self.sent),
             ccval: (self.sent % 16) as u8,
             has_vector: !is_data,
-            data: is_data.then_some(SentData {
-                slot: Some(slot),
-                len,
-            }),
+            data: is_data.then_some(SentData { slot, len }),
         };
         let fates = &mut self.fates;
+        let record = self.flight.record(&packet);
         self.flight
-            .on_send(&packet, &mut |slot, fate| fates.push((slot.0, fate)));
+            .push(record, &mut |slot, fate| fates.push((slot.0, fate)));
         self.sent += 1;
     }
 
@@ -252,32 +250,6 @@ fn nothing_reported_is_told_as_sent_at_the_end() {
     flow.close();
     assert_eq!(flow.take_fates(), [(0, Sent), (2, Acked), (3, Sent)]);
     assert_eq!(flow.flight.pipe(), 0);
-}
-
-#[test]
-fn data_of_the_connection_itself_has_no_fate_but_counts() {
-    let mut flow = Flow::new("");
-    let request = SentPacket {
-        now: ms(0),
-        seq: flow.seq(0),
-        ccval: 0,
-        has_vector: false,
-        data: Some(SentData {
-            slot: None,
-            len: 40,
-        }),
-    };
-    flow.flight.on_send(&request, &mut |_, _| panic!("no slot"));
-    flow.sent = 1;
-    let fb = flow.ack(0, &[]);
-    assert_eq!(
-        fb.acked,
-        Count {
-            packets: 1,
-            bytes: 40
-        }
-    );
-    assert_eq!(flow.take_fates(), []);
 }
 
 #[test]

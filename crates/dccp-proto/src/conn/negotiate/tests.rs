@@ -89,11 +89,12 @@ fn where_ack_vectors_are_agreed_on_an_acknowledgement_without_one_tells_of_no_ot
                 ccval: 0,
                 has_vector: false,
                 data: Some(SentData {
-                    slot: Some(Slot(slot)),
+                    slot: Slot(slot),
                     len: 10,
                 }),
             };
-            conn.in_flight.on_send(&packet, &mut |_, _| ());
+            let record = conn.in_flight.record(&packet);
+            conn.in_flight.push(record, &mut |_, _| ());
         }
         let ack = ack_of_last(&conn);
         let mut told = Vec::new();

@@ -209,10 +209,7 @@ fn a_batch_holds_no_more_than_may_be_committed() {
     let mut lens = Vec::new();
     for packets in [3, 1, 100] {
         conn.tx.cc = Box::new(TestSender {
-            permit: Permit::Now {
-                packets,
-                bytes: 100_000,
-            },
+            permit: Permit::Now { packets },
             ..TestSender::default()
         });
         let mut app = App {

@@ -2,8 +2,7 @@ use super::*;
 use dccp_proto::cc::config::CcConfig;
 use dccp_proto::cc::law::{LawConfig, LawKind};
 use dccp_proto::cc::registry::Ccids;
-use dccp_proto::cc::{HcSender, Outgoing};
-use dccp_proto::wire::OptionWriter;
+use dccp_proto::cc::{HcSender, Run};
 
 /// What a window sender is told.
 #[derive(Clone, Copy)]
@@ -23,15 +22,14 @@ fn settings(law: &str) -> CcConfig {
 
 fn tell_ccid_2(sender: &mut dyn HcSender, event: Event) -> f64 {
     match event {
-        Event::Sent(sent) => sender.on_send(&mut Outgoing {
+        Event::Sent(sent) => sender.on_sent(&Run {
             now: sent.now,
-            seq: sent.seq,
+            packets: sent.packets,
+            last: sent.seq,
             payload_len: 1448,
             pipe: sent.pipe,
             has_more: true,
             is_short: false,
-            ccval: &mut 0,
-            options: &mut OptionWriter::new(0),
         }),
         Event::Told(now, fb) => sender.on_feedback(now, &fb),
         Event::Timeout(now) => assert!(sender.on_timeout(now)),
@@ -41,7 +39,7 @@ fn tell_ccid_2(sender: &mut dyn HcSender, event: Event) -> f64 {
 
 fn tell_tcp(window: &mut WindowSender, event: Event) -> f64 {
     match event {
-        Event::Sent(sent) => window.on_send(sent, 2),
+        Event::Sent(sent) => window.on_sent(sent, 2),
         Event::Told(now, fb) => window.on_feedback(now, &fb, 2),
         Event::Timeout(now) => assert!(window.on_timeout(now)),
     }
@@ -96,6 +94,7 @@ fn record(config: &CcConfig) -> Vec<(Event, f64)> {
             let sent = Event::Sent(Sent {
                 now,
                 seq: Seq::new(seq),
+                packets: 1,
                 pipe,
             });
             events.push((sent, tell_ccid_2(&mut *sender, sent)));

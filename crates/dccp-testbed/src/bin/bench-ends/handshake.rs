@@ -259,7 +259,7 @@ impl Client {
             payload: Payload::EMPTY,
         };
         let len = wire::header_len(packet.packet_type(), false, 0);
-        if !self.batch.fits(Ecn::NotEct, len, false) {
+        if self.batch.room_for(Ecn::NotEct, len) == 0 {
             self.flush()?;
         }
         let rule = self.path.checksum_rule();

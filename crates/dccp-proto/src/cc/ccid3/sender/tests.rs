@@ -8,7 +8,7 @@ mod silence;
 use super::*;
 use crate::cc::Drops;
 use crate::cc::ccid3::equation::Path;
-use crate::cc::fixtures::{START, at, config, feedback, is_near, ms, us};
+use crate::cc::fixtures::{START, at, config, feedback, is_near, ms, single, us};
 use crate::seq::Seq;
 use crate::wire::Options;
 use crate::wire::ccid_options::{LossInterval, push_loss_intervals};
@@ -33,18 +33,13 @@ fn send(s: &mut Sender, now: Instant, has_more: bool) -> u8 {
 }
 
 fn send_size(s: &mut Sender, now: Instant, has_more: bool, size: usize) -> (u8, usize) {
-    let mut ccval = 0;
     let mut options = OptionWriter::new(100);
     let expected = s.data_options_len();
-    s.on_send(&mut Outgoing {
-        now,
-        seq: Seq::ZERO,
+    let ccval = s.prepare(now, &mut options);
+    s.on_sent(&Run {
         payload_len: size,
-        pipe: 0,
         has_more,
-        is_short: false,
-        ccval: &mut ccval,
-        options: &mut options,
+        ..single(now, 0)
     });
     assert_eq!(options.len(), expected);
     (ccval, options.len())

@@ -14,9 +14,9 @@ fn record(ccval: u8, has_vector: bool, data: Option<Data>) -> Record {
     Record::new(&packet, data)
 }
 
-fn data(slot: Option<u32>, len: u16) -> Data {
+fn data(slot: u32, len: u16) -> Data {
     Data {
-        slot: slot.map(Slot),
+        slot: Slot(slot),
         len,
         stamp: Stamp {
             delivered: (1 << 36) - 2,
@@ -39,26 +39,26 @@ fn a_record_keeps_what_it_is_given() {
     assert_eq!((r.sent_at(), r.ccval(), r.has_vector()), (NOW, 0, false));
     assert_eq!((r.is(State::InFlight), r.len()), (true, None));
     assert!(r.data().is_none());
-    let r = record(15, true, Some(data(Some(u32::MAX), u16::MAX)));
+    let r = record(15, true, Some(data(u32::MAX, u16::MAX)));
     assert_eq!((r.sent_at(), r.ccval(), r.has_vector()), (NOW, 15, true));
     assert_eq!((r.is(State::InFlight), r.len()), (true, Some(u16::MAX)));
     let kept = r.data().unwrap();
-    assert_eq!((kept.slot, kept.len), (Some(Slot(u32::MAX)), u16::MAX));
+    assert_eq!((kept.slot, kept.len), (Slot(u32::MAX), u16::MAX));
     assert_eq!((kept.is_dropped, kept.stamp.is_app_limited), (false, false));
     assert_eq!(kept.stamp.delivered, (1 << 36) - 2);
     assert_eq!(kept.stamp.delivered_at, NOW - Duration::from_nanos(1));
     assert_eq!(kept.stamp.first_sent_at, NOW);
-    let mut odd = data(None, 0);
+    let mut odd = data(0, 0);
     odd.is_dropped = true;
     odd.stamp.is_app_limited = true;
     let kept = record(5, false, Some(odd)).data().unwrap();
-    assert_eq!((kept.slot, kept.len), (None, 0));
+    assert_eq!((kept.slot, kept.len), (Slot(0), 0));
     assert!(kept.is_dropped && kept.stamp.is_app_limited);
 }
 
 #[test]
 fn a_state_changes_nothing_else() {
-    let mut r = record(10, true, Some(data(Some(0), 0)));
+    let mut r = record(10, true, Some(data(0, 0)));
     // Whether the fate is open, and whether the peer has the packet.
     for (state, is_open, is_received) in [
         (State::TimedOut, true, false),
@@ -71,7 +71,7 @@ fn a_state_changes_nothing_else() {
         r.set_state(state);
         assert_eq!((r.is(state), r.ccval(), r.has_vector()), (true, 10, true));
         assert_eq!((r.is_open(), r.is_received()), (is_open, is_received));
-        assert_eq!((r.len(), r.data().unwrap().slot), (Some(0), Some(Slot(0))));
+        assert_eq!((r.len(), r.data().unwrap().slot), (Some(0), Slot(0)));
     }
     assert!(r.note_drop());
     assert!(!r.note_drop());
@@ -80,10 +80,10 @@ fn a_state_changes_nothing_else() {
 }
 
 #[test]
-fn only_data_of_the_application_has_a_fate() {
-    for (slot, told) in [(None, vec![]), (Some(7), vec![7])] {
+fn only_packets_with_data_have_a_fate() {
+    for (data, told) in [(None, vec![]), (Some(data(7, 1)), vec![7])] {
         let mut fates = Vec::new();
-        let record = record(0, false, Some(data(slot, 1)));
+        let record = record(0, false, data);
         record.tell(&mut |slot, _| fates.push(slot.0), Fate::Sent);
         assert_eq!(fates, told);
     }

@@ -57,7 +57,7 @@ fn the_newest_data_packet_measures_the_delivery_whatever_is_read_first() {
         let mut tell = |_, _| {};
         let mut news = News::new(ms(10), LEN, &mut tell);
         for pos in order {
-            let record = flow.flight.record(pos).unwrap();
+            let record = flow.flight.record_at(pos).unwrap();
             news.note_report(pos, record, false, None);
         }
         let newest = news

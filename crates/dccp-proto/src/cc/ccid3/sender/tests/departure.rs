@@ -33,13 +33,7 @@ fn packets_leave_one_interval_apart_and_t_delta_early() {
             "{granularity}"
         );
         let permit = s.permit(at(25) - early, 0);
-        assert_eq!(
-            permit,
-            Permit::Now {
-                packets: 1,
-                bytes: 1000
-            }
-        );
+        assert_eq!(permit, Permit::Now { packets: 1 });
     }
 }
 
@@ -58,13 +52,7 @@ fn a_new_rate_counts_for_the_packet_that_waits() {
     let mut s = Sender::new(&config());
     send(&mut s, START, true);
     tell(&mut s, at(100), &Told::default());
-    assert_eq!(
-        s.permit(at(100), 0),
-        Permit::Now {
-            packets: 1,
-            bytes: 1000
-        }
-    );
+    assert_eq!(s.permit(at(100), 0), Permit::Now { packets: 1 });
 }
 
 #[test]
@@ -73,33 +61,10 @@ fn fast_senders_get_a_batch_of_250_us() {
     let mut s = sender();
     send_all(&mut s, 0, 100, true);
     s.x = 1e8;
-    assert_eq!(
-        s.permit(at(10_000), 0),
-        Permit::Now {
-            packets: 25,
-            bytes: 25_000
-        }
-    );
+    assert_eq!(s.permit(at(10_000), 0), Permit::Now { packets: 25 });
     // A quarter of the window is the most, where the path is short.
     s.round_trip = Some(RoundTrip::first(0.000_4));
-    assert_eq!(
-        s.permit(at(10_000), 0),
-        Permit::Now {
-            packets: 10,
-            bytes: 10_000
-        }
-    );
-}
-
-#[test]
-fn a_batch_has_packets_of_the_size_that_the_path_takes() {
-    let mut s = sender();
-    s.on_mps(500);
-    let one = Permit::Now {
-        packets: 1,
-        bytes: 500,
-    };
-    assert_eq!(s.permit(START, 0), one);
+    assert_eq!(s.permit(at(10_000), 0), Permit::Now { packets: 10 });
 }
 
 #[test]
