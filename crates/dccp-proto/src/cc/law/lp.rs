@@ -37,7 +37,7 @@ settings! {
         /// For so many seconds the extremes of the delay are remembered; 0: always, as published.
         memory_s: f64 = 60.0, number(0.0..=86_400.0);
         /// Which a(w) and b(w).
-        table: highspeed::Table = highspeed::Table::Formula, highspeed::Table::read;
+        table: highspeed::Table = highspeed::Table::Rfc, highspeed::Table::read;
     }
 }
 

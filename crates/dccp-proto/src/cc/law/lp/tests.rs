@@ -63,7 +63,10 @@ fn the_threshold_itself_indicates_nothing() {
 #[test]
 fn hstcp_lp_has_the_table_that_it_is_told() {
     // congestion-control §4: b(1000) of the table and of the formula
-    for (text, b) in [("hstcp-lp:table=rfc", 0.338_272), ("hstcp-lp", 0.329_878)] {
+    for (text, b) in [
+        ("hstcp-lp", 0.338_272),
+        ("hstcp-lp:table=formula", 0.329_878),
+    ] {
         let mut w = avoiding(1000.0);
         law(text).on_congestion(&mut w, &loss(1000));
         assert_near(w.cwnd, (1.0 - b) * 1000.0);
