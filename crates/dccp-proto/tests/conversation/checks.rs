@@ -207,3 +207,19 @@ fn challenges_of_unexpected_types_are_limited_too() {
     }
     assert_eq!(syncs, 8);
 }
+
+#[test]
+fn acknowledgement_names_the_newest_acknowledgeable_packet_not_gsr() {
+    // 4340-5.1-9, 4340-8.5-7: GSR is the unexpected packet's number, which no acknowledgement may name.
+    let mut bench = Bench::open_server(Bench::config());
+    let data = bench.next(Kind::Data);
+    bench.give(&data);
+    let unexpected = bench.next(Kind::CloseReq { ack: bench.gss });
+    assert_unexpected(&mut bench, &unexpected);
+    let sent = bench.advance(Duration::from_secs(1));
+    let acks = sent
+        .iter()
+        .filter(|(_, p)| p.packet_type() == PacketType::Ack);
+    let named: Vec<_> = acks.map(|(_, p)| p.ack()).collect();
+    assert_eq!(named, [Some(data.seq)]);
+}

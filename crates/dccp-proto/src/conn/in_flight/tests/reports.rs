@@ -368,3 +368,14 @@ fn large_datagrams_that_pass_unreported_are_gone_too() {
     flow.flight.on_timeout();
     assert_eq!(flow.flight.large_in_flight().gone, 0);
 }
+
+#[test]
+fn drop_code_of_a_marked_packet_counts() {
+    // 4340-11.7-2, 4340-11.7.2-4: a mark and a drop are told of one packet.
+    let mut flow = Flow::new("ddd");
+    let options = [vector("010"), option(40, &[0, 0x80 | 2 << 4])].concat();
+    let fb = flow.ack(2, &options);
+    assert_eq!((fb.acked, fb.marked), (packets(2), packets(1)));
+    assert_eq!(fb.drops.receive_buffer, 1);
+    assert_eq!(flow.take_fates()[1], (1, RxDropped(2)));
+}

@@ -145,3 +145,12 @@ fn other_acknowledgements_do_not_restart_the_nofeedback_timer() {
     assert_eq!(s.poll_timeout(), Some(at(500)));
     assert_eq!(s.snapshot().rtt, Some(RTT));
 }
+
+#[test]
+fn first_nofeedback_timer_is_two_seconds_also_with_the_round_trip_of_the_handshake() {
+    // 5348-4.2-1: four round trips would be 400 ms.
+    let mut s = Sender::new(&config());
+    s.on_rtt_hint(START, Duration::from_millis(100));
+    send(&mut s, START, true);
+    assert_eq!(s.poll_timeout(), Some(at(2000)));
+}
