@@ -53,6 +53,7 @@ impl Ccid for Ccid2 {
                 feature: Feature::SendAckVector,
                 at_sender: false,
                 value: 1,
+                is_mandatory: true,
             }]
         }
     }

@@ -18,6 +18,9 @@ pub struct Dependency {
     pub at_sender: bool,
     /// The value needed.
     pub value: u8,
+    /// The CCID cannot work without it: a peer that refuses it ends the connection. Without this mark the
+    /// half-connection lives with a refusal.
+    pub is_mandatory: bool,
 }
 
 /// A congestion control that connections can negotiate: the name, number, features and options of its
@@ -36,7 +39,7 @@ pub trait Ccid: fmt::Debug + Send + Sync {
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver>;
 
     /// Features that a half-connection with this CCID needs. The connection asks for them, and sends no data before
-    /// they have these values.
+    /// they have these values or, for those that are not mandatory, before the peer has refused them.
     fn needs(&self) -> &[Dependency] {
         &[]
     }
@@ -105,19 +108,21 @@ impl PartialEq for Ccids {
     }
 }
 
-/// What CCID 3 and its variant need.
+/// What CCID 3 and its variant need. RFC 4342 requires neither of a peer, so none is mandatory.
 pub(super) const TFRC_NEEDS: &[Dependency] = &[
     // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
     Dependency {
         feature: Feature::SendLossEventRate,
         at_sender: false,
         value: 1,
+        is_mandatory: false,
     },
     // Else the receiver takes lost acknowledgements for lost data (4342-6.1-2).
     Dependency {
         feature: Feature::SendNdpCount,
         at_sender: true,
         value: 1,
+        is_mandatory: false,
     },
 ];
 
@@ -188,7 +193,8 @@ mod tests {
             [Dependency {
                 feature: Feature::SendAckVector,
                 at_sender: false,
-                value: 1
+                value: 1,
+                is_mandatory: true
             }]
         );
     }

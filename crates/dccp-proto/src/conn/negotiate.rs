@@ -17,6 +17,7 @@ const CCID_CHANGE_INTERVAL: Duration = Duration::from_mins(1);
 impl Connection {
     /// Which values this end would agree to if the peer asked, preferred first.
     pub(super) fn prefer_features(features: &mut Features, config: &Config) {
+        features.set_strict(config.strict);
         features.prefer(Side::Local, Feature::CongestionControlId, &config.tx_ccids);
         features.prefer(Side::Remote, Feature::CongestionControlId, &config.rx_ccids);
         // 4340-7.5.5-1: short numbers are easier to guess, so they need the application's consent.
@@ -73,9 +74,10 @@ impl Connection {
                 .change(Side::Remote, Feature::CheckDataChecksum, &[1], false);
         }
         if config.ack_vectors {
-            // A peer that has none for this CCID may say no; CCID 2 asks again, and insists (4341-4-1).
+            // A peer that has none for this CCID may refuse. CCID 2 asks again, and insists (4341-4-1).
+            // LINUX-24: with CCID 3 a Linux peer resets unless the list contains its own value, 0.
             self.features
-                .change(Side::Remote, Feature::SendAckVector, &[1], false);
+                .change(Side::Remote, Feature::SendAckVector, &[1, 0], false);
         }
         if let [ccid] = *config.tx_ccids {
             self.wish_for_needs(needs_of_sender(&config.ccids, ccid));
@@ -94,12 +96,15 @@ impl Connection {
         }
     }
 
-    /// What a CCID needs of other features, if they do not have it yet.
+    /// Asks for what a CCID needs of other features, if they do not have it yet. What is not mandatory is
+    /// asked for once.
     fn wish_for_needs<'a>(&mut self, needs: impl Iterator<Item = (Side, &'a Dependency)>) {
         for (side, need) in needs {
-            if self.features.agreed(side, need.feature) != u64::from(need.value) {
+            let is_agreed = self.features.agreed(side, need.feature) == u64::from(need.value);
+            let was_asked = self.features.asks_for(side, need.feature, &[need.value]);
+            if !is_agreed && (need.is_mandatory || !was_asked) {
                 self.features
-                    .change(side, need.feature, &[need.value], true);
+                    .change(side, need.feature, &[need.value], need.is_mandatory);
             }
         }
     }
@@ -207,6 +212,7 @@ impl Connection {
         ccid == u64::from(self.tx.ccid)
             && needs_of_sender(&self.config.ccids, self.tx.ccid).all(|(side, need)| {
                 self.features.value(side, need.feature) == u64::from(need.value)
+                    || !need.is_mandatory && !self.features.is_negotiating(side, need.feature)
             })
     }
 

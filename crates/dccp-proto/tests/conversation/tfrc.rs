@@ -103,3 +103,31 @@ fn sender_reports_its_round_trip_time_once_requested() {
         tell(Some(30 * MS));
     }
 }
+
+#[test]
+fn peer_that_refuses_what_ccid_3_asks_for_is_sent_data_all_the_same() {
+    // RFC 4342 requires neither Send Loss Event Rate nor Send NDP Count of a peer.
+    let (mut bench, request) = Bench::requesting(ccid_3());
+    let options = request.opts();
+    for (mandatory, change) in options.iter().zip(&options[1..]) {
+        if *mandatory == Opt::Mandatory {
+            let ccid = Feature::CongestionControlId.number();
+            let (Opt::ChangeL(change) | Opt::ChangeR(change)) = change else {
+                panic!("{change:?}");
+            };
+            assert_eq!(change.feature, ccid);
+        }
+    }
+    bench.send(b"data");
+    let refusals = [
+        [35, 5, 1, 3, 3, 33, 5, 1, 3, 3].as_slice(),
+        &[33, 3, 192, 35, 3, 7, 33, 3, 7, 35, 3, 192],
+    ];
+    let response = bench
+        .next(crate::bench::response(request.seq))
+        .with_raw_options(&refusals.concat());
+    bench.give(&response);
+    let sent = bench.advance(1000 * MS);
+    assert_eq!(bench.state(), State::PartOpen);
+    assert!(sent.iter().any(|(_, p)| p.payload == b"data"), "{sent:?}");
+}

@@ -299,6 +299,7 @@ impl Features {
         let FeatureOpt { feature, values } = incoming.option;
         // LINUX-5: Confirms of numbers are matched by their value.
         let value = read_number(values);
+        let is_server = self.is_server;
         if incoming.is_local && is_number(feature) {
             self.changes.retain(|&change| change != (feature, value));
         }
@@ -315,7 +316,12 @@ impl Features {
         } else {
             values[0].into()
         };
-        let is_offered = is_number(feature) || entry.values.contains(&values[0]);
+        // LINUX-24: the list behind the value must lead to it.
+        let theirs = values.get(1..).unwrap_or_default();
+        let is_reconciled =
+            theirs.is_empty() || reconcile(&entry.values, theirs, is_server) == Some(values[0]);
+        let is_offered = entry.values.contains(&values[0]) && is_reconciled;
+        let is_offered = is_number(feature) || is_offered;
         if !is_offered {
             let mut data = vec![feature];
             data.extend_from_slice(values);

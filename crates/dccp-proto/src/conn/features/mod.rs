@@ -52,6 +52,8 @@ pub(crate) struct Features {
     under_way: Option<Box<UnderWay>>,
     /// Of each feature the last Change that we answered, as long as it may come again.
     answered: Vec<Answered>,
+    /// Keeps to the letter of RFC 4340 where peers do not.
+    is_strict: bool,
     /// Greatest sequence number received on a packet with feature options, before the current one.
     fgsr: Option<Seq>,
     /// The current packet, if it has feature options and came in order.
@@ -138,6 +140,7 @@ impl Features {
             wishes: Wishes::default(),
             under_way: None,
             answered: Vec::new(),
+            is_strict: false,
             fgsr: None,
             reading: None,
             // 4340-6.6.4-3
@@ -145,6 +148,11 @@ impl Features {
             rtt: DEFAULT_RTT.into(),
             last_written: None,
         }
+    }
+
+    /// Sets whether empty Confirms of features that every peer knows end the connection.
+    pub(crate) const fn set_strict(&mut self, is_strict: bool) {
+        self.is_strict = is_strict;
     }
 
     /// The first sequence number of the peer, once it is known.
@@ -202,6 +210,11 @@ impl Features {
     pub(crate) fn is_negotiating(&self, side: Side, feature: Feature) -> bool {
         let slot = Slot { side, feature };
         self.unsettled().any(|n| n.slot == slot)
+    }
+
+    /// Whether `preferences` are what we asked for last, or would accept.
+    pub(crate) fn asks_for(&self, side: Side, feature: Feature, preferences: &[u8]) -> bool {
+        self.at(Slot { side, feature }).wish.values.as_slice() == preferences
     }
 
     /// Sets what we accept for an SP feature, preferred first, without asking for a negotiation.

@@ -269,9 +269,11 @@ impl Features {
         let info = slot.feature.info();
         let mine = n.offer.values.as_slice();
         let kept = match (info.reconciliation, values) {
-            // LINUX-6: a Linux server says so when the lists have nothing in common. Of the features
-            // that all must know only Sequence Window leaves no such reading.
-            (Reconciliation::ServerPriority, []) => Some(in_force),
+            // 4340-6.6.7-3: every peer knows the required features. LINUX-6: a Linux server sends an empty
+            // Confirm where the lists have nothing in common, so that only strict mode refuses it.
+            (Reconciliation::ServerPriority, []) => {
+                (!self.is_strict || !info.is_required).then_some(in_force)
+            }
             (Reconciliation::NonNegotiable, []) => (!info.is_required).then_some(in_force),
             (Reconciliation::NonNegotiable, _) => {
                 let number = slot

@@ -58,6 +58,8 @@ impl Slot {
             (Feature::CongestionControlId, _) => &[2],
             // What we demand ourselves is a setting.
             (Feature::MinChecksumCoverage, Side::Local) | (Feature::MultipathCapable, _) => &[0],
+            // The peer asks for vectors with a list that allows none: they are sent if it prefers them.
+            (Feature::SendAckVector, Side::Local) => &[1, 0],
             (Feature::MinChecksumCoverage, Side::Remote) => {
                 &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
             }

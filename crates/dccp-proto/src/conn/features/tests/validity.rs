@@ -308,3 +308,32 @@ fn by_default_a_peer_may_demand_any_coverage_and_get_only_the_full_one() {
     a.ack();
     assert_eq!(a.values(Feature::MinChecksumCoverage), [0, 15]);
 }
+
+#[test]
+fn change_without_a_value_is_answered_by_an_empty_confirm() {
+    // 4340-6.6.8-1: of either kind.
+    for (change, confirm) in [([32, 3, 7], [35, 3, 7]), ([34, 3, 7], [33, 3, 7])] {
+        let mut a = End::client();
+        a.hear(&change).unwrap();
+        assert_eq!(a.ack(), confirm);
+        assert_eq!(a.values(NDP), [0, 0]);
+    }
+}
+
+#[test]
+fn empty_confirm_of_a_required_feature_resets_in_strict_mode() {
+    // 4340-6.6.7-3; of others it is a refusal.
+    for (feature, is_wrong) in [(CCID, true), (NDP, false)] {
+        let mut a = End::client();
+        a.f.set_strict(true);
+        a.f.change(Local, feature, &[3, 2, 1, 0], false);
+        a.ack();
+        let number = feature.number();
+        let result = if is_wrong {
+            option_error([35, number, 0])
+        } else {
+            Ok(())
+        };
+        assert_eq!(a.hear(&[35, 3, number]), result);
+    }
+}
