@@ -129,3 +129,65 @@ fn the_peer_learns_the_sequence_window() {
         pair.run_for(20 * SECOND);
     });
 }
+
+#[test]
+fn linux_client_that_cannot_read_short_numbers_is_sent_long_ones() {
+    // LINUX-23
+    let config = Config {
+        short_seqnos: true,
+        ..Config::default()
+    };
+    let setup = Setup {
+        client: Profile::linux(),
+        ..Setup::with_server(Profile::Ours(config))
+    };
+    let mut pair = Pair::start(setup, App::default(), App::bulk(300, 200));
+    pair.run_for(60 * SECOND);
+    let received = pair.report(End::Client).received;
+    assert!(received > 190, "{received} of 200");
+}
+
+#[test]
+fn ack_vectors_with_ccid_3_are_refused_by_linux_without_a_reset() {
+    // LINUX-24
+    for our_end in [End::Client, End::Server] {
+        let config = Config {
+            ack_vectors: true,
+            ..Config::default()
+        };
+        let ours = Profile::Ours(config).with_ccid(3);
+        let linux = Profile::linux().with_ccid(3);
+        let (client, server) = if our_end == End::Client {
+            (ours, linux)
+        } else {
+            (linux, ours)
+        };
+        let setup = Setup {
+            client,
+            ..Setup::with_server(server)
+        };
+        let mut pair = Pair::start(setup, App::bulk(300, 50), App::default());
+        pair.run_for(60 * SECOND);
+        // A Linux client that closes gives up the five datagrams of its queue.
+        let received = pair.report(End::Server).received;
+        assert!(received >= 45, "{our_end:?}: {received} of 50");
+    }
+}
+
+#[test]
+fn ack_vectors_with_ccid_3_are_sent_by_our_own_peers() {
+    let client = Config {
+        ack_vectors: true,
+        ..Config::default()
+    };
+    let setup = Setup {
+        client: Profile::Ours(client).with_ccid(3),
+        ..Setup::with_server(Profile::ours().with_ccid(3))
+    };
+    let mut pair = Pair::start(setup, App::bulk(300, 50), App::default());
+    pair.world.run_for(SECOND / 5);
+    let host = pair.host(End::Client);
+    let conn = pair.world.node(host).connection(0).expect("open");
+    assert_eq!(conn.feature(false, Feature::SendAckVector), 1);
+    pair.run_for(20 * SECOND);
+}

@@ -119,6 +119,8 @@ pub struct Connection {
     has_handshake_data: bool,
     /// The features that the sending CCID needs have their values.
     has_needs_met: bool,
+    /// The peer allowed short sequence numbers and cannot read them.
+    is_short_refused: bool,
     is_app_slow: bool,
     /// The peer sent Slow Receiver, and the controller does not know yet.
     is_peer_slow: bool,
@@ -353,6 +355,7 @@ impl Connection {
             init_cookie: None,
             has_handshake_data: false,
             has_needs_met: false,
+            is_short_refused: false,
             is_app_slow: false,
             is_peer_slow: false,
             is_peer_listening: true,

@@ -196,10 +196,21 @@ impl Connection {
         };
         let is_active = now - self.last_valid < 3 * self.rtt_or_default();
         if !self.seqs.is_sync_valid(p.seq, ack, is_active) {
+            self.note_short_refusal(ack);
             return Break(Verdict::Drop(DropReason::SyncOutOfWindow));
         }
         self.note_received(now, p.seq);
         Continue(())
+    }
+
+    /// LINUX-23: a Linux client allows short numbers, then takes the 24 bits for the whole number and answers
+    /// with a Sync that acknowledges them. Long numbers leave from then on.
+    fn note_short_refusal(&mut self, ack: Seq) {
+        let is_short = ack.value() == u64::from(ack.low_24());
+        let extended = Seq::extend_24(ack.low_24(), self.seqs.gss);
+        if is_short && self.sends_short() && self.seqs.is_ack_valid(extended) {
+            self.is_short_refused = true;
+        }
     }
 
     /// 4340-8.5-6, 4340-7.5.3-1

@@ -341,9 +341,10 @@ impl Connection {
     }
 
     /// 4340-7.6.1-1, 4340-7.6.2-1
-    fn sends_short(&self) -> bool {
+    pub(super) fn sends_short(&self) -> bool {
         const WINDOW_MAX: u64 = 1 << 16;
         self.config.short_seqnos
+            && !self.is_short_refused
             && self.features.value(Side::Local, Feature::AllowShortSeqnos) == 1
             && self.seqs.local_window <= WINDOW_MAX
     }
