@@ -82,9 +82,11 @@ struct Apps {
     running: Vec<(ConnId, Running, Watch)>,
     /// The number of each connection that the endpoint knows, by the index of its id.
     numbers: Vec<Option<(ConnId, usize)>>,
-    /// Connections that something happened to since the endpoint was last drained.
+    /// Connections with new input or events since their applications last ran.
     touched: Vec<usize>,
-    /// Those of the last time, which are to be checked.
+    /// Memory for the next list of touched connections.
+    spare: Vec<usize>,
+    /// Connections to check after this event; empty when checks are off.
     drained: Vec<usize>,
 }
 
@@ -208,8 +210,9 @@ impl Host {
 
     /// Counters of a connection: of one that is over, as they last were.
     pub fn stats(&self, number: usize) -> Stats {
-        let last = self.apps.running[number].2.stats();
-        self.connection(number).map_or(last, Connection::stats)
+        let (_, running, _) = &self.apps.running[number];
+        self.connection(number)
+            .map_or_else(|| running.last_stats(), Connection::stats)
     }
 
     /// The endpoint.
@@ -292,7 +295,9 @@ impl Host {
                     self.endpoint.close(now, id, &mut self.apps);
                 }
                 Event::Closed(_) => {
-                    running.end(now);
+                    // The endpoint forgets the connection with the next poll.
+                    let stats = self.endpoint.connection(id).map(Connection::stats);
+                    running.end(now, stats.as_ref());
                 }
                 _ => {}
             }
@@ -303,17 +308,22 @@ impl Host {
         some
     }
 
-    /// Lets the applications of touched connections write, read and close. Returns whether the
-    /// endpoint has to be drained again.
+    /// Runs the applications of touched connections: they write, read and close. Returns whether the
+    /// endpoint must be drained again.
     fn run_touched(&mut self, now: Instant, is_checked: bool) -> bool {
         let mut has_news = false;
-        let mut touched = core::mem::take(&mut self.apps.touched);
+        let spare = core::mem::take(&mut self.apps.spare);
+        let mut touched = core::mem::replace(&mut self.apps.touched, spare);
         touched.sort_unstable();
         touched.dedup();
         for &number in &touched {
             let (id, running, watch) = &mut self.apps.running[number];
             let id = *id;
-            watch.look(self.endpoint.connection(id), now, is_checked);
+            if is_checked {
+                watch.look(self.endpoint.connection(id), now, running.sent());
+            } else {
+                watch.skip(running.sent());
+            }
             if running.run(now) {
                 self.endpoint.on_data_ready(id);
                 has_news = true;
@@ -325,7 +335,11 @@ impl Host {
             let next = self.apps.running[number].1.next_at();
             self.timers.set(timer(number), next, now);
         }
-        self.apps.drained.append(&mut touched);
+        if is_checked {
+            self.apps.drained.extend_from_slice(&touched);
+        }
+        touched.clear();
+        self.apps.spare = touched;
         has_news
     }
 }

@@ -7,19 +7,19 @@
 //! The link knows lengths and ECN fields, not packets: it carries tokens, and tells the fate of
 //! each. So the simulator and the emulator, which works in real time on real packets, share it.
 //!
-//! Of a plain link everything is reckoned when a packet enters (`link/timetable.rs`). Any other is driven lazily.
-//! The packet at the head of the queue enters the transmitter at the moment when that became free, whenever
-//! somebody next looks; nobody can look too late, because what is in the transmitter arrives after it has left it.
-//! This costs one event for each packet instead of two, and still decides at the moment of dequeuing, as active
-//! queue management needs it.
+//! A packet is in one of three places: it waits in the queue, it is in flight (from the moment when its
+//! transmission begins), or it is a stray, which others may overtake.
+//!
+//! The link is driven lazily: each call first dequeues what the transmitter has become free for since the last
+//! call. No call comes too late for that, because a packet arrives only after its transmission. This costs one
+//! event for each packet instead of two, and active queue management still decides at the time of dequeuing.
 
 mod ahead;
 mod change;
 mod flying;
 mod stats;
-mod timetable;
 
-pub use crate::parcel::Parcel;
+pub use crate::parcel::{Parcel, Token};
 pub(crate) use flying::Packet;
 use flying::{Flying, Stray};
 use stats::Counters;
@@ -36,7 +36,6 @@ use core::time::Duration;
 use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
-use timetable::Booking;
 
 /// What becomes of packets that are larger than the link's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,7 +137,7 @@ pub struct Link<T> {
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
-    /// See [`may_book`](Self::may_book); kept, as each packet asks.
+    /// [`has_plain_path`](Self::has_plain_path), which each packet asks.
     is_plain: bool,
     /// The delay and the time at work in ns: a division less for each packet.
     delay_ns: u64,
@@ -147,13 +146,9 @@ pub struct Link<T> {
     delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
-    /// Those at its end that still waited for the transmitter when somebody last offered or looked.
-    timetable: VecDeque<Booking>,
     /// When the last one that went there arrives, and since when it is the next.
     last_at: Instant,
     last_since: Instant,
-    /// The same of the last one before those in the timetable.
-    before: (Instant, Instant),
     /// Those held back, which others overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
@@ -161,7 +156,7 @@ pub struct Link<T> {
     counters: Counters,
 }
 
-impl<T: Copy> Link<T> {
+impl<T: Token> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
         let random = seed.stream(&format!("link {name} queue"));
@@ -178,15 +173,13 @@ impl<T: Copy> Link<T> {
             delay_min_ns: delay_ns,
             busy_ns: 0,
             flight: VecDeque::new(),
-            timetable: VecDeque::new(),
             last_at: Instant::ZERO,
             last_since: Instant::ZERO,
-            before: (Instant::ZERO, Instant::ZERO),
             strays: BinaryHeap::new(),
             is_last_stray: false,
             counters: Counters::default(),
         };
-        link.is_plain = link.may_book();
+        link.is_plain = link.has_plain_path();
         link
     }
 
@@ -214,7 +207,7 @@ impl<T: Copy> Link<T> {
             lost: counters.lost,
             marked: books.marked,
             inside: self.inside(),
-            busy: Duration::from_nanos(self.busy_ns - self.booked_ns()),
+            busy: Duration::from_nanos(self.busy_ns),
             queue_packets_max: books.packets_max,
             dequeued: books.dequeued,
             sojourn_sum: Duration::from_nanos(books.sojourn_sum_ns),
@@ -255,10 +248,7 @@ impl<T: Copy> Link<T> {
         self.advance(now);
         let room = self.queue.room(self.mtu.max(1));
         match self.queue.ready_at().filter(|_| self.is_up && room == 0) {
-            Some(ready) => Err(match self.timetable.front() {
-                Some(booking) => booking.start,
-                None => self.transmitter.free_at().max(ready),
-            }),
+            Some(ready) => Err(self.transmitter.free_at().max(ready)),
             None => Ok(room.max(1)),
         }
     }
@@ -283,8 +273,15 @@ impl<T: Copy> Link<T> {
         self.is_plain && (len as usize <= self.mtu || may_fragment)
     }
 
-    /// Puts in a packet of which it can be said at once when it leaves and when it arrives, unless it comes behind
-    /// others of which that could not be said.
+    /// Whether a packet without a hold meets nothing here but a drop-tail queue, a steady rate and a delay.
+    fn has_plain_path(&self) -> bool {
+        self.is_up
+            && self.transmitter.is_steady()
+            && self.faults.are_quiet()
+            && self.queue.is_plain()
+    }
+
+    /// Puts in a packet that is [plain](Self::is_plain_for): the fast path.
     ///
     /// # Errors
     /// As [`offer`](Self::offer).
@@ -295,20 +292,23 @@ impl<T: Copy> Link<T> {
     )]
     pub(crate) fn offer_plainly(&mut self, now: Instant, packet: Packet<T>) -> Result<(), Loss> {
         self.advance(now);
+        self.counters.offered += 1;
+        // A free transmitter has emptied the queue.
         if self.transmitter.free_at() <= now {
-            self.counters.offered += 1;
             self.queue.let_pass();
             self.begin(now, packet, now);
-            Ok(())
-        } else if self.is_booked() {
-            self.counters.offered += 1;
-            self.book(now, packet)
-        } else {
-            self.offer_to_queue(now, packet.parcel())
+            return Ok(());
         }
+        self.enqueue(now, packet.parcel())
     }
 
-    /// Puts in a packet of which cannot be said at once when it arrives.
+    #[inline(never)]
+    fn enqueue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
+        let taken = self.queue.push(now, parcel);
+        taken.map_err(|reason| self.lose(reason))
+    }
+
+    /// Puts in any packet.
     #[inline(never)]
     fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
         self.advance(now);
@@ -323,25 +323,21 @@ impl<T: Copy> Link<T> {
             self.transmit(now, &parcel, now);
             return Ok(());
         }
-        self.recall();
         let free_at = self.transmitter.free_at();
         if free_at < now && self.queue.len() == 0 {
-            self.queue.rested(free_at);
+            self.queue.on_idle(free_at);
         }
-        if let Err(reason) = self.queue.push(now, parcel) {
-            return Err(self.lose(reason));
-        }
+        self.enqueue(now, parcel)?;
         self.transmitter.rest(now);
         self.advance(now);
         Ok(())
     }
 
     fn offer_while_down(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
-        let taken = match self.config.while_down {
-            WhileDown::Wait => self.queue.push(now, parcel),
-            WhileDown::Lose => Err(Loss::Outage),
-        };
-        taken.map_err(|reason| self.lose(reason))
+        match self.config.while_down {
+            WhileDown::Wait => self.enqueue(now, parcel),
+            WhileDown::Lose => Err(self.lose(Loss::Outage)),
+        }
     }
 
     /// When `poll` will next have something; a moment that turns out too early does no harm, and one
@@ -429,8 +425,7 @@ impl<T: Copy> Link<T> {
     }
 
     fn inside(&self) -> u64 {
-        let waiting = self.queue.inside() - self.timetable.len();
-        (waiting + self.flight.len() + self.strays.len()) as u64
+        (self.queue.inside() + self.flight.len() + self.strays.len()) as u64
     }
 
     fn lose(&mut self, reason: Loss) -> Loss {
@@ -442,7 +437,7 @@ impl<T: Copy> Link<T> {
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.counters.at = self.counters.at.max(now);
-        if self.queue.len() > 0 {
+        if self.queue.len() > 0 && self.transmitter.free_at() <= now {
             self.begin_waiting(now);
         }
     }
@@ -450,9 +445,6 @@ impl<T: Copy> Link<T> {
     /// Puts what waits into the transmitter, as far as that has become free by now.
     #[inline(never)]
     fn begin_waiting(&mut self, now: Instant) {
-        if !self.timetable.is_empty() {
-            return self.depart(now);
-        }
         while self.is_up
             && let Some(ready) = self.queue.ready_at()
         {

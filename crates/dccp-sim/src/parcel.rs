@@ -1,7 +1,13 @@
 //! A packet as links and queues see it.
 
+use core::fmt;
 use core::time::Duration;
 use dccp_proto::wire::Ecn;
+
+/// What names a packet to the owner of a link.
+pub trait Token: Copy + fmt::Debug + Send + 'static {}
+
+impl<T: Copy + fmt::Debug + Send + 'static> Token for T {}
 
 /// A packet as a link sees it. `token` stands for the packet with whoever owns the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

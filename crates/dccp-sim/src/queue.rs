@@ -25,11 +25,11 @@ pub use red::{AdaptiveRed, RedConfig};
 pub use token_bucket::TokenBucketConfig;
 
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::Stream;
 use crate::setting::Impossible;
 use codel::CoDel;
-use dccp_proto::wire::Ecn;
+use core::fmt;
 use dccp_proto::{Instant, Rate};
 use drop_tail::DropTail;
 use dualpi2::DualPi2;
@@ -107,20 +107,17 @@ impl QueueConfig {
 
     /// How much the queue holds.
     pub const fn limit(&self) -> Limit {
-        match self {
-            Self::DropTail(c) => c.limit,
-            Self::TokenBucket(c) => c.limit,
-            Self::Red(c) => c.limit,
-            Self::CoDel(c) => c.limit,
-            Self::FqCoDel(c) => c.limit,
-            Self::Pie(c) => c.limit,
-            Self::DualPi2(c) => c.limit,
-        }
+        let mut copy = *self;
+        *copy.limit_mut()
     }
 
     /// Changes how much the queue holds.
     pub const fn set_limit(&mut self, limit: Limit) {
-        *match self {
+        *self.limit_mut() = limit;
+    }
+
+    const fn limit_mut(&mut self) -> &mut Limit {
+        match self {
             Self::DropTail(c) => &mut c.limit,
             Self::TokenBucket(c) => &mut c.limit,
             Self::Red(c) => &mut c.limit,
@@ -128,7 +125,7 @@ impl QueueConfig {
             Self::FqCoDel(c) => &mut c.limit,
             Self::Pie(c) => &mut c.limit,
             Self::DualPi2(c) => &mut c.limit,
-        } = limit;
+        }
     }
 
     /// Looks for settings that make no sense.
@@ -148,155 +145,126 @@ impl QueueConfig {
     }
 }
 
+/// Decides on packets as they enter a queue, wait and leave. What waits is counted in the [`Books`].
+pub(crate) trait Discipline<T>: fmt::Debug + Send {
+    /// Takes a packet.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) -> Result<(), Loss>;
+
+    /// Removes the next packet. Packets that the discipline drops instead go to the books.
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>>;
+
+    /// The limit in its settings.
+    fn limit_mut(&mut self) -> &mut Limit;
+
+    /// When the next of the packets that wait may leave, as far as the discipline decides that.
+    fn ready_at(&self) -> Option<Instant> {
+        Some(Instant::ZERO)
+    }
+
+    /// The popped packet of `len` bytes goes to the transmitter.
+    fn on_dequeue(&mut self, _now: Instant, _len: usize) {}
+
+    /// The transmitter has been idle since then, until now.
+    fn on_idle(&mut self, _since: Instant) {}
+
+    /// The transmitter has another rate from now on.
+    fn set_rate(&mut self, _rate: Option<Rate>) {}
+
+    /// Whether it decides only on entry: packets then leave first in, first out, as soon as they can.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    /// Whether it is plain and no packet in it may be overtaken later.
+    fn is_in_order(&self) -> bool {
+        false
+    }
+}
+
 /// A queue at work.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    discipline: Discipline<T>,
+    discipline: Box<dyn Discipline<T>>,
+    /// [`Discipline::is_plain`], which each packet asks.
+    is_plain: bool,
     books: Books<T>,
     limit: Limit,
 }
 
-/// The usual one is at hand; the others would make each link large.
-#[derive(Debug)]
-enum Discipline<T> {
-    DropTail(DropTail<T>),
-    TokenBucket(Box<TokenBucket<T>>),
-    Red(Box<Red<T>>),
-    CoDel(Box<CoDel<T>>),
-    FqCoDel(Box<FqCoDel<T>>),
-    Pie(Box<Pie<T>>),
-    DualPi2(Box<DualPi2<T>>),
-}
-
-impl<T: Copy> Queue<T> {
+impl<T: Token> Queue<T> {
     /// An empty queue in front of a transmitter of this rate. `random` is for its choices.
     pub(crate) fn new(config: QueueConfig, rate: Option<Rate>, random: Stream) -> Self {
+        let discipline: Box<dyn Discipline<T>> = match config {
+            QueueConfig::DropTail(c) => Box::new(DropTail::new(c)),
+            QueueConfig::TokenBucket(c) => Box::new(TokenBucket::new(c)),
+            QueueConfig::Red(c) => Box::new(Red::new(c, rate, random)),
+            QueueConfig::CoDel(c) => Box::new(CoDel::new(c)),
+            QueueConfig::FqCoDel(c) => Box::new(FqCoDel::new(c)),
+            QueueConfig::Pie(c) => Box::new(Pie::new(c, random)),
+            QueueConfig::DualPi2(c) => Box::new(DualPi2::new(c)),
+        };
         Self {
             limit: config.limit(),
-            discipline: match config {
-                QueueConfig::DropTail(c) => Discipline::DropTail(DropTail::new(c)),
-                QueueConfig::TokenBucket(c) => Discipline::TokenBucket(TokenBucket::new(c).into()),
-                QueueConfig::Red(c) => Discipline::Red(Red::new(c, rate, random).into()),
-                QueueConfig::CoDel(c) => Discipline::CoDel(CoDel::new(c).into()),
-                QueueConfig::FqCoDel(c) => Discipline::FqCoDel(FqCoDel::new(c).into()),
-                QueueConfig::Pie(c) => Discipline::Pie(Pie::new(c, random).into()),
-                QueueConfig::DualPi2(c) => Discipline::DualPi2(DualPi2::new(c).into()),
-            },
+            is_plain: discipline.is_plain(),
+            discipline,
             books: Books::default(),
         }
     }
 
     /// Takes a packet, or refuses it with the reason.
     pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
-        let books = &mut self.books;
-        match &mut self.discipline {
-            Discipline::DropTail(q) => q.push(now, parcel, books),
-            Discipline::TokenBucket(q) => q.push(now, parcel, books),
-            Discipline::Red(q) => q.push(now, parcel, books),
-            Discipline::CoDel(q) => q.push(now, parcel, books),
-            Discipline::FqCoDel(q) => q.push(now, parcel, books),
-            Discipline::Pie(q) => q.push(now, parcel, books),
-            Discipline::DualPi2(q) => q.push(now, parcel, books),
-        }
+        self.discipline.push(now, parcel, &mut self.books)
     }
 
     /// Whether nothing is decided on a packet once it has entered.
-    pub(crate) const fn is_drop_tail(&self) -> bool {
-        matches!(self.discipline, Discipline::DropTail(_))
-    }
-
-    /// Counts a packet as waiting and returns its ECN field, or refuses it with the reason. Where it waits is the
-    /// caller's business. Only drop-tail can do that.
-    #[inline]
-    pub(crate) fn admit(&mut self, now: Instant, len: usize, ecn: Ecn) -> Result<Ecn, Loss> {
-        match &self.discipline {
-            Discipline::DropTail(q) => q.admit(now, len, ecn, &mut self.books),
-            _ => Err(Loss::Queue),
-        }
-    }
-
-    /// A packet goes to the transmitter that was admitted then.
-    pub(crate) fn depart(&mut self, now: Instant, since: Instant, len: usize) {
-        self.books.leave(now, len);
-        self.books.sent(now, since);
-    }
-
-    /// A packet that was admitted waits here from now on, as the last.
-    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
-        match &mut self.discipline {
-            Discipline::DropTail(q) => q.join(waiting),
-            _ => debug_assert!(false, "only drop-tail admits"),
-        }
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Gives a packet to the transmitter; `None` if there is none, or none is left.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting<T>> {
-        let waiting = self.take(now)?;
-        if let Discipline::TokenBucket(q) = &mut self.discipline {
-            q.spend(now, waiting.parcel.len);
+        let waiting = self.discipline.pop(now, &mut self.books)?;
+        if !self.is_plain {
+            self.discipline.on_dequeue(now, waiting.parcel.len);
         }
         self.books.sent(now, waiting.since);
         Some(waiting)
     }
 
-    fn take(&mut self, now: Instant) -> Option<Waiting<T>> {
-        let books = &mut self.books;
-        match &mut self.discipline {
-            Discipline::DropTail(q) => q.pop(now, books),
-            Discipline::TokenBucket(q) => q.pop(now, books),
-            Discipline::Red(q) => q.pop(now, books),
-            Discipline::CoDel(q) => q.pop(now, books),
-            Discipline::FqCoDel(q) => q.pop(now, books),
-            Discipline::Pie(q) => q.pop(now, books),
-            Discipline::DualPi2(q) => q.pop(now, books),
-        }
-    }
-
     /// From when on `pop` gives a packet; `None` if none waits.
+    #[inline]
     pub(crate) fn ready_at(&self) -> Option<Instant> {
-        if self.books.packets == 0 {
-            return None;
-        }
-        match &self.discipline {
-            Discipline::TokenBucket(q) => q.ready_at(),
-            _ => Some(Instant::ZERO),
+        match self.books.packets {
+            0 => None,
+            _ if self.is_plain => Some(Instant::ZERO),
+            _ => self.discipline.ready_at(),
         }
     }
 
-    /// Lets a packet pass that finds the transmitter free. Returns whether the discipline, which then
-    /// has nothing to decide, lets it.
+    /// Lets a packet pass that finds the transmitter free. Returns whether the discipline lets it, which is if
+    /// it has nothing to decide.
     pub(crate) const fn let_pass(&mut self) -> bool {
-        let passes = matches!(self.discipline, Discipline::DropTail(_));
-        self.books.dequeued += passes as u64;
-        passes
+        self.books.dequeued += self.is_plain as u64;
+        self.is_plain
     }
 
-    /// The transmitter has had nothing to do since then, until now.
-    pub(crate) const fn rested(&mut self, since: Instant) {
-        if let Discipline::Red(q) = &mut self.discipline {
-            q.rested(since);
-        }
+    /// The transmitter has been idle since then, until now.
+    pub(crate) fn on_idle(&mut self, since: Instant) {
+        self.discipline.on_idle(since);
     }
 
     /// The transmitter has another rate from now on.
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
-        if let Discipline::Red(q) = &mut self.discipline {
-            q.set_rate(rate);
-        }
+        self.discipline.set_rate(rate);
     }
 
     /// Changes how much may wait. What is too much then is dropped, from the head on.
     pub(crate) fn set_limit(&mut self, now: Instant, limit: Limit) {
         self.limit = limit;
-        *match &mut self.discipline {
-            Discipline::DropTail(q) => q.limit_mut(),
-            Discipline::TokenBucket(q) => q.limit_mut(),
-            Discipline::Red(q) => q.limit_mut(),
-            Discipline::CoDel(q) => q.limit_mut(),
-            Discipline::FqCoDel(q) => q.limit_mut(),
-            Discipline::Pie(q) => q.limit_mut(),
-            Discipline::DualPi2(q) => q.limit_mut(),
-        } = limit;
+        *self.discipline.limit_mut() = limit;
         while !self.is_within_limit() {
             self.drop_next(now, Loss::Queue);
         }
@@ -311,7 +279,7 @@ impl<T: Copy> Queue<T> {
 
     /// Drops the packet that would leave next.
     fn drop_next(&mut self, now: Instant, reason: Loss) {
-        if let Some(waiting) = self.take(now) {
+        if let Some(waiting) = self.discipline.pop(now, &mut self.books) {
             self.books.drop(now, waiting.parcel, reason);
         }
     }
@@ -324,8 +292,7 @@ impl<T: Copy> Queue<T> {
     /// Whether it only lets packets wait in line: none is dropped that has been taken, none leaves later than
     /// the transmitter allows, and none that waits will be overtaken behind it.
     pub(crate) fn is_plain_line(&self) -> bool {
-        let is_plain = matches!(&self.discipline, Discipline::DropTail(q) if q.holds_none_back());
-        is_plain && self.books.dropped.is_empty()
+        self.discipline.is_in_order() && self.books.dropped.is_empty()
     }
 
     /// The oldest packet that was taken and dropped then, with the reason.

@@ -82,23 +82,6 @@ impl Transmitter {
         self.free_at <= now && self.is_steady()
     }
 
-    /// What it carries over to the next packet, if that follows at once: units of 2^-32 ns.
-    #[expect(clippy::cast_possible_truncation, reason = "below 2^32")]
-    pub(crate) const fn fraction(&self) -> u32 {
-        match self.pace {
-            Pace::Steady { fraction, .. } => fraction as u32,
-            Pace::Trace { .. } => 0,
-        }
-    }
-
-    /// Is again as it was before it took what it began with at this moment.
-    pub(crate) fn resume(&mut self, at: Instant, carried: u32) {
-        self.free_at = at;
-        if let Pace::Steady { fraction, .. } = &mut self.pace {
-            *fraction = carried.into();
-        }
-    }
-
     /// It had nothing to do until now. What an opportunity of a trace had left is lost.
     pub(crate) fn rest(&mut self, now: Instant) {
         match &mut self.pace {

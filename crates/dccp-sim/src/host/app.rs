@@ -1,9 +1,11 @@
 //! The application's side of one connection: its queues, its source, its reading.
 
+use super::watch::Sent;
 use crate::report::Report;
 use crate::source::{App, Closing, Message, Reading, RunningSource};
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::conn::stats::Stats;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
 use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
@@ -16,6 +18,8 @@ const SEND_QUEUE: usize = 256;
 pub(super) struct Running {
     pub(super) send: Outgoing,
     pub(super) receive: Incoming,
+    /// Counters of the connection when it closed.
+    last_stats: Option<Box<Stats>>,
 }
 
 /// What goes out.
@@ -72,7 +76,21 @@ impl Running {
                 fresh: 0,
                 report: Report::default(),
             },
+            last_stats: None,
         }
+    }
+
+    /// Datagrams and bytes that have left so far.
+    pub(super) const fn sent(&self) -> Sent {
+        Sent {
+            datagrams: self.send.sent,
+            bytes: self.send.sent_bytes,
+        }
+    }
+
+    /// Counters of the connection when it closed; all 0 before.
+    pub(super) fn last_stats(&self) -> Stats {
+        self.last_stats.as_deref().copied().unwrap_or_default()
     }
 
     /// The application of an accepted connection becomes known after the connection itself.
@@ -105,17 +123,18 @@ impl Running {
             .min()
     }
 
-    /// Writes and reads what is due. Returns whether there is something new to send.
+    /// Writes and reads what is due. Returns whether the send queue was empty and is no more: what joins a
+    /// waiting datagram waits for the same as that.
     pub(super) fn run(&mut self, now: Instant) -> bool {
         self.receive.read(now);
-        let before = self.send.queue.pushed();
+        let was_empty = self.send.queue.is_empty();
         self.send.replies.append(&mut self.receive.replies);
         let fresh = core::mem::take(&mut self.receive.fresh);
         if let Some(source) = &mut self.send.source {
             source.on_received(now, fresh);
         }
         self.send.fill(now);
-        self.send.queue.pushed() > before
+        was_empty && !self.send.queue.is_empty()
     }
 
     /// Whether the application has nothing more to send and wants to close for it.
@@ -150,7 +169,8 @@ impl Running {
     }
 
     /// The connection is gone: what was queued will not leave.
-    pub(super) fn end(&mut self, now: Instant) {
+    pub(super) fn end(&mut self, now: Instant, stats: Option<&Stats>) {
+        self.last_stats = stats.copied().map(Box::new);
         self.send.source = None;
         self.send.queue.withdraw_all(now);
         self.receive.next_read = None;

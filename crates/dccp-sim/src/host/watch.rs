@@ -2,13 +2,13 @@
 
 use dccp_proto::config::bounds;
 use dccp_proto::conn::ConnSnapshot;
-use dccp_proto::conn::stats::Stats;
 use dccp_proto::{Connection, Instant};
 
 /// What is remembered of a connection to tell whether it keeps its promises.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    stats: Stats,
+    /// What had left at the last event.
+    sent: Sent,
     has_closed: bool,
     broken: Option<String>,
     /// Since when every event was looked at.
@@ -19,32 +19,34 @@ pub(super) struct Watch {
     credit: f64,
 }
 
-impl Watch {
-    /// Counters as they were last.
-    pub(super) fn stats(&self) -> Stats {
-        self.stats
-    }
+/// What a connection has sent since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) datagrams: u64,
+    pub(super) bytes: u64,
+}
 
+impl Watch {
     /// Returns `true` the first time.
     pub(super) fn closes_once(&mut self) -> bool {
         !core::mem::replace(&mut self.has_closed, true)
     }
 
-    /// Looks at a connection after something happened to it and it was drained; if promises are not checked
-    /// now, at its counters only.
-    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, is_checked: bool) {
+    /// Notes what has left, at an event after which nothing is checked.
+    pub(super) fn skip(&mut self, sent: Sent) {
+        self.sent = sent;
+        self.seen_at = None;
+    }
+
+    /// Checks a connection after an event, once the endpoint has been drained.
+    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, sent: Sent) {
+        let before = core::mem::replace(&mut self.sent, sent);
         let Some(conn) = conn else { return };
-        let stats = conn.stats();
-        let sent = stats.counters.data_sent - self.stats.counters.data_sent;
-        let bytes = stats.counters.data_bytes_out - self.stats.counters.data_bytes_out;
-        self.stats = stats;
-        if !is_checked {
-            self.seen_at = None;
-            return;
-        }
+        let datagrams = sent.datagrams - before.datagrams;
+        let bytes = sent.bytes - before.bytes;
         let snapshot = conn.snapshot();
         let result = bounded(&snapshot).and_then(|()| match snapshot.tx_ccid {
-            2 => within_window(&snapshot, sent),
+            2 => within_window(&snapshot, datagrams),
             3 | 4 => self.within_rate(&snapshot, now, bytes),
             _ => Ok(()),
         });

@@ -1,14 +1,14 @@
 //! What a link whose packets only wait in line tells of its future.
 //!
-//! When such a packet enters the transmitter, or the timetable, its arrival stands: nothing overtakes, drops or
+//! When such a packet enters the transmitter, its arrival stands: nothing overtakes, drops or
 //! delays it. So who takes packets at the far end may come late, and who offers them may too, as long as each
 //! packet is offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
 
-use super::{Arrival, Link};
+use super::{Arrival, Link, Token};
 use crate::loss::Fate;
 use dccp_proto::Instant;
 
-impl<T: Copy> Link<T> {
+impl<T: Token> Link<T> {
     /// If packets only wait in line here, and will from now on: the least time in ns from the offer of a packet
     /// to its arrival.
     pub(crate) fn lookahead(&self) -> Option<u64> {

@@ -1,3 +1,5 @@
+mod plain;
+
 use super::*;
 use crate::loss::{Jitter, Outage};
 use crate::queue::Limit;

@@ -33,13 +33,8 @@ impl<T> Default for Fifo<T> {
 impl<T> Fifo<T> {
     pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) {
         books.enter(now, parcel.len);
-        self.join(Waiting { parcel, since: now });
-    }
-
-    /// Takes a packet as the last that the books count as waiting already.
-    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
-        self.bytes += waiting.parcel.len;
-        self.line.push_back(waiting);
+        self.bytes += parcel.len;
+        self.line.push_back(Waiting { parcel, since: now });
     }
 
     pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {

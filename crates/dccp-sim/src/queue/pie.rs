@@ -6,10 +6,10 @@
 //! on: §5.3, which lets it rest while the queue is short, is not needed to save work here. A mark, like
 //! a drop, begins the sum of §5.4 anew: else all packets would be marked once it had passed 8.5.
 
-use super::Limit;
 use super::fifo::{Books, Fifo, Waiting};
+use super::{Discipline, Limit};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::Stream;
 use crate::setting::Impossible;
 use core::time::Duration;
@@ -86,7 +86,7 @@ pub(crate) struct Pie<T> {
     next_update: Instant,
 }
 
-impl<T> Pie<T> {
+impl<T: Token> Pie<T> {
     pub(crate) fn new(config: PieConfig, random: Stream) -> Self {
         Self {
             fifo: Fifo::default(),
@@ -98,37 +98,6 @@ impl<T> Pie<T> {
             next_update: Instant::ZERO + config.update,
             config,
         }
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        mut parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
-        self.catch_up(now);
-        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
-        if !self.config.limit.admits(packets, bytes, parcel.len) {
-            self.accumulated = 0.0;
-            return Err(Loss::Queue);
-        }
-        if self.burst_left.is_zero() && self.chooses() {
-            let may_mark = self.config.ecn && self.p <= self.config.mark_below;
-            if !(may_mark && books.mark(&mut parcel.ecn)) {
-                return Err(Loss::Early);
-            }
-        }
-        self.fifo.push(now, parcel, books);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        self.catch_up(now);
-        self.fifo.pop(now, books)
-    }
-
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
     }
 
     /// Makes up for the looks since the last call. Nothing has come or gone in between, so they see
@@ -195,6 +164,39 @@ impl<T> Pie<T> {
             self.accumulated = 0.0;
         }
         chosen
+    }
+}
+
+impl<T: Token> Discipline<T> for Pie<T> {
+    fn push(
+        &mut self,
+        now: Instant,
+        mut parcel: Parcel<T>,
+        books: &mut Books<T>,
+    ) -> Result<(), Loss> {
+        self.catch_up(now);
+        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
+        if !self.config.limit.admits(packets, bytes, parcel.len) {
+            self.accumulated = 0.0;
+            return Err(Loss::Queue);
+        }
+        if self.burst_left.is_zero() && self.chooses() {
+            let may_mark = self.config.ecn && self.p <= self.config.mark_below;
+            if !(may_mark && books.mark(&mut parcel.ecn)) {
+                return Err(Loss::Early);
+            }
+        }
+        self.fifo.push(now, parcel, books);
+        Ok(())
+    }
+
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        self.catch_up(now);
+        self.fifo.pop(now, books)
+    }
+
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 }
 

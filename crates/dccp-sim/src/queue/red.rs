@@ -12,10 +12,10 @@
 //! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
 //! first one, when `max_p` adapts.
 
-use super::Limit;
 use super::fifo::{Books, Fifo, Waiting};
+use super::{Discipline, Limit};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::Stream;
 use crate::setting::Impossible;
 use core::time::Duration;
@@ -181,7 +181,7 @@ pub(crate) struct Red<T> {
     was_above: bool,
 }
 
-impl<T> Red<T> {
+impl<T: Token> Red<T> {
     pub(crate) fn new(config: RedConfig, rate: Option<Rate>, random: Stream) -> Self {
         let mut red = Self {
             fifo: Fifo::default(),
@@ -198,48 +198,6 @@ impl<T> Red<T> {
         };
         red.set_rate(rate);
         red
-    }
-
-    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
-        self.packets_per_s =
-            rate.map_or(f64::INFINITY, |r| packets_per_s(r, self.config.mean_packet));
-    }
-
-    /// The transmitter has had nothing to do since then.
-    pub(crate) const fn rested(&mut self, since: Instant) {
-        self.idle_since = Some(since);
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        mut parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
-        self.update_average(now);
-        self.adapt(now);
-        self.count += 1;
-        self.count_bytes += parcel.len as u64;
-        let verdict = self.verdict(parcel.len);
-        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
-        let fits = self.config.limit.admits(packets, bytes, parcel.len);
-        if !fits || verdict == Verdict::Forced {
-            self.restart_count();
-            return Err(if fits { Loss::Early } else { Loss::Queue });
-        }
-        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel.ecn)) {
-            return Err(Loss::Early);
-        }
-        self.fifo.push(now, parcel, books);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        self.fifo.pop(now, books)
-    }
-
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
     }
 
     #[expect(clippy::cast_precision_loss, reason = "queues are far below 2^53")]
@@ -322,6 +280,49 @@ impl<T> Red<T> {
     const fn restart_count(&mut self) {
         self.count = 0;
         self.count_bytes = 0;
+    }
+}
+
+impl<T: Token> Discipline<T> for Red<T> {
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.packets_per_s =
+            rate.map_or(f64::INFINITY, |r| packets_per_s(r, self.config.mean_packet));
+    }
+
+    fn on_idle(&mut self, since: Instant) {
+        self.idle_since = Some(since);
+    }
+
+    fn push(
+        &mut self,
+        now: Instant,
+        mut parcel: Parcel<T>,
+        books: &mut Books<T>,
+    ) -> Result<(), Loss> {
+        self.update_average(now);
+        self.adapt(now);
+        self.count += 1;
+        self.count_bytes += parcel.len as u64;
+        let verdict = self.verdict(parcel.len);
+        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
+        let fits = self.config.limit.admits(packets, bytes, parcel.len);
+        if !fits || verdict == Verdict::Forced {
+            self.restart_count();
+            return Err(if fits { Loss::Early } else { Loss::Queue });
+        }
+        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel.ecn)) {
+            return Err(Loss::Early);
+        }
+        self.fifo.push(now, parcel, books);
+        Ok(())
+    }
+
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        self.fifo.pop(now, books)
+    }
+
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 }
 
