@@ -1,7 +1,9 @@
 //! Promises that are watched after every event, and what to say when one is broken.
 
-use crate::net::{Totals, Wire};
+use crate::link::Link;
+use crate::parcel::Token;
 use crate::random::Seed;
+use crate::totals::Totals;
 use core::fmt;
 use dccp_proto::Instant;
 
@@ -23,15 +25,37 @@ pub(crate) fn conservation(totals: &Totals) -> Result<(), String> {
 }
 
 /// The same for one link; and no queue holds more than its limit.
-pub(crate) fn link(wire: &Wire) -> Result<(), String> {
-    if wire.link.is_consistent() {
+pub(crate) fn link<T: Token>(name: &str, link: &Link<T>) -> Result<(), String> {
+    if link.is_consistent() {
         return Ok(());
     }
-    let (stats, queue) = (wire.link.stats(), wire.link.queue_len());
+    let (stats, queue) = (link.stats(), link.queue_len());
     Err(format!(
-        "link {}: {stats:?}, (packets, bytes) in queue: {queue:?}",
-        wire.name
+        "link {name}: {stats:?}, (packets, bytes) in queue: {queue:?}"
     ))
+}
+
+/// How often a world looks for broken promises. Counters are exact either way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checks {
+    /// After every event, at what it touched.
+    #[default]
+    EveryEvent,
+    /// After every so many events, counted from 1.
+    Sampled(u64),
+    /// Never, but in [`World::check`]. Only time is watched.
+    Off,
+}
+
+impl Checks {
+    /// After how many events they are made.
+    pub(crate) const fn period(self) -> u64 {
+        match self {
+            Self::EveryEvent | Self::Sampled(0) => 1,
+            Self::Sampled(n) => n,
+            Self::Off => u64::MAX,
+        }
+    }
 }
 
 /// How to repeat a run that failed.

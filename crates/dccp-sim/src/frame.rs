@@ -1,13 +1,17 @@
 //! Packets of the simulated network, kept in one place and passed around by number.
 
+mod datagram;
+pub mod segment;
+
+pub use datagram::UdpDatagram;
+
 use crate::ids::NodeId;
 use crate::random::mix;
-use crate::tcp::segment::Segment;
-use crate::udp;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Datagram, Ecn};
+use segment::Segment;
 
 /// Names a frame while it exists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +32,7 @@ pub enum Content {
     /// A TCP segment. The frame has no bytes.
     Tcp(Segment),
     /// A datagram of UDP that does not carry DCCP. The frame has no bytes.
-    Udp(udp::Datagram),
+    Udp(UdpDatagram),
 }
 
 /// What an ICMP error quotes of an IP header.

@@ -9,10 +9,11 @@ pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
 pub(crate) use late::LateId;
 
+use crate::check::{self, Checks};
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::link::{Link, LinkConfig};
-use crate::loss::{Fate, Loss, Losses};
+use crate::loss::{Fate, Loss};
 use crate::machine::{Machine, MachineConfig};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
@@ -20,8 +21,8 @@ use crate::routes::Routes;
 use crate::rule::Rule;
 use crate::schedule::{Actor, Schedule, Turn};
 use crate::timeline::{Change, Timeline};
+use crate::totals::Totals;
 use crate::trace::Trace;
-use crate::world::Checks;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 use late::Late;
@@ -87,28 +88,6 @@ pub(crate) struct Wire {
 pub(crate) struct Capture {
     pub(crate) node: NodeId,
     pub(crate) writer: PcapWriter<Box<dyn Write>>,
-}
-
-/// All frames of a world, by what became of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Totals {
-    /// Sent by hosts and, for ICMP, by routers.
-    pub sent: u64,
-    /// Added by links that duplicate.
-    pub duplicated: u64,
-    /// Handed to the protocols of a host.
-    pub delivered: u64,
-    /// Lost, by reason.
-    pub lost: Losses,
-    /// Still on their way.
-    pub in_flight: u64,
-}
-
-impl Totals {
-    /// Whether nothing came from nowhere or vanished.
-    pub fn add_up(&self) -> bool {
-        self.sent + self.duplicated == self.delivered + self.lost.total() + self.in_flight
-    }
 }
 
 impl Wire {
@@ -406,6 +385,13 @@ impl Net {
         self.checks = checks;
         self.is_checked = checks == Checks::EveryEvent;
         self.until_check = period - self.events % period;
+    }
+
+    /// # Errors
+    /// The broken invariant of this link.
+    pub(crate) fn check_link(&self, id: LinkId) -> Result<(), String> {
+        let wire = &self.wires[id.index()];
+        check::link(&wire.name, &wire.link)
     }
 
     /// # Panics

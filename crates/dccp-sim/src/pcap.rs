@@ -335,10 +335,10 @@ mod tests {
     #[test]
     fn segments_and_datagrams_of_udp_have_right_checksums_and_lengths() {
         let mut segment = testing::segment();
-        segment.timestamps = Some(crate::tcp::segment::Timestamps { value: 7, echo: 8 });
+        segment.timestamps = Some(crate::frame::segment::Timestamps { value: 7, echo: 8 });
         segment.sack.push((3000, 4000));
         let mut syn = segment;
-        syn.flags = crate::tcp::segment::Flags::SYN;
+        syn.flags = crate::frame::segment::Flags::SYN;
         let contents = [
             (Content::Tcp(segment), PROTOCOL_TCP),
             (Content::Tcp(syn), PROTOCOL_TCP),

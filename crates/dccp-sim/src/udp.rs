@@ -2,7 +2,7 @@
 //! and the echoes and answers; all data are zeros. A bulk source, which takes what its transport gives, cannot be used.
 
 use crate::flow::FlowSample;
-use crate::frame::Content;
+use crate::frame::{Content, UdpDatagram};
 use crate::net::Context;
 use crate::schedule::Schedule;
 use crate::source::{App, RunningSource, Source};
@@ -12,34 +12,6 @@ use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Ecn, Payload};
 use std::collections::BTreeMap;
-
-/// A datagram of UDP (RFC 768), as a value. What a real program would write into its first bytes for
-/// the receiver's statistics is told beside it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Datagram {
-    /// Port of the sender.
-    pub source_port: u16,
-    /// Port of the receiver.
-    pub dest_port: u16,
-    /// Bytes of data; all are zeros.
-    pub len: u16,
-    /// How many datagrams of the flow were sent before.
-    pub number: u64,
-    /// When it left, by its sender's clock.
-    pub sent: Instant,
-    /// Of an answer: when the datagram left that it answers.
-    pub answers: Option<Instant>,
-}
-
-/// Bytes of the header.
-const HEADER: usize = 8;
-
-impl Datagram {
-    /// Bytes of the datagram, without the IP header.
-    pub const fn wire_len(&self) -> usize {
-        HEADER + self.len as usize
-    }
-}
 
 /// Datagrams before the newest that are told apart from second copies.
 const WINDOW: u64 = 64;
@@ -161,7 +133,7 @@ impl Udp {
     }
 
     /// Whether somebody waits for a datagram that came over this path, as its receiver sees it.
-    pub(crate) fn knows(&self, path: Path, d: &Datagram) -> bool {
+    pub(crate) fn knows(&self, path: Path, d: &UdpDatagram) -> bool {
         let key = (path.remote, d.source_port, d.dest_port);
         self.by_ends.contains_key(&key) || self.listeners.contains_key(&d.dest_port)
     }
@@ -171,7 +143,7 @@ impl Udp {
         &mut self,
         context: &mut Context<'_>,
         path: Path,
-        d: &Datagram,
+        d: &UdpDatagram,
         ecn: Ecn,
     ) -> Option<usize> {
         let now = context.now();
@@ -258,7 +230,7 @@ impl Udp {
 
 impl Flow {
     fn send(&mut self, context: &mut Context<'_>, len: usize, answers: Option<Instant>) {
-        let datagram = Datagram {
+        let datagram = UdpDatagram {
             source_port: self.local_port,
             dest_port: self.remote_port,
             len: u16::try_from(len).unwrap_or(u16::MAX),

@@ -1,17 +1,20 @@
 //! The simulated world: nodes, what lies between them, and the loop that plays events.
 
+pub use crate::check::Checks;
+
 use crate::check::{self, Repeat};
 use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::machine::{Machine, MachineConfig};
-use crate::net::{Capture, Context, Net, Totals, Who};
+use crate::net::{Capture, Context, Net, Who};
 use crate::node::{Node, Router};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::rule::Rule;
 use crate::schedule::Turn;
 use crate::timeline::Change;
+use crate::totals::Totals;
 use crate::trace::Trace;
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
@@ -26,29 +29,6 @@ pub struct World {
     net: Net,
     nodes: Vec<Box<dyn Node>>,
     repeat: Repeat,
-}
-
-/// How often a world looks for broken promises. Counters are exact either way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Checks {
-    /// After every event, at what it touched.
-    #[default]
-    EveryEvent,
-    /// After every so many events, counted from 1.
-    Sampled(u64),
-    /// Never, but in [`World::check`]. Only time is watched.
-    Off,
-}
-
-impl Checks {
-    /// After how many events they are made.
-    pub(crate) const fn period(self) -> u64 {
-        match self {
-            Self::EveryEvent | Self::Sampled(0) => 1,
-            Self::Sampled(n) => n,
-            Self::Off => u64::MAX,
-        }
-    }
 }
 
 /// A node of a world whose type is known.
@@ -392,7 +372,7 @@ impl World {
     pub fn check(&self) {
         self.net.promise(check::conservation(&self.net.totals()));
         for wire in &self.net.wires {
-            self.net.promise(check::link(wire));
+            self.net.promise(check::link(&wire.name, &wire.link));
         }
         for id in 0..self.nodes.len() {
             self.net.promise(self.nodes[id].check());
@@ -412,7 +392,7 @@ impl World {
             }
         }
         if self.net.is_checked {
-            self.net.promise(check::link(&self.net.wires[id.index()]));
+            self.net.promise(self.net.check_link(id));
         }
     }
 

@@ -2,13 +2,12 @@
 
 use super::Host;
 use crate::flow::{FlowId, FlowSample};
-use crate::frame::FrameId;
+use crate::frame::segment::Segment;
+use crate::frame::{FrameId, UdpDatagram};
 use crate::loss::Loss;
 use crate::net::Context;
 use crate::source::App;
-use crate::tcp::segment::Segment;
 use crate::tcp::{self, Target};
-use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
 use dccp_proto::path::Path;
@@ -121,7 +120,7 @@ impl Host {
         context: &mut Context<'_>,
         frame: FrameId,
         path: Path,
-        datagram: &Datagram,
+        datagram: &UdpDatagram,
     ) {
         let ecn = context.frame(frame).ecn;
         if !self.udp.knows(path, datagram) {

@@ -183,7 +183,7 @@ impl Net {
                 self.forward(router, arrival.token);
             }
             if self.is_checked {
-                self.promise(check::link(&self.wires[id.index()]));
+                self.promise(self.check_link(id));
                 self.promise(check::conservation(&self.totals()));
             }
             // What was forwarded may have entered this very link.

@@ -1,6 +1,6 @@
 //! Settings of a TCP connection.
 
-use super::segment::TIMESTAMPS;
+use crate::frame::segment::TIMESTAMPS;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::ccid3::rules::Rules;

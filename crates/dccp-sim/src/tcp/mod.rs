@@ -2,13 +2,13 @@
 //!
 //! It has what matters to congestion control: SACK-based loss recovery (RFC 6675), the retransmission
 //! timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323), ECN
-//! (RFC 3168), no Nagle algorithm. Segments are values without bytes (`segment.rs`). The congestion half
+//! (RFC 3168), no Nagle algorithm. Segments are values without bytes (`frame/segment.rs`). The congestion half
 //! is [`dccp_proto::cc::window::WindowSender`], the same as CCID 2's, fed with the same `Feedback`;
 //! where TCP differs is told in `sender.rs`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`segment`], `config.rs` | what is on the wire · settings |
+//! | `config.rs` | settings |
 //! | `socket.rs`, `stream.rs` | one end of a connection · its application |
 //! | `sender.rs`, `scoreboard.rs` | what to send next · what is in flight, sacked, lost |
 //! | `receiver.rs`, `ranges.rs` | what has arrived, when to acknowledge · sets of ranges |
@@ -23,7 +23,6 @@ mod config;
 mod ranges;
 mod receiver;
 mod scoreboard;
-pub mod segment;
 mod sender;
 mod socket;
 mod stream;
@@ -31,6 +30,7 @@ mod stream;
 pub use config::Config;
 
 use crate::flow::FlowSample;
+use crate::frame::segment::{Segment, SocketId};
 use crate::net::Context;
 use crate::schedule::Schedule;
 use crate::source::App;
@@ -39,7 +39,6 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
-use segment::{Segment, SocketId};
 use socket::{Ends, Socket};
 use std::collections::{BTreeMap, VecDeque};
 

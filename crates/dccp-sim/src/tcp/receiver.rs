@@ -3,8 +3,8 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::segment::{BLOCKS_MAX, Flags, Sack, Segment};
 use super::wire_number;
+use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;

@@ -8,8 +8,8 @@
 
 use super::config::Config;
 use super::scoreboard::{News, Scoreboard};
-use super::segment::Timestamps;
 use super::{duration, ticks_since};
+use crate::frame::segment::Timestamps;
 use core::time::Duration;
 use dccp_proto::cc::delivery::{Delivery, Stamp};
 use dccp_proto::cc::one_way::Times;

@@ -2,12 +2,12 @@
 
 use super::config::Config;
 use super::receiver::Receiver;
-use super::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use super::sender::{Ack, Next, Sender};
 use super::stream::Stream;
 use super::{duration, stream_number, ticks_since, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
+use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use crate::net::Context;
 use crate::schedule::earlier;
 use crate::source::App;
