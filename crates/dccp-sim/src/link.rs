@@ -14,12 +14,13 @@
 //! call. No call comes too late for that, because a packet arrives only after its transmission. This costs one
 //! event for each packet instead of two, and active queue management still decides at the time of dequeuing.
 
-mod ahead;
 mod change;
 mod flying;
+mod lookahead;
 mod stats;
 
 pub use crate::parcel::{Parcel, Token};
+pub use flying::Arrival;
 pub(crate) use flying::Packet;
 use flying::{Flying, Stray};
 use stats::Counters;
@@ -33,7 +34,6 @@ use crate::setting::Impossible;
 use crate::transmitter::Transmitter;
 use core::cmp::Reverse;
 use core::time::Duration;
-use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -114,17 +114,6 @@ impl LinkConfig {
         self.queue.check()?;
         self.faults.check()
     }
-}
-
-/// A packet at the far end of the link, lost ones included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival<T> {
-    /// Names the packet.
-    pub token: T,
-    /// The ECN field, as queues left it.
-    pub ecn: Ecn,
-    /// What happened to it.
-    pub fate: Fate,
 }
 
 /// One direction of a link.

@@ -3,11 +3,11 @@
 
 mod context;
 mod enter;
-mod late;
+mod lookahead;
 
 pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
-pub(crate) use late::LateId;
+pub(crate) use lookahead::RouterId;
 
 use crate::check::{self, Checks};
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
@@ -19,13 +19,13 @@ use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::routes::Routes;
 use crate::rule::Rule;
-use crate::schedule::{Actor, Schedule, Turn};
+use crate::schedule::{Actor, EventKey, Schedule};
 use crate::timeline::{Change, Timeline};
 use crate::totals::Totals;
 use crate::trace::Trace;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
-use late::Late;
+use lookahead::BatchRouter;
 use std::collections::VecDeque;
 use std::io::Write;
 
@@ -37,18 +37,18 @@ pub(crate) struct Net {
     pub(crate) seed: Seed,
     pub(crate) now: Instant,
     pub(crate) schedule: Schedule,
-    /// Who has which number there. The timeline has the first.
-    pub(crate) actors: Vec<Who>,
+    /// ActorKind has which number there. The timeline has the first.
+    pub(crate) actors: Vec<ActorKind>,
     /// The numbers of the nodes.
     node_actors: Vec<Actor>,
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
     /// Routers, and whether they forward late now.
-    lates: Vec<Late>,
-    is_ahead: bool,
+    routers: Vec<BatchRouter>,
+    uses_lookahead: bool,
     /// The network has changed since it was decided who does.
-    pub(crate) is_plan_old: bool,
+    pub(crate) is_plan_stale: bool,
     /// What hosts are made of, by node; a machine that takes no time is none.
     hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
@@ -76,11 +76,11 @@ pub(crate) struct Wire {
     /// When the schedule calls it: asked with every packet, changed by few.
     scheduled: Option<Instant>,
     /// It leads from a router that forwards late; to such a one, which then knows what will arrive.
-    begins_late: bool,
-    ends_late: Option<LateId>,
-    is_foreseen: bool,
+    leaves_batch_router: bool,
+    batch_router: Option<RouterId>,
+    announces: bool,
     /// Such a router has heard of the next arrival.
-    is_in_line: bool,
+    is_announced: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -98,28 +98,28 @@ impl Wire {
 
     /// The turn of the next arrival.
     #[inline]
-    fn head(&self) -> Option<Turn> {
+    fn head(&self) -> Option<EventKey> {
         let (at, since) = self.link.head()?;
         Some(self.turn(at, since))
     }
 
     /// The turn of an arrival, which has been the next since then.
     #[inline]
-    const fn turn(&self, at: Instant, since: Instant) -> Turn {
-        Turn::of(at, since, self.actor)
+    const fn turn(&self, at: Instant, since: Instant) -> EventKey {
+        EventKey::of(at, since, self.actor)
     }
 }
 
-/// Who has an appointment in the schedule.
+/// ActorKind has an appointment in the schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Who {
+pub(crate) enum ActorKind {
     Timeline,
     Node(NodeId),
     Link(LinkId),
     /// The machine of a node.
     Machine(NodeId),
     /// A router that forwards late.
-    Late(LateId),
+    Router(RouterId),
 }
 
 /// What a host is made of, and its number in the schedule.
@@ -134,14 +134,14 @@ impl Net {
             seed,
             now: Instant::ZERO,
             schedule: Schedule::default(),
-            actors: vec![Who::Timeline],
+            actors: vec![ActorKind::Timeline],
             node_actors: Vec::new(),
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
-            lates: Vec::new(),
-            is_ahead: false,
-            is_plan_old: false,
+            routers: Vec::new(),
+            uses_lookahead: false,
+            is_plan_stale: false,
             hardware: Vec::new(),
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
@@ -168,7 +168,7 @@ impl Net {
             n => format!("{ends}#{}", n + 1),
         };
         let id = LinkId(self.wires.len() as u32);
-        let actor = self.cast(Who::Link(id));
+        let actor = self.cast(ActorKind::Link(id));
         self.wires.push(Wire {
             link: Link::new(config, self.seed, &name),
             name,
@@ -176,15 +176,15 @@ impl Net {
             to,
             actor,
             scheduled: None,
-            begins_late: false,
-            ends_late: None,
-            is_foreseen: false,
-            is_in_line: false,
+            leaves_batch_router: false,
+            batch_router: None,
+            announces: false,
+            is_announced: false,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
         self.routes.add_link(id, from, to);
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
         id
     }
 
@@ -194,15 +194,15 @@ impl Net {
         let known = self.hardware[node.index()].take().map(|h| h.actor);
         self.hardware[node.index()] = Some(Box::new(Hardware {
             machine: Machine::new(config),
-            actor: known.unwrap_or_else(|| self.cast(Who::Machine(node))),
+            actor: known.unwrap_or_else(|| self.cast(ActorKind::Machine(node))),
         }));
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
     }
 
     pub(crate) fn add_node(&mut self, node: NodeId, name: &str) {
         self.names.push(name.to_owned());
         self.routes.add_node();
-        let actor = self.cast(Who::Node(node));
+        let actor = self.cast(ActorKind::Node(node));
         self.node_actors.push(actor);
     }
 
@@ -211,7 +211,7 @@ impl Net {
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 actors"
     )]
-    fn cast(&mut self, who: Who) -> Actor {
+    fn cast(&mut self, who: ActorKind) -> Actor {
         self.actors.push(who);
         self.actors.len() as Actor - 1
     }
@@ -295,7 +295,7 @@ impl Net {
         loop {
             let wire = &mut self.wires[id.index()];
             let to = wire.to;
-            let arrival = if wire.begins_late {
+            let arrival = if wire.leaves_batch_router {
                 wire.link.head().filter(|(at, _)| *at <= self.now)?;
                 wire.link.take()?
             } else {
@@ -340,7 +340,7 @@ impl Net {
 
     /// Makes a change of the network.
     pub(crate) fn change(&mut self, change: Change) {
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
         let now = self.now;
         let changed = match change {
             Change::Rate(id, rate) => {

@@ -14,7 +14,7 @@ pub(crate) type Actor = u32;
 pub(crate) struct Schedule {
     /// By inner node, the root at 1, who has come up from the children `2 * n` and `2 * n + 1`. Leaves follow
     /// the inner nodes, by actor.
-    pairs: Vec<[Turn; 2]>,
+    pairs: Vec<[EventKey; 2]>,
     /// Whose appointment was taken off last. It stays until the next use: who was called mostly makes a new
     /// one at once, and so the way to the root is gone once instead of twice.
     taken: Option<Actor>,
@@ -24,9 +24,9 @@ pub(crate) struct Schedule {
 /// at one moment the older comes first; the actor. So the order of all events follows from their times, not
 /// from the order in which somebody asked for them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Turn(u128);
+pub(crate) struct EventKey(u128);
 
-impl Turn {
+impl EventKey {
     /// Bits of the actor, and of how long before its moment the appointment was made, in ns: 18 minutes, and
     /// all longer times are one.
     const ACTOR_BITS: u32 = 24;
@@ -62,7 +62,7 @@ impl Turn {
     }
 
     /// Its moment.
-    pub(crate) const fn moment(self) -> Instant {
+    pub(crate) const fn time(self) -> Instant {
         Instant::from_nanos(self.at())
     }
 
@@ -90,10 +90,10 @@ impl Schedule {
     /// already has keeps its turn.
     #[inline]
     pub(crate) fn set(&mut self, actor: Actor, at: Option<Instant>, made: Instant) {
-        let at = at.map_or(Turn::NEVER, Instant::as_nanos);
+        let at = at.map_or(EventKey::NEVER, Instant::as_nanos);
         let mut leaf = self.leaf(actor);
         if leaf / 2 >= self.pairs.len() {
-            if at == Turn::NEVER {
+            if at == EventKey::NEVER {
                 return;
             }
             self.grow(actor);
@@ -104,26 +104,26 @@ impl Schedule {
         } else if self.pairs[leaf / 2][leaf % 2].at() == at {
             return;
         }
-        self.play(leaf, Turn::new(at, made.as_nanos(), actor));
+        self.play(leaf, EventKey::new(at, made.as_nanos(), actor));
     }
 
     /// The next moment at which somebody is to be called.
     #[inline]
     pub(crate) fn next_at(&mut self) -> Option<Instant> {
         self.settle();
-        self.first().map(Turn::moment)
+        self.first().map(EventKey::time)
     }
 
     /// Takes the next appointment off, if it is not after `end`.
     #[inline]
-    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Turn> {
+    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
         self.settle();
-        let first = self.first().filter(|first| first.moment() <= end)?;
+        let first = self.first().filter(|first| first.time() <= end)?;
         self.taken = Some(first.actor());
         Some(first)
     }
 
-    fn first(&self) -> Option<Turn> {
+    fn first(&self) -> Option<EventKey> {
         let [one, other] = *self.pairs.get(1)?;
         Some(one.min(other)).filter(|first| first.is_ever())
     }
@@ -138,7 +138,7 @@ impl Schedule {
     #[cold]
     fn remove_taken(&mut self) {
         if let Some(actor) = self.taken.take() {
-            self.play(self.leaf(actor), Turn::never(actor));
+            self.play(self.leaf(actor), EventKey::never(actor));
         }
     }
 
@@ -148,7 +148,7 @@ impl Schedule {
 
     /// Puts an entry at a node, and finds out who comes first from there up to the root.
     #[inline]
-    fn play(&mut self, node: usize, entry: Turn) {
+    fn play(&mut self, node: usize, entry: EventKey) {
         let (mut node, mut entry) = (node, entry);
         while node > 1
             && let Some(pair) = self.pairs.get_mut(node / 2)
@@ -166,11 +166,11 @@ impl Schedule {
     fn grow(&mut self, actor: Actor) {
         let old = core::mem::take(&mut self.pairs);
         let actors = (actor + 1).next_power_of_two().max(2);
-        assert!(actors <= 1 << Turn::ACTOR_BITS, "too large a world");
-        self.pairs = vec![[Turn::never(0); 2]; actors as usize];
+        assert!(actors <= 1 << EventKey::ACTOR_BITS, "too large a world");
+        self.pairs = vec![[EventKey::never(0); 2]; actors as usize];
         for actor in 0..actors {
             let leaf = self.leaf(actor);
-            self.pairs[leaf / 2][leaf % 2] = Turn::never(actor);
+            self.pairs[leaf / 2][leaf % 2] = EventKey::never(actor);
         }
         for entry in old[old.len() / 2..].iter().flatten() {
             self.play(self.leaf(entry.actor()), *entry);
@@ -189,13 +189,13 @@ mod tests {
 
     fn drain(schedule: &mut Schedule) -> Vec<(u64, Actor)> {
         core::iter::from_fn(|| schedule.pop_until(Instant::FAR_FUTURE))
-            .map(|turn| (turn.moment().as_nanos(), turn.actor()))
+            .map(|turn| (turn.time().as_nanos(), turn.actor()))
             .collect()
     }
 
     /// What [`Schedule::pop_until`] gives.
-    fn turn(ns: u64, made: u64, actor: Actor) -> Turn {
-        Turn::of(at(ns), at(made), actor)
+    fn turn(ns: u64, made: u64, actor: Actor) -> EventKey {
+        EventKey::of(at(ns), at(made), actor)
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn appointments_of_more_than_18_minutes_are_equally_old() {
         let far = 1 << 40;
-        let turn = |made| Turn::of(at(far + 10), at(made), 1);
+        let turn = |made| EventKey::of(at(far + 10), at(made), 1);
         assert_eq!(turn(0), turn(11));
         assert!(turn(11) < turn(12));
         assert!(turn(far + 9) < turn(far + 10));

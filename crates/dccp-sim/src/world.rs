@@ -7,12 +7,12 @@ use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::machine::{Machine, MachineConfig};
-use crate::net::{Capture, Context, Net, Who};
+use crate::net::{ActorKind, Capture, Context, Net};
 use crate::node::{Node, Router};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::rule::Rule;
-use crate::schedule::Turn;
+use crate::schedule::EventKey;
 use crate::timeline::Change;
 use crate::totals::Totals;
 use crate::trace::Trace;
@@ -127,13 +127,13 @@ impl World {
     /// Adds a scripted fault at the entrance of a link, after those that it has.
     pub fn add_rule(&mut self, link: LinkId, rule: Rule) {
         self.net.wires[link.index()].rules.push(rule);
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
     /// Removes all scripted faults of a link.
     pub fn clear_rules(&mut self, link: LinkId) {
         self.net.wires[link.index()].rules.clear();
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
     /// Says how often to look for broken promises. Without this it is after every event.
@@ -175,7 +175,7 @@ impl World {
     /// Records all packets from now on, for [`trace`](Self::trace).
     pub fn start_trace(&mut self) {
         self.net.trace = Some(Trace::default());
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
     /// All packets since [`start_trace`](Self::start_trace), one a line.
@@ -277,35 +277,35 @@ impl World {
     /// # Panics
     /// If a promise is broken; the message says which and how to repeat the run.
     pub fn step(&mut self) -> bool {
-        self.net.look_ahead(false);
+        self.net.set_lookahead(false);
         let next = self.net.schedule.pop_until(Instant::FAR_FUTURE);
-        if let Some(turn) = next {
-            self.play(turn);
+        if let Some(key) = next {
+            self.play(key);
         }
         next.is_some()
     }
 
-    fn play(&mut self, turn: Turn) {
-        let at = turn.moment();
+    fn play(&mut self, key: EventKey) {
+        let at = key.time();
         if at < self.net.now {
             self.net.promise(check::time(self.net.now, at));
         }
         self.net.now = at;
-        let who = self.net.actors[turn.actor() as usize];
+        let who = self.net.actors[key.actor() as usize];
         match who {
             // Its events are those of the packets that it forwards.
-            Who::Late(id) => return self.net.settle(id, turn),
-            Who::Link(id) => self.net.settle_end(id, turn),
-            Who::Timeline => self.net.settle_all(turn),
-            Who::Node(_) | Who::Machine(_) => {}
+            ActorKind::Router(id) => return self.net.forward_until(id, key),
+            ActorKind::Link(id) => self.net.forward_at_end(id, key),
+            ActorKind::Timeline => self.net.forward_all(key),
+            ActorKind::Node(_) | ActorKind::Machine(_) => {}
         }
         self.net.begin_event();
         match who {
             // Nearly all of them.
-            Who::Link(id) => self.play_link(id),
-            Who::Node(id) => self.wake(id),
-            Who::Late(_) => {}
-            Who::Machine(id) => {
+            ActorKind::Link(id) => self.play_link(id),
+            ActorKind::Node(id) => self.wake(id),
+            ActorKind::Router(_) => {}
+            ActorKind::Machine(id) => {
                 while let Some(frame) = self.net.poll_machine(id) {
                     self.hand_over(id, frame);
                 }
@@ -314,7 +314,7 @@ impl World {
                 }
                 self.net.schedule_machine(id);
             }
-            Who::Timeline => {
+            ActorKind::Timeline => {
                 while let Some(change) = self.net.timeline.take(at) {
                     self.net.change(change);
                 }
@@ -330,16 +330,16 @@ impl World {
 
     /// Plays all events up to and including this moment, which it then is.
     pub fn run_until(&mut self, end: Instant) {
-        self.net.look_ahead(true);
-        let mut is_settled = self.net.now >= end;
-        while let Some(turn) = self.net.schedule.pop_until(end) {
-            self.play(turn);
-            is_settled = false;
+        self.net.set_lookahead(true);
+        let mut is_current = self.net.now >= end;
+        while let Some(key) = self.net.schedule.pop_until(end) {
+            self.play(key);
+            is_current = false;
         }
         self.net.now = self.net.now.max(end);
         // Asked again for the same moment, as by many flows that are looked at, it has nothing to do.
-        if !is_settled {
-            self.net.settle_all(Turn::first_after(end));
+        if !is_current {
+            self.net.forward_all(EventKey::first_after(end));
         }
     }
 
@@ -351,7 +351,7 @@ impl World {
     /// Plays events until the condition holds, looked at after each, or until `limit` has passed.
     /// Returns whether it holds.
     pub fn run_while_not(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
-        self.net.look_ahead(false);
+        self.net.set_lookahead(false);
         let end = self.net.now + limit;
         loop {
             if done(self) {

@@ -1,10 +1,20 @@
 //! Packets on their way over a link.
 
-use super::Arrival;
 use crate::loss::Fate;
 use crate::parcel::Parcel;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
+
+/// A packet at the far end of the link, lost ones included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival<T> {
+    /// Names the packet.
+    pub token: T,
+    /// The ECN field, as queues left it.
+    pub ecn: Ecn,
+    /// What happened to it.
+    pub fate: Fate,
+}
 
 /// What of a packet travels.
 #[derive(Clone, Copy, Debug)]

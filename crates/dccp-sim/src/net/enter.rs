@@ -112,15 +112,15 @@ impl Net {
     #[inline(never)]
     fn entered(&mut self, link: LinkId, id: FrameId, taken: Result<(), Loss>) {
         let wire = &self.wires[link.index()];
-        let (is_expected, is_foreseen) = (wire.is_expected(), wire.is_foreseen);
+        let (is_expected, announces) = (wire.is_expected(), wire.announces);
         if let Err(reason) = taken {
             self.refuse(link, id, reason);
         }
         if is_expected {
             return;
         }
-        if is_foreseen {
-            self.foresee(link);
+        if announces {
+            self.announce(link);
         } else {
             self.schedule_link(link);
         }
@@ -143,8 +143,8 @@ impl Wire {
     /// Whether somebody will take what arrives next.
     #[inline]
     fn is_expected(&self) -> bool {
-        if self.is_foreseen {
-            self.is_in_line
+        if self.announces {
+            self.is_announced
         } else {
             self.link.next_at() == self.scheduled
         }

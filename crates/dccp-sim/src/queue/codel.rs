@@ -3,8 +3,8 @@
 //! When the time that packets have waited stays above `target` for an `interval`, one is dropped, and
 //! then more at times that shrink with the square root of their number, until the queue obeys.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;

@@ -1,7 +1,7 @@
 //! First in, first out; what does not fit is dropped.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use dccp_proto::Instant;

@@ -15,8 +15,8 @@
 //! leave the sum alone that decides on drops (adding k p' ≥ 1 to it would end in dropping all); a
 //! queue in bytes has room for what fits, not for a largest packet more.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;

@@ -4,8 +4,8 @@
 //! may send `quantum` bytes before the next one comes.
 
 use super::codel::{CoDelConfig, Control};
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::random::mix;

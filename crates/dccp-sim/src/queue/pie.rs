@@ -6,8 +6,8 @@
 //! on: §5.3, which lets it rest while the queue is short, is not needed to save work here. A mark, like
 //! a drop, begins the sum of §5.4 anew: else all packets would be marked once it had passed 8.5.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::random::Stream;

@@ -12,8 +12,8 @@
 //! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
 //! first one, when `max_p` adapts.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::random::Stream;

@@ -4,8 +4,8 @@
 //! The bucket is kept as the moment at which it will be full. A packet takes its length out of it,
 //! which moves that moment away; it may leave when that much is in the bucket.
 
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
-use super::{Discipline, Limit};
 use crate::loss::Loss;
 use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;

@@ -161,7 +161,7 @@ impl Scene {
         let late = self
             .routers
             .iter()
-            .filter(|id| self.world.net.is_late(**id));
+            .filter(|id| self.world.net.is_batching(**id));
         late.count()
     }
 }

@@ -4,7 +4,7 @@
 //! orderly ([`Link::lookahead`](crate::link::Link)), nobody can tell whether it forwards a packet when that
 //! arrives, or a little less than this delay later. Such a router keeps a line of arrivals that links have
 //! foreseen, is called when the first of them cannot wait any longer, and then does all that has come by then,
-//! each at its own time and in the order of its [`Turn`]:
+//! each at its own time and in the order of its [`EventKey`]:
 //!
 //! ```text
 //!   arrivals      a   b c     d            e    f
@@ -12,32 +12,32 @@
 //!   next node       |<------- delay -------->| b at the earliest
 //! ```
 //! All else that happens waits for nothing: an event finds everything that came before it done
-//! ([`Net::settle_all`]), or cannot tell. So the results are the same to the bit as without.
+//! ([`Net::forward_all`]), or cannot tell. So the results are the same to the bit as without.
 //!
-//! Routers do not forward late while somebody looks at every event ([`Net::look_ahead`]).
+//! Routers do not forward late while somebody looks at every event ([`Net::set_lookahead`]).
 
-use super::{Net, Who};
+use super::{ActorKind, Net};
 use crate::check;
 use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
-use crate::schedule::{Actor, Schedule, Turn};
+use crate::schedule::{Actor, EventKey, Schedule};
 use core::cmp::Reverse;
 use core::time::Duration;
 use dccp_proto::Instant;
 use std::collections::BinaryHeap;
 
 /// A router.
-pub(crate) struct Late {
+pub(crate) struct BatchRouter {
     node: NodeId,
     actor: Actor,
     /// How long it may keep a packet waiting; `None`: not at all.
-    patience: Option<Duration>,
+    slack: Option<Duration>,
     /// The next arrival over each link that leads here and has one.
-    heads: BinaryHeap<Reverse<Turn>>,
+    heads: BinaryHeap<Reverse<EventKey>>,
 }
 
 /// Names a router among those that may forward late.
-pub(crate) type LateId = u32;
+pub(crate) type RouterId = u32;
 
 impl Net {
     /// Says that a node is a mere router.
@@ -46,21 +46,21 @@ impl Net {
         reason = "memory ends before 2^32 routers"
     )]
     pub(crate) fn add_router(&mut self, node: NodeId) {
-        let actor = self.cast(Who::Late(self.lates.len() as LateId));
-        self.lates.push(Late {
+        let actor = self.cast(ActorKind::Router(self.routers.len() as RouterId));
+        self.routers.push(BatchRouter {
             node,
             actor,
-            patience: None,
+            slack: None,
             heads: BinaryHeap::new(),
         });
     }
 
     /// Whether routers forward late from now on: not while somebody looks at the world after each event.
-    pub(crate) fn look_ahead(&mut self, is_wanted: bool) {
+    pub(crate) fn set_lookahead(&mut self, is_wanted: bool) {
         // A trace tells in which order packets left.
-        let is_ahead = is_wanted && self.trace.is_none();
-        if is_ahead != self.is_ahead || self.is_plan_old {
-            self.is_ahead = is_ahead;
+        let uses_lookahead = is_wanted && self.trace.is_none();
+        if uses_lookahead != self.uses_lookahead || self.is_plan_stale {
+            self.uses_lookahead = uses_lookahead;
             self.plan();
         }
     }
@@ -68,25 +68,25 @@ impl Net {
     /// Decides who forwards late, and which links tell of what will arrive, after a change of the network. All
     /// that has arrived until now must have been forwarded.
     pub(crate) fn plan(&mut self) {
-        self.is_plan_old = false;
-        let patience = self.patience_of_nodes();
-        let mut late_at = vec![None; patience.len()];
-        for (number, late) in (0..).zip(&mut self.lates) {
+        self.is_plan_stale = false;
+        let slack = self.slack_of_nodes();
+        let mut router_of = vec![None; slack.len()];
+        for (number, late) in (0..).zip(&mut self.routers) {
             late.heads.clear();
-            late.patience = patience[late.node.index()];
-            late_at[late.node.index()] = late.patience.map(|_| number);
+            late.slack = slack[late.node.index()];
+            router_of[late.node.index()] = late.slack.map(|_| number);
             self.schedule.set(late.actor, None, self.now);
         }
         for id in (0..self.wires.len()).map(LinkId::of) {
             let wire = &mut self.wires[id.index()];
-            wire.is_in_line = false;
-            wire.begins_late = late_at[wire.from.index()].is_some();
-            wire.ends_late = late_at[wire.to.index()];
-            wire.is_foreseen = wire.ends_late.is_some() && wire.lookahead().is_some();
-            if wire.is_foreseen {
+            wire.is_announced = false;
+            wire.leaves_batch_router = router_of[wire.from.index()].is_some();
+            wire.batch_router = router_of[wire.to.index()];
+            wire.announces = wire.batch_router.is_some() && wire.lookahead().is_some();
+            if wire.announces {
                 wire.scheduled = None;
                 self.schedule.set(wire.actor, None, self.now);
-                self.foresee(id);
+                self.announce(id);
             } else {
                 self.schedule_link(id);
             }
@@ -95,10 +95,10 @@ impl Net {
 
     /// For each node how long it may keep a packet waiting, if at all: a router that takes no time, all of
     /// whose links are orderly, less than the least time that they take.
-    fn patience_of_nodes(&self) -> Vec<Option<Duration>> {
+    fn slack_of_nodes(&self) -> Vec<Option<Duration>> {
         let mut least = vec![None; self.names.len()];
-        if self.is_ahead {
-            for late in &self.lates {
+        if self.uses_lookahead {
+            for late in &self.routers {
                 let is_quick = self.machine(late.node).is_none();
                 least[late.node.index()] = is_quick.then_some(u64::MAX);
             }
@@ -107,23 +107,23 @@ impl Net {
             let node = &mut least[wire.from.index()];
             *node = node.zip(wire.lookahead()).map(|(a, b)| a.min(b));
         }
-        let patience = |least: Option<u64>| {
+        let slack = |least: Option<u64>| {
             let ns = least.filter(|ns| *ns < u64::MAX)?;
             Some(Duration::from_nanos(ns - 1))
         };
-        least.into_iter().map(patience).collect()
+        least.into_iter().map(slack).collect()
     }
 
     /// Lets the router at the end of a link that had nothing in flight know what will arrive next.
     #[inline]
-    pub(super) fn foresee(&mut self, id: LinkId) {
+    pub(super) fn announce(&mut self, id: LinkId) {
         let wire = &mut self.wires[id.index()];
-        if let Some(number) = wire.ends_late
+        if let Some(number) = wire.batch_router
             && let Some((at, since)) = wire.link.head()
         {
             let head = wire.turn(at, since);
-            wire.is_in_line = true;
-            let late = &mut self.lates[number as usize];
+            wire.is_announced = true;
+            let late = &mut self.routers[number as usize];
             late.heads.push(Reverse(head));
             late.arrange(&mut self.schedule, self.now);
         }
@@ -131,18 +131,18 @@ impl Net {
 
     /// Whether a node forwards late now.
     #[cfg(test)]
-    pub(crate) fn is_late(&self, node: NodeId) -> bool {
-        let late = self.lates.iter().find(|late| late.node == node);
-        late.is_some_and(|late| late.patience.is_some())
+    pub(crate) fn is_batching(&self, node: NodeId) -> bool {
+        let late = self.routers.iter().find(|late| late.node == node);
+        late.is_some_and(|late| late.slack.is_some())
     }
 
     /// Lets all routers forward what has arrived before this turn.
-    pub(crate) fn settle_all(&mut self, before: Turn) {
-        if self.lates.iter().all(|late| late.patience.is_none()) {
+    pub(crate) fn forward_all(&mut self, before: EventKey) {
+        if self.routers.iter().all(|late| late.slack.is_none()) {
             return;
         }
-        for number in (0..).take(self.lates.len()) {
-            self.settle(number, before);
+        for number in (0..).take(self.routers.len()) {
+            self.forward_until(number, before);
         }
         for wire in &mut self.wires {
             wire.link.catch_up();
@@ -151,31 +151,31 @@ impl Net {
 
     /// Lets the router at the end of a link, if it is a late one, forward what has arrived before this turn.
     #[inline]
-    pub(crate) fn settle_end(&mut self, id: LinkId, before: Turn) {
-        if let Some(number) = self.wires[id.index()].ends_late {
-            self.settle(number, before);
+    pub(crate) fn forward_at_end(&mut self, id: LinkId, before: EventKey) {
+        if let Some(number) = self.wires[id.index()].batch_router {
+            self.forward_until(number, before);
         }
     }
 
     /// Lets a router forward what has arrived before this turn: each packet at its time.
-    pub(crate) fn settle(&mut self, number: LateId, before: Turn) {
+    pub(crate) fn forward_until(&mut self, number: RouterId, before: EventKey) {
         let now = self.now;
-        while let Some(head) = self.lates[number as usize].head(before) {
-            self.settle_link(number, head, before);
+        while let Some(head) = self.routers[number as usize].head(before) {
+            self.forward_from_link(number, head, before);
         }
         self.now = now;
-        self.lates[number as usize].arrange(&mut self.schedule, now);
+        self.routers[number as usize].arrange(&mut self.schedule, now);
     }
 
     /// The same of one link, whose first packet arrives in the turn `head`, as long as it is its turn.
-    fn settle_link(&mut self, number: LateId, head: Turn, before: Turn) {
-        let Who::Link(id) = self.actors[head.actor() as usize] else {
+    fn forward_from_link(&mut self, number: RouterId, head: EventKey, before: EventKey) {
+        let ActorKind::Link(id) = self.actors[head.actor() as usize] else {
             return;
         };
-        let late = &self.lates[number as usize];
+        let late = &self.routers[number as usize];
         let router = late.node;
         let until = late.second().map_or(before, |next| next.min(before));
-        self.now = head.moment();
+        self.now = head.time();
         self.begin_event();
         loop {
             if let Some(arrival) = self.wires[id.index()].link.take() {
@@ -189,17 +189,17 @@ impl Net {
             // What was forwarded may have entered this very link.
             match self.wires[id.index()].head() {
                 None => {
-                    self.wires[id.index()].is_in_line = false;
-                    self.lates[number as usize].heads.pop();
+                    self.wires[id.index()].is_announced = false;
+                    self.routers[number as usize].heads.pop();
                     return;
                 }
                 Some(next) if next >= until => {
-                    self.lates[number as usize].replace_head(next);
+                    self.routers[number as usize].replace_head(next);
                     return;
                 }
-                Some(next) if next.moment() > self.now => {
+                Some(next) if next.time() > self.now => {
                     // What a link brings at once is one event.
-                    self.now = next.moment();
+                    self.now = next.time();
                     self.begin_event();
                 }
                 Some(_) => {}
@@ -227,29 +227,29 @@ impl Net {
     }
 }
 
-impl Late {
+impl BatchRouter {
     /// Asks to be called when the first in line cannot wait any longer.
     fn arrange(&mut self, schedule: &mut Schedule, now: Instant) {
-        let patience = self.patience.unwrap_or_default();
+        let slack = self.slack.unwrap_or_default();
         let first = self.heads.peek();
-        let at = first.map(|first| first.0.moment() + patience);
+        let at = first.map(|first| first.0.time() + slack);
         schedule.set(self.actor, at, now);
     }
 
     /// The first arrival, if it comes before this turn.
-    fn head(&self, before: Turn) -> Option<Turn> {
+    fn head(&self, before: EventKey) -> Option<EventKey> {
         let first = self.heads.peek().map(|first| first.0);
         first.filter(|first| *first < before)
     }
 
     /// The one after it: in a heap, one of two places.
-    fn second(&self) -> Option<Turn> {
+    fn second(&self) -> Option<EventKey> {
         let next = self.heads.as_slice().iter().skip(1).take(2);
         next.map(|next| next.0).min()
     }
 
     /// Over the link of the first arrival this one comes next.
-    fn replace_head(&mut self, next: Turn) {
+    fn replace_head(&mut self, next: EventKey) {
         if let Some(mut first) = self.heads.peek_mut() {
             *first = Reverse(next);
         }

@@ -2,7 +2,7 @@
 //!
 //! When such a packet enters the transmitter, its arrival stands: nothing overtakes, drops or
 //! delays it. So who takes packets at the far end may come late, and who offers them may too, as long as each
-//! packet is offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
+//! packet is offered before the one that waits would have had to make room for it. `net/lookahead.rs` sees to that.
 
 use super::{Arrival, Link, Token};
 use crate::loss::Fate;
