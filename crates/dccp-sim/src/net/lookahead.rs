@@ -1,20 +1,20 @@
-//! Routers that forward late: many packets in one event.
+//! Conservative lookahead: a router handles a batch of arrivals in one event.
 //!
-//! What a router passes on arrives nowhere before the least delay of its links is over. So if all of them are
-//! orderly ([`Link::lookahead`](crate::link::Link)), nobody can tell whether it forwards a packet when that
-//! arrives, or a little less than this delay later. Such a router keeps a line of arrivals that links have
-//! foreseen, is called when the first of them cannot wait any longer, and then does all that has come by then,
-//! each at its own time and in the order of its [`EventKey`]:
+//! A forwarded packet arrives nowhere before the least delay of the router's links has passed. If all of these
+//! links are orderly ([`Link::lookahead`](crate::link::Link)), a router may therefore forward a packet up to that
+//! delay after its arrival without any difference in the results. A batching router keeps a heap of the arrivals
+//! that links announce. Its event comes when the first arrival cannot wait any longer. The event then forwards
+//! all packets that have arrived by then, each at its own time and in the order of the [`EventKey`]s:
 //!
 //! ```text
 //!   arrivals      a   b c     d            e    f
-//!   router        |<--- delay - 1 ns ----->| now: forwards a, b, c, d, e as of their times
+//!   router        |<--- delay - 1 ns ----->| event: forwards a, b, c, d, e as of their times
 //!   next node       |<------- delay -------->| b at the earliest
 //! ```
-//! All else that happens waits for nothing: an event finds everything that came before it done
-//! ([`Net::forward_all`]), or cannot tell. So the results are the same to the bit as without.
+//! Any other event that could see a difference first forwards everything that arrived before it
+//! ([`Net::forward_all`]). So the results are the same to the bit as without lookahead.
 //!
-//! Routers do not forward late while somebody looks at every event ([`Net::set_lookahead`]).
+//! Routers do not batch while a caller inspects every event ([`Net::set_lookahead`]).
 
 use super::{ActorKind, Net};
 use crate::check;
@@ -26,21 +26,21 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use std::collections::BinaryHeap;
 
-/// A router.
+/// A router that may batch.
 pub(crate) struct BatchRouter {
     node: NodeId,
     actor: Actor,
-    /// How long it may keep a packet waiting; `None`: not at all.
+    /// How long it may delay forwarding a packet; `None`: not at all.
     slack: Option<Duration>,
     /// The next arrival over each link that leads here and has one.
     heads: BinaryHeap<Reverse<EventKey>>,
 }
 
-/// Names a router among those that may forward late.
+/// The index of a router in [`Net::routers`].
 pub(crate) type RouterId = u32;
 
 impl Net {
-    /// Says that a node is a mere router.
+    /// Registers a node that only routes.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 routers"
@@ -55,9 +55,9 @@ impl Net {
         });
     }
 
-    /// Whether routers forward late from now on: not while somebody looks at the world after each event.
+    /// Turns lookahead on or off. It is off while a caller inspects the world after each event.
     pub(crate) fn set_lookahead(&mut self, is_wanted: bool) {
-        // A trace tells in which order packets left.
+        // A trace shows the order in which packets left.
         let uses_lookahead = is_wanted && self.trace.is_none();
         if uses_lookahead != self.uses_lookahead || self.is_plan_stale {
             self.uses_lookahead = uses_lookahead;
@@ -65,8 +65,8 @@ impl Net {
         }
     }
 
-    /// Decides who forwards late, and which links tell of what will arrive, after a change of the network. All
-    /// that has arrived until now must have been forwarded.
+    /// Decides, after a change of the network, which routers batch and which links announce arrivals. All packets
+    /// that have arrived must have been forwarded.
     pub(crate) fn plan(&mut self) {
         self.is_plan_stale = false;
         let slack = self.slack_of_nodes();
@@ -93,8 +93,8 @@ impl Net {
         }
     }
 
-    /// For each node how long it may keep a packet waiting, if at all: a router that takes no time, all of
-    /// whose links are orderly, less than the least time that they take.
+    /// How long each node may delay forwarding, if at all: a router without processing time whose links are all
+    /// orderly, 1 ns less than their least delay.
     fn slack_of_nodes(&self) -> Vec<Option<Duration>> {
         let mut least = vec![None; self.names.len()];
         if self.uses_lookahead {
@@ -114,7 +114,7 @@ impl Net {
         least.into_iter().map(slack).collect()
     }
 
-    /// Lets the router at the end of a link that had nothing in flight know what will arrive next.
+    /// Announces the next arrival of a link to the router at its end.
     #[inline]
     pub(super) fn announce(&mut self, id: LinkId) {
         let wire = &mut self.wires[id.index()];
@@ -129,14 +129,14 @@ impl Net {
         }
     }
 
-    /// Whether a node forwards late now.
+    /// Whether a node batches now.
     #[cfg(test)]
     pub(crate) fn is_batching(&self, node: NodeId) -> bool {
         let late = self.routers.iter().find(|late| late.node == node);
         late.is_some_and(|late| late.slack.is_some())
     }
 
-    /// Lets all routers forward what has arrived before this turn.
+    /// Lets all routers forward the arrivals before the event `before`.
     pub(crate) fn forward_all(&mut self, before: EventKey) {
         if self.routers.iter().all(|late| late.slack.is_none()) {
             return;
@@ -149,7 +149,7 @@ impl Net {
         }
     }
 
-    /// Lets the router at the end of a link, if it is a late one, forward what has arrived before this turn.
+    /// Lets a batching router at the end of a link forward the arrivals before the event `before`.
     #[inline]
     pub(crate) fn forward_at_end(&mut self, id: LinkId, before: EventKey) {
         if let Some(number) = self.wires[id.index()].batch_router {
@@ -157,7 +157,7 @@ impl Net {
         }
     }
 
-    /// Lets a router forward what has arrived before this turn: each packet at its time.
+    /// Lets a router forward the arrivals before the event `before`, each at its own time.
     pub(crate) fn forward_until(&mut self, number: RouterId, before: EventKey) {
         let now = self.now;
         while let Some(head) = self.routers[number as usize].head(before) {
@@ -167,7 +167,7 @@ impl Net {
         self.routers[number as usize].arrange(&mut self.schedule, now);
     }
 
-    /// The same of one link, whose first packet arrives in the turn `head`, as long as it is its turn.
+    /// The same for one link, whose first arrival is `head`, until another link has the next arrival.
     fn forward_from_link(&mut self, number: RouterId, head: EventKey, before: EventKey) {
         let ActorKind::Link(id) = self.actors[head.actor() as usize] else {
             return;
@@ -186,7 +186,7 @@ impl Net {
                 self.promise(self.check_link(id));
                 self.promise(check::conservation(&self.totals()));
             }
-            // What was forwarded may have entered this very link.
+            // The forwarded packet may have entered this very link.
             match self.wires[id.index()].head() {
                 None => {
                     self.wires[id.index()].is_announced = false;
@@ -198,7 +198,7 @@ impl Net {
                     return;
                 }
                 Some(next) if next.time() > self.now => {
-                    // What a link brings at once is one event.
+                    // Packets that arrive at one time over one link are one event.
                     self.now = next.time();
                     self.begin_event();
                 }
@@ -207,7 +207,7 @@ impl Net {
         }
     }
 
-    /// A router passes a frame on, and errors that it sends about that.
+    /// A router forwards a frame, and the ICMP errors that it sends about it.
     #[inline]
     fn forward(&mut self, router: NodeId, frame: FrameId) {
         let own = self.arrived.len();
@@ -228,7 +228,7 @@ impl Net {
 }
 
 impl BatchRouter {
-    /// Asks to be called when the first in line cannot wait any longer.
+    /// Schedules its event for when the first arrival cannot wait any longer.
     fn arrange(&mut self, schedule: &mut Schedule, now: Instant) {
         let slack = self.slack.unwrap_or_default();
         let first = self.heads.peek();
@@ -236,19 +236,19 @@ impl BatchRouter {
         schedule.set(self.actor, at, now);
     }
 
-    /// The first arrival, if it comes before this turn.
+    /// The first arrival, if it comes before the event `before`.
     fn head(&self, before: EventKey) -> Option<EventKey> {
         let first = self.heads.peek().map(|first| first.0);
         first.filter(|first| *first < before)
     }
 
-    /// The one after it: in a heap, one of two places.
+    /// The second arrival: in a heap, one of two places.
     fn second(&self) -> Option<EventKey> {
         let next = self.heads.as_slice().iter().skip(1).take(2);
         next.map(|next| next.0).min()
     }
 
-    /// Over the link of the first arrival this one comes next.
+    /// Replaces the first arrival by the next one over the same link.
     fn replace_head(&mut self, next: EventKey) {
         if let Some(mut first) = self.heads.peek_mut() {
             *first = Reverse(next);
