@@ -1,4 +1,4 @@
-//! Promises that are watched after every event, and what to say when one is broken.
+//! Invariants that are checked after every event, and the message of a failure.
 
 use crate::link::Link;
 use crate::parcel::Token;
@@ -16,7 +16,7 @@ pub(crate) fn time(now: Instant, next: Instant) -> Result<(), String> {
     Ok(())
 }
 
-/// Sent = delivered + lost + in flight: no frame comes from nowhere, none vanishes.
+/// Sent = delivered + lost + in flight: no frame appears or vanishes.
 pub(crate) fn conservation(totals: &Totals) -> Result<(), String> {
     if totals.add_up() {
         return Ok(());
@@ -35,15 +35,15 @@ pub(crate) fn link<T: Token>(name: &str, link: &Link<T>) -> Result<(), String> {
     ))
 }
 
-/// How often a world looks for broken promises. Counters are exact either way.
+/// How often a world checks its invariants. Counters are exact in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checks {
-    /// After every event, at what it touched.
+    /// After every event, for the parts that it touched.
     #[default]
     EveryEvent,
-    /// After every so many events, counted from 1.
+    /// After every `n`-th event.
     Sampled(u64),
-    /// Never, but in [`World::check`]. Only time is watched.
+    /// Only in [`World::check`](crate::World::check); that time goes forward is always checked.
     Off,
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_promise_is_told() {
+    fn broken_invariant_is_reported() {
         let (early, late) = (Instant::from_nanos(1), Instant::from_nanos(2));
         assert!(time(early, late).is_ok());
         assert!(time(early, early).is_ok());
@@ -113,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_seed_and_test() {
+    fn failure_names_seed_and_test() {
         let text = Repeat::of_this_test(Seed(77)).to_string();
         assert_eq!(
             text,
-            "seed: 77\nrepeat with: cargo test -p dccp-sim -- check::tests::a_failure_names_seed_and_test"
+            "seed: 77\nrepeat with: cargo test -p dccp-sim -- check::tests::failure_names_seed_and_test"
         );
     }
 }

@@ -4,8 +4,8 @@
 //!   offer → [ queue ] → transmitter → ~ ~ ~ in flight ~ ~ ~ → poll
 //!             limit       rate            delay, faults
 //! ```
-//! The link knows lengths and ECN fields, not packets: it carries tokens, and tells the fate of
-//! each. So the simulator and the emulator, which works in real time on real packets, share it.
+//! The link knows lengths and ECN fields, not packets: it carries tokens and reports the fate of each. So the
+//! simulator and the emulator, which handles real packets in real time, share it.
 //!
 //! A packet is in one of three places: it waits in the queue, it is in flight (from the moment when its
 //! transmission begins), or it is a stray, which others may overtake.
@@ -37,7 +37,7 @@ use core::time::Duration;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What becomes of packets that are larger than the link's MTU.
+/// The fate of packets that are larger than the link's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TooBig {
     /// They are dropped, and an ICMP message tells their sender (RFC 1191, RFC 8201).
@@ -46,11 +46,11 @@ pub enum TooBig {
         /// as much as fits.
         quoted: usize,
     },
-    /// They are dropped without a word: a black hole.
+    /// They are dropped silently: a black hole.
     Silent,
 }
 
-/// What becomes of packets that wait for a link, or come, while it is down. Those on their way arrive.
+/// The fate of packets that wait or arrive at the queue while the link is down. Packets in flight arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WhileDown {
     /// They wait, as far as the queue has room.
@@ -65,9 +65,8 @@ pub enum WhileDown {
 pub struct LinkConfig {
     /// Bytes of IP packets per second; `None`: no limit, so no queue either.
     pub rate: Option<Rate>,
-    /// Instead of a rate: the moments at which packets may leave, which are opportunities of
-    /// [`RateTrace::OPPORTUNITY_BYTES`]. Small packets share one, a large one takes several, and what
-    /// of one nobody waits for is lost.
+    /// Instead of a rate: the times of opportunities to send [`RateTrace::OPPORTUNITY_BYTES`]. Small packets
+    /// share one, a large packet takes several. An opportunity that no packet waits for is lost.
     pub trace: Option<RateTrace>,
     /// Time from the end of a transmission to arrival.
     pub delay: Duration,
@@ -75,11 +74,11 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// The largest IP packet in bytes.
     pub mtu: usize,
-    /// What becomes of larger ones.
+    /// The fate of larger packets.
     pub too_big: TooBig,
     /// Loss, reordering and the like.
     pub faults: FaultConfig,
-    /// What becomes of packets while the link is down.
+    /// The fate of packets while the link is down.
     pub while_down: WhileDown,
 }
 
@@ -135,10 +134,10 @@ pub struct Link<T> {
     delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
-    /// When the last one that went there arrives, and since when it is the next.
+    /// When the last packet in flight arrives, and since when it is the next to arrive.
     last_at: Instant,
     last_since: Instant,
-    /// Those held back, which others overtake.
+    /// Packets held back, which others may overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
     is_last_stray: bool,
@@ -182,7 +181,7 @@ impl<T: Token> Link<T> {
         self.is_up
     }
 
-    /// What has passed, as of the last call that had a `now`.
+    /// Counters as of the last call that had a `now`.
     pub fn stats(&self) -> LinkStats {
         let books = self.queue.books();
         let counters = self.counters;
@@ -207,14 +206,14 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// What has passed until now.
+    /// Counters until now.
     pub fn stats_at(&mut self, now: Instant) -> LinkStats {
         self.advance(now);
         self.stats()
     }
 
-    /// How long the transmitter has been at work by now. [`LinkStats::busy`] counts a packet that is
-    /// being sent as a whole, which on a slow link is more time than has passed.
+    /// How long the transmitter has been busy by now. [`LinkStats::busy`] includes all of the packet in
+    /// transmission, which on a slow link is more time than has passed.
     pub fn busy_by(&self, now: Instant) -> Duration {
         let ahead = self.transmitter.free_at() - now;
         Duration::from_nanos(self.busy_ns).saturating_sub(ahead)
@@ -231,8 +230,8 @@ impl<T: Token> Link<T> {
         s.offered == s.delivered + s.lost.total() + self.inside() && self.queue.is_within_limit()
     }
 
-    /// How many of the largest packets its queue has room for; if for none, when one will have left. A
-    /// link that is down takes what it is given.
+    /// How many packets of MTU size the queue has room for; if none, when it will have room. A link that is
+    /// down accepts all packets.
     pub(crate) fn room(&mut self, now: Instant) -> Result<usize, Instant> {
         self.advance(now);
         let room = self.queue.room(self.mtu.max(1));
@@ -329,8 +328,7 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// When `poll` will next have something; a moment that turns out too early does no harm, and one
-    /// that has passed means now.
+    /// When `poll` will next return a packet. The time may be too early; a time in the past means now.
     #[inline]
     pub fn next_at(&self) -> Option<Instant> {
         let first = self.flight.front().map(|f| f.at);
@@ -351,7 +349,7 @@ impl<T: Token> Link<T> {
         if let Some(dropped) = self.queue.dropped_at() {
             or_at(dropped);
         }
-        // What is in the transmitter may be held back, what waits behind it may not.
+        // The packet in the transmitter may become a stray; a packet behind it may arrive earlier.
         if self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
@@ -385,13 +383,13 @@ impl<T: Token> Link<T> {
         Some(flying.arrival())
     }
 
-    /// Whether nothing ever goes wrong.
+    /// Whether the link has no faults.
     #[inline]
     fn is_quiet(&self) -> bool {
         self.is_plain || self.faults.are_quiet()
     }
 
-    /// Whether what comes next is the first in flight, if any is.
+    /// Whether the next arrival is the first packet in flight, if there is one.
     fn is_in_order(&self) -> bool {
         self.strays.is_empty() && self.queue.dropped_at().is_none()
     }
@@ -422,7 +420,7 @@ impl<T: Token> Link<T> {
         reason
     }
 
-    /// Makes up for what the transmitter has begun since the last call.
+    /// Starts the transmissions that have become due since the last call.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.counters.at = self.counters.at.max(now);
@@ -431,7 +429,7 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// Puts what waits into the transmitter, as far as that has become free by now.
+    /// Starts waiting packets as long as the transmitter becomes free by `now`.
     #[inline(never)]
     fn begin_waiting(&mut self, now: Instant) {
         while self.is_up
@@ -447,7 +445,7 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// Begins with a packet that was offered then.
+    /// Starts a packet that was offered at `offered`.
     fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         if self.faults.are_quiet() && parcel.hold.is_zero() {
             self.begin(start, Packet::of(parcel), offered);
@@ -456,7 +454,7 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// Begins with a packet to which nothing happens.
+    /// Starts a packet that meets no faults.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -468,7 +466,7 @@ impl<T: Token> Link<T> {
         self.fly(Flying::new(at, packet, Fate::Delivered), offered);
     }
 
-    /// Begins with a packet that goes through the faults.
+    /// Starts a packet and applies the faults.
     #[inline(never)]
     fn begin_by_faults(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         let packet = Packet::of(parcel);
@@ -488,7 +486,7 @@ impl<T: Token> Link<T> {
         }
     }
 
-    /// Keeps the transmitter at work on so many bytes, and returns until when.
+    /// Occupies the transmitter with `len` bytes and returns when it is free again.
     #[inline]
     fn occupy(&mut self, start: Instant, len: usize) -> Instant {
         let end = self.transmitter.send(start, len);
@@ -496,12 +494,12 @@ impl<T: Token> Link<T> {
         end
     }
 
-    /// Sends a packet on its way behind those that are.
+    /// Appends a packet to those in flight.
     #[inline]
     fn fly(&mut self, mut flying: Flying<T>, offered: Instant) {
-        // A link that takes no time brings at one moment what was offered after the last arrival.
+        // A link without delay delivers a packet at the time of its offer, even if that is the last arrival's.
         if flying.at > self.last_at || offered >= self.last_at {
-            // Then it is the next, when it was offered or when the one before has arrived.
+            // It becomes the next arrival when it is offered, or when the one before has arrived.
             self.last_since = offered.max(self.last_at);
             self.last_at = flying.at;
         }

@@ -1,5 +1,4 @@
-//! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
-//! it while it is called ([`Context`]).
+//! The network between the nodes: links, frames in flight, the clock. A node uses it through a [`Context`].
 
 mod context;
 mod enter;
@@ -37,19 +36,19 @@ pub(crate) struct Net {
     pub(crate) seed: Seed,
     pub(crate) now: Instant,
     pub(crate) schedule: Schedule,
-    /// ActorKind has which number there. The timeline has the first.
+    /// The kind of each actor. The timeline is the first.
     pub(crate) actors: Vec<ActorKind>,
-    /// The numbers of the nodes.
+    /// The actors of the nodes.
     node_actors: Vec<Actor>,
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
-    /// Routers, and whether they forward late now.
+    /// Routers, and whether lookahead is on.
     routers: Vec<BatchRouter>,
     uses_lookahead: bool,
-    /// The network has changed since it was decided who does.
+    /// The network has changed since the lookahead was planned.
     pub(crate) is_plan_stale: bool,
-    /// What hosts are made of, by node; a machine that takes no time is none.
+    /// Machines by node; `None` for a machine that takes no time.
     hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
@@ -58,7 +57,7 @@ pub(crate) struct Net {
     /// How many events have been played.
     pub(crate) events: u64,
     checks: Checks,
-    /// Whether promises are looked at after this event, and after how many more they are.
+    /// Whether invariants are checked after this event, and after how many events they are checked next.
     pub(crate) is_checked: bool,
     until_check: u64,
     pub(crate) names: Vec<String>,
@@ -73,13 +72,13 @@ pub(crate) struct Wire {
     pub(crate) from: NodeId,
     to: NodeId,
     actor: Actor,
-    /// When the schedule calls it: asked with every packet, changed by few.
+    /// When its event is scheduled: read with every packet, changed by few.
     scheduled: Option<Instant>,
-    /// It leads from a router that forwards late; to such a one, which then knows what will arrive.
+    /// It starts at a batching router; it ends at this one.
     leaves_batch_router: bool,
     batch_router: Option<RouterId>,
     announces: bool,
-    /// Such a router has heard of the next arrival.
+    /// The router at its end knows the next arrival.
     is_announced: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
@@ -91,26 +90,26 @@ pub(crate) struct Capture {
 }
 
 impl Wire {
-    /// If packets only wait in line here: the least time in ns from entrance to arrival.
+    /// The least time in ns from entrance to arrival, if packets only wait in line here.
     fn lookahead(&self) -> Option<u64> {
         self.link.lookahead().filter(|_| self.rules.is_empty())
     }
 
-    /// The turn of the next arrival.
+    /// The event key of the next arrival.
     #[inline]
     fn head(&self) -> Option<EventKey> {
         let (at, since) = self.link.head()?;
         Some(self.turn(at, since))
     }
 
-    /// The turn of an arrival, which has been the next since then.
+    /// The event key of an arrival that has been the next since `since`.
     #[inline]
     const fn turn(&self, at: Instant, since: Instant) -> EventKey {
         EventKey::of(at, since, self.actor)
     }
 }
 
-/// ActorKind has an appointment in the schedule.
+/// The kinds of actors that have events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ActorKind {
     Timeline,
@@ -118,11 +117,11 @@ pub(crate) enum ActorKind {
     Link(LinkId),
     /// The machine of a node.
     Machine(NodeId),
-    /// A router that forwards late.
+    /// A router that batches arrivals.
     Router(RouterId),
 }
 
-/// What a host is made of, and its number in the schedule.
+/// A machine and its actor.
 struct Hardware {
     machine: Machine<FrameId>,
     actor: Actor,
@@ -206,7 +205,7 @@ impl Net {
         self.node_actors.push(actor);
     }
 
-    /// Gives somebody a number in the schedule.
+    /// Adds an actor to the schedule.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 actors"
@@ -245,8 +244,7 @@ impl Net {
         self.machine_mut(node)?.poll(now)
     }
 
-    /// How many packets the links of a node have room for, or when the first of those that are full
-    /// will have some.
+    /// How many packets the links of a node have room for, or when the first full link will have room.
     fn room(&mut self, node: NodeId) -> Result<usize, Instant> {
         let now = self.now;
         let own = self.wires.iter_mut().filter(|w| w.from == node);
@@ -324,7 +322,7 @@ impl Net {
         }
     }
 
-    /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
+    /// Schedules the next event of a link, unless another packet has arrived by now. Returns whether one has.
     #[inline]
     pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
         let wire = &mut self.wires[id.index()];
@@ -369,7 +367,7 @@ impl Net {
         self.schedule_link(changed);
     }
 
-    /// Counts an event, and decides whether promises are looked at after it.
+    /// Counts an event and decides whether invariants are checked after it.
     #[inline]
     pub(crate) fn begin_event(&mut self) {
         self.events += 1;
@@ -395,7 +393,7 @@ impl Net {
     }
 
     /// # Panics
-    /// If a promise is broken.
+    /// If an invariant is broken.
     pub(crate) fn promise(&self, result: Result<(), String>) {
         if let Err(what) = result {
             let now = self.now.as_nanos();
@@ -412,7 +410,7 @@ impl Net {
         self.schedule.set(TIMELINE, at, self.now);
     }
 
-    /// Asks to be called when the link has something; at once if it had before.
+    /// Schedules the next event of a link; now if it is overdue.
     #[inline]
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
         let wire = &mut self.wires[id.index()];

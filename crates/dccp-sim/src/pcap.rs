@@ -238,7 +238,7 @@ fn write_icmp(frame: &Frame, error: IcmpError, about: About, out: &mut Vec<u8>) 
         remote_port,
     } = frame.path.encap
     {
-        // The quote is cut short, so nobody can check the checksum in it.
+        // The quote is cut short, so its checksum cannot be verified.
         write_udp_header(local_port, remote_port, about_len, 0xffff, &mut message);
     }
     message.extend_from_slice(&frame.bytes);

@@ -1,9 +1,8 @@
 //! Queues in front of a link's transmitter, a file each.
 //!
-//! A discipline takes packets (`Queue::push`) or refuses them with a reason, and hands them to the
-//! transmitter (`Queue::pop`). It may drop packets that it has taken, then or later: those are kept
-//! for the link to report (`Queue::take_dropped`). It is told the moments in order, but late: what
-//! it does by the clock it makes up for when it is called.
+//! A discipline accepts packets (`Queue::push`) or refuses them with a reason, and gives them to the transmitter
+//! (`Queue::pop`). It may also drop accepted packets; `Queue::take_dropped` returns these. Calls come in the
+//! order of time, but late: a discipline with a clock catches up when it is called.
 
 pub mod codel;
 mod discipline;
@@ -47,7 +46,7 @@ use token_bucket::TokenBucket;
 pub enum QueueConfig {
     /// First in, first out; what does not fit is dropped.
     DropTail(DropTailConfig),
-    /// What leaves keeps to a rate, apart from bounded bursts.
+    /// Limits the rate of departures, apart from bounded bursts.
     TokenBucket(TokenBucketConfig),
     /// Random Early Detection, ns-2's.
     Red(RedConfig),
@@ -194,7 +193,7 @@ impl<T: Token> Queue<T> {
         self.discipline.set_rate(rate);
     }
 
-    /// Changes how much may wait. What is too much then is dropped, from the head on.
+    /// Changes the limit. Packets beyond it are dropped, from the head on.
     pub(crate) fn set_limit(&mut self, now: Instant, limit: Limit) {
         self.limit = limit;
         *self.discipline.limit_mut() = limit;
@@ -203,7 +202,7 @@ impl<T: Token> Queue<T> {
         }
     }
 
-    /// Drops all that waits.
+    /// Drops all waiting packets.
     pub(crate) fn flush(&mut self, now: Instant, reason: Loss) {
         while self.books.packets > 0 {
             self.drop_next(now, reason);
@@ -222,8 +221,8 @@ impl<T: Token> Queue<T> {
         self.books.dropped.front().map(|d| d.at)
     }
 
-    /// Whether it only lets packets wait in line: none is dropped that has been taken, none leaves later than
-    /// the transmitter allows, and none that waits will be overtaken behind it.
+    /// Whether packets only wait in line: none is dropped after it was accepted, delayed beyond the transmitter, or
+    /// overtaken later.
     pub(crate) fn is_plain_line(&self) -> bool {
         self.discipline.is_in_order() && self.books.dropped.is_empty()
     }
@@ -244,8 +243,7 @@ impl<T: Token> Queue<T> {
         self.books.bytes
     }
 
-    /// Packets that have entered and are still the link's business: those that wait, and drops that
-    /// nobody has been told of.
+    /// Packets that have entered and have no reported fate: waiting ones and unreported drops.
     pub(crate) fn inside(&self) -> usize {
         self.books.packets + self.books.dropped.len()
     }

@@ -1,4 +1,4 @@
-//! What the unit tests of several modules share.
+//! Helpers that the unit tests of several modules share.
 
 use crate::frame::segment::{Flags, Sack, Segment, UNKNOWN};
 use crate::frame::{Content, Frame, UdpDatagram};

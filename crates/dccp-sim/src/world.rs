@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Says how to repeat this run, for the message of a failure. Without this it names the running
+    /// Sets the command that the message of a failure gives to repeat this run. The default names the running
     /// test.
     pub fn set_repeat_command(&mut self, command: String) {
         self.repeat.command = command;
@@ -136,7 +136,7 @@ impl World {
         self.net.is_plan_stale = true;
     }
 
-    /// Says how often to look for broken promises. Without this it is after every event.
+    /// Sets how often invariants are checked; by default after every event.
     pub fn set_checks(&mut self, checks: Checks) {
         self.net.set_checks(checks);
     }
@@ -226,7 +226,7 @@ impl World {
         self.net.totals()
     }
 
-    /// A link, for its settings and counters.
+    /// A link with its settings and counters.
     pub fn link(&self, id: LinkId) -> &Link<FrameId> {
         &self.net.wires[id.index()].link
     }
@@ -255,10 +255,10 @@ impl World {
         node.downcast_ref().expect("a handle of this world")
     }
 
-    /// Calls a node from outside, as its application would, and lets it act on the network.
+    /// Calls a node from outside, as its application would, with access to the network.
     ///
     /// # Panics
-    /// If the handle is of another world, or if the node broke a promise.
+    /// If the handle is of another world, or if the node breaks an invariant.
     pub fn call<N: Node, R>(
         &mut self,
         handle: Handle<N>,
@@ -272,10 +272,10 @@ impl World {
         result
     }
 
-    /// Plays the next event. Returns `false` if nothing will happen any more.
+    /// Runs the next event. Returns `false` if none is left.
     ///
     /// # Panics
-    /// If a promise is broken; the message says which and how to repeat the run.
+    /// If an invariant is broken; the message says which and how to repeat the run.
     pub fn step(&mut self) -> bool {
         self.net.set_lookahead(false);
         let next = self.net.schedule.pop_until(Instant::FAR_FUTURE);
@@ -293,7 +293,7 @@ impl World {
         self.net.now = at;
         let who = self.net.actors[key.actor() as usize];
         match who {
-            // Its events are those of the packets that it forwards.
+            // It counts an event for each arrival that it forwards.
             ActorKind::Router(id) => return self.net.forward_until(id, key),
             ActorKind::Link(id) => self.net.forward_at_end(id, key),
             ActorKind::Timeline => self.net.forward_all(key),
@@ -328,7 +328,7 @@ impl World {
         }
     }
 
-    /// Plays all events up to and including this moment, which it then is.
+    /// Runs all events up to and including `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.net.set_lookahead(true);
         let mut is_current = self.net.now >= end;
@@ -337,19 +337,19 @@ impl World {
             is_current = false;
         }
         self.net.now = self.net.now.max(end);
-        // Asked again for the same moment, as by many flows that are looked at, it has nothing to do.
+        // A second call for the same time, as for each of many flows that are inspected, has nothing to do.
         if !is_current {
             self.net.forward_all(EventKey::first_after(end));
         }
     }
 
-    /// Plays all events of this time from now on.
+    /// Runs all events of the next `time`.
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(self.net.now + time);
     }
 
-    /// Plays events until the condition holds, looked at after each, or until `limit` has passed.
-    /// Returns whether it holds.
+    /// Runs until `done` returns true, which is called after each event, or until `limit` has passed. Returns
+    /// whether it holds.
     pub fn run_while_not(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         self.net.set_lookahead(false);
         let end = self.net.now + limit;
@@ -365,10 +365,10 @@ impl World {
         }
     }
 
-    /// Looks at every link and every total. [`step`](Self::step) looks only at what it touched.
+    /// Checks every link, node and total. [`step`](Self::step) checks only those that the event touched.
     ///
     /// # Panics
-    /// If a promise is broken.
+    /// If an invariant is broken.
     pub fn check(&self) {
         self.net.promise(check::conservation(&self.net.totals()));
         for wire in &self.net.wires {
@@ -379,7 +379,7 @@ impl World {
         }
     }
 
-    /// Takes from a link what has arrived.
+    /// Takes the packets that have arrived from a link.
     fn play_link(&mut self, id: LinkId) {
         loop {
             let Some((node, frame)) = self.net.poll_link(id) else {
@@ -410,7 +410,7 @@ impl World {
         }
     }
 
-    /// A frame came to a node: its machine may take some time to hand it over.
+    /// A frame arrived at a node; its machine may take time to deliver it.
     #[inline]
     fn arrive(&mut self, node: NodeId, frame: FrameId) {
         if self.net.receive(node, frame) {
@@ -437,7 +437,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// Tells how to repeat a failed run, whoever noticed the failure.
+    /// Prints how to repeat a failed run, wherever it failed.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.repeat);

@@ -10,12 +10,11 @@ use crate::queue::QueueConfig;
 use crate::rule::Verdict;
 use core::time::Duration;
 
-/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
-/// them.
+/// The time to live of packets (RFC 1700): the router that counts this many hops drops them.
 const MAX_HOPS: u8 = 64;
 
 impl Net {
-    /// A frame leaves the host that made it.
+    /// Sends a frame from the host that made it.
     #[inline]
     pub(super) fn leave(&mut self, host: NodeId, id: FrameId) {
         let to = self.frames.note(id).to;
@@ -25,7 +24,7 @@ impl Net {
         }
     }
 
-    /// A frame leaves a node that it passes.
+    /// Forwards a frame from a router.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `enter`")]
     pub(super) fn pass_on(&mut self, node: NodeId, id: FrameId) {
@@ -108,7 +107,7 @@ impl Net {
         self.entered(link, id, taken);
     }
 
-    /// Sees to it that a frame that a link did not take is lost, and that what arrives next over it is taken.
+    /// Loses a frame that a link refused, and schedules the next arrival over the link.
     #[inline(never)]
     fn entered(&mut self, link: LinkId, id: FrameId, taken: Result<(), Loss>) {
         let wire = &self.wires[link.index()];
@@ -140,7 +139,7 @@ impl Net {
 }
 
 impl Wire {
-    /// Whether somebody will take what arrives next.
+    /// Whether the next arrival is scheduled or announced.
     #[inline]
     fn is_expected(&self) -> bool {
         if self.announces {
