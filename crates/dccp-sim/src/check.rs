@@ -38,7 +38,7 @@ pub(crate) fn link<T: Token>(name: &str, link: &Link<T>) -> Result<(), String> {
 /// How often a world checks its invariants. Counters are exact in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checks {
-    /// After every event, for the parts that it touched.
+    /// After every event: the parts that it touched.
     #[default]
     EveryEvent,
     /// After every `n`-th event.

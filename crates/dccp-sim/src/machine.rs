@@ -53,7 +53,7 @@ pub struct Clock {
     pub offset: Duration,
     /// How much faster than time it runs, in parts per 10^9; negative: slower.
     pub drift_ppb: i32,
-    /// The step by which it advances; zero: continuously.
+    /// The step of its readings; zero: continuous.
     pub granularity: Duration,
 }
 

@@ -18,7 +18,7 @@ pub struct Parcel<T> {
     pub len: usize,
     /// The ECN field, which a queue may change to CE.
     pub ecn: Ecn,
-    /// Extra delay of this packet, in which others may overtake it.
+    /// Extra delay of this packet. Others may overtake it meanwhile.
     pub hold: Duration,
     /// Routers may fragment it, so it may be larger than the MTU. (Fragments travel as one packet here, and
     /// their headers take no time.)

@@ -2,8 +2,8 @@
 
 use dccp_proto::Instant;
 
-/// A UDP datagram (RFC 768) without its bytes. Fields that a real program would write into the first bytes of its
-/// data, for the receiver's statistics, stand beside it.
+/// A UDP datagram (RFC 768) without its bytes. A real program would write `number`, `sent` and `answers` into the
+/// first bytes of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpDatagram {
     /// Port of the sender.

@@ -22,7 +22,7 @@ pub(super) struct Running {
     last_stats: Option<Box<Stats>>,
 }
 
-/// What goes out.
+/// The sending half.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     queue: SendQueue,
@@ -30,8 +30,7 @@ pub(super) struct Outgoing {
     bytes: Vec<Vec<u8>>,
     free: Vec<u32>,
     source: Option<RunningSource>,
-    /// The maximum packet size; `None` from the moment that a datagram was too big until the new size
-    /// is told.
+    /// The maximum packet size; `None` after a datagram was too big, until the new size is known.
     mps: Option<usize>,
     replies: VecDeque<Message>,
     closing: Closing,
@@ -40,13 +39,13 @@ pub(super) struct Outgoing {
     overflowed: u64,
 }
 
-/// What comes in.
+/// The receiving half.
 #[derive(Debug)]
 pub(super) struct Incoming {
     app: App,
     buffer: VecDeque<Message>,
     next_read: Option<Instant>,
-    /// For the outgoing half: what to send back, and how many bytes came since it last asked.
+    /// For the sending half: datagrams to send back, and bytes that arrived since it last asked.
     replies: VecDeque<Message>,
     fresh: usize,
     pub(super) report: Report,
@@ -112,8 +111,8 @@ impl Running {
         self.send.closing != Closing::Never
     }
 
-    /// When [`run`](Self::run) is due next. A source that is always ready is asked by the connection
-    /// itself.
+    /// When [`run`](Self::run) is due next. A source that is always ready needs no timer, because the connection
+    /// pulls from it.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let source = self.send.source.as_ref().filter(|s| !s.is_greedy());
         let written = source.and_then(RunningSource::next_at);
@@ -123,8 +122,8 @@ impl Running {
             .min()
     }
 
-    /// Writes and reads what is due. Returns whether the send queue was empty and is no more: what joins a
-    /// waiting datagram waits for the same as that.
+    /// Writes and reads the datagrams that are due. Returns whether the send queue was empty and is no more. If it
+    /// was not empty, the new datagrams wait behind others for a permit.
     pub(super) fn run(&mut self, now: Instant) -> bool {
         self.receive.read(now);
         let was_empty = self.send.queue.is_empty();
@@ -137,14 +136,14 @@ impl Running {
         was_empty && !self.send.queue.is_empty()
     }
 
-    /// Whether the application has nothing more to send and wants to close for it.
+    /// Whether the application has sent all its data and closes then.
     pub(super) fn wants_close(&self) -> bool {
         let source = self.send.source.as_ref();
         let is_done = source.is_some_and(|s| s.next_at().is_none());
         is_done && self.send.closing == Closing::WhenSent && self.send.replies.is_empty()
     }
 
-    /// The account of this end, up to date.
+    /// The report of this end.
     pub(super) fn report(&self) -> Report {
         let Outgoing {
             sent,
@@ -163,12 +162,12 @@ impl Running {
         }
     }
 
-    /// The application is gone: it writes no more. (An endless source would never be withdrawn.)
+    /// Ends the source. (An endless source could never be withdrawn completely.)
     pub(super) fn leave(&mut self) {
         self.send.source = None;
     }
 
-    /// The connection is gone: what was queued will not leave.
+    /// The connection is over: queued datagrams are withdrawn.
     pub(super) fn end(&mut self, now: Instant, stats: Option<&Stats>) {
         self.last_stats = stats.copied().map(Box::new);
         self.send.source = None;
@@ -177,7 +176,7 @@ impl Running {
     }
 
     /// # Errors
-    /// What is wrong with the books.
+    /// The broken invariant.
     pub(super) fn check(&self) -> Result<(), String> {
         self.send.queue.check();
         let held = self.receive.buffer.len();
@@ -214,7 +213,7 @@ impl Outgoing {
             if self.queue.has_room() {
                 self.push(message);
             } else {
-                // A source with a rhythm of its own does not wait.
+                // A paced source does not wait.
                 self.overflowed += 1;
             }
         }

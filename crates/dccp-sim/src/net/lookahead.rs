@@ -57,7 +57,7 @@ impl Net {
 
     /// Turns lookahead on or off. It is off while a caller inspects the world after each event.
     pub(crate) fn set_lookahead(&mut self, is_wanted: bool) {
-        // A trace shows the order in which packets left.
+        // A trace shows the order of departures.
         let uses_lookahead = is_wanted && self.trace.is_none();
         if uses_lookahead != self.uses_lookahead || self.is_plan_stale {
             self.uses_lookahead = uses_lookahead;

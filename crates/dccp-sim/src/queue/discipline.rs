@@ -1,4 +1,4 @@
-//! What all disciplines have in common: a limit, and the calls of a queue.
+//! The interface of all disciplines, and the limit that each has.
 
 use super::fifo::{Books, Waiting};
 use crate::loss::Loss;
@@ -17,12 +17,12 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `len` bytes fits beside what waits.
+    /// Whether a packet of `len` bytes fits beside the waiting ones.
     pub(super) const fn admits(self, packets: usize, bytes: usize, len: usize) -> bool {
         self.holds(packets + 1, bytes + len)
     }
 
-    /// Whether so much may wait.
+    /// Whether this many packets and bytes may wait.
     pub(super) const fn holds(self, packets: usize, bytes: usize) -> bool {
         match self {
             Self::Packets(max) => packets <= max,
@@ -37,7 +37,7 @@ impl Limit {
     }
 }
 
-/// Decides on packets as they enter a queue, wait and leave. What waits is counted in the [`Books`].
+/// Decides on packets as they enter a queue, wait and leave. The [`Books`] count the waiting packets.
 pub(crate) trait Discipline<T>: fmt::Debug + Send {
     /// Takes a packet.
     ///

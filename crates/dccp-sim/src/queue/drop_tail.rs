@@ -11,8 +11,7 @@ use dccp_proto::Instant;
 pub struct DropTailConfig {
     /// A packet that would go beyond is dropped.
     pub limit: Limit,
-    /// A packet that finds so much waiting is marked CE if it is ECN-capable (RFC 3168): a step
-    /// threshold, enough to exercise the transports' reaction.
+    /// A step threshold: an ECN-capable packet that finds this much waiting is marked CE (RFC 3168).
     pub mark_at: Option<Limit>,
 }
 

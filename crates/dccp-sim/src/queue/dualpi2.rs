@@ -1,19 +1,19 @@
 //! DualPI2: one queue for classic congestion controls and one for scalable ones (L4S), whose
 //! probabilities are coupled (RFC 9332, Appendix A).
 //!
-//! | symbol | here |
-//! |---|---|
-//! | p', found by a proportional integral controller from the longer delay of the two | `base` |
-//! | `p_C` = p'², of dropping or marking a classic packet | `classic` |
-//! | `p_CL` = k p', of marking a scalable packet | `coupled` |
-//! | p'_L, of marking a scalable packet for its own queue's delay | `native` |
+//! - `base` is p'. A proportional integral controller sets it from the longer delay of the two queues.
+//! - `classic` is `p_C` = p'², the probability of dropping or marking a classic packet.
+//! - `coupled` is `p_CL` = k p', the probability of marking a scalable packet.
+//! - `native` is p'_L, the probability of marking a scalable packet because of its own queue's delay.
 //!
 //! Choices are made by adding up probabilities, not at random (RFC 9332, Appendix A.1).
 //!
-//! Where Appendix A leaves things open or we differ: the scheduler is weighted round robin with a
-//! credit, as in Linux; in overload every scalable packet that is not dropped is marked, and marks
-//! leave the sum alone that decides on drops (adding k p' ≥ 1 to it would end in dropping all); a
-//! queue in bytes has room for what fits, not for a largest packet more.
+//! Differences from Appendix A, and choices that it leaves open:
+//!
+//! - The scheduler is weighted round robin with a credit, as in Linux.
+//! - In overload every scalable packet is marked or dropped. Marks do not change the sum that decides on drops,
+//!   because adding k p' ≥ 1 to it would drop all packets.
+//! - A limit in bytes is strict, without room for one more packet.
 
 use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};

@@ -1,7 +1,7 @@
 //! FQ-CoDel: a CoDel queue per flow, served in turns, new flows first (RFC 8290).
 //!
-//! Flows are told apart by a hash that the packets bring. Turns are by deficit round robin: a queue
-//! may send `quantum` bytes before the next one comes.
+//! Each packet carries a hash of its flow. The scheduler is deficit round robin: a queue may send `quantum` bytes
+//! before the next one.
 
 use super::codel::{CoDelConfig, Control};
 use super::discipline::{Discipline, Limit};

@@ -8,9 +8,8 @@
 //! | `p_b`, the probability that the average gives | `RedConfig::slope` |
 //! | `p_a`, the same spread over the packets since the last drop | `RedConfig::spread` |
 //!
-//! Two deviations from ns-2: with a limit in bytes the probability counts bytes too (there `bytes_` is
-//! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
-//! first one, when `max_p` adapts.
+//! Two differences from ns-2. With a limit in bytes the probability counts bytes too (ns-2 has `bytes_` and
+//! `queue_in_bytes_`). With adaptive `max_p` the gentle slope begins at the present `max_p`, not at the first.
 
 use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
@@ -54,9 +53,9 @@ pub struct RedConfig {
 pub struct AdaptiveRed {
     /// The shortest time between two changes.
     pub interval: Duration,
-    /// What is added to `max_p`, or a quarter of it if that is less.
+    /// The increase of `max_p`, at most a quarter of `max_p`.
     pub increase: f64,
-    /// What `max_p` is multiplied with.
+    /// The factor that decreases `max_p`.
     pub decrease: f64,
     /// The least `max_p`.
     pub bottom: f64,
@@ -143,8 +142,8 @@ impl RedConfig {
         p.min(1.0)
     }
 
-    /// The probability for this packet: spread evenly over the packets between two drops, of which
-    /// this is number `count`, and as many mean packets long as `len` says.
+    /// The probability for this packet, spread evenly over the packets between two drops. `count` is its number
+    /// since the last drop, `len` its length in mean packets.
     fn spread(&self, p: f64, count: f64, len: f64) -> f64 {
         let due = count * p;
         let p = match (self.wait, due) {
@@ -208,7 +207,7 @@ impl<T: Token> Red<T> {
         }
     }
 
-    /// An idle time counts as so many packets that found the queue empty as could have been sent.
+    /// Counts an idle time as the packets that could have been sent in it, each with an empty queue.
     fn update_average(&mut self, now: Instant) {
         let keep = 1.0 - self.config.weight;
         if let Some(since) = self.idle_since.take() {

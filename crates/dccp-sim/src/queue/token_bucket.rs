@@ -20,13 +20,13 @@ pub struct TokenBucketConfig {
     pub rate: Rate,
     /// Bytes that may leave at once after a rest. A longer packet can never leave: it is dropped.
     pub burst: usize,
-    /// How much may wait.
+    /// The limit of waiting packets or bytes.
     pub limit: Limit,
 }
 
 impl TokenBucketConfig {
-    /// A filter in which no packet waits longer than `latency`: its limit is what leaves in that time
-    /// plus the burst (tc-tbf(8)).
+    /// A filter with a bounded delay: no packet waits longer than `latency` (tc-tbf(8)). Its limit is the bytes
+    /// that leave in that time, plus the burst.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use dccp_proto::wire::Ecn;
 
-    /// Seed 003's slow link: 50 kB/s and a bucket of 10 kB.
+    /// A slow link: 50 kB/s and a bucket of 10 kB.
     fn slow() -> TokenBucketConfig {
         TokenBucketConfig {
             rate: Rate::from_bytes_per_s(50e3),
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(left, [140, 140, 140, 140, 160]);
     }
 
-    // What an outage or a smaller limit throws away was not sent: it leaves the tokens to others.
+    // Packets dropped by an outage or a smaller limit were not sent, so they use no tokens.
     #[test]
     fn dropped_packets_take_no_tokens() {
         let mut q = Bench::new(QueueConfig::TokenBucket(slow()));

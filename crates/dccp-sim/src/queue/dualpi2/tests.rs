@@ -110,7 +110,7 @@ fn classic_packets_that_come_one_by_one_get_no_more_than_their_share() {
     assert_eq!(classic, 10);
 }
 
-// What is dropped has taken nothing from the link: it costs no share.
+// A dropped packet has used no time of the link, so it costs no share.
 #[test]
 fn drops_do_not_count_as_turns() {
     let mut q = DualPi2::new(DualPi2Config::default());

@@ -4,7 +4,7 @@ use dccp_proto::cc::law::{LawConfig, LawKind};
 use dccp_proto::cc::registry::Ccids;
 use dccp_proto::cc::{HcSender, Run};
 
-/// What a window sender is told.
+/// An input of a window sender.
 #[derive(Clone, Copy)]
 enum Event {
     Sent(Sent),
