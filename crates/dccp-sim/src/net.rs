@@ -1,30 +1,30 @@
-//! The network between the nodes: links, frames in flight, the clock. A node uses it through a [`Context`].
+//! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
+//! it while it is called ([`Context`]).
 
 mod context;
 mod enter;
-mod lookahead;
+mod late;
 
 pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
-pub(crate) use lookahead::RouterId;
+pub(crate) use late::LateId;
 
-use crate::check::{self, Checks};
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::link::{Link, LinkConfig};
-use crate::loss::{Fate, Loss};
+use crate::loss::{Fate, Loss, Losses};
 use crate::machine::{Machine, MachineConfig};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::routes::Routes;
 use crate::rule::Rule;
-use crate::schedule::{Actor, EventKey, Schedule};
+use crate::schedule::{Actor, Schedule, Turn};
 use crate::timeline::{Change, Timeline};
-use crate::totals::Totals;
 use crate::trace::Trace;
+use crate::world::Checks;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
-use lookahead::BatchRouter;
+use late::Late;
 use std::collections::VecDeque;
 use std::io::Write;
 
@@ -36,19 +36,19 @@ pub(crate) struct Net {
     pub(crate) seed: Seed,
     pub(crate) now: Instant,
     pub(crate) schedule: Schedule,
-    /// The kind of each actor. The timeline is the first.
-    pub(crate) actors: Vec<ActorKind>,
-    /// The actors of the nodes.
+    /// Who has which number there. The timeline has the first.
+    pub(crate) actors: Vec<Who>,
+    /// The numbers of the nodes.
     node_actors: Vec<Actor>,
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
-    /// Routers, and whether lookahead is on.
-    routers: Vec<BatchRouter>,
-    uses_lookahead: bool,
-    /// The network has changed since the lookahead was planned.
-    pub(crate) is_plan_stale: bool,
-    /// Machines by node; `None` for a machine that takes no time.
+    /// Routers, and whether they forward late now.
+    lates: Vec<Late>,
+    is_ahead: bool,
+    /// The network has changed since it was decided who does.
+    pub(crate) is_plan_old: bool,
+    /// What hosts are made of, by node; a machine that takes no time is none.
     hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
@@ -57,7 +57,7 @@ pub(crate) struct Net {
     /// How many events have been played.
     pub(crate) events: u64,
     checks: Checks,
-    /// Whether invariants are checked after this event, and after how many events they are checked next.
+    /// Whether promises are looked at after this event, and after how many more they are.
     pub(crate) is_checked: bool,
     until_check: u64,
     pub(crate) names: Vec<String>,
@@ -72,14 +72,14 @@ pub(crate) struct Wire {
     pub(crate) from: NodeId,
     to: NodeId,
     actor: Actor,
-    /// When its event is scheduled: read with every packet, changed by few.
+    /// When the schedule calls it: asked with every packet, changed by few.
     scheduled: Option<Instant>,
-    /// It starts at a batching router; it ends at this one.
-    leaves_batch_router: bool,
-    batch_router: Option<RouterId>,
-    announces: bool,
-    /// The router at its end knows the next arrival.
-    is_announced: bool,
+    /// It leads from a router that forwards late; to such a one, which then knows what will arrive.
+    begins_late: bool,
+    ends_late: Option<LateId>,
+    is_foreseen: bool,
+    /// Such a router has heard of the next arrival.
+    is_in_line: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -89,39 +89,61 @@ pub(crate) struct Capture {
     pub(crate) writer: PcapWriter<Box<dyn Write>>,
 }
 
+/// All frames of a world, by what became of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Sent by hosts and, for ICMP, by routers.
+    pub sent: u64,
+    /// Added by links that duplicate.
+    pub duplicated: u64,
+    /// Handed to the protocols of a host.
+    pub delivered: u64,
+    /// Lost, by reason.
+    pub lost: Losses,
+    /// Still on their way.
+    pub in_flight: u64,
+}
+
+impl Totals {
+    /// Whether nothing came from nowhere or vanished.
+    pub fn add_up(&self) -> bool {
+        self.sent + self.duplicated == self.delivered + self.lost.total() + self.in_flight
+    }
+}
+
 impl Wire {
-    /// The least time in ns from entrance to arrival, if packets only wait in line here.
+    /// If packets only wait in line here: the least time in ns from entrance to arrival.
     fn lookahead(&self) -> Option<u64> {
         self.link.lookahead().filter(|_| self.rules.is_empty())
     }
 
-    /// The event key of the next arrival.
+    /// The turn of the next arrival.
     #[inline]
-    fn head(&self) -> Option<EventKey> {
+    fn head(&self) -> Option<Turn> {
         let (at, since) = self.link.head()?;
         Some(self.turn(at, since))
     }
 
-    /// The event key of an arrival that has been the next since `since`.
+    /// The turn of an arrival, which has been the next since then.
     #[inline]
-    const fn turn(&self, at: Instant, since: Instant) -> EventKey {
-        EventKey::of(at, since, self.actor)
+    const fn turn(&self, at: Instant, since: Instant) -> Turn {
+        Turn::of(at, since, self.actor)
     }
 }
 
-/// The kinds of actors that have events.
+/// Who has an appointment in the schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ActorKind {
+pub(crate) enum Who {
     Timeline,
     Node(NodeId),
     Link(LinkId),
     /// The machine of a node.
     Machine(NodeId),
-    /// A router that batches arrivals.
-    Router(RouterId),
+    /// A router that forwards late.
+    Late(LateId),
 }
 
-/// A machine and its actor.
+/// What a host is made of, and its number in the schedule.
 struct Hardware {
     machine: Machine<FrameId>,
     actor: Actor,
@@ -133,14 +155,14 @@ impl Net {
             seed,
             now: Instant::ZERO,
             schedule: Schedule::default(),
-            actors: vec![ActorKind::Timeline],
+            actors: vec![Who::Timeline],
             node_actors: Vec::new(),
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
-            routers: Vec::new(),
-            uses_lookahead: false,
-            is_plan_stale: false,
+            lates: Vec::new(),
+            is_ahead: false,
+            is_plan_old: false,
             hardware: Vec::new(),
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
@@ -167,7 +189,7 @@ impl Net {
             n => format!("{ends}#{}", n + 1),
         };
         let id = LinkId(self.wires.len() as u32);
-        let actor = self.cast(ActorKind::Link(id));
+        let actor = self.cast(Who::Link(id));
         self.wires.push(Wire {
             link: Link::new(config, self.seed, &name),
             name,
@@ -175,15 +197,15 @@ impl Net {
             to,
             actor,
             scheduled: None,
-            leaves_batch_router: false,
-            batch_router: None,
-            announces: false,
-            is_announced: false,
+            begins_late: false,
+            ends_late: None,
+            is_foreseen: false,
+            is_in_line: false,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
         self.routes.add_link(id, from, to);
-        self.is_plan_stale = true;
+        self.is_plan_old = true;
         id
     }
 
@@ -193,24 +215,24 @@ impl Net {
         let known = self.hardware[node.index()].take().map(|h| h.actor);
         self.hardware[node.index()] = Some(Box::new(Hardware {
             machine: Machine::new(config),
-            actor: known.unwrap_or_else(|| self.cast(ActorKind::Machine(node))),
+            actor: known.unwrap_or_else(|| self.cast(Who::Machine(node))),
         }));
-        self.is_plan_stale = true;
+        self.is_plan_old = true;
     }
 
     pub(crate) fn add_node(&mut self, node: NodeId, name: &str) {
         self.names.push(name.to_owned());
         self.routes.add_node();
-        let actor = self.cast(ActorKind::Node(node));
+        let actor = self.cast(Who::Node(node));
         self.node_actors.push(actor);
     }
 
-    /// Adds an actor to the schedule.
+    /// Gives somebody a number in the schedule.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 actors"
     )]
-    fn cast(&mut self, who: ActorKind) -> Actor {
+    fn cast(&mut self, who: Who) -> Actor {
         self.actors.push(who);
         self.actors.len() as Actor - 1
     }
@@ -244,7 +266,8 @@ impl Net {
         self.machine_mut(node)?.poll(now)
     }
 
-    /// How many packets the links of a node have room for, or when the first full link will have room.
+    /// How many packets the links of a node have room for, or when the first of those that are full
+    /// will have some.
     fn room(&mut self, node: NodeId) -> Result<usize, Instant> {
         let now = self.now;
         let own = self.wires.iter_mut().filter(|w| w.from == node);
@@ -293,7 +316,7 @@ impl Net {
         loop {
             let wire = &mut self.wires[id.index()];
             let to = wire.to;
-            let arrival = if wire.leaves_batch_router {
+            let arrival = if wire.begins_late {
                 wire.link.head().filter(|(at, _)| *at <= self.now)?;
                 wire.link.take()?
             } else {
@@ -322,7 +345,7 @@ impl Net {
         }
     }
 
-    /// Schedules the next event of a link, unless another packet has arrived by now. Returns whether one has.
+    /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
     #[inline]
     pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
         let wire = &mut self.wires[id.index()];
@@ -338,7 +361,7 @@ impl Net {
 
     /// Makes a change of the network.
     pub(crate) fn change(&mut self, change: Change) {
-        self.is_plan_stale = true;
+        self.is_plan_old = true;
         let now = self.now;
         let changed = match change {
             Change::Rate(id, rate) => {
@@ -367,7 +390,7 @@ impl Net {
         self.schedule_link(changed);
     }
 
-    /// Counts an event and decides whether invariants are checked after it.
+    /// Counts an event, and decides whether promises are looked at after it.
     #[inline]
     pub(crate) fn begin_event(&mut self) {
         self.events += 1;
@@ -385,15 +408,8 @@ impl Net {
         self.until_check = period - self.events % period;
     }
 
-    /// # Errors
-    /// The broken invariant of this link.
-    pub(crate) fn check_link(&self, id: LinkId) -> Result<(), String> {
-        let wire = &self.wires[id.index()];
-        check::link(&wire.name, &wire.link)
-    }
-
     /// # Panics
-    /// If an invariant is broken.
+    /// If a promise is broken.
     pub(crate) fn promise(&self, result: Result<(), String>) {
         if let Err(what) = result {
             let now = self.now.as_nanos();
@@ -410,7 +426,7 @@ impl Net {
         self.schedule.set(TIMELINE, at, self.now);
     }
 
-    /// Schedules the next event of a link; now if it is overdue.
+    /// Asks to be called when the link has something; at once if it had before.
     #[inline]
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
         let wire = &mut self.wires[id.index()];

@@ -1,4 +1,4 @@
-//! Two hosts and a link between them, for conversations.
+//! Two hosts and a link between them: what most conversations need.
 
 use crate::host::{Host, SimHash};
 use crate::link::LinkConfig;
@@ -31,12 +31,8 @@ pub enum End {
     Server,
 }
 
-/// The DCCP implementation of a host.
+/// What a host runs.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a pair has two profiles, and only while it starts"
-)]
 pub enum Profile {
     /// Our own DCCP.
     Ours(Config),
@@ -80,7 +76,7 @@ pub fn for_both_peers(f: impl Fn(Profile)) {
 pub struct Setup {
     /// Seed of the world.
     pub seed: u64,
-    /// Carries DCCP over UDP, with port 6511 on both sides, instead of IP.
+    /// What carries DCCP: over UDP the ports are 6511 on both sides.
     pub over_udp: bool,
     /// IPv6 instead of IPv4.
     pub is_v6: bool,
@@ -285,12 +281,12 @@ impl Pair {
         }
     }
 
-    /// The report of a host's first connection so far.
+    /// What a host's first connection has done so far.
     pub fn report(&self, end: End) -> Report {
         self.report_of(end, 0)
     }
 
-    /// The report of a connection of a host so far.
+    /// What a connection of a host has done so far.
     pub fn report_of(&self, end: End, number: usize) -> Report {
         match self.machine(end) {
             Machine::Ours(host) => self.world.node(host).report(number),
@@ -306,6 +302,16 @@ impl Pair {
         }
     }
 
+    /// Lets the applications of all connections of a host stop writing, and close.
+    pub fn finish(&mut self, end: End) {
+        for number in 0..self.connections(end) {
+            match self.machine(end) {
+                Machine::Ours(host) => self.world.call(host, |host, c| host.finish(c, number)),
+                Machine::Linux(host) => self.world.call(host, |host, c| host.close(c, number)),
+            }
+        }
+    }
+
     /// Lets the application of a host's first connection abort it.
     pub fn abort(&mut self, end: End) {
         match self.machine(end) {
@@ -314,13 +320,13 @@ impl Pair {
         }
     }
 
-    /// Runs for `time`, then checks every invariant.
+    /// Plays this much time, then checks every promise.
     pub fn run_for(&mut self, time: Duration) {
         self.world.run_for(time);
         self.world.check();
     }
 
-    /// Runs until both first connections are over, or `limit` has passed. Returns whether they are over.
+    /// Plays until both first connections are over, or `limit` has passed. Returns whether they are.
     pub fn run_until_closed(&mut self, limit: Duration) -> bool {
         let ends = [self.client, self.server];
         let is_over = |world: &World, machine: &Machine| match machine {

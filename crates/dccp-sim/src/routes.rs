@@ -29,7 +29,7 @@ pub(crate) struct Routes {
 /// The ways from a node.
 #[derive(Debug)]
 enum Ways {
-    /// Not computed yet.
+    /// Nobody has asked yet.
     Unknown,
     /// It has one link, wherever a frame goes.
     Only(LinkId),
@@ -109,7 +109,7 @@ impl Routes {
         self.addresses.get(&address).copied()
     }
 
-    /// The same, cached for a node that mostly sends to its previous destination.
+    /// The same, asked again and again by one node, which mostly sends to whom it sent before.
     #[inline]
     pub(crate) fn node_of_next(&mut self, from: NodeId, address: IpAddr) -> Option<NodeId> {
         match self.recent[from.index()] {

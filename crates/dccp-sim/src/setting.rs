@@ -1,15 +1,15 @@
-//! Errors of impossible settings.
+//! Settings that no link can have.
 
 use core::fmt;
 use core::time::Duration;
 use dccp_proto::Rate;
 
-/// A setting that makes no sense, and its constraint.
+/// A setting that makes no sense, and what is wrong with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Impossible {
     /// The setting, such as `red.max_threshold`.
     pub setting: &'static str,
-    /// The constraint, such as "above 0".
+    /// What it must be, such as "above 0".
     pub must_be: &'static str,
 }
 

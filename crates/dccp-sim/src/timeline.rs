@@ -1,4 +1,4 @@
-//! Scheduled changes of a network.
+//! What changes in a network at moments known beforehand.
 
 use crate::ids::{LinkId, NodeId};
 use crate::loss::FaultConfig;
@@ -17,12 +17,12 @@ pub enum Change {
     Delay(LinkId, Duration),
     /// Packets that are sent from then on meet these faults.
     Faults(LinkId, FaultConfig),
-    /// The link goes up or down. While it is down, routes avoid it where possible. Packets that wait for it
-    /// stay or are lost, according to its [`WhileDown`](crate::link::WhileDown).
+    /// The link works, or does not. While it does not, routes lead around it where there is a way;
+    /// what waits for it stays or is lost, as its [`WhileDown`](crate::link::WhileDown) says.
     Up(LinkId, bool),
-    /// The queue of the link has another limit.
+    /// So much may wait for the link.
     QueueLimit(LinkId, Limit),
-    /// Frames at one node for another node take this link; `None`: the shortest path again.
+    /// Frames at one node for another one take this link; `None`: the shortest way again.
     Route {
         /// Where.
         at: NodeId,
@@ -33,7 +33,8 @@ pub enum Change {
     },
 }
 
-/// Future changes in the order of their times; at one time, in the order of the calls that added them.
+/// Changes to come, in the order of their moments; those of one moment in the order in which they
+/// were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     changes: BTreeMap<(Instant, u64), Change>,
@@ -50,7 +51,7 @@ impl Timeline {
         self.changes.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next change that is due.
+    /// The next change whose moment has come.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Change> {
         let first = self.changes.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())

@@ -14,7 +14,7 @@ use dccp_sim::{Frame, LinkConfig, Seed, World};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The comparable parts of a packet: its type, and its options without clock values.
+/// What of a packet can be compared: its type, and its options with the numbers of clocks left out.
 #[derive(PartialEq, Eq, Debug)]
 struct Shape {
     packet_type: PacketType,

@@ -1,24 +1,25 @@
-//! The flows of a host, whatever their transport.
+//! What a host tells of its flows, whatever their transport.
 
 use super::Host;
 use crate::flow::{FlowId, FlowSample};
-use crate::frame::segment::Segment;
-use crate::frame::{FrameId, UdpDatagram};
+use crate::frame::FrameId;
 use crate::loss::Loss;
 use crate::net::Context;
 use crate::source::App;
+use crate::tcp::segment::Segment;
 use crate::tcp::{self, Target};
+use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
 use dccp_proto::path::Path;
 
 impl Host {
-    /// The flows that peers began with this host, with the address of the peer, in the order of their begin.
+    /// The flows that others began with this host, in the order of their begin, and who.
     pub fn accepted(&self) -> &[(FlowId, SocketAddr)] {
         &self.accepted
     }
 
-    /// The totals of one end of a flow.
+    /// The account of one end of a flow.
     pub fn sample(&self, flow: FlowId) -> FlowSample {
         match flow {
             FlowId::Dccp(number) => self.sample_dccp(number),
@@ -36,8 +37,8 @@ impl Host {
         }
     }
 
-    /// Ends a flow without its peer: the host sends nothing more and waits for no answer. A DCCP connection is
-    /// reset.
+    /// The application of a flow is gone: nothing of it is sent any more, and nobody is waited for. A
+    /// DCCP connection is reset.
     pub fn abandon(&mut self, context: &mut Context<'_>, flow: FlowId) {
         match flow {
             FlowId::Dccp(number) => self.abort(context, number),
@@ -120,7 +121,7 @@ impl Host {
         context: &mut Context<'_>,
         frame: FrameId,
         path: Path,
-        datagram: &UdpDatagram,
+        datagram: &Datagram,
     ) {
         let ecn = context.frame(frame).ecn;
         if !self.udp.knows(path, datagram) {

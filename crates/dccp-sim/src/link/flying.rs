@@ -1,22 +1,12 @@
-//! Packets in flight over a link.
+//! Packets on their way over a link.
 
+use super::Arrival;
 use crate::loss::Fate;
 use crate::parcel::Parcel;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 
-/// A packet at the far end of the link, lost ones included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival<T> {
-    /// Names the packet.
-    pub token: T,
-    /// The ECN field, as queues left it.
-    pub ecn: Ecn,
-    /// Its fate.
-    pub fate: Fate,
-}
-
-/// The fields of a packet that travel.
+/// What of a packet travels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet<T> {
     pub(crate) token: T,
@@ -25,17 +15,17 @@ pub(crate) struct Packet<T> {
     pub(crate) ecn: Ecn,
 }
 
-/// A packet in flight.
+/// One on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying<T> {
     pub(super) at: Instant,
-    /// Since when it has been the next arrival of this link: orders arrivals at one time.
+    /// Since when this link has had nothing to tell before it: its place among what comes at one moment.
     pub(super) since: Instant,
     pub(super) packet: Packet<T>,
     pub(super) fate: Fate,
 }
 
-/// A packet that others may overtake.
+/// One that others may overtake.
 #[derive(Debug)]
 pub(super) struct Stray<T> {
     /// When it arrives, and how many packets had been offered: the order among equals.

@@ -1,7 +1,8 @@
 //! Feature negotiation as Linux 6.1 does it: in the handshake, and for numbers (Sequence Window,
 //! Ack Ratio) while open.
 //!
-//! Entries are sorted by feature number, then by registration. Options are written in that order.
+//! Entries stand in the order of feature numbers, those of one number in the order in which they
+//! were registered; options are written in that order.
 
 use dccp_proto::wire::{FeatureOpt, Opt, ResetCode};
 
@@ -64,7 +65,7 @@ struct Entry {
     is_mandatory: bool,
     needs_change: bool,
     confirm: Confirm,
-    /// The agreed value.
+    /// What was agreed on.
     chosen: Option<u64>,
 }
 
@@ -85,7 +86,7 @@ struct Incoming<'a> {
 }
 
 impl Features {
-    /// The features that a socket announces: CCIDs by preference, no short sequence numbers, no ECN.
+    /// What a socket announces: CCIDs by preference, no short sequence numbers, no ECN.
     pub(super) fn new(is_server: bool, config: &super::LinuxConfig) -> Self {
         let mut features = Self {
             entries: Vec::new(),

@@ -1,4 +1,4 @@
-//! How a socket handles a packet.
+//! What a socket does with a packet.
 
 use super::features::{ACK_RATIO, Failure, MIN_CSCOV, SEQUENCE_WINDOW};
 use super::socket::{Rx, Socket, State, Tx};
@@ -250,7 +250,7 @@ impl Socket {
         core::ops::ControlFlow::Continue(())
     }
 
-    /// Gives a packet that may have data to the application and the receiving congestion control.
+    /// A packet that may have data: for the application, and for the receiving congestion control.
     fn take_data(&mut self, now: Instant, p: &Packet<'_>) {
         if let Some(vector) = &mut self.ack_vector {
             vector.on_packet(p.seq);

@@ -1,4 +1,4 @@
-//! Helpers that the tests of all disciplines share. Times are in microseconds.
+//! What the tests of all disciplines share. Moments are in microseconds.
 
 use super::{Queue, QueueConfig};
 use crate::loss::Loss;

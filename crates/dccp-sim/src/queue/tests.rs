@@ -105,7 +105,7 @@ fn impossible_settings_are_named() {
     );
 }
 
-/// A step of a random test of a link.
+/// What may happen to a link between two offers.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Offer { len: usize, ecn: u8, flow: u64 },

@@ -1,4 +1,4 @@
-//! Stamps that an application writes into its datagrams to measure their delay.
+//! What an application writes into its datagrams to learn what became of them.
 
 use core::time::Duration;
 use dccp_proto::Instant;

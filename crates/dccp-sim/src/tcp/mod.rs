@@ -1,27 +1,29 @@
-//! A TCP for comparison: runs the laws of CCID 2 in the protocol that they were designed for.
+//! A TCP for comparison: what the laws of CCID 2 do in the protocol that they were made for.
 //!
-//! It implements the parts that matter to congestion control: SACK-based loss recovery (RFC 6675), the
-//! retransmission timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323) and ECN
-//! (RFC 3168). It has no Nagle algorithm. Segments are values without bytes (`frame/segment.rs`). Congestion
-//! control is [`dccp_proto::cc::window::WindowSender`], as in CCID 2, with the same `Feedback`. `sender.rs` lists
-//! the differences.
+//! It has what matters to congestion control: SACK-based loss recovery (RFC 6675), the retransmission
+//! timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323), ECN
+//! (RFC 3168), no Nagle algorithm. Segments are values without bytes (`segment.rs`). The congestion half
+//! is [`dccp_proto::cc::window::WindowSender`], the same as CCID 2's, fed with the same `Feedback`;
+//! where TCP differs is told in `sender.rs`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.rs` | settings |
+//! | [`segment`], `config.rs` | what is on the wire · settings |
 //! | `socket.rs`, `stream.rs` | one end of a connection · its application |
 //! | `sender.rs`, `scoreboard.rs` | what to send next · what is in flight, sacked, lost |
 //! | `receiver.rs`, `ranges.rs` | what has arrived, when to acknowledge · sets of ranges |
 //!
-//! Functions that each segment passes are `#[inline]` across modules; rare cases are out of line.
+//! What every segment goes through is marked `#[inline]`: it lies in several modules, and is one piece of code for the
+//! compiler. What is rare is a function apart.
 //!
-//! Left out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
+//! What it leaves out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
 //! used again), window probes (the window never closes: applications read at once).
 
 mod config;
 mod ranges;
 mod receiver;
 mod scoreboard;
+pub mod segment;
 mod sender;
 mod socket;
 mod stream;
@@ -29,7 +31,6 @@ mod stream;
 pub use config::Config;
 
 use crate::flow::FlowSample;
-use crate::frame::segment::{Segment, SocketId};
 use crate::net::Context;
 use crate::schedule::Schedule;
 use crate::source::App;
@@ -38,6 +39,7 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
+use segment::{Segment, SocketId};
 use socket::{Ends, Socket};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,9 +50,9 @@ pub(crate) struct Tcp {
     listeners: BTreeMap<u16, (Config, App)>,
     /// Accepted connections by peer and local port, for repeated SYNs.
     accepted: BTreeMap<(IpAddr, u16, u16), SocketId>,
-    /// The next event of each socket, or an earlier time.
+    /// When sockets want to be called, or earlier.
     timers: Schedule,
-    /// Sockets that wait for the machine, in the order of sending.
+    /// Sockets that wait for the machine, in the order in which they may send.
     held: VecDeque<usize>,
     /// Whether [`next_at`](Self::next_at) may have changed since it was asked.
     has_new_timer: bool,
@@ -58,12 +60,12 @@ pub(crate) struct Tcp {
     touched: Option<usize>,
 }
 
-/// The receiver of a segment.
+/// Whom a segment is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     /// This connection.
     Known(usize),
-    /// A listener: the segment begins a connection.
+    /// Whoever listens: it begins a connection.
     Listener,
 }
 
@@ -96,7 +98,7 @@ impl Tcp {
         number
     }
 
-    /// Finds the receiver of a segment that was sent over this path, as its sender sees it.
+    /// Finds out whom a segment is for that was sent over this path, as its sender sees it.
     pub(crate) fn target(&self, path: &Path, s: &Segment) -> Option<Target> {
         let number = s.to as usize;
         if self
@@ -127,8 +129,8 @@ impl Tcp {
         self.settle(context, number);
     }
 
-    /// Accepts a connection with its first segment, which arrived over this path as its receiver sees it. Returns
-    /// the number of the connection and the peer.
+    /// Takes a segment for whoever listens, that came over this path as its receiver sees it. Returns the connection
+    /// that it began, and with whom.
     #[cold]
     pub(crate) fn accept(
         &mut self,
@@ -197,8 +199,8 @@ impl Tcp {
         self.touched.map_or(Ok(()), |n| self.sockets[n].check())
     }
 
-    /// Schedules the next event of a socket. An event that should now come later stays: one early call is cheaper
-    /// than to move the event with each acknowledgement.
+    /// Arranges for the next call of a socket. One that wants it later than arranged is called too
+    /// early once, which is cheaper than to move its appointment with each acknowledgement.
     #[inline]
     fn settle(&mut self, context: &Context<'_>, number: usize) {
         self.touched = Some(number);
@@ -208,7 +210,7 @@ impl Tcp {
         }
     }
 
-    // Out of line: after most segments `settle` has nothing to schedule.
+    // Apart from `settle`, which has nothing to arrange after most segments.
     #[inline(never)]
     fn arrange(&mut self, context: &Context<'_>, number: usize) {
         let socket = &mut self.sockets[number];

@@ -1,29 +1,29 @@
-//! The scoreboard of RFC 6675 §4: segments in flight, and those that the receiver reported.
+//! What is in flight and what the receiver told of it: the scoreboard of RFC 6675 §4.
 //!
 //! ```text
 //!    una                 lost_edge          third, second, newest sacked      nxt
 //!     |  sacked or lost      |  sacked or in flight  |     |       |           |
 //!     +----------------------+-----------------------+-----+-------+-----------+
-//!            high_rxt: segments before it were retransmitted, or need not be
+//!            high_rxt: what lies before it was retransmitted, or need not be
 //! ```
-//! The position of a segment is the number of segments sent before it. The scoreboard counts segments, not bytes,
-//! because the window counts packets. A segment is lost (`IsLost`) when three later ones are sacked. All marks
-//! below only move up, and sacked segments are kept as ranges. So the cost of an acknowledgement grows with its
-//! news, not with the window.
+//! Segments have positions: how many were sent before. Counted are segments, not bytes, as the window
+//! counts packets: a segment is lost (`IsLost`) when three later ones are sacked. All marks below move
+//! upwards only, and ranges of sacked segments are kept as ranges, so an acknowledgement costs what
+//! it tells anew, whatever the window.
 
 use super::ranges::Ranges;
 use dccp_proto::Instant;
 use dccp_proto::cc::delivery::Stamp;
 use std::collections::VecDeque;
 
-/// `DupThresh`: a segment counts as lost when this many later ones are sacked.
+/// So many segments sent later must be sacked before one counts as lost: `DupThresh`.
 const DUP_THRESH: usize = 3;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an independent fact of the segment"
+    reason = "each tells something else of the segment"
 )]
 pub(super) struct Record {
     /// First byte of the stream in it.
@@ -40,11 +40,11 @@ pub(super) struct Record {
     was_again: bool,
     /// When it left last.
     pub(super) sent_at: Instant,
-    /// The delivery state at that time, for laws that need it.
+    /// What had been delivered then, if anybody wants to know.
     pub(super) stamp: Option<Stamp>,
 }
 
-/// The news of an acknowledgement.
+/// What an acknowledgement told anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     /// Segments that arrived.
@@ -86,7 +86,7 @@ pub(super) struct Scoreboard {
     newest_sacked: [u64; DUP_THRESH],
     lost_edge: u64,
     high_rxt: u64,
-    /// The newest stamped segment that arrived since the last call of [`take_newest`](Self::take_newest).
+    /// Of the stamped segments that arrived since somebody asked, the one that left last: when, and its stamp.
     newest: Option<(Instant, Stamp)>,
 }
 

@@ -2,12 +2,12 @@
 
 use super::config::Config;
 use super::receiver::Receiver;
+use super::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use super::sender::{Ack, Next, Sender};
 use super::stream::Stream;
 use super::{duration, stream_number, ticks_since, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
-use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use crate::net::Context;
 use crate::schedule::earlier;
 use crate::source::App;
@@ -18,10 +18,10 @@ use dccp_proto::wire::Ecn;
 
 /// The first timeout of a SYN (RFC 6298 §2), which doubles.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often a SYN is sent.
+/// A SYN is sent so often.
 const SYN_TRIES: u32 = 6;
 
-/// The state of a connection.
+/// How far a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Our SYN is on the way.
@@ -30,11 +30,11 @@ enum State {
     SynReceived,
     /// Data may flow; either end may have finished.
     Open,
-    /// The peer did not answer, or the application is gone.
+    /// Nobody answered, or the application is gone.
     Failed,
 }
 
-/// Addresses and ports of one end.
+/// Where a segment goes: what all segments of one end have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {
     pub(super) path: Path,
@@ -53,7 +53,7 @@ struct Syn {
 /// One end of a connection.
 pub(super) struct Socket {
     ends: Ends,
-    /// A segment with the fields that all segments share.
+    /// What all segments have in common.
     plain: Segment,
     state: State,
     config: Config,

@@ -1,4 +1,4 @@
-mod lookahead;
+mod late;
 
 use super::*;
 use crate::link::TooBig;

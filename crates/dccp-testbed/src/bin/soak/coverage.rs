@@ -1,4 +1,4 @@
-//! What the conversations reached.
+//! Counts of the states, transitions and codes that the conversations reached.
 
 use dccp_proto::conn::State;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ impl Coverage {
         self.packets += other.packets;
     }
 
-    /// What should have been reached and was not.
+    /// The expected states, transitions and codes that were not reached.
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for state in State::ALL

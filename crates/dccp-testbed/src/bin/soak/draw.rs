@@ -31,7 +31,7 @@ pub(crate) fn play(seed: u64, coverage: &mut Coverage) {
         "cargo run --release -p dccp-testbed --bin soak -- 1 {seed}"
     ));
     let is_invited = !has_linux && draw.chance(0.08);
-    // Some clients find nobody.
+    // For some clients no server listens.
     if is_invited {
         invite(&mut pair, &setup, &mut draw);
     } else if draw.chance(0.95) {
@@ -82,7 +82,7 @@ fn finish(pair: &Pair, setup: &Setup, coverage: &mut Coverage) {
     coverage.on_end(resting, delivered, pair.world.totals().sent);
 }
 
-/// A time up to so many milliseconds.
+/// A random time up to `up_to_ms` milliseconds.
 fn span(draw: &mut Stream, up_to_ms: u64) -> Duration {
     Duration::from_micros(draw.below(up_to_ms * 1000))
 }
@@ -274,12 +274,10 @@ fn end(pair: &mut Pair, draw: &mut Stream) {
             pair.close(end);
         }
     }
-    // Whoever forgot it does it in the end.
     pair.run_for(Duration::from_millis(draw.below(3000)));
+    // All connections end now. An application that went on writing would put off its end without a bound.
     for end in ends {
-        if pair.connections(end) > 0 {
-            pair.close(end);
-        }
+        pair.finish(end);
     }
 }
 
@@ -303,7 +301,11 @@ impl Watch {
         self.look(&pair.world, coverage);
         pair.world.run_while_not(time, |world| {
             self.look(world, coverage);
-            let is_over = |(_, state): &(_, Option<State>)| *state == Some(State::Closed);
+            let is_over = |(handle, state): &(Handle<Host>, Option<State>)| {
+                let host = world.node(*handle);
+                *state == Some(State::Closed)
+                    && (1..host.connections()).all(|number| host.report(number).is_over)
+            };
             !self.hosts.is_empty() && self.hosts.iter().all(is_over)
         });
         pair.world.check();
@@ -330,6 +332,14 @@ impl Watch {
             let host = pair.world.node(*handle);
             let is_over = matches!(state, None | Some(State::Closed));
             assert!(is_over, "a connection does not end: {:?}", host.snapshot(0));
+            for number in 1..host.connections() {
+                let is_over = host.report(number).is_over;
+                assert!(
+                    is_over,
+                    "connection {number} does not end: {:?}",
+                    host.snapshot(number)
+                );
+            }
         }
     }
 }

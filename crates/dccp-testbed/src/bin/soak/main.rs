@@ -10,11 +10,13 @@ mod draw;
 mod stranger;
 
 use coverage::Coverage;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// From so many seeds on, everything should have been reached.
+/// Seeds from which on everything should have been reached.
 const ENOUGH: u64 = 1000;
 
 fn main() -> ExitCode {
@@ -27,16 +29,22 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let end = first.saturating_add(count);
     let next = AtomicU64::new(first);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         let mut coverage = Coverage::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + count {
-                return coverage;
+            if seed >= end {
+                return Ok(coverage);
             }
-            draw::play(seed, &mut coverage);
+            let played = catch_unwind(AssertUnwindSafe(|| draw::play(seed, &mut coverage)));
+            if let Err(panic) = played {
+                // The other workers stop too.
+                next.store(end, Ordering::Relaxed);
+                return Err((seed, message_of(&*panic)));
+            }
         }
     };
     let mut total = Coverage::default();
@@ -44,9 +52,13 @@ fn main() -> ExitCode {
         let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let mut all_well = true;
         for worker in running {
-            match worker.join() {
+            match worker.join().expect("panics are caught") {
                 Ok(coverage) => total.add(&coverage),
-                Err(_) => all_well = false,
+                Err((seed, message)) => {
+                    all_well = false;
+                    println!("seed {seed}: {message}");
+                    println!("repeat: cargo run --release -p dccp-testbed --bin soak -- 1 {seed}");
+                }
             }
         }
         all_well
@@ -69,4 +81,12 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// The message of a panic.
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("panicked without a message")
+        .to_owned()
 }

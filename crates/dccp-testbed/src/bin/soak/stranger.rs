@@ -48,7 +48,7 @@ pub(crate) fn visit(pair: &mut Pair, setup: &Setup, draw: &mut Stream) {
 fn for_server(n: u64, draw: &mut Stream) -> Packet<'static> {
     const MANDATORY_UNKNOWN: &[u8] = &[1, 119, 3, 7];
     const MANDATORY_TWICE: &[u8] = &[1, 1, 0, 0];
-    /// An Init Cookie that nobody gave.
+    /// An Init Cookie that no server gave.
     const BAD_COOKIE: &[u8] = &[36, 6, 1, 2, 3, 4];
     /// More options than an Init Cookie can hold.
     const MANY: &[u8] = &[0; 400];
