@@ -98,7 +98,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint without connections and listeners.
+    /// An endpoint without connections and listeners. 4340-3.1-4: the key of `hash` is secret and random,
+    /// because initial sequence numbers and cookies come from it.
     pub fn new(hash: Box<dyn KeyedHash>) -> Self {
         Self {
             hash,

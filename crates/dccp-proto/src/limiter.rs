@@ -1,5 +1,5 @@
 //! How often we answer what nobody asked for: a token bucket for Syncs and Resets (RFC 4340 §7.5.4,
-//! §8.1.3, §18).
+//! §8.1.3; 4340-18-2: nothing that strangers send costs answers without a bound).
 
 use crate::time::Instant;
 use core::time::Duration;

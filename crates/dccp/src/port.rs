@@ -432,11 +432,7 @@ impl Port {
             }
             Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
-            Event::PeerClosed
-            | Event::SlowReceiver
-            | Event::Rate(_)
-            | Event::Silent { .. }
-            | Event::Unreachable { .. } => {}
+            Event::PeerClosed | Event::SlowReceiver | Event::Rate(_) => {}
         }
         let is_complete = event == Event::Connected;
         self.links.shared(id).lock().push_event(event);
@@ -511,7 +507,7 @@ fn token(key: PortKey) -> Token {
     Token(usize::try_from(key.0).unwrap_or(usize::MAX))
 }
 
-/// A DCCP port of the dynamic range (RFC 4340 §19.9).
+/// 4340-5.1-2: a random DCCP port of the dynamic range (RFC 4340 §19.9).
 fn random_port() -> io::Result<u16> {
     const DYNAMIC: u16 = 0xC000;
     let mut bytes = [0; 2];

@@ -337,8 +337,7 @@ impl Socket {
 
     /// Tells the engine that there is something to send, if it does not look by itself.
     fn feed(&self, state: &mut State) {
-        let is_earlier = state.tx.take_earlier_expiry();
-        if core::mem::take(&mut state.is_starving) || is_earlier {
+        if core::mem::take(&mut state.is_starving) {
             self.request(Request::DataReady);
         }
     }

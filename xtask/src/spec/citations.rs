@@ -8,7 +8,7 @@ use regex_lite::Regex;
 use crate::syntax;
 use crate::tree::File;
 
-/// What a file cites.
+/// The IDs that a file cites.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Citations {
     pub(super) code: BTreeSet<String>,

@@ -29,13 +29,13 @@ pub(crate) struct Args {
     /// List the requirements of the RFCs that the totals leave out
     #[arg(long)]
     out_of_scope: bool,
-    /// Fail if a MUST lacks code or fewer than 95 % are tested
+    /// Fail if a MUST or a SHOULD lacks both code and an exception, or fewer than 95 % of the MUSTs are tested
     #[arg(long)]
     check: bool,
 }
 
 impl Args {
-    /// What a submission must pass.
+    /// The checks that a submission must pass.
     pub(crate) fn checking() -> Self {
         Self {
             missing: true,
@@ -60,13 +60,15 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     report::print_exceptions(&evidence);
     if args.missing {
         report::print_missing(&evidence);
+        report::print_unexplained(&evidence);
     }
     if args.out_of_scope {
         report::print_out_of_scope(&evidence);
     }
     let totals = report::Totals::of_musts(&evidence);
     println!("\n{totals}");
-    Ok(!args.check || totals.is_enough())
+    let is_enough = totals.is_enough() && report::unexplained_shoulds(&evidence).is_empty();
+    Ok(!args.check || is_enough)
 }
 
 fn gather(files: &[File]) -> Result<Evidence> {

@@ -16,6 +16,16 @@ pub(super) struct Totals {
     uncovered: usize,
 }
 
+/// The SHOULDs in scope that code neither follows nor an exception explains.
+pub(super) fn unexplained_shoulds(evidence: &Evidence) -> Vec<&Requirement> {
+    let all = evidence.requirements.iter();
+    let is_explained = |r: &Requirement| {
+        evidence.implemented.contains(&r.id) || evidence.exceptions.contains_key(&r.id)
+    };
+    all.filter(|r| r.is_in_scope() && r.is_should() && !is_explained(r))
+        .collect()
+}
+
 impl Totals {
     pub(super) fn of_musts(evidence: &Evidence) -> Self {
         let all = evidence.requirements.iter();
@@ -120,6 +130,14 @@ pub(super) fn print_missing(evidence: &Evidence) {
     }
 }
 
+/// The SHOULDs that need code or an exception.
+pub(super) fn print_unexplained(evidence: &Evidence) {
+    println!("\nSHOULD without code and without an exception:");
+    for r in unexplained_shoulds(evidence) {
+        println!("  {} {}", r.id, r.text);
+    }
+}
+
 /// The other RFCs' rules, and which of them are obeyed all the same.
 pub(super) fn print_out_of_scope(evidence: &Evidence) {
     println!("\nOf RFCs outside the totals (c: in code, t: in a test):");
@@ -176,6 +194,24 @@ mod tests {
             totals.to_string(),
             "MUST 2, implemented 1, tested 1, excepted 1"
         );
+    }
+
+    #[test]
+    fn a_should_needs_code_or_an_exception() {
+        let mut evidence = evidence(&[], &[], &[]);
+        evidence.requirements = parse_requirements(
+            "## 1\n- **4340-1-1** [SHOULD] a\n- **4340-1-2** [SHOULD NOT] b\n- **9897-1-1** [SHOULD] c\n",
+        );
+        let ids = |e: &Evidence| {
+            let shoulds = unexplained_shoulds(e).into_iter();
+            shoulds.map(|r| r.id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&evidence), ["4340-1-1", "4340-1-2"]);
+        evidence.implemented.insert("4340-1-1".to_owned());
+        evidence
+            .exceptions
+            .insert("4340-1-2".to_owned(), String::new());
+        assert!(ids(&evidence).is_empty());
     }
 
     #[test]

@@ -37,6 +37,10 @@ impl Requirement {
         SCOPE.contains(&self.rfc())
     }
 
+    pub(crate) fn is_should(&self) -> bool {
+        matches!(self.level.as_str(), "SHOULD" | "SHOULD NOT" | "RECOMMENDED")
+    }
+
     pub(crate) fn is_must(&self) -> bool {
         matches!(self.level.as_str(), "MUST" | "MUST NOT")
     }

@@ -91,6 +91,7 @@ impl Ccids {
 }
 
 impl Default for Ccids {
+    // 4340-10-2: CCID 2 is always among them.
     fn default() -> Self {
         Self(Arc::new([
             Arc::new(ccid2::Ccid2),

@@ -96,6 +96,7 @@ impl Connection {
     pub(crate) fn respond_to_invited(&mut self, now: Instant, isr: Seq) {
         self.timers.clear(Timer::Listen);
         self.due.listen = false;
+        // 4340-8.1.3-2: no timer repeats the Response. A repeated Request does.
         self.set_state(State::Respond);
         self.stats.on_open(self.role);
         self.begin_receiving(isr);
@@ -159,7 +160,6 @@ impl Connection {
         if let Some(interval) = self.config.keepalive {
             self.timers.set(Timer::Keepalive, now + interval);
         }
-        self.arm_silence(now);
         if is_server {
             self.settle_ccids(now);
             self.was_established = true;

@@ -198,7 +198,7 @@ pub struct Packet<'a> {
     pub source_port: u16,
     /// Destination port.
     pub dest_port: u16,
-    /// CCVal, 4 bits, for the sender's CCID.
+    /// CCVal, 4 bits: the sender's CCID sets it.
     pub ccval: u8,
     /// Checksum Coverage, 4 bits (RFC 4340 §9.2).
     pub cscov: u8,
@@ -233,6 +233,7 @@ pub struct ResetCode(pub u8);
 
 #[expect(missing_docs, reason = "the names are the RFC's")]
 impl ResetCode {
+    // 4340-5.6-2: never sent, because every Reset has a reason.
     pub const UNSPECIFIED: Self = Self(0);
     pub const CLOSED: Self = Self(1);
     pub const ABORTED: Self = Self(2);
