@@ -2,7 +2,6 @@
 //! `tests/corpus.rs` of the crates under test with the files in `corpus/`.
 
 pub mod connection;
-pub mod messages;
 pub mod options;
 pub mod packet;
 pub mod ring;

@@ -21,7 +21,6 @@ mod reverse_path;
 mod send;
 mod seqno;
 mod sequence_window;
-mod silence;
 mod snapshot;
 mod state;
 pub mod stats;
@@ -143,8 +142,7 @@ pub struct Connection {
         reason = "without any it takes a quarter of the place"
     )]
     events: Option<Box<VecDeque<Event>>>,
-    silence: silence::Silence,
-    rate_meter: rate_hint::RateMeter,
+    last_hint: rate_hint::LastHint,
 }
 
 /// One half-connection's controller.
@@ -368,8 +366,7 @@ impl Connection {
             timed: Instant::ZERO,
             controller_reset: None,
             events: None,
-            silence: silence::Silence::default(),
-            rate_meter: rate_hint::RateMeter::default(),
+            last_hint: rate_hint::LastHint::default(),
             config,
         }
     }

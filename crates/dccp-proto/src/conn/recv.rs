@@ -494,7 +494,6 @@ impl Connection {
             self.gsr_arrived = now;
         }
         self.last_valid = now;
-        self.silence.unanswered_since = None;
     }
 
     fn on_reset(

@@ -1,4 +1,4 @@
-//! The waiting datagrams of one connection, and the fate of each datagram.
+//! Datagrams that wait to leave, and the fate of each (design 7).
 
 use super::order::Order;
 use super::{Fate, Label, Offer, Slot, WhenFull};
@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// The fate of one datagram.
+/// What became of one datagram, and when that was known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlotFate {
-    /// The datagram. From now on its slot may name another.
+pub struct FateReport {
+    /// Which datagram. From now on its slot may name another.
     pub slot: Slot,
-    /// Its fate.
+    /// What became of it.
     pub fate: Fate,
-    /// When the fate became known.
+    /// When that was known.
     pub at: Instant,
 }
 
@@ -114,35 +114,35 @@ impl core::ops::Add for FateCounts {
     }
 }
 
-/// The datagrams of one connection from the application's push to their fate: their order and their counters. Their
-/// bytes are stored elsewhere.
+/// The datagrams of one connection between the application's push and their fate: in which order
+/// they leave, and what became of them. Their bytes are somewhere else.
 ///
-/// Every datagram is in one of three places, and [`check`](Self::check) verifies it:
+/// Every datagram is in one of three places, and [`check`](Self::check) says so:
 /// `pushed = queued + claimed without a fate + Σ fates`.
 #[derive(Clone, Debug)]
 pub struct SendQueue {
     order: Order,
     capacity: usize,
-    bytes_max: u64,
     ledger: Ledger,
 }
 
 impl SendQueue {
-    /// An empty queue for at most `capacity` waiting datagrams. It stores at most `reports` fates until the application
-    /// fetches them; beyond that the oldest are dropped, and only counted.
+    /// An empty queue for at most `capacity` datagrams that have not left. At most `reports`
+    /// fates wait for the application; when it does not fetch them, the oldest are forgotten and
+    /// only counted.
     pub fn new(capacity: usize, reports: usize) -> Self {
         Self {
             order: Order::new(),
             capacity,
-            bytes_max: u64::MAX,
             ledger: Ledger::new(reports),
         }
     }
 
-    /// Adds a datagram with the default label. Its slot must differ from those of all datagrams without a fate.
+    /// Takes a datagram of the application of which nothing is said. Its slot must name no other one that
+    /// has no fate yet.
     ///
     /// # Errors
-    /// [`Full`]: it was not added.
+    /// [`Full`]: it was not taken.
     pub fn push(&mut self, datagram: Offer) -> Result<(), Full> {
         if !self.has_room() {
             return Err(Full);
@@ -152,11 +152,11 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Adds a datagram with a label. The waiting datagram with the same key gets its fate at once, as does every
-    /// datagram that makes room under `when_full`. The new datagram itself can be the one that makes room.
+    /// As [`push`](Self::push), with what is said of the datagram. The datagram with the same key, and what
+    /// makes room as `when_full` says, have their fate at once; that can be the new datagram itself.
     ///
     /// # Errors
-    /// [`Full`]: it was not added.
+    /// [`Full`]: it was not taken.
     pub fn push_with(
         &mut self,
         now: Instant,
@@ -189,7 +189,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Whether [`push_with`](Self::push_with) would add such a datagram.
+    /// Whether [`push_with`](Self::push_with) would take such a datagram.
     pub fn takes(&self, label: &Label, when_full: WhenFull) -> bool {
         let makes_room = matches!(
             when_full,
@@ -198,125 +198,97 @@ impl SendQueue {
         makes_room || self.has_room() || self.order.has_key(label)
     }
 
-    /// The next datagram to leave.
+    /// The datagram to leave next.
     pub fn peek(&self) -> Option<Offer> {
         self.order.first().map(|entry| entry.offer)
     }
 
-    /// Expires one waiting datagram whose deadline has come, the earliest deadline first. Returns whether there was one.
+    /// Lets the datagram to leave next expire if it is late; whether it was. Those behind it are looked at
+    /// when it is their turn.
     pub fn expire(&mut self, now: Instant) -> bool {
-        let late = self.order.remove_late(now);
-        if let Some(slot) = late {
-            self.ledger.decide(now, slot, Fate::Expired);
-        }
-        late.is_some()
+        let late = self.order.first().filter(|e| e.label.is_late(now));
+        let Some(slot) = late.map(|entry| entry.offer.slot) else {
+            return false;
+        };
+        self.refuse(now, slot, Fate::Expired);
+        true
     }
 
-    /// The earliest deadline of all waiting datagrams: when [`expire`](Self::expire) is due.
-    pub fn next_expiry(&mut self) -> Option<Instant> {
-        self.order.next_deadline()
-    }
-
-    /// Withdraws the waiting datagrams for which `is_unwanted` returns true. Returns their number.
-    pub fn withdraw_if(
-        &mut self,
-        now: Instant,
-        is_unwanted: impl FnMut(Offer, &Label) -> bool,
-    ) -> usize {
-        let Self { order, ledger, .. } = self;
-        let before = order.len();
-        order.remove_if(is_unwanted, |slot| {
-            ledger.decide(now, slot, Fate::Withdrawn);
-        });
-        before - order.len()
-    }
-
-    /// Removes the datagram that [`peek`](Self::peek) offered, because it leaves. `false`: it is no longer the next.
+    /// The datagram that [`peek`](Self::peek) offered leaves; `false` if it is not the next any more.
     pub fn claim(&mut self, slot: Slot) -> bool {
         let is_next = self.order.remove_first(slot);
         self.ledger.open += u64::from(is_next);
         is_next
     }
 
-    /// Removes the datagram that [`peek`](Self::peek) offered, because it will not leave.
+    /// The datagram that [`peek`](Self::peek) offered will not leave.
     pub fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
         if self.order.remove_first(slot) {
             self.ledger.decide(now, slot, fate);
         }
     }
 
-    /// Records the fate of a claimed datagram.
+    /// The fate of a datagram that was claimed.
     pub fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        debug_assert!(self.ledger.open > 0, "a fate without a claimed datagram");
+        debug_assert!(self.ledger.open > 0, "a fate for nothing that was claimed");
         self.ledger.open -= 1;
         self.ledger.decide(now, slot, fate);
     }
 
-    /// Withdraws all waiting datagrams, because the connection is over.
+    /// The connection is over: nothing more leaves.
     pub fn withdraw_all(&mut self, now: Instant) {
         while let Some(Offer { slot, .. }) = self.peek() {
             self.refuse(now, slot, Fate::Withdrawn);
         }
     }
 
-    /// Changes how many datagrams may wait. Those that wait already stay.
+    /// Changes how many datagrams fit; what is queued stays.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;
     }
 
-    /// Changes how many bytes may wait: a datagram is added while fewer than `bytes_max` bytes wait, so the last one
-    /// may exceed the bound. Those that wait already stay.
-    pub fn set_bytes_max(&mut self, bytes_max: u64) {
-        self.bytes_max = bytes_max;
-    }
-
     /// Whether another datagram fits.
     pub fn has_room(&self) -> bool {
-        self.len() < self.capacity && self.bytes() < self.bytes_max
+        self.len() < self.capacity
     }
 
-    /// How many datagrams may wait.
+    /// How many datagrams may wait to leave.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many bytes may wait.
-    pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
-    }
-
-    /// The number of waiting datagrams.
+    /// Datagrams that have not left.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether no datagram waits.
+    /// Whether nothing waits to leave.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of all waiting datagrams.
+    /// Bytes that have not left.
     pub fn bytes(&self) -> u64 {
         self.order.bytes()
     }
 
-    /// Datagrams added so far.
+    /// Datagrams taken from the application so far.
     pub fn pushed(&self) -> u64 {
         self.ledger.pushed
     }
 
-    /// Claimed datagrams without a fate.
+    /// Datagrams that have left and whose fate is open.
     pub fn open(&self) -> u64 {
         self.ledger.open
     }
 
-    /// How many datagrams had each fate.
+    /// What became of the others.
     pub fn counts(&self) -> &FateCounts {
         &self.ledger.counts
     }
 
     /// The oldest fate that the application has not fetched.
-    pub fn poll_fate(&mut self) -> Option<SlotFate> {
+    pub fn poll_fate(&mut self) -> Option<FateReport> {
         self.ledger.reports.pop_front()
     }
 
@@ -325,28 +297,28 @@ impl SendQueue {
         self.ledger.reports.len()
     }
 
-    /// Fates that were dropped because the application did not fetch them.
+    /// Fates that were forgotten because the application did not fetch them.
     pub fn fates_missed(&self) -> u64 {
         self.ledger.missed
     }
 
-    /// Checks that every datagram is in exactly one place.
+    /// Checks that no datagram is in two places or in none.
     ///
     /// # Panics
-    /// If one is in two places or in none.
+    /// If one is.
     pub fn check(&self) {
         let placed = self.len() as u64 + self.open() + self.counts().total();
         assert_eq!(self.pushed(), placed, "each datagram is in one place");
     }
 }
 
-/// Counters of all datagrams, and the fates that wait to be fetched.
+/// What became of datagrams.
 #[derive(Clone, Debug)]
 struct Ledger {
     pushed: u64,
     open: u64,
     counts: FateCounts,
-    reports: VecDeque<SlotFate>,
+    reports: VecDeque<FateReport>,
     reports_max: usize,
     missed: u64,
 }
@@ -365,7 +337,7 @@ impl Ledger {
 
     fn decide(&mut self, at: Instant, slot: Slot, fate: Fate) {
         self.counts.add(fate);
-        self.reports.push_back(SlotFate { slot, fate, at });
+        self.reports.push_back(FateReport { slot, fate, at });
         if self.reports.len() > self.reports_max {
             self.reports.pop_front();
             self.missed += 1;

@@ -1,4 +1,4 @@
-//! What Ack Vectors and Data Dropped are made of: run-length coded packets, newest first
+//! The bytes of Ack Vectors and Data Dropped: run-length coded packets, newest first
 //! (RFC 4340 §11.4, §11.7).
 //!
 //! ```text
@@ -12,7 +12,7 @@
 use super::{Opt, Options};
 use crate::seq::Seq;
 
-/// What an Ack Vector says of a packet (RFC 4340 §11.4).
+/// The state of a packet in an Ack Vector (RFC 4340 §11.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum AckState {
@@ -131,19 +131,19 @@ impl DropBlock {
     }
 }
 
-/// Packets with neighbouring sequence numbers of which the same is said.
+/// Packets with neighbouring sequence numbers and the same report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run<T> {
     /// The newest of them.
     pub newest: Seq,
     /// The oldest of them.
     pub oldest: Seq,
-    /// What is said.
+    /// The report.
     pub said: T,
 }
 
 impl<'a> Options<'a> {
-    /// What all Ack Vectors of a packet say, newest first: they continue each other, the first
+    /// The runs of all Ack Vectors of a packet, newest first. They continue each other, and the first
     /// begins at `ack`, the packet's Acknowledgement Number. At most 1,000 runs.
     pub fn ack_runs(self, ack: Seq) -> impl Iterator<Item = Run<AckState>> + use<'a> {
         let cells = self.iter().filter_map(|option| match option {
@@ -156,7 +156,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// What all Data Dropped options of a packet say, newest first: they continue each other, the
+    /// The runs of all Data Dropped options of a packet, newest first. They continue each other, and the
     /// first begins at `ack`, the packet's Acknowledgement Number. At most 1,000 runs.
     pub fn drop_runs(self, ack: Seq) -> impl Iterator<Item = Run<Option<DropCode>>> + use<'a> {
         let blocks = self.iter().filter_map(|option| match option {

@@ -31,7 +31,7 @@ pub enum BuildError {
     CscovTooLarge,
     /// The place for the header is longer or shorter than the header.
     WrongPlace,
-    /// What is to be sealed does not begin with a header of [`write_header`].
+    /// The packet to be sealed does not begin with a header of [`write_header`].
     NoHeader,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// Length in bytes of a header with so many bytes of options, padded to whole words (4340-5.8-1).
+/// Length in bytes of a header with `options_len` bytes of options, padded to whole words (4340-5.8-1).
 pub const fn header_len(packet_type: PacketType, is_short: bool, options_len: usize) -> usize {
     packet_type.header_len(is_short) + options_len.next_multiple_of(4)
 }
@@ -202,7 +202,7 @@ pub fn fill_data_checksum(
 }
 
 /// Writes the checksum of a finished packet: `datagram` begins with its header, `zeros` zero bytes
-/// follow. What it covers is said by the header's `CsCov`. Over UDP the field is 0 (6773-3.3-2).
+/// follow. The header's `CsCov` gives the coverage. Over UDP the field is 0 (6773-3.3-2).
 ///
 /// # Errors
 /// [`BuildError::CscovTooLarge`] or [`BuildError::NoHeader`].

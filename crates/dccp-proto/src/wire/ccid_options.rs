@@ -248,7 +248,7 @@ pub fn push_dropped_packets(writer: &mut OptionWriter, counts: &[u32]) -> Result
     Ok(())
 }
 
-/// What all Loss Intervals options of a packet say together.
+/// All Loss Intervals options of a packet, read together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossIntervals<'a> {
     /// Newest packets that are in no interval, 0–3.

@@ -58,8 +58,8 @@ impl PseudoHeader {
         }
     }
 
-    /// What belongs into the Checksum field of a packet of `len` bytes of which the first are
-    /// `covered`, the field itself being 0 (4340-9.1-1).
+    /// The value of the Checksum field of a packet of `len` bytes that begins with `covered`; the field
+    /// itself counts as 0 (4340-9.1-1).
     pub fn compute(self, covered: &[u8], len: usize) -> u16 {
         self.finish(sum(covered), len)
     }

@@ -104,7 +104,7 @@ impl Feature {
         }
     }
 
-    /// The constants of the feature.
+    /// The constants of the feature. 4340-15-3: the initial value means "not available".
     pub const fn info(self) -> FeatureInfo {
         match self {
             Self::CongestionControlId => FeatureInfo {

@@ -64,7 +64,7 @@ impl OptionWriter {
         self.limit = limit.min(OPTIONS_MAX);
     }
 
-    /// Raises the limit by so many bytes.
+    /// Raises the limit by `bytes`.
     pub fn add_room(&mut self, bytes: usize) {
         self.limit = (self.limit + bytes).min(OPTIONS_MAX);
     }

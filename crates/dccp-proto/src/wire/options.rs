@@ -6,8 +6,8 @@ use super::{OptionWriter, PacketType};
 use core::fmt;
 use core::time::Duration;
 
-/// The most bytes of options that a header can hold: Data Offset counts 255 words, 12 bytes of
-/// which are the smallest header (4340-5-1).
+/// The most bytes of options that a header can hold: Data Offset counts 255 words, and
+/// the smallest header has 12 bytes (4340-5-1).
 pub const OPTIONS_MAX: usize = 1008;
 
 /// The option area of a packet, not yet interpreted.
@@ -162,7 +162,7 @@ impl<'a> Opt<'a> {
         }
     }
 
-    /// What a Reset says of the option: its type and the first two bytes of its data, or zeros
+    /// The data of a Reset because of the option: its type and the first two bytes of its data, or zeros
     /// (4340-5.6-4).
     pub fn reset_data(&self) -> [u8; 3] {
         let mut writer = OptionWriter::new(OPTIONS_MAX);

@@ -87,7 +87,7 @@ pub fn parse<'a>(
     let packet_type =
         PacketType::from_number(fixed[8] >> 1 & 0xF).ok_or(ParseError::UnknownType)?;
     let is_short = fixed[8] & 1 == 0;
-    // 4340-5.1-5, before Data Offset, the least value of which depends on X.
+    // 4340-5.1-5, before Data Offset, because its least value depends on X.
     if is_short && !packet_type.may_be_short() {
         return Err(ParseError::ShortSeqno);
     }
@@ -197,7 +197,7 @@ fn options<'a>(d: &Datagram<'a>, start: usize, end: usize) -> Result<Options<'a>
 fn options_before_zeros(stored: &[u8], area_len: usize) -> Result<Options<'_>, ParseError> {
     let mut options = Options(stored).iter();
     while options.next().is_some() {}
-    // What is left is an option that leads behind the stored bytes: into the zeros, or behind them too.
+    // The rest is an option that leads behind the stored bytes: into the zeros, or behind them too.
     if let [_, length, ..] = *options.rest() {
         let end = stored.len() - options.rest().len() + usize::from(length);
         if length >= 2 && end <= area_len {

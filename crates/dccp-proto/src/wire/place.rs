@@ -2,11 +2,11 @@
 
 use super::checksum::{self, ChecksumRule};
 
-/// A payload's place in a packet. Over IP it sums what the checksum covers in the same pass in which it is filled.
+/// A payload's place in a packet. Over IP one pass fills it and sums the bytes that the checksum covers.
 #[derive(Debug)]
 pub struct Place<'a> {
     bytes: &'a mut [u8],
-    /// So many of the first bytes are summed.
+    /// Leading bytes that are summed.
     covered: usize,
     sum: Option<u64>,
 }

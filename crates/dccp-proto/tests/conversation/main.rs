@@ -24,7 +24,6 @@ mod refusal;
 mod room;
 mod sequence;
 mod short;
-mod silence;
 mod simultaneous;
 mod tfrc;
 mod time_wait;

@@ -65,7 +65,7 @@ pub(crate) struct Features {
     last_written: Option<Instant>,
 }
 
-/// What has begun and is not over.
+/// Negotiations and answers that are not over yet.
 #[derive(Debug, Default)]
 struct UnderWay {
     /// Negotiations, and those that may still be answered, in the order of [`Slot::place`].
@@ -106,7 +106,7 @@ struct Confirm {
     side: Side,
     number: u8,
     values: Values,
-    /// What takes effect when it leaves; `None`: the Confirm is empty.
+    /// The value that takes effect when the Confirm leaves; `None`: the Confirm is empty.
     effect: Option<(Slot, u64)>,
     /// The packet that carried the Change: the answer must acknowledge it.
     asked_by: Seq,
@@ -282,7 +282,7 @@ impl Features {
     }
 
     /// The next value that took effect, in order. Of several changes of one feature since the last
-    /// call only the last is told.
+    /// call only the newest is returned.
     #[inline]
     pub(crate) fn poll_changed(&mut self) -> Option<(Side, Feature, u64)> {
         // Asked after each packet.
@@ -322,7 +322,7 @@ impl Features {
         under_way.flat_map(|u| u.repeated.iter().flatten())
     }
 
-    /// Negotiations under way, in the order in which their options are written.
+    /// Negotiations under way, in the order of their options.
     fn unsettled(&self) -> impl Iterator<Item = &Negotiation> {
         self.open().iter().filter(|n| n.phase != Phase::Stable)
     }

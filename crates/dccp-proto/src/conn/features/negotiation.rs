@@ -6,21 +6,21 @@ use crate::time::Instant;
 use crate::wire::features::{Feature, Reconciliation};
 use core::time::Duration;
 
-/// After so many transmissions without an answer, the peer is taken for one that does not answer: a
-/// Linux peer never does once the connection is open (LINUX-4).
+/// Unanswered transmissions of a Change after which we assume that the peer never answers. A Linux peer
+/// does not once the connection is open (LINUX-4).
 ///
-/// Then a Change that no peer must understand makes no packets of its own any more; it still leaves
-/// with others, every 64 s, for 4340-6.6.3-1 wants it repeated without end. And new preferences may
+/// Then a Change that no peer must understand makes no packets of its own any more. It still leaves
+/// with others, every 64 s, because 4340-6.6.3-1 wants it repeated without end. And new preferences may
 /// take the place of those that were sent.
 pub(super) const PATIENCE: u32 = 8;
 
-/// What we are doing about one feature at one end.
+/// The negotiation of one feature at one end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Negotiation {
     pub(super) slot: Slot,
-    /// What we want. SP: preferences, of use also when we do not ask; NN: the number as on the wire.
+    /// Our wish. SP: preferences, which also answer the peer's Changes. NN: the number as on the wire.
     pub(super) wish: Offer,
-    /// What our outstanding Change says, in CHANGING.
+    /// The contents of our outstanding Change, in CHANGING.
     pub(super) offer: Offer,
     pub(super) phase: Phase,
     /// How often the current Change has left.
@@ -54,7 +54,7 @@ pub(super) enum Phase {
 }
 
 impl Offer {
-    /// What we accept before anybody says what we want.
+    /// The values that we accept before the connection states a wish.
     pub(super) fn initial(slot: Slot) -> Self {
         let info = slot.feature.info();
         let values = match info.reconciliation {
@@ -69,7 +69,7 @@ impl Offer {
 }
 
 impl Negotiation {
-    /// One that is not under way, for there is nothing to ask.
+    /// A negotiation that is not under way, because there is nothing to ask.
     pub(super) fn settled(slot: Slot, wish: Offer) -> Self {
         Self {
             slot,

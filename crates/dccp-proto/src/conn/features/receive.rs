@@ -42,7 +42,7 @@ impl Received<'_> {
     }
 }
 
-/// What a Confirm says about our Change.
+/// The verdict of a Confirm on our Change.
 enum Verdict {
     Accepted(u64),
     Invalid,
@@ -128,7 +128,7 @@ impl Features {
             // 4340-6.6.7-1
             return self.decline(o);
         };
-        // 4340-6.6.4-2. What no Confirm can be stored for counts as lost: the peer repeats it.
+        // 4340-6.6.4-2. A Change without room for its Confirm counts as lost: the peer repeats it.
         let is_ignored = !o.is_in_order || self.at(slot).phase == Phase::Unstable || self.is_full();
         if is_ignored {
             return Ok(());
@@ -156,8 +156,8 @@ impl Features {
             // 4340-6.6.9-1
             return Err(o.refusal(ResetCode::MANDATORY_ERROR));
         }
-        // 4340-6.6.6-1: the peer's Change answers ours too, for both ends reconcile the same lists.
-        // What we must have and did not get is still to be asked for.
+        // 4340-6.6.6-1: the peer's Change answers ours too, because both ends reconcile the same lists.
+        // A mandatory value that this did not give us is still to be asked for.
         let must_ask = shared.is_none() && n.wish.is_mandatory;
         if list == n.preferences() && !must_ask {
             self.update(slot, Negotiation::settle);
@@ -178,10 +178,9 @@ impl Features {
         Ok(())
     }
 
-    /// Our preferences as the peer may already know them from an answer. A Change that the peer
-    /// repeats, or sent before it can have seen our last Confirm, is answered from the list of that
-    /// Confirm, even if we want something else by now: the peer stops at the first answer that
-    /// reaches it. What we want now is for our own Change to say.
+    /// Our preferences as the peer may already know them from an answer. The list of our last Confirm
+    /// answers a Change that the peer repeats, or that it sent before it can have seen that Confirm. The
+    /// peer stops at the first answer that reaches it. A newer wish of ours goes into a Change of our own.
     fn list_to_answer(&self, slot: Slot, o: &Received<'_>) -> Values {
         let last = self.answered.iter().find(|answered| answered.slot == slot);
         let known = last.filter(|answered| {
@@ -216,7 +215,7 @@ impl Features {
 
     fn confirm(&mut self, o: &Received<'_>, values: Values, effect: Option<(Slot, u64)>) {
         let under_way = self.under_way();
-        // What an earlier Change was answered is not said again.
+        // The answer to an earlier Change is not repeated.
         if let Some(repeated) = &mut under_way.repeated {
             repeated.retain(|c| (c.side, c.number) != (o.side, o.number));
         }
@@ -245,7 +244,7 @@ impl Features {
         }
         match self.judge(slot, o.values) {
             Verdict::Accepted(value) => {
-                // What we were about to confirm is overtaken.
+                // A Confirm of ours that still waits has no effect any more.
                 let overtaken = |c: &&mut Confirm| c.effect.is_some_and(|(s, _)| s == slot);
                 let under_way = self.under_way.iter_mut();
                 let confirms = under_way.flat_map(|u| &mut u.confirms);
@@ -300,7 +299,7 @@ impl Features {
         }
     }
 
-    /// 4340-6.3.1-1: the server's order decides, whoever asked.
+    /// 4340-6.3.1-1: the server's order decides, also if the client asked.
     fn reconcile(&self, mine: &[u8], theirs: &[u8]) -> Option<u8> {
         if self.is_server {
             reconcile(mine, theirs)

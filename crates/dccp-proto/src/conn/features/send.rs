@@ -15,7 +15,7 @@ use core::time::Duration;
 /// The longest time between two transmissions of a Change (4340-6.6.3-2).
 const INTERVAL_MAX: Duration = Duration::from_secs(64);
 
-/// What a peer may add to the round trip before it answers: its delayed acknowledgement
+/// Time that a peer may add to the round trip before it answers: its delayed acknowledgement
 /// (4340-11.3-3).
 const ANSWER_DELAY: Duration = Duration::from_millis(200);
 

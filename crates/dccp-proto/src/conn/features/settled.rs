@@ -53,7 +53,7 @@ impl InForce {
         }
     }
 
-    /// What was in force before, of an SP feature.
+    /// The value of an SP feature that was in force before.
     pub(super) fn previous(&self, slot: Slot) -> u64 {
         self.byte(slot).previous.into()
     }
@@ -96,12 +96,12 @@ impl InForce {
     }
 }
 
-/// What we want of features that are not being negotiated, where it differs from [`Offer::initial`].
+/// Our wishes for features that are not being negotiated, where they differ from [`Offer::initial`].
 #[derive(Debug, Default)]
 pub(super) struct Wishes(Vec<(Slot, Offer)>);
 
 impl Wishes {
-    /// What we want, or what we accept before anybody says what we want.
+    /// Our wish, or the values that we accept before there is one.
     pub(super) fn of(&self, slot: Slot) -> Offer {
         let wish = self.0.iter().find(|(s, _)| *s == slot);
         wish.map_or_else(|| Offer::initial(slot), |(_, offer)| *offer)

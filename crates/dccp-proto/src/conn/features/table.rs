@@ -1,4 +1,4 @@
-//! What negotiation knows of each feature beyond its constants in [`Feature`].
+//! Facts that negotiation needs of each feature, beyond its constants in [`Feature`].
 
 use crate::wire::features::Feature;
 
@@ -29,8 +29,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Its place in the order in which Changes are written: by the number of the feature. So the CCIDs come before
-    /// the features that they define.
+    /// Its place in the order of written Changes: by the number of the feature. So the CCIDs come before the
+    /// features that they define.
     pub(super) const fn place(self) -> u16 {
         2 * self.feature.number() as u16 + self.side as u16
     }
@@ -50,13 +50,13 @@ impl Slot {
         })
     }
 
-    /// What we accept for an SP feature before anybody sets another list, preferred first.
+    /// The values that we accept for an SP feature by default, preferred first.
     ///
-    /// LINUX-C1: whatever a Linux peer declares Mandatory in its handshake is among it.
+    /// LINUX-C1: they include all that a Linux peer declares Mandatory in its handshake.
     pub(super) const fn acceptable(self) -> &'static [u8] {
         match (self.feature, self.side) {
             (Feature::CongestionControlId, _) => &[2],
-            // What we demand ourselves is a setting.
+            // Our own demand is a setting.
             (Feature::MinChecksumCoverage, Side::Local) | (Feature::MultipathCapable, _) => &[0],
             // The peer asks for vectors with a list that allows none: they are sent if it prefers them.
             (Feature::SendAckVector, Side::Local) => &[1, 0],
@@ -81,8 +81,8 @@ pub(super) const fn index(feature: Feature) -> Option<usize> {
     }
 }
 
-/// The first entry of the server's list that the client's has too (4340-6.3.1-1); values that nobody
-/// knows do no harm (4340-15-2).
+/// The first entry of the server's list that the client's has too (4340-6.3.1-1); unknown
+/// values do no harm (4340-15-2).
 pub(super) fn reconcile(server: &[u8], client: &[u8]) -> Option<u8> {
     server.iter().copied().find(|v| client.contains(v))
 }

@@ -52,7 +52,7 @@ fn load(block: &[u8; 32]) -> simd::__m256i {
 #[target_feature(enable = "avx2")]
 fn sum_avx2(blocks: &[[u8; 32]], mut each: impl FnMut(&[u8])) -> u64 {
     const BIAS: u64 = 1 << 15;
-    /// So many blocks sum up to less than 2^31.
+    /// Blocks whose sums stay below 2^31.
     const AT_A_TIME: usize = 2048;
     let mut total = 0;
     for blocks in blocks.chunks(AT_A_TIME) {

@@ -157,7 +157,7 @@ fn ways(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
 }
 
 proptest! {
-    /// Lengths on both sides of the one from which on the processor is asked, and starts of every alignment.
+    /// Lengths below and above the first that wide registers sum, and starts of every alignment.
     #[test]
     fn all_processors_sum_alike(bytes in prop::collection::vec(any::<u8>(), 0..4000), start in 0..32_usize) {
         let bytes = &bytes[start.min(bytes.len())..];

@@ -3,7 +3,7 @@ use crate::wire::{ChecksumRule, PseudoHeader};
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 
-/// A header of this type number, X as its lowest bit, with so many words of Data Offset and bytes in all.
+/// A header of `len` bytes with this type number, whose lowest bit is X, and Data Offset in words.
 fn datagram(type_and_x: u8, data_offset: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     for (to, from) in bytes
@@ -195,7 +195,7 @@ fn a_reset_is_read_field_by_field() {
 
 #[test]
 fn a_header_may_lie_in_the_counted_zeros() {
-    // A Data packet with 48-bit numbers of which only 9 bytes are stored.
+    // Only 9 bytes are stored of a Data packet with 48-bit numbers.
     let bytes = datagram(5, 6, 9);
     let d = Datagram {
         bytes: &bytes,
@@ -217,7 +217,7 @@ fn what_the_end_of_the_stored_bytes_divides_is_dropped() {
     assert_eq!(with(&datagram(5, 4, 17), 3), Err(ParseError::Divided));
     assert_eq!(with(&datagram(5, 4, 17), 0), Ok(1));
     assert_eq!(with(&datagram(5, 4, 16), 3), Ok(3));
-    // Options: a Timestamp of which 2 or 3 bytes are stored, in an area of 8 bytes.
+    // Options: 2 or 3 stored bytes of a Timestamp, in an area of 8 bytes.
     let mut bytes = datagram(5, 6, 16);
     bytes.extend([0, 41, 6]);
     assert_eq!(with(&bytes, 5), Err(ParseError::Divided));

@@ -15,7 +15,7 @@ const WISHES_END: u64 = 100;
 const LOSS_ENDS: u64 = 150;
 const GIVE_UP: u64 = 10_000;
 
-/// What one end wants at some time.
+/// A wish of one end, and its time.
 #[derive(Clone, Debug)]
 struct Wish {
     tick: u64,

@@ -142,7 +142,7 @@ fn a_new_change_lets_the_answers_to_others_arrive() {
     a.f.change_number(WINDOW, 2048);
     a.now += FIRST;
     assert_eq!(a.ack(), [32, 9, 3, 0, 0, 0, 0, 8, 0, 32, 5, 5, 0, 4]);
-    // One that has been repeated holds up nobody.
+    // A repeated Change delays no other.
     a.hear(&[35, 9, 3, 0, 0, 0, 0, 8, 0]).unwrap();
     a.f.change_number(WINDOW, 4096);
     assert_eq!(a.ack(), [32, 9, 3, 0, 0, 0, 0, 16, 0]);

@@ -235,7 +235,7 @@ fn ccid_features_belong_to_the_half_connection_of_their_sender() {
         a.ack();
         a.f.change(side, feature, &[1], false);
         assert_eq!(a.ack(), change);
-        // What must not be sent gives no reason for packets.
+        // A Change that must not be sent causes no packets.
         assert_eq!(a.f.poll_timeout().is_some(), !change.is_empty());
     }
 }
