@@ -13,6 +13,7 @@
 #                                host's end of the tap
 #   guest.sh env                 print the names and addresses in use
 #   guest.sh status | stop
+#   guest.sh clean               stop the guests of test runs that were killed
 #
 # Needs root, and on Debian 12: qemu-system-x86 busybox-static dash cpio kmod
 # iproute2 gcc libc6-dev python3.
@@ -100,11 +101,13 @@ copy_program() {	# PROGRAM ROOT PATH-IN-GUEST: with the libraries it needs
 
 build() {
 	local deb kernel root=$BUILD/root version f m
+	mkdir -p "$BUILD"
+	exec 9>"$BUILD/lock"	# one at a time
+	flock 9
 	if [ -f "$BUILD/initrd" ] && [ -f "$BUILD/vmlinux" ] &&
 		[ -z "$(find "$here" -newer "$BUILD/initrd" -type f)" ]; then
 		return		# nothing has changed since
 	fi
-	mkdir -p "$BUILD"
 	fetch_kernel
 	kernel=$BUILD/kernel-$(basename "$deb" .deb)
 	if [ ! -f "$kernel/vmlinux" ]; then
@@ -238,6 +241,20 @@ stop() {
 	if has_netns; then ip netns del "$NETNS"; fi
 }
 
+# The tests name a guest usrdccp-PROCESS-guest, after the process that runs it.
+clean() {
+	local folder process
+	for folder in "$BUILD"/run-usrdccp-*-guest; do
+		[ -d "$folder" ] || continue
+		process=${folder##*/run-usrdccp-}
+		process=${process%-guest}
+		[ ! -d "/proc/$process" ] || continue
+		NAME=${folder##*/run-} NETNS=${folder##*/run-} RUN=$folder
+		stop
+		rm -rf "$folder"
+	done
+}
+
 case "${1:-}" in
 build) build ;;
 run) run ;;
@@ -247,5 +264,6 @@ host) shift; exec ip netns exec "$NETNS" "$@" ;;
 env) printf '%s\n' NETNS=$NETNS TAP=$TAP HOST4=$HOST4 GUEST4=$GUEST4 HOST6=$HOST6 GUEST6=$GUEST6 ;;
 status) if pid=$(qemu_pid); then echo "running, pid $pid"; else echo "not running"; exit 1; fi ;;
 stop) stop ;;
+clean) clean ;;
 *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac

@@ -1,4 +1,4 @@
-//! What crossed the tap device, as `tshark` reads it.
+//! Captures the packets on the tap device and reads them with `tshark`.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::guest::{NETNS, TAP};
+use super::guest::{Guest, TAP};
 use dccp_dev::shell::{self, command};
 
 /// A running capture.
@@ -26,7 +26,7 @@ pub(super) struct Packet {
     pub(super) features: Vec<u8>,
     pub(super) coverage: u8,
     pub(super) reset_code: Option<u8>,
-    /// What `tshark` finds wrong with it.
+    /// The error that `tshark` reports.
     complaint: Option<String>,
 }
 
@@ -52,18 +52,17 @@ const FIELDS: [&str; 10] = [
     "_ws.expert.message",
 ];
 
-/// The value of `dccp.checksum.status` that we want.
+/// The value of `dccp.checksum.status` of a correct checksum.
 const GOOD: &str = "1";
 
 impl Capture {
     /// Starts to capture into `target/interop/NAME.pcap`.
-    pub(super) fn start(name: &str) -> Result<Self> {
+    pub(super) fn start(guest: &Guest, name: &str) -> Result<Self> {
         let file = PathBuf::from(format!("target/interop/{name}.pcap"));
-        let mut tcpdump = command(&[
-            "ip", "netns", "exec", NETNS, "tcpdump", "-Z", "root", "-i", TAP, "-U",
-        ]);
+        let tcpdump = ["tcpdump", "-Z", "root", "-i", TAP, "-U", "--immediate-mode"];
+        let mut tcpdump = dccp_netns::command(guest.namespace(), &tcpdump);
         tcpdump
-            .args(["--immediate-mode", "-B", "16384", "-w"])
+            .args(["-B", "16384", "-w"])
             .arg(&file)
             .arg("ip proto 33 or ip6 proto 33");
         let _ = std::fs::remove_file(&file);

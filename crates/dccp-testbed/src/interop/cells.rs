@@ -1,4 +1,4 @@
-//! The cells of the matrix: what is run.
+//! The cells of the matrix.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(super) struct Cell {
     pub(super) plan: Plan,
 }
 
-/// What happens on the connection.
+/// The plan of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plan {
     /// Data both ways, the client closes.
@@ -25,7 +25,7 @@ pub(super) enum Plan {
     Coverage,
     /// The Service Code is not the listener's.
     WrongService,
-    /// Nobody listens on the port.
+    /// No program listens on the port.
     ClosedPort,
     /// We close first.
     WeClose,

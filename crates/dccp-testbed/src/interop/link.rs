@@ -1,19 +1,19 @@
-//! The way between our program and the guest.
+//! The path between our program and the guest.
 //!
 //! ```text
 //! clean:   our program — tap — guest
 //! lossy:   our program — TUN — dccp-emu — TUN — router — tap — guest
-//!          namespace …-far            | namespace usrdccp |
+//!          namespace …-far            | guest's namespace |
 //! ```
 //!
-//! On the lossy way the emulator loses what we send, and the guest's own netem what it sends: two
-//! generators that share no code. Neither delays, so that the cells are short.
+//! On the lossy path the emulator drops packets from us, and the guest's own netem drops packets from the
+//! guest: two generators that share no code. Neither delays, so that the cells are short.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::cells::{Cell, Plan};
-use super::guest::{self, Guest};
+use super::guest::Guest;
 use dccp_dev::shell::{self, Background, command};
 use dccp_netns::{Namespace, command as in_namespace};
 
@@ -52,7 +52,7 @@ impl Link {
         };
         let (netns, lossy) = if is_lossy {
             let far = Namespace::new("far")?;
-            let emulator = Emulator::start(&far)?;
+            let emulator = Emulator::start(guest, &far)?;
             far.ip(&["route", "add", "default", "dev", "emu0"])?;
             far.ip(&["-6", "route", "add", "default", "dev", "emu0"])?;
             guest.shell(GUEST_ROUTES)?;
@@ -65,7 +65,7 @@ impl Link {
                 }),
             )
         } else {
-            (guest::NETNS.to_owned(), None)
+            (guest.namespace().to_owned(), None)
         };
         Ok(Self {
             netns,
@@ -75,7 +75,7 @@ impl Link {
         })
     }
 
-    /// Ends the losses; what they were, if there were any.
+    /// Ends the losses and returns them, if there were any.
     pub(super) fn finish(self, guest: &Guest) -> Result<Option<Losses>> {
         let Some(lossy) = self.lossy else {
             return Ok(None);
@@ -114,13 +114,13 @@ struct Direction {
 
 impl Emulator {
     /// Joins `far` to the guest's namespace, which becomes a router.
-    fn start(far: &Namespace) -> Result<Self> {
+    fn start(guest: &Guest, far: &Namespace) -> Result<Self> {
         for family in ["ipv4.ip_forward=1", "ipv6.conf.all.forwarding=1"] {
             let set = ["sysctl", "-qw", &format!("net.{family}")];
-            shell::output(&mut in_namespace(guest::NETNS, &set))?;
+            shell::output(&mut in_namespace(guest.namespace(), &set))?;
         }
         let left = format!("{}/emu0,10.33.1.2/24,fd33:4340:1::2/64", far.name());
-        let right = format!("{}/emu1,10.33.1.1/24,fd33:4340:1::1/64", guest::NETNS);
+        let right = format!("{}/emu1,10.33.1.1/24,fd33:4340:1::1/64", guest.namespace());
         let words = [
             "target/debug/dccp-emu",
             "tun",
@@ -136,7 +136,7 @@ impl Emulator {
         Ok(Self(Background::start(command(&words), "ready")?))
     }
 
-    /// Ends it; the share that it lost.
+    /// Ends it and returns the share that it lost.
     fn finish(self) -> Result<f64> {
         let rest = self.0.interrupt()?;
         let last = rest.lines().last().context("dccp-emu does not report")?;

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(tally.conclude(args.allow_skip))
 }
 
-/// What keeps the guest from running here.
+/// The first prerequisite of the guest that this machine lacks.
 fn missing_prerequisite() -> Option<String> {
     if !shell::is_root() {
         return Some("root, for namespaces and raw sockets".into());
@@ -117,11 +117,10 @@ fn run_cells(cells: &[Cell]) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Guest and namespaces have fixed names, so that those of a run that was killed can be cleared
-/// away: hence one run at a time on a machine.
+/// Runs in one checkout write the same files, so they wait for each other.
 fn lock() -> Result<File> {
-    let path = std::env::temp_dir().join("usrdccp-interop.lock");
-    let file = File::create(&path).with_context(|| path.display().to_string())?;
+    let path = Path::new("target/interop/lock");
+    let file = File::create(path).with_context(|| path.display().to_string())?;
     if file.try_lock().is_err() {
         println!("Another interop run holds {}; waiting.", path.display());
         file.lock()?;

@@ -33,7 +33,7 @@ pub(super) enum Line {
     },
 }
 
-/// What a connection carried, seen from one end, in messages.
+/// The messages of a connection, counted at one end.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Summary {
     pub(super) sent: u64,
@@ -42,7 +42,7 @@ pub(super) struct Summary {
     pub(super) lost: Option<u64>,
     pub(super) duplicates: u64,
     pub(super) damaged: u64,
-    /// Who ended it: `local`, `peer`, `timeout`, `error`.
+    /// The end or event that closed it: `local`, `peer`, `timeout`, `error`.
     pub(super) end: String,
     pub(super) error: Option<String>,
 }

@@ -23,8 +23,8 @@ const PEER: &str = "target/debug/dccp-peer";
 /// Longest time between two lines of an end: both report once a second.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Runs it and judges what came of it; a note for the table. What both ends said and what the
-/// devices between them counted is in `target/interop/NAME.log`.
+/// Runs a cell and judges the result. Returns a note for the table. The output of both ends and the
+/// counters of the devices between them go to `target/interop/NAME.log`.
 pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     let link = Link::set_up(guest, cell)?;
     // The kernel never adapts the Sequence Window with CCID 3.
@@ -34,7 +34,7 @@ pub(super) fn cell(guest: &Guest, cell: &Cell) -> Result<String> {
     ))?;
     let log = log_of(cell);
     std::fs::write(&log, "")?;
-    let capture = Capture::start(&cell.name())?;
+    let capture = Capture::start(guest, &cell.name())?;
     let ends = converse(guest, &link, cell);
     let packets = capture.finish()?;
     append(&log, &device_counters(guest)?)?;
@@ -61,7 +61,7 @@ fn device_counters(guest: &Guest) -> Result<String> {
     let inside = guest
         .shell("tc -s qdisc show dev eth0; ip -s link show dev eth0; cat /proc/net/softnet_stat")?;
     let tap = ["ip", "-s", "link", "show", "dev", guest::TAP];
-    let outside = shell::output(&mut in_namespace(guest::NETNS, &tap))?;
+    let outside = shell::output(&mut in_namespace(guest.namespace(), &tap))?;
     Ok(inside + &outside)
 }
 
@@ -78,7 +78,7 @@ fn converse(guest: &Guest, link: &Link, cell: &Cell) -> Result<Ends> {
     let mut listener = start(false)?;
     listener.wait_until_listening()?;
     let connector = start(true)?.wait_for_end(SILENCE)?;
-    // Nobody came through to a listener that refused.
+    // A listener that refused has no connection to report.
     let is_refused = matches!(cell.plan, Plan::WrongService | Plan::ClosedPort);
     let listener = if is_refused {
         Vec::new()

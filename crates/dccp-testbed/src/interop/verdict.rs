@@ -1,4 +1,4 @@
-//! What must hold after a cell.
+//! Checks the result of a cell.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -7,7 +7,7 @@ use super::cells::{Cell, Plan};
 use super::link::Losses;
 use super::peer::{Line, Summary};
 
-/// What the two ends printed.
+/// The output of the two ends.
 pub(super) struct Ends {
     pub(super) ours: Vec<Line>,
     pub(super) linux: Vec<Line>,
@@ -18,7 +18,7 @@ const CHANGE_L: u8 = 32;
 const CONFIRM_R: u8 = 35;
 const MOVING_FEATURES: [u8; 2] = [3, 5];
 
-/// Fails, or says in a few words what was seen.
+/// Fails, or returns a note for the table.
 pub(super) fn judge(cell: &Cell, ends: &Ends, packets: &[Packet]) -> Result<String> {
     match cell.plan {
         Plan::WrongService => refused(cell, ends, packets, 8, "EBADRQC"),
@@ -65,7 +65,7 @@ fn all_arrived(cell: &Cell, ends: &Ends) -> Result<String> {
     Ok(format!("{} out, {} back", ours.sent, linux.sent))
 }
 
-/// At most so many percent are missing.
+/// At most `missing_max` percent are missing.
 fn most_arrived(cell: &Cell, ends: &Ends, missing_max: u64) -> Result<String> {
     let (ours, linux) = closed_properly(cell, ends)?;
     for (name, from, to) in [("us", &ours, &linux), ("Linux", &linux, &ours)] {
