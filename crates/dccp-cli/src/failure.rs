@@ -5,14 +5,14 @@ use core::fmt;
 use std::io;
 use std::path::Path;
 
-/// What happened, what to do, and how the program ends: shown as two lines.
+/// The error that ends a program: two lines and an exit code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// How the program ends: one of [`exit`].
+    /// The exit code: one of [`exit`].
     pub code: u8,
-    /// What is wrong.
+    /// The problem: the first line.
     pub what: String,
-    /// What to do about it.
+    /// A hint what to do: the second line.
     pub next: String,
 }
 
@@ -27,7 +27,7 @@ impl Failure {
         Self::new(exit::FAILED, what, next)
     }
 
-    /// The peer does not want to.
+    /// The peer refused.
     pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(exit::REFUSED, what, next)
     }

@@ -226,10 +226,7 @@ fn positive(text: &str, kind: &Kind) -> Result<f64, QuantityError> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(QuantityError::new(
-            format!("a {} of 0 is none", kind.name),
-            kind,
-        ))
+        Err(QuantityError::new("must be greater than 0", kind))
     }
 }
 
@@ -383,7 +380,7 @@ mod tests {
             ),
             (
                 rate_bits_per_s("0").unwrap_err(),
-                "a rate of 0 is none",
+                "must be greater than 0",
                 "write bits per second: 9600, 50M or 1.5G",
             ),
             (

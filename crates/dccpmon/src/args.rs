@@ -1,30 +1,34 @@
-//! The command line: from words to plain values. The letters are those of iperf3.
+//! The command line, parsed into values. The letters are those of iperf3.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
 use core::time::Duration;
 use dccp::proto::cc::law::LawConfig;
 use dccp::proto::cc::law::settings::LawError;
+use dccp::proto::cc::registry::Ccids;
 use dccp::{DEFAULT_UDP_PORT, Over};
 use dccp_cli::Failure;
-use dccp_cli::quantity::QuantityError;
+use dccp_cli::quantity::{self, QuantityError};
 use std::ffi::OsString;
 
 /// DCCP port of the service.
 pub(crate) const DCCP_PORT: u16 = 5001;
 
-/// What to do.
+/// A parsed command line.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Command {
     /// Serve tests.
     Serve(Serve),
     /// Measure throughput.
     Bulk(Bulk),
-    /// Print this text, which was asked for.
+    /// Print this help text.
     Show(String),
 }
 
-/// Which IP versions to use.
+/// The IP versions to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     /// Both.
@@ -63,19 +67,19 @@ pub(crate) struct Bulk {
     pub(crate) flows: u32,
     pub(crate) is_reverse: bool,
     pub(crate) ccid: u8,
-    /// Of CCID 2.
+    /// The law of CCID 2.
     pub(crate) law: LawConfig,
     pub(crate) is_json: bool,
 }
 
 impl Bulk {
-    /// The law asked for; CCID 3 has none, and who sends from the server is the server's affair.
+    /// The requested law. Only CCID 2 has one, and only the sender chooses it.
     pub(crate) fn cc(&self) -> Option<String> {
         (self.ccid == 2 && !self.is_reverse).then(|| self.law.to_string())
     }
 }
 
-/// Reads the command line (without the program's name).
+/// Parses the command line (without the program's name).
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     let first = words.first().and_then(|w| w.to_str());
@@ -89,7 +93,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Err(e) => return Err(explain(&e, words.get(1).is_some_and(|w| w == "serve"))),
     };
     match cli.command {
-        Words::Serve(w) => serve(&w).map(Command::Serve),
+        Words::Serve(w) => Ok(Command::Serve(serve(&w))),
         Words::Bulk(w) => bulk(w).map(Command::Bulk),
     }
 }
@@ -120,14 +124,14 @@ enum Words {
 #[derive(Args, Debug)]
 struct Common {
     /// UDP port of the server
-    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT.to_string())]
-    port: String,
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
+    port: u16,
     /// DCCP port of the server
-    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT.to_string())]
-    dccp_port: String,
+    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
+    dccp_port: u16,
     /// Carry DCCP over udp or ip
-    #[arg(long, value_name = "udp|ip")]
-    over: Option<String>,
+    #[arg(long, value_name = "udp|ip", value_parser = over)]
+    over: Option<Over>,
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
@@ -157,42 +161,44 @@ struct BulkWords {
         long,
         value_name = "TIME",
         allow_negative_numbers = true,
-        default_value = "10"
+        default_value = "10",
+        value_parser = time
     )]
-    time: String,
+    time: Duration,
     /// Time between two lines of the table [default: 1, or all of a shorter test]
-    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
-    interval: Option<String>,
+    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
+    interval: Option<Duration>,
     /// Send at this rate per flow, in bit/s: 50M [default: as fast as congestion control allows]
-    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true)]
-    bitrate: Option<String>,
+    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
+    bitrate: Option<u64>,
     /// Bytes of a datagram [default: 1400, or what the path bears]
-    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
-    length: Option<String>,
+    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
+    length: Option<usize>,
     /// Flows at the same time
     #[arg(
         short = 'P',
         long,
         value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
+        default_value_t = 1,
+        allow_negative_numbers = true,
+        value_parser = number(1..=FLOWS_MAX)
     )]
-    parallel: String,
+    parallel: u32,
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
-    /// Congestion control of the data: 2 (TCP-like) or 3 (TFRC)
-    #[arg(long, value_name = "N", default_value = "2")]
-    ccid: String,
+    /// Congestion control of the data: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets)
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = ccid)]
+    ccid: u8,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
-    #[arg(long, value_name = "NAME")]
-    law: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = law)]
+    law: Option<LawConfig>,
     /// One JSON document instead of tables
     #[arg(short = 'J', long)]
     json: bool,
 }
 
-/// Puts the subcommand in front that iperf3's habits, or a bare host, leave out.
+/// Inserts the subcommand, which iperf3's options and a bare host leave out.
 fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
     let is = |word: &OsString, texts: &[&str]| texts.iter().any(|t| word == t);
     let first = words.first();
@@ -208,160 +214,157 @@ fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-fn serve(w: &ServeWords) -> Result<Serve, Failure> {
-    Ok(Serve {
-        udp_port: port("--port", &w.common.port)?,
-        dccp_port: port("--dccp-port", &w.common.dccp_port)?,
-        over: w.common.over.as_deref().map(over).transpose()?,
+fn serve(w: &ServeWords) -> Serve {
+    Serve {
+        udp_port: w.common.port,
+        dccp_port: w.common.dccp_port,
+        over: w.common.over,
         family: family(&w.common),
         is_one_off: w.one_off,
-    })
+    }
 }
 
 fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
-    let duration = time("-t", &w.time)?;
-    let interval = match &w.interval {
-        None => INTERVAL.min(duration).max(INTERVAL_MIN),
-        Some(text) => interval(text, duration)?,
+    let interval = w.interval.unwrap_or(INTERVAL.min(w.time));
+    let is_default = w.interval.is_none();
+    if !is_default && !(INTERVAL_MIN..=w.time.max(INTERVAL_MIN)).contains(&interval) {
+        return Err(Failure::usage(
+            format!(
+                "--interval {interval:?}: must be at least 100ms and at most the time of the test"
+            ),
+            "write for example --interval 1s",
+        ));
+    }
+    let mismatch = if w.ccid == 2 {
+        (
+            "the server sends, and the law is the sender's choice",
+            "leave -R out, or start the test from the other host",
+        )
+    } else {
+        ("only CCID 2 has laws", "leave --ccid out, or --law")
     };
-    let length = w.length.as_deref().map(length).transpose()?;
-    let ccid = ccid(&w.ccid)?;
-    let law = match &w.law {
-        Some(text) => law(text, ccid, w.reverse)?,
-        None => LawConfig::default(),
-    };
+    if w.law.is_some() && (w.ccid != 2 || w.reverse) {
+        let (problem, next) = mismatch;
+        return Err(Failure::usage(format!("--law: {problem}"), next));
+    }
     Ok(Bulk {
         host: w.host,
-        udp_port: port("--port", &w.common.port)?,
-        dccp_port: port("--dccp-port", &w.common.dccp_port)?,
-        over: w.common.over.as_deref().map_or(Ok(Over::Udp), over)?,
+        udp_port: w.common.port,
+        dccp_port: w.common.dccp_port,
+        over: w.common.over.unwrap_or(Over::Udp),
         family: family(&w.common),
-        duration,
-        interval,
-        rate_bps: w.bitrate.as_deref().map(rate).transpose()?,
-        length,
-        flows: whole("-P", &w.parallel, 1..=FLOWS_MAX)?,
+        duration: w.time,
+        interval: interval.max(INTERVAL_MIN),
+        rate_bps: w.bitrate,
+        length: w.length,
+        flows: w.parallel,
         is_reverse: w.reverse,
-        ccid,
-        law,
+        ccid: w.ccid,
+        law: w.law.unwrap_or_default(),
         is_json: w.json,
     })
 }
 
 /// The longest test that a server runs.
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
-/// The interval of the table if nobody asked for another.
+/// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest interval of the table.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
 
-fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
-    let value = dccp_cli::quantity::time_or_seconds(text).map_err(|e| wrong(flag, text, &e))?;
+/// The error of a value: its constraint and a hint.
+#[derive(Debug)]
+struct BadValue {
+    problem: String,
+    next: String,
+}
+
+impl BadValue {
+    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
+        let (problem, next) = (problem.into(), next.into());
+        Self { problem, next }
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl core::error::Error for BadValue {}
+
+impl From<QuantityError> for BadValue {
+    fn from(e: QuantityError) -> Self {
+        Self::new(e.to_string(), e.next_step())
+    }
+}
+
+fn time(text: &str) -> Result<Duration, BadValue> {
+    let value = quantity::time_or_seconds(text)?;
     if value.is_zero() || value > DURATION_MAX {
-        return Err(Failure::usage(
-            format!("{flag} {text}: longer than nothing, an hour at most"),
+        return Err(BadValue::new(
+            "must be greater than 0 and at most 1h",
             "write 5s, 5m or 5 (seconds)",
         ));
     }
     Ok(value)
 }
 
-fn interval(text: &str, duration: Duration) -> Result<Duration, Failure> {
-    let value = time("-i", text)?;
-    if (INTERVAL_MIN..=duration.max(INTERVAL_MIN)).contains(&value) {
-        return Ok(value);
-    }
-    Err(Failure::usage(
-        format!("-i {text}: too short or longer than the test"),
-        "write a time from 100ms to that of -t",
-    ))
+fn rate(text: &str) -> Result<u64, BadValue> {
+    Ok(quantity::rate_bits_per_s(text)?)
 }
 
-fn rate(text: &str) -> Result<u64, Failure> {
-    dccp_cli::quantity::rate_bits_per_s(text).map_err(|e| wrong("-b", text, &e))
+fn length(text: &str) -> Result<usize, BadValue> {
+    use crate::packet::{LEN_MAX, LEN_MIN};
+    let bytes = quantity::size_bytes(text)?;
+    let length = usize::try_from(bytes).ok();
+    length
+        .filter(|length| (LEN_MIN..=LEN_MAX).contains(length))
+        .ok_or_else(|| {
+            let problem = format!("must be {LEN_MIN} to {LEN_MAX} bytes");
+            BadValue::new(problem, "write for example --length 1400")
+        })
 }
 
-fn length(text: &str) -> Result<usize, Failure> {
-    let bytes = dccp_cli::quantity::size_bytes(text).map_err(|e| wrong("-l", text, &e))?;
-    match usize::try_from(bytes) {
-        Ok(n) if (crate::packet::LEN_MIN..=crate::packet::LEN_MAX).contains(&n) => Ok(n),
-        _ => Err(Failure::usage(
-            format!("-l {text}: no size of a datagram"),
-            format!(
-                "write {} to {} bytes",
-                crate::packet::LEN_MIN,
-                crate::packet::LEN_MAX
-            ),
-        )),
-    }
-}
-
-fn ccid(text: &str) -> Result<u8, Failure> {
-    let ccids = dccp::proto::cc::registry::Ccids::default();
-    match text.parse() {
-        Ok(ccid) if ccids.find(ccid).is_some() => Ok(ccid),
-        _ => {
-            let list: Vec<String> = ccids
-                .iter()
-                .map(|c| format!("{} ({})", c.number(), c.name()))
-                .collect();
-            Err(Failure::usage(
-                format!("--ccid {text}: there is no such congestion control"),
-                format!("choose one of {}", list.join(", ")),
-            ))
-        }
-    }
-}
-
-fn law(text: &str, ccid: u8, is_reverse: bool) -> Result<LawConfig, Failure> {
-    let mismatch =
-        |problem: &str, next: &str| Failure::usage(format!("--law {text}: {problem}"), next);
-    if ccid != 2 {
-        return Err(mismatch(
-            "only CCID 2 has laws",
-            "leave --ccid out, or --law",
-        ));
-    }
-    if is_reverse {
-        return Err(mismatch(
-            "the server sends, and the law is the sender's choice",
-            "leave -R out, or start the test from the other host",
-        ));
-    }
-    text.parse()
-        .map_err(|e: LawError| Failure::usage(format!("--law {text}: {}", e.problem), e.next))
-}
-
-fn port(flag: &str, text: &str) -> Result<u16, Failure> {
-    whole(flag, text, 1..=u16::MAX)
-}
-
-fn whole<T>(flag: &str, text: &str, range: core::ops::RangeInclusive<T>) -> Result<T, Failure>
-where
-    T: core::str::FromStr + PartialOrd + core::fmt::Display,
-{
-    match text.parse() {
-        Ok(n) if range.contains(&n) => Ok(n),
-        _ => Err(Failure::usage(
-            format!(
-                "{flag} {text}: not a number from {} to {}",
-                range.start(),
-                range.end()
-            ),
-            format!("write for example {flag} {}", range.start()),
-        )),
-    }
-}
-
-fn over(text: &str) -> Result<Over, Failure> {
-    text.parse().map_err(|_| {
-        Failure::usage(
-            format!("--over {text}: DCCP runs over udp or ip"),
-            "write --over udp or --over ip",
-        )
+fn ccid(text: &str) -> Result<u8, BadValue> {
+    let ccids = Ccids::default();
+    let known = text.parse().ok().filter(|&ccid| ccids.find(ccid).is_some());
+    known.ok_or_else(|| {
+        let list: Vec<String> = ccids
+            .iter()
+            .map(|c| format!("{} ({})", c.number(), c.name()))
+            .collect();
+        let next = format!("choose one of {}", list.join(", "));
+        BadValue::new("there is no such congestion control", next)
     })
+}
+
+fn law(text: &str) -> Result<LawConfig, BadValue> {
+    text.parse()
+        .map_err(|e: LawError| BadValue::new(e.problem, e.next))
+}
+
+/// A parser of numbers within `range`.
+fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
+where
+    T: FromStr + PartialOrd + fmt::Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            let problem = format!("must be a whole number from {least} to {most}");
+            BadValue::new(problem, format!("write for example {least}"))
+        })
+    }
+}
+
+fn over(text: &str) -> Result<Over, BadValue> {
+    text.parse()
+        .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
 }
 
 fn family(common: &Common) -> Family {
@@ -370,10 +373,6 @@ fn family(common: &Common) -> Family {
         (_, true) => Family::V6,
         _ => Family::Any,
     }
-}
-
-fn wrong(flag: &str, text: &str, e: &QuantityError) -> Failure {
-    Failure::usage(format!("{flag} {text}: {e}"), e.next_step())
 }
 
 /// Subcommands that are planned.
@@ -434,12 +433,12 @@ const LATER_OPTIONS: &[&str] = &[
 
 fn not_yet(word: &str) -> Failure {
     Failure::usage(
-        format!("{word}: not yet"),
+        format!("{word}: is not implemented yet"),
         "this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options",
     )
 }
 
-/// clap's errors in two lines.
+/// Formats an error of clap in two lines.
 fn explain(e: &clap::Error, is_serve: bool) -> Failure {
     let command = if is_serve { "serve" } else { "bulk" };
     let list = format!("`dccpmon {command} --help` lists the options");
@@ -477,13 +476,21 @@ fn explain(e: &clap::Error, is_serve: bool) -> Failure {
             "-4 and -6 exclude each other",
             "leave both out to use what the host's name gives",
         ),
+        ErrorKind::ValueValidation => {
+            let value = context(ContextKind::InvalidValue).unwrap_or_default();
+            let source = core::error::Error::source(e);
+            let known = source.and_then(|source| source.downcast_ref::<BadValue>());
+            let (problem, next) = known.map_or_else(
+                || ("is not valid".to_owned(), list.clone()),
+                |bad| (bad.problem.clone(), bad.next.clone()),
+            );
+            Failure::usage(format!("{word} {value}: {problem}"), next)
+        }
         ErrorKind::InvalidValue => Failure::usage(format!("{word} needs a value"), list),
         ErrorKind::TooManyValues => Failure::usage(format!("{word} takes no value"), list),
         _ => Failure::usage(
-            e.kind()
-                .as_str()
-                .unwrap_or("this is no command line of dccpmon"),
-            "write `dccpmon HOST` or `dccpmon serve`; `dccpmon --help` tells more",
+            e.kind().as_str().unwrap_or("invalid command line"),
+            "write `dccpmon HOST` or `dccpmon serve`; see `dccpmon --help`",
         ),
     }
 }

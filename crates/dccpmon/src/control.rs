@@ -21,7 +21,7 @@ use dccp::{Instant, RecvError, Socket, clock};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What the ends say to each other.
+/// A control message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub(crate) enum Message {
@@ -36,7 +36,7 @@ pub(crate) enum Message {
     Refused {
         /// Why.
         reason: String,
-        /// What to do.
+        /// A hint what to do.
         next: String,
     },
     /// Server: the connection of this flow is known.
@@ -48,9 +48,9 @@ pub(crate) enum Message {
     Start,
     /// Server: what an interval brought for one flow.
     Interval(Interval),
-    /// Client: end now (of a test in which the server sends).
+    /// Client: end now. Sent if the server sends the data.
     Stop,
-    /// Server: it is being stopped, so this test ends now; the totals will come.
+    /// Server: it shuts down, so this test ends now. Its totals follow.
     Ending,
     /// The sending end: nothing more will be sent.
     Sent,
@@ -91,19 +91,19 @@ const LAST_PART: u8 = 1;
 /// A part is repeated after this time, doubled with each attempt up to the maximum.
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
 const REPEAT_MAX: Duration = Duration::from_secs(1);
-/// Something is said at least so often, so that the other end knows that this one lives.
+/// The longest time between two messages, so that the peer knows that this end lives.
 const SAY: Duration = Duration::from_secs(1);
-/// After so long a silence the other end is lost.
+/// The silence after which the peer counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Why there is no more to hear.
+/// The reason why the conversation ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lost {
     /// The connection is over.
     Closed(String),
     /// Nothing came for too long.
     Silent,
-    /// What came is no message, or too much at once.
+    /// A datagram is no message, or messages arrive too fast.
     Nonsense,
 }
 
@@ -111,8 +111,12 @@ impl core::fmt::Display for Lost {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Closed(why) => write!(f, "the control connection ended ({why})"),
-            Self::Silent => write!(f, "nothing was heard for {} s", SILENCE_MAX.as_secs()),
-            Self::Nonsense => f.write_str("the other end does not speak dccpmon's language"),
+            Self::Silent => write!(
+                f,
+                "the peer has been silent for {} s",
+                SILENCE_MAX.as_secs()
+            ),
+            Self::Nonsense => f.write_str("the peer is not dccpmon, or is an incompatible version"),
         }
     }
 }
@@ -225,7 +229,7 @@ impl Channel {
     }
 
     fn send(&self, datagram: &[u8]) {
-        // What does not leave now is repeated later, as if the network had lost it.
+        // A datagram that cannot leave now is repeated later, as if the network had lost it.
         self.socket.set_send_timeout(Some(Duration::from_millis(1)));
         let _ = self.socket.send(datagram);
     }

@@ -46,7 +46,7 @@ pub fn seconds(ns: u64) -> String {
 
 fn scaled(value: f64, unit: &str) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")];
-    // What would be printed as 1000 belongs to the next step.
+    // A value that would be printed as 1000 belongs to the next step.
     for (factor, prefix) in STEPS {
         if value >= factor * 0.9995 {
             return format!("{} {prefix}{unit}", three_digits(value / factor));

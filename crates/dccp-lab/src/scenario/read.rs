@@ -212,7 +212,7 @@ mod tests {
             what(time(&item("20"))),
             "this should be a time such as \"20ms\", not a number"
         );
-        assert_eq!(what(rate(&item("\"0Mbit\""))), "a rate of 0 is none");
+        assert_eq!(what(rate(&item("\"0Mbit\""))), "must be greater than 0");
         for rate_text in ["\"7bit\"", "\"11Tbit\""] {
             assert!(what(rate(&item(rate_text))).ends_with("can be simulated"));
         }

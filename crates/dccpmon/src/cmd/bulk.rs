@@ -23,7 +23,7 @@ const STEP: Duration = Duration::from_secs(10);
 const TOTALS: Duration = Duration::from_secs(8);
 /// How long the acknowledgement of the tokens is waited for.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A connection says its token so often until the server knows it.
+/// The interval between two tokens of a data connection, until the server has confirmed it.
 const JOIN: Duration = Duration::from_millis(100);
 
 /// Runs the test and prints the result; gives the exit code.
@@ -65,9 +65,9 @@ struct Client {
     sockets: Vec<Arc<Socket>>,
 }
 
-/// What the server has told.
+/// The server's messages during a test.
 #[derive(Default)]
-struct Told {
+struct ServerReport {
     totals: Vec<FlowTotal>,
     host: Option<Host>,
     has_sent: bool,
@@ -193,16 +193,16 @@ impl Client {
         self.settle();
         self.say(&Message::Start)?;
         let mut meter = Meter::new(self.start_flows()?, self.plan.asked.over == Over::Ip);
-        let mut told = Told::default();
-        let mut status = self.watch(&mut meter, &mut told, table);
+        let mut report = ServerReport::default();
+        let mut status = self.watch(&mut meter, &mut report, table);
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
-        status = self.finish(status, &mut meter, &mut told, table);
+        status = self.finish(status, &mut meter, &mut report, table);
         let mut totals = meter.totals();
-        totals.append(&mut told.totals);
+        totals.append(&mut report.totals);
         let sides = Sides {
             totals,
             client: usage.host(meter.mib()),
-            server: told.host,
+            server: report.host,
         };
         let intervals = table.finish();
         Ok(combine(
@@ -249,7 +249,7 @@ impl Client {
     }
 
     /// Until the time is over, or something else ends the test.
-    fn watch(&mut self, meter: &mut Meter, told: &mut Told, table: &mut Table) -> Status {
+    fn watch(&mut self, meter: &mut Meter, report: &mut ServerReport, table: &mut Table) -> Status {
         let Bulk {
             interval, duration, ..
         } = self.plan.asked;
@@ -257,11 +257,11 @@ impl Client {
         loop {
             meter.sample();
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
-            if self.listen(until, told, table).is_err() {
+            if self.listen(until, report, table).is_err() {
                 return Status::Incomplete;
             }
             let elapsed = meter.elapsed();
-            let is_over = told.has_sent || elapsed >= duration || meter.is_done();
+            let is_over = report.has_sent || elapsed >= duration || meter.is_done();
             if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {
                 next += interval;
                 meter.interval().into_iter().for_each(|i| table.add(i));
@@ -269,7 +269,7 @@ impl Client {
             if interrupt::is_pressed() {
                 return Status::Interrupted;
             }
-            if told.is_ending {
+            if report.is_ending {
                 return Status::Incomplete;
             }
             if is_over {
@@ -283,7 +283,7 @@ impl Client {
         &mut self,
         status: Status,
         meter: &mut Meter,
-        told: &mut Told,
+        report: &mut ServerReport,
         table: &mut Table,
     ) -> Status {
         if self.plan.asked.is_reverse {
@@ -294,8 +294,8 @@ impl Client {
             let _ = self.channel.say(&Message::Sent);
         }
         let until = clock::now() + TOTALS;
-        while told.host.is_none() {
-            if clock::now() >= until || self.listen(SAMPLE, told, table).is_err() {
+        while report.host.is_none() {
+            if clock::now() >= until || self.listen(SAMPLE, report, table).is_err() {
                 return Status::Incomplete;
             }
         }
@@ -304,16 +304,21 @@ impl Client {
         status
     }
 
-    /// Hears what the server says in this time.
-    fn listen(&mut self, time: Duration, told: &mut Told, table: &mut Table) -> Result<(), Lost> {
+    /// Handles the server's messages for `time`.
+    fn listen(
+        &mut self,
+        time: Duration,
+        report: &mut ServerReport,
+        table: &mut Table,
+    ) -> Result<(), Lost> {
         let until = clock::now() + time;
         while let Some(message) = self.channel.poll(until)? {
             match message {
                 Message::Interval(interval) => table.add(interval),
-                Message::Total(total) => told.totals.push(*total),
-                Message::Host(host) => told.host = Some(*host),
-                Message::Sent => told.has_sent = true,
-                Message::Ending => told.is_ending = true,
+                Message::Total(total) => report.totals.push(*total),
+                Message::Host(host) => report.host = Some(*host),
+                Message::Sent => report.has_sent = true,
+                Message::Ending => report.is_ending = true,
                 _ => {}
             }
         }
@@ -323,9 +328,15 @@ impl Client {
 
 fn refused(reason: &str, next: &str) -> Failure {
     Failure::refused(
-        format!("the server refused: {}", reason.escape_debug()),
-        next.escape_debug().to_string(),
+        format!("the server refused: {}", printable(reason)),
+        printable(next),
     )
+}
+
+/// A text of the peer without control characters, which could rewrite the terminal.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
 }
 
 fn lost(e: &Lost) -> Failure {
@@ -362,5 +373,20 @@ fn explain(plan: &Plan, e: ConnectError) -> Failure {
             "start `dccpmon serve` there, or check --dccp-port",
         ),
         other => Failure::run(other.to_string(), other.next_step()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Apostrophes were shown as `\'`.
+    #[test]
+    fn refusal_is_shown_with_apostrophes_and_without_control_characters() {
+        let failure = refused("the server's limit\u{1b}[2J", "wait");
+        assert_eq!(
+            failure.what,
+            "the server refused: the server's limit\u{fffd}[2J"
+        );
     }
 }

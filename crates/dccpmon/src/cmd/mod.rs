@@ -1,4 +1,4 @@
-//! What the program does: a file for each subcommand.
+//! The subcommands, a file each.
 
 pub(crate) mod bulk;
 pub(crate) mod serve;

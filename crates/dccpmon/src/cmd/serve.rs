@@ -45,7 +45,7 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         // A panic there has printed its message; the other listeners go on.
         let _ = thread.join();
     }
-    // The tests that still run are told to end: their clients get totals of what was measured.
+    // The running tests end, and their clients receive totals of the part that was measured.
     let until = clock::now() + STEP;
     while !hall.tests().is_empty() && clock::now() < until {
         std::thread::sleep(SAMPLE);
@@ -73,7 +73,7 @@ fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
                 listeners.extend(opened);
                 ways.push("DCCP on protocol 33".into());
             }
-            // Nobody asked for it in particular: serve without.
+            // The user did not request it with --over: serve without it.
             Err(e) if asked.over.is_none() => {
                 ways.push(format!("DCCP on protocol 33 (skipped: {})", e.what));
             }
@@ -268,11 +268,11 @@ struct Refusal {
 
 impl Refusal {
     const BUSY: Self = Self {
-        reason: "it runs as many tests as it may",
+        reason: "server busy: it runs the maximum number of tests",
         next: "wait until one has ended, and try again",
     };
     const STOPPED: Self = Self {
-        reason: "it is being stopped",
+        reason: "it is shutting down",
         next: "start `dccpmon serve` there again",
     };
 }
@@ -419,7 +419,7 @@ impl Test {
         }
     }
 
-    /// The test in one line, for whoever looks at the server.
+    /// Sums the test up in one line of the server's output.
     fn line(&self, totals: &[FlowTotal]) -> String {
         let time = Duration::from_nanos(self.setup.duration_ns);
         let what = if self.setup.is_reverse {

@@ -18,8 +18,7 @@ pub(crate) struct Table {
     printed: usize,
 }
 
-const HEAD: &str =
-    "[ID]  interval    sent      goodput       loss   RTT p50/p99 ms   cwnd   retx  state";
+const HEAD: &str = "[ID]  interval    sent      goodput       loss   RTT p50/p99 ms   cwnd  state";
 
 impl Table {
     /// A table; a silent one only collects.
@@ -31,7 +30,7 @@ impl Table {
         }
     }
 
-    /// What will be done.
+    /// Prints the plan.
     pub(crate) fn plan(&self, plan: &Plan) {
         if !self.is_silent {
             println!("{plan}");
@@ -138,7 +137,7 @@ fn line(i: &Interval) -> String {
     };
     let state = tx.cc_state.unwrap_or_default().replace('_', " ");
     format!(
-        "[{:>2}]  {span:<9} {:>9}  {goodput:>12}  {loss:>7}  {rtt:>15}  {window:>7}    -   {state}",
+        "[{:>2}]  {span:<9} {:>9}  {goodput:>12}  {loss:>7}  {rtt:>15}  {window:>7}  {state}",
         i.flow + 1,
         units::bytes(tx.bytes),
     )

@@ -7,15 +7,15 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 
 #[test]
-fn a_wrong_command_line_gets_two_lines_and_code_2() {
+fn wrong_command_line_yields_two_lines_and_code_2() {
     for (arguments, text) in [
         (
             &["h", "-t", "5x"][..],
-            "error: -t 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n",
+            "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n",
         ),
         (
             &["sweep", "h"],
-            "error: sweep: not yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
+            "error: sweep: is not implemented yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
         ),
     ] {
         let output = Command::new(PROGRAM).args(arguments).output().unwrap();
@@ -26,7 +26,7 @@ fn a_wrong_command_line_gets_two_lines_and_code_2() {
 }
 
 #[test]
-fn a_closed_port_gets_two_lines_and_code_1() {
+fn closed_port_yields_two_lines_and_code_1() {
     let port = free_port();
     let output = client(&port, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -41,7 +41,7 @@ fn a_closed_port_gets_two_lines_and_code_1() {
 }
 
 #[test]
-fn a_name_that_nobody_has_gets_its_json_too() {
+fn unknown_host_is_reported_as_json_too() {
     let output = Command::new(PROGRAM)
         .args(["nobody.invalid", "-J"])
         .output()
@@ -53,8 +53,8 @@ fn a_name_that_nobody_has_gets_its_json_too() {
 }
 
 #[test]
-fn a_silent_host_gets_two_lines_and_code_1() {
-    // The socket takes the packets, and nobody answers.
+fn silent_host_yields_two_lines_and_code_1() {
+    // The socket receives the packets and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let output = client(&port, &["-J"]).output().unwrap();
@@ -178,7 +178,7 @@ fn a_server_that_is_stopped_ends_its_tests_with_totals() {
         let delivered = number(&flow["ledger"]["delivered"]);
         assert!(delivered > 100, "{flow:#}");
         assert_eq!(number(&flow["received_bytes"]), delivered * 1400);
-        // What was measured counts over the time that it took.
+        // The figures count over the time that was measured.
         let seconds = number(&document["summary"]["duration_ns"]) / 1_000_000_000;
         assert!(seconds < 10, "{document:#}");
     }
