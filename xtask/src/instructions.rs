@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use dccp_dev::instructions::{Case, Cost, checksum, prepare};
 
 const STORED: &str = "xtask/instructions.toml";
-/// So much more is too much.
+/// The largest permitted growth.
 const GROWTH_MAX: f64 = 0.05;
 /// Functions with a smaller part of the whole are not stored, and not named.
 const SMALL: f64 = 0.005;
@@ -32,7 +32,7 @@ impl Args {
     }
 }
 
-/// What is stored: by name.
+/// The stored costs, by name.
 type Stored = BTreeMap<String, Entry>;
 
 #[derive(Serialize, Deserialize, Debug)]

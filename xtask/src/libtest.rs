@@ -1,4 +1,4 @@
-//! Reads what `cargo test -- --show-output` prints.
+//! Parses the output of `cargo test -- --show-output`.
 //!
 //! A test that lacks a prerequisite prints `SKIP name: needs …` and returns. libtest keeps the
 //! output of a test that passes to itself unless asked; `--show-output` lists it at the end of
@@ -6,23 +6,23 @@
 
 use dccp_dev::Tally;
 
-/// Where in the output of a test program we are.
+/// The part of a test program's output.
 #[derive(Default, PartialEq)]
 enum Section {
     /// The tests, as they end.
     #[default]
     Progress,
-    /// What the tests that passed had printed.
+    /// The output of the tests that passed.
     Successes,
-    /// What the tests that failed had printed.
+    /// The output of the tests that failed.
     Failures,
 }
 
-/// Takes the output line by line.
+/// Parses the output line by line.
 #[derive(Default)]
 pub(crate) struct Reader {
     section: Section,
-    /// Whether the test whose output is being read has said already that it is skipped.
+    /// Whether the current test has reported a skip already.
     counted: bool,
     /// Skips of the test program being read.
     skips: Vec<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes a line in; whether it is worth showing.
+    /// Parses a line. Returns whether to print it.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.end_of_program(counts);

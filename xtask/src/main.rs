@@ -31,7 +31,7 @@ enum Command {
     Demo(testbed::Args),
     /// Every test; installs what they need on a Debian machine and says so
     Test(test::Args),
-    /// What a submission must pass: tidy, formatting, lints, licences, other targets, every test
+    /// The checks of a submission: tidy, formatting, lints, licences, other targets, every test
     Ci,
     /// The style rules that a program can check
     Tidy(tidy::Args),

@@ -52,7 +52,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The name by which `ip netns` knows it.
+    /// The name, as `ip netns` lists it.
     pub fn name(&self) -> &str {
         &self.name
     }

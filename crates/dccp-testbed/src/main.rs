@@ -1,11 +1,9 @@
 //! Experiments with usrdccp beside other programs. `cargo xtask` starts them.
 //!
-//! | command | experiment |
-//! |---|---|
-//! | `interop` | our sockets and the Linux kernel's DCCP, in a QEMU guest |
-//! | `peers` | our simulator and ns-2: the same scenarios, compared |
-//! | `bench` | goodput, processor time, memory and latency beside other programs |
-//! | `demo` | CCID 2 and CCID 3 on one bottleneck: tables and a picture |
+//! - `interop`: our sockets and the Linux kernel's DCCP, in a QEMU guest
+//! - `peers`: our simulator and ns-2, the same scenarios compared
+//! - `bench`: goodput, processor time, memory and latency beside other programs
+//! - `demo`: CCID 2 and CCID 3 on one bottleneck, tables and a picture
 //!
 //! The programs that the experiments start are in `src/bin/`.
 

@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 
 /// Datagrams handed over, or taken, in one call.
 const BATCH: usize = 64;
-/// A thread looks at least so often whether it is to stop.
+/// The longest time between two checks whether a thread must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a sender sends.
+/// The data of one sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
     pub(crate) token: u64,
@@ -31,10 +31,10 @@ pub(crate) struct Sender {
     thread: Thread,
 }
 
-/// What the sending thread counts.
+/// Counters of the sending thread.
 #[derive(Debug, Default)]
 pub(crate) struct TxCounts {
-    /// Datagrams that it wanted to send.
+    /// Datagrams offered to the socket.
     pub(crate) offered: AtomicU64,
     /// Of these, refused by the socket.
     pub(crate) refused: AtomicU64,
@@ -147,8 +147,8 @@ impl Schedule {
         self.due(clock::now(), number)
     }
 
-    /// How many datagrams are due from this number on. Who has been held up catches up by one batch
-    /// at most.
+    /// The number of datagrams that are due, counted from `number`. A delayed sender catches up by one
+    /// batch at most.
     fn due(&mut self, now: Instant, number: u64) -> usize {
         let due_at = self.due_at(number);
         if due_at > now {
@@ -172,7 +172,7 @@ pub(crate) struct Receiver {
     thread: Thread,
 }
 
-/// What the receiving thread counts.
+/// Counters of the receiving thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RxCounts {
     pub(crate) numbers: Numbers,
@@ -202,7 +202,7 @@ impl Receiver {
         })
     }
 
-    /// What has been counted.
+    /// The counters so far.
     pub(crate) fn counts(&self) -> RxCounts {
         lock(&self.counts).clone()
     }

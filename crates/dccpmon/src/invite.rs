@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use dccp::{DEFAULT_UDP_PORT, Over};
 use getifaddrs::{InterfaceFlags, getifaddrs};
 
-/// Hosts have many addresses; so many are shown.
+/// The most addresses that are shown.
 const SHOWN_MAX: usize = 4;
 
 /// A line for each address of this host, or one for the host itself if it has no other.
@@ -30,7 +30,7 @@ pub(crate) fn lines(asked: &Serve) -> Vec<String> {
         .collect()
 }
 
-/// What to write on the other host.
+/// The command for the other host.
 fn command(asked: &Serve, host: &str) -> String {
     let mut words = vec![format!("dccpmon {host}")];
     if asked.over == Some(Over::Ip) {
@@ -44,10 +44,10 @@ fn command(asked: &Serve, host: &str) -> String {
     words.join(" ")
 }
 
-/// Addresses by which other hosts reach this one, IPv4 first. Link-local ones are left out: they mean
-/// nothing without the name of an interface of the other host.
+/// Addresses where other hosts reach this one, IPv4 first. Link-local ones are left out because they need
+/// the name of an interface of the other host.
 fn addresses(family: Family) -> Vec<IpAddr> {
-    // A system that does not tell has none to show.
+    // If the system cannot list its addresses, none are shown.
     let interfaces = getifaddrs().into_iter().flatten();
     let mut found: Vec<IpAddr> = interfaces
         .filter(|i| !i.flags.contains(InterfaceFlags::LOOPBACK))

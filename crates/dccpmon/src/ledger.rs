@@ -7,13 +7,13 @@ use serde::Serialize;
 /// The places of a flow's datagrams, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct Ledger {
-    /// What the program wanted to send.
+    /// Datagrams offered to the socket.
     pub(crate) offered: u64,
     /// Refused by the socket.
     pub(crate) lost_app: u64,
     /// Dropped in the send buffer.
     pub(crate) dropped_send_ring: u64,
-    /// What left.
+    /// Datagrams that left.
     pub(crate) sent: u64,
     /// Lost in a queue of the sending host, below DCCP.
     pub(crate) lost_host: u64,
@@ -31,8 +31,8 @@ impl Ledger {
     /// Of one flow. `kernel_drops`: what the peer's kernel dropped of this flow; `None` if it does
     /// not tell.
     ///
-    /// A datagram that did not arrive is placed by a counter of the place. What no host has dropped,
-    /// the network has; but only if both hosts tell what they dropped, and both ends were heard.
+    /// The counters of each place say where datagrams were dropped. The network lost the rest, if both ends
+    /// reported and both hosts count their drops.
     pub(crate) fn of(
         tx: Option<&TxTotal>,
         rx: Option<&RxTotal>,
@@ -82,7 +82,7 @@ impl Ledger {
         ledger
     }
 
-    /// What left and was not delivered.
+    /// Datagrams that left and were not delivered.
     pub(crate) fn lost(&self) -> u64 {
         self.sent - self.delivered
     }

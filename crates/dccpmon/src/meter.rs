@@ -44,7 +44,7 @@ pub(crate) struct TxEnd {
     id: u32,
     sender: Sender,
     before: Option<Stats>,
-    /// What had left and its bytes when the interval began.
+    /// Datagrams that had left when the interval began, and their bytes.
     left: u64,
     length: u64,
     /// Round-trip times of the interval, and of the whole test, in nanoseconds: of those that the
@@ -141,7 +141,7 @@ impl Meter {
         })
     }
 
-    /// What the interval that ends now brought.
+    /// Ends the interval and returns its figures.
     pub(crate) fn interval(&mut self) -> Vec<Interval> {
         let now = clock::now();
         let (t0, t1) = (self.since - self.begin, now - self.begin);
@@ -193,7 +193,7 @@ impl Meter {
             }
         }
         for flow in &self.flows {
-            // What has not ended by then is aborted, so that every datagram has its fate.
+            // A connection that is open after that is aborted, so that every datagram has its fate.
             if flow.socket().wait_closed(DRAIN_MAX).is_err() {
                 flow.socket().abort();
                 let _ = flow.socket().wait_closed(DRAIN_MAX);
@@ -214,7 +214,7 @@ impl Meter {
         }
     }
 
-    /// What the flows brought in total, once they have ended.
+    /// The totals of the flows, after they have ended.
     pub(crate) fn totals(&mut self) -> Vec<FlowTotal> {
         let shares_transport = self.shares_transport;
         self.flows
@@ -365,7 +365,7 @@ impl RxEnd {
         RxInterval {
             packets: now.numbers.distinct - before.numbers.distinct,
             bytes: now.bytes - before.bytes,
-            // What comes late was counted as missing in an earlier interval.
+            // A late datagram was counted as missing in an earlier interval.
             lost_packets: now
                 .numbers
                 .missing()

@@ -17,12 +17,12 @@ pub(crate) const LEN_MAX: usize = 65_000;
 const MAGIC: [u8; 2] = *b"DM";
 const VERSION: u8 = 1;
 
-/// What a datagram is for.
+/// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// To be counted.
     Data,
-    /// Tells the server which flow of which test the connection carries; not counted.
+    /// Names the test and the flow that the connection carries. It is not counted.
     Join,
 }
 

@@ -1,4 +1,4 @@
-//! From what was asked to what is ready to run: names looked up, options made.
+//! Turns a command line into a plan: looks names up and sets the options.
 
 use crate::args::{Bulk, Family};
 use core::fmt;
@@ -11,7 +11,7 @@ use std::net::ToSocketAddrs;
 
 /// The Service Code of measurements.
 pub(crate) const SERVICE: [u8; 4] = *b"DMON";
-/// Bytes of a datagram if nobody asked for another size and the path bears it.
+/// The default size of a datagram in bytes, if the path takes it.
 const LENGTH: usize = 1400;
 /// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// What connections that carry the measured data store: enough that the program is not what limits.
+/// Sets buffers for the measured connections that are large enough not to limit them.
 pub(crate) fn data_options(options: Options) -> Options {
     const SEND_PACKETS: usize = 512;
     const RECV_PACKETS: usize = 4096;

@@ -1,4 +1,4 @@
-//! What an end knows of a test: the content of the control messages, and of the result.
+//! The figures of a test at one end: the content of the control messages and of the result.
 //!
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
@@ -18,7 +18,7 @@ pub(crate) struct Interval {
     pub(crate) rx: Option<RxInterval>,
 }
 
-/// What the sender saw in an interval.
+/// The sender's figures of an interval.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TxInterval {
     /// Datagrams that left.
@@ -32,7 +32,7 @@ pub(crate) struct TxInterval {
     pub(crate) cc_state: Option<String>,
 }
 
-/// What the receiver saw in an interval.
+/// The receiver's figures of an interval.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RxInterval {
     /// Datagrams that arrived for the first time.
@@ -77,10 +77,10 @@ pub(crate) struct FlowTotal {
     pub(crate) rx: Option<RxTotal>,
 }
 
-/// What the sender counted.
+/// The sender's totals.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TxTotal {
-    /// Datagrams that the program wanted to send.
+    /// Datagrams offered to the socket.
     pub(crate) offered: u64,
     /// Of these, refused by the socket.
     pub(crate) refused: u64,
@@ -109,7 +109,7 @@ pub(crate) struct TxTotal {
     pub(crate) connection: Negotiated,
 }
 
-/// What held the sender back, by samples.
+/// The number of samples in each state of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Samples {
     pub(crate) n: u64,
@@ -123,7 +123,7 @@ pub(crate) struct Samples {
     pub(crate) slow_start: u64,
 }
 
-/// What the two ends agreed on, as the sender sees it.
+/// The negotiated features, as the sender sees them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
     pub(crate) ccid: u8,
@@ -136,12 +136,12 @@ pub(crate) struct Negotiated {
     pub(crate) cscov: u8,
 }
 
-/// What the receiver counted.
+/// The receiver's totals.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RxTotal {
     /// Different datagrams that the program got.
     pub(crate) delivered: u64,
-    /// The highest number and all below it: at least so many left.
+    /// The highest number plus 1: at least this many datagrams left.
     pub(crate) passed: u64,
     pub(crate) bytes: u64,
     pub(crate) duplicates: u64,
@@ -154,10 +154,10 @@ pub(crate) struct RxTotal {
     /// Datagrams that reached the socket and were not read.
     pub(crate) unread: u64,
     /// Packets that the kernel dropped for want of buffer, of all flows together if they share a
-    /// transport; `None` where the system does not tell.
+    /// transport; `None` where the system does not count them.
     pub(crate) dropped_kernel: Option<u64>,
-    /// The kernel merges packets (GRO) and counts the loss of a merged one once: it has dropped at
-    /// least so many.
+    /// Whether `dropped_kernel` is a lower bound: the kernel merges packets (GRO) and counts the loss of a
+    /// merged packet once.
     pub(crate) is_dropped_kernel_least: bool,
     pub(crate) shares_transport: bool,
     /// From the first to the last datagram.
@@ -169,7 +169,7 @@ pub(crate) struct RxTotal {
 pub(crate) struct Host {
     pub(crate) version: String,
     pub(crate) system: String,
-    /// CPU time of the process during the test; `None` where the system does not tell.
+    /// CPU time of the process during the test; `None` where the system does not count them.
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) wall_ns: u64,
     /// Protocol counters of all flows, those above 0, by their names.

@@ -18,7 +18,7 @@ pub(crate) enum Status {
     Incomplete,
 }
 
-/// What a test brought.
+/// The result of a test.
 #[derive(Debug)]
 pub(crate) struct TestResult {
     pub(crate) status: Status,
@@ -33,7 +33,7 @@ pub(crate) struct TestResult {
     pub(crate) server: Option<Host>,
 }
 
-/// What a flow brought.
+/// The result of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowResult {
     pub(crate) id: u32,

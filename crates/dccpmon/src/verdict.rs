@@ -1,11 +1,11 @@
-//! What limited a flow, with the evidence.
+//! Finds what limited a flow, with the evidence.
 
 use crate::ledger::Ledger;
 use crate::report::{Host, TxTotal};
 use dccp_cli::quantity::show as units;
 use serde::Serialize;
 
-/// What limited a flow.
+/// The limit of a flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Limit {
     /// One of `application`, `receiver`, `cpu`, `network`, `window`, `law`, `pacing`, `unknown`.
@@ -13,7 +13,7 @@ pub(crate) struct Limit {
     pub(crate) evidence: Vec<String>,
 }
 
-/// What can be seen of a flow.
+/// The figures of a flow that the verdict is made from.
 pub(crate) struct Sight<'a> {
     pub(crate) tx: &'a TxTotal,
     pub(crate) ledger: &'a Ledger,
@@ -24,7 +24,7 @@ pub(crate) struct Sight<'a> {
     pub(crate) receiver: Option<&'a Host>,
 }
 
-/// A process with one thread that is always busy needs at least so much of a core.
+/// The least CPU share of a process with one thread that is always busy.
 const BUSY_PERCENT: f64 = 90.0;
 /// More than this share of the samples is most of the time.
 const MOST: f64 = 0.5;

@@ -12,7 +12,7 @@ use dccp_dev::shell::{self, command};
 
 const CARGO_FUZZ: &str = "0.13.2";
 
-/// What libFuzzer says of a run.
+/// libFuzzer's figures of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Progress {
     executions: u64,
@@ -48,7 +48,7 @@ pub(super) fn run(duration: Duration, pattern: &str) -> Result<bool> {
     Ok(rows.iter().all(|(_, _, found_nothing)| *found_nothing))
 }
 
-/// Runs a target; how far it came, and whether it found nothing.
+/// Runs a target. Returns its progress and whether it found nothing.
 fn fuzz(target: &str, duration: Duration) -> Result<(Progress, bool)> {
     // New inputs go to the first folder; the second one is the corpus that is part of the project.
     let found = tree::root()?.join("target/fuzz-corpus").join(target);
@@ -63,11 +63,11 @@ fn fuzz(target: &str, duration: Duration) -> Result<(Progress, bool)> {
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;
-    let stderr = child.stderr.take().context("a pipe was asked for")?;
+    let stderr = child.stderr.take().context("no pipe")?;
     let mut progress = Progress::default();
     for line in BufReader::new(stderr).lines() {
         let line = line?;
-        // One line for each new input would be thousands.
+        // libFuzzer prints thousands of lines, one for each new input.
         if !progress.read(&line) {
             eprintln!("{line}");
         }
@@ -76,7 +76,7 @@ fn fuzz(target: &str, duration: Duration) -> Result<(Progress, bool)> {
 }
 
 impl Progress {
-    /// Takes a line in; whether it needs no showing.
+    /// Parses a line. Returns whether it need not be printed.
     fn read(&mut self, line: &str) -> bool {
         if let Some(executions) = line.strip_prefix("stat::number_of_executed_units: ") {
             self.executions = executions.trim().parse().unwrap_or(0);

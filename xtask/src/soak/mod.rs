@@ -36,7 +36,7 @@ enum What {
     Tfrc,
     /// Every model of the packet ring, with more switches between its threads than the tests try
     Loom {
-        /// So many at most: each one more multiplies the time
+        /// The most switches: each additional one multiplies the time
         #[arg(default_value_t = 6)]
         preemptions: u8,
     },

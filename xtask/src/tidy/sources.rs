@@ -6,7 +6,7 @@ use super::{Finding, pattern};
 use crate::syntax;
 use crate::tree::{File, has_extension};
 
-/// Lines from which a file probably has a seam.
+/// Above this number of lines, a file probably has a seam.
 const LONG: usize = 400;
 const TOO_LONG: usize = 600;
 

@@ -1,4 +1,4 @@
-//! How many handshakes a server completes, and what a flood of Requests that nobody follows up makes it keep.
+//! Handshakes per second of a server, and its memory after a flood of Requests without an Ack.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

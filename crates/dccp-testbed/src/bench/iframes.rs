@@ -1,5 +1,5 @@
-//! Seed 003's figure 2 in small: a constant-rate source whose every tenth frame is important, through a token bucket
-//! that TCP cross traffic shares.
+//! Important frames: a constant-rate source whose every tenth frame is important, through a token bucket that TCP
+//! cross traffic shares.
 //!
 //! ```text
 //! source, TCP ─▶ namespace ─▶ dccp-emu: token bucket, 10 ms ─▶ namespace ─▶ sinks
@@ -24,8 +24,8 @@ const EMULATOR: &str = "target/release/dccp-emu";
 const CLIENT: &str = "10.37.0.1";
 const SERVER: &str = "10.37.0.2";
 
-/// Figure 2 of the poster: kB/s of the source, transport, loss and share of important frames in percent. Its link was
-/// said to be limited to 50 kB/s.
+/// The published figure: kB/s of the source, transport, loss and share of important frames in percent. Its link was
+/// limited to 50 kB/s, according to its text.
 const PUBLISHED: [(u32, &str, f64, f64); 9] = [
     (150, "UDP", 62.0, 10.1),
     (150, "TCP", 1.2, 10.0),
@@ -37,7 +37,7 @@ const PUBLISHED: [(u32, &str, f64, f64); 9] = [
     (60, "TCP", 0.6, 10.0),
     (60, "DCCP", 0.6, 10.1),
 ];
-/// Bit/s of the buckets: what the poster says, and what its numbers suggest.
+/// Bit/s of the buckets: according to the publication's text, and to its numbers.
 const BUCKETS: [(&str, &str); 2] = [("50 kB/s", "400kbit"), ("62.5 kB/s", "500kbit")];
 /// Names of the transports, and what the programs call them.
 const TRANSPORTS: [(&str, &str); 4] = [
@@ -46,7 +46,7 @@ const TRANSPORTS: [(&str, &str); 4] = [
     ("DCCP CCID 2", "--over dccp --ccid 2"),
     ("DCCP CCID 3", "--over dccp --ccid 3"),
 ];
-/// So much later than the cross traffic the source begins, times the seed.
+/// The source begins this much later than the cross traffic, times the seed.
 const STAGGER: Duration = Duration::from_millis(370);
 
 /// A combination that is run.
@@ -57,7 +57,7 @@ struct Cell {
     transport: (&'static str, &'static str),
 }
 
-/// What a cell's run came to; shares in percent, ages in milliseconds.
+/// The result of a cell's run: shares in percent, ages in milliseconds.
 struct Sample {
     loss: f64,
     important: f64,
@@ -110,7 +110,7 @@ fn cells() -> Vec<Cell> {
 
 /// Runs all cells at once.
 fn run_all(cells: &[Cell], seed: usize, seconds: u32) -> Result<Vec<Sample>> {
-    // Before any of them runs: making one clears away what a killed run has left.
+    // Created before the runs, because creation removes what a killed run left behind.
     let hosts = |n| {
         let client = Namespace::new(&format!("client{n}"))?;
         Ok([client, Namespace::new(&format!("server{n}"))?])
@@ -185,7 +185,7 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 impl Sample {
-    /// Of what both ends say. Of TCP, which loses nothing to the application, the segments sent again count.
+    /// From the reports of both ends. TCP's loss is the share of retransmitted segments.
     fn of(sent: &Value, got: &Value, seconds: u32) -> Option<Self> {
         let delivered = got["delivered"].as_f64()?;
         let lost = 1.0 - delivered / sent["sent"].as_f64()?;
@@ -200,7 +200,7 @@ impl Sample {
     }
 }
 
-/// Prints what each cell came to beside what was published; gives the rows.
+/// Prints each cell's figures beside the published ones and returns the rows.
 fn report(cells: &[Cell], samples: &[Vec<Sample>]) -> Vec<Row> {
     println!(
         "| source, link, transport | loss, % (published) | important of delivered, % (published) | delivered, kB/s | \

@@ -36,7 +36,7 @@ struct Transfer {
     sender: String,
 }
 
-/// What both ends said.
+/// The reports of both ends.
 struct Ends {
     sent: Value,
     received: Value,
@@ -84,7 +84,7 @@ fn distance(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     ])
 }
 
-/// 100 Mbit/s, a packet at a time (112 µs), beside a loop that only looks at the clock.
+/// 100 Mbit/s, a packet at a time (112 µs), beside a loop that only reads the clock.
 fn pacing(time: u32, repetitions: usize) -> Result<Vec<Row>> {
     const MOST_P50_US: f64 = 1.0;
     const MORE_P99_US: f64 = 20.0;
@@ -172,7 +172,7 @@ impl Ends {
         Ok(of("bytes")? * 8e-6 / of("seconds")?)
     }
 
-    /// User and system time of the two processes, for a packet that arrived.
+    /// User and system time of both processes per received packet.
     fn cpu_us_per_packet(&self) -> Result<f64> {
         let of = |end: &Value| end["cpu_seconds"].as_f64().context("a number");
         let packets = self.received["packets"].as_f64().context("a number")?;

@@ -1,4 +1,4 @@
-//! What a connection keeps in memory.
+//! Memory of a connection.
 
 use anyhow::{Context, Result};
 use serde_json::Value;

@@ -57,7 +57,7 @@ enum Group {
     Checksum,
     /// Instructions per packet of the core
     Core,
-    /// What connections keep
+    /// Memory of connections
     Memory,
     /// The simulator beside ns-2 and ns-3, and how its cost grows
     Sim,

@@ -1,4 +1,4 @@
-//! Packet rings: how many datagrams go through, and how long one takes.
+//! Packet rings: datagrams per second, and the latency of one datagram.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use dccp_dev::median;
 use dccp_dev::shell::{self, command};
 
 const PROGRAM: &str = "target/release/ring-bench";
-/// A ring must take so many times as many datagrams as a loop of `send` does.
+/// A ring's goal: this many times the datagrams of a loop of `send`.
 const TIMES: f64 = 5.0;
 /// Microseconds that one datagram may take with busy-wait, and how many times an eventfd's round trip without.
 const LATENCY: f64 = 50.0;

@@ -3,7 +3,7 @@
 use core::fmt;
 use serde::{Serialize, Serializer};
 
-/// What a ratio is to be.
+/// The goal of a ratio.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Goal {
     /// Nothing is asked.

@@ -1,4 +1,4 @@
-//! What of dccpmon's result the demo shows (schema `dccpmon/1`).
+//! The part of dccpmon's result that the demo shows (schema `dccpmon/1`).
 
 use serde::Deserialize;
 

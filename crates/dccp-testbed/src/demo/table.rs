@@ -3,7 +3,7 @@
 use super::CCIDS;
 use super::result::{Document, Interval, Total};
 
-/// Prints both tables; a row of the first one adds up so many intervals.
+/// Prints both tables. A row of the first one adds up `intervals_per_row` intervals.
 pub(super) fn print(documents: &[(String, Document)], intervals_per_row: usize) {
     print!("\n  time ");
     for ccid in CCIDS {

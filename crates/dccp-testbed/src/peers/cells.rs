@@ -31,7 +31,7 @@ const TCP: &[&str] = &["every_ack=yes"];
 /// The same with a law whose module names a window for the time of a recovery (`min_cwnd`).
 const HALVED: &[&str] = &["every_ack=yes", "halved=yes"];
 
-/// What the others compete with.
+/// The law that the others compete with.
 pub(super) const RENO: Law = law(
     "reno",
     "tcp/reno:kernel=yes,slow_start=standard",
@@ -39,7 +39,7 @@ pub(super) const RENO: Law = law(
     "reno",
 );
 
-/// Ours with the options by which they are what ns-2 has: laws of Linux 2.6.22.
+/// Our laws with options that make them equal to ns-2's, which are those of Linux 2.6.22.
 const LAWS: [Law; 10] = [
     RENO,
     law(
@@ -140,9 +140,9 @@ impl Cell {
         self.rate == 100 && matches!((self.quarters, self.flows), (1, 2) | (4, 1 | 16))
     }
 
-    /// Round trip without queues, in milliseconds. At 450 Mbit/s and 70 ms just so, a packet that an
-    /// acknowledgement releases comes 0.9 µs before the full queue has room, and whose packets find it full
-    /// hinges on details: with one microsecond more it does not.
+    /// Round trip without queues, in milliseconds. At 450 Mbit/s and exactly 70 ms, a packet that an
+    /// acknowledgement releases arrives 0.9 µs before the full queue has room. Details then decide which flow
+    /// loses the packet. One microsecond more avoids that.
     pub(super) fn rtt(&self) -> &'static str {
         if self.rate == 100 { "70" } else { "70.001" }
     }
@@ -152,7 +152,7 @@ impl Cell {
         self.rate * 1000 * RTT / (8 * PACKET)
     }
 
-    /// What of it a flow should have, in packets: where the first slow start ends.
+    /// A flow's fair share of it in packets, where the first slow start ends.
     pub(super) fn fair_share(&self) -> usize {
         self.bdp() as usize / self.flows
     }
@@ -162,15 +162,15 @@ impl Cell {
         if self.rate == 100 { (90, 20) } else { (40, 10) }
     }
 
-    /// How many start offsets there are if others have so many: a flow alone has the same course
-    /// whenever it starts.
+    /// The number of start offsets, if other cells have `of_others`. A lone flow has one, because its start
+    /// changes nothing.
     pub(super) fn offsets(&self, of_others: usize) -> usize {
         if self.flows == 1 { 1 } else { of_others }
     }
 
-    /// Packets that wait at most in one of the runs. CCID 2 sends in pairs: whether a packet more of the
-    /// other flow finds room hangs on whether the queue lacks the second of a pair just then, and that
-    /// comes back every four packets of windows. Its runs stand for all four.
+    /// Most packets that wait in one of the runs. CCID 2 sends in pairs, so the room for another flow's packet
+    /// depends on which packet of a pair is in the queue. That repeats every four packets of the windows. The
+    /// runs cover all four.
     pub(super) fn queue(&self, run: usize) -> u32 {
         let is_in_pairs = self.law.name == "ccid2";
         let more = if is_in_pairs {

@@ -1,4 +1,4 @@
-//! What is known to differ: `interop/ns2/differences.toml`.
+//! The known differences, listed in `interop/ns2/differences.toml`.
 
 use super::cells::Cell;
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ struct File {
     difference: Vec<Difference>,
 }
 
-/// A rule in which the two differ, and how ours is made to follow the peer's.
+/// A rule that differs between the two, and the words that make ours follow the peer's.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Difference {
@@ -45,7 +45,7 @@ impl Differences {
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for anything.
+/// Whether a name fits a pattern. `*` stands for anything.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,4 @@
-//! What a run printed, what of it is compared, and how near is near enough.
+//! Parses the output of a run, selects the compared figures, and defines how far they may differ.
 
 use super::cells::Cell;
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ pub(crate) struct Flow {
     pub(crate) events: f64,
 }
 
-/// What a program printed.
+/// The output of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Output {
     pub(crate) flows: Vec<Flow>,
@@ -74,10 +74,10 @@ fn values<'a>(pairs: &[&'a str]) -> Result<HashMap<&'a str, f64>> {
     pairs.map(|pair| Ok((pair[0], pair[1].parse()?))).collect()
 }
 
-/// What is compared: medians over all runs of a cell.
+/// The compared figures: medians over all runs of a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Figures {
-    /// What the law's flows have of all that was delivered, in percent; nothing if it is alone.
+    /// The share of the law's flows in all deliveries, in percent; `None` for a lone flow.
     pub(super) share: Option<f64>,
     /// Reductions of the window of all flows together; of TFRC, which has none, nothing.
     pub(super) events: Option<f64>,
@@ -104,7 +104,7 @@ pub(super) fn medians(cell: &Cell, runs: &[Output]) -> Figures {
     }
 }
 
-/// Points of share, and parts of the peer's value, by which the two may differ.
+/// The permitted differences: percentage points of the share, and parts of the peer's other values.
 const SHARE: f64 = 5.0;
 const EVENTS: f64 = 0.15;
 const QUEUE: f64 = 0.15;

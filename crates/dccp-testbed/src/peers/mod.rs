@@ -1,9 +1,9 @@
 //! `cargo xtask peers sim`: our simulator beside ns-2 on one dumbbell, cell by cell.
 //!
 //! A cell is a law, a rate, a queue and a number of flows. Each is run from many start offsets in
-//! both simulators, and the medians are compared; `docs/peers.md` says what was chosen and why.
-//! Runs are kept in `target/peers/` by what they depend on, so that a second run of the command
-//! repeats only what changed; ns-2's medians are kept in the repository, because they take hours.
+//! both simulators, and the medians are compared; `docs/peers.md` gives the reasons.
+//! Runs are stored in `target/peers/` under a hash of their inputs, so that a second run of the command
+//! repeats only those that changed. ns-2's medians are stored in the repository, because they take hours.
 
 mod cells;
 mod differences;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         can_run: false,
     };
     if args.reference {
-        // What takes a run each, or short ones, comes first.
+        // Cells with one run or short runs come first.
         let mut cells = cells;
         cells.sort_by_key(|cell| (cell.flows, cell.quarters));
         for cell in &cells {
@@ -97,17 +97,17 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(report::conclude(&results))
 }
 
-/// Where ns-2's figures come from.
+/// The source of ns-2's figures.
 struct Source {
     stored: Stored,
-    /// Nothing stored is good enough.
+    /// Whether stored figures are ignored.
     is_fresh: bool,
-    /// It is known to be installed.
+    /// Whether ns-2 is known to be installed.
     can_run: bool,
 }
 
 impl Source {
-    /// What is stored of a cell, or else what ns-2 comes to now; and which of the two.
+    /// The stored figures of a cell, or those of a new run of ns-2, and a word that says which.
     fn of(&mut self, cell: &Cell, offsets: usize) -> Result<(Reference, &'static str)> {
         if !self.is_fresh
             && let Some(reference) = self.stored.of(cell)?
@@ -184,7 +184,7 @@ fn compare<'a>(
     Ok(outcomes)
 }
 
-/// What ours comes to, without the start offsets for which ns-2 has nothing.
+/// Our figures, without the start offsets where ns-2 crashed.
 fn ours(cell: &Cell, switch: &[String], offsets: usize, without: &[usize]) -> Result<Figures> {
     let runs = runs::all(cell, Engine::Ours(switch), cell.offsets(offsets))?;
     let runs = runs.into_iter().enumerate();

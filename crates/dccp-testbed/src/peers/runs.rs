@@ -1,4 +1,4 @@
-//! Runs both programs, on all processors, and keeps what they print.
+//! Runs both programs on all processors and stores their output.
 
 use super::cells::Cell;
 use super::figures::Output;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const DUMBBELL: &str = "target/release/dumbbell";
 /// The script for ns-2.
 pub(crate) const NS2_SCRIPT: &str = "interop/ns2/dumbbell.tcl";
-/// What it reads besides where flows are DCCP's.
+/// The script that it also reads if flows use DCCP.
 const NS2_DCCP_SCRIPT: &str = "interop/ns2/dccp.tcl";
-/// Where runs are kept.
+/// The folder of stored runs.
 const KEPT: &str = "target/peers";
 
 /// Which program runs.
@@ -71,7 +71,7 @@ impl Engine<'_> {
         words
     }
 
-    /// The program that is run, for a run is only worth as much as what made it.
+    /// The content of the program, on which a stored run depends.
     fn program(self, cell: &Cell) -> Result<Vec<u8>> {
         match self {
             Self::Ours(_) => std::fs::read(DUMBBELL).context(DUMBBELL),
@@ -126,7 +126,7 @@ pub(super) fn all(cell: &Cell, engine: Engine<'_>, offsets: usize) -> Result<Vec
     runs.into_iter().map(|(_, output)| output).collect()
 }
 
-/// What one run printed, now or earlier; nothing if it crashed.
+/// The output of one run, new or stored; `None` if it crashed.
 fn one(words: &[String], kept: &Path) -> Result<Option<Output>> {
     if let Ok(text) = std::fs::read_to_string(kept) {
         return read(&text);
@@ -195,7 +195,7 @@ mod tests {
         let switch = ["law=tcp/cubic:beta=0.8", "x=1"].map(str::to_owned);
         let ours = Engine::Ours(&switch).words(&cubic, 0);
         assert_eq!(ours[..8], Engine::Ours(&[]).words(&cubic, 0)[..8]);
-        // What a switch says goes after the transport's words, and so before them.
+        // The words of a switch follow the transport's words.
         assert_eq!(ours[7..9], ["every_ack=yes", "x=1"]);
         assert!(
             ours[9].starts_with("flows=tcp/cubic:beta=0.8@0;tcp/reno"),

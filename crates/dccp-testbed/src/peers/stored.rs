@@ -1,4 +1,4 @@
-//! What ns-2 came to, kept in the repository: `interop/ns2/reference.csv`, a line for each cell.
+//! ns-2's figures, stored in the repository: `interop/ns2/reference.csv`, a line for each cell.
 //!
 //! ns-2 takes hours for the whole matrix and always comes to the same, so it runs again only where
 //! its script or the cell's settings have changed.
@@ -15,7 +15,7 @@ const HEAD: &str = "# ns-2's medians over all start offsets; `cargo xtask peers 
 /// The start offsets of what is kept.
 pub(super) const OFFSETS: usize = 20;
 
-/// What ns-2 came to in one cell.
+/// ns-2's figures of one cell.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Reference {
     /// A hash of its scripts and of all command lines.
@@ -118,7 +118,7 @@ impl Stored {
         lines.collect::<Result<_>>().map(Self)
     }
 
-    /// What is kept of this cell, if the script and the settings are still the same.
+    /// The stored figures of this cell, if the script and the settings are still the same.
     pub(super) fn of(&self, cell: &Cell) -> Result<Option<&Reference>> {
         let wanted = settings(cell, cell.offsets(OFFSETS))?;
         let kept = self.0.get(&cell.name());

@@ -31,7 +31,7 @@ struct Comparison {
 
 #[derive(Clone, Copy)]
 enum Figure {
-    /// What was delivered.
+    /// Delivered payload.
     Goodput,
     /// Processor time of both ends.
     Cpu,
@@ -157,7 +157,7 @@ fn beside_udp(place: Place, size: &str) -> Stage {
 }
 
 impl Stage {
-    /// What each program came to.
+    /// Prints the figures of each program.
     fn print(&self, samples: &[Vec<Sample>]) {
         println!(
             "| {} | goodput, Mbit/s (least … most) | CPU of the sender, % | of the receiver, % |\n|---|---|---|---|",

@@ -13,12 +13,11 @@ const OURS: &str = "target/release/bench-ends";
 pub(super) struct Program {
     pub(super) name: String,
     sink: String,
-    /// What the sink says when it listens.
+    /// A part of the line that the sink prints when it listens.
     ready: &'static str,
     send: String,
     read: Read,
-    /// What else is offered, one after the other, in percent of the best that was delivered until then. The best of
-    /// all counts.
+    /// Further offered rates, in percent of the best goodput until then. The best of all counts.
     offers: &'static [u32],
 }
 
@@ -31,19 +30,19 @@ enum Read {
     Iperf,
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(super) struct Sample {
     /// Delivered.
     pub(super) mbit_per_s: f64,
     /// Processor time of the sender's process, kernel included, percent of one core.
     pub(super) sender_cpu: f64,
     pub(super) receiver_cpu: f64,
-    /// What was offered, in Mbit/s; none: as much as was taken.
+    /// The offered rate in Mbit/s; `None`: as much as the socket takes.
     pub(super) offered: Option<f64>,
 }
 
 impl Sample {
-    /// What was offered, where that was chosen.
+    /// The offered rate for the table, if one was chosen.
     pub(super) fn offer(&self) -> String {
         let text = |rate| format!("; offered {rate:.0} Mbit/s");
         self.offered.map_or(String::new(), text)
@@ -125,7 +124,7 @@ pub(super) fn iperf(name: &str, options: &str) -> Program {
 }
 
 impl Program {
-    /// Runs for so many seconds, and one more for each further offer.
+    /// Runs for `seconds`, and one second more for each further offer.
     pub(super) fn run(&self, hosts: &Hosts, seconds: u32) -> Result<Sample> {
         best(self.offers, |offered| {
             let seconds = offered.map_or(seconds, |_| 1);
@@ -171,7 +170,7 @@ fn best(offers: &[u32], mut transfer: impl FnMut(Option<f64>) -> Result<Sample>)
 fn of_ends(sent: &Value, received: &Value) -> Option<Sample> {
     let seconds = received["seconds"].as_f64()?;
     let percent = |end: &Value| Some(100.0 * end["cpu_seconds"].as_f64()? / seconds);
-    // What went the other way meanwhile counts too.
+    // The data of the opposite direction counts too.
     let bytes = received["bytes"].as_f64()? + sent["back_bytes"].as_f64()?;
     Some(Sample {
         mbit_per_s: bytes * 8e-6 / seconds,

@@ -22,7 +22,7 @@ pub(super) enum Engine {
     Ns3(&'static str),
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(super) struct Sample {
     /// Data packets delivered.
     pub(super) packets: f64,
@@ -46,7 +46,7 @@ impl fmt::Display for Engine {
 }
 
 impl Engine {
-    /// Runs one flow for so many virtual seconds.
+    /// Runs one flow for `time` virtual seconds.
     pub(super) fn run(&self, time: u32) -> Result<Sample> {
         let (rate, rtt, queue) = (RATE, RTT, QUEUE);
         let settings = format!("rate={rate} rtt={rtt} queue={queue} time={time} ack=2");

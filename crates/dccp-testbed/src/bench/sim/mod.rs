@@ -14,7 +14,7 @@ use dccp_dev::median;
 use dccp_dev::packages;
 use measure::{Engine, Sample};
 
-/// What is run beside each other: name, law as our program takes it, as ns-2 and as ns-3 do.
+/// The compared laws: name, then the name in our program, in ns-2 and in ns-3.
 const LAWS: [(&str, &str, &str, &str); 2] = [
     (
         "Reno",
@@ -33,7 +33,7 @@ const LAWS: [(&str, &str, &str, &str); 2] = [
 /// Virtual seconds of the runs beside ns-2, and beside ns-3, which takes half a minute for them.
 const BESIDE_NS2: u32 = 300;
 const BESIDE_NS3: u32 = 60;
-/// What the two peers are to be outdone by.
+/// Our goals, as multiples of the peers' speed.
 const TIMES_NS2: f64 = 5.0;
 const TIMES_NS3: f64 = 100.0;
 /// Goodputs that may be called equal.

@@ -46,7 +46,7 @@ const fn load(flows: u32, window: u32) -> Load {
 }
 
 impl Load {
-    /// The command line for about so many data packets.
+    /// The command line of a run with about this many data packets.
     fn words(self, packets: u32) -> Vec<String> {
         let per_s = f64::from(self.flows * self.window) * 1000.0 / f64::from(RTT);
         // And for slow start: two packets at first, doubled in each round trip.

@@ -1,4 +1,4 @@
-//! What the header checksum costs beside a copy, in turns.
+//! The cost of the header checksum and of a copy, measured in turns.
 
 use anyhow::Result;
 use clap::Args;
@@ -23,11 +23,11 @@ pub(crate) struct ChecksumArgs {
     reason = "units stand in the names of what is printed"
 )]
 pub(crate) struct Costs {
-    /// The sum over so many bytes.
+    /// Time of the sum over `size` bytes.
     checksum_ns: f64,
-    /// A packet of so many bytes sealed, its header covered.
+    /// Time to seal a packet of `size` bytes whose header is covered.
     sealed_header_ns: f64,
-    /// So many bytes copied.
+    /// Time to copy `size` bytes.
     copy_ns: f64,
 }
 

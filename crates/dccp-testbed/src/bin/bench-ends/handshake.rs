@@ -1,5 +1,4 @@
-//! Handshakes: a server that accepts, a client that makes as many as it can, and a flood of Requests that nobody
-//! follows up.
+//! Handshakes: a server that accepts, a client that makes as many as it can, and a flood of Requests without an Ack.
 //!
 //! The client keeps nothing about its connections but their numbers, and sends and receives many packets in a call:
 //! what limits is the server.
@@ -24,7 +23,7 @@ const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BNCH"));
 const AT_ONCE: u16 = 128;
 /// Local UDP ports. The flows of each are used once: a server remembers them for minutes.
 const SOCKETS: usize = 16;
-/// What is not answered so long is lost.
+/// A packet without an answer for this long is lost.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
@@ -48,7 +47,7 @@ pub(crate) struct FloodArgs {
     requests: u64,
 }
 
-/// What became of a flood.
+/// The result of a flood.
 #[derive(Serialize)]
 pub(crate) struct FloodReport {
     requests: u64,
@@ -162,7 +161,7 @@ struct Answer {
     has_cookie: bool,
 }
 
-/// What all our connections begin with.
+/// The initial sequence number of all our connections.
 const ISS: Seq = Seq::new(1000);
 
 impl Client {

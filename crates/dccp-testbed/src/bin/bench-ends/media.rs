@@ -1,8 +1,8 @@
 //! A constant-rate source whose every tenth frame is important (seed 003, figure 2), over UDP, TCP and DCCP.
 //!
-//! Frames are of one size: number, when it was made, whether it is important, filling. Who has more frames than the
-//! network takes must choose. UDP cannot; the writer of a TCP stream leaves out what finds the socket's buffer full;
-//! with a packet ring the application takes back what waits, and leaves out the oldest unimportant frame.
+//! A frame of constant size contains its number, its time of creation, its importance and filling. When the network
+//! is too slow for all frames, UDP cannot choose. The TCP writer discards a frame that finds the socket's buffer full.
+//! With a packet ring the application withdraws the oldest unimportant frame.
 
 use crate::report::{quantile, say_ready};
 use anyhow::{Context, Result, bail};
@@ -21,9 +21,9 @@ use std::time::Duration;
 const LEN: usize = 1000;
 const SLOT: u32 = 1000;
 const PORT: u16 = 5001;
-/// One in so many is important.
+/// One frame in this many is important.
 const EVERY: u64 = 10;
-/// After so much silence the sender is gone.
+/// The silence after which the sender counts as gone.
 const SILENCE: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
@@ -64,18 +64,18 @@ enum Transport {
     Dccp,
 }
 
-/// What a sender did.
+/// The report of a sender.
 #[derive(Serialize)]
 pub(crate) struct SendReport {
     /// Frames made.
     offered: u64,
     /// Frames that left.
     sent: u64,
-    /// What share of TCP's segments was sent again.
+    /// The share of TCP's segments that were retransmitted.
     retransmitted: Option<f64>,
 }
 
-/// What a sink got.
+/// The report of a sink.
 #[derive(Serialize)]
 pub(crate) struct SinkReport {
     delivered: u64,
@@ -253,7 +253,7 @@ impl Way {
             Self::Udp(_) => (offered, None),
             Self::Tcp(stream) => (stream.taken, Some(retransmitted(&stream.inner)?)),
             Self::Dccp(mut ring) => {
-                // What still waits is of no use any more.
+                // The datagrams that still wait are too late.
                 while !ring.sender().take_back(usize::MAX)?.is_empty() {
                     ring.sender().take_back(usize::MAX)?.withdraw(0);
                 }
@@ -271,7 +271,7 @@ impl Way {
 }
 
 impl Stream {
-    /// Writes the frame as far as there is room. What has begun must be finished before another can begin.
+    /// Writes the frame as far as there is room. A frame that has begun must be finished before the next one.
     fn take(&mut self, frame: &[u8]) -> Result<()> {
         if !self.flush()? {
             return Ok(());
@@ -327,7 +327,7 @@ fn choose(ring: &mut Sender, frame: &[u8], is_important: bool) -> Result<()> {
     }
 }
 
-/// What share of the segments with data was sent again, as the system counts it.
+/// The share of segments with data that were retransmitted, from the system's counters.
 fn retransmitted(stream: &TcpStream) -> Result<f64> {
     let local = stream.local_addr()?.port();
     let output = std::process::Command::new("ss")

@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct SinkArgs {
     local: SocketAddr,
-    /// Where the certificate goes, for the sender
+    /// The file for the certificate, which the sender reads
     #[arg(long)]
     certificate: PathBuf,
 }
@@ -41,9 +41,9 @@ pub(crate) struct SendArgs {
 }
 
 const NAME: &str = "sink";
-/// In Mbit/s. So that a moment of sending can be reckoned.
+/// In Mbit/s. Lower rates would overflow the time of the next datagram.
 const RATE_LEAST: f64 = 0.001;
-/// Datagrams between two looks at the clock.
+/// Datagrams between two readings of the clock.
 const BATCH: u32 = 16;
 
 /// Ethernet's packets from the first one on: nothing is lost on the way to them.
@@ -82,7 +82,7 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
     })
 }
 
-/// How long so many bytes take at this rate, in Mbit/s.
+/// The time that `bytes` take at `rate`, in Mbit/s.
 #[expect(clippy::cast_precision_loss, reason = "a few gigabytes")]
 fn time_of(bytes: u64, rate: f64) -> Duration {
     Duration::from_secs_f64(bytes as f64 * 8.0 / (rate * 1e6))

@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Nobody's.
+/// Reserved for experiments (RFC 3692).
 const PROTOCOL: i32 = 253;
 const IP_HEADER_LEN: usize = 20;
 

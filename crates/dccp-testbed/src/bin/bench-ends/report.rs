@@ -1,4 +1,4 @@
-//! What an end of a transfer has seen.
+//! The report of one end of a transfer.
 
 use anyhow::Result;
 use dccp::{Instant, clock};
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     cpu_seconds: f64,
     /// Of payload that came the other way.
     pub(crate) back_bytes: u64,
-    /// How late paced packets left, where somebody paces.
+    /// Lateness of paced packets; `None` without pacing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lateness: Option<LatenessReport>,
 }
@@ -32,10 +32,10 @@ pub(crate) struct LatenessReport {
     pub(crate) p99_us: f64,
 }
 
-/// Counts packets, and when the first and the last of them came.
+/// Counts packets and notes the times of the first and the last.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    /// What comes so long after the first packet does not count yet.
+    /// Packets within this time after the first one do not count.
     skip: Duration,
     packets: u64,
     bytes: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// A meter that begins to count so long after the first packet.
+    /// A meter that begins to count `skip` after the first packet.
     pub(crate) fn after(skip: Duration) -> Self {
         Self {
             skip,
@@ -54,7 +54,7 @@ impl Meter {
         }
     }
 
-    /// Some packets, with so many bytes of payload together, came or left just now.
+    /// Counts `packets` packets with `bytes` bytes of payload, received or sent now.
     pub(crate) fn add(&mut self, packets: u64, bytes: u64) {
         let now = clock::now();
         let first = *self.first.get_or_insert(now);
@@ -97,7 +97,7 @@ impl Meter {
     }
 }
 
-/// The time that so many percent of them do not exceed; zero if there are none.
+/// The time that `percent` percent of them do not exceed; zero without times.
 pub(crate) fn quantile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(rank).copied().unwrap_or_default()
@@ -112,7 +112,7 @@ fn cpu_seconds() -> Result<f64> {
     Ok(seconds)
 }
 
-/// Tells who started a sink that it listens.
+/// Reports to the parent process that the sink listens.
 pub(crate) fn say_ready() {
     println!("ready");
 }

@@ -1,4 +1,4 @@
-//! The limit of what a timer can do: a loop that does nothing but look at the clock.
+//! The precision limit of a timer: a loop that only reads the clock.
 
 use crate::report::{LatenessReport, quantile};
 use clap::Args;

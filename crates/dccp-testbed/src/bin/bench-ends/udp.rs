@@ -1,5 +1,5 @@
-//! Plain UDP, the limit of what the system can do: a system call for each datagram, for a batch (sendmmsg), or
-//! for a batch that the kernel or the card cuts (GSO).
+//! Plain UDP, the system's own limit. A system call sends one datagram, a batch (sendmmsg), or a batch that the
+//! kernel or the card cuts (GSO).
 
 use crate::report::{Meter, Report, say_ready};
 use crate::sizes::Sizes;
@@ -42,13 +42,13 @@ enum Mode {
 
 /// Datagrams of one call.
 pub(crate) const BATCH: usize = 64;
-/// What UDP takes in one call of GSO.
+/// Most bytes of one GSO call.
 const GSO_BYTES_MAX: usize = 65_000;
-/// What receivers may have waiting, in bytes: as much as our engine asks for.
+/// The receive buffer in bytes, the same as our engine's.
 const RECV_BUFFER: usize = 4 << 20;
-/// Without a packet for so long, a sink that has had some is done.
+/// The silence after which a sink that has received packets is done.
 pub(crate) const SILENCE: Duration = Duration::from_millis(500);
-/// Before a sink's first packet.
+/// The longest wait for a sink's first packet.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {

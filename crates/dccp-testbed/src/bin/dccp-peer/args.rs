@@ -32,7 +32,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What carries DCCP.
+/// The carrier of DCCP packets.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Carrier {
     /// IP protocol 33
@@ -73,7 +73,7 @@ pub(crate) struct Settings {
     /// Messages a second; 0: as fast as the congestion control allows
     #[arg(long, default_value_t = 100.0)]
     pub(crate) rate: f64,
-    /// Send for so many seconds
+    /// Send for this many seconds
     #[arg(long, value_parser = seconds)]
     pub(crate) duration: Option<Duration>,
     /// Listening: send by --count or --duration, like a client
@@ -82,17 +82,17 @@ pub(crate) struct Settings {
     /// Listening: send every message back; connecting: expect that
     #[arg(long)]
     pub(crate) echo: bool,
-    /// After the last message: close when nothing has arrived for so many seconds [2 with --echo,
+    /// After the last message: close after this many seconds without a message [2 with --echo,
     /// else 0]
     #[arg(long, value_parser = seconds)]
     wait: Option<Duration>,
     /// End with a Reset instead of Close
     #[arg(long)]
     pub(crate) abort: bool,
-    /// Give up after so many seconds
+    /// Give up after this many seconds
     #[arg(long, value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Listening: end after so many connections
+    /// Listening: end after this many connections
     #[arg(long)]
     pub(crate) conns: Option<usize>,
 }

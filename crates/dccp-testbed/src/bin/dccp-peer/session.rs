@@ -27,7 +27,7 @@ impl Role {
     }
 }
 
-/// What has been sent.
+/// Messages sent.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     messages: u64,
@@ -66,7 +66,7 @@ impl End {
     }
 }
 
-/// The receiver looks at the clock so often.
+/// The interval of the receiver's timer.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the connection until it ends; whether it went well.

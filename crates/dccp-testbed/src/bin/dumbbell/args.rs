@@ -6,7 +6,7 @@ use core::time::Duration;
 use dccp_proto::cc::ccid3::rules::Rules;
 use dccp_proto::cc::law::LawConfig;
 
-/// What sends.
+/// The transport of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Transport {
     /// The simulator's TCP with a law.

@@ -5,9 +5,9 @@
 //! dumbbell rate=100 rtt=70 queue=583 time=120 warmup=30 'flows=tcp/reno@0.1;tcp/cubic@0.35'
 //! ```
 //!
-//! Every flow has its own two hosts; their links to the routers have 1 Gbit/s, or the bottleneck's
-//! rate where that is larger, and a sixteenth of the one-way delay each. Standard output gets, for the
-//! time from `warmup` to the end,
+//! Every flow has its own two hosts. Their links to the routers have 1 Gbit/s, or the bottleneck's
+//! rate if that is larger, and a sixteenth of the one-way delay each. The output covers the time
+//! from `warmup` to the end:
 //!
 //! ```text
 //! flow NUMBER LAW packets N bytes N events N lost N

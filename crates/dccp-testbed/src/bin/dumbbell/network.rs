@@ -22,8 +22,8 @@ const SERVICE: ServiceCode = ServiceCode(42);
 /// sequence numbers, which are all that ns-2 has.
 const TCP_HEADERS: usize = 20 + 32;
 const DCCP_HEADERS: usize = 20 + 12;
-/// What DCCP leaves free beside its data, so that it can also acknowledge: the links have more
-/// room than a packet, so that data fill one.
+/// Bytes that DCCP leaves free beside its data for acknowledgements. The links' MTU is larger by as
+/// much, so that data still fill a packet.
 const DCCP_ROOM: usize = 32;
 /// Bytes per second of one Mbit/s.
 const MBIT: f64 = 125_000.0;
@@ -47,7 +47,7 @@ pub(crate) struct Network {
     flows: Vec<Running>,
 }
 
-/// What had been counted at some moment.
+/// The counters at one time.
 pub(crate) struct Account {
     /// Packets and bytes delivered, reductions of the window, packets lost: of each flow.
     flows: Vec<[u64; 4]>,
@@ -252,7 +252,7 @@ fn with_threshold(mut law: LawConfig, settings: &Settings) -> LawConfig {
     law
 }
 
-/// What our DCCP runs with: nothing that the peers lack, and the timeout and the headers of ns-2's.
+/// The settings of our DCCP: no feature that the peers lack, and the timeout and headers of ns-2.
 fn dccp_config(ccid: u8, settings: &Settings) -> Config {
     Config {
         service_code: SERVICE,

@@ -1,4 +1,4 @@
-//! What a packet-hop costs: datagrams cross a line of routers, and nothing else happens.
+//! The cost of a packet-hop: datagrams cross a line of routers, and nothing else happens.
 //!
 //! `cargo build --release -p dccp-testbed --bin hops`, then
 //! `valgrind --tool=callgrind target/release/hops 100000`: instructions divided by packet-hops.

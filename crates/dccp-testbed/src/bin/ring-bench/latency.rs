@@ -60,7 +60,7 @@ impl Wait {
 
 /// Measures each kind, and prints a line for each.
 pub(crate) fn run(peers: &Peers, samples: usize) -> Outcome {
-    // An engine that looks all the time wants a processor, and this thread the other one: nobody else may sleep or wake.
+    // A busy-waiting engine occupies one processor and this thread the other, so no third thread may run.
     let waits: &[Wait] = if peers.is_busy {
         &[Wait::Looking]
     } else {
@@ -98,7 +98,7 @@ pub(crate) fn run(peers: &Peers, samples: usize) -> Outcome {
 /// Times of pushes, and between two of these the bare ones: so all suffer from the same disturbances.
 struct Meter {
     wait: Wait,
-    /// An eventfd's round trip; one of which the way back is a datagram.
+    /// Round trips of an eventfd: with an eventfd back, and with a datagram back.
     bare: Option<[PingPong; 2]>,
     /// Ours, and the bare ones.
     times: [Vec<Duration>; 3],
@@ -132,7 +132,7 @@ impl Meter {
     }
 }
 
-/// What many times say.
+/// Percentiles of many times.
 struct Quantiles {
     p50: Duration,
     p99: Duration,

@@ -9,7 +9,7 @@ use dccp::{Instant, RingClient, RingRequest, RingSocket, Socket, clock};
 use std::net::UdpSocket;
 
 const SHAPE: Shape = Shape::new(4096, 0);
-/// Datagrams pushed between two looks at the clock.
+/// Datagrams pushed between two readings of the clock.
 const BATCH: usize = 64;
 
 /// How many were sent and delivered, in how many seconds.
@@ -84,7 +84,7 @@ fn ring(peers: &Peers, time: Duration, is_lent: bool) -> Outcome<(&'static str, 
     };
     let begin = clock::now();
     let sent = push_until(&mut ring, begin + time)?;
-    // What waits is sent and delivered, too: its time counts.
+    // Waiting datagrams are sent and delivered too, so their time counts.
     ring.close()?;
     let seconds = (clock::now() - begin).as_secs_f64();
     let delivered = sink.line()?.parse()?;
@@ -114,7 +114,7 @@ fn push_until(ring: &mut Ring, end: Instant) -> Outcome<u64> {
             Err(PushError::Full) => ring.wait_for_room()?,
             Err(error) => return Err(error.into()),
         }
-        // Nobody reads the fates: they are missed, and counted.
+        // The fates are not read: they overflow and are counted.
     }
     Ok(sent)
 }
