@@ -7,7 +7,7 @@
 #   guest.sh exec [--timeout S] [--stdin] -- COMMAND [ARG...]
 #                                run a command in the guest
 #   guest.sh sh [--timeout S] 'SHELL COMMANDS'
-#                                the same, for a shell in the guest
+#                                run shell commands in the guest
 #   guest.sh host COMMAND [ARG...]
 #                                run a command in the network namespace at the
 #                                host's end of the tap

@@ -8,7 +8,7 @@ use plotters::prelude::*;
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
     /// Time and value, in the units of the panel's axes. A value that is not finite leaves a gap.
     pub points: Vec<(f64, f64)>,

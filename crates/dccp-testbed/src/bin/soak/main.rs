@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Seeds from which on everything should have been reached.
+/// With this many seeds, everything should have been reached.
 const ENOUGH: u64 = 1000;
 
 fn main() -> ExitCode {
