@@ -106,6 +106,11 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// A Sync after this much silence keeps NAT mappings alive (6773-L-1).
     pub keepalive: Option<Duration>,
+    /// Ends the connection with `TimedOut` when the peer has been silent for this time although it must answer data or
+    /// a Sync; at least 1 s. Meanwhile Syncs ask for a sign of life. `None`: never.
+    pub dead_after: Option<Duration>,
+    /// Ends the connection with `TimedOut` when nothing has arrived for this time, even if no answer was due.
+    pub idle_timeout: Option<Duration>,
     /// MTU of the interface in bytes, IP header included.
     pub mtu: usize,
     /// Search for a larger path MTU with padded Syncs, and detect black holes (RFC 8899).
@@ -147,6 +152,8 @@ impl Default for Config {
             granularity: Duration::from_micros(50),
             connect_timeout: Duration::from_mins(3),
             keepalive: None,
+            dead_after: Some(Duration::from_secs(90)),
+            idle_timeout: None,
             mtu: 1500,
             probe_pmtu: true,
             cookie_threshold: 256,
@@ -154,6 +161,9 @@ impl Default for Config {
         }
     }
 }
+
+/// The least `dead_after`: Syncs to a silent peer leave at most eight times a second.
+const DEAD_AFTER_MIN: Duration = Duration::from_secs(1);
 
 impl Config {
     /// The limits of CCID 2's window.
@@ -200,9 +210,17 @@ impl Config {
             return Err("MSL, least RTO, ack delay and granularity must be at most an hour");
         }
         // What is to happen later must not be due at once.
-        let waits = [Some(self.msl), Some(self.connect_timeout), self.keepalive];
+        let waits = [
+            Some(self.msl),
+            Some(self.connect_timeout),
+            self.keepalive,
+            self.idle_timeout,
+        ];
         if waits.into_iter().flatten().any(|wait| wait.is_zero()) {
-            return Err("MSL, connect timeout and keep-alive interval must not be zero");
+            return Err("MSL, connect timeout, keep-alive and idle timeout must not be zero");
+        }
+        if self.dead_after.is_some_and(|time| time < DEAD_AFTER_MIN) {
+            return Err("dead_after must be at least 1 s");
         }
         Ok(())
     }

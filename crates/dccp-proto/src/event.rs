@@ -23,19 +23,48 @@ pub enum Event {
     PeerNotListening,
     /// The peer's application is slow (RFC 4340 §11.6).
     SlowReceiver,
-    /// What the network takes has changed; only where that is wanted.
+    /// The network's rate has changed by at least an eighth; only with `Config::rate_hints`.
     Rate(RateHint),
+    /// The peer has been silent for this time although it must answer. Syncs now ask for a sign of life.
+    Silent {
+        /// The time since its last valid packet.
+        silent_for: Duration,
+    },
+    /// A router or the peer's host reports the peer as unreachable (ICMP type and code). At most one a second; the
+    /// quoted packet is one of ours, but a host on the path can forge it. The connection goes on.
+    Unreachable {
+        /// ICMP type.
+        kind: u8,
+        /// ICMP code.
+        code: u8,
+    },
     /// The connection is over.
     Closed(CloseReason),
 }
 
-/// What the network takes now: for encoders, to make as much.
+/// The network's rate, for encoders that adapt to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateHint {
-    /// Bits of application data per second.
+    /// Bits of application data per second that congestion control allows, smoothed over half a second.
     pub bits_per_s: u64,
-    /// How long a datagram would wait before it leaves that is pushed now, behind those that wait.
+    /// Bits of application data per second that the peer reports as received, smoothed alike. `None` before the first
+    /// report.
+    pub delivered_bits_per_s: Option<u64>,
+    /// The application sent less than it was allowed. The network has then not been tested at `bits_per_s`: only
+    /// `delivered_bits_per_s` is proven.
+    pub is_app_limited: bool,
+    /// The time that a datagram pushed now waits before it leaves: for the window or the pacer, for the retransmission
+    /// timer while the path is silent, and for the datagrams before it.
     pub wait: Duration,
+}
+
+impl RateHint {
+    /// Bytes of application data that may leave within `time` from now, in addition to those that wait already.
+    pub fn burst_budget(&self, time: Duration) -> u64 {
+        let bits =
+            u128::from(self.bits_per_s).saturating_mul(time.saturating_sub(self.wait).as_nanos());
+        u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX)
+    }
 }
 
 /// Why a connection ended.

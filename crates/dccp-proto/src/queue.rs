@@ -1,51 +1,51 @@
-//! Order and fate of datagrams, over slot numbers: socket, ring and simulator use it (design 7).
+//! The order and the fate of datagrams, over slot numbers. Socket and simulator share this code.
 //!
-//! [`Outbox`] and [`Inbox`] are what a connection sees of the application; [`SendQueue`]
-//! keeps the books for whoever implements an outbox.
+//! [`Outbox`] and [`Inbox`] are what a connection sees of its application. [`SendQueue`] keeps order and counters for
+//! an implementor of [`Outbox`].
 
 mod order;
 mod send;
 
-pub use send::{FateCounts, FateReport, Full, SendQueue};
+pub use send::{FateCounts, Full, SendQueue, SlotFate};
 
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::{Ecn, Payload, Place};
 
-/// Names one datagram of the application from the moment that it is pushed until its fate is told.
+/// Names one datagram from its push until its fate is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slot(pub u32);
 
-/// What became of a datagram. Each has exactly one fate (design 7).
+/// How a datagram ended. Each datagram has exactly one fate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
-    /// It left, and nothing reported on it before the connection ended.
+    /// It left, and the connection ended before a report on it came.
     Sent,
     /// The peer received it.
     Acked,
     /// The peer received it with a congestion mark.
     AckedCe,
-    /// The network lost it: three packets that left later were reported, and it was not. One that arrives after all
-    /// keeps this fate; if that is reported, it is counted among the spurious losses.
+    /// The network lost it: three later packets were reported, and it was not. A datagram that arrives after that keeps
+    /// this fate, and a report of it counts as a spurious loss.
     Lost,
-    /// The peer's host dropped it; the drop code says why (RFC 4340 §11.7).
+    /// The peer's host dropped it; the drop code is the reason (RFC 4340 §11.7).
     RxDropped(u8),
-    /// Its deadline passed before it could leave.
+    /// Its deadline came before it could leave.
     Expired,
     /// A newer datagram with the same key took its place.
     Superseded,
-    /// The application took it back, or the connection ended before it could leave.
+    /// The application withdrew it, or the connection ended before it could leave.
     Withdrawn,
-    /// The queue's policy dropped it.
+    /// The queue dropped it to make room.
     Overflowed,
     /// The congestion controller dropped it.
     Limited,
-    /// It was larger than the maximum packet size at the moment it should have left.
+    /// It exceeded the maximum packet size when it was due to leave.
     TooBig,
 }
 
 impl Fate {
-    /// Each of them, with drop code 0.
+    /// All fates, with drop code 0.
     pub const ALL: [Self; 11] = [
         Self::Sent,
         Self::Acked,
@@ -76,122 +76,133 @@ impl Fate {
             Self::TooBig => "too_big",
         }
     }
+
+    /// Whether the peer's application can have the datagram.
+    pub const fn is_received(self) -> bool {
+        matches!(self, Self::Acked | Self::AckedCe)
+    }
 }
 
-/// What the application says about a datagram; by default nothing.
+/// The application's wishes for one datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Label {
-    /// A datagram overtakes those of lower priority that wait.
+    /// A datagram overtakes waiting datagrams of lower priority.
     pub priority: u8,
-    /// After this moment it is not sent: [`Fate::Expired`].
+    /// From this time on it is not sent: [`Fate::Expired`].
     pub deadline: Option<Instant>,
-    /// A newer datagram with the same key takes its place, as long as it waits: [`Fate::Superseded`].
+    /// A newer datagram with the same key replaces it while it waits: [`Fate::Superseded`].
     pub key: Option<u64>,
 }
 
 impl Label {
-    /// Whether a datagram must not leave any more.
+    /// Whether the deadline has come.
     pub fn is_late(&self, now: Instant) -> bool {
-        self.deadline.is_some_and(|deadline| deadline < now)
+        self.deadline.is_some_and(|deadline| deadline <= now)
     }
 }
 
-/// What becomes of a datagram that finds the queue full.
+/// The treatment of a datagram that finds the queue full.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum WhenFull {
-    /// Who sends it waits for room, where calls can wait.
+    /// The sender waits for room, where calls can wait.
     #[default]
     Wait,
-    /// It is not taken.
+    /// The queue refuses it.
     Error,
     /// The datagram that has waited longest makes room, whatever its priority: [`Fate::Overflowed`].
     DropOldest,
-    /// The oldest datagram of the lowest priority makes room. If all that wait have a higher priority than
-    /// the new one, that is [`Fate::Overflowed`] itself.
+    /// The oldest datagram of the lowest priority makes room. If all waiting datagrams have a higher priority, the new
+    /// one is [`Fate::Overflowed`] itself.
     DropLowestPriority,
 }
 
-/// The datagram that an [`Outbox`] would give next.
+/// The next datagram of an [`Outbox`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
     /// Its slot.
     pub slot: Slot,
     /// Its length in bytes.
     pub len: usize,
-    /// Whether it is all zeros and stored nowhere.
+    /// Whether it consists of zeros, which are stored nowhere.
     pub is_zeros: bool,
 }
 
-/// What an [`Outbox`] has at a moment when nothing may leave.
+/// The content of an [`Outbox`] while nothing may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waiting {
-    /// Nothing.
+    /// No datagram.
     Nothing,
-    /// This datagram is the next.
+    /// This datagram is next.
     Datagram(Offer),
-    /// What is next is known when one may leave: the application will be asked then.
+    /// The next datagram is known only when it may leave, because the application supplies it then.
     OnRequest,
 }
 
-/// Where datagrams come from. The connection asks only when one may leave now, so that the
+/// The source of outgoing datagrams. The connection takes a datagram only when it may leave now, so that the
 /// application can change its mind until then.
 pub trait Outbox {
-    /// The next datagram, or none. One may leave now. Who has looked at enough for this turn gives none, says
-    /// [`Waiting::OnRequest`], and asks for another turn.
+    /// The next datagram, or none. One may leave now. An outbox that has used its budget for this turn returns `None`,
+    /// reports [`Waiting::OnRequest`] and asks for another turn.
     fn peek(&mut self, now: Instant) -> Option<Offer>;
 
-    /// What waits, at a moment when nothing may leave, or nothing is offered.
+    /// The content while nothing may leave, or while [`peek`](Self::peek) offers nothing.
     fn waiting(&mut self, now: Instant) -> Waiting {
         self.peek(now).map_or(Waiting::Nothing, Waiting::Datagram)
     }
 
-    /// Bytes that wait, as far as that is known.
+    /// Expires datagrams whose deadline has come. Returns the next time at which this is due, later than `now`. The
+    /// connection calls it when nothing more may leave, and sets a timer. An outbox that has used its budget for this
+    /// turn returns `None` and asks for another turn.
+    fn expire(&mut self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    /// Waiting bytes, as far as known.
     fn backlog(&mut self) -> u64 {
         0
     }
 
-    /// So many datagrams leave now, one after the other, at most: a batch (design 8b). Who can claim them in one step at
-    /// less cost may do so, until this turn is over.
+    /// At most this many datagrams leave now as one batch. An outbox may claim them in one step until the turn ends.
     fn prepare(&mut self, _datagrams: usize) {}
 
-    /// Takes the datagram that [`peek`](Self::peek) offered and fills `place` with it, which has its
-    /// length (or none at all for zeros). `false`: it was taken back meanwhile, nothing is claimed.
+    /// Claims the datagram that [`peek`](Self::peek) offered and copies it to `place`. `place` has the datagram's
+    /// length, or length 0 for zeros. `false`: the application withdrew it meanwhile, and nothing is claimed.
     fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool;
 
-    /// Refuses the offered datagram: it will not be sent. After [`Fate::Withdrawn`] the connection is over,
-    /// and whatever is offered is withdrawn until nothing is: an outbox that always has more must stop.
+    /// Refuses the offered datagram: it will not be sent. After [`Fate::Withdrawn`] the connection is over, and it
+    /// refuses offers until there are none: an endless outbox must stop.
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate);
 
-    /// Tells the fate of a datagram that was claimed.
+    /// Reports the fate of a claimed datagram.
     fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate);
 }
 
-/// What the connection knows of a datagram that it delivers.
+/// The connection's knowledge of a delivered datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// When it arrived.
+    /// Time of arrival.
     pub arrived: Instant,
-    /// Its packet's sequence number.
+    /// Sequence number of its packet.
     pub seq: Seq,
-    /// The ECN field of its packet.
+    /// ECN field of its packet.
     pub ecn: Ecn,
-    /// Its Data Checksum did not match, and the application asked for such data (4340-9.3-2).
+    /// Its Data Checksum did not match, and the application accepts such data (4340-9.3-2: deliver marked as corrupt).
     pub is_corrupt: bool,
 }
 
-/// What the application did with a datagram.
+/// The application's answer to a delivered datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accepted {
-    /// It has it.
+    /// The application has it.
     Yes,
-    /// Its receive buffer is full: Drop Code 2.
+    /// The receive buffer is full: Drop Code 2.
     Full,
-    /// It does not listen any more: Drop Code 1.
+    /// The application no longer listens: Drop Code 1.
     NotListening,
 }
 
-/// Where received datagrams go.
+/// The destination of received datagrams.
 pub trait Inbox {
-    /// Takes a datagram; copies what it keeps.
+    /// Takes a datagram, and copies what it stores.
     fn deliver(&mut self, datagram: Payload<'_>, meta: Delivery) -> Accepted;
 }

@@ -58,7 +58,7 @@ impl Place {
     }
 
     pub(crate) fn is_expired(self, now_ns: u64) -> bool {
-        self.deadline < now_ns
+        self.deadline <= now_ns
     }
 
     pub(crate) fn store(self, memory: &Memory, at: usize) {

@@ -117,14 +117,14 @@ fn a_datagram_is_not_claimed_into_a_buffer_of_another_length() {
 }
 
 #[test]
-fn datagram_expires_after_its_deadline() {
+fn datagram_expires_at_its_deadline() {
     let (mut app, mut transport) = ring(4);
     let due = |tag, at| Label {
         tag,
         deadline_ns: Some(at),
         ..Label::default()
     };
-    for (tag, at) in [(1, 10), (2, 12), (3, 11)] {
+    for (tag, at) in [(1, 11), (2, 13), (3, 12)] {
         app.sender.push(&[1], due(tag, at)).unwrap();
     }
     let source = &mut transport.source;
@@ -133,10 +133,10 @@ fn datagram_expires_after_its_deadline() {
         len: 1,
         label: due(tag, at),
     };
-    assert_eq!(source.look(11), Ok(Look::Expired(expired(1, 10))));
+    assert_eq!(source.look(11), Ok(Look::Expired(expired(1, 11))));
     assert_eq!(source.look(12), Ok(Look::Offer { len: 1 }));
-    assert_eq!(source.claim_into(&mut [0]), Ok(Some(expired(2, 12))));
-    assert_eq!(source.look(12), Ok(Look::Expired(expired(3, 11))));
+    assert_eq!(source.claim_into(&mut [0]), Ok(Some(expired(2, 13))));
+    assert_eq!(source.look(12), Ok(Look::Expired(expired(3, 12))));
     assert_eq!(source.look(12), Ok(Look::Nothing));
 }
 

@@ -33,6 +33,10 @@ pub enum End {
 
 /// What a host runs.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a pair has two profiles, and only while it starts"
+)]
 pub enum Profile {
     /// Our own DCCP.
     Ours(Config),

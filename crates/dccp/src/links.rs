@@ -193,6 +193,10 @@ impl Outbox for Out<'_> {
         self.state().waiting(now)
     }
 
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        self.state().expire(now)
+    }
+
     fn backlog(&mut self) -> u64 {
         self.state().backlog()
     }

@@ -432,7 +432,11 @@ impl Port {
             }
             Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
-            Event::PeerClosed | Event::SlowReceiver | Event::Rate(_) => {}
+            Event::PeerClosed
+            | Event::SlowReceiver
+            | Event::Rate(_)
+            | Event::Silent { .. }
+            | Event::Unreachable { .. } => {}
         }
         let is_complete = event == Event::Connected;
         self.links.shared(id).lock().push_event(event);

@@ -79,6 +79,10 @@ pub(crate) struct SendBuffer {
     next_id: u64,
     /// How many datagrams have expired in this turn of the engine.
     expired: u32,
+    /// The connection's timer for expiry.
+    armed: Option<Instant>,
+    /// A datagram expires before the connection's timer.
+    has_earlier_expiry: bool,
     fates: VecDeque<FateReport>,
     fates_max: usize,
     fates_missed: u64,
@@ -95,6 +99,8 @@ impl SendBuffer {
             spare: Vec::new(),
             next_id: 0,
             expired: 0,
+            armed: None,
+            has_earlier_expiry: false,
             fates: VecDeque::new(),
             fates_max,
             fates_missed: 0,
@@ -206,6 +212,14 @@ impl SendBuffer {
         if !is_plain {
             self.book();
         }
+        if let Some(deadline) = label.deadline {
+            self.has_earlier_expiry |= self.armed.is_none_or(|armed| deadline < armed);
+        }
+    }
+
+    /// Whether the connection's timer must be set to an earlier time. Clears the request.
+    pub(crate) fn take_earlier_expiry(&mut self) -> bool {
+        core::mem::take(&mut self.has_earlier_expiry)
     }
 
     /// A turn of the engine is over. Returns whether the next must come at once: more may have expired than one
@@ -288,7 +302,22 @@ impl Outbox for SendBuffer {
         None
     }
 
-    /// Here nothing expires: what must not leave any more is found when something may.
+    /// Frees the room of late datagrams and reports their fate, up to the turn's budget.
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        self.armed = None;
+        self.has_earlier_expiry = false;
+        while self.expired < EXPIRED_MAX {
+            if !self.queue.expire(now) {
+                self.armed = self.queue.next_expiry();
+                return self.armed;
+            }
+            self.expired += 1;
+            self.book();
+        }
+        None
+    }
+
+    /// Nothing expires here: [`expire`](Self::expire) does that at its time.
     fn waiting(&mut self, _now: Instant) -> Waiting {
         match self.queue.peek() {
             None => Waiting::Nothing,

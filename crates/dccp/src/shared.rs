@@ -527,6 +527,11 @@ impl Outbox for State {
         queued
     }
 
+    /// Datagrams in a ring expire when it is their turn to leave.
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        self.tx.expire(now)
+    }
+
     /// What waits in a ring is known when it is its turn.
     fn backlog(&mut self) -> u64 {
         self.tx.bytes()

@@ -337,7 +337,8 @@ impl Socket {
 
     /// Tells the engine that there is something to send, if it does not look by itself.
     fn feed(&self, state: &mut State) {
-        if core::mem::take(&mut state.is_starving) {
+        let is_earlier = state.tx.take_earlier_expiry();
+        if core::mem::take(&mut state.is_starving) || is_earlier {
             self.request(Request::DataReady);
         }
     }

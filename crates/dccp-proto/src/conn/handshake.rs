@@ -160,6 +160,7 @@ impl Connection {
         if let Some(interval) = self.config.keepalive {
             self.timers.set(Timer::Keepalive, now + interval);
         }
+        self.arm_silence(now);
         if is_server {
             self.settle_ccids(now);
             self.was_established = true;

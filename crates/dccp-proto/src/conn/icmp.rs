@@ -25,10 +25,13 @@ impl Connection {
                 counters.icmp_used += u64::from(is_used);
                 counters.icmp_ignored += u64::from(!is_used);
             }
-            // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: the
-            // timers decide.
+            // 5596-2.2.2-4: soft while inviting. Once data flows the path may come back: only silence ends the
+            // connection.
             IcmpKind::Unreachable { kind, code } => {
                 let is_setting_up = matches!(self.state, State::Request | State::Respond);
+                if is_plausible {
+                    self.on_unreachable(now, kind, code);
+                }
                 if is_setting_up && (is_plausible || quoted.is_none()) {
                     let stats = &mut self.stats;
                     stats.mib.attempt_fails += 1;

@@ -21,6 +21,7 @@ mod reverse_path;
 mod send;
 mod seqno;
 mod sequence_window;
+mod silence;
 mod snapshot;
 mod state;
 pub mod stats;
@@ -142,7 +143,8 @@ pub struct Connection {
         reason = "without any it takes a quarter of the place"
     )]
     events: Option<Box<VecDeque<Event>>>,
-    last_hint: rate_hint::LastHint,
+    silence: silence::Silence,
+    rate_meter: rate_hint::RateMeter,
 }
 
 /// One half-connection's controller.
@@ -366,7 +368,8 @@ impl Connection {
             timed: Instant::ZERO,
             controller_reset: None,
             events: None,
-            last_hint: rate_hint::LastHint::default(),
+            silence: silence::Silence::default(),
+            rate_meter: rate_hint::RateMeter::default(),
             config,
         }
     }

@@ -218,7 +218,7 @@ impl Connection {
         self.tx.cc.on_feedback(now, &feedback);
         self.obey_receiver(now, &feedback);
         self.follow_controllers();
-        self.tell_rate(now, app);
+        self.meter_rate(now, &feedback, app);
     }
 
     /// Whether a packet left as soon as what it acknowledges had come, so that it tells the round trip

@@ -494,6 +494,7 @@ impl Connection {
             self.gsr_arrived = now;
         }
         self.last_valid = now;
+        self.silence.unanswered_since = None;
     }
 
     fn on_reset(

@@ -28,6 +28,9 @@ use plan::Plan;
 /// CCID, a Timestamp Echo.
 const ACK_OPTIONS_LEN: usize = 48;
 
+/// The shortest time that a timer can wait.
+const MOMENT: core::time::Duration = core::time::Duration::from_nanos(1);
+
 impl Connection {
     /// Appends packets to an empty batch as long as they fit together. `false`: nothing may leave
     /// now, and `batch` is still empty.
@@ -41,7 +44,20 @@ impl Connection {
         self.scheduled = self.scheduled.or(self.timers.take(Timer::Pace));
         while self.transmit(now, app, batch) {}
         self.scheduled = None;
+        if batch.is_empty() {
+            self.expire_datagrams(now, app);
+        }
         !batch.is_empty()
+    }
+
+    /// Expires waiting datagrams, and sets the timer for the next.
+    fn expire_datagrams(&mut self, now: Instant, app: &mut App<'_>) {
+        match app.outbox.expire(now) {
+            Some(at) if self.state.is_alive() => {
+                self.timers.set(Timer::Expiry, at.max(now + MOMENT));
+            }
+            _ => self.timers.clear(Timer::Expiry),
+        }
     }
 
     /// Appends a packet, and data like it. `false` if none may leave or the next does not fit.
@@ -107,6 +123,7 @@ impl Connection {
             // LINUX-21: a server in RESPOND that has seen no Ack yet may refuse a Sync.
             self.send_ack(now, app, batch);
         } else if let Some(ack) = self.due.sync.take() {
+            self.await_answer(now);
             self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close_req) {
             self.send_packet(now, Kind::CloseReq { ack: ackno }, 0, app, batch);
@@ -408,6 +425,9 @@ impl Connection {
         self.stats.on_sent(packet_type, packets, batch.last_len());
         self.ndp.on_sent(packet_type.is_data());
         self.last_sent = now;
+        if matches!(packet_type, PacketType::Data | PacketType::DataAck) {
+            self.await_answer(now);
+        }
         self.watch_sequence_window(now);
         if packet_type != PacketType::Data {
             // 4340-6.6.1-2: a Confirm that has left is in force, because the peer may rely on it.

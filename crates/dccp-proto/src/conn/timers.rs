@@ -22,6 +22,10 @@ pub enum Timer {
     Resync,
     /// Keep NAT mappings alive.
     Keepalive,
+    /// The peer is silent although it must answer, or for the idle timeout.
+    Silence,
+    /// A waiting datagram reaches its deadline.
+    Expiry,
     /// Repeat the Change options (RFC 4340 §6.6.3).
     Feature,
     /// The sending CCID's timeout.
@@ -34,7 +38,7 @@ pub enum Timer {
 
 impl Timer {
     /// All timers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::GiveUp,
         Self::Listen,
         Self::Request,
@@ -43,6 +47,8 @@ impl Timer {
         Self::Pace,
         Self::Resync,
         Self::Keepalive,
+        Self::Silence,
+        Self::Expiry,
         Self::Feature,
         Self::HcSender,
         Self::Ack,
@@ -50,14 +56,14 @@ impl Timer {
     ];
 }
 
-/// The deadlines of one connection that nobody else knows: those up to [`Timer::Keepalive`].
+/// The deadlines that a connection stores itself: those up to [`Timer::Expiry`].
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     /// [`NEVER`] for those that are not set.
     at: [Instant; KEPT],
 }
 
-const KEPT: usize = Timer::Keepalive as usize + 1;
+const KEPT: usize = Timer::Expiry as usize + 1;
 const NEVER: Instant = Instant::FAR_FUTURE;
 
 impl Default for Timers {

@@ -53,9 +53,10 @@ impl Connection {
                 Timer::Close => self.on_close_timeout(now),
                 Timer::Resync => self.on_resync_timeout(),
                 Timer::Keepalive => self.on_keepalive_timeout(now),
-                // Deadlines only: the packet leaves with the next poll_transmit.
+                Timer::Silence => self.on_silence_timeout(now, app),
+                // Deadlines only: the next poll_transmit does what is due.
                 Timer::Pace => self.scheduled = Some(at),
-                Timer::Ack | Timer::Feature | Timer::HcSender | Timer::Pmtu => {}
+                Timer::Expiry | Timer::Ack | Timer::Feature | Timer::HcSender | Timer::Pmtu => {}
             }
         }
         if !self.state.is_alive() {
@@ -80,7 +81,7 @@ impl Connection {
             self.in_flight.on_timeout();
         }
         self.follow_controllers();
-        self.tell_rate(now, app);
+        self.sample_rate(now, app);
     }
 
     /// 6773-L-1: while the connection is open; what closes it is repeated until it is over.

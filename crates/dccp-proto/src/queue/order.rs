@@ -1,41 +1,54 @@
-//! In which order datagrams leave, and which of them makes room for another (design 7).
+//! The order of departure, and the choice of the datagram that makes room.
 //!
-//! One list in the order of leaving: of higher priority first, and of the same priority the oldest
-//! first. Where each priority ends is known, so that no operation searches:
+//! One list in the order of leaving: higher priorities first, and within a priority the oldest first. The last
+//! datagram of each priority is known, so that no operation searches:
 //!
 //! ```text
 //!   head                                   last of 7: b
 //!    ▼                                     last of 3: c
 //!   a 7 ⇄ b 7 ⇄ c 3 ⇄ d 0 ⇄ e 0            last of 0: e
 //! ```
+//!
+//! A heap beside the list finds the earliest deadline. Entries of removed datagrams stay in it until they
+//! reach its top, or until they outnumber the others.
 
 use super::{Label, Offer, Slot};
-use std::collections::HashMap;
+use crate::time::Instant;
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
-/// No place.
+/// The index of no place.
 const NONE: u32 = u32::MAX;
 
-/// A datagram that waits, and its neighbours in the list.
+/// Stale heap entries that are tolerated whatever the number of others.
+const STALE_MIN: usize = 64;
+
+/// A waiting datagram and its neighbours in the list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) offer: Offer,
+    /// Without a deadline while the place is free.
     pub(super) label: Label,
-    /// It waits since this many datagrams were pushed.
+    /// The number of datagrams that were pushed before this one.
     age: u64,
     previous: u32,
     next: u32,
 }
 
-/// The datagrams that wait. Places in `list` are used again: in steady state nothing is allocated.
+/// The waiting datagrams. Places in `list` are used again: in steady state nothing is allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     list: Vec<Entry>,
     head: u32,
-    /// The first of the places that are free, which are linked by `next`.
+    /// The first free place; free places are linked by `next`.
     free: u32,
     ends: Ends,
-    /// Where the datagram with each key waits.
+    /// The place of the datagram with each key.
     keys: HashMap<u64, u32>,
+    /// Deadlines and places, earliest first. An entry counts only if the place still has that deadline.
+    deadlines: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Waiting datagrams that have a deadline.
+    timed: usize,
     len: usize,
     bytes: u64,
     pushed: u64,
@@ -49,6 +62,8 @@ impl Order {
             free: NONE,
             ends: Ends::default(),
             keys: HashMap::new(),
+            deadlines: BinaryHeap::new(),
+            timed: 0,
             len: 0,
             bytes: 0,
             pushed: 0,
@@ -63,7 +78,7 @@ impl Order {
         self.bytes
     }
 
-    /// The datagram to leave next.
+    /// The next datagram to leave.
     pub(super) fn first(&self) -> Option<&Entry> {
         self.list.get(index(self.head))
     }
@@ -73,13 +88,49 @@ impl Order {
         label.key.is_some_and(|key| self.keys.contains_key(&key))
     }
 
+    /// The earliest deadline of all waiting datagrams.
+    pub(super) fn next_deadline(&mut self) -> Option<Instant> {
+        self.earliest().map(|(deadline, _)| deadline)
+    }
+
+    /// Removes the datagram with the earliest deadline if that has come.
+    pub(super) fn remove_late(&mut self, now: Instant) -> Option<Slot> {
+        let (_, place) = self.earliest().filter(|(deadline, _)| *deadline <= now)?;
+        self.deadlines.pop();
+        Some(self.remove(place))
+    }
+
+    /// Removes the datagrams for which `is_unwanted` returns true, in the order of leaving.
+    pub(super) fn remove_if(
+        &mut self,
+        mut is_unwanted: impl FnMut(Offer, &Label) -> bool,
+        mut on_removed: impl FnMut(Slot),
+    ) {
+        let mut place = self.head;
+        while let Some(&Entry {
+            offer, label, next, ..
+        }) = self.list.get(index(place))
+        {
+            if is_unwanted(offer, &label) {
+                on_removed(self.remove(place));
+            }
+            place = next;
+        }
+    }
+
     /// Places in memory, used or free.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.list.len()
     }
 
-    /// Puts a datagram behind those of its priority. None with its key must wait.
+    /// Entries of the heap of deadlines, stale ones included.
+    #[cfg(test)]
+    pub(super) fn deadlines(&self) -> usize {
+        self.deadlines.len()
+    }
+
+    /// Adds a datagram behind those of its priority. None with its key may be waiting.
     pub(super) fn push(&mut self, offer: Offer, label: Label) {
         let previous = self.ends.last_from(label.priority);
         let next = match self.list.get(index(previous)) {
@@ -99,13 +150,14 @@ impl Order {
         if let Some(key) = label.key {
             self.keys.insert(key, place);
         }
+        self.note_deadline(place, label.deadline);
         self.pushed += 1;
         self.len += 1;
         self.bytes += offer.len as u64;
     }
 
-    /// If a datagram with the same key waits, the new one takes its place, or that of its own priority if
-    /// it has another. Gives the slot of the old one.
+    /// Replaces the waiting datagram with the same key. The new one takes its place, or goes behind those of its own
+    /// priority if that differs. Returns the slot of the old one.
     pub(super) fn supersede(&mut self, offer: Offer, label: Label) -> Option<Slot> {
         let place = *self.keys.get(&label.key?)?;
         let old = self.list[index(place)];
@@ -116,6 +168,10 @@ impl Order {
                 label,
                 ..old
             };
+            if old.label.deadline != label.deadline {
+                self.forget_deadline(old.label.deadline);
+                self.note_deadline(place, label.deadline);
+            }
         } else {
             self.remove(place);
             self.push(offer, label);
@@ -139,7 +195,7 @@ impl Order {
         Some(self.remove(oldest))
     }
 
-    /// Removes the oldest datagram of the lowest priority, if that is not above `at_most`.
+    /// Removes the oldest datagram of the lowest priority, if that is at most `at_most`.
     pub(super) fn remove_least(&mut self, at_most: u8) -> Option<Slot> {
         let lowest = self.ends.used().next().filter(|&p| p <= at_most)?;
         Some(self.remove(self.first_of(lowest)))
@@ -178,6 +234,10 @@ impl Order {
         self.free = place;
         self.len -= 1;
         self.bytes -= offer.len as u64;
+        if label.deadline.is_some() {
+            self.list[index(place)].label.deadline = None;
+            self.forget_deadline(label.deadline);
+        }
         offer.slot
     }
 
@@ -189,11 +249,11 @@ impl Order {
             return place;
         }
         self.list.push(entry);
-        // Slots, which have 32 bits, name the datagrams.
+        // Slots have 32 bits, so there are never more places than that.
         u32::try_from(self.list.len() - 1).unwrap_or(NONE)
     }
 
-    /// Makes two places neighbours; of none: the ends of the list.
+    /// Makes two places neighbours. [`NONE`] stands for the ends of the list.
     fn link(&mut self, place: u32, next: u32) {
         match self.list.get_mut(index(place)) {
             Some(entry) => entry.next = next,
@@ -205,12 +265,46 @@ impl Order {
     }
 }
 
+/// Deadlines.
+impl Order {
+    /// The earliest entry of the heap that still counts.
+    fn earliest(&mut self) -> Option<(Instant, u32)> {
+        while let Some(&Reverse((deadline, place))) = self.deadlines.peek() {
+            if self.list[index(place)].label.deadline == Some(deadline) {
+                return Some((deadline, place));
+            }
+            self.deadlines.pop();
+        }
+        None
+    }
+
+    fn note_deadline(&mut self, place: u32, deadline: Option<Instant>) {
+        if let Some(deadline) = deadline {
+            self.timed += 1;
+            self.deadlines.push(Reverse((deadline, place)));
+        }
+    }
+
+    /// A datagram with this deadline is gone. Its heap entry is stale from now on.
+    fn forget_deadline(&mut self, deadline: Option<Instant>) {
+        if deadline.is_none() {
+            return;
+        }
+        self.timed -= 1;
+        if self.deadlines.len() > 2 * self.timed + STALE_MIN {
+            let list = &self.list;
+            self.deadlines
+                .retain(|Reverse((at, place))| list[index(*place)].label.deadline == Some(*at));
+        }
+    }
+}
+
 /// The last datagram of each priority.
 #[derive(Clone, Debug, Default)]
 struct Ends {
     /// By priority, up to the highest that was ever used.
     last: Vec<u32>,
-    /// A bit for each priority that has one.
+    /// A bit for each priority that has datagrams.
     used: [u64; 4],
 }
 
@@ -242,13 +336,13 @@ impl Ends {
         };
     }
 
-    /// The priorities that have datagrams, the lowest first.
+    /// The priorities that have datagrams, lowest first.
     fn used(&self) -> impl Iterator<Item = u8> {
         let above = |p: &u8| self.next_used(p.checked_add(1)?);
         core::iter::successors(self.next_used(0), above)
     }
 
-    /// The lowest priority from this one on that has datagrams.
+    /// The lowest priority at or above `from` that has datagrams.
     fn next_used(&self, from: u8) -> Option<u8> {
         let first = from / 64;
         (first..4).find_map(|word| {

@@ -1,4 +1,4 @@
-//! Datagrams that wait to leave, and the fate of each (design 7).
+//! The waiting datagrams of one connection, and the fate of each datagram.
 
 use super::order::Order;
 use super::{Fate, Label, Offer, Slot, WhenFull};
@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// What became of one datagram, and when that was known.
+/// The fate of one datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FateReport {
-    /// Which datagram. From now on its slot may name another.
+pub struct SlotFate {
+    /// The datagram. From now on its slot may name another.
     pub slot: Slot,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// When that was known.
+    /// When the fate became known.
     pub at: Instant,
 }
 
@@ -114,35 +114,35 @@ impl core::ops::Add for FateCounts {
     }
 }
 
-/// The datagrams of one connection between the application's push and their fate: in which order
-/// they leave, and what became of them. Their bytes are somewhere else.
+/// The datagrams of one connection from the application's push to their fate: their order and their counters. Their
+/// bytes are stored elsewhere.
 ///
-/// Every datagram is in one of three places, and [`check`](Self::check) says so:
+/// Every datagram is in one of three places, and [`check`](Self::check) verifies it:
 /// `pushed = queued + claimed without a fate + Σ fates`.
 #[derive(Clone, Debug)]
 pub struct SendQueue {
     order: Order,
     capacity: usize,
+    bytes_max: u64,
     ledger: Ledger,
 }
 
 impl SendQueue {
-    /// An empty queue for at most `capacity` datagrams that have not left. At most `reports`
-    /// fates wait for the application; when it does not fetch them, the oldest are forgotten and
-    /// only counted.
+    /// An empty queue for at most `capacity` waiting datagrams. It stores at most `reports` fates until the application
+    /// fetches them; beyond that the oldest are dropped, and only counted.
     pub fn new(capacity: usize, reports: usize) -> Self {
         Self {
             order: Order::new(),
             capacity,
+            bytes_max: u64::MAX,
             ledger: Ledger::new(reports),
         }
     }
 
-    /// Takes a datagram of the application of which nothing is said. Its slot must name no other one that
-    /// has no fate yet.
+    /// Adds a datagram with the default label. Its slot must differ from those of all datagrams without a fate.
     ///
     /// # Errors
-    /// [`Full`]: it was not taken.
+    /// [`Full`]: it was not added.
     pub fn push(&mut self, datagram: Offer) -> Result<(), Full> {
         if !self.has_room() {
             return Err(Full);
@@ -152,11 +152,11 @@ impl SendQueue {
         Ok(())
     }
 
-    /// As [`push`](Self::push), with what is said of the datagram. The datagram with the same key, and what
-    /// makes room as `when_full` says, have their fate at once; that can be the new datagram itself.
+    /// Adds a datagram with a label. The waiting datagram with the same key gets its fate at once, as does every
+    /// datagram that makes room under `when_full`. The new datagram itself can be the one that makes room.
     ///
     /// # Errors
-    /// [`Full`]: it was not taken.
+    /// [`Full`]: it was not added.
     pub fn push_with(
         &mut self,
         now: Instant,
@@ -189,7 +189,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Whether [`push_with`](Self::push_with) would take such a datagram.
+    /// Whether [`push_with`](Self::push_with) would add such a datagram.
     pub fn takes(&self, label: &Label, when_full: WhenFull) -> bool {
         let makes_room = matches!(
             when_full,
@@ -198,97 +198,125 @@ impl SendQueue {
         makes_room || self.has_room() || self.order.has_key(label)
     }
 
-    /// The datagram to leave next.
+    /// The next datagram to leave.
     pub fn peek(&self) -> Option<Offer> {
         self.order.first().map(|entry| entry.offer)
     }
 
-    /// Lets the datagram to leave next expire if it is late; whether it was. Those behind it are looked at
-    /// when it is their turn.
+    /// Expires one waiting datagram whose deadline has come, the earliest deadline first. Returns whether there was one.
     pub fn expire(&mut self, now: Instant) -> bool {
-        let late = self.order.first().filter(|e| e.label.is_late(now));
-        let Some(slot) = late.map(|entry| entry.offer.slot) else {
-            return false;
-        };
-        self.refuse(now, slot, Fate::Expired);
-        true
+        let late = self.order.remove_late(now);
+        if let Some(slot) = late {
+            self.ledger.decide(now, slot, Fate::Expired);
+        }
+        late.is_some()
     }
 
-    /// The datagram that [`peek`](Self::peek) offered leaves; `false` if it is not the next any more.
+    /// The earliest deadline of all waiting datagrams: when [`expire`](Self::expire) is due.
+    pub fn next_expiry(&mut self) -> Option<Instant> {
+        self.order.next_deadline()
+    }
+
+    /// Withdraws the waiting datagrams for which `is_unwanted` returns true. Returns their number.
+    pub fn withdraw_if(
+        &mut self,
+        now: Instant,
+        is_unwanted: impl FnMut(Offer, &Label) -> bool,
+    ) -> usize {
+        let Self { order, ledger, .. } = self;
+        let before = order.len();
+        order.remove_if(is_unwanted, |slot| {
+            ledger.decide(now, slot, Fate::Withdrawn);
+        });
+        before - order.len()
+    }
+
+    /// Removes the datagram that [`peek`](Self::peek) offered, because it leaves. `false`: it is no longer the next.
     pub fn claim(&mut self, slot: Slot) -> bool {
         let is_next = self.order.remove_first(slot);
         self.ledger.open += u64::from(is_next);
         is_next
     }
 
-    /// The datagram that [`peek`](Self::peek) offered will not leave.
+    /// Removes the datagram that [`peek`](Self::peek) offered, because it will not leave.
     pub fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
         if self.order.remove_first(slot) {
             self.ledger.decide(now, slot, fate);
         }
     }
 
-    /// The fate of a datagram that was claimed.
+    /// Records the fate of a claimed datagram.
     pub fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        debug_assert!(self.ledger.open > 0, "a fate for nothing that was claimed");
+        debug_assert!(self.ledger.open > 0, "a fate without a claimed datagram");
         self.ledger.open -= 1;
         self.ledger.decide(now, slot, fate);
     }
 
-    /// The connection is over: nothing more leaves.
+    /// Withdraws all waiting datagrams, because the connection is over.
     pub fn withdraw_all(&mut self, now: Instant) {
         while let Some(Offer { slot, .. }) = self.peek() {
             self.refuse(now, slot, Fate::Withdrawn);
         }
     }
 
-    /// Changes how many datagrams fit; what is queued stays.
+    /// Changes how many datagrams may wait. Those that wait already stay.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;
     }
 
-    /// Whether another datagram fits.
-    pub fn has_room(&self) -> bool {
-        self.len() < self.capacity
+    /// Changes how many bytes may wait: a datagram is added while fewer than `bytes_max` bytes wait, so the last one
+    /// may exceed the bound. Those that wait already stay.
+    pub fn set_bytes_max(&mut self, bytes_max: u64) {
+        self.bytes_max = bytes_max;
     }
 
-    /// How many datagrams may wait to leave.
+    /// Whether another datagram fits.
+    pub fn has_room(&self) -> bool {
+        self.len() < self.capacity && self.bytes() < self.bytes_max
+    }
+
+    /// How many datagrams may wait.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Datagrams that have not left.
+    /// How many bytes may wait.
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// The number of waiting datagrams.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether nothing waits to leave.
+    /// Whether no datagram waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that have not left.
+    /// The bytes of all waiting datagrams.
     pub fn bytes(&self) -> u64 {
         self.order.bytes()
     }
 
-    /// Datagrams taken from the application so far.
+    /// Datagrams added so far.
     pub fn pushed(&self) -> u64 {
         self.ledger.pushed
     }
 
-    /// Datagrams that have left and whose fate is open.
+    /// Claimed datagrams without a fate.
     pub fn open(&self) -> u64 {
         self.ledger.open
     }
 
-    /// What became of the others.
+    /// How many datagrams had each fate.
     pub fn counts(&self) -> &FateCounts {
         &self.ledger.counts
     }
 
     /// The oldest fate that the application has not fetched.
-    pub fn poll_fate(&mut self) -> Option<FateReport> {
+    pub fn poll_fate(&mut self) -> Option<SlotFate> {
         self.ledger.reports.pop_front()
     }
 
@@ -297,28 +325,28 @@ impl SendQueue {
         self.ledger.reports.len()
     }
 
-    /// Fates that were forgotten because the application did not fetch them.
+    /// Fates that were dropped because the application did not fetch them.
     pub fn fates_missed(&self) -> u64 {
         self.ledger.missed
     }
 
-    /// Checks that no datagram is in two places or in none.
+    /// Checks that every datagram is in exactly one place.
     ///
     /// # Panics
-    /// If one is.
+    /// If one is in two places or in none.
     pub fn check(&self) {
         let placed = self.len() as u64 + self.open() + self.counts().total();
         assert_eq!(self.pushed(), placed, "each datagram is in one place");
     }
 }
 
-/// What became of datagrams.
+/// Counters of all datagrams, and the fates that wait to be fetched.
 #[derive(Clone, Debug)]
 struct Ledger {
     pushed: u64,
     open: u64,
     counts: FateCounts,
-    reports: VecDeque<FateReport>,
+    reports: VecDeque<SlotFate>,
     reports_max: usize,
     missed: u64,
 }
@@ -337,7 +365,7 @@ impl Ledger {
 
     fn decide(&mut self, at: Instant, slot: Slot, fate: Fate) {
         self.counts.add(fate);
-        self.reports.push_back(FateReport { slot, fate, at });
+        self.reports.push_back(SlotFate { slot, fate, at });
         if self.reports.len() > self.reports_max {
             self.reports.pop_front();
             self.missed += 1;

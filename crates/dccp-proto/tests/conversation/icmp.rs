@@ -60,17 +60,39 @@ fn a_message_about_a_packet_that_we_never_sent_is_ignored() {
 }
 
 #[test]
-fn once_data_flow_the_timers_decide() {
-    // 4340-14.1-3, LINUX-19
+fn an_open_connection_survives_an_unreachable_error() {
+    // 4340-14.1-3, LINUX-19: the error is reported, and a Sync asks for a sign of life.
     for mut bench in [
         Bench::partopen_client(Bench::config()),
         Bench::open_client(Bench::config()),
         Bench::open_server(Bench::config()),
     ] {
         let state = bench.state();
-        bench.give_icmp(&quoted(Kind::Data, bench.gss, false), UNREACHABLE);
-        assert_eq!((bench.state(), bench.take()), (state, vec![]));
+        let seen = bench.events.len();
+        for _ in 0..100 {
+            bench.give_icmp(&quoted(Kind::Data, bench.gss, false), UNREACHABLE);
+        }
+        let types: Vec<_> = bench.take().iter().map(Pkt::packet_type).collect();
+        let syncs = match state {
+            State::Open => vec![PacketType::Sync],
+            _ => vec![],
+        };
+        assert_eq!((bench.state(), types), (state, syncs));
+        let event = Event::Unreachable { kind: 3, code: 3 };
+        assert_eq!(bench.events[seen..], [event]);
     }
+}
+
+#[test]
+fn a_forged_unreachable_error_is_not_reported() {
+    // 4340-14.1-3, 4340-18-2: a guessed sequence number is outside the valid range.
+    let mut bench = Bench::open_client(Bench::config());
+    let seen = bench.events.len();
+    for seq in [bench.gss.next(), Seq::ZERO] {
+        bench.give_icmp(&quoted(Kind::Data, seq, false), UNREACHABLE);
+    }
+    assert_eq!(bench.take(), []);
+    assert_eq!(bench.events.len(), seen);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod refusal;
 mod room;
 mod sequence;
 mod short;
+mod silence;
 mod simultaneous;
 mod tfrc;
 mod time_wait;

@@ -30,6 +30,7 @@ fn a_full_data_packet_has_all_options_that_were_agreed_on() {
         data_checksum: true,
         ndp_count: true,
         pacing: false,
+        dead_after: None,
         ..ccid_3(1100)
     };
     let mut bench = Bench::open_server(config);

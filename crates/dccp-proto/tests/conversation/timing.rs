@@ -328,6 +328,7 @@ fn a_keep_alive_sync_leaves_after_silence() {
     // 6773-L-1
     let config = Config {
         keepalive: Some(20 * SECOND),
+        dead_after: None,
         ..Bench::config()
     };
     for mut bench in Bench::open_both(&config) {

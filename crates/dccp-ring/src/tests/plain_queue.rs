@@ -148,7 +148,7 @@ impl Model {
                 Look::Nothing => return assert!(self.list.is_empty()),
                 Look::Expired(claimed) => {
                     let at = claimed.label.deadline_ns;
-                    assert!(at.is_some_and(|at| at < self.now));
+                    assert!(at.is_some_and(|at| at <= self.now));
                     self.take_first(claimed);
                     continue;
                 }
@@ -165,7 +165,7 @@ impl Model {
                 continue;
             };
             let at = claimed.label.deadline_ns;
-            assert!(at.is_none_or(|at| at >= self.now));
+            assert!(at.is_none_or(|at| at > self.now));
             self.now += later;
             return self.take_first(claimed);
         }
@@ -214,7 +214,9 @@ impl Both {
         Label {
             tag: self.next_tag,
             priority: pushing.priority,
-            deadline_ns: pushing.deadline.map(|from_now| self.model.now + from_now),
+            deadline_ns: pushing
+                .deadline
+                .map(|from_now| self.model.now + 1 + from_now),
             key: pushing.key,
         }
     }

@@ -324,3 +324,25 @@ fn every_ccid_tells_what_arrived_where_fates_are_asked_for() {
         drop(server);
     }
 }
+
+#[test]
+fn a_datagram_expires_at_its_deadline_while_nothing_may_leave() {
+    // No connection: nothing can leave, and yet the deadline frees the room and reports the fate.
+    let (socket, _silent) = waiting(1);
+    let begin = clock::now();
+    let lifetime = Duration::from_millis(50);
+    let brief = SendOptions::new().deadline(begin + lifetime);
+    socket.send_with(b"a frame", brief).unwrap();
+    assert!(matches!(socket.send(b"full"), Err(SendError::WouldBlock)));
+    let mut reports = Vec::new();
+    while reports.is_empty() {
+        assert!(clock::now() - begin < PATIENCE, "no fate in time");
+        std::thread::sleep(Duration::from_millis(1));
+        socket.recv_fates(&mut reports, 8);
+    }
+    assert_eq!(reports[0].fate, Fate::Expired);
+    let expired_after = reports[0].at - begin;
+    assert!(expired_after >= lifetime);
+    assert!(expired_after < lifetime + Duration::from_secs(1));
+    socket.send(b"there is room again").unwrap();
+}

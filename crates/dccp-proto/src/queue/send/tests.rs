@@ -54,14 +54,14 @@ fn each_fate_has_its_counter_and_its_report() {
     }
     for (slot, fate) in (0..).zip(Fate::ALL) {
         let slot = Slot(slot);
-        assert_eq!(queue.poll_fate(), Some(FateReport { slot, fate, at: T }));
+        assert_eq!(queue.poll_fate(), Some(SlotFate { slot, fate, at: T }));
     }
     assert_eq!(queue.poll_fate(), None);
     assert_eq!(queue.fates_missed(), 0);
 }
 
 #[test]
-fn what_nobody_fetches_is_forgotten_and_counted() {
+fn unfetched_fates_are_dropped_and_counted() {
     let mut queue = SendQueue::new(9, 2);
     for slot in 0..5 {
         queue.push(offer(slot, 1)).unwrap();
@@ -88,14 +88,14 @@ fn a_smaller_capacity_keeps_what_is_queued() {
 
 #[test]
 #[should_panic(expected = "each datagram is in one place")]
-fn the_check_sees_a_datagram_that_is_nowhere() {
+fn the_check_finds_a_missing_datagram() {
     let mut queue = SendQueue::new(2, 0);
     queue.push(offer(0, 1)).unwrap();
     queue.ledger.pushed += 1;
     queue.check();
 }
 
-/// Where the model has a datagram.
+/// The place of a datagram in the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Place {
     Queued,
@@ -162,7 +162,7 @@ proptest! {
             let open = model.iter().filter(|&&p| p == Place::Open).count();
             prop_assert_eq!(queue.open(), open as u64);
         }
-        let told: Vec<_> = core::iter::from_fn(|| queue.poll_fate()).map(|r| (r.slot, r.fate)).collect();
-        prop_assert_eq!(told, reports);
+        let fates: Vec<_> = core::iter::from_fn(|| queue.poll_fate()).map(|r| (r.slot, r.fate)).collect();
+        prop_assert_eq!(fates, reports);
     }
 }

@@ -234,6 +234,9 @@ fn mps_of(mps: u32) -> Option<u32> {
     Some(mps).filter(|&mps| mps != NO_MPS)
 }
 
+/// Stands for an unknown rate.
+const NO_RATE: u64 = u64::MAX;
+
 /// What happens to a connection.
 fn build_event(event: &Event) -> Vec<u8> {
     match event {
@@ -260,9 +263,16 @@ fn build_event(event: &Event) -> Vec<u8> {
                 &[11],
                 &hint.bits_per_s.to_le_bytes()[..],
                 &wait.to_le_bytes(),
+                &hint.delivered_bits_per_s.unwrap_or(NO_RATE).to_le_bytes(),
+                &[u8::from(hint.is_app_limited)],
             ]
             .concat()
         }
+        Event::Silent { silent_for } => {
+            let silent_for = u64::try_from(silent_for.as_nanos()).unwrap_or(u64::MAX);
+            [&[12], &silent_for.to_le_bytes()[..]].concat()
+        }
+        Event::Unreachable { kind, code } => vec![13, *kind, *code],
     }
 }
 
@@ -284,12 +294,20 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
         [9] => Event::Closed(CloseReason::TimedOut),
         [10, kind, code] => Event::Closed(CloseReason::Unreachable { kind, code }),
         [11, ref numbers @ ..] => {
-            let (bits_per_s, wait) = numbers.split_first_chunk()?;
-            Event::Rate(RateHint {
-                bits_per_s: u64::from_le_bytes(*bits_per_s),
-                wait: Duration::from_nanos(u64::from_le_bytes(wait.try_into().ok()?)),
-            })
+            let mut numbers = Reader(numbers);
+            let hint = RateHint {
+                bits_per_s: u64::from_le_bytes(numbers.take()?),
+                wait: Duration::from_nanos(u64::from_le_bytes(numbers.take()?)),
+                delivered_bits_per_s: Some(u64::from_le_bytes(numbers.take()?))
+                    .filter(|&rate| rate != NO_RATE),
+                is_app_limited: numbers.take()? == [1],
+            };
+            Event::Rate(Some(hint).filter(|_| numbers.0.is_empty())?)
         }
+        [12, ref silent_for @ ..] => Event::Silent {
+            silent_for: Duration::from_nanos(u64::from_le_bytes(silent_for.try_into().ok()?)),
+        },
+        [13, kind, code] => Event::Unreachable { kind, code },
         _ => return None,
     })
 }
@@ -398,8 +416,14 @@ mod tests {
             Event::SlowReceiver,
             Event::Rate(RateHint {
                 bits_per_s: 1 << 40,
+                delivered_bits_per_s: Some(1 << 39),
+                is_app_limited: true,
                 wait: Duration::from_millis(7),
             }),
+            Event::Silent {
+                silent_for: Duration::from_secs(20),
+            },
+            Event::Unreachable { kind: 3, code: 3 },
         ];
         let events = events.into_iter().chain(reasons.map(Event::Closed));
         let tells = events.map(|event| Tell::Event(event, Some(1400)));

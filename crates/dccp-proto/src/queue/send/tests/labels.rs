@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The slots of the datagrams in the order in which they would leave.
+/// The slots of the waiting datagrams in the order of leaving.
 fn order(queue: &SendQueue) -> Vec<u32> {
     let mut queue = queue.clone();
     let next = || {
@@ -12,7 +12,7 @@ fn order(queue: &SendQueue) -> Vec<u32> {
     core::iter::from_fn(next).collect()
 }
 
-fn told(queue: &mut SendQueue) -> Vec<(u32, Fate)> {
+fn fates(queue: &mut SendQueue) -> Vec<(u32, Fate)> {
     core::iter::from_fn(|| queue.poll_fate())
         .map(|report| (report.slot.0, report.fate))
         .collect()
@@ -50,25 +50,108 @@ fn datagrams_overtake_those_of_lower_priority() {
     assert_eq!(order(&queue), [3, 7, 5, 6, 1, 4, 0, 2, 8]);
 }
 
-#[test]
-fn a_deadline_is_the_last_moment_to_leave() {
-    let mut queue = SendQueue::new(20, 20);
-    let due = |ns| Label {
+fn due(ns: u64) -> Label {
+    Label {
         deadline: Some(Instant::from_nanos(ns)),
         ..Label::default()
-    };
-    push(&mut queue, 0, due(6), WhenFull::Wait);
-    push(&mut queue, 1, due(7), WhenFull::Wait);
-    push(&mut queue, 2, due(6), WhenFull::Wait);
-    assert!(queue.expire(T));
-    assert!(!queue.expire(T), "what is behind waits for its turn");
-    assert_eq!(queue.peek(), Some(offer(1, 1)));
-    assert!(queue.expire(Instant::from_nanos(8)));
-    assert!(queue.expire(Instant::from_nanos(8)));
-    assert!(!queue.expire(Instant::from_nanos(8)), "there is none");
-    let all = [0, 1, 2].map(|slot| (slot, Fate::Expired));
-    assert_eq!(told(&mut queue), all);
+    }
+}
+
+#[test]
+fn a_datagram_expires_at_its_deadline_wherever_it_waits() {
+    let mut queue = SendQueue::new(20, 20);
+    for (slot, label) in [(0, Label::default()), (1, due(8)), (2, due(7)), (3, due(9))] {
+        push(&mut queue, slot, label, WhenFull::Wait);
+    }
+    assert_eq!(queue.next_expiry(), Some(T));
+    assert!(queue.expire(T), "a deadline that is now has come");
+    assert!(!queue.expire(T), "the others have time left");
+    assert_eq!(queue.next_expiry(), Some(Instant::from_nanos(8)));
+    assert_eq!((queue.len(), queue.bytes()), (3, 3), "its room is free");
+    assert!(queue.expire(Instant::from_nanos(9)));
+    assert!(queue.expire(Instant::from_nanos(9)));
+    assert!(!queue.expire(Instant::from_nanos(9)));
+    assert_eq!(queue.next_expiry(), None);
+    assert_eq!(
+        fates(&mut queue),
+        [2, 1, 3].map(|slot| (slot, Fate::Expired))
+    );
+    assert_eq!(queue.peek(), Some(offer(0, 1)));
     queue.check();
+}
+
+#[test]
+fn a_claimed_datagram_expires_no_more() {
+    let mut queue = SendQueue::new(20, 20);
+    push(&mut queue, 0, due(8), WhenFull::Wait);
+    push(&mut queue, 1, due(9), WhenFull::Wait);
+    assert!(queue.claim(Slot(0)));
+    assert_eq!(queue.next_expiry(), Some(Instant::from_nanos(9)));
+    assert!(!queue.expire(Instant::from_nanos(8)));
+    queue.check();
+}
+
+#[test]
+fn a_newer_datagram_brings_its_own_deadline() {
+    let mut queue = SendQueue::new(20, 20);
+    let keyed = |ns| Label {
+        key: Some(1),
+        ..due(ns)
+    };
+    push(&mut queue, 0, keyed(8), WhenFull::Wait);
+    push(&mut queue, 1, keyed(20), WhenFull::Wait);
+    assert_eq!(queue.next_expiry(), Some(Instant::from_nanos(20)));
+    push(&mut queue, 2, key(1, 0), WhenFull::Wait);
+    assert_eq!(queue.next_expiry(), None);
+    push(&mut queue, 3, keyed(9), WhenFull::Wait);
+    assert_eq!(queue.next_expiry(), Some(Instant::from_nanos(9)));
+}
+
+#[test]
+fn stale_deadlines_use_bounded_memory() {
+    let mut queue = SendQueue::new(4, 0);
+    for slot in 0..10_000 {
+        push(&mut queue, slot, due(1_000_000), WhenFull::DropOldest);
+        assert!(queue.order.deadlines() < 100);
+    }
+}
+
+#[test]
+fn the_queue_is_bounded_in_bytes() {
+    let mut queue = SendQueue::new(20, 20);
+    queue.set_bytes_max(10);
+    queue.push(offer(0, 9)).unwrap();
+    queue.push(offer(1, 9)).unwrap();
+    assert_eq!(queue.push(offer(2, 1)), Err(Full));
+    // Both old datagrams must go before fewer than 10 bytes wait.
+    push(&mut queue, 3, Label::default(), WhenFull::DropOldest);
+    assert_eq!(order(&queue), [1, 3]);
+    push(&mut queue, 4, Label::default(), WhenFull::DropOldest);
+    assert_eq!(order(&queue), [3, 4]);
+    assert_eq!(
+        fates(&mut queue),
+        [(0, Fate::Overflowed), (1, Fate::Overflowed)]
+    );
+}
+
+#[test]
+fn unwanted_datagrams_are_withdrawn() {
+    let mut queue = SendQueue::new(20, 20);
+    for (slot, p) in [(0, 1), (1, 0), (2, 3), (3, 1), (4, 0)] {
+        push(&mut queue, slot, priority(p), WhenFull::Wait);
+    }
+    let n = queue.withdraw_if(T, |offer, label| {
+        label.priority == 1 || offer.slot == Slot(4)
+    });
+    assert_eq!(n, 3);
+    assert_eq!(order(&queue), [2, 1]);
+    assert_eq!(
+        fates(&mut queue),
+        [0, 3, 4].map(|slot| (slot, Fate::Withdrawn))
+    );
+    queue.check();
+    assert_eq!(queue.withdraw_if(T, |_, _| true), 2);
+    assert_eq!(queue.peek(), None);
 }
 
 #[test]
@@ -77,19 +160,19 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
     for slot in 0..4 {
         push(&mut queue, slot, key(u64::from(slot), 0), WhenFull::Error);
     }
-    // It needs no room.
+    // A replacement needs no room.
     push(&mut queue, 4, key(1, 0), WhenFull::Error);
     assert_eq!(order(&queue), [0, 4, 2, 3]);
-    // It is as old as the one whose place it has.
+    // A replacement is as old as the datagram it replaces.
     push(&mut queue, 5, key(0, 0), WhenFull::Error);
     push(&mut queue, 6, Label::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [4, 2, 3, 6]);
-    // Of another priority it has that one's place.
+    // A replacement of another priority goes behind those of its priority.
     push(&mut queue, 7, key(2, 9), WhenFull::Error);
     push(&mut queue, 8, key(1, 1), WhenFull::Error);
     assert_eq!(order(&queue), [7, 8, 3, 6]);
     assert_eq!(
-        told(&mut queue),
+        fates(&mut queue),
         [
             (1, Fate::Superseded),
             (0, Fate::Superseded),
@@ -98,7 +181,7 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
             (4, Fate::Superseded),
         ]
     );
-    // What has left is superseded no more.
+    // A claimed datagram is no longer superseded.
     assert!(queue.claim(Slot(7)));
     push(&mut queue, 9, key(2, 0), WhenFull::Error);
     assert_eq!(order(&queue), [8, 3, 6, 9]);
@@ -106,7 +189,7 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
 }
 
 #[test]
-fn a_full_queue_does_as_it_is_told() {
+fn a_full_queue_follows_its_policy() {
     let mut full = SendQueue::new(3, 20);
     for (slot, p) in [(0, 5), (1, 2), (2, 2)] {
         push(&mut full, slot, priority(p), WhenFull::Wait);
@@ -126,13 +209,13 @@ fn a_full_queue_does_as_it_is_told() {
     for (when_full, p, dropped, left) in cases {
         let mut queue = full.clone();
         push(&mut queue, 3, priority(p), when_full);
-        assert_eq!(told(&mut queue), [(dropped, Fate::Overflowed)]);
+        assert_eq!(fates(&mut queue), [(dropped, Fate::Overflowed)]);
         assert_eq!((order(&queue), queue.pushed()), (left, 4));
     }
 }
 
 #[test]
-fn a_queue_that_has_become_smaller_drops_as_many_as_are_too_many() {
+fn a_smaller_queue_drops_the_excess() {
     let mut queue = SendQueue::new(3, 20);
     for slot in 0..3 {
         push(&mut queue, slot, Label::default(), WhenFull::Wait);
@@ -144,11 +227,11 @@ fn a_queue_that_has_become_smaller_drops_as_many_as_are_too_many() {
     push(&mut queue, 4, Label::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [0; 0]);
     let all = [0, 1, 2, 3, 4].map(|slot| (slot, Fate::Overflowed));
-    assert_eq!(told(&mut queue), all);
+    assert_eq!(fates(&mut queue), all);
 }
 
 #[test]
-fn places_are_used_again() {
+fn freed_places_are_reused() {
     let mut queue = SendQueue::new(4, 0);
     for slot in 0..100 {
         let label = key(u64::from(slot % 7), u8::try_from(slot % 3).unwrap());
@@ -162,7 +245,7 @@ fn places_are_used_again() {
 struct Plain {
     waiting: Vec<(Offer, Label)>,
     open: Vec<u32>,
-    told: Vec<(u32, Fate)>,
+    fates: Vec<(u32, Fate)>,
 }
 
 impl Plain {
@@ -173,7 +256,7 @@ impl Plain {
 
     fn drop(&mut self, at: usize, fate: Fate) {
         let (offer, _) = self.waiting.remove(at);
-        self.told.push((offer.slot.0, fate));
+        self.fates.push((offer.slot.0, fate));
     }
 
     /// Whether the datagram was taken.
@@ -181,7 +264,7 @@ impl Plain {
         let has_key = |(_, l): &(Offer, Label)| l.key.is_some() && l.key == new.1.key;
         if let Some(at) = self.waiting.iter().position(has_key) {
             let (old, label) = self.waiting[at];
-            self.told.push((old.slot.0, Fate::Superseded));
+            self.fates.push((old.slot.0, Fate::Superseded));
             if label.priority == new.1.priority {
                 self.waiting[at] = new;
             } else {
@@ -235,6 +318,7 @@ proptest! {
     ) {
         let mut queue = SendQueue::new(capacity, 1000);
         let mut plain = Plain::default();
+        let mut reported = Vec::new();
         for (slot, (step, label, policy)) in (0..).zip(steps) {
             let now = Instant::from_nanos(u64::from(slot));
             let next = plain.next();
@@ -247,11 +331,15 @@ proptest! {
                     prop_assert_eq!(plain.push((new, label), capacity, when_full), is_taken);
                 }
                 4 => {
-                    let late = next.filter(|&at| plain.waiting[at].1.is_late(now));
-                    prop_assert_eq!(queue.expire(now), late.is_some());
-                    if let Some(at) = late {
-                        plain.drop(at, Fate::Expired);
+                    reported.extend(fates(&mut queue));
+                    while queue.expire(now) {}
+                    let expired = fates(&mut queue);
+                    for (slot, _) in &expired {
+                        let at = plain.waiting.iter().position(|(offer, _)| offer.slot.0 == *slot);
+                        plain.drop(at.unwrap(), Fate::Expired);
                     }
+                    reported.extend(expired);
+                    prop_assert!(!plain.waiting.iter().any(|(_, label)| label.is_late(now)));
                 }
                 5 | 6 => {
                     let Some(at) = next else { continue };
@@ -268,7 +356,7 @@ proptest! {
                 _ => {
                     let Some(slot) = plain.open.pop() else { continue };
                     queue.on_fate(now, Slot(slot), Fate::Acked);
-                    plain.told.push((slot, Fate::Acked));
+                    plain.fates.push((slot, Fate::Acked));
                 }
             }
             queue.check();
@@ -277,17 +365,20 @@ proptest! {
             prop_assert_eq!(queue.len(), plain.waiting.len());
             let bytes: usize = plain.waiting.iter().map(|(offer, _)| offer.len).sum();
             prop_assert_eq!(queue.bytes(), bytes as u64);
+            let earliest = plain.waiting.iter().filter_map(|(_, label)| label.deadline).min();
+            prop_assert_eq!(queue.next_expiry(), earliest);
         }
-        // Under close, too, each has one fate.
+        // Closing gives each remaining datagram one fate.
         queue.withdraw_all(T);
         while let Some(at) = plain.next() {
             plain.drop(at, Fate::Withdrawn);
         }
         for slot in plain.open.drain(..) {
             queue.on_fate(T, Slot(slot), Fate::Sent);
-            plain.told.push((slot, Fate::Sent));
+            plain.fates.push((slot, Fate::Sent));
         }
         prop_assert_eq!(queue.counts().total(), queue.pushed());
-        prop_assert_eq!(told(&mut queue), plain.told);
+        reported.extend(fates(&mut queue));
+        prop_assert_eq!(reported, plain.fates);
     }
 }
