@@ -2,6 +2,7 @@
 //! `tests/corpus.rs` of the crates under test with the files in `corpus/`.
 
 pub mod connection;
+pub mod messages;
 pub mod options;
 pub mod packet;
 pub mod ring;

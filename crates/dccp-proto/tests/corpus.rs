@@ -5,6 +5,8 @@ use std::path::Path;
 
 #[path = "../../../fuzz/src/connection/mod.rs"]
 pub mod connection;
+#[path = "../../../fuzz/src/messages.rs"]
+pub mod messages;
 #[path = "../../../fuzz/src/options.rs"]
 pub mod options;
 #[path = "../../../fuzz/src/packet.rs"]
@@ -42,4 +44,9 @@ fn options_of_the_corpus_decode_and_encode() {
 fn conversations_of_the_corpus_break_nothing() {
     // 4340-8.5-1; every bound and promise that fuzz/src/connection/end.rs watches.
     assert!(run_all("connection", connection::run) >= 100);
+}
+
+#[test]
+fn fragments_of_the_corpus_stay_within_the_limits() {
+    assert!(run_all("messages", messages::run) >= 10);
 }
