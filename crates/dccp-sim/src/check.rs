@@ -1,7 +1,9 @@
-//! Promises that are watched after every event, and what to say when one is broken.
+//! Invariants that are checked after every event, and the message of a failure.
 
-use crate::net::{Totals, Wire};
+use crate::link::Link;
+use crate::parcel::Token;
 use crate::random::Seed;
+use crate::totals::Totals;
 use core::fmt;
 use dccp_proto::Instant;
 
@@ -14,7 +16,7 @@ pub(crate) fn time(now: Instant, next: Instant) -> Result<(), String> {
     Ok(())
 }
 
-/// Sent = delivered + lost + in flight: no frame comes from nowhere, none vanishes.
+/// Sent = delivered + lost + in flight: no frame appears or vanishes.
 pub(crate) fn conservation(totals: &Totals) -> Result<(), String> {
     if totals.add_up() {
         return Ok(());
@@ -23,15 +25,37 @@ pub(crate) fn conservation(totals: &Totals) -> Result<(), String> {
 }
 
 /// The same for one link; and no queue holds more than its limit.
-pub(crate) fn link(wire: &Wire) -> Result<(), String> {
-    if wire.link.is_consistent() {
+pub(crate) fn link<T: Token>(name: &str, link: &Link<T>) -> Result<(), String> {
+    if link.is_consistent() {
         return Ok(());
     }
-    let (stats, queue) = (wire.link.stats(), wire.link.queue_len());
+    let (stats, queue) = (link.stats(), link.queue_len());
     Err(format!(
-        "link {}: {stats:?}, (packets, bytes) in queue: {queue:?}",
-        wire.name
+        "link {name}: {stats:?}, (packets, bytes) in queue: {queue:?}"
     ))
+}
+
+/// How often a world checks its invariants. Counters are exact in any case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checks {
+    /// After every event: the parts that it touched.
+    #[default]
+    EveryEvent,
+    /// After every `n`-th event.
+    Sampled(u64),
+    /// Only in [`World::check`](crate::World::check); that time goes forward is always checked.
+    Off,
+}
+
+impl Checks {
+    /// After how many events they are made.
+    pub(crate) const fn period(self) -> u64 {
+        match self {
+            Self::EveryEvent | Self::Sampled(0) => 1,
+            Self::Sampled(n) => n,
+            Self::Off => u64::MAX,
+        }
+    }
 }
 
 /// How to repeat a run that failed.
@@ -66,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_promise_is_told() {
+    fn broken_invariant_is_reported() {
         let (early, late) = (Instant::from_nanos(1), Instant::from_nanos(2));
         assert!(time(early, late).is_ok());
         assert!(time(early, early).is_ok());
@@ -89,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_seed_and_test() {
+    fn failure_names_seed_and_test() {
         let text = Repeat::of_this_test(Seed(77)).to_string();
         assert_eq!(
             text,
-            "seed: 77\nrepeat with: cargo test -p dccp-sim -- check::tests::a_failure_names_seed_and_test"
+            "seed: 77\nrepeat with: cargo test -p dccp-sim -- check::tests::failure_names_seed_and_test"
         );
     }
 }

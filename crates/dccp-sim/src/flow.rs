@@ -1,4 +1,4 @@
-//! What every transport of a host tells of a connection or flow: its name, and its account.
+//! The name and the counters of a flow, for every transport of a host.
 
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
@@ -14,7 +14,7 @@ pub enum FlowId {
     Udp(usize),
 }
 
-/// One end of a flow at a moment: totals since it began. What the transport does not know is 0, or `None`
+/// Totals of one end of a flow since it began. A value that the transport does not know is 0, or `None`
 /// where 0 would mislead.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowSample {
@@ -28,19 +28,18 @@ pub struct FlowSample {
     pub delivered: u64,
     /// Bytes of payload in them.
     pub delivered_bytes: u64,
-    /// Data packets that this end took for lost; 0 with CCIDs 3 and 4, whose receivers know.
+    /// Data packets that this end counts as lost; 0 with CCIDs 3 and 4, whose receivers count losses.
     pub lost: u64,
-    /// Data packets that are missing among those that arrived here, where somebody counts: UDP, CCIDs 3
-    /// and 4. One that arrives late is missing no more.
+    /// Data packets missing among those that arrived here, where the receiver counts them: UDP, CCIDs 3 and 4.
+    /// A packet that arrives late is no longer missing.
     pub missing: Option<u64>,
-    /// Data packets that the peer reported as marked by ECN. In TCP: how often the window answered to
-    /// marks, which is all that TCP tells.
+    /// Data packets that the peer reported as marked by ECN. In TCP: reductions of the window because of marks.
     pub marked: u64,
     /// Times that losses and marks reduced the window; loss events of CCIDs 3 and 4.
     pub loss_events: Option<u64>,
     /// Transmit timeouts (nofeedback timeouts of CCID 3).
     pub timeouts: u64,
-    /// Acknowledgements that told nothing but that another packet arrived.
+    /// Acknowledgements that only report that another packet arrived.
     pub duplicate_acks: u64,
     /// Datagrams, or segments with new data, that this end has given to its application.
     pub received: u64,
@@ -52,7 +51,7 @@ pub struct FlowSample {
     pub received_marked: u64,
     /// The last round-trip sample.
     pub rtt: Option<Duration>,
-    /// How long the last data packet was under way to this end, by the clocks of the two hosts.
+    /// One-way delay of the last data packet to this end, by the clocks of the two hosts.
     pub one_way: Option<Duration>,
     /// The congestion control of this end.
     pub cc: Snapshot,

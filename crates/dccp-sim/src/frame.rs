@@ -1,19 +1,23 @@
 //! Packets of the simulated network, kept in one place and passed around by number.
 
+mod datagram;
+pub mod segment;
+
+pub use datagram::UdpDatagram;
+
 use crate::ids::NodeId;
 use crate::random::mix;
-use crate::tcp::segment::Segment;
-use crate::udp;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Datagram, Ecn};
+use segment::Segment;
 
 /// Names a frame while it exists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FrameId(u32);
 
-/// What an IP packet carries.
+/// The content of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// A DCCP datagram, in UDP or not.
@@ -22,16 +26,16 @@ pub enum Content {
     Icmp {
         /// The error.
         error: IcmpError,
-        /// What its quote says of the datagram that it is about.
+        /// Header fields of the quoted datagram.
         about: About,
     },
     /// A TCP segment. The frame has no bytes.
     Tcp(Segment),
     /// A datagram of UDP that does not carry DCCP. The frame has no bytes.
-    Udp(udp::Datagram),
+    Udp(UdpDatagram),
 }
 
-/// What an ICMP error quotes of an IP header.
+/// Fields of the IP header that an ICMP error quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
     /// Length of the DCCP datagram in bytes.
@@ -83,7 +87,7 @@ pub struct Frame {
     /// Where a datagram comes from (`local`) and goes to (`remote`). For an ICMP error: the same of
     /// the datagram that it is about.
     pub path: Path,
-    /// What it carries.
+    /// Its content.
     pub content: Content,
     /// The ECN field.
     pub ecn: Ecn,
@@ -260,9 +264,9 @@ pub(crate) struct Frames {
     free: Vec<u32>,
 }
 
-/// What routers and links need to know of a frame. Those of all frames on the way fit into a processor's
-/// nearest cache, which the frames themselves would not. It is written and read field by field: a
-/// processor cannot at once copy as a whole what has just been written in parts.
+/// The fields of a frame that routers and links need. The notes of all frames in flight fit into the L1 cache,
+/// which the frames themselves would not. Notes are written and read field by field: a copy of the whole would
+/// wait for the stores of its parts (store forwarding).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Note {
     /// Length of the IP packet in bytes.
@@ -287,7 +291,7 @@ impl Note {
         hops: 0,
     };
 
-    /// Takes note of what may change of a frame.
+    /// Copies the fields of a frame that may change.
     #[inline]
     fn take(&mut self, frame: &Frame) {
         self.len = u32::try_from(frame.ip_len()).unwrap_or(u32::MAX);
@@ -340,13 +344,13 @@ impl Frames {
         id
     }
 
-    /// Takes note of a frame that may have changed.
+    /// Updates the note of a frame that may have changed.
     pub(crate) fn note_again(&mut self, id: FrameId) {
         let place = id.0 as usize;
         self.notes[place].take(&self.slots[place]);
     }
 
-    /// What routers and links need to know of a frame.
+    /// The note of a frame.
     #[inline]
     pub(crate) fn note(&self, id: FrameId) -> &Note {
         &self.notes[id.0 as usize]

@@ -1,8 +1,7 @@
 //! A host: a real [`Endpoint`] of DCCP with its applications, and the TCP and UDP for comparison.
 //!
-//! For DCCP it stands between frames and the endpoint, and between the endpoint and applications. It keeps
-//! to the endpoint's contract to the letter: after every input it drains what leaves, then
-//! the events, then asks when to call next. It holds no protocol rule.
+//! The host connects the endpoint to frames and to applications. It keeps the endpoint's contract: after every
+//! input it drains the packets, then the events, then reads the next deadline. It holds no protocol rule.
 
 mod app;
 mod flows;
@@ -36,8 +35,8 @@ use watch::Watch;
 /// Datagrams that one call hands to the interface at most.
 const SEGMENTS_MAX: usize = 64;
 
-/// The keyed hash of a simulated host: good enough to spread, and the same on every machine. It
-/// keeps no secret from anybody who knows the seed.
+/// The keyed hash of a simulated host. It spreads well and is the same on every machine, but it is no secret:
+/// the seed determines it.
 #[derive(Clone, Copy, Debug)]
 pub struct SimHash(u64, u64);
 
@@ -67,11 +66,11 @@ pub struct Host {
     endpoint: Endpoint,
     listeners: BTreeMap<u16, App>,
     apps: Apps,
-    /// Flows that others began, and who.
+    /// Flows that peers began, with the address of the peer.
     accepted: Vec<(FlowId, SocketAddr)>,
     tcp: Tcp,
     udp: Udp,
-    /// When applications write or read next, by number of the connection.
+    /// The next event of each application, by number of the connection.
     timers: Schedule,
     batch: Batch,
 }
@@ -82,9 +81,11 @@ struct Apps {
     running: Vec<(ConnId, Running, Watch)>,
     /// The number of each connection that the endpoint knows, by the index of its id.
     numbers: Vec<Option<(ConnId, usize)>>,
-    /// Connections that something happened to since the endpoint was last drained.
+    /// Connections with new input or events since their applications last ran.
     touched: Vec<usize>,
-    /// Those of the last time, which are to be checked.
+    /// Memory for the next list of touched connections.
+    spare: Vec<usize>,
+    /// Connections to check after this event; empty when checks are off.
     drained: Vec<usize>,
 }
 
@@ -106,7 +107,7 @@ impl Host {
     /// Listens on a port; every connection gets such an application.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// Those of the endpoint.
     pub fn listen(
         &mut self,
         port: u16,
@@ -127,7 +128,7 @@ impl Host {
     /// Connects, and returns the number of the connection on this host.
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// Those of the endpoint.
     pub fn connect(
         &mut self,
         context: &mut Context<'_>,
@@ -144,7 +145,7 @@ impl Host {
     /// Waits for one peer and opens the way for it (RFC 5596).
     ///
     /// # Errors
-    /// What the endpoint says.
+    /// Those of the endpoint.
     pub fn open_simultaneously(
         &mut self,
         context: &mut Context<'_>,
@@ -159,14 +160,14 @@ impl Host {
         Ok(number)
     }
 
-    /// Closes a connection: what is queued leaves first.
+    /// Closes a connection after its queued datagrams have left.
     pub fn close(&mut self, context: &mut Context<'_>, number: usize) {
         let id = self.apps.running[number].0;
         self.endpoint.close(context.now(), id, &mut self.apps);
         self.drive(context);
     }
 
-    /// Closes a connection whose application writes no more: only what is queued leaves first.
+    /// Ends the writing of an application, then closes after its queued datagrams have left.
     pub fn finish(&mut self, context: &mut Context<'_>, number: usize) {
         self.apps.running[number].1.leave();
         self.close(context, number);
@@ -192,12 +193,12 @@ impl Host {
         result
     }
 
-    /// How many connections there have been, accepted ones included, in the order of their begin.
+    /// The number of connections so far, accepted ones included. They are numbered in the order of their begin.
     pub fn connections(&self) -> usize {
         self.apps.running.len()
     }
 
-    /// What a connection has done so far.
+    /// The report of a connection so far.
     pub fn report(&self, number: usize) -> Report {
         self.apps.running[number].1.report()
     }
@@ -214,8 +215,9 @@ impl Host {
 
     /// Counters of a connection: of one that is over, as they last were.
     pub fn stats(&self, number: usize) -> Stats {
-        let last = self.apps.running[number].2.stats();
-        self.connection(number).map_or(last, Connection::stats)
+        let (_, running, _) = &self.apps.running[number];
+        self.connection(number)
+            .map_or_else(|| running.last_stats(), Connection::stats)
     }
 
     /// The endpoint.
@@ -223,7 +225,7 @@ impl Host {
         &self.endpoint
     }
 
-    /// Drains the endpoint after any input, and arranges for the next.
+    /// Drains the endpoint after any input and schedules the next wake-up.
     fn drive(&mut self, context: &mut Context<'_>) {
         let now = context.now();
         self.apps.drained.clear();
@@ -238,7 +240,7 @@ impl Host {
         self.arrange(context);
     }
 
-    /// Asks to be woken when the first of all timers expires.
+    /// Schedules a wake-up for when the first timer expires.
     fn arrange(&mut self, context: &mut Context<'_>) {
         let dccp = earlier(self.endpoint.poll_timeout(), self.timers.next_at());
         let others = earlier(self.tcp.next_at(), self.udp.next_at());
@@ -298,7 +300,9 @@ impl Host {
                     self.endpoint.close(now, id, &mut self.apps);
                 }
                 Event::Closed(_) => {
-                    running.end(now);
+                    // The endpoint forgets the connection with the next poll.
+                    let stats = self.endpoint.connection(id).map(Connection::stats);
+                    running.end(now, stats.as_ref());
                 }
                 _ => {}
             }
@@ -309,17 +313,22 @@ impl Host {
         some
     }
 
-    /// Lets the applications of touched connections write, read and close. Returns whether the
-    /// endpoint has to be drained again.
+    /// Runs the applications of touched connections: they write, read and close. Returns whether the
+    /// endpoint must be drained again.
     fn run_touched(&mut self, now: Instant, is_checked: bool) -> bool {
         let mut has_news = false;
-        let mut touched = core::mem::take(&mut self.apps.touched);
+        let spare = core::mem::take(&mut self.apps.spare);
+        let mut touched = core::mem::replace(&mut self.apps.touched, spare);
         touched.sort_unstable();
         touched.dedup();
         for &number in &touched {
             let (id, running, watch) = &mut self.apps.running[number];
             let id = *id;
-            watch.look(self.endpoint.connection(id), now, is_checked);
+            if is_checked {
+                watch.look(self.endpoint.connection(id), now, running.sent());
+            } else {
+                watch.skip(running.sent());
+            }
             if running.run(now) {
                 self.endpoint.on_data_ready(id);
                 has_news = true;
@@ -331,14 +340,18 @@ impl Host {
             let next = self.apps.running[number].1.next_at();
             self.timers.set(timer(number), next, now);
         }
-        self.apps.drained.append(&mut touched);
+        if is_checked {
+            self.apps.drained.extend_from_slice(&touched);
+        }
+        touched.clear();
+        self.apps.spare = touched;
         has_news
     }
 }
 
 impl Host {
     /// A datagram of DCCP arrived, or an ICMP error about one.
-    // Apart from the other transports, which would pay for its large stack frame.
+    // Out of line: its large stack frame would slow the other transports.
     #[inline(never)]
     fn on_dccp(&mut self, context: &mut Context<'_>, id: FrameId, path: Path) {
         let now = context.now();
@@ -387,7 +400,7 @@ impl Apps {
         number
     }
 
-    /// The number of a connection. An accepted one is first heard of here.
+    /// The number of a connection. The first call for an accepted connection assigns it.
     fn number(&mut self, id: ConnId) -> usize {
         match self.numbers.get(id.index()) {
             Some(&Some((known, number))) if known == id => number,

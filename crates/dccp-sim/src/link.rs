@@ -4,22 +4,23 @@
 //!   offer → [ queue ] → transmitter → ~ ~ ~ in flight ~ ~ ~ → poll
 //!             limit       rate            delay, faults
 //! ```
-//! The link knows lengths and ECN fields, not packets: it carries tokens, and tells the fate of
-//! each. So the simulator and the emulator, which works in real time on real packets, share it.
+//! The link knows lengths and ECN fields, not packets: it carries tokens and reports the fate of each. So the
+//! simulator and the emulator, which handles real packets in real time, share it.
 //!
-//! Of a plain link everything is reckoned when a packet enters (`link/timetable.rs`). Any other is driven lazily.
-//! The packet at the head of the queue enters the transmitter at the moment when that became free, whenever
-//! somebody next looks; nobody can look too late, because what is in the transmitter arrives after it has left it.
-//! This costs one event for each packet instead of two, and still decides at the moment of dequeuing, as active
-//! queue management needs it.
+//! A packet is in one of three places: it waits in the queue, it is in flight (from the moment when its
+//! transmission begins), or it is a stray, which others may overtake.
+//!
+//! The link is driven lazily: each call first dequeues what the transmitter has become free for since the last
+//! call. No call comes too late for that, because a packet arrives only after its transmission. This costs one
+//! event for each packet instead of two, and active queue management still decides at the time of dequeuing.
 
-mod ahead;
 mod change;
 mod flying;
+mod lookahead;
 mod stats;
-mod timetable;
 
-pub use crate::parcel::Parcel;
+pub use crate::parcel::{Parcel, Token};
+pub use flying::Arrival;
 pub(crate) use flying::Packet;
 use flying::{Flying, Stray};
 use stats::Counters;
@@ -33,12 +34,10 @@ use crate::setting::Impossible;
 use crate::transmitter::Transmitter;
 use core::cmp::Reverse;
 use core::time::Duration;
-use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
-use timetable::Booking;
 
-/// What becomes of packets that are larger than the link's MTU.
+/// The fate of packets that are larger than the link's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TooBig {
     /// They are dropped, and an ICMP message tells their sender (RFC 1191, RFC 8201).
@@ -47,11 +46,11 @@ pub enum TooBig {
         /// as much as fits.
         quoted: usize,
     },
-    /// They are dropped without a word: a black hole.
+    /// They are dropped silently: a black hole.
     Silent,
 }
 
-/// What becomes of packets that wait for a link, or come, while it is down. Those on their way arrive.
+/// The fate of packets that wait or arrive at the queue while the link is down. Packets in flight arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WhileDown {
     /// They wait, as far as the queue has room.
@@ -66,9 +65,8 @@ pub enum WhileDown {
 pub struct LinkConfig {
     /// Bytes of IP packets per second; `None`: no limit, so no queue either.
     pub rate: Option<Rate>,
-    /// Instead of a rate: the moments at which packets may leave, which are opportunities of
-    /// [`RateTrace::OPPORTUNITY_BYTES`]. Small packets share one, a large one takes several, and what
-    /// of one nobody waits for is lost.
+    /// Instead of a rate: the times of opportunities to send [`RateTrace::OPPORTUNITY_BYTES`]. Small packets
+    /// share one, a large packet takes several. An opportunity that no packet waits for is lost.
     pub trace: Option<RateTrace>,
     /// Time from the end of a transmission to arrival.
     pub delay: Duration,
@@ -76,11 +74,11 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// The largest IP packet in bytes.
     pub mtu: usize,
-    /// What becomes of larger ones.
+    /// The fate of larger packets.
     pub too_big: TooBig,
     /// Loss, reordering and the like.
     pub faults: FaultConfig,
-    /// What becomes of packets while the link is down.
+    /// The fate of packets while the link is down.
     pub while_down: WhileDown,
 }
 
@@ -117,17 +115,6 @@ impl LinkConfig {
     }
 }
 
-/// A packet at the far end of the link, lost ones included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival<T> {
-    /// Names the packet.
-    pub token: T,
-    /// The ECN field, as queues left it.
-    pub ecn: Ecn,
-    /// What happened to it.
-    pub fate: Fate,
-}
-
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link<T> {
@@ -138,7 +125,7 @@ pub struct Link<T> {
     queue: Queue<T>,
     transmitter: Transmitter,
     is_up: bool,
-    /// See [`may_book`](Self::may_book); kept, as each packet asks.
+    /// [`has_plain_path`](Self::has_plain_path), which each packet asks.
     is_plain: bool,
     /// The delay and the time at work in ns: a division less for each packet.
     delay_ns: u64,
@@ -147,21 +134,17 @@ pub struct Link<T> {
     delay_min_ns: u64,
     /// In order of arrival, which is the order of transmission.
     flight: VecDeque<Flying<T>>,
-    /// Those at its end that still waited for the transmitter when somebody last offered or looked.
-    timetable: VecDeque<Booking>,
-    /// When the last one that went there arrives, and since when it is the next.
+    /// When the last packet in flight arrives, and since when it is the next to arrive.
     last_at: Instant,
     last_since: Instant,
-    /// The same of the last one before those in the timetable.
-    before: (Instant, Instant),
-    /// Those held back, which others overtake.
+    /// Packets held back, which others may overtake.
     strays: BinaryHeap<Reverse<Stray<T>>>,
     /// The last packet that went into the transmitter was held back.
     is_last_stray: bool,
     counters: Counters,
 }
 
-impl<T: Copy> Link<T> {
+impl<T: Token> Link<T> {
     /// A link at rest. `name` names its random streams: no two links of a seed should share one.
     pub fn new(config: LinkConfig, seed: Seed, name: &str) -> Self {
         let random = seed.stream(&format!("link {name} queue"));
@@ -178,15 +161,13 @@ impl<T: Copy> Link<T> {
             delay_min_ns: delay_ns,
             busy_ns: 0,
             flight: VecDeque::new(),
-            timetable: VecDeque::new(),
             last_at: Instant::ZERO,
             last_since: Instant::ZERO,
-            before: (Instant::ZERO, Instant::ZERO),
             strays: BinaryHeap::new(),
             is_last_stray: false,
             counters: Counters::default(),
         };
-        link.is_plain = link.may_book();
+        link.is_plain = link.has_plain_path();
         link
     }
 
@@ -200,7 +181,7 @@ impl<T: Copy> Link<T> {
         self.is_up
     }
 
-    /// What has passed, as of the last call that had a `now`.
+    /// Counters as of the last call that had a `now`.
     pub fn stats(&self) -> LinkStats {
         let books = self.queue.books();
         let counters = self.counters;
@@ -214,7 +195,7 @@ impl<T: Copy> Link<T> {
             lost: counters.lost,
             marked: books.marked,
             inside: self.inside(),
-            busy: Duration::from_nanos(self.busy_ns - self.booked_ns()),
+            busy: Duration::from_nanos(self.busy_ns),
             queue_packets_max: books.packets_max,
             dequeued: books.dequeued,
             sojourn_sum: Duration::from_nanos(books.sojourn_sum_ns),
@@ -225,14 +206,14 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// What has passed until now.
+    /// Counters until now.
     pub fn stats_at(&mut self, now: Instant) -> LinkStats {
         self.advance(now);
         self.stats()
     }
 
-    /// How long the transmitter has been at work by now. [`LinkStats::busy`] counts a packet that is
-    /// being sent as a whole, which on a slow link is more time than has passed.
+    /// How long the transmitter has been busy by now. [`LinkStats::busy`] includes all of the packet in
+    /// transmission, which on a slow link is more time than has passed.
     pub fn busy_by(&self, now: Instant) -> Duration {
         let ahead = self.transmitter.free_at() - now;
         Duration::from_nanos(self.busy_ns).saturating_sub(ahead)
@@ -249,16 +230,13 @@ impl<T: Copy> Link<T> {
         s.offered == s.delivered + s.lost.total() + self.inside() && self.queue.is_within_limit()
     }
 
-    /// How many of the largest packets its queue has room for; if for none, when one will have left. A
-    /// link that is down takes what it is given.
+    /// How many packets of MTU size the queue has room for; if none, when it will have room. A link that is
+    /// down accepts all packets.
     pub(crate) fn room(&mut self, now: Instant) -> Result<usize, Instant> {
         self.advance(now);
         let room = self.queue.room(self.mtu.max(1));
         match self.queue.ready_at().filter(|_| self.is_up && room == 0) {
-            Some(ready) => Err(match self.timetable.front() {
-                Some(booking) => booking.start,
-                None => self.transmitter.free_at().max(ready),
-            }),
+            Some(ready) => Err(self.transmitter.free_at().max(ready)),
             None => Ok(room.max(1)),
         }
     }
@@ -283,8 +261,15 @@ impl<T: Copy> Link<T> {
         self.is_plain && (len as usize <= self.mtu || may_fragment)
     }
 
-    /// Puts in a packet of which it can be said at once when it leaves and when it arrives, unless it comes behind
-    /// others of which that could not be said.
+    /// Whether a packet without a hold meets nothing here but a drop-tail queue, a steady rate and a delay.
+    fn has_plain_path(&self) -> bool {
+        self.is_up
+            && self.transmitter.is_steady()
+            && self.faults.are_quiet()
+            && self.queue.is_plain()
+    }
+
+    /// Puts in a packet that is [plain](Self::is_plain_for): the fast path.
     ///
     /// # Errors
     /// As [`offer`](Self::offer).
@@ -295,20 +280,23 @@ impl<T: Copy> Link<T> {
     )]
     pub(crate) fn offer_plainly(&mut self, now: Instant, packet: Packet<T>) -> Result<(), Loss> {
         self.advance(now);
+        self.counters.offered += 1;
+        // A free transmitter has emptied the queue.
         if self.transmitter.free_at() <= now {
-            self.counters.offered += 1;
             self.queue.let_pass();
             self.begin(now, packet, now);
-            Ok(())
-        } else if self.is_booked() {
-            self.counters.offered += 1;
-            self.book(now, packet)
-        } else {
-            self.offer_to_queue(now, packet.parcel())
+            return Ok(());
         }
+        self.enqueue(now, packet.parcel())
     }
 
-    /// Puts in a packet of which cannot be said at once when it arrives.
+    #[inline(never)]
+    fn enqueue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
+        let taken = self.queue.push(now, parcel);
+        taken.map_err(|reason| self.lose(reason))
+    }
+
+    /// Puts in any packet.
     #[inline(never)]
     fn offer_to_queue(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
         self.advance(now);
@@ -323,29 +311,24 @@ impl<T: Copy> Link<T> {
             self.transmit(now, &parcel, now);
             return Ok(());
         }
-        self.recall();
         let free_at = self.transmitter.free_at();
         if free_at < now && self.queue.len() == 0 {
-            self.queue.rested(free_at);
+            self.queue.on_idle(free_at);
         }
-        if let Err(reason) = self.queue.push(now, parcel) {
-            return Err(self.lose(reason));
-        }
+        self.enqueue(now, parcel)?;
         self.transmitter.rest(now);
         self.advance(now);
         Ok(())
     }
 
     fn offer_while_down(&mut self, now: Instant, parcel: Parcel<T>) -> Result<(), Loss> {
-        let taken = match self.config.while_down {
-            WhileDown::Wait => self.queue.push(now, parcel),
-            WhileDown::Lose => Err(Loss::Outage),
-        };
-        taken.map_err(|reason| self.lose(reason))
+        match self.config.while_down {
+            WhileDown::Wait => self.enqueue(now, parcel),
+            WhileDown::Lose => Err(self.lose(Loss::Outage)),
+        }
     }
 
-    /// When `poll` will next have something; a moment that turns out too early does no harm, and one
-    /// that has passed means now.
+    /// When `poll` will next return a packet. The time may be too early; a time in the past means now.
     #[inline]
     pub fn next_at(&self) -> Option<Instant> {
         let first = self.flight.front().map(|f| f.at);
@@ -366,7 +349,7 @@ impl<T: Copy> Link<T> {
         if let Some(dropped) = self.queue.dropped_at() {
             or_at(dropped);
         }
-        // What is in the transmitter may be held back, what waits behind it may not.
+        // The packet in the transmitter may become a stray; a packet behind it may arrive earlier.
         if self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
@@ -400,13 +383,13 @@ impl<T: Copy> Link<T> {
         Some(flying.arrival())
     }
 
-    /// Whether nothing ever goes wrong.
+    /// Whether the link has no faults.
     #[inline]
     fn is_quiet(&self) -> bool {
         self.is_plain || self.faults.are_quiet()
     }
 
-    /// Whether what comes next is the first in flight, if any is.
+    /// Whether the next arrival is the first packet in flight, if there is one.
     fn is_in_order(&self) -> bool {
         self.strays.is_empty() && self.queue.dropped_at().is_none()
     }
@@ -429,8 +412,7 @@ impl<T: Copy> Link<T> {
     }
 
     fn inside(&self) -> u64 {
-        let waiting = self.queue.inside() - self.timetable.len();
-        (waiting + self.flight.len() + self.strays.len()) as u64
+        (self.queue.inside() + self.flight.len() + self.strays.len()) as u64
     }
 
     fn lose(&mut self, reason: Loss) -> Loss {
@@ -438,21 +420,18 @@ impl<T: Copy> Link<T> {
         reason
     }
 
-    /// Makes up for what the transmitter has begun since the last call.
+    /// Starts the transmissions that have become due since the last call.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.counters.at = self.counters.at.max(now);
-        if self.queue.len() > 0 {
+        if self.queue.len() > 0 && self.transmitter.free_at() <= now {
             self.begin_waiting(now);
         }
     }
 
-    /// Puts what waits into the transmitter, as far as that has become free by now.
+    /// Starts waiting packets as long as the transmitter becomes free by `now`.
     #[inline(never)]
     fn begin_waiting(&mut self, now: Instant) {
-        if !self.timetable.is_empty() {
-            return self.depart(now);
-        }
         while self.is_up
             && let Some(ready) = self.queue.ready_at()
         {
@@ -466,7 +445,7 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Begins with a packet that was offered then.
+    /// Starts a packet that was offered at `offered`.
     fn transmit(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         if self.faults.are_quiet() && parcel.hold.is_zero() {
             self.begin(start, Packet::of(parcel), offered);
@@ -475,7 +454,7 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Begins with a packet to which nothing happens.
+    /// Starts a packet that meets no faults.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -487,7 +466,7 @@ impl<T: Copy> Link<T> {
         self.fly(Flying::new(at, packet, Fate::Delivered), offered);
     }
 
-    /// Begins with a packet that goes through the faults.
+    /// Starts a packet and applies the faults.
     #[inline(never)]
     fn begin_by_faults(&mut self, start: Instant, parcel: &Parcel<T>, offered: Instant) {
         let packet = Packet::of(parcel);
@@ -507,7 +486,7 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Keeps the transmitter at work on so many bytes, and returns until when.
+    /// Occupies the transmitter with `len` bytes and returns when it is free again.
     #[inline]
     fn occupy(&mut self, start: Instant, len: usize) -> Instant {
         let end = self.transmitter.send(start, len);
@@ -515,12 +494,12 @@ impl<T: Copy> Link<T> {
         end
     }
 
-    /// Sends a packet on its way behind those that are.
+    /// Appends a packet to those in flight.
     #[inline]
     fn fly(&mut self, mut flying: Flying<T>, offered: Instant) {
-        // A link that takes no time brings at one moment what was offered after the last arrival.
+        // A link without delay delivers a packet at the time of its offer, even if that is the last arrival's.
         if flying.at > self.last_at || offered >= self.last_at {
-            // Then it is the next, when it was offered or when the one before has arrived.
+            // It becomes the next arrival when it is offered, or when the one before has arrived.
             self.last_since = offered.max(self.last_at);
             self.last_at = flying.at;
         }

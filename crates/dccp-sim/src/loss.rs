@@ -1,4 +1,4 @@
-//! What goes wrong on a link at random or by the clock, and how losses are counted by place.
+//! Faults of a link, at random or at given times, and counters of losses by reason.
 //!
 //! Scripted faults, which look at packets, are in [`rule`](crate::rule).
 
@@ -179,7 +179,7 @@ pub enum Jitter {
         scale: Duration,
         /// The tail's exponent: the smaller, the heavier.
         shape: f64,
-        /// What would be more is this.
+        /// The maximum.
         most: Duration,
     },
 }
@@ -193,7 +193,7 @@ pub struct Outage {
     pub end: Instant,
 }
 
-/// What the link does to a packet.
+/// The fate of a packet on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It arrives.
@@ -224,7 +224,7 @@ pub(crate) struct Detour {
 #[derive(Debug)]
 pub(crate) struct Faults {
     config: FaultConfig,
-    /// Nothing ever goes wrong: the usual case, which should cost nothing.
+    /// There are no faults: the usual case, which should cost nothing.
     is_quiet: bool,
     loss: Stream,
     bursts: Option<LossProcess>,
@@ -268,14 +268,14 @@ impl Faults {
         self.config = config;
     }
 
-    /// Whether nothing ever goes wrong.
+    /// Whether there are no faults.
     pub(crate) const fn are_quiet(&self) -> bool {
         self.is_quiet
     }
 
     /// Decides on a packet of `len` bytes whose transmission begins at `start`.
     pub(crate) fn fate(&mut self, start: Instant, len: usize) -> Fate {
-        // Every packet moves these on, whatever else happens to it.
+        // Every packet advances these, whatever its fate.
         let is_in_burst = self.bursts.as_mut().is_some_and(LossProcess::loses_next);
         let flipped = self.bits.pass(8 * len as u64);
         let config = &self.config;

@@ -1,5 +1,4 @@
-//! What a host is made of below its transports: a processor, an interface that tells how full it is,
-//! and a clock of its own.
+//! The machine of a host below its transports: a processor, an interface queue and a clock.
 //!
 //! ```text
 //!   transports ──permission── processor ── interface queue ── link      sending
@@ -27,22 +26,22 @@ pub struct MachineConfig {
     pub batch: usize,
     /// How many received packets may wait for the processor; further ones are lost.
     pub backlog: usize,
-    /// What a sender does when the queue of its interface is full.
+    /// How a sender reacts when the queue of its interface is full.
     pub local_congestion: LocalCongestion,
     /// Its clock.
     pub clock: Clock,
 }
 
-/// What happens when the queue between IP and the interface is full (Linux: `txqueuelen`). The
-/// queue is that of the host's own link.
+/// The reaction to a full queue between IP and the interface (Linux: `txqueuelen`). The queue is that of the
+/// host's own link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LocalCongestion {
-    /// The packet is lost there, and its sender learns it like any loss.
+    /// The packet is lost; its sender detects it like any other loss.
     Drop,
-    /// The packet stays with its sender, which takes it for congestion and sends nothing more before the
-    /// next acknowledgement: Linux 2.4. So our TCP does it; DCCP, which is younger, waits.
+    /// The packet stays with its sender, which treats this as congestion and sends nothing until the next
+    /// acknowledgement: Linux 2.4. Only our TCP does this; DCCP waits.
     Event,
-    /// The sender waits for room, and nothing is lost: how systems do it today.
+    /// The sender waits for room, and nothing is lost, as in systems of today.
     #[default]
     Wait,
 }
@@ -54,7 +53,7 @@ pub struct Clock {
     pub offset: Duration,
     /// How much faster than time it runs, in parts per 10^9; negative: slower.
     pub drift_ppb: i32,
-    /// It moves in steps of so much; zero: without steps.
+    /// The step of its readings; zero: continuous.
     pub granularity: Duration,
 }
 
@@ -74,14 +73,14 @@ impl Default for MachineConfig {
 }
 
 impl Clock {
-    /// What the clock shows at a moment.
+    /// The reading of the clock at `time`.
     pub fn at(&self, time: Instant) -> Instant {
         let shown = self.smooth(time.as_nanos());
         let step = clamp(self.granularity.as_nanos()).max(1);
         Instant::from_nanos(shown - shown % step)
     }
 
-    /// The first moment at which the clock shows this time or a later one.
+    /// The first time at which the clock reads `shown` or later.
     pub fn when(&self, shown: Instant) -> Instant {
         let step = clamp(self.granularity.as_nanos()).max(1);
         let shown = shown.as_nanos().div_ceil(step).saturating_mul(step);
@@ -122,14 +121,14 @@ pub(crate) struct Machine<T> {
     busy: Duration,
 }
 
-/// What the processor does with received packets.
+/// The work of the processor on received packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
     /// Nothing waits.
     Idle,
-    /// It will look at what waits then.
+    /// It starts on the waiting packets at this time.
     From(Instant),
-    /// It works on so many until then.
+    /// It processes a batch of this many packets until then.
     Until(Instant, usize),
 }
 
@@ -149,8 +148,8 @@ impl<T> Machine<T> {
         &self.config
     }
 
-    /// How many packets a transport may send now, where the interface has room for so many, or will
-    /// have at that moment. If none, it is to be asked again at [`next_at`](Self::next_at).
+    /// How many packets a transport may send now. `room` is how many the interface takes, or when it will take
+    /// one. After 0, ask again at [`next_at`](Self::next_at).
     pub(crate) fn may_send(&mut self, now: Instant, room: Result<usize, Instant>) -> usize {
         let free_at = room.err().unwrap_or(now).max(self.free_at);
         self.sender_waits = (free_at > now).then_some(free_at);
@@ -160,17 +159,17 @@ impl<T> Machine<T> {
         }
     }
 
-    /// Whether a transport waits that may send now.
+    /// Whether a waiting transport may send now.
     pub(crate) fn takes_sender(&mut self, now: Instant) -> bool {
         self.sender_waits.take_if(|at| *at <= now).is_some()
     }
 
-    /// A packet leaves, which takes the processor its time.
+    /// Accounts the processor time of a packet that leaves.
     pub(crate) fn on_send(&mut self, now: Instant) {
         self.spend(now, self.config.send_cost);
     }
 
-    /// A packet arrived; or there is no room for it.
+    /// Takes a packet that arrived, or returns it if there is no room.
     pub(crate) fn receive(&mut self, now: Instant, packet: T) -> Result<(), T> {
         if self.waiting.len() >= self.config.backlog.max(1) {
             return Err(packet);
@@ -197,7 +196,7 @@ impl<T> Machine<T> {
         if let Work::From(at) = self.work
             && at.max(self.free_at) <= now
         {
-            // Only now is it known who shares the batch.
+            // The batch is formed only now: of all packets that wait.
             let batch = self.waiting.len().min(self.config.batch.max(1));
             let count = u32::try_from(batch).unwrap_or(u32::MAX);
             self.spend(now, self.config.receive_cost * count);
@@ -219,7 +218,7 @@ impl<T> Machine<T> {
         packet
     }
 
-    /// How long the processor has worked in all.
+    /// The total processor time spent.
     pub(crate) const fn busy(&self) -> Duration {
         self.busy
     }

@@ -1,30 +1,30 @@
-//! What lies between the nodes: links, frames on their way, the clock; and what a node can do with
-//! it while it is called ([`Context`]).
+//! The network between the nodes: links, frames in flight, the clock. A node uses it through a [`Context`].
 
 mod context;
 mod enter;
-mod late;
+mod lookahead;
 
 pub use crate::ids::LinkId;
 pub use context::{Context, Departure};
-pub(crate) use late::LateId;
+pub(crate) use lookahead::RouterId;
 
+use crate::check::{self, Checks};
 use crate::frame::{About, Content, FrameId, Frames, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::link::{Link, LinkConfig};
-use crate::loss::{Fate, Loss, Losses};
+use crate::loss::{Fate, Loss};
 use crate::machine::{Machine, MachineConfig};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::routes::Routes;
 use crate::rule::Rule;
-use crate::schedule::{Actor, Schedule, Turn};
+use crate::schedule::{Actor, EventKey, Schedule};
 use crate::timeline::{Change, Timeline};
+use crate::totals::Totals;
 use crate::trace::Trace;
-use crate::world::Checks;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
-use late::Late;
+use lookahead::BatchRouter;
 use std::collections::VecDeque;
 use std::io::Write;
 
@@ -36,19 +36,19 @@ pub(crate) struct Net {
     pub(crate) seed: Seed,
     pub(crate) now: Instant,
     pub(crate) schedule: Schedule,
-    /// Who has which number there. The timeline has the first.
-    pub(crate) actors: Vec<Who>,
-    /// The numbers of the nodes.
+    /// The kind of each actor. The timeline is the first.
+    pub(crate) actors: Vec<ActorKind>,
+    /// The actors of the nodes.
     node_actors: Vec<Actor>,
     pub(crate) frames: Frames,
     pub(crate) wires: Vec<Wire>,
     pub(crate) routes: Routes,
-    /// Routers, and whether they forward late now.
-    lates: Vec<Late>,
-    is_ahead: bool,
-    /// The network has changed since it was decided who does.
-    pub(crate) is_plan_old: bool,
-    /// What hosts are made of, by node; a machine that takes no time is none.
+    /// Routers, and whether lookahead is on.
+    routers: Vec<BatchRouter>,
+    uses_lookahead: bool,
+    /// The network has changed since the lookahead was planned.
+    pub(crate) is_plan_stale: bool,
+    /// Machines by node; `None` for a machine that takes no time.
     hardware: Vec<Option<Box<Hardware>>>,
     pub(crate) timeline: Timeline,
     /// Frames that are at a node without having crossed a link: second copies, and ICMP errors.
@@ -57,7 +57,7 @@ pub(crate) struct Net {
     /// How many events have been played.
     pub(crate) events: u64,
     checks: Checks,
-    /// Whether promises are looked at after this event, and after how many more they are.
+    /// Whether invariants are checked after this event, and after how many events they are checked next.
     pub(crate) is_checked: bool,
     until_check: u64,
     pub(crate) names: Vec<String>,
@@ -72,14 +72,14 @@ pub(crate) struct Wire {
     pub(crate) from: NodeId,
     to: NodeId,
     actor: Actor,
-    /// When the schedule calls it: asked with every packet, changed by few.
+    /// When its event is scheduled: read with every packet, changed by few.
     scheduled: Option<Instant>,
-    /// It leads from a router that forwards late; to such a one, which then knows what will arrive.
-    begins_late: bool,
-    ends_late: Option<LateId>,
-    is_foreseen: bool,
-    /// Such a router has heard of the next arrival.
-    is_in_line: bool,
+    /// It starts at a batching router; it ends at this one.
+    leaves_batch_router: bool,
+    batch_router: Option<RouterId>,
+    announces: bool,
+    /// The router at its end knows the next arrival.
+    is_announced: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_by_rule: u64,
 }
@@ -89,61 +89,39 @@ pub(crate) struct Capture {
     pub(crate) writer: PcapWriter<Box<dyn Write>>,
 }
 
-/// All frames of a world, by what became of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Totals {
-    /// Sent by hosts and, for ICMP, by routers.
-    pub sent: u64,
-    /// Added by links that duplicate.
-    pub duplicated: u64,
-    /// Handed to the protocols of a host.
-    pub delivered: u64,
-    /// Lost, by reason.
-    pub lost: Losses,
-    /// Still on their way.
-    pub in_flight: u64,
-}
-
-impl Totals {
-    /// Whether nothing came from nowhere or vanished.
-    pub fn add_up(&self) -> bool {
-        self.sent + self.duplicated == self.delivered + self.lost.total() + self.in_flight
-    }
-}
-
 impl Wire {
-    /// If packets only wait in line here: the least time in ns from entrance to arrival.
+    /// The least time in ns from entrance to arrival, if packets only wait in line here.
     fn lookahead(&self) -> Option<u64> {
         self.link.lookahead().filter(|_| self.rules.is_empty())
     }
 
-    /// The turn of the next arrival.
+    /// The event key of the next arrival.
     #[inline]
-    fn head(&self) -> Option<Turn> {
+    fn head(&self) -> Option<EventKey> {
         let (at, since) = self.link.head()?;
         Some(self.turn(at, since))
     }
 
-    /// The turn of an arrival, which has been the next since then.
+    /// The event key of an arrival that has been the next since `since`.
     #[inline]
-    const fn turn(&self, at: Instant, since: Instant) -> Turn {
-        Turn::of(at, since, self.actor)
+    const fn turn(&self, at: Instant, since: Instant) -> EventKey {
+        EventKey::of(at, since, self.actor)
     }
 }
 
-/// Who has an appointment in the schedule.
+/// The kinds of actors that have events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Who {
+pub(crate) enum ActorKind {
     Timeline,
     Node(NodeId),
     Link(LinkId),
     /// The machine of a node.
     Machine(NodeId),
-    /// A router that forwards late.
-    Late(LateId),
+    /// A router that batches arrivals.
+    Router(RouterId),
 }
 
-/// What a host is made of, and its number in the schedule.
+/// A machine and its actor.
 struct Hardware {
     machine: Machine<FrameId>,
     actor: Actor,
@@ -155,14 +133,14 @@ impl Net {
             seed,
             now: Instant::ZERO,
             schedule: Schedule::default(),
-            actors: vec![Who::Timeline],
+            actors: vec![ActorKind::Timeline],
             node_actors: Vec::new(),
             frames: Frames::default(),
             wires: Vec::new(),
             routes: Routes::default(),
-            lates: Vec::new(),
-            is_ahead: false,
-            is_plan_old: false,
+            routers: Vec::new(),
+            uses_lookahead: false,
+            is_plan_stale: false,
             hardware: Vec::new(),
             timeline: Timeline::default(),
             arrived: VecDeque::new(),
@@ -189,7 +167,7 @@ impl Net {
             n => format!("{ends}#{}", n + 1),
         };
         let id = LinkId(self.wires.len() as u32);
-        let actor = self.cast(Who::Link(id));
+        let actor = self.cast(ActorKind::Link(id));
         self.wires.push(Wire {
             link: Link::new(config, self.seed, &name),
             name,
@@ -197,15 +175,15 @@ impl Net {
             to,
             actor,
             scheduled: None,
-            begins_late: false,
-            ends_late: None,
-            is_foreseen: false,
-            is_in_line: false,
+            leaves_batch_router: false,
+            batch_router: None,
+            announces: false,
+            is_announced: false,
             rules: Vec::new(),
             lost_by_rule: 0,
         });
         self.routes.add_link(id, from, to);
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
         id
     }
 
@@ -215,24 +193,24 @@ impl Net {
         let known = self.hardware[node.index()].take().map(|h| h.actor);
         self.hardware[node.index()] = Some(Box::new(Hardware {
             machine: Machine::new(config),
-            actor: known.unwrap_or_else(|| self.cast(Who::Machine(node))),
+            actor: known.unwrap_or_else(|| self.cast(ActorKind::Machine(node))),
         }));
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
     }
 
     pub(crate) fn add_node(&mut self, node: NodeId, name: &str) {
         self.names.push(name.to_owned());
         self.routes.add_node();
-        let actor = self.cast(Who::Node(node));
+        let actor = self.cast(ActorKind::Node(node));
         self.node_actors.push(actor);
     }
 
-    /// Gives somebody a number in the schedule.
+    /// Adds an actor to the schedule.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 actors"
     )]
-    fn cast(&mut self, who: Who) -> Actor {
+    fn cast(&mut self, who: ActorKind) -> Actor {
         self.actors.push(who);
         self.actors.len() as Actor - 1
     }
@@ -266,8 +244,7 @@ impl Net {
         self.machine_mut(node)?.poll(now)
     }
 
-    /// How many packets the links of a node have room for, or when the first of those that are full
-    /// will have some.
+    /// How many packets the links of a node have room for, or when the first full link will have room.
     fn room(&mut self, node: NodeId) -> Result<usize, Instant> {
         let now = self.now;
         let own = self.wires.iter_mut().filter(|w| w.from == node);
@@ -316,7 +293,7 @@ impl Net {
         loop {
             let wire = &mut self.wires[id.index()];
             let to = wire.to;
-            let arrival = if wire.begins_late {
+            let arrival = if wire.leaves_batch_router {
                 wire.link.head().filter(|(at, _)| *at <= self.now)?;
                 wire.link.take()?
             } else {
@@ -345,7 +322,7 @@ impl Net {
         }
     }
 
-    /// Asks to be called when the link has something, unless it has more by now. Returns whether it has.
+    /// Schedules the next event of a link, unless another packet has arrived by now. Returns whether one has.
     #[inline]
     pub(crate) fn has_more(&mut self, id: LinkId) -> bool {
         let wire = &mut self.wires[id.index()];
@@ -361,7 +338,7 @@ impl Net {
 
     /// Makes a change of the network.
     pub(crate) fn change(&mut self, change: Change) {
-        self.is_plan_old = true;
+        self.is_plan_stale = true;
         let now = self.now;
         let changed = match change {
             Change::Rate(id, rate) => {
@@ -390,7 +367,7 @@ impl Net {
         self.schedule_link(changed);
     }
 
-    /// Counts an event, and decides whether promises are looked at after it.
+    /// Counts an event and decides whether invariants are checked after it.
     #[inline]
     pub(crate) fn begin_event(&mut self) {
         self.events += 1;
@@ -408,8 +385,15 @@ impl Net {
         self.until_check = period - self.events % period;
     }
 
+    /// # Errors
+    /// The broken invariant of this link.
+    pub(crate) fn check_link(&self, id: LinkId) -> Result<(), String> {
+        let wire = &self.wires[id.index()];
+        check::link(&wire.name, &wire.link)
+    }
+
     /// # Panics
-    /// If a promise is broken.
+    /// If an invariant is broken.
     pub(crate) fn promise(&self, result: Result<(), String>) {
         if let Err(what) = result {
             let now = self.now.as_nanos();
@@ -426,7 +410,7 @@ impl Net {
         self.schedule.set(TIMELINE, at, self.now);
     }
 
-    /// Asks to be called when the link has something; at once if it had before.
+    /// Schedules the next event of a link; now if it is overdue.
     #[inline]
     pub(crate) fn schedule_link(&mut self, id: LinkId) {
         let wire = &mut self.wires[id.index()];

@@ -1,4 +1,4 @@
-//! What can be attached to the network.
+//! Nodes: the machines attached to the network.
 
 pub use crate::ids::NodeId;
 
@@ -14,13 +14,13 @@ pub trait Node: Any {
     /// A frame arrived.
     fn on_frame(&mut self, context: &mut Context<'_>, frame: FrameId);
 
-    /// The moment has come that the node asked for with [`Context::wake_at`].
+    /// The wake-up scheduled with [`Context::wake_at`] is due.
     fn on_wake(&mut self, _context: &mut Context<'_>) {}
 
-    /// Looks for broken promises inside the node. Called after everything that happens to it.
+    /// Checks the invariants of the node. Called after its events.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The broken invariant.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Two hosts and a link between them: what most conversations need.
+//! Two hosts and a link between them, for conversations.
 
 use crate::host::{Host, SimHash};
 use crate::link::LinkConfig;
@@ -31,7 +31,7 @@ pub enum End {
     Server,
 }
 
-/// What a host runs.
+/// The DCCP implementation of a host.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -80,7 +80,7 @@ pub fn for_both_peers(f: impl Fn(Profile)) {
 pub struct Setup {
     /// Seed of the world.
     pub seed: u64,
-    /// What carries DCCP: over UDP the ports are 6511 on both sides.
+    /// Carries DCCP over UDP, with port 6511 on both sides, instead of IP.
     pub over_udp: bool,
     /// IPv6 instead of IPv4.
     pub is_v6: bool,
@@ -285,12 +285,12 @@ impl Pair {
         }
     }
 
-    /// What a host's first connection has done so far.
+    /// The report of a host's first connection so far.
     pub fn report(&self, end: End) -> Report {
         self.report_of(end, 0)
     }
 
-    /// What a connection of a host has done so far.
+    /// The report of a connection of a host so far.
     pub fn report_of(&self, end: End, number: usize) -> Report {
         match self.machine(end) {
             Machine::Ours(host) => self.world.node(host).report(number),
@@ -324,13 +324,13 @@ impl Pair {
         }
     }
 
-    /// Plays this much time, then checks every promise.
+    /// Runs for `time`, then checks every invariant.
     pub fn run_for(&mut self, time: Duration) {
         self.world.run_for(time);
         self.world.check();
     }
 
-    /// Plays until both first connections are over, or `limit` has passed. Returns whether they are.
+    /// Runs until both first connections are over, or `limit` has passed. Returns whether they are over.
     pub fn run_until_closed(&mut self, limit: Duration) -> bool {
         let ends = [self.client, self.server];
         let is_over = |world: &World, machine: &Machine| match machine {

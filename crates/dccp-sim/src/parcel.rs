@@ -1,9 +1,15 @@
 //! A packet as links and queues see it.
 
+use core::fmt;
 use core::time::Duration;
 use dccp_proto::wire::Ecn;
 
-/// A packet as a link sees it. `token` stands for the packet with whoever owns the link.
+/// A name for a packet, chosen by the owner of a link.
+pub trait Token: Copy + fmt::Debug + Send + 'static {}
+
+impl<T: Copy + fmt::Debug + Send + 'static> Token for T {}
+
+/// A packet as a link sees it: a token, and the fields that links and queues need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel<T> {
     /// Names the packet.
@@ -12,13 +18,12 @@ pub struct Parcel<T> {
     pub len: usize,
     /// The ECN field, which a queue may change to CE.
     pub ecn: Ecn,
-    /// How much longer than others this packet travels, which lets them overtake it.
+    /// Extra delay of this packet. Others may overtake it meanwhile.
     pub hold: Duration,
-    /// It may be larger than the MTU: routers fragment it, and its receiver joins the parts. (They
-    /// travel as one here, and the added headers take no time.)
+    /// Routers may fragment it, so it may be larger than the MTU. (Fragments travel as one packet here, and
+    /// their headers take no time.)
     pub may_fragment: bool,
-    /// A hash of what routers take for its flow: addresses, protocol and ports. Only queues with a
-    /// place per flow look at it.
+    /// A hash of its flow as routers see it: addresses, protocol and ports. Only queues per flow read it.
     pub flow: u64,
 }
 

@@ -238,7 +238,7 @@ fn write_icmp(frame: &Frame, error: IcmpError, about: About, out: &mut Vec<u8>) 
         remote_port,
     } = frame.path.encap
     {
-        // The quote is cut short, so nobody can check the checksum in it.
+        // The quote is cut short, so its checksum cannot be verified.
         write_udp_header(local_port, remote_port, about_len, 0xffff, &mut message);
     }
     message.extend_from_slice(&frame.bytes);
@@ -335,10 +335,10 @@ mod tests {
     #[test]
     fn segments_and_datagrams_of_udp_have_right_checksums_and_lengths() {
         let mut segment = testing::segment();
-        segment.timestamps = Some(crate::tcp::segment::Timestamps { value: 7, echo: 8 });
+        segment.timestamps = Some(crate::frame::segment::Timestamps { value: 7, echo: 8 });
         segment.sack.push((3000, 4000));
         let mut syn = segment;
-        syn.flags = crate::tcp::segment::Flags::SYN;
+        syn.flags = crate::frame::segment::Flags::SYN;
         let contents = [
             (Content::Tcp(segment), PROTOCOL_TCP),
             (Content::Tcp(syn), PROTOCOL_TCP),

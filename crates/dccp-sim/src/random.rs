@@ -6,7 +6,7 @@
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The seed of a simulation, from which every stream derives.
+/// The seed of a simulation. Every stream derives from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed(pub u64);
 
@@ -86,7 +86,7 @@ impl Stream {
     }
 }
 
-/// SplitMix64's finalizer: a bijection in which every input bit reaches every output bit.
+/// SplitMix64's finalizer: a bijection with full avalanche: every input bit affects every output bit.
 pub(crate) const fn mix(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,7 @@
 //! Rates that change as they were recorded: traces in mahimahi's format.
 //!
 //! A trace is a text of whole milliseconds, one a line, that never decrease. Each is an opportunity
-//! to send 1504 bytes. After the last one it begins anew, at the time of the last one.
+//! to send 1504 bytes. After the last one it starts over, at the time of the last one.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,7 +15,7 @@ pub struct RateTrace {
     opportunities: Arc<[u32]>,
 }
 
-/// What is wrong with a trace.
+/// An error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RateTraceError {
     /// Which line, counted from 1.
@@ -25,7 +25,7 @@ pub struct RateTraceError {
 }
 
 impl fmt::Display for RateTraceError {
-    /// What is wrong, and on a second line what to do.
+    /// Names the error, and on a second line the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "line {} of the rate trace: {}", self.line, self.what)?;
         f.write_str(self.next_step)

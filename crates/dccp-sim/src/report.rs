@@ -1,4 +1,4 @@
-//! What one end of a connection has done, as its application saw it.
+//! Counters and events of one end of a connection, as its application sees them.
 
 use crate::source::{App, Delay, Message, Stamp};
 use dccp_proto::queue::FateCounts;
@@ -8,7 +8,7 @@ use dccp_proto::{CloseReason, Event, Instant};
 /// Counters and events of one end of a connection. Datagrams are the application's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// When data could be sent first.
+    /// When the connection could first send data.
     pub opened: Option<Instant>,
     /// Datagrams that left.
     pub sent: u64,
@@ -20,21 +20,21 @@ pub struct Report {
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// When the last of them came.
+    /// When the last of them arrived.
     pub last_received: Option<Instant>,
     /// The datagrams themselves, if the application keeps them.
     pub messages: Vec<Message>,
-    /// The stamps of those that came, if the application stamps.
+    /// The stamps of those that arrived, if the application stamps.
     pub delays: Vec<Delay>,
-    /// Datagrams that a source with a rhythm of its own found no room for.
+    /// Datagrams of a paced source that found no room.
     pub overflowed: u64,
     /// Datagrams that found the receive buffer full.
     pub refused: u64,
-    /// What became of the datagrams sent, as far as it is known (of our own hosts only).
+    /// Fates of the datagrams sent, as far as known (our own hosts only).
     pub fates: FateCounts,
-    /// Datagrams sent whose fate is open (of our own hosts only).
+    /// Datagrams sent whose fate is open (our own hosts only).
     pub in_flight: u64,
-    /// All events of the connection (of our own hosts only).
+    /// All events of the connection (our own hosts only).
     pub events: Vec<Event>,
     /// The Reset that ended the connection, received or sent.
     pub reset: Option<ResetCode>,
@@ -55,7 +55,7 @@ impl Report {
         self.events.push(event);
     }
 
-    /// Why the connection ended (of our own hosts only).
+    /// Why the connection ended (our own hosts only).
     pub fn close_reason(&self) -> Option<&CloseReason> {
         self.events.iter().find_map(|event| match event {
             Event::Closed(reason) => Some(reason),

@@ -29,7 +29,7 @@ pub(crate) struct Routes {
 /// The ways from a node.
 #[derive(Debug)]
 enum Ways {
-    /// Nobody has asked yet.
+    /// Not computed yet.
     Unknown,
     /// It has one link, wherever a frame goes.
     Only(LinkId),
@@ -109,7 +109,7 @@ impl Routes {
         self.addresses.get(&address).copied()
     }
 
-    /// The same, asked again and again by one node, which mostly sends to whom it sent before.
+    /// The same, cached for a node that mostly sends to its previous destination.
     #[inline]
     pub(crate) fn node_of_next(&mut self, from: NodeId, address: IpAddr) -> Option<NodeId> {
         match self.recent[from.index()] {

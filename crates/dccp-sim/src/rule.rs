@@ -6,7 +6,7 @@ use core::fmt;
 use core::time::Duration;
 use dccp_proto::wire::PacketType;
 
-/// What a rule does to the packets that it is for.
+/// The action of a rule on the packets that it matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Loses the packet before it enters the queue.
@@ -31,7 +31,7 @@ pub struct Rule {
 type Condition = Box<dyn Fn(&Frame) -> bool>;
 type Edit = Box<dyn FnMut(&mut Frame)>;
 
-/// What rules decide about one frame.
+/// The combined decision of rules about one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) is_lost: bool,

@@ -1,15 +1,15 @@
-//! Settings that no link can have.
+//! Errors of impossible settings.
 
 use core::fmt;
 use core::time::Duration;
 use dccp_proto::Rate;
 
-/// A setting that makes no sense, and what is wrong with it.
+/// A setting that makes no sense, and its constraint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Impossible {
     /// The setting, such as `red.max_threshold`.
     pub setting: &'static str,
-    /// What it must be, such as "above 0".
+    /// The constraint, such as "above 0".
     pub must_be: &'static str,
 }
 

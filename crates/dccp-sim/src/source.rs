@@ -1,4 +1,4 @@
-//! What applications do: where their datagrams come from, how they read, when they close.
+//! Applications: where their datagrams come from, how they read, when they close.
 
 mod frames;
 mod running;
@@ -75,7 +75,7 @@ pub enum Source {
         /// How many datagrams.
         count: u64,
     },
-    /// Datagrams that come independently of each other, so many on average.
+    /// Datagrams at independent times, with a mean interval.
     Poisson {
         /// Bytes per datagram, all zeros.
         len: usize,
@@ -110,7 +110,7 @@ pub enum Source {
     },
     /// Pictures of a film.
     Frames(Frames),
-    /// A request, then the next so long after the answer has come.
+    /// Requests; the next one follows a time after the answer to the last.
     Requests {
         /// Bytes of a request, all zeros.
         len: usize,
@@ -123,7 +123,7 @@ pub enum Source {
         /// How many requests.
         count: u64,
     },
-    /// These datagrams, each so long after the connection opened.
+    /// These datagrams, each at a time after the connection opened.
     Script(Vec<(Duration, Message)>),
 }
 
@@ -142,28 +142,28 @@ pub enum Closing {
 /// How an application reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
-    /// Everything as it comes.
+    /// All datagrams as they arrive.
     #[default]
     AtOnce,
-    /// One datagram each time that so much has passed.
+    /// One datagram per interval.
     Every(Duration),
-    /// Nothing: the receive buffer fills.
+    /// No datagram: the receive buffer fills.
     Never,
-    /// Nothing, and it says so (Drop Code 1).
+    /// Nothing, and it reports that (Drop Code 1).
     NotListening,
 }
 
-/// Bytes of the datagrams in which answers come: they fit any path.
+/// Bytes of a datagram of an answer: it fits any path.
 const ANSWER_DATAGRAM: usize = 1000;
 
 /// An application at one end of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct App {
-    /// What it sends.
+    /// The source of its datagrams.
     pub source: Source,
     /// Sends back each datagram that it receives.
     pub echo: bool,
-    /// Answers each datagram that it receives with so many bytes of zeros.
+    /// Answers each datagram that it receives with this many zero bytes.
     pub answer: usize,
     /// Writes a [`Stamp`] into each datagram of its source, and reads one from each that it receives:
     /// how old data is that arrives; of what a peer echoes, the round trip.
@@ -176,8 +176,8 @@ pub struct App {
     pub reading: Reading,
     /// Keeps what it receives, for tests that look at the bytes.
     pub keeps: bool,
-    /// What chance its source follows. Give each flow the stream of its name, so that adding one
-    /// disturbs no other.
+    /// The random numbers of its source. Give each flow the stream of its name, so that adding a flow does not
+    /// change others.
     pub random: Stream,
 }
 
@@ -207,7 +207,7 @@ impl App {
         }
     }
 
-    /// What it sends back for a datagram that it took.
+    /// The datagrams that it sends back for one that it received.
     pub(crate) fn replies(&self, datagram: Payload<'_>) -> impl Iterator<Item = Message> + use<> {
         let echo = self.echo.then(|| datagram.into());
         let whole = core::iter::repeat_n(ANSWER_DATAGRAM, self.answer / ANSWER_DATAGRAM);
@@ -216,7 +216,7 @@ impl App {
         echo.into_iter().chain(answer)
     }
 
-    /// How many bytes [`replies`](Self::replies) come to for a datagram of so many.
+    /// The total bytes of [`replies`](Self::replies) to a datagram of `datagram` bytes.
     pub(crate) const fn replies_len(&self, datagram: usize) -> usize {
         let echo = if self.echo { datagram } else { 0 };
         echo + self.answer
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_comes_in_datagrams_that_fit() {
+    fn answer_is_split_into_datagrams_that_fit() {
         let app = App {
             answer: 2500,
             ..App::echo()

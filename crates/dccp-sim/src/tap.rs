@@ -10,7 +10,7 @@ use dccp_proto::wire::{ChecksumRule, Datagram, Ecn, Packet, Payload, build};
 /// Keeps all frames that it receives.
 #[derive(Debug, Default)]
 pub struct Tap {
-    /// What has arrived, and when.
+    /// Packets that have arrived, with their times.
     pub received: Vec<(Instant, Frame)>,
 }
 

@@ -1,8 +1,7 @@
-//! What the unit tests of several modules share.
+//! Helpers that the unit tests of several modules share.
 
-use crate::frame::{Content, Frame};
-use crate::tcp::segment::{Flags, Sack, Segment, UNKNOWN};
-use crate::udp;
+use crate::frame::segment::{Flags, Sack, Segment, UNKNOWN};
+use crate::frame::{Content, Frame, UdpDatagram};
 use core::net::Ipv4Addr;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
@@ -51,8 +50,8 @@ pub(crate) fn segment() -> Segment {
 }
 
 /// A datagram of UDP with 100 bytes, ports 5001 → 6001.
-pub(crate) fn udp() -> udp::Datagram {
-    udp::Datagram {
+pub(crate) fn udp() -> UdpDatagram {
+    UdpDatagram {
         source_port: 5001,
         dest_port: 6001,
         len: 100,

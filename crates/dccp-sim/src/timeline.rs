@@ -1,4 +1,4 @@
-//! What changes in a network at moments known beforehand.
+//! Scheduled changes of a network.
 
 use crate::ids::{LinkId, NodeId};
 use crate::loss::FaultConfig;
@@ -17,12 +17,12 @@ pub enum Change {
     Delay(LinkId, Duration),
     /// Packets that are sent from then on meet these faults.
     Faults(LinkId, FaultConfig),
-    /// The link works, or does not. While it does not, routes lead around it where there is a way;
-    /// what waits for it stays or is lost, as its [`WhileDown`](crate::link::WhileDown) says.
+    /// The link goes up or down. While it is down, routes avoid it where possible. Packets that wait for it
+    /// stay or are lost, according to its [`WhileDown`](crate::link::WhileDown).
     Up(LinkId, bool),
-    /// So much may wait for the link.
+    /// The queue of the link has another limit.
     QueueLimit(LinkId, Limit),
-    /// Frames at one node for another one take this link; `None`: the shortest way again.
+    /// Frames at one node for another node take this link; `None`: the shortest path again.
     Route {
         /// Where.
         at: NodeId,
@@ -33,8 +33,7 @@ pub enum Change {
     },
 }
 
-/// Changes to come, in the order of their moments; those of one moment in the order in which they
-/// were asked for.
+/// Future changes in the order of their times; at one time, in the order of the calls that added them.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     changes: BTreeMap<(Instant, u64), Change>,
@@ -51,7 +50,7 @@ impl Timeline {
         self.changes.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next change whose moment has come.
+    /// The next change that is due.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Change> {
         let first = self.changes.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())

@@ -1,4 +1,4 @@
-//! What puts packets on the wire one after the other: at a rate, or at the moments of a trace.
+//! The transmitter sends packets one after the other: at a rate, or at the times of a trace.
 
 use crate::rate_trace::RateTrace;
 use core::time::Duration;
@@ -72,34 +72,17 @@ impl Transmitter {
         matches!(self.pace, Pace::Steady { .. })
     }
 
-    /// When it can begin with the next packet of those that wait.
+    /// When it can start the next waiting packet.
     pub(crate) const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// Whether a packet that comes now can be begun with now.
+    /// Whether it can start a packet now.
     pub(crate) fn is_free(&self, now: Instant) -> bool {
         self.free_at <= now && self.is_steady()
     }
 
-    /// What it carries over to the next packet, if that follows at once: units of 2^-32 ns.
-    #[expect(clippy::cast_possible_truncation, reason = "below 2^32")]
-    pub(crate) const fn fraction(&self) -> u32 {
-        match self.pace {
-            Pace::Steady { fraction, .. } => fraction as u32,
-            Pace::Trace { .. } => 0,
-        }
-    }
-
-    /// Is again as it was before it took what it began with at this moment.
-    pub(crate) fn resume(&mut self, at: Instant, carried: u32) {
-        self.free_at = at;
-        if let Pace::Steady { fraction, .. } = &mut self.pace {
-            *fraction = carried.into();
-        }
-    }
-
-    /// It had nothing to do until now. What an opportunity of a trace had left is lost.
+    /// It has been idle until now. The rest of an opportunity of a trace is lost.
     pub(crate) fn rest(&mut self, now: Instant) {
         match &mut self.pace {
             Pace::Steady { fraction, .. } if self.free_at < now => {

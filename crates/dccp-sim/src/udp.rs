@@ -1,8 +1,8 @@
-//! UDP: datagrams leave as they come, and nobody repeats or limits them. Of [`App`] it uses the source
-//! and the echoes and answers; all data are zeros. A bulk source, which takes what its transport gives, cannot be used.
+//! UDP: datagrams leave as they come, without retransmission or rate limit. Of [`App`] it uses the source, the
+//! echoes and the answers; all data are zeros. A bulk source needs a transport that limits it, so UDP refuses it.
 
 use crate::flow::FlowSample;
-use crate::frame::Content;
+use crate::frame::{Content, UdpDatagram};
 use crate::net::Context;
 use crate::schedule::Schedule;
 use crate::source::{App, RunningSource, Source};
@@ -13,35 +13,7 @@ use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::{Ecn, Payload};
 use std::collections::BTreeMap;
 
-/// A datagram of UDP (RFC 768), as a value. What a real program would write into its first bytes for
-/// the receiver's statistics is told beside it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Datagram {
-    /// Port of the sender.
-    pub source_port: u16,
-    /// Port of the receiver.
-    pub dest_port: u16,
-    /// Bytes of data; all are zeros.
-    pub len: u16,
-    /// How many datagrams of the flow were sent before.
-    pub number: u64,
-    /// When it left, by its sender's clock.
-    pub sent: Instant,
-    /// Of an answer: when the datagram left that it answers.
-    pub answers: Option<Instant>,
-}
-
-/// Bytes of the header.
-const HEADER: usize = 8;
-
-impl Datagram {
-    /// Bytes of the datagram, without the IP header.
-    pub const fn wire_len(&self) -> usize {
-        HEADER + self.len as usize
-    }
-}
-
-/// Datagrams before the newest that are told apart from second copies.
+/// The number of newest datagrams among which second copies are detected.
 const WINDOW: u64 = 64;
 
 /// Which datagrams of the peer have arrived, by their numbers.
@@ -160,8 +132,8 @@ impl Udp {
         number
     }
 
-    /// Whether somebody waits for a datagram that came over this path, as its receiver sees it.
-    pub(crate) fn knows(&self, path: Path, d: &Datagram) -> bool {
+    /// Whether a flow or a listener takes a datagram that arrived over this path, as its receiver sees it.
+    pub(crate) fn knows(&self, path: Path, d: &UdpDatagram) -> bool {
         let key = (path.remote, d.source_port, d.dest_port);
         self.by_ends.contains_key(&key) || self.listeners.contains_key(&d.dest_port)
     }
@@ -171,7 +143,7 @@ impl Udp {
         &mut self,
         context: &mut Context<'_>,
         path: Path,
-        d: &Datagram,
+        d: &UdpDatagram,
         ecn: Ecn,
     ) -> Option<usize> {
         let now = context.now();
@@ -208,12 +180,12 @@ impl Udp {
         self.timers.next_at()
     }
 
-    /// Whether a flow will send nothing of its own any more.
+    /// Whether the source of a flow has ended.
     pub(crate) fn is_over(&self, number: usize) -> bool {
         self.flows[number].source.next_at().is_none()
     }
 
-    /// The source of a flow is gone.
+    /// Ends the source of a flow.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "memory ends before 2^32 flows"
@@ -258,7 +230,7 @@ impl Udp {
 
 impl Flow {
     fn send(&mut self, context: &mut Context<'_>, len: usize, answers: Option<Instant>) {
-        let datagram = Datagram {
+        let datagram = UdpDatagram {
             source_port: self.local_port,
             dest_port: self.remote_port,
             len: u16::try_from(len).unwrap_or(u16::MAX),
@@ -277,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_tell_what_is_missing_late_or_a_copy() {
+    fn numbers_reveal_missing_late_and_duplicate_datagrams() {
         let mut seen = Seen::default();
         let first: Vec<bool> = [0, 1, 4, 4, 2, 2, 70, 3, 100, 99, 99]
             .map(|number| seen.note(number))
@@ -290,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_whole_window_forgets_what_came_before() {
+    fn step_of_the_whole_window_forgets_older_datagrams() {
         for (step, is_known) in [(WINDOW - 1, true), (WINDOW, false)] {
             let mut seen = Seen::default();
             seen.note(0);

@@ -1,17 +1,20 @@
 //! The simulated world: nodes, what lies between them, and the loop that plays events.
 
+pub use crate::check::Checks;
+
 use crate::check::{self, Repeat};
 use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::machine::{Machine, MachineConfig};
-use crate::net::{Capture, Context, Net, Totals, Who};
+use crate::net::{ActorKind, Capture, Context, Net};
 use crate::node::{Node, Router};
 use crate::pcap::PcapWriter;
 use crate::random::Seed;
 use crate::rule::Rule;
-use crate::schedule::Turn;
+use crate::schedule::EventKey;
 use crate::timeline::Change;
+use crate::totals::Totals;
 use crate::trace::Trace;
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
@@ -26,29 +29,6 @@ pub struct World {
     net: Net,
     nodes: Vec<Box<dyn Node>>,
     repeat: Repeat,
-}
-
-/// How often a world looks for broken promises. Counters are exact either way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Checks {
-    /// After every event, at what it touched.
-    #[default]
-    EveryEvent,
-    /// After every so many events, counted from 1.
-    Sampled(u64),
-    /// Never, but in [`World::check`]. Only time is watched.
-    Off,
-}
-
-impl Checks {
-    /// After how many events they are made.
-    pub(crate) const fn period(self) -> u64 {
-        match self {
-            Self::EveryEvent | Self::Sampled(0) => 1,
-            Self::Sampled(n) => n,
-            Self::Off => u64::MAX,
-        }
-    }
 }
 
 /// A node of a world whose type is known.
@@ -82,7 +62,7 @@ impl World {
         }
     }
 
-    /// Says how to repeat this run, for the message of a failure. Without this it names the running
+    /// Sets the command that the message of a failure gives to repeat this run. The default names the running
     /// test.
     pub fn set_repeat_command(&mut self, command: String) {
         self.repeat.command = command;
@@ -147,16 +127,16 @@ impl World {
     /// Adds a scripted fault at the entrance of a link, after those that it has.
     pub fn add_rule(&mut self, link: LinkId, rule: Rule) {
         self.net.wires[link.index()].rules.push(rule);
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
     /// Removes all scripted faults of a link.
     pub fn clear_rules(&mut self, link: LinkId) {
         self.net.wires[link.index()].rules.clear();
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
-    /// Says how often to look for broken promises. Without this it is after every event.
+    /// Sets how often invariants are checked; by default after every event.
     pub fn set_checks(&mut self, checks: Checks) {
         self.net.set_checks(checks);
     }
@@ -195,7 +175,7 @@ impl World {
     /// Records all packets from now on, for [`trace`](Self::trace).
     pub fn start_trace(&mut self) {
         self.net.trace = Some(Trace::default());
-        self.net.is_plan_old = true;
+        self.net.is_plan_stale = true;
     }
 
     /// All packets since [`start_trace`](Self::start_trace), one a line.
@@ -246,7 +226,7 @@ impl World {
         self.net.totals()
     }
 
-    /// A link, for its settings and counters.
+    /// A link with its settings and counters.
     pub fn link(&self, id: LinkId) -> &Link<FrameId> {
         &self.net.wires[id.index()].link
     }
@@ -275,10 +255,10 @@ impl World {
         node.downcast_ref().expect("a handle of this world")
     }
 
-    /// Calls a node from outside, as its application would, and lets it act on the network.
+    /// Calls a node from outside, as its application would, with access to the network.
     ///
     /// # Panics
-    /// If the handle is of another world, or if the node broke a promise.
+    /// If the handle is of another world, or if the node breaks an invariant.
     pub fn call<N: Node, R>(
         &mut self,
         handle: Handle<N>,
@@ -292,40 +272,40 @@ impl World {
         result
     }
 
-    /// Plays the next event. Returns `false` if nothing will happen any more.
+    /// Runs the next event. Returns `false` if none is left.
     ///
     /// # Panics
-    /// If a promise is broken; the message says which and how to repeat the run.
+    /// If an invariant is broken; the message says which and how to repeat the run.
     pub fn step(&mut self) -> bool {
-        self.net.look_ahead(false);
+        self.net.set_lookahead(false);
         let next = self.net.schedule.pop_until(Instant::FAR_FUTURE);
-        if let Some(turn) = next {
-            self.play(turn);
+        if let Some(key) = next {
+            self.play(key);
         }
         next.is_some()
     }
 
-    fn play(&mut self, turn: Turn) {
-        let at = turn.moment();
+    fn play(&mut self, key: EventKey) {
+        let at = key.time();
         if at < self.net.now {
             self.net.promise(check::time(self.net.now, at));
         }
         self.net.now = at;
-        let who = self.net.actors[turn.actor() as usize];
+        let who = self.net.actors[key.actor() as usize];
         match who {
-            // Its events are those of the packets that it forwards.
-            Who::Late(id) => return self.net.settle(id, turn),
-            Who::Link(id) => self.net.settle_end(id, turn),
-            Who::Timeline => self.net.settle_all(turn),
-            Who::Node(_) | Who::Machine(_) => {}
+            // It counts an event for each arrival that it forwards.
+            ActorKind::Router(id) => return self.net.forward_until(id, key),
+            ActorKind::Link(id) => self.net.forward_at_end(id, key),
+            ActorKind::Timeline => self.net.forward_all(key),
+            ActorKind::Node(_) | ActorKind::Machine(_) => {}
         }
         self.net.begin_event();
         match who {
             // Nearly all of them.
-            Who::Link(id) => self.play_link(id),
-            Who::Node(id) => self.wake(id),
-            Who::Late(_) => {}
-            Who::Machine(id) => {
+            ActorKind::Link(id) => self.play_link(id),
+            ActorKind::Node(id) => self.wake(id),
+            ActorKind::Router(_) => {}
+            ActorKind::Machine(id) => {
                 while let Some(frame) = self.net.poll_machine(id) {
                     self.hand_over(id, frame);
                 }
@@ -334,7 +314,7 @@ impl World {
                 }
                 self.net.schedule_machine(id);
             }
-            Who::Timeline => {
+            ActorKind::Timeline => {
                 while let Some(change) = self.net.timeline.take(at) {
                     self.net.change(change);
                 }
@@ -348,30 +328,30 @@ impl World {
         }
     }
 
-    /// Plays all events up to and including this moment, which it then is.
+    /// Runs all events up to and including `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Instant) {
-        self.net.look_ahead(true);
-        let mut is_settled = self.net.now >= end;
-        while let Some(turn) = self.net.schedule.pop_until(end) {
-            self.play(turn);
-            is_settled = false;
+        self.net.set_lookahead(true);
+        let mut is_current = self.net.now >= end;
+        while let Some(key) = self.net.schedule.pop_until(end) {
+            self.play(key);
+            is_current = false;
         }
         self.net.now = self.net.now.max(end);
-        // Asked again for the same moment, as by many flows that are looked at, it has nothing to do.
-        if !is_settled {
-            self.net.settle_all(Turn::first_after(end));
+        // A second call for the same time, as for each of many flows that are inspected, has nothing to do.
+        if !is_current {
+            self.net.forward_all(EventKey::first_after(end));
         }
     }
 
-    /// Plays all events of this time from now on.
+    /// Runs all events of the next `time`.
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(self.net.now + time);
     }
 
-    /// Plays events until the condition holds, looked at after each, or until `limit` has passed.
-    /// Returns whether it holds.
+    /// Runs until `done` returns true, which is called after each event, or until `limit` has passed. Returns
+    /// whether it holds.
     pub fn run_while_not(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
-        self.net.look_ahead(false);
+        self.net.set_lookahead(false);
         let end = self.net.now + limit;
         loop {
             if done(self) {
@@ -385,21 +365,21 @@ impl World {
         }
     }
 
-    /// Looks at every link and every total. [`step`](Self::step) looks only at what it touched.
+    /// Checks every link, node and total. [`step`](Self::step) checks only those that the event touched.
     ///
     /// # Panics
-    /// If a promise is broken.
+    /// If an invariant is broken.
     pub fn check(&self) {
         self.net.promise(check::conservation(&self.net.totals()));
         for wire in &self.net.wires {
-            self.net.promise(check::link(wire));
+            self.net.promise(check::link(&wire.name, &wire.link));
         }
         for id in 0..self.nodes.len() {
             self.net.promise(self.nodes[id].check());
         }
     }
 
-    /// Takes from a link what has arrived.
+    /// Takes the packets that have arrived from a link.
     fn play_link(&mut self, id: LinkId) {
         loop {
             let Some((node, frame)) = self.net.poll_link(id) else {
@@ -412,7 +392,7 @@ impl World {
             }
         }
         if self.net.is_checked {
-            self.net.promise(check::link(&self.net.wires[id.index()]));
+            self.net.promise(self.net.check_link(id));
         }
     }
 
@@ -430,7 +410,7 @@ impl World {
         }
     }
 
-    /// A frame came to a node: its machine may take some time to hand it over.
+    /// A frame arrived at a node; its machine may take time to deliver it.
     #[inline]
     fn arrive(&mut self, node: NodeId, frame: FrameId) {
         if self.net.receive(node, frame) {
@@ -457,7 +437,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// Tells how to repeat a failed run, whoever noticed the failure.
+    /// Prints how to repeat a failed run, wherever it failed.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.repeat);

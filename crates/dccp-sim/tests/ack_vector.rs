@@ -134,14 +134,14 @@ fn a_datagram_that_comes_too_late_keeps_the_fate_lost_and_one_that_is_overtaken_
         assert_eq!(fates.lost > 0, overtaken, "CCID {ccid}: {fates:?}");
         let host = pair.world.node(pair.host(End::Client));
         let spurious = host.stats(0).counters.spurious_losses;
-        // What the peer's vector has forgotten by then nobody learns.
+        // Arrivals that have left the peer's vector by then are never reported.
         assert!(spurious <= fates.lost && (spurious > 0) == overtaken);
     }
 }
 
 #[test]
 fn a_peer_without_vectors_for_its_ccid_leaves_the_fate_at_sent() {
-    // Linux has no Ack Vectors with CCID 3, and says so; without the wish nobody has.
+    // Linux refuses Ack Vectors with CCID 3. Without a request no peer sends them.
     let Setup { server, .. } = with_vectors(3, Profile::ours());
     let unasked = Setup {
         client: server.clone(),

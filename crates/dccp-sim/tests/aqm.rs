@@ -12,7 +12,7 @@ use dccp_sim::{FlowId, FlowSample, tcp};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What sends.
+/// The transport of the sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Sender {
     Dccp { ccid: u8 },
@@ -37,7 +37,7 @@ struct Outcome {
     /// Mean wait in the queue, in ms, and share of the link in use.
     wait_ms: f64,
     used: f64,
-    /// What the sender knows.
+    /// Congestion signals as the sender counts them.
     known: Known,
 }
 
@@ -121,8 +121,8 @@ fn begin(pair: &mut Pair, sender: Sender, ecn: bool) -> FlowId {
     })
 }
 
-/// CCID 2 and TCP hear of every mark or loss and reduce at most once for each. CCID 3's sender hears how
-/// often they happen: about once in so many packets as pass between two.
+/// CCID 2 and TCP learn every mark and loss, and reduce at most once for each. CCID 3's sender learns their
+/// frequency, the loss event rate.
 #[expect(clippy::cast_precision_loss, reason = "a minute has few packets")]
 fn assert_answered(outcome: &Outcome, sender: Sender, what: &str) {
     let signals = outcome.marked + outcome.lost;
@@ -133,15 +133,15 @@ fn assert_answered(outcome: &Outcome, sender: Sender, what: &str) {
         assert!((0.7..=1.5).contains(&share), "{what}: {share}");
         return;
     }
-    // TCP tells that there were marks, not how many; and those of a round trip are one event.
+    // TCP echoes that there were marks, not how many. The marks of a round trip are one event.
     let heard = known.marked + known.lost;
     assert!((signals - 1..=signals).contains(&heard), "{what}");
     assert!((heard - 3..=heard).contains(&known.reductions), "{what}");
 }
 
-/// Runs each sender with ECN and without: with it nothing is lost once slow start is over, without it as
-/// many packets are lost as were marked, and the delay, in ms, is the same. A flow uses this share of the
-/// link at least. Returns what slow start lost with ECN.
+/// Runs each sender with ECN and without. With ECN nothing is lost after slow start. Without it as many packets
+/// are lost as were marked before, at the same delay in ms. A flow uses at least the share `used` of the link.
+/// Returns the losses of slow start with ECN.
 fn marks_take_the_place_of_losses(
     queue: QueueConfig,
     wait_ms: RangeInclusive<f64>,

@@ -1,10 +1,9 @@
 //! CCID 2 beside the simulator's TCP, both with Reno, on one drop-tail bottleneck.
 //!
-//! Where the queue is short, the flow that sends smaller bursts has more: a queue with room for one
-//! packet takes that of a flow which sends one by one and drops the second of a pair. So CCID 2, which
-//! is paced, is compared with a TCP that is acknowledged packet by packet. (Unpaced CCID 2 with
-//! Ack Ratio 2 has 33 % beside a TCP that is acknowledged every second packet, and less beside this
-//! one.)
+//! With a short queue, the flow with smaller bursts gets more. A queue with room for one packet accepts a single
+//! packet and drops the second of a pair. So paced CCID 2 is compared with a TCP whose packets are acknowledged
+//! one by one. (Unpaced CCID 2 with Ack Ratio 2 gets 33 % beside a TCP with delayed acknowledgements, and less
+//! beside this one.)
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -135,7 +134,7 @@ fn bulk() -> App {
     }
 }
 
-/// What CCID 2 has of all bytes of a minute that begins ten seconds after TCP, which begins so much later.
+/// CCID 2's share of all bytes of one minute. TCP begins `tcp_later` after CCID 2, the minute 10 s after TCP.
 fn share(queue: usize, tcp_later: Duration) -> f64 {
     let mut dumbbell = Dumbbell::new(queue);
     dumbbell.begin_ccid_2();

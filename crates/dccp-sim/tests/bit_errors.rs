@@ -32,7 +32,7 @@ fn setup(send_cscov: u8, data_checksum: bool) -> Setup {
     setup
 }
 
-/// What became of 2000 datagrams of 1000 zeros that an application had for every 20 ms.
+/// The fates of 2000 datagrams of 1000 zeros, one every 20 ms.
 #[derive(Debug)]
 struct Outcome {
     /// The congestion control holds some back where it sees losses.

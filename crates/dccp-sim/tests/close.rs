@@ -77,7 +77,7 @@ fn a_lost_packet_of_the_ending_is_repeated() {
     }
 }
 
-/// What has not left is withdrawn, and an application that always has more is not asked for ever.
+/// Unsent datagrams are withdrawn, and an endless source is not polled forever.
 #[test]
 fn a_reset_ends_a_source_without_an_end() {
     for_both_peers(|peer| {

@@ -21,8 +21,8 @@ fn setup(ccid: u8, server: Profile) -> Setup {
     }
 }
 
-/// The first data packet is too large for the path, which nobody knows before. The receiver counts
-/// it as a loss event before it has measured any rate.
+/// The first data packet is too large for the path, which neither end knows yet. The receiver counts it as a loss
+/// event before it has measured any rate.
 #[test]
 fn a_flow_whose_first_packet_is_lost_does_not_stall() {
     // 5348-6.3-1, 5348-6.3.1-1, 5348-4.3-2
@@ -42,8 +42,7 @@ fn a_flow_whose_first_packet_is_lost_does_not_stall() {
     });
 }
 
-/// Counts the datagrams that arrive in the first round trip in which any can, for our client as
-/// the sender or our server.
+/// Counts the datagrams of the first round trip with data, with our client or our server as the sender.
 fn in_the_first_round_trip(ccid: u8, sender: End) -> u64 {
     let data = App::bulk(1000, 1000);
     let (client, server, receiver) = match sender {
@@ -153,8 +152,8 @@ fn a_full_queue_is_no_black_hole() {
     }
 }
 
-/// The interface takes larger packets than the path, which drops them silently. What was lost
-/// before that is known must not end the search for what the path carries.
+/// The interface accepts larger packets than the path, which drops them silently. Losses before that is known must
+/// not end the search for the path MTU.
 #[test]
 fn a_black_hole_on_a_crowded_link_is_found_once_and_measured() {
     // 4340-14.1-5

@@ -90,7 +90,7 @@ fn numbers_half_way_round_are_nothing_special() {
 
 #[test]
 fn an_overshoot_of_slow_start_on_a_path_of_16667_packets_is_survived() {
-    // Seed 001: 1 Gbit/s, 200 ms. What the queue cannot hold, thousands of packets, is lost at once.
+    // 1 Gbit/s, 200 ms. The queue overflows by thousands of packets at once.
     let setup = Setup {
         client: Profile::ours().with_ccid(2),
         ..Setup::with_server(Profile::ours().with_ccid(2))

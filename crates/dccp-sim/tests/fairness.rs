@@ -92,7 +92,7 @@ fn lossy(loss: f64, seed: u64) -> Setup {
     setup
 }
 
-/// A bottleneck of so many packets of 1436 bytes per second with a queue, 100 ms.
+/// A bottleneck in packets of 1436 bytes per second, with a queue and 100 ms.
 fn narrow(packets_per_s: f64, queue: usize) -> Setup {
     let mut setup = Setup::default().links(|link| link.delay = Duration::from_millis(50));
     setup.there.rate = Some(Rate::from_bytes_per_s(packets_per_s * 1436.0));
@@ -108,7 +108,7 @@ fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// The path loses a share of packets, whoever sends them.
+/// The path loses a share of packets, of all flows alike.
 #[test]
 fn at_equal_loss_tfrc_gets_half_to_twice_renos_rate() {
     // 5348-3.1-1, 5622-5-1
@@ -150,8 +150,8 @@ fn on_one_bottleneck_tfrc_gets_half_to_twice_renos_share() {
     }
 }
 
-/// What two flows of a kind get on 1000 packets/s (100 with CCID 4), the second from 5 s on, in the third and
-/// fourth minute.
+/// The bytes of two equal flows on 1000 packets/s (100 with CCID 4) in the third and fourth minute. The second flow
+/// begins after 5 s.
 fn two_of(plan: FlowPlan, queue: usize) -> Vec<f64> {
     let rate = if plan.ccid == 4 { 100.0 } else { 1000.0 };
     let mut pair = pair(narrow(rate, queue));
@@ -179,8 +179,7 @@ fn two_flows_of_each_law_converge() {
     }
 }
 
-/// What is known of Scalable: it takes and gives shares of the window, so that windows that saw the same losses
-/// keep their ratio.
+/// Scalable TCP grows and shrinks by shares of the window. So windows with the same losses keep their ratio.
 #[test]
 fn scalable_keeps_the_ratio() {
     let shares = two_of(

@@ -1,12 +1,11 @@
-//! The laws in the simulator's TCP beside the Linux kernel's own modules (6.1, defaults) on the same
-//! bottleneck: what a loss leaves of the window, and what the window gains in half of the time to the
-//! next loss, within a tenth.
+//! The laws in the simulator's TCP beside the Linux kernel's own modules (6.1, defaults) on the same bottleneck.
+//! Two figures agree within a tenth: the window's decrease at a loss, and its growth in the first half of the time
+//! to the next loss.
 //!
-//! The kernel's figures are means over a run of one flow on 20 Mbit/s with full-size packets, a
-//! drop-tail queue in bytes, acknowledgements delayed and held back by the base round trip, SACK and
-//! timestamps, no pacing and no ECN, without the first two losses and without the time in recovery.
-//! The module's own deviations from the published law are options here. What disagrees, and why, is in
-//! `docs/laws.md`.
+//! The kernel's figures are means over a run of one flow on 20 Mbit/s with full-size packets. The queue is drop-tail
+//! in bytes, and acknowledgements are delayed. SACK and timestamps are on, pacing and ECN are off. The first two
+//! losses and the time in recovery are left out. The modules' deviations from the published laws are options here.
+//! `docs/laws.md` lists the remaining differences with their reasons.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;

@@ -14,7 +14,7 @@ use dccp_sim::{Frame, LinkConfig, Seed, World};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What of a packet can be compared: its type, and its options with the numbers of clocks left out.
+/// The comparable parts of a packet: its type, and its options without clock values.
 #[derive(PartialEq, Eq, Debug)]
 struct Shape {
     packet_type: PacketType,

@@ -1,7 +1,7 @@
-//! CCID 3 towards a kernel, at its begin: whatever the path loses first, the flow does not stand still.
+//! CCID 3 with a Linux receiver at its start: the flow goes on, whichever packet the path loses first.
 //!
-//! The kernel sends feedback for the first data packet, when CCVal has moved by more than three, and when a
-//! loss event begins: a sender that does not know the round trip must move CCVal all the same.
+//! The kernel sends feedback after the first data packet, after CCVal has moved by more than three, and when a loss
+//! event begins. So a sender must move CCVal even before it knows the round trip.
 
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -85,7 +85,7 @@ impl Case {
         }
     }
 
-    /// What a kernel has queued when it closes it drops, so that need not leave.
+    /// A kernel drops its send queue when it closes, so those datagrams need not leave.
     fn assert_sent_within(&self, mut pair: Pair, limit: Duration) {
         let sent = |pair: &Pair| match pair.connections(self.sender) {
             0 => 0,

@@ -47,7 +47,7 @@ fn a_slow_processor_is_the_limit_and_loses_nothing() {
     assert!(busy > Duration::from_millis(4600), "{busy:?}");
 }
 
-/// What connections of TCP have sent in 5 s from a host with such a machine, and what was lost.
+/// The packets that TCP connections send in 5 s from a host with this machine, and their losses.
 fn run_tcp(
     machine: MachineConfig,
     connections: u16,

@@ -1,4 +1,4 @@
-//! What connections tell of the rate that the network takes.
+//! Rate hints: the rate that the network accepts, as connections report it.
 
 use core::time::Duration;
 use dccp_proto::{Config, Event, Rate, RateHint};
@@ -6,7 +6,7 @@ use dccp_sim::pair::{End, Pair, Profile, Setup};
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::App;
 
-/// What a link of 100 kB/s carries, headers included, in bits per second.
+/// The rate of a link of 100 kB/s, headers included, in bits per second.
 const LINK: u64 = 800_000;
 
 fn hints(ccid: u8, rate_hints: bool, run_for: Duration) -> Vec<RateHint> {

@@ -98,7 +98,7 @@ fn a_packet_from_far_outside_of_the_window_is_answered_by_a_sync() {
         let lines = pair.lines();
         let syncs = |way: &str| lines.iter().filter(|l| l.starts_with(way)).count();
         assert!(syncs("server>client Sync ") >= 1, "{lines:#?}");
-        // 4340-8.5-5: it acknowledges what nobody has sent, so it is not answered.
+        // 4340-8.5-5: it acknowledges a packet that was never sent, so it is not answered.
         assert_eq!(syncs("client>server SyncAck "), 0);
         assert_eq!(
             pair.report(End::Server).received,

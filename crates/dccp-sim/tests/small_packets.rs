@@ -12,7 +12,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Both ends with CCID 4, so many milliseconds apart.
+/// Both ends with CCID 4, at a one-way delay in milliseconds.
 fn setup(one_way_ms: u64) -> Setup {
     Setup {
         client: Profile::ours().with_ccid(4),
@@ -41,7 +41,7 @@ fn loss_event_rate(pair: &Pair) -> f64 {
     p.unwrap_or_default()
 }
 
-/// What RFC 5622 allows in packets of `s` bytes per minute, for a round trip of `r` seconds.
+/// The rate that RFC 5622 allows, in packets of `s` bytes per minute with a round trip of `r` seconds.
 fn allowed(s: f64, r: f64, p: f64) -> f64 {
     let f = (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
     let packets = 1460.0 / (r * f) / (s + 36.0);

@@ -44,7 +44,7 @@ fn capture(name: &str, setup: Setup) -> PathBuf {
     path
 }
 
-/// What tshark says of each packet: its DCCP type, and whatever could be wrong with it.
+/// The fields that tshark prints of each packet: its DCCP type and all errors.
 const FIELDS: [&str; 9] = [
     "dccp.type",
     "_ws.malformed",

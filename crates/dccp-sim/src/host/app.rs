@@ -1,9 +1,11 @@
 //! The application's side of one connection: its queues, its source, its reading.
 
+use super::watch::Sent;
 use crate::report::Report;
 use crate::source::{App, Closing, Message, Reading, RunningSource};
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::conn::stats::Stats;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
 use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
@@ -16,9 +18,11 @@ const SEND_QUEUE: usize = 256;
 pub(super) struct Running {
     pub(super) send: Outgoing,
     pub(super) receive: Incoming,
+    /// Counters of the connection when it closed.
+    last_stats: Option<Box<Stats>>,
 }
 
-/// What goes out.
+/// The sending half.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     queue: SendQueue,
@@ -26,8 +30,7 @@ pub(super) struct Outgoing {
     bytes: Vec<Vec<u8>>,
     free: Vec<u32>,
     source: Option<RunningSource>,
-    /// The maximum packet size; `None` from the moment that a datagram was too big until the new size
-    /// is told.
+    /// The maximum packet size; `None` after a datagram was too big, until the new size is known.
     mps: Option<usize>,
     replies: VecDeque<Message>,
     closing: Closing,
@@ -36,13 +39,13 @@ pub(super) struct Outgoing {
     overflowed: u64,
 }
 
-/// What comes in.
+/// The receiving half.
 #[derive(Debug)]
 pub(super) struct Incoming {
     app: App,
     buffer: VecDeque<Message>,
     next_read: Option<Instant>,
-    /// For the outgoing half: what to send back, and how many bytes came since it last asked.
+    /// For the sending half: datagrams to send back, and bytes that arrived since it last asked.
     replies: VecDeque<Message>,
     fresh: usize,
     pub(super) report: Report,
@@ -72,7 +75,21 @@ impl Running {
                 fresh: 0,
                 report: Report::default(),
             },
+            last_stats: None,
         }
+    }
+
+    /// Datagrams and bytes that have left so far.
+    pub(super) const fn sent(&self) -> Sent {
+        Sent {
+            datagrams: self.send.sent,
+            bytes: self.send.sent_bytes,
+        }
+    }
+
+    /// Counters of the connection when it closed; all 0 before.
+    pub(super) fn last_stats(&self) -> Stats {
+        self.last_stats.as_deref().copied().unwrap_or_default()
     }
 
     /// The application of an accepted connection becomes known after the connection itself.
@@ -94,8 +111,8 @@ impl Running {
         self.send.closing != Closing::Never
     }
 
-    /// When [`run`](Self::run) is due next. A source that is always ready is asked by the connection
-    /// itself.
+    /// When [`run`](Self::run) is due next. A source that is always ready needs no timer, because the connection
+    /// pulls from it.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let source = self.send.source.as_ref().filter(|s| !s.is_greedy());
         let written = source.and_then(RunningSource::next_at);
@@ -105,27 +122,28 @@ impl Running {
             .min()
     }
 
-    /// Writes and reads what is due. Returns whether there is something new to send.
+    /// Writes and reads the datagrams that are due. Returns whether the send queue was empty and is no more. If it
+    /// was not empty, the new datagrams wait behind others for a permit.
     pub(super) fn run(&mut self, now: Instant) -> bool {
         self.receive.read(now);
-        let before = self.send.queue.pushed();
+        let was_empty = self.send.queue.is_empty();
         self.send.replies.append(&mut self.receive.replies);
         let fresh = core::mem::take(&mut self.receive.fresh);
         if let Some(source) = &mut self.send.source {
             source.on_received(now, fresh);
         }
         self.send.fill(now);
-        self.send.queue.pushed() > before
+        was_empty && !self.send.queue.is_empty()
     }
 
-    /// Whether the application has nothing more to send and wants to close for it.
+    /// Whether the application has sent all its data and closes then.
     pub(super) fn wants_close(&self) -> bool {
         let source = self.send.source.as_ref();
         let is_done = source.is_some_and(|s| s.next_at().is_none());
         is_done && self.send.closing == Closing::WhenSent && self.send.replies.is_empty()
     }
 
-    /// The account of this end, up to date.
+    /// The report of this end.
     pub(super) fn report(&self) -> Report {
         let Outgoing {
             sent,
@@ -144,7 +162,7 @@ impl Running {
         }
     }
 
-    /// The application writes no more, and echoes nothing. (An endless source would never be withdrawn.)
+    /// Ends the source, the echoes and the answers. (An endless source could never be withdrawn completely.)
     pub(super) fn leave(&mut self) {
         self.send.source = None;
         self.send.replies.clear();
@@ -153,15 +171,16 @@ impl Running {
         self.receive.app.answer = 0;
     }
 
-    /// The connection is gone: what was queued will not leave.
-    pub(super) fn end(&mut self, now: Instant) {
+    /// The connection is over: queued datagrams are withdrawn.
+    pub(super) fn end(&mut self, now: Instant, stats: Option<&Stats>) {
+        self.last_stats = stats.copied().map(Box::new);
         self.send.source = None;
         self.send.queue.withdraw_all(now);
         self.receive.next_read = None;
     }
 
     /// # Errors
-    /// What is wrong with the books.
+    /// The broken invariant.
     pub(super) fn check(&self) -> Result<(), String> {
         self.send.queue.check();
         let held = self.receive.buffer.len();
@@ -198,7 +217,7 @@ impl Outgoing {
             if self.queue.has_room() {
                 self.push(message);
             } else {
-                // A source with a rhythm of its own does not wait.
+                // A paced source does not wait.
                 self.overflowed += 1;
             }
         }

@@ -1,25 +1,24 @@
-//! What a host tells of its flows, whatever their transport.
+//! The flows of a host, whatever their transport.
 
 use super::Host;
 use crate::flow::{FlowId, FlowSample};
-use crate::frame::FrameId;
+use crate::frame::segment::Segment;
+use crate::frame::{FrameId, UdpDatagram};
 use crate::loss::Loss;
 use crate::net::Context;
 use crate::source::App;
-use crate::tcp::segment::Segment;
 use crate::tcp::{self, Target};
-use crate::udp::Datagram;
 use core::net::SocketAddr;
 use dccp_proto::Connection;
 use dccp_proto::path::Path;
 
 impl Host {
-    /// The flows that others began with this host, in the order of their begin, and who.
+    /// The flows that peers began with this host, with the address of the peer, in the order of their begin.
     pub fn accepted(&self) -> &[(FlowId, SocketAddr)] {
         &self.accepted
     }
 
-    /// The account of one end of a flow.
+    /// The totals of one end of a flow.
     pub fn sample(&self, flow: FlowId) -> FlowSample {
         match flow {
             FlowId::Dccp(number) => self.sample_dccp(number),
@@ -37,8 +36,8 @@ impl Host {
         }
     }
 
-    /// The application of a flow is gone: nothing of it is sent any more, and nobody is waited for. A
-    /// DCCP connection is reset.
+    /// Ends a flow without its peer: the host sends nothing more and waits for no answer. A DCCP connection is
+    /// reset.
     pub fn abandon(&mut self, context: &mut Context<'_>, flow: FlowId) {
         match flow {
             FlowId::Dccp(number) => self.abort(context, number),
@@ -121,7 +120,7 @@ impl Host {
         context: &mut Context<'_>,
         frame: FrameId,
         path: Path,
-        datagram: &Datagram,
+        datagram: &UdpDatagram,
     ) {
         let ecn = context.frame(frame).ecn;
         if !self.udp.knows(path, datagram) {

@@ -1,50 +1,52 @@
-//! Promises of a connection, watched from outside by its snapshots and counters.
+//! Invariants of a connection, checked from outside by its snapshots.
 
 use dccp_proto::config::bounds;
 use dccp_proto::conn::ConnSnapshot;
-use dccp_proto::conn::stats::Stats;
 use dccp_proto::{Connection, Instant};
 
-/// What is remembered of a connection to tell whether it keeps its promises.
+/// The history of a connection that its invariants need.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    stats: Stats,
+    /// Totals at the last event.
+    sent: Sent,
     has_closed: bool,
     broken: Option<String>,
-    /// Since when every event was looked at.
+    /// When the connection was checked last, if each event since then was checked.
     seen_at: Option<Instant>,
-    /// The rate that was allowed then.
+    /// The allowed rate at that time.
     rate: f64,
-    /// Bytes that the allowed rate has let through and that were not sent.
+    /// Unused bytes of the allowed rate.
     credit: f64,
 }
 
-impl Watch {
-    /// Counters as they were last.
-    pub(super) fn stats(&self) -> Stats {
-        self.stats
-    }
+/// Totals of a connection since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) datagrams: u64,
+    pub(super) bytes: u64,
+}
 
+impl Watch {
     /// Returns `true` the first time.
     pub(super) fn closes_once(&mut self) -> bool {
         !core::mem::replace(&mut self.has_closed, true)
     }
 
-    /// Looks at a connection after something happened to it and it was drained; if promises are not checked
-    /// now, at its counters only.
-    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, is_checked: bool) {
+    /// Updates the totals after an event without a check.
+    pub(super) fn skip(&mut self, sent: Sent) {
+        self.sent = sent;
+        self.seen_at = None;
+    }
+
+    /// Checks a connection after an event, once the endpoint has been drained.
+    pub(super) fn look(&mut self, conn: Option<&Connection>, now: Instant, sent: Sent) {
+        let before = core::mem::replace(&mut self.sent, sent);
         let Some(conn) = conn else { return };
-        let stats = conn.stats();
-        let sent = stats.counters.data_sent - self.stats.counters.data_sent;
-        let bytes = stats.counters.data_bytes_out - self.stats.counters.data_bytes_out;
-        self.stats = stats;
-        if !is_checked {
-            self.seen_at = None;
-            return;
-        }
+        let datagrams = sent.datagrams - before.datagrams;
+        let bytes = sent.bytes - before.bytes;
         let snapshot = conn.snapshot();
         let result = bounded(&snapshot).and_then(|()| match snapshot.tx_ccid {
-            2 => within_window(&snapshot, sent),
+            2 => within_window(&snapshot, datagrams),
             3 | 4 => self.within_rate(&snapshot, now, bytes),
             _ => Ok(()),
         });
@@ -55,13 +57,13 @@ impl Watch {
     }
 
     /// # Errors
-    /// The first promise that was broken.
+    /// The first broken invariant.
     pub(super) fn verdict(&self) -> Result<(), String> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// CCID 3 and 4 send no faster than they allow themselves, but for what a round trip without sending lets
-    /// them make up for (RFC 5348 §4.6), and a few packets.
+    /// CCIDs 3 and 4 send no faster than their rate, apart from the unused rate of one round trip
+    /// (RFC 5348 §4.6) and a few packets.
     fn within_rate(&mut self, s: &ConnSnapshot, now: Instant, bytes: u64) -> Result<(), String> {
         let Some(rate) = s.tx.rate else { return Ok(()) };
         // RFC 5348 §4.5: a sender that dampens oscillations departs from its rate for a while.
@@ -69,7 +71,7 @@ impl Watch {
         let rate = momentary.map_or(0.0, |(_, x)| *x).max(rate.bytes_per_s());
         let rtt = s.rtt.map_or(0.2, |rtt| rtt.as_secs_f64());
         let most = rate.max(self.rate) * rtt + 8.0 * to_f64(s.mps as u64);
-        // What it had earned before is not known after an event that was not looked at.
+        // After an unchecked event the unused bytes are unknown.
         let credit = self.seen_at.map_or(most, |seen_at| {
             self.credit + rate.max(self.rate) * (now - seen_at).as_secs_f64()
         });
@@ -85,7 +87,7 @@ impl Watch {
     }
 }
 
-/// Nothing is sent without a permit: after sending, what is in flight is within the window.
+/// Packets leave only with a permit: after sending, the packets in flight are within the window.
 fn within_window(s: &ConnSnapshot, sent: u64) -> Result<(), String> {
     let cwnd = s.tx.cwnd_packets.unwrap_or(f64::INFINITY).max(1.0);
     if sent > 0 && f64::from(s.pipe_packets) > cwnd {
@@ -97,7 +99,7 @@ fn within_window(s: &ConnSnapshot, sent: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// What a peer can make us store has a bound.
+/// The memory that a peer can make us use has a bound.
 fn bounded(s: &ConnSnapshot) -> Result<(), String> {
     if s.ack_vector_cells > bounds::ACK_VECTOR_CELLS {
         return Err(format!("{} cells of Ack Vector", s.ack_vector_cells));

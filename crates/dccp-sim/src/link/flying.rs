@@ -1,12 +1,22 @@
-//! Packets on their way over a link.
+//! Packets in flight over a link.
 
-use super::Arrival;
 use crate::loss::Fate;
 use crate::parcel::Parcel;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 
-/// What of a packet travels.
+/// A packet at the far end of the link, lost ones included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival<T> {
+    /// Names the packet.
+    pub token: T,
+    /// The ECN field, as queues left it.
+    pub ecn: Ecn,
+    /// Its fate.
+    pub fate: Fate,
+}
+
+/// The fields of a packet that travel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet<T> {
     pub(crate) token: T,
@@ -15,17 +25,17 @@ pub(crate) struct Packet<T> {
     pub(crate) ecn: Ecn,
 }
 
-/// One on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying<T> {
     pub(super) at: Instant,
-    /// Since when this link has had nothing to tell before it: its place among what comes at one moment.
+    /// Since when it has been the next arrival of this link: orders arrivals at one time.
     pub(super) since: Instant,
     pub(super) packet: Packet<T>,
     pub(super) fate: Fate,
 }
 
-/// One that others may overtake.
+/// A packet that others may overtake.
 #[derive(Debug)]
 pub(super) struct Stray<T> {
     /// When it arrives, and how many packets had been offered: the order among equals.

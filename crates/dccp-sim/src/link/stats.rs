@@ -1,10 +1,10 @@
-//! What is counted on a link.
+//! Counters of a link.
 
 use crate::loss::Losses;
 use core::time::Duration;
 use dccp_proto::Instant;
 
-/// What passed through one direction of a link.
+/// Counters of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkStats {
     /// Packets offered.
@@ -23,7 +23,7 @@ pub struct LinkStats {
     pub lost: Losses,
     /// Packets in the queue or on the way.
     pub inside: u64,
-    /// How long the transmitter has been at work.
+    /// How long the transmitter has been busy.
     pub busy: Duration,
     /// The most packets that ever waited in the queue.
     pub queue_packets_max: usize,
@@ -37,11 +37,11 @@ pub struct LinkStats {
     pub queue_packet_ns: u128,
     /// Integral of the queue over time in bytes × ns, up to `at`.
     pub queue_byte_ns: u128,
-    /// The moment that these counters are of.
+    /// The time of these counters.
     pub at: Instant,
 }
 
-/// What is counted as it happens; the rest of [`LinkStats`] is reckoned when asked for.
+/// Counters that are updated with each packet; the rest of [`LinkStats`] is computed on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) at: Instant,

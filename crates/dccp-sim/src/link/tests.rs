@@ -1,3 +1,5 @@
+mod plain;
+
 use super::*;
 use crate::loss::{Jitter, Outage};
 use crate::queue::Limit;
@@ -195,7 +197,7 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
         ..FaultConfig::default()
     });
     assert!(!mixed.is_sorted());
-    // 30 µs is two and a half packets: nobody is overtaken by more than three.
+    // 30 µs is two and a half packets: no packet is overtaken by more than three.
     for (place, &token) in mixed.iter().enumerate() {
         assert!(place.abs_diff(token as usize) <= 3, "{mixed:?}");
     }

@@ -5,7 +5,7 @@ use dccp_proto::Seq;
 use dccp_proto::wire::{AckCell, AckState};
 use std::collections::VecDeque;
 
-/// What has arrived of the packets that the peer does not know to be reported yet.
+/// Arrivals whose report the peer has not acknowledged yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckVector {
     newest: Seq,
@@ -15,7 +15,7 @@ pub(super) struct AckVector {
     carriers: VecDeque<(Seq, Seq)>,
 }
 
-/// The kernel keeps two option's worth of cells; so many packets are never outstanding here.
+/// A bound that tests never reach. (The kernel keeps the cells of two options.)
 const PACKETS_MAX: usize = 4096;
 const OPTION_CELLS: usize = 253;
 
@@ -80,7 +80,7 @@ impl AckVector {
         let (_, reported) = self.carriers[place];
         self.carriers.truncate(place);
         let keep = reported.distance(self.newest).unsigned_abs();
-        // What is reported is cut off, but the newest packet is always told.
+        // Reported packets are cut off, but the newest packet is always reported.
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
         self.arrived.truncate(keep);
     }

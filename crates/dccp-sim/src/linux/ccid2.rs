@@ -178,7 +178,7 @@ impl Sender {
     }
 }
 
-/// The receiving half: an Ack for every so many data packets, and none in between.
+/// The receiving half: one Ack per Ack Ratio of data packets, and none in between.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Receiver {
     data_packets: u64,

@@ -10,7 +10,7 @@ const LONGEST_GAP_S: f64 = 64.0;
 const HISTORY_MAX: usize = 10_000;
 /// The Loss Event Rate of a receiver that has seen no loss.
 const NO_LOSS: u32 = u32::MAX;
-/// RFC 5348 §3.1 wants a fallback where nobody has measured yet.
+/// The round trip before the first measurement.
 const RTT_FALLBACK: Duration = Duration::from_millis(200);
 
 /// Bytes per second by the throughput equation of TCP (RFC 5348 §3.1).
@@ -180,8 +180,8 @@ impl Receiver {
         }
     }
 
-    /// Takes a data packet; `ndp` is its NDP Count. Returns whether feedback is due: for the first
-    /// packet, each round trip by the window counter, and when a loss event begins.
+    /// Takes a data packet; `ndp` is its NDP Count. Returns whether feedback is due: after the first
+    /// packet, once per round trip by the window counter, and when a loss event begins.
     pub(super) fn on_data(&mut self, now: Instant, packet: &Packet<'_>, ndp: u64) -> bool {
         self.bytes += packet.payload.len();
         self.size = packet.payload.len();

@@ -1,8 +1,7 @@
 //! Feature negotiation as Linux 6.1 does it: in the handshake, and for numbers (Sequence Window,
 //! Ack Ratio) while open.
 //!
-//! Entries stand in the order of feature numbers, those of one number in the order in which they
-//! were registered; options are written in that order.
+//! Entries are sorted by feature number, then by registration. Options are written in that order.
 
 use dccp_proto::wire::{FeatureOpt, Opt, ResetCode};
 
@@ -65,7 +64,7 @@ struct Entry {
     is_mandatory: bool,
     needs_change: bool,
     confirm: Confirm,
-    /// What was agreed on.
+    /// The agreed value.
     chosen: Option<u64>,
 }
 
@@ -86,7 +85,7 @@ struct Incoming<'a> {
 }
 
 impl Features {
-    /// What a socket announces: CCIDs by preference, no short sequence numbers, no ECN.
+    /// The features that a socket announces: CCIDs by preference, no short sequence numbers, no ECN.
     pub(super) fn new(is_server: bool, config: &super::LinuxConfig) -> Self {
         let mut features = Self {
             entries: Vec::new(),

@@ -1,4 +1,4 @@
-//! What a socket does with a packet.
+//! How a socket handles a packet.
 
 use super::features::{ACK_RATIO, Failure, MIN_CSCOV, SEQUENCE_WINDOW};
 use super::socket::{Rx, Socket, State, Tx};
@@ -250,7 +250,7 @@ impl Socket {
         core::ops::ControlFlow::Continue(())
     }
 
-    /// A packet that may have data: for the application, and for the receiving congestion control.
+    /// Gives a packet that may have data to the application and the receiving congestion control.
     fn take_data(&mut self, now: Instant, p: &Packet<'_>) {
         if let Some(vector) = &mut self.ack_vector {
             vector.on_packet(p.seq);

@@ -1,14 +1,14 @@
 //! A peer that behaves like DCCP of the Linux kernel 6.1.
 //!
 //! It shares no code with our connections beyond reading and writing packets, so that both can be
-//! tested against a second opinion. What it does is what captures of the kernel show and what its
-//! sources say: LINUX-1 … LINUX-20 of the requirements, cited where they show. Among its habits:
+//! tested against a second opinion. Its behaviour follows captures of the kernel and
+//! its sources: LINUX-1 … LINUX-20 of the requirements, cited in the code. For example:
 //!
 //! - options stand at the end of the option area, the padding in front of them;
 //! - preferences are negotiated in the handshake only, numbers (Sequence Window, Ack Ratio) all the
 //!   time;
-//! - no acknowledgement is ever sent on a timer, no ECN is read, no Elapsed Time is told;
-//! - a Close is answered when the application closes too, and closing drops what is unsent.
+//! - it sends no acknowledgement on a timer, reads no ECN and sends no Elapsed Time;
+//! - a Close is answered when the application closes too, and closing drops unsent data.
 //!
 //! | file | holds |
 //! |---|---|
@@ -161,7 +161,7 @@ impl LinuxHost {
         self.sockets.len()
     }
 
-    /// What a connection has done so far.
+    /// The report of a connection so far.
     pub fn report(&self, number: usize) -> &Report {
         self.sockets[number].report()
     }

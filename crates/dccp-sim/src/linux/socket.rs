@@ -74,7 +74,7 @@ pub(super) struct Socket {
     /// The peer's Timestamp, to be echoed once.
     pub(super) timestamp: Option<(u32, Instant)>,
     pub(super) handshake_rtt: Option<Duration>,
-    /// Receive Rate and Loss Event Rate, for the next Ack.
+    /// Receive Rate and Loss Event Rate of the next Ack.
     feedback: Option<(u32, u32)>,
     sends_ndp: bool,
     ndp: u64,
@@ -224,7 +224,7 @@ impl Socket {
     /// The application closes.
     pub(super) fn close(&mut self, now: Instant) {
         self.close_at = None;
-        // What is still in the send queue is dropped.
+        // The rest of the send queue is dropped.
         self.report.unsent += self.queue.len() as u64;
         self.queue.clear();
         let none = &Payload::EMPTY;

@@ -115,7 +115,7 @@ impl BitErrors {
         }
     }
 
-    /// Passes a packet of so many bits, and tells the first that flips.
+    /// Passes a packet of `bits` bits and returns the first that flips.
     pub(crate) fn pass(&mut self, bits: u64) -> Option<usize> {
         if self.rate <= 0.0 {
             return None;

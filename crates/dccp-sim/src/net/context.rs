@@ -1,4 +1,4 @@
-//! What a node can do while it is called.
+//! The interface of a node to the network.
 
 use super::Net;
 use crate::frame::{Content, Frame, FrameId, Header, IcmpError};
@@ -10,11 +10,11 @@ use dccp_proto::Instant;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
 
-/// What a node can do while it is called.
+/// The network as a node sees it during a call.
 pub struct Context<'a> {
     pub(super) net: &'a mut Net,
     pub(super) me: NodeId,
-    /// What the node's clock shows.
+    /// The time by the node's clock.
     pub(super) now: Instant,
 }
 
@@ -48,12 +48,12 @@ impl Context<'_> {
         self.now
     }
 
-    /// Whether [`Node::check`](crate::node::Node::check) is asked after this event.
+    /// Whether [`Node::check`](crate::node::Node::check) is called after this event.
     pub(crate) fn is_checked(&self) -> bool {
         self.net.is_checked
     }
 
-    /// Whether the node has a machine that takes time, which [`may_send`](Self::may_send) asks.
+    /// Whether the node has a machine that takes time; see [`may_send`](Self::may_send).
     pub(crate) fn has_machine(&self) -> bool {
         self.net.machine(self.me).is_some()
     }
@@ -75,7 +75,7 @@ impl Context<'_> {
         may
     }
 
-    /// Whether the node's interface is full, and that is to be taken for congestion.
+    /// Whether the node's interface is full and its machine treats that as congestion.
     pub fn is_locally_congested(&mut self) -> bool {
         let machine = self.net.machine(self.me);
         machine.is_some_and(|m| m.config().local_congestion == LocalCongestion::Event)
@@ -138,20 +138,20 @@ impl Context<'_> {
         self.net.leave(self.me, id);
     }
 
-    /// Sends an ICMP error about a frame that this node holds (and goes on holding), quoting so many
-    /// bytes of its DCCP part.
+    /// Sends an ICMP error about a frame that this node holds and keeps. `quoted` is how many bytes of its DCCP
+    /// part the error quotes.
     pub fn complain(&mut self, about: FrameId, error: IcmpError, quoted: usize) {
         self.net.complain(about, error, quoted, self.me);
     }
 
-    /// Passes a frame on towards where it goes, by the fewest hops: unless there is no way, or it has passed as
-    /// many nodes as it may, so that loops end.
+    /// Forwards a frame to its destination, by the fewest hops. A frame without a route, or beyond the hop limit,
+    /// is lost.
     #[inline]
     pub fn pass_on(&mut self, frame: FrameId) {
         self.net.pass_on(self.me, frame);
     }
 
-    /// Ends a frame whose content this node has used.
+    /// Ends a frame that this node has received.
     pub fn deliver(&mut self, frame: FrameId) {
         let net = &mut *self.net;
         net.capture(self.me, frame);
@@ -167,8 +167,8 @@ impl Context<'_> {
         self.net.lose(frame, reason);
     }
 
-    /// Asks to be woken at this moment of the node's clock, now at the earliest, instead of the one
-    /// asked for before.
+    /// Schedules the node's wake-up at this time of its clock, or now if that has passed. It replaces the wake-up
+    /// scheduled before.
     pub fn wake_at(&mut self, at: Option<Instant>) {
         let at = match self.net.machine(self.me) {
             Some(machine) => at.map(|at| machine.config().clock.when(at)),

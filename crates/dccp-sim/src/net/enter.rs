@@ -10,12 +10,11 @@ use crate::queue::QueueConfig;
 use crate::rule::Verdict;
 use core::time::Duration;
 
-/// The time to live that hosts give their packets (RFC 1700): the router that counts this many drops
-/// them.
+/// The time to live of packets (RFC 1700): the router that counts this many hops drops them.
 const MAX_HOPS: u8 = 64;
 
 impl Net {
-    /// A frame leaves the host that made it.
+    /// Sends a frame from the host that made it.
     #[inline]
     pub(super) fn leave(&mut self, host: NodeId, id: FrameId) {
         let to = self.frames.note(id).to;
@@ -25,7 +24,7 @@ impl Net {
         }
     }
 
-    /// A frame leaves a node that it passes.
+    /// Forwards a frame from a router.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `enter`")]
     pub(super) fn pass_on(&mut self, node: NodeId, id: FrameId) {
@@ -108,19 +107,19 @@ impl Net {
         self.entered(link, id, taken);
     }
 
-    /// Sees to it that a frame that a link did not take is lost, and that what arrives next over it is taken.
+    /// Loses a frame that a link refused, and schedules the next arrival over the link.
     #[inline(never)]
     fn entered(&mut self, link: LinkId, id: FrameId, taken: Result<(), Loss>) {
         let wire = &self.wires[link.index()];
-        let (is_expected, is_foreseen) = (wire.is_expected(), wire.is_foreseen);
+        let (is_expected, announces) = (wire.is_expected(), wire.announces);
         if let Err(reason) = taken {
             self.refuse(link, id, reason);
         }
         if is_expected {
             return;
         }
-        if is_foreseen {
-            self.foresee(link);
+        if announces {
+            self.announce(link);
         } else {
             self.schedule_link(link);
         }
@@ -140,11 +139,11 @@ impl Net {
 }
 
 impl Wire {
-    /// Whether somebody will take what arrives next.
+    /// Whether the next arrival is scheduled or announced.
     #[inline]
     fn is_expected(&self) -> bool {
-        if self.is_foreseen {
-            self.is_in_line
+        if self.announces {
+            self.is_announced
         } else {
             self.link.next_at() == self.scheduled
         }

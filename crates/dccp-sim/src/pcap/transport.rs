@@ -4,8 +4,8 @@ use super::{
     PROTOCOL_TCP, PROTOCOL_UDP, checksum, len_u16, pseudo_header, write_ip_header, write_udp_header,
 };
 use crate::frame::Frame;
-use crate::tcp::segment::{Flags, Segment};
-use crate::udp::Datagram;
+use crate::frame::UdpDatagram;
+use crate::frame::segment::{Flags, Segment};
 use dccp_proto::path::Path;
 
 const OPTION_NOP: u8 = 1;
@@ -78,7 +78,7 @@ fn write_options(s: &Segment, out: &mut Vec<u8>) {
 }
 
 /// Appends the IP packet of a datagram of UDP. Its data are zeros.
-pub(super) fn write_udp(frame: &Frame, d: &Datagram, out: &mut Vec<u8>) {
+pub(super) fn write_udp(frame: &Frame, d: &UdpDatagram, out: &mut Vec<u8>) {
     let len = d.wire_len();
     write_ip_header(
         &frame.path,

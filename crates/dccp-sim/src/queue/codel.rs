@@ -3,10 +3,10 @@
 //! When the time that packets have waited stays above `target` for an `interval`, one is dropped, and
 //! then more at times that shrink with the square root of their number, until the queue obeys.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -57,7 +57,7 @@ pub(crate) struct CoDel<T> {
     control: Control,
 }
 
-impl<T: Copy> CoDel<T> {
+impl<T: Token> CoDel<T> {
     pub(crate) fn new(config: CoDelConfig) -> Self {
         Self {
             config,
@@ -65,13 +65,10 @@ impl<T: Copy> CoDel<T> {
             control: Control::default(),
         }
     }
+}
 
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
+impl<T: Token> Discipline<T> for CoDel<T> {
+    fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) -> Result<(), Loss> {
         let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
         if !self.config.limit.admits(packets, bytes, parcel.len) {
             return Err(Loss::Queue);
@@ -80,11 +77,11 @@ impl<T: Copy> CoDel<T> {
         Ok(())
     }
 
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         self.control.pop(&self.config, now, &mut self.fifo, books)
     }
 
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
+    fn limit_mut(&mut self) -> &mut Limit {
         &mut self.config.limit
     }
 }

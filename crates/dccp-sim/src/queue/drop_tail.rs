@@ -1,19 +1,17 @@
 //! First in, first out; what does not fit is dropped.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use dccp_proto::Instant;
-use dccp_proto::wire::Ecn;
 
 /// Settings of a drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTailConfig {
     /// A packet that would go beyond is dropped.
     pub limit: Limit,
-    /// A packet that finds so much waiting is marked CE if it is ECN-capable (RFC 3168): a step
-    /// threshold, enough to exercise the transports' reaction.
+    /// A step threshold: an ECN-capable packet that finds this much waiting is marked CE (RFC 3168).
     pub mark_at: Option<Limit>,
 }
 
@@ -40,30 +38,17 @@ impl<T> DropTail<T> {
             fifo: Fifo::default(),
         }
     }
+}
 
-    pub(crate) fn push(
+impl<T: Token> Discipline<T> for DropTail<T> {
+    fn push(
         &mut self,
         now: Instant,
         mut parcel: Parcel<T>,
         books: &mut Books<T>,
     ) -> Result<(), Loss> {
-        parcel.ecn = self.admit(now, parcel.len, parcel.ecn, books)?;
-        self.join(Waiting { parcel, since: now });
-        Ok(())
-    }
-
-    /// Counts a packet as waiting if it fits, and returns its ECN field, which may now say CE. Where it waits is
-    /// the caller's business: here ([`join`](Self::join)) or in the link's timetable.
-    #[inline]
-    pub(crate) fn admit(
-        &self,
-        now: Instant,
-        len: usize,
-        mut ecn: Ecn,
-        books: &mut Books<T>,
-    ) -> Result<Ecn, Loss> {
         let (packets, bytes) = (books.packets, books.bytes);
-        if !self.config.limit.admits(packets, bytes, len) {
+        if !self.config.limit.admits(packets, bytes, parcel.len) {
             return Err(Loss::Queue);
         }
         let is_congested = match self.config.mark_at {
@@ -72,28 +57,26 @@ impl<T> DropTail<T> {
             None => false,
         };
         if is_congested {
-            books.mark(&mut ecn);
+            books.mark(&mut parcel.ecn);
         }
-        books.enter(now, len);
-        Ok(ecn)
+        self.fifo.push(now, parcel, books);
+        Ok(())
     }
 
-    /// Lets an admitted packet wait as the last.
-    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
-        self.fifo.join(waiting);
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         self.fifo.pop(now, books)
     }
 
-    /// Whether no packet here travels longer than others.
-    pub(crate) fn holds_none_back(&self) -> bool {
-        self.fifo.iter().all(|w| w.parcel.hold.is_zero())
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn is_in_order(&self) -> bool {
+        self.fifo.iter().all(|w| w.parcel.hold.is_zero())
     }
 }
 

@@ -1,24 +1,24 @@
 //! DualPI2: one queue for classic congestion controls and one for scalable ones (L4S), whose
 //! probabilities are coupled (RFC 9332, Appendix A).
 //!
-//! | symbol | here |
-//! |---|---|
-//! | p', found by a proportional integral controller from the longer delay of the two | `base` |
-//! | `p_C` = p'², of dropping or marking a classic packet | `classic` |
-//! | `p_CL` = k p', of marking a scalable packet | `coupled` |
-//! | p'_L, of marking a scalable packet for its own queue's delay | `native` |
+//! - `base` is p'. A proportional integral controller sets it from the longer delay of the two queues.
+//! - `classic` is `p_C` = p'², the probability of dropping or marking a classic packet.
+//! - `coupled` is `p_CL` = k p', the probability of marking a scalable packet.
+//! - `native` is p'_L, the probability of marking a scalable packet because of its own queue's delay.
 //!
 //! Choices are made by adding up probabilities, not at random (RFC 9332, Appendix A.1).
 //!
-//! Where Appendix A leaves things open or we differ: the scheduler is weighted round robin with a
-//! credit, as in Linux; in overload every scalable packet that is not dropped is marked, and marks
-//! leave the sum alone that decides on drops (adding k p' ≥ 1 to it would end in dropping all); a
-//! queue in bytes has room for what fits, not for a largest packet more.
+//! Differences from Appendix A, and choices that it leaves open:
+//!
+//! - The scheduler is weighted round robin with a credit, as in Linux.
+//! - In overload every scalable packet is marked or dropped. Marks do not change the sum that decides on drops,
+//!   because adding k p' ≥ 1 to it would drop all packets.
+//! - A limit in bytes is strict, without room for one more packet.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -129,7 +129,7 @@ pub(crate) struct DualPi2<T> {
     classic_due: f64,
 }
 
-impl<T: Copy> DualPi2<T> {
+impl<T: Token> DualPi2<T> {
     pub(crate) fn new(config: DualPi2Config) -> Self {
         Self {
             scalable: Fifo::default(),
@@ -142,50 +142,6 @@ impl<T: Copy> DualPi2<T> {
             classic_due: 0.0,
             config,
         }
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
-        self.catch_up(now);
-        if !self
-            .config
-            .limit
-            .admits(books.packets, books.bytes, parcel.len)
-        {
-            return Err(Loss::Queue);
-        }
-        if books.packets == 0 {
-            self.credit = 0.0;
-        }
-        let queue = match parcel.ecn {
-            Ecn::Ect1 | Ecn::Ce => &mut self.scalable,
-            Ecn::NotEct | Ecn::Ect0 => &mut self.classic,
-        };
-        queue.push(now, parcel, books);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        self.catch_up(now);
-        while books.packets > 0 {
-            let taken = if self.is_scalable_next() {
-                self.pop_scalable(now, books)
-            } else {
-                self.pop_classic(now, books)
-            };
-            if taken.is_some() {
-                return taken;
-            }
-        }
-        None
-    }
-
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
     }
 
     /// Weighted round robin: scalable packets go first unless classic ones have a credit.
@@ -271,6 +227,47 @@ impl<T: Copy> DualPi2<T> {
             self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - self.delay_s);
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.delay_s = delay_s;
+    }
+}
+
+impl<T: Token> Discipline<T> for DualPi2<T> {
+    fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) -> Result<(), Loss> {
+        self.catch_up(now);
+        if !self
+            .config
+            .limit
+            .admits(books.packets, books.bytes, parcel.len)
+        {
+            return Err(Loss::Queue);
+        }
+        if books.packets == 0 {
+            self.credit = 0.0;
+        }
+        let queue = match parcel.ecn {
+            Ecn::Ect1 | Ecn::Ce => &mut self.scalable,
+            Ecn::NotEct | Ecn::Ect0 => &mut self.classic,
+        };
+        queue.push(now, parcel, books);
+        Ok(())
+    }
+
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        self.catch_up(now);
+        while books.packets > 0 {
+            let taken = if self.is_scalable_next() {
+                self.pop_scalable(now, books)
+            } else {
+                self.pop_classic(now, books)
+            };
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
+    }
+
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 }
 

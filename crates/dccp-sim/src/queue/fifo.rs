@@ -1,4 +1,4 @@
-//! What all disciplines are made of: lines of waiting packets, and one account of them.
+//! The parts of all disciplines: lines of waiting packets, and their counters.
 
 use crate::loss::Loss;
 use crate::parcel::Parcel;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting<T> {
     pub(crate) parcel: Parcel<T>,
-    /// Since when.
+    /// When it began to wait.
     pub(crate) since: Instant,
 }
 
@@ -33,13 +33,8 @@ impl<T> Default for Fifo<T> {
 impl<T> Fifo<T> {
     pub(crate) fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) {
         books.enter(now, parcel.len);
-        self.join(Waiting { parcel, since: now });
-    }
-
-    /// Takes a packet as the last that the books count as waiting already.
-    pub(crate) fn join(&mut self, waiting: Waiting<T>) {
-        self.bytes += waiting.parcel.len;
-        self.line.push_back(waiting);
+        self.bytes += parcel.len;
+        self.line.push_back(Waiting { parcel, since: now });
     }
 
     pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
@@ -83,7 +78,7 @@ pub(crate) struct Dropped<T> {
     pub(crate) reason: Loss,
 }
 
-/// The account of a queue, whatever its discipline.
+/// The counters of a queue, whatever its discipline.
 #[derive(Debug)]
 pub(crate) struct Books<T> {
     pub(crate) packets: usize,
@@ -94,8 +89,8 @@ pub(crate) struct Books<T> {
     pub(crate) dequeued: u64,
     pub(crate) sojourn_sum_ns: u64,
     pub(crate) sojourn_max_ns: u64,
-    /// What has been waited by those that have left, less the moments at which those entered that have not:
-    /// packets × ns, bytes × ns. So no change of the queue has to reckon the time since the one before.
+    /// The waiting time of all packets that have left, less the entry times of those that wait: packets × ns,
+    /// bytes × ns. So an update needs no time since the last one.
     packet_ns: u128,
     byte_ns: u128,
     /// The last change.
@@ -122,7 +117,7 @@ impl<T> Default for Books<T> {
 }
 
 impl<T> Books<T> {
-    /// Packets × ns and bytes × ns that have been waited until now.
+    /// Integrals of the queue until now: packets × ns and bytes × ns.
     pub(crate) fn integrals(&self, now: Instant) -> (u128, u128) {
         let waited =
             |ns: u128, waiting: usize| ns.wrapping_add(product(now.max(self.until), waiting));
@@ -152,7 +147,7 @@ impl<T> Books<T> {
         });
     }
 
-    /// A packet goes to the transmitter that has waited since then.
+    /// A packet that has waited since `since` goes to the transmitter.
     pub(crate) fn sent(&mut self, now: Instant, since: Instant) {
         let ns = now.as_nanos() - since.as_nanos();
         self.dequeued += 1;
@@ -171,7 +166,7 @@ impl<T> Books<T> {
         self.until = now;
     }
 
-    /// A packet ceases to wait.
+    /// A packet stops waiting.
     #[inline]
     pub(super) fn leave(&mut self, now: Instant, len: usize) {
         self.packets -= 1;

@@ -1,13 +1,13 @@
 //! FQ-CoDel: a CoDel queue per flow, served in turns, new flows first (RFC 8290).
 //!
-//! Flows are told apart by a hash that the packets bring. Turns are by deficit round robin: a queue
-//! may send `quantum` bytes before the next one comes.
+//! Each packet carries a hash of its flow. The scheduler is deficit round robin: a queue may send `quantum` bytes
+//! before the next one.
 
-use super::Limit;
 use super::codel::{CoDelConfig, Control};
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::mix;
 use crate::setting::Impossible;
 use dccp_proto::Instant;
@@ -81,7 +81,7 @@ impl<T> Default for Flow<T> {
     }
 }
 
-impl<T: Copy> FqCoDel<T> {
+impl<T: Token> FqCoDel<T> {
     pub(crate) fn new(config: FqCoDelConfig) -> Self {
         Self {
             flows: (0..config.flows.max(1)).map(|_| Flow::default()).collect(),
@@ -91,16 +91,34 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
+    /// Which queue a flow has.
     #[expect(
-        clippy::unnecessary_wraps,
-        reason = "the signature of all disciplines; what does not fit here pushes others out"
+        clippy::cast_possible_truncation,
+        reason = "the high half of a product with a 32-bit number"
     )]
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
+    fn place(&self, flow: u64) -> u32 {
+        ((u128::from(mix(flow)) * self.flows.len() as u128) >> 64) as u32
+    }
+
+    /// Drops half of the packets of the queue with the most bytes, but a batch at most.
+    fn drop_from_longest(&mut self, now: Instant, books: &mut Books<T>) {
+        // Of equals the first, so that the choice does not depend on the order of iteration.
+        let longest = (0..self.flows.len())
+            .rev()
+            .max_by_key(|&n| self.flows[n].fifo.bytes());
+        let Some(fifo) = longest.map(|n| &mut self.flows[n].fifo) else {
+            return;
+        };
+        for _ in 0..fifo.len().div_ceil(2).min(DROP_BATCH) {
+            if let Some(victim) = fifo.pop(now, books) {
+                books.drop(now, victim.parcel, Loss::Queue);
+            }
+        }
+    }
+}
+
+impl<T: Token> Discipline<T> for FqCoDel<T> {
+    fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) -> Result<(), Loss> {
         let place = self.place(parcel.flow);
         let flow = &mut self.flows[place as usize];
         flow.fifo.push(now, parcel, books);
@@ -115,7 +133,7 @@ impl<T: Copy> FqCoDel<T> {
         Ok(())
     }
 
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -144,33 +162,8 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
+    fn limit_mut(&mut self) -> &mut Limit {
         &mut self.config.limit
-    }
-
-    /// Which queue a flow has.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half of a product with a 32-bit number"
-    )]
-    fn place(&self, flow: u64) -> u32 {
-        ((u128::from(mix(flow)) * self.flows.len() as u128) >> 64) as u32
-    }
-
-    /// Drops half of the packets of the queue with the most bytes, but a batch at most.
-    fn drop_from_longest(&mut self, now: Instant, books: &mut Books<T>) {
-        // Of equals the first, so that the choice does not depend on the order of iteration.
-        let longest = (0..self.flows.len())
-            .rev()
-            .max_by_key(|&n| self.flows[n].fifo.bytes());
-        let Some(fifo) = longest.map(|n| &mut self.flows[n].fifo) else {
-            return;
-        };
-        for _ in 0..fifo.len().div_ceil(2).min(DROP_BATCH) {
-            if let Some(victim) = fifo.pop(now, books) {
-                books.drop(now, victim.parcel, Loss::Queue);
-            }
-        }
     }
 }
 

@@ -1,15 +1,14 @@
 //! PIE: drops arriving packets with a probability that a proportional integral controller finds from
 //! the delay of the queue (RFC 8033).
 //!
-//! The delay is the time that the packet at the head has waited when the controller looks: timestamps,
-//! which RFC 8033 §4.3 allows in place of an estimated departure rate (§5.2). The controller is always
-//! on: §5.3, which lets it rest while the queue is short, is not needed to save work here. A mark, like
-//! a drop, begins the sum of §5.4 anew: else all packets would be marked once it had passed 8.5.
+//! The delay is the waiting time of the packet at the head. RFC 8033 §4.3 allows such timestamps in place of an
+//! estimated departure rate (§5.2). The controller is always on, because it need not save work as in §5.3. A mark
+//! resets the sum of §5.4 as a drop does. Otherwise all packets would be marked once it had passed 8.5.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::Stream;
 use crate::setting::Impossible;
 use core::time::Duration;
@@ -22,13 +21,13 @@ pub struct PieConfig {
     pub limit: Limit,
     /// The delay that the controller aims at (RFC 8033 §4.2, `QDELAY_REF`).
     pub target: Duration,
-    /// The time between two looks of the controller (`T_UPDATE`).
+    /// The time between two updates of the controller (`T_UPDATE`).
     pub update: Duration,
-    /// Weight of the delay's distance from the target, per second of it and look.
+    /// Weight of the delay's distance from the target, per second of it and update.
     pub alpha: f64,
     /// Weight of the delay's growth.
     pub beta: f64,
-    /// After a rest no packet is dropped for so long (`MAX_BURST`, RFC 8033 §4.4).
+    /// How long no packet is dropped after a rest (`MAX_BURST`, RFC 8033 §4.4).
     pub burst: Duration,
     /// Length of a usual packet in bytes: no packet is dropped while two or fewer wait.
     pub mean_packet: usize,
@@ -79,14 +78,14 @@ pub(crate) struct Pie<T> {
     /// The probability, and the sum of it over the packets since the last drop.
     p: f64,
     accumulated: f64,
-    /// The delay at the last look, in seconds.
+    /// The delay at the last update, in seconds.
     delay_s: f64,
-    /// What is left of the time without drops.
+    /// The rest of the time without drops.
     burst_left: Duration,
     next_update: Instant,
 }
 
-impl<T> Pie<T> {
+impl<T: Token> Pie<T> {
     pub(crate) fn new(config: PieConfig, random: Stream) -> Self {
         Self {
             fifo: Fifo::default(),
@@ -98,37 +97,6 @@ impl<T> Pie<T> {
             next_update: Instant::ZERO + config.update,
             config,
         }
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        mut parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
-        self.catch_up(now);
-        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
-        if !self.config.limit.admits(packets, bytes, parcel.len) {
-            self.accumulated = 0.0;
-            return Err(Loss::Queue);
-        }
-        if self.burst_left.is_zero() && self.chooses() {
-            let may_mark = self.config.ecn && self.p <= self.config.mark_below;
-            if !(may_mark && books.mark(&mut parcel.ecn)) {
-                return Err(Loss::Early);
-            }
-        }
-        self.fifo.push(now, parcel, books);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        self.catch_up(now);
-        self.fifo.pop(now, books)
-    }
-
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
     }
 
     /// Makes up for the looks since the last call. Nothing has come or gone in between, so they see
@@ -195,6 +163,39 @@ impl<T> Pie<T> {
             self.accumulated = 0.0;
         }
         chosen
+    }
+}
+
+impl<T: Token> Discipline<T> for Pie<T> {
+    fn push(
+        &mut self,
+        now: Instant,
+        mut parcel: Parcel<T>,
+        books: &mut Books<T>,
+    ) -> Result<(), Loss> {
+        self.catch_up(now);
+        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
+        if !self.config.limit.admits(packets, bytes, parcel.len) {
+            self.accumulated = 0.0;
+            return Err(Loss::Queue);
+        }
+        if self.burst_left.is_zero() && self.chooses() {
+            let may_mark = self.config.ecn && self.p <= self.config.mark_below;
+            if !(may_mark && books.mark(&mut parcel.ecn)) {
+                return Err(Loss::Early);
+            }
+        }
+        self.fifo.push(now, parcel, books);
+        Ok(())
+    }
+
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        self.catch_up(now);
+        self.fifo.pop(now, books)
+    }
+
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 }
 

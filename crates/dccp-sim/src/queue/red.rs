@@ -8,14 +8,13 @@
 //! | `p_b`, the probability that the average gives | `RedConfig::slope` |
 //! | `p_a`, the same spread over the packets since the last drop | `RedConfig::spread` |
 //!
-//! Two deviations from ns-2: with a limit in bytes the probability counts bytes too (there `bytes_` is
-//! apart from `queue_in_bytes_`), and the gentle slope begins at the `max_p` of the moment, not at the
-//! first one, when `max_p` adapts.
+//! Two differences from ns-2. With a limit in bytes the probability counts bytes too (ns-2 has `bytes_` and
+//! `queue_in_bytes_`). With adaptive `max_p` the gentle slope begins at the present `max_p`, not at the first.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::random::Stream;
 use crate::setting::Impossible;
 use core::time::Duration;
@@ -54,9 +53,9 @@ pub struct RedConfig {
 pub struct AdaptiveRed {
     /// The shortest time between two changes.
     pub interval: Duration,
-    /// What is added to `max_p`, or a quarter of it if that is less.
+    /// The increase of `max_p`, at most a quarter of `max_p`.
     pub increase: f64,
-    /// What `max_p` is multiplied with.
+    /// The factor that decreases `max_p`.
     pub decrease: f64,
     /// The least `max_p`.
     pub bottom: f64,
@@ -143,8 +142,8 @@ impl RedConfig {
         p.min(1.0)
     }
 
-    /// The probability for this packet: spread evenly over the packets between two drops, of which
-    /// this is number `count`, and as many mean packets long as `len` says.
+    /// The probability for this packet, spread evenly over the packets between two drops. `count` is its number
+    /// since the last drop, `len` its length in mean packets.
     fn spread(&self, p: f64, count: f64, len: f64) -> f64 {
         let due = count * p;
         let p = match (self.wait, due) {
@@ -181,7 +180,7 @@ pub(crate) struct Red<T> {
     was_above: bool,
 }
 
-impl<T> Red<T> {
+impl<T: Token> Red<T> {
     pub(crate) fn new(config: RedConfig, rate: Option<Rate>, random: Stream) -> Self {
         let mut red = Self {
             fifo: Fifo::default(),
@@ -200,48 +199,6 @@ impl<T> Red<T> {
         red
     }
 
-    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
-        self.packets_per_s =
-            rate.map_or(f64::INFINITY, |r| packets_per_s(r, self.config.mean_packet));
-    }
-
-    /// The transmitter has had nothing to do since then.
-    pub(crate) const fn rested(&mut self, since: Instant) {
-        self.idle_since = Some(since);
-    }
-
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        mut parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
-        self.update_average(now);
-        self.adapt(now);
-        self.count += 1;
-        self.count_bytes += parcel.len as u64;
-        let verdict = self.verdict(parcel.len);
-        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
-        let fits = self.config.limit.admits(packets, bytes, parcel.len);
-        if !fits || verdict == Verdict::Forced {
-            self.restart_count();
-            return Err(if fits { Loss::Early } else { Loss::Queue });
-        }
-        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel.ecn)) {
-            return Err(Loss::Early);
-        }
-        self.fifo.push(now, parcel, books);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
-        self.fifo.pop(now, books)
-    }
-
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
-        &mut self.config.limit
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "queues are far below 2^53")]
     fn queue(&self) -> f64 {
         match self.config.limit {
@@ -250,7 +207,7 @@ impl<T> Red<T> {
         }
     }
 
-    /// An idle time counts as so many packets that found the queue empty as could have been sent.
+    /// Counts an idle time as the packets that could have been sent in it, each with an empty queue.
     fn update_average(&mut self, now: Instant) {
         let keep = 1.0 - self.config.weight;
         if let Some(since) = self.idle_since.take() {
@@ -322,6 +279,49 @@ impl<T> Red<T> {
     const fn restart_count(&mut self) {
         self.count = 0;
         self.count_bytes = 0;
+    }
+}
+
+impl<T: Token> Discipline<T> for Red<T> {
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.packets_per_s =
+            rate.map_or(f64::INFINITY, |r| packets_per_s(r, self.config.mean_packet));
+    }
+
+    fn on_idle(&mut self, since: Instant) {
+        self.idle_since = Some(since);
+    }
+
+    fn push(
+        &mut self,
+        now: Instant,
+        mut parcel: Parcel<T>,
+        books: &mut Books<T>,
+    ) -> Result<(), Loss> {
+        self.update_average(now);
+        self.adapt(now);
+        self.count += 1;
+        self.count_bytes += parcel.len as u64;
+        let verdict = self.verdict(parcel.len);
+        let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
+        let fits = self.config.limit.admits(packets, bytes, parcel.len);
+        if !fits || verdict == Verdict::Forced {
+            self.restart_count();
+            return Err(if fits { Loss::Early } else { Loss::Queue });
+        }
+        if verdict == Verdict::Early && !(self.config.ecn && books.mark(&mut parcel.ecn)) {
+            return Err(Loss::Early);
+        }
+        self.fifo.push(now, parcel, books);
+        Ok(())
+    }
+
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+        self.fifo.pop(now, books)
+    }
+
+    fn limit_mut(&mut self) -> &mut Limit {
+        &mut self.config.limit
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of all disciplines share. Moments are in microseconds.
+//! Helpers that the tests of all disciplines share. Times are in microseconds.
 
 use super::{Queue, QueueConfig};
 use crate::loss::Loss;

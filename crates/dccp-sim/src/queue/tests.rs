@@ -105,7 +105,7 @@ fn impossible_settings_are_named() {
     );
 }
 
-/// What may happen to a link between two offers.
+/// A step of a random test of a link.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Offer { len: usize, ecn: u8, flow: u64 },

@@ -4,10 +4,10 @@
 //! The bucket is kept as the moment at which it will be full. A packet takes its length out of it,
 //! which moves that moment away; it may leave when that much is in the bucket.
 
-use super::Limit;
+use super::discipline::{Discipline, Limit};
 use super::fifo::{Books, Fifo, Waiting};
 use crate::loss::Loss;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Token};
 use crate::setting::Impossible;
 use crate::transmitter::{FRACTIONS, per_byte};
 use core::time::Duration;
@@ -20,13 +20,13 @@ pub struct TokenBucketConfig {
     pub rate: Rate,
     /// Bytes that may leave at once after a rest. A longer packet can never leave: it is dropped.
     pub burst: usize,
-    /// How much may wait.
+    /// The limit of waiting packets or bytes.
     pub limit: Limit,
 }
 
 impl TokenBucketConfig {
-    /// A filter in which no packet waits longer than `latency`: its limit is what leaves in that time
-    /// plus the burst (tc-tbf(8)).
+    /// A filter with a bounded delay: no packet waits longer than `latency` (tc-tbf(8)). Its limit is the bytes
+    /// that leave in that time, plus the burst.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -57,7 +57,7 @@ pub(crate) struct TokenBucket<T> {
     full_at: u128,
 }
 
-impl<T> TokenBucket<T> {
+impl<T: Token> TokenBucket<T> {
     pub(crate) fn new(config: TokenBucketConfig) -> Self {
         Self {
             fifo: Fifo::default(),
@@ -66,13 +66,10 @@ impl<T> TokenBucket<T> {
             config,
         }
     }
+}
 
-    pub(crate) fn push(
-        &mut self,
-        now: Instant,
-        parcel: Parcel<T>,
-        books: &mut Books<T>,
-    ) -> Result<(), Loss> {
+impl<T: Token> Discipline<T> for TokenBucket<T> {
+    fn push(&mut self, now: Instant, parcel: Parcel<T>, books: &mut Books<T>) -> Result<(), Loss> {
         let (packets, bytes) = (self.fifo.len(), self.fifo.bytes());
         let fits = self.config.limit.admits(packets, bytes, parcel.len);
         if !fits || parcel.len > self.config.burst {
@@ -82,30 +79,28 @@ impl<T> TokenBucket<T> {
         Ok(())
     }
 
-    /// When the packet at the head may leave.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "nanoseconds of centuries fit in 64 bits"
     )]
-    pub(crate) fn ready_at(&self) -> Option<Instant> {
+    fn ready_at(&self) -> Option<Instant> {
         let len = self.fifo.head()?.parcel.len;
         let spare = (self.config.burst - len) as u128 * self.per_byte;
         let at = self.full_at.saturating_sub(spare).div_ceil(FRACTIONS);
         Some(Instant::from_nanos(at as u64))
     }
 
-    pub(crate) fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
+    fn pop(&mut self, now: Instant, books: &mut Books<T>) -> Option<Waiting<T>> {
         self.fifo.pop(now, books)
     }
 
-    /// A packet leaves: it takes its tokens. One that is dropped takes none.
-    pub(crate) fn spend(&mut self, now: Instant, len: usize) {
+    fn on_dequeue(&mut self, now: Instant, len: usize) {
         let time = len as u128 * self.per_byte;
         let now = u128::from(now.as_nanos()) * FRACTIONS;
         self.full_at = self.full_at.max(now) + time;
     }
 
-    pub(crate) const fn limit_mut(&mut self) -> &mut Limit {
+    fn limit_mut(&mut self) -> &mut Limit {
         &mut self.config.limit
     }
 }
@@ -117,7 +112,7 @@ mod tests {
     use super::*;
     use dccp_proto::wire::Ecn;
 
-    /// Seed 003's slow link: 50 kB/s and a bucket of 10 kB.
+    /// A slow link: 50 kB/s and a bucket of 10 kB.
     fn slow() -> TokenBucketConfig {
         TokenBucketConfig {
             rate: Rate::from_bytes_per_s(50e3),
@@ -151,7 +146,7 @@ mod tests {
         assert_eq!(left, [140, 140, 140, 140, 160]);
     }
 
-    // What an outage or a smaller limit throws away was not sent: it leaves the tokens to others.
+    // Packets dropped by an outage or a smaller limit were not sent, so they use no tokens.
     #[test]
     fn dropped_packets_take_no_tokens() {
         let mut q = Bench::new(QueueConfig::TokenBucket(slow()));

@@ -88,7 +88,7 @@ impl RunningSource {
             | Source::Sine { len, .. } => (*len, 0),
             Source::Requests { len, answer, .. } => {
                 if self.given == self.count() {
-                    // Nobody waits for the last answer any longer.
+                    // The wait for the last answer has ended.
                     self.next = None;
                     return None;
                 }
@@ -109,7 +109,7 @@ impl RunningSource {
         Some(self.message(due, len, class))
     }
 
-    /// So many bytes came back, of which an answer may be made.
+    /// Takes `bytes` that may belong to an answer.
     pub(crate) fn on_received(&mut self, now: Instant, bytes: usize) {
         if self.awaited == 0 || self.next.is_none() {
             return;
@@ -231,7 +231,7 @@ impl Wave {
         self.mean * t + self.swing / self.omega * (1.0 - libm::cos(self.omega * t))
     }
 
-    /// When it has let through so many bytes, which is not before `from`.
+    /// When the wave has let `bytes` through; not before `from`.
     #[expect(
         clippy::cast_precision_loss,
         reason = "byte counts stay far below 2^53"

@@ -1,4 +1,4 @@
-//! What an application writes into its datagrams to learn what became of them.
+//! Stamps that an application writes into its datagrams to measure their delay.
 
 use core::time::Duration;
 use dccp_proto::Instant;

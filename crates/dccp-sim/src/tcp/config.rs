@@ -1,6 +1,6 @@
 //! Settings of a TCP connection.
 
-use super::segment::TIMESTAMPS;
+use crate::frame::segment::TIMESTAMPS;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::ccid3::rules::Rules;
@@ -22,7 +22,7 @@ pub struct Config {
     pub mss: u16,
     /// Window at the start in segments (RFC 6928).
     pub initial_window: u32,
-    /// No congestion window is larger than so many segments; `None`: no limit.
+    /// The largest congestion window in segments; `None`: no limit.
     pub max_window: Option<u32>,
     /// Room for received data in bytes, below 2^30. It is always all free: applications read at once.
     pub receive_window: u32,
@@ -38,9 +38,9 @@ pub struct Config {
     pub is_paced: bool,
     /// The shortest retransmission timeout.
     pub rto_min: Duration,
-    /// Until a loss is recovered a packet leaves for every second one acknowledged, whatever the law
-    /// leaves of the window, and slow start brings the window back: so do ns-2's agents with the Linux
-    /// kernel's Reno, HighSpeed, Scalable and Vegas.
+    /// Until a loss is recovered, a packet leaves for every second one acknowledged, whatever the window. Slow
+    /// start then restores the window. This is the way of ns-2's agents with the Linux kernel's Reno, HighSpeed,
+    /// Scalable and Vegas.
     pub halves_flight: bool,
     /// The timeout takes a sample of the round trip from every acknowledgement, and is no nearer than 3 ms to the
     /// mean, as in ns-2.
@@ -102,7 +102,7 @@ impl Config {
         self.mss.saturating_add(self.options_len())
     }
 
-    /// What the congestion half is made of.
+    /// The settings of the window sender.
     pub(super) fn cc(&self, now: Instant) -> CcConfig {
         CcConfig {
             now,

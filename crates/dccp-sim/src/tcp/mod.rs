@@ -1,29 +1,27 @@
-//! A TCP for comparison: what the laws of CCID 2 do in the protocol that they were made for.
+//! A TCP for comparison: runs the laws of CCID 2 in the protocol that they were designed for.
 //!
-//! It has what matters to congestion control: SACK-based loss recovery (RFC 6675), the retransmission
-//! timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323), ECN
-//! (RFC 3168), no Nagle algorithm. Segments are values without bytes (`segment.rs`). The congestion half
-//! is [`dccp_proto::cc::window::WindowSender`], the same as CCID 2's, fed with the same `Feedback`;
-//! where TCP differs is told in `sender.rs`.
+//! It implements the parts that matter to congestion control: SACK-based loss recovery (RFC 6675), the
+//! retransmission timeout (RFC 6298), a receive window, delayed acknowledgements, timestamps (RFC 7323) and ECN
+//! (RFC 3168). It has no Nagle algorithm. Segments are values without bytes (`frame/segment.rs`). Congestion
+//! control is [`dccp_proto::cc::window::WindowSender`], as in CCID 2, with the same `Feedback`. `sender.rs` lists
+//! the differences.
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`segment`], `config.rs` | what is on the wire · settings |
+//! | `config.rs` | settings |
 //! | `socket.rs`, `stream.rs` | one end of a connection · its application |
 //! | `sender.rs`, `scoreboard.rs` | what to send next · what is in flight, sacked, lost |
 //! | `receiver.rs`, `ranges.rs` | what has arrived, when to acknowledge · sets of ranges |
 //!
-//! What every segment goes through is marked `#[inline]`: it lies in several modules, and is one piece of code for the
-//! compiler. What is rare is a function apart.
+//! Functions that each segment passes are `#[inline]` across modules; rare cases are out of line.
 //!
-//! What it leaves out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
+//! Left out: reneging, D-SACK, urgent data, keep-alive, TIME-WAIT (numbers of connections are not
 //! used again), window probes (the window never closes: applications read at once).
 
 mod config;
 mod ranges;
 mod receiver;
 mod scoreboard;
-pub mod segment;
 mod sender;
 mod socket;
 mod stream;
@@ -31,6 +29,7 @@ mod stream;
 pub use config::Config;
 
 use crate::flow::FlowSample;
+use crate::frame::segment::{Segment, SocketId};
 use crate::net::Context;
 use crate::schedule::Schedule;
 use crate::source::App;
@@ -39,7 +38,6 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
-use segment::{Segment, SocketId};
 use socket::{Ends, Socket};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -50,9 +48,9 @@ pub(crate) struct Tcp {
     listeners: BTreeMap<u16, (Config, App)>,
     /// Accepted connections by peer and local port, for repeated SYNs.
     accepted: BTreeMap<(IpAddr, u16, u16), SocketId>,
-    /// When sockets want to be called, or earlier.
+    /// The next event of each socket, or an earlier time.
     timers: Schedule,
-    /// Sockets that wait for the machine, in the order in which they may send.
+    /// Sockets that wait for the machine, in the order of sending.
     held: VecDeque<usize>,
     /// Whether [`next_at`](Self::next_at) may have changed since it was asked.
     has_new_timer: bool,
@@ -60,12 +58,12 @@ pub(crate) struct Tcp {
     touched: Option<usize>,
 }
 
-/// Whom a segment is for.
+/// The receiver of a segment.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     /// This connection.
     Known(usize),
-    /// Whoever listens: it begins a connection.
+    /// A listener: the segment begins a connection.
     Listener,
 }
 
@@ -98,7 +96,7 @@ impl Tcp {
         number
     }
 
-    /// Finds out whom a segment is for that was sent over this path, as its sender sees it.
+    /// Finds the receiver of a segment that was sent over this path, as its sender sees it.
     pub(crate) fn target(&self, path: &Path, s: &Segment) -> Option<Target> {
         let number = s.to as usize;
         if self
@@ -129,8 +127,8 @@ impl Tcp {
         self.settle(context, number);
     }
 
-    /// Takes a segment for whoever listens, that came over this path as its receiver sees it. Returns the connection
-    /// that it began, and with whom.
+    /// Accepts a connection with its first segment, which arrived over this path as its receiver sees it. Returns
+    /// the number of the connection and the peer.
     #[cold]
     pub(crate) fn accept(
         &mut self,
@@ -199,8 +197,8 @@ impl Tcp {
         self.touched.map_or(Ok(()), |n| self.sockets[n].check())
     }
 
-    /// Arranges for the next call of a socket. One that wants it later than arranged is called too
-    /// early once, which is cheaper than to move its appointment with each acknowledgement.
+    /// Schedules the next event of a socket. An event that should now come later stays: one early call is cheaper
+    /// than to move the event with each acknowledgement.
     #[inline]
     fn settle(&mut self, context: &Context<'_>, number: usize) {
         self.touched = Some(number);
@@ -210,7 +208,7 @@ impl Tcp {
         }
     }
 
-    // Apart from `settle`, which has nothing to arrange after most segments.
+    // Out of line: after most segments `settle` has nothing to schedule.
     #[inline(never)]
     fn arrange(&mut self, context: &Context<'_>, number: usize) {
         let socket = &mut self.sockets[number];

@@ -3,8 +3,8 @@
 
 use super::config::Config;
 use super::ranges::Ranges;
-use super::segment::{BLOCKS_MAX, Flags, Sack, Segment};
 use super::wire_number;
+use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
@@ -159,7 +159,7 @@ impl Receiver {
     /// Data arrived that fills a gap, or the begin of one, up to `next`.
     #[cold]
     fn fill_gap(&mut self) {
-        // RFC 5681 §4.2: it is told at once.
+        // RFC 5681 §4.2: acknowledge it at once.
         self.is_ack_due = true;
         self.received.reordered += 1;
         if let Some((from, to)) = self.beyond.first()

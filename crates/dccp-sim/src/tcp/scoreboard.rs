@@ -1,29 +1,29 @@
-//! What is in flight and what the receiver told of it: the scoreboard of RFC 6675 §4.
+//! The scoreboard of RFC 6675 §4: segments in flight, and those that the receiver reported.
 //!
 //! ```text
 //!    una                 lost_edge          third, second, newest sacked      nxt
 //!     |  sacked or lost      |  sacked or in flight  |     |       |           |
 //!     +----------------------+-----------------------+-----+-------+-----------+
-//!            high_rxt: what lies before it was retransmitted, or need not be
+//!            high_rxt: segments before it were retransmitted, or need not be
 //! ```
-//! Segments have positions: how many were sent before. Counted are segments, not bytes, as the window
-//! counts packets: a segment is lost (`IsLost`) when three later ones are sacked. All marks below move
-//! upwards only, and ranges of sacked segments are kept as ranges, so an acknowledgement costs what
-//! it tells anew, whatever the window.
+//! The position of a segment is the number of segments sent before it. The scoreboard counts segments, not bytes,
+//! because the window counts packets. A segment is lost (`IsLost`) when three later ones are sacked. All marks
+//! below only move up, and sacked segments are kept as ranges. So the cost of an acknowledgement grows with its
+//! news, not with the window.
 
 use super::ranges::Ranges;
 use dccp_proto::Instant;
 use dccp_proto::cc::delivery::Stamp;
 use std::collections::VecDeque;
 
-/// So many segments sent later must be sacked before one counts as lost: `DupThresh`.
+/// `DupThresh`: a segment counts as lost when this many later ones are sacked.
 const DUP_THRESH: usize = 3;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each tells something else of the segment"
+    reason = "each is an independent fact of the segment"
 )]
 pub(super) struct Record {
     /// First byte of the stream in it.
@@ -40,11 +40,11 @@ pub(super) struct Record {
     was_again: bool,
     /// When it left last.
     pub(super) sent_at: Instant,
-    /// What had been delivered then, if anybody wants to know.
+    /// The delivery state at that time, for laws that need it.
     pub(super) stamp: Option<Stamp>,
 }
 
-/// What an acknowledgement told anew.
+/// The news of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     /// Segments that arrived.
@@ -86,7 +86,7 @@ pub(super) struct Scoreboard {
     newest_sacked: [u64; DUP_THRESH],
     lost_edge: u64,
     high_rxt: u64,
-    /// Of the stamped segments that arrived since somebody asked, the one that left last: when, and its stamp.
+    /// The newest stamped segment that arrived since the last call of [`take_newest`](Self::take_newest).
     newest: Option<(Instant, Stamp)>,
 }
 

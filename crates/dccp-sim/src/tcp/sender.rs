@@ -8,8 +8,8 @@
 
 use super::config::Config;
 use super::scoreboard::{News, Scoreboard};
-use super::segment::Timestamps;
 use super::{duration, ticks_since};
+use crate::frame::segment::Timestamps;
 use core::time::Duration;
 use dccp_proto::cc::delivery::{Delivery, Stamp};
 use dccp_proto::cc::one_way::Times;
@@ -18,7 +18,7 @@ use dccp_proto::cc::{Count, Drops, Feedback, Permit};
 use dccp_proto::wire::Options;
 use dccp_proto::{Instant, Rate, Seq};
 
-/// A sender with halved flight ends its recovery with room for so many packets.
+/// With halved flight: the room in packets at the end of a recovery.
 const RESUME_BURST: u32 = 3;
 
 /// Counters of a sending half, in segments unless they say otherwise.
@@ -41,7 +41,7 @@ pub(super) struct Counters {
 pub(super) struct Ack<'a> {
     /// The next byte that the peer expects.
     pub(super) next: u64,
-    /// What it has beyond `next`.
+    /// Blocks that it has beyond `next`.
     pub(super) blocks: &'a [(u64, u64)],
     /// It echoes a mark.
     pub(super) ece: bool,
@@ -76,8 +76,8 @@ enum Cause {
 struct Recovery {
     point: u64,
     cause: Cause,
-    /// With halved flight: so many packets may be in flight until the loss is recovered, one less for
-    /// every second acknowledgement.
+    /// With halved flight: the most packets in flight until the loss is recovered. It falls by 1 for every second
+    /// acknowledgement.
     flight_max: u32,
     /// The first segment has to leave again, whatever the window says (§5, step 4.3).
     is_first_due: bool,
@@ -87,7 +87,7 @@ struct Recovery {
 /// One end's view of what it sends.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each tells something else of the stream"
+    reason = "each is an independent fact of the stream"
 )]
 pub(super) struct Sender {
     pub(super) window: WindowSender,
@@ -139,7 +139,7 @@ impl Sender {
         }
     }
 
-    /// The application has so many bytes more.
+    /// The application writes `bytes` more.
     pub(super) const fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
     }
@@ -236,7 +236,7 @@ impl Sender {
         begins
     }
 
-    /// What the congestion half learns. Segments have the numbers from 1.
+    /// The feedback for the window sender. Segments are numbered from 1.
     #[inline]
     fn feedback(
         &mut self,
@@ -306,7 +306,7 @@ impl Sender {
         }
     }
 
-    /// The application has nothing to send while so many packets are in flight.
+    /// The application has nothing to send while `pipe` packets are in flight.
     fn on_app_limited(&mut self, pipe: u32) {
         if let Some(delivery) = &mut self.delivery {
             delivery.on_app_limited(u64::from(pipe) * u64::from(self.mss));
@@ -419,7 +419,7 @@ impl Sender {
         Some(self.resend(now, position))
     }
 
-    /// The recovery in which the flight is to be half of the window.
+    /// The recovery that limits the flight to half of the window.
     fn halved(&self) -> Option<Recovery> {
         self.recovery
             .filter(|r| self.halves_flight && r.cause == Cause::Loss)
@@ -510,7 +510,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What had been delivered when a segment leaves.
+    /// The delivery state when a segment leaves.
     fn stamp(&mut self, now: Instant, pipe: u32) -> Option<Stamp> {
         let delivery = self.delivery.as_mut()?;
         Some(delivery.on_send(now, pipe == 0))

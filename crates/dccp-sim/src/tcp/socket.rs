@@ -2,12 +2,12 @@
 
 use super::config::Config;
 use super::receiver::Receiver;
-use super::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use super::sender::{Ack, Next, Sender};
 use super::stream::Stream;
 use super::{duration, stream_number, ticks_since, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
+use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
 use crate::net::Context;
 use crate::schedule::earlier;
 use crate::source::App;
@@ -18,10 +18,10 @@ use dccp_proto::wire::Ecn;
 
 /// The first timeout of a SYN (RFC 6298 §2), which doubles.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
-/// A SYN is sent so often.
+/// How often a SYN is sent.
 const SYN_TRIES: u32 = 6;
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Our SYN is on the way.
@@ -30,11 +30,11 @@ enum State {
     SynReceived,
     /// Data may flow; either end may have finished.
     Open,
-    /// Nobody answered, or the application is gone.
+    /// The peer did not answer, or the application is gone.
     Failed,
 }
 
-/// Where a segment goes: what all segments of one end have in common.
+/// Addresses and ports of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {
     pub(super) path: Path,
@@ -53,7 +53,7 @@ struct Syn {
 /// One end of a connection.
 pub(super) struct Socket {
     ends: Ends,
-    /// What all segments have in common.
+    /// A segment with the fields that all segments share.
     plain: Segment,
     state: State,
     config: Config,

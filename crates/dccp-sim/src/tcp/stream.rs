@@ -3,13 +3,13 @@
 use crate::source::{App, Closing, RunningSource, Source};
 use dccp_proto::Instant;
 
-/// Datagrams of a source become bytes of the stream, all zeros, each sent at once if the window allows it (no
-/// Nagle). What [`App`] says of reading and buffers is of datagrams and has no meaning here.
+/// Writes the datagrams of a source as zero bytes of the stream, each sent at once if the window allows it (no
+/// Nagle). The settings of [`App`] on reading and buffers apply to datagrams only.
 #[derive(Debug)]
 pub(super) struct Stream {
     app: App,
     source: Option<RunningSource>,
-    /// What a bulk source has not written yet.
+    /// Bytes that a bulk source has not written yet.
     bulk: u64,
     is_open: bool,
     has_peer_finished: bool,
@@ -69,7 +69,7 @@ impl Stream {
         self.source.as_ref().and_then(RunningSource::next_at)
     }
 
-    /// It got so many bytes, as if in one datagram. Returns how many it sends back.
+    /// Reads `bytes`, as if in one datagram. Returns how many bytes it sends back.
     #[inline]
     pub(super) fn on_received(&mut self, now: Instant, bytes: u64) -> u64 {
         let len = usize::try_from(bytes).unwrap_or(usize::MAX);

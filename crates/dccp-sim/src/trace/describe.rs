@@ -1,6 +1,6 @@
 //! A packet in words.
 
-use crate::tcp::segment::{Flags, Segment};
+use crate::frame::segment::{Flags, Segment};
 use core::fmt::Write as _;
 use dccp_proto::Seq;
 use dccp_proto::wire::{AckCell, CcidOpt, Feature, FeatureOpt, Kind, Opt, Packet, Payload};

@@ -1,4 +1,4 @@
-mod late;
+mod lookahead;
 
 use super::*;
 use crate::link::TooBig;

@@ -1,5 +1,5 @@
-//! What a receiving host gets in batches (a late interrupt, GRO) must not make the rate of CCID 3 noisy: on paths
-//! shorter than a millisecond the receive rate is that of a millisecond (RFC 5348 §6.2).
+//! Arrivals in batches (a late interrupt, GRO) must not make the rate of CCID 3 noisy. On paths shorter than a
+//! millisecond the receive rate is measured over a millisecond (RFC 5348 §6.2).
 
 use super::path::{Cell, open, received_in};
 use core::time::Duration;
@@ -7,10 +7,10 @@ use dccp_sim::machine::MachineConfig;
 use dccp_sim::pair::{End, Pair};
 use dccp_sim::source::{App, Source};
 
-/// What the receiver measures over at least.
+/// The shortest time over which the receiver measures.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// The receiver's host looks at what arrived only so long after the first packet.
+/// The receiver's host handles a batch `wakeup` after its first packet.
 fn with_wakeup(mut pair: Pair, wakeup: Duration) -> Pair {
     let node = pair.node(End::Server);
     let machine = MachineConfig {

@@ -24,7 +24,7 @@ impl Cell {
         self.mbit_per_s * 1e6 / 8.0 / PACKET
     }
 
-    /// What the line carries in bytes of data per second.
+    /// The capacity of the line in bytes of data per second.
     pub(crate) fn line(self) -> f64 {
         self.packets_per_s() * to_f64(DATA)
     }
@@ -50,8 +50,8 @@ impl Cell {
         (80_264.0 / self.product()).min(1.0)
     }
 
-    /// The shortest time in which the receiver's rate can be told: what comes in batches cannot be measured in
-    /// less than a millisecond or than ten packets.
+    /// The shortest time over which the receiver's rate can be measured: at least a round trip and 20 packets,
+    /// because packets arrive in batches.
     pub(crate) fn span(self) -> Duration {
         let least = Duration::from_secs_f64(20.0 / self.packets_per_s());
         self.rtt().max(least)

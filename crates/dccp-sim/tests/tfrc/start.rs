@@ -1,12 +1,11 @@
-//! How CCID 3 finds the rate of a path (the published start of CCID 3 took minutes, and jumped at 65,536
-//! packets): slow start as the RFC has it, and no jump ever after.
+//! How CCID 3 finds the rate of a path: slow start as in the RFC, without jumps afterwards. (A published
+//! implementation took minutes, and jumped at 65,536 packets.)
 //!
-//! The rate doubles in two round trips, not in one, and cannot do otherwise. A sender may have twice what the
-//! receiver got in a round trip (5348-4.3-2), and what that tells was sent a round trip before: the rate at `t` is
-//! at most twice the mean of those from `t − 2r` to `t − r`. A rate that doubled in each round trip would be more
-//! than that. Were there feedback all the time, it could double in 1.48 round trips, `u = 2 (e^−u − e^−2u)` having
-//! the root 0.469; with one a round trip (4342-10.3-1) it is two: a feedback packet leaves the receiver just when
-//! the first packets of the rate arrive that the one before it allowed, so it tells of the rate before that one.
+//! The rate doubles in two round trips and cannot double in one. A sender may send at twice the receive rate
+//! (5348-4.3-2), but that rate was sent a round trip before. The rate at `t` is at most twice the mean rate from
+//! `t − 2r` to `t − r`, which excludes doubling in one round trip. Continuous feedback could double it in 1.48 round
+//! trips, because 0.469 is the root of `u = 2 (e^−u − e^−2u)`. With one feedback per round trip (4342-10.3-1) it
+//! takes two: a feedback leaves the receiver just when the first packets allowed by the last feedback arrive.
 
 use super::path::{Cell, allowed, is_soak, open, received_in};
 use core::time::Duration;
@@ -14,9 +13,9 @@ use dccp_sim::pair::{End, Pair, Profile, Setup};
 use dccp_sim::source::{App, Source};
 
 impl Cell {
-    /// The time in which the line must be full: two round trips for each doubling and five more; on paths shorter
-    /// than the millisecond in which a receiver measures, three of those at least; on narrow ones the three times
-    /// twenty packets in which this test measures.
+    /// The time in round trips until the line must be full: two for each doubling and five more. It is at least
+    /// 3 ms, because a receiver measures over a millisecond, and at least 60 packets, because this test measures
+    /// over 20 packets three times.
     fn allowed(self) -> f64 {
         (2.0 * self.doublings() + 5.0)
             .max(0.003 / self.rtt().as_secs_f64())
@@ -66,8 +65,7 @@ fn the_line_is_full_after_two_round_trips_per_doubling() {
     }
 }
 
-/// 200,000 packets at an even pace: whatever is counted in 16 bits turns over three times (congestion-control
-/// §16.5).
+/// 200,000 packets at an even pace: a counter of 16 bits would wrap three times.
 #[test]
 fn no_number_of_packets_changes_the_rate() {
     // 5348-4.3-4: twice what the receiver gets.

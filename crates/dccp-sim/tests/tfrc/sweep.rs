@@ -1,18 +1,18 @@
-//! How CCID 3 uses a path after its start: a queue that holds as much as the path, and no loss but there.
+//! How CCID 3 uses a path after its start, with a queue as large as the path and no other losses.
 //!
-//! The start ends with more packets than path and queue hold. Their losses last a real round trip, twice that of
-//! the empty path, while the round trip that the window counter tells follows by a tenth at a time: they are two
-//! loss events (4342-10.2-1), of which the second halves the interval that the first one got (5348-6.3.1-1). So
-//! the flow goes on with about 1/√2 of the line, until no loss for as many packets as that interval has, about
-//! product² / 1.5, makes it faster again: that takes about 1.4 times the product in round trips. A test that asks
-//! for nine tenths of the line at once would ask for something else than RFC 5348.
+//! The start ends with more packets than path and queue hold. Their losses last a round trip with a full queue,
+//! twice the empty path's. The round trip of the window counter follows only by a tenth at a time. So the losses
+//! are two loss events (4342-10.2-1), and the second halves the first loss interval (5348-6.3.1-1). The flow
+//! continues with about 1/√2 of the line. It grows again after a loss-free interval of that length, about
+//! product² / 1.5 packets, which takes about 1.4 times the product in round trips. RFC 5348 therefore does not allow
+//! nine tenths of the line at once.
 
 use super::path::{Cell, is_soak, open, received_in};
 use core::ops::Range;
 use core::time::Duration;
 use dccp_sim::pair::Pair;
 
-/// What one cell shows, in shares of the line.
+/// The results of one cell, in shares of the line.
 #[derive(Debug)]
 struct Use {
     /// The least of a span of time.
@@ -23,7 +23,7 @@ struct Use {
     late: Option<f64>,
 }
 
-/// Packets that fill the largest paths of which the late part is played.
+/// The largest product, in packets, of cells whose late part is run.
 const LATE_MAX: f64 = 3000.0;
 
 impl Cell {
@@ -74,7 +74,7 @@ impl Cell {
     }
 }
 
-/// The cells whose paths hold so many packets.
+/// The cells whose product is in a range of packets.
 fn cells(product: Range<f64>) -> impl Iterator<Item = Cell> {
     let rtts = [30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000];
     let rates = [1.0, 10.0, 100.0, 1000.0, 10_000.0];

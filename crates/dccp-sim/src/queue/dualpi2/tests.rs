@@ -91,8 +91,8 @@ fn scalable_packets_go_first_and_classic_ones_keep_their_share() {
     assert_eq!(order.iter().filter(|t| **t == 0).count(), 10);
 }
 
-// A classic packet is there whenever one may leave, but never two: it has no queue to speak of, yet it
-// gets its share of the link and no more while scalable packets wait.
+// There is always one classic packet, but never two. It gets its share of the link, and no more while scalable
+// packets wait.
 #[test]
 fn classic_packets_that_come_one_by_one_get_no_more_than_their_share() {
     let mut q = Bench::new(QueueConfig::DualPi2(DualPi2Config::default()));
@@ -110,7 +110,7 @@ fn classic_packets_that_come_one_by_one_get_no_more_than_their_share() {
     assert_eq!(classic, 10);
 }
 
-// What is dropped has taken nothing from the link: it costs no share.
+// A dropped packet has used no time of the link, so it costs no share.
 #[test]
 fn drops_do_not_count_as_turns() {
     let mut q = DualPi2::new(DualPi2Config::default());

@@ -116,7 +116,7 @@ fn drops_are_derandomized() {
     assert_eq!(gaps(0.2, false).0, 1);
 }
 
-// RFC 8033 §5.4: the sum begins anew after every drop, also of a packet that finds the queue full.
+// RFC 8033 §5.4: the sum restarts after every drop, also of a packet that finds the queue full.
 #[test]
 fn a_full_queue_restarts_the_spreading() {
     let mut pie = pie(PieConfig {

@@ -79,7 +79,7 @@ fn the_average_is_the_weighted_sum_of_what_packets_found() {
         .sum();
     assert!((red.average - sum).abs() < 1e-12, "{}", red.average);
     while red.pop(us(10), &mut books).is_some() {}
-    red.rested(us(20_000));
+    red.on_idle(us(20_000));
     red.push(us(520_000), parcel(0, Ecn::NotEct), &mut books)
         .unwrap();
     let forgotten = sum * 0.99_f64.powi(501);

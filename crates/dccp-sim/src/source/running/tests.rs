@@ -202,7 +202,7 @@ fn a_source_that_stamps_numbers_its_datagrams() {
             Payload::Zeros(_) => panic!("no stamp"),
         })
         .collect();
-    // It was made when it was due, not when somebody looked.
+    // Its stamp has the time at which it was due, not that of the call.
     assert_eq!(
         stamps.iter().map(|s| s.made).collect::<Vec<_>>(),
         [ms(100), ms(110)]

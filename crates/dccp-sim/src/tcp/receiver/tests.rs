@@ -1,5 +1,5 @@
 use super::*;
-use crate::tcp::segment::Timestamps;
+use crate::frame::segment::Timestamps;
 use crate::testing;
 
 const LEN: u64 = 1000;

@@ -102,7 +102,7 @@ fn a_retransmission_gives_no_sample_of_its_own() {
     assert!(b.update(200, &[]).newest_once.is_some());
 }
 
-/// What RFC 6675 says, looked up anew in lists of segments.
+/// A model of RFC 6675: searches lists of segments.
 #[derive(Default)]
 struct Model {
     sacked: Vec<bool>,

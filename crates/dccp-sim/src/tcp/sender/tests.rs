@@ -4,7 +4,7 @@ use dccp_proto::cc::law::{LawConfig, LawKind};
 use dccp_proto::cc::registry::Ccids;
 use dccp_proto::cc::{HcSender, Run};
 
-/// What a window sender is told.
+/// An input of a window sender.
 #[derive(Clone, Copy)]
 enum Event {
     Sent(Sent),
@@ -77,8 +77,8 @@ fn told(round: u64, acked: u32, lost: u32, ack: u64, pipe: u32, rtt_ms: u64) -> 
     }
 }
 
-/// What CCID 2 was told on a path that holds 150 packets and loses one of more than 200, and that is
-/// silent once; and its window after each event.
+/// The inputs of CCID 2 and its window after each. The path holds 150 packets, loses one of more than 200, and is
+/// silent once.
 fn record(config: &CcConfig) -> Vec<(Event, f64)> {
     let mut sender = {
         let ccids = Ccids::default();

@@ -1,11 +1,10 @@
-//! A plain link beside one that only seems to have faults, and so books nothing.
+//! The fast path of a plain link beside the general path: a link whose faults never happen.
 
 use crate::link::{LinkConfig, LinkStats, WhileDown};
 use crate::loss::{FaultConfig, Outage};
 use crate::parcel::Parcel;
 use crate::queue::{DropTailConfig, Limit, QueueConfig};
 use crate::random::Seed;
-use crate::rate_trace::RateTrace;
 use core::time::Duration;
 use dccp_proto::wire::Ecn;
 use dccp_proto::{Instant, Rate};
@@ -102,9 +101,8 @@ fn seen(link: &mut Link, now: Instant) -> (LinkStats, (usize, usize), Duration) 
 }
 
 proptest! {
-    /// Nobody can tell that a plain link has reckoned everything before.
     #[test]
-    fn a_link_that_books_does_what_one_that_decides_packet_by_packet_does(
+    fn fast_path_gives_the_results_of_the_general_path(
         loses_while_down: bool,
         steps in prop::collection::vec((0..30_000_u64, step()), 0..80),
     ) {
@@ -122,40 +120,4 @@ proptest! {
         }
         prop_assert_eq!(plain.stats().inside, 0);
     }
-}
-
-#[test]
-fn those_that_wait_are_in_flight_and_in_the_account_of_the_queue() {
-    let mut link = Link::new(config(), Seed(1), "test");
-    for token in 0..4 {
-        let taken = link.offer(Instant::ZERO, Parcel::new(token, 1230, Ecn::NotEct));
-        assert_eq!(taken, Ok(()));
-    }
-    assert_eq!((link.flight.len(), link.timetable.len()), (4, 3));
-    assert_eq!(link.queue_len(), (3, 3690));
-    assert_eq!(link.stats().busy, Duration::from_micros(10), "of the first");
-    let at = Instant::from_nanos(10_000);
-    assert_eq!(link.stats_at(at).sojourn_sum, Duration::from_micros(10));
-    assert_eq!(link.timetable.len(), 2);
-    link.set_delay(at, Duration::from_micros(200));
-    assert_eq!((link.flight.len(), link.timetable.len()), (2, 0));
-    assert_eq!(link.queue_len(), (2, 2460), "called back");
-}
-
-/// When a trace ends, the transmitter stays taken until its next opportunity, though nothing flies.
-#[test]
-fn what_was_called_back_after_a_trace_comes_as_early_as_it_can() {
-    let trace = Some(RateTrace::parse("10000").unwrap());
-    let traced = LinkConfig {
-        rate: None,
-        trace,
-        ..config()
-    };
-    let mut link = Link::new(traced, Seed(1), "test");
-    link.set_rate(Instant::ZERO, Some(Rate::from_bytes_per_s(1e3)));
-    let taken = link.offer(Instant::ZERO, Parcel::new(0, 1000, Ecn::NotEct));
-    assert_eq!(taken, Ok(()));
-    let second = Instant::from_nanos(1_000_000_000);
-    link.set_rate(second, Some(Rate::from_bytes_per_s(1e6)));
-    assert!(link.poll(Instant::from_nanos(1_010_100_000)).is_some());
 }

@@ -70,7 +70,7 @@ impl Scene {
         ]
     }
 
-    /// Datagrams of so many bytes, at a steady pace.
+    /// Datagrams of `len` bytes, at a steady pace.
     pub(super) fn udp(&mut self, from: usize, to: usize, len: usize, interval: Duration) {
         let [local, remote] = self.ends(from, to);
         let count = u64::MAX;
@@ -161,7 +161,7 @@ impl Scene {
         let late = self
             .routers
             .iter()
-            .filter(|id| self.world.net.is_late(**id));
+            .filter(|id| self.world.net.is_batching(**id));
         late.count()
     }
 }

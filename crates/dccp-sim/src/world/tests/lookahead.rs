@@ -1,4 +1,4 @@
-//! Routers that forward late: nobody can tell.
+//! Batching routers give the same results as routers that forward each packet at once.
 //!
 //! Every network here runs twice, once with [`World::run_until`] and once with an eye on every event, where no
 //! router forwards late; all that can be asked of the two is compared.
@@ -37,7 +37,7 @@ fn two_feeders_whose_frames_interleave_fill_the_queue_as_ever() {
 #[test]
 fn of_frames_that_are_equal_in_all_else_that_of_the_lower_link_goes_first() {
     let mut scene = dumbbell([1_000_000, 1_000_000]);
-    // At one moment; the order in which they were asked for does not matter.
+    // All at one time; the order of the calls does not matter.
     scene.udp(1, 3, 972, 100 * MS);
     scene.udp(0, 2, 972, 100 * MS);
     scene.run(8 * MS, true);

@@ -125,7 +125,7 @@ const SYN_OPTIONS: usize = 20;
 /// The same without Timestamps.
 const SYN_OPTIONS_PLAIN: usize = 12;
 /// Bytes of the Timestamps option with padding (RFC 7323 appendix A).
-pub(super) const TIMESTAMPS: u16 = 12;
+pub const TIMESTAMPS: u16 = 12;
 
 impl Segment {
     /// Whether the segment has SYN.

@@ -1,14 +1,14 @@
-//! What a link whose packets only wait in line tells of its future.
+//! Lookahead: the future arrivals of a link on which packets only wait in line.
 //!
-//! When such a packet enters the transmitter, or the timetable, its arrival stands: nothing overtakes, drops or
-//! delays it. So who takes packets at the far end may come late, and who offers them may too, as long as each
-//! packet is offered before the one that waits would have had to make room for it. `net/late.rs` sees to that.
+//! The arrival of such a packet is final when its transmission begins, because nothing overtakes, drops or delays
+//! it afterwards. So its receiver may take it late. Its sender may offer it late too, as long as it does so before
+//! the next waiting packet would have left the queue. `net/lookahead.rs` keeps to both.
 
-use super::{Arrival, Link};
+use super::{Arrival, Link, Token};
 use crate::loss::Fate;
 use dccp_proto::Instant;
 
-impl<T: Copy> Link<T> {
+impl<T: Token> Link<T> {
     /// If packets only wait in line here, and will from now on: the least time in ns from the offer of a packet
     /// to its arrival.
     pub(crate) fn lookahead(&self) -> Option<u64> {
@@ -16,11 +16,11 @@ impl<T: Copy> Link<T> {
             && self.transmitter.is_steady()
             && self.faults.are_quiet()
             && self.strays.is_empty()
-            // Faults that have ended may have met some of them.
+            // Faults that have ended may have hit packets that are still in flight.
             && self.flight.iter().all(|f| f.fate == Fate::Delivered)
-            // `take` begins with those that wait behind others. After a trace they may wait behind none.
+            // `take` begins waiting packets when the last one in flight arrives. After a trace ends there may be none.
             && (self.queue.len() == 0 || !self.flight.is_empty() || !self.is_up);
-        // Below that, late would be too late.
+        // Below 2 ns there is no time to wait.
         (is_orderly && self.delay_min_ns >= 2).then_some(self.delay_min_ns)
     }
 
@@ -30,17 +30,16 @@ impl<T: Copy> Link<T> {
         self.flight.front().map(|first| (first.at, first.since))
     }
 
-    /// Since when [`next_at`](Self::next_at) has been as it is, as far as that is known.
+    /// Since when [`next_at`](Self::next_at) has had its value, if known.
     #[inline]
     pub(crate) fn next_since(&self) -> Option<Instant> {
         let is_known = self.is_in_order() && self.is_quiet();
         self.flight.front().filter(|_| is_known).map(|f| f.since)
     }
 
-    /// Takes the first packet in flight, which has arrived. Unlike [`poll`](Self::poll) it does not let the
-    /// transmitter begin with what waits: packets that are offered late still find the queue as it was. Unless
-    /// nothing flies any more: the transmitter has been free since one delay ago, and who offers late keeps no
-    /// packet that long.
+    /// Takes the first packet in flight, which has arrived. Unlike [`poll`](Self::poll) it does not start waiting
+    /// packets, so that packets offered late find the queue as it was. If nothing is left in flight, it does: the
+    /// transmitter has then been free for one delay, and no packet is offered that late.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Arrival<T>> {
         let flying = self.flight.pop_front()?;
@@ -54,7 +53,7 @@ impl<T: Copy> Link<T> {
         Some(flying.arrival())
     }
 
-    /// Makes up for what [`take`](Self::take) has not begun with.
+    /// Starts the packets that [`take`](Self::take) has left waiting.
     pub(crate) fn catch_up(&mut self) {
         self.advance(self.counters.at);
     }
