@@ -504,12 +504,15 @@ impl Endpoint {
                 continue;
             };
             queues.with_app(id, &mut |app| _ = conn.poll_transmit(now, app, batch));
-            if !batch.is_empty() {
+            if !batch.is_empty() && !conn.is_drained() {
                 self.schedule.rotate();
                 return true;
             }
             self.schedule.sleep(id);
             self.settle(now, id);
+            if !batch.is_empty() {
+                return true;
+            }
         }
         false
     }

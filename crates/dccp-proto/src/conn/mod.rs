@@ -133,6 +133,8 @@ pub struct Connection {
     data_hold: Option<Instant>,
     /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
     scheduled: Option<Instant>,
+    /// Everything that may leave before the next input has left. `false` if unknown.
+    is_drained: bool,
     /// When its timers were last looked at.
     timed: Instant,
     /// A controller asked for this Reset.
@@ -365,6 +367,7 @@ impl Connection {
             ccid_changed_at: None,
             data_hold: None,
             scheduled: None,
+            is_drained: false,
             timed: Instant::ZERO,
             controller_reset: None,
             events: None,

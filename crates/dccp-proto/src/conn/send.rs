@@ -62,13 +62,23 @@ impl Connection {
 
     /// Appends a packet, and data like it. `false` if none may leave or the next does not fit.
     fn transmit(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
+        self.is_drained = false;
         if self.has_control_due() {
             return batch.is_empty() && self.send_control(now, app, batch);
         }
         if self.send_data(now, app, batch) {
             return true;
         }
-        batch.is_empty() && self.is_ack_due(now, app) && self.send_ack(now, app, batch)
+        let is_ack_due = self.is_ack_due(now, app);
+        // Lack of data may have begun the close.
+        self.is_drained &= !is_ack_due && !self.has_control_due();
+        batch.is_empty() && is_ack_due && self.send_ack(now, app, batch)
+    }
+
+    /// Whether the last [`poll_transmit`](Self::poll_transmit) has sent everything that may leave before the next
+    /// input. `false` if unknown.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     fn has_control_due(&self) -> bool {
@@ -234,10 +244,11 @@ impl Connection {
 
     /// Claims the next datagrams if they may leave now. Returns whether other packets may follow.
     fn send_data(&mut self, now: Instant, app: &mut App<'_>, batch: &mut Batch) -> bool {
-        if batch.is_full() || !self.may_send_data(now) {
+        if !self.may_send_data(now) {
+            self.is_drained = true;
             return false;
         }
-        let (offer, permitted) = match self.permitted(now, app) {
+        let (offer, permitted) = match self.permitted(now, app, batch.is_full()) {
             ControlFlow::Continue(offer) => offer,
             ControlFlow::Break(is_refused) => return is_refused,
         };
@@ -264,8 +275,17 @@ impl Connection {
 
     /// Returns the next datagram, and how many packets congestion control permits. Otherwise returns
     /// whether a datagram was refused.
-    fn permitted(&mut self, now: Instant, app: &mut App<'_>) -> ControlFlow<bool, (Offer, u32)> {
+    fn permitted(
+        &mut self,
+        now: Instant,
+        app: &mut App<'_>,
+        is_full: bool,
+    ) -> ControlFlow<bool, (Offer, u32)> {
         let permit = self.tx.cc.permit(now, self.in_flight.pipe());
+        if is_full && matches!(permit, Permit::Now { .. }) {
+            // The application chooses the next datagram when it can leave, which is with the next batch.
+            return ControlFlow::Break(false);
+        }
         let waiting = match permit {
             Permit::Now { .. } => {
                 let offer = app.outbox.peek(now).map(Waiting::Datagram);
@@ -289,6 +309,7 @@ impl Connection {
             (_, Permit::At(at)) => self.timers.set(Timer::Pace, at),
             (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}
         }
+        self.is_drained = true;
         ControlFlow::Break(false)
     }
 
@@ -296,6 +317,7 @@ impl Connection {
     fn on_lack_of_data(&mut self, now: Instant, app: &mut App<'_>) {
         self.in_flight.on_app_limited();
         self.close_when_drained(now, app);
+        self.is_drained = true;
     }
 
     /// Whether data may leave, congestion control apart.

@@ -10,30 +10,25 @@ impl Connection {
         if !self.state.is_alive() {
             return None;
         }
-        let is_up = self.may_send_acks();
-        let ack = match self.rx.cc.ack_due(self.last_valid) {
-            AckDue::At(at) if is_up => Some((at, Timer::Ack)),
-            _ => None,
+        let mut next = self.timers.next();
+        let mut or = |at: Option<Instant>, timer| {
+            if let Some(at) = at
+                && next.is_none_or(|next| (at, timer) < next)
+            {
+                next = Some((at, timer));
+            }
         };
-        let named = |at: Option<Instant>, timer| at.map(|at| (at, timer));
-        [
-            self.timers.next(),
-            ack,
-            named(self.tx.cc.poll_timeout(), Timer::HcSender),
-            named(
-                self.features.poll_timeout().filter(|_| is_up),
-                Timer::Feature,
-            ),
-            named(
-                self.pmtu
-                    .poll_timeout()
-                    .filter(|_| self.state == State::Open),
-                Timer::Pmtu,
-            ),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        or(self.tx.cc.poll_timeout(), Timer::HcSender);
+        if self.may_send_acks() {
+            if let AckDue::At(at) = self.rx.cc.ack_due(self.last_valid) {
+                or(Some(at), Timer::Ack);
+            }
+            or(self.features.poll_timeout(), Timer::Feature);
+        }
+        if self.state == State::Open {
+            or(self.pmtu.poll_timeout(), Timer::Pmtu);
+        }
+        next
     }
 
     /// The time of the last [`handle_timeout`](Self::handle_timeout): what was due then has been done.

@@ -49,8 +49,8 @@ impl PseudoHeader {
     /// For packets between these two addresses, in either direction.
     pub fn new(local: IpAddr, remote: IpAddr) -> Self {
         let address = |a: IpAddr| match a {
-            IpAddr::V4(a) => sum(&a.octets()),
-            IpAddr::V6(a) => sum(&a.octets()),
+            IpAddr::V4(a) => u64::from(a.to_bits() >> 16) + u64::from(a.to_bits() & 0xFFFF),
+            IpAddr::V6(a) => a.segments().map(u64::from).iter().sum(),
         };
         // 4340-9.1-2: the layouts for IPv4 and IPv6 differ, but the sums have the same summands.
         Self {

@@ -282,3 +282,43 @@ fn no_more_is_prepared_than_a_batch_has_bytes_for() {
     // 65,000 bytes, and headers.
     assert!(waiting.1.iter().all(|&n| n <= 49), "{:?}", waiting.1);
 }
+
+#[test]
+fn poll_reports_drained_once_nothing_more_may_leave() {
+    let mut conn = open(Config::default());
+    let mut poll = |lens: &[usize], permit, sync| {
+        conn.tx.cc = Box::new(TestSender {
+            permit,
+            ..TestSender::default()
+        });
+        conn.due.sync = sync;
+        let mut waiting = Waiting::new(lens);
+        let mut app = App {
+            outbox: &mut waiting,
+            inbox: &mut NoApp,
+        };
+        let mut batch = Batch::new(8);
+        assert!(conn.poll_transmit(START, &mut app, &mut batch));
+        (batch.len(), conn.is_drained())
+    };
+    let all = Permit::Now { packets: 100 };
+    assert_eq!(poll(&[100; 5], all, None), (5, true));
+    // More is permitted, but the next datagram does not fit this batch.
+    assert_eq!(poll(&[100; 9], all, None), (8, false));
+    assert_eq!(poll(&[100, 200], all, None), (1, false));
+    // A Sync leaves in a batch of its own.
+    let seq = Some(Seq::new(1));
+    assert_eq!(poll(&[100], all, seq), (1, false));
+    assert_eq!(poll(&[100], Permit::OnFeedback, seq), (1, true));
+    // A close that waited for the last datagram follows it.
+    conn.tx.cc = Box::new(TestSender::default());
+    conn.due.sync = None;
+    conn.closing.is_wanted = true;
+    let mut waiting = Waiting::new(&[100]);
+    let mut app = App {
+        outbox: &mut waiting,
+        inbox: &mut NoApp,
+    };
+    assert!(conn.poll_transmit(START, &mut app, &mut Batch::new(8)));
+    assert!(conn.has_control_due() && !conn.is_drained());
+}
