@@ -427,6 +427,12 @@ pub fn reason_text(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Local => "closed by this end".into(),
         CloseReason::Peer => "closed by the peer".into(),
+        // 4340-5.6-4: the data are the option, Change L or R, its feature, CCID, and the first value.
+        CloseReason::Reset {
+            code: ResetCode::MANDATORY_ERROR,
+            data: [32 | 34, 1, ccid],
+            ..
+        } => format!("the peer has no CCID {ccid}"),
         CloseReason::Reset { code, text, .. } if text.is_empty() => {
             format!("the peer sent Reset {code}")
         }
@@ -508,6 +514,16 @@ mod tests {
             e.to_string(),
             "9000 bytes do not fit in one packet: send at most 1424 bytes at a time"
         );
+    }
+
+    #[test]
+    fn mandatory_error_names_the_ccid_that_the_peer_lacks() {
+        let reason = CloseReason::Reset {
+            code: ResetCode::MANDATORY_ERROR,
+            data: [32, 1, 4],
+            text: String::new(),
+        };
+        assert_eq!(reason_text(&reason), "the peer has no CCID 4");
     }
 
     #[test]
