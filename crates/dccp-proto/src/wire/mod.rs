@@ -37,7 +37,7 @@ pub use checksum::{ChecksumRule, PseudoHeader};
 pub use features::Feature;
 pub use header::{Kind, Packet, PacketType, ResetCode};
 pub use option_writer::{DataChecksumSlot, NoSpace, OptionWriter};
-pub use options::{Elapsed, FeatureOpt, Opt, Options};
+pub use options::{Elapsed, FeatureOpt, Opt, Options, multipath_name};
 pub use parse::{ParseError, parse};
 pub use place::Place;
 pub use service_code::ServiceCode;

@@ -336,5 +336,25 @@ impl<'a> Iterator for OptionIter<'a> {
     }
 }
 
+/// The name of an option of Multipath DCCP. Its number, `MP_OPT`, is the first byte of [`Opt::Multipath`]
+/// (RFC 9897 §3.2). All are ignored, because Multipath Capable is never agreed on.
+pub const fn multipath_name(mp_opt: u8) -> &'static str {
+    match mp_opt {
+        0 => "MP_CONFIRM",
+        1 => "MP_JOIN",
+        2 => "MP_FAST_CLOSE",
+        3 => "MP_KEY",
+        4 => "MP_SEQ",
+        5 => "MP_HMAC",
+        6 => "MP_RTT",
+        7 => "MP_ADDADDR",
+        8 => "MP_REMOVEADDR",
+        9 => "MP_PRIO",
+        10 => "MP_CLOSE",
+        11 => "MP_EXP",
+        _ => "unassigned Multipath option",
+    }
+}
+
 #[cfg(test)]
 mod tests;

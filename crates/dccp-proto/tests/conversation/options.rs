@@ -477,3 +477,27 @@ fn a_reset_needs_no_options_understood_that_are_not_mandatory() {
     assert_eq!(bench.answers(&packet), []);
     assert_eq!(bench.state(), State::Closed);
 }
+
+#[test]
+fn multipath_client_gets_a_plain_connection() {
+    // 9897-3.1-2: Multipath Capable draws an empty Confirm, MP_KEY is ignored.
+    const MULTIPATH: u8 = 10;
+    let mut bench = Bench::listening(Bench::config());
+    let options = [34, 4, MULTIPATH, 0, 46, 8, 3, 0, 1, 2, 3, 4];
+    let request = bench.next(Kind::Request { service: SERVICE });
+    bench.give(&request.with_raw_options(&options));
+    let response = bench.take_one();
+    assert_eq!(response.packet_type(), PacketType::Response);
+    let declined = Opt::ConfirmL(FeatureOpt {
+        feature: MULTIPATH,
+        values: &[],
+    });
+    assert!(response.opts().contains(&declined), "{:?}", response.opts());
+    let ack = bench.answer_to(&response);
+    bench.give(&ack);
+    assert_eq!(bench.state(), State::Open);
+    assert_eq!(
+        ResetCode::ABRUPT_MP_TERMINATION.name(),
+        "Abrupt MP Termination"
+    );
+}

@@ -3,7 +3,9 @@
 use crate::frame::segment::{Flags, Segment};
 use core::fmt::Write as _;
 use dccp_proto::Seq;
-use dccp_proto::wire::{AckCell, CcidOpt, Feature, FeatureOpt, Kind, Opt, Packet, Payload};
+use dccp_proto::wire::{
+    AckCell, CcidOpt, Feature, FeatureOpt, Kind, Opt, Packet, Payload, multipath_name,
+};
 
 /// Describes a packet, its numbers counted from `first` and `first_back`.
 pub(super) fn packet(packet: &Packet<'_>, first: Seq, first_back: Seq) -> String {
@@ -118,6 +120,7 @@ fn option(option: Opt<'_>) -> Option<String> {
         Opt::TimestampEcho { elapsed, .. } => format!("Timestamp Echo +{}", elapsed.units()),
         Opt::ElapsedTime(elapsed) => format!("Elapsed {}", elapsed.units()),
         Opt::DataChecksum(_) => "Data Checksum".to_owned(),
+        Opt::Multipath(&[mp_opt, ..]) => multipath_name(mp_opt).to_owned(),
         Opt::CcidSpecific { kind, data } => ccid_option(kind, data),
         other => format!("{other:?}"),
     })
