@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The places of a flow's datagrams, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Ledger {
     /// Datagrams offered to the socket.
     pub(crate) offered: u64,

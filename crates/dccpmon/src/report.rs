@@ -44,6 +44,7 @@ pub(crate) struct RxInterval {
 
 /// A distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Spread {
     pub(crate) min: u64,
     pub(crate) p50: u64,
@@ -111,6 +112,7 @@ pub(crate) struct TxTotal {
 
 /// The number of samples in each state of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Samples {
     pub(crate) n: u64,
     /// Nothing waited to be sent.
@@ -166,6 +168,7 @@ pub(crate) struct RxTotal {
 
 /// One end's host.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Host {
     pub(crate) version: String,
     pub(crate) system: String,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// The limit of a flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Limit {
     /// One of `application`, `receiver`, `cpu`, `network`, `window`, `law`, `pacing`, `unknown`.
     pub(crate) verdict: &'static str,

@@ -5,7 +5,7 @@ use crate::control::{Channel, Lost, Message, Setup};
 use crate::flow::Traffic;
 use crate::host::{Usage, nanos};
 use crate::meter::{End, Meter, SAMPLE};
-use crate::output::json;
+use crate::output::json::{self, Document};
 use crate::output::table::{self, Table};
 use crate::packet::{Head, Kind};
 use crate::plan::Plan;
@@ -32,7 +32,7 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     let is_json = asked.is_json;
     let (plan, result) = measure(asked.clone()).inspect_err(|failure| {
         if is_json {
-            println!("{}", json::failure(asked, failure));
+            print_json(&json::failure(asked, failure));
         }
     })?;
     let code = match result.status {
@@ -41,11 +41,16 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
         Status::Incomplete => exit::INCOMPLETE,
     };
     if is_json {
-        println!("{}", json::document(&plan, &result, code));
+        print_json(&json::document(&plan, &result, code));
     } else {
         table::summary(&plan, &result);
     }
     Ok(code)
+}
+
+fn print_json(document: &Document<'_>) {
+    let text = serde_json::to_string(document).expect("keys are texts");
+    println!("{text}");
 }
 
 fn measure(asked: Bulk) -> Result<(Plan, TestResult), Failure> {
