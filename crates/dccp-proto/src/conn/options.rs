@@ -30,7 +30,6 @@ impl Connection {
         let mut told = Told::default();
         let mut is_mandatory = false;
         let packet_type = p.packet_type();
-        self.begin_cookies(p);
         for opt in p.options {
             match opt {
                 // 4340-5.8.2-2, 4340-5.8.2-3

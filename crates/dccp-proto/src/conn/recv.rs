@@ -33,7 +33,7 @@ pub(super) enum Verdict {
 type Step = ControlFlow<Verdict>;
 
 impl Connection {
-    /// Takes a packet that step 1 let through and that belongs to this connection.
+    /// Takes a packet of this connection that step 1 let through.
     pub(crate) fn handle_packet(
         &mut self,
         now: Instant,
@@ -41,27 +41,9 @@ impl Connection {
         ecn: Ecn,
         app: &mut App<'_>,
     ) {
-        let is_plain = self.is_plain(p);
-        self.handle(now, p, ecn, is_plain, app);
-    }
-
-    #[inline]
-    fn handle(
-        &mut self,
-        now: Instant,
-        p: &Packet<'_>,
-        ecn: Ecn,
-        is_plain: bool,
-        app: &mut App<'_>,
-    ) {
         self.stats.on_received(p, ecn);
         let ecn = self.readable(ecn);
-        let step = if is_plain {
-            self.receive_plain(now, p, ecn, app)
-        } else {
-            self.receive(now, *p, ecn, app)
-        };
-        match step {
+        match self.receive(now, p, ecn, app) {
             Continue(()) | Break(Verdict::Done) => {}
             Break(Verdict::Drop(reason)) => self.count_drop(reason),
             Break(Verdict::Sync(reason, ack)) => {
@@ -71,31 +53,57 @@ impl Connection {
             Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
         }
         self.features.after_packet(self.seqs.gsr, self.seqs.gss);
-        if !is_plain {
-            self.after_input(now, app);
+        self.after_input(now, app);
+    }
+
+    /// Steps 4 to 16. A Data packet on an open connection has no business with steps 4, 5, 7 and 9 to
+    /// 15: they concern other packet types and other states.
+    #[inline]
+    fn receive(&mut self, now: Instant, p: &Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
+        let is_open_data = self.state == State::Open && p.packet_type() == PacketType::Data;
+        if !is_open_data {
+            self.step_4_ignore_listen(now, p)?;
+            self.step_4_in_request(now, p)?;
+            self.step_5_prepare_for_sync(now, p)?;
         }
+        let extended;
+        let p = if p.is_short {
+            extended = self.step_6_extend(p)?;
+            &extended
+        } else {
+            p
+        };
+        self.step_6_check_sequence(now, p)?;
+        if !is_open_data {
+            self.step_7_check_type(p)?;
+        }
+        let told = self.step_8_process_options(now, p, ecn, app)?;
+        if !is_open_data {
+            self.step_9_process_reset(now, p, app)?;
+            self.step_10_leave_request(now, p);
+            self.step_11_in_respond(now, p)?;
+            self.step_12_in_partopen(now, p);
+            self.step_13_process_close_req(now, p, app);
+            self.step_14_process_close(now, p, app)?;
+            self.step_15_process_sync(p);
+        }
+        self.step_16_process_data(now, p, ecn, &told, app);
+        Continue(())
     }
 
-    /// Whether a packet is data and no more, on an open connection where nothing waits for an input: then
-    /// [`receive_plain`](Self::receive_plain) is all that there is to do.
-    fn is_plain(&self, p: &Packet<'_>) -> bool {
-        p.packet_type() == PacketType::Data
-            && p.options.0.is_empty()
-            && !p.is_short
-            && self.state == State::Open
-            && !self.has_news()
-    }
-
-    /// Whether [`after_input`](Self::after_input) has something to do, whatever the input was.
-    fn has_news(&self) -> bool {
-        self.controller_reset.is_some()
+    /// Does what any input may have made possible.
+    #[inline]
+    pub(super) fn after_input(&mut self, now: Instant, app: &mut App<'_>) {
+        if self.controller_reset.is_some()
             || self.has_feature_news()
             || self.closing.is_wanted
             || self.pmtu.has_changed()
+        {
+            self.follow_input(now, app);
+        }
     }
 
-    /// What any input may have made possible.
-    pub(super) fn after_input(&mut self, now: Instant, app: &mut App<'_>) {
+    fn follow_input(&mut self, now: Instant, app: &mut App<'_>) {
         if self.state.is_alive() {
             if let Some(reset) = self.controller_reset.take() {
                 return self.reset(now, reset, app);
@@ -108,37 +116,6 @@ impl Connection {
             self.tx.cc.on_mps(mps);
             self.tell(Event::Mps(mps));
         }
-    }
-
-    /// The steps that concern a [plain](Self::is_plain) packet: of the others none does anything.
-    fn receive_plain(&mut self, now: Instant, p: &Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
-        self.check_window(now, p)?;
-        let told = Told {
-            is_duplicate: self.note_arrival(now, p, ecn, None, false),
-            ..Told::default()
-        };
-        self.step_16_process_data(now, p, ecn, &told, app);
-        Continue(())
-    }
-
-    // Apart, so that the way of plain data stays short.
-    #[inline(never)]
-    fn receive(&mut self, now: Instant, mut p: Packet<'_>, ecn: Ecn, app: &mut App<'_>) -> Step {
-        self.step_4_ignore_listen(now, &p)?;
-        self.step_4_in_request(now, &p)?;
-        self.step_5_prepare_for_sync(now, &p)?;
-        self.step_6_check_sequence(now, &mut p)?;
-        self.step_7_check_type(&p)?;
-        let told = self.step_8_process_options(now, &p, ecn, app)?;
-        self.step_9_process_reset(now, &p, app)?;
-        self.step_10_leave_request(now, &p);
-        self.step_11_in_respond(now, &p)?;
-        self.step_12_in_partopen(now, &p);
-        self.step_13_process_close_req(now, &p, app);
-        self.step_14_process_close(now, &p, app)?;
-        self.step_15_process_sync(&p);
-        self.step_16_process_data(now, &p, ecn, &told, app);
-        Continue(())
     }
 
     /// 5596-2.2.3-1, 5596-2.2.1-2: a Listen has no place in the sequence and nothing to tell but that it
@@ -213,21 +190,24 @@ impl Connection {
         }
     }
 
-    /// 4340-8.5-6, 4340-7.5.3-1
-    fn step_6_check_sequence(&mut self, now: Instant, p: &mut Packet<'_>) -> Step {
-        if p.is_short {
-            // 4340-7.6.1-1
-            if self.features.value(Side::Remote, Feature::AllowShortSeqnos) == 0 {
-                return Break(Verdict::Drop(DropReason::ShortSeqnoRefused));
-            }
-            self.extend(p);
+    /// 4340-7.6-1: extends short sequence numbers.
+    fn step_6_extend<'a>(&self, p: &Packet<'a>) -> ControlFlow<Verdict, Packet<'a>> {
+        // 4340-7.6.1-1: short numbers are valid only where this end allows them.
+        if self.features.value(Side::Remote, Feature::AllowShortSeqnos) == 0 {
+            return Break(Verdict::Drop(DropReason::ShortSeqnoRefused));
         }
-        self.check_window(now, p)
+        let mut p = *p;
+        p.seq = Seq::extend_24(p.seq.low_24(), self.seqs.gsr);
+        if let Some(ack) = p.ack() {
+            p.kind = p.kind.with_ack(Seq::extend_24(ack.low_24(), self.seqs.gss));
+        }
+        p.is_short = false;
+        Continue(p)
     }
 
-    /// 4340-8.5-6, 4340-7.5.3-1: of a packet with long numbers.
+    /// 4340-8.5-6, 4340-7.5.3-1: the sequence and acknowledgement numbers are within their windows.
     #[inline]
-    fn check_window(&mut self, now: Instant, p: &Packet<'_>) -> Step {
+    fn step_6_check_sequence(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         // 4340-8.5-4: what answers a Request is valid, since step 4 took its number as the first. A
         // Reset without a connection has any number (4340-8.3.1-2).
         if self.state != State::Request
@@ -250,15 +230,6 @@ impl Connection {
         Continue(())
     }
 
-    /// 4340-7.6-1
-    fn extend(&self, p: &mut Packet<'_>) {
-        p.seq = Seq::extend_24(p.seq.low_24(), self.seqs.gsr);
-        if let Some(ack) = p.ack() {
-            p.kind = p.kind.with_ack(Seq::extend_24(ack.low_24(), self.seqs.gss));
-        }
-        p.is_short = false;
-    }
-
     /// 4340-8.5-7, 4340-8.3-4
     fn step_7_check_type(&self, p: &Packet<'_>) -> Step {
         use PacketType::{CloseReq, Data, Request, Response};
@@ -278,6 +249,7 @@ impl Connection {
     }
 
     /// 4340-8.5-8, 4340-7.4-1: options first, then the packet counts as received.
+    #[inline]
     fn step_8_process_options(
         &mut self,
         now: Instant,
@@ -285,15 +257,18 @@ impl Connection {
         ecn: Ecn,
         app: &mut App<'_>,
     ) -> ControlFlow<Verdict, Told> {
-        let mut told = match self.process_options(now, p) {
-            Ok(told) => told,
-            Err(reset) => return Break(Verdict::Reset(reset)),
-        };
-        self.take_feature_changes(now);
-        // 4340-9.3-1
-        told.is_corrupt = told
-            .data_checksum
-            .is_some_and(|crc| p.payload.crc_32c() != crc);
+        self.begin_cookies(p);
+        let mut told = Told::default();
+        if !p.options.0.is_empty() {
+            told = match self.process_options(now, p) {
+                Ok(told) => told,
+                Err(reset) => return Break(Verdict::Reset(reset)),
+            };
+            self.take_feature_changes(now);
+            // 4340-9.3-1: data that do not match their checksum are corrupt.
+            let checksum = told.data_checksum;
+            told.is_corrupt = checksum.is_some_and(|crc| p.payload.crc_32c() != crc);
+        }
         told.is_duplicate = self.note_arrival(now, p, ecn, told.ndp_count, told.is_corrupt);
         self.process_acknowledgement(now, p, &told, app);
         Continue(told)
