@@ -1,7 +1,7 @@
 //! One local address: finds the connection of a packet, listens, answers for nobody (RFC 4340 §8.5,
 //! steps 1 to 3), and keeps the clockwork of its connections.
 
-mod cookie;
+mod cookie_issue;
 mod listener;
 mod schedule;
 mod stateless;

@@ -66,14 +66,14 @@ impl Connection {
         };
         self.finish(now, State::Closed, reason, app);
         let reset = Reset::new(ResetCode::ABORTED);
-        self.due.reset = ack.map(|ack| Box::new(DueReset::in_sequence(reset, ack)));
+        self.due.reset = ack.map(|ack| DueReset::in_sequence(reset, ack));
     }
 
     /// Resets the connection because of what the peer sent.
     pub(super) fn reset(&mut self, now: Instant, reset: Reset, app: &mut App<'_>) {
         let ack = self.seqs.gsr;
         self.finish(now, State::Closed, CloseReason::Aborted(reset.code), app);
-        self.due.reset = Some(Box::new(DueReset::in_sequence(reset, ack)));
+        self.due.reset = Some(DueReset::in_sequence(reset, ack));
     }
 
     /// Goes on with [`close`](Self::close) when nothing waits to be sent any more.
@@ -122,7 +122,7 @@ impl Connection {
         let ack = self.seqs.gsr;
         self.finish(now, State::Closed, reason, app);
         let reset = Reset::new(ResetCode::CLOSED);
-        self.due.reset = Some(Box::new(DueReset::in_sequence(reset, ack)));
+        self.due.reset = Some(DueReset::in_sequence(reset, ack));
     }
 
     /// 4340-8.3-3: repeats `CloseReq` or Close, less and less often.

@@ -161,8 +161,7 @@ pub(crate) struct InFlight {
     /// Datagrams longer than this are large.
     large_len: usize,
     large: LargeNews,
-    /// Boxed with the first.
-    oddities: Option<Box<Oddities>>,
+    oddities: Oddities,
 }
 
 impl InFlight {
@@ -184,7 +183,7 @@ impl InFlight {
             acked_vector: None,
             large_len: usize::MAX,
             large: LargeNews::NONE,
-            oddities: None,
+            oddities: Oddities::default(),
         }
     }
 
@@ -212,11 +211,7 @@ impl InFlight {
 
     /// What no feedback tells.
     pub(crate) fn oddities(&self) -> Oddities {
-        self.oddities.as_deref().copied().unwrap_or_default()
-    }
-
-    fn note_oddity(&mut self) -> &mut Oddities {
-        self.oddities.get_or_insert_default()
+        self.oddities
     }
 
     /// The newest of our packets with an Ack Vector that has become acknowledged since the last call:
@@ -265,7 +260,7 @@ impl InFlight {
     /// reports about it are ignored (4340-11.4.1-3). If its fate was open, it is told as sent.
     pub(crate) fn push(&mut self, record: Record, tell: TellFate<'_>) {
         if self.records.len() == IN_FLIGHT_PACKETS {
-            self.note_oddity().forgotten += 1;
+            self.oddities.forgotten += 1;
             self.forget_oldest(tell);
         }
         if let Some(len) = record.len() {
@@ -321,7 +316,7 @@ impl InFlight {
         }
         self.advance_round();
         if news.spurious_losses > 0 {
-            self.note_oddity().spurious_losses += news.spurious_losses;
+            self.oddities.spurious_losses += news.spurious_losses;
         }
         self.large = news.large;
         if let Some(pos) = news.newest_vector {

@@ -5,14 +5,14 @@ mod accounting;
 mod ack_records;
 mod ack_vector;
 mod close;
-mod cookies;
+mod cookie_echo;
 mod data_dropped;
+mod feature_use;
 mod features;
 mod handshake;
 mod icmp;
 mod in_flight;
 mod ndp;
-mod negotiate;
 mod options;
 mod pmtu;
 mod rate_hint;
@@ -27,8 +27,8 @@ mod state;
 pub mod stats;
 #[cfg(test)]
 mod tests;
+mod timeout;
 mod timers;
-mod wakeup;
 
 pub use snapshot::ConnSnapshot;
 pub use state::{Role, State};
@@ -42,12 +42,12 @@ use crate::limiter::Limiter;
 use crate::path::Flow;
 use crate::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use crate::seq::Seq;
-use crate::time::{Instant, Nanos};
+use crate::time::Instant;
 use crate::wire::features::Feature;
 use crate::wire::{Payload, Place, ResetCode, ServiceCode};
 use ack_vector::AckVector;
 use close::Closing;
-use cookies::Cookies;
+use cookie_echo::Cookies;
 use core::time::Duration;
 use data_dropped::DataDropped;
 use features::Features;
@@ -89,8 +89,7 @@ pub struct Connection {
     /// How long to wait for acknowledgements before the next Sync, while data waits for the window.
     resync: Option<Backoff>,
     ack_vector: AckVector,
-    /// Boxed with the first.
-    data_dropped: Option<Box<DataDropped>>,
+    data_dropped: DataDropped,
     reverse_path: ReversePath,
     ndp: ndp::NdpCounter,
     pmtu: Pmtu,
@@ -104,7 +103,7 @@ pub struct Connection {
     /// Smoothed round-trip time of this end.
     rtt: Option<Duration>,
     /// The newest sample, as measured, and when.
-    rtt_sample: Option<(Instant, Nanos)>,
+    rtt_sample: Option<(Instant, Duration)>,
     /// When a valid packet last arrived, and when any packet last left.
     last_valid: Instant,
     last_sent: Instant,
@@ -139,12 +138,8 @@ pub struct Connection {
     timed: Instant,
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
-    /// They are few and far between: boxed while there are any.
-    #[expect(
-        clippy::box_collection,
-        reason = "without any it takes a quarter of the place"
-    )]
-    events: Option<Box<VecDeque<Event>>>,
+    /// Events for the application, oldest first.
+    events: VecDeque<Event>,
     silence: silence::Silence,
     rate_meter: rate_hint::RateMeter,
 }
@@ -183,7 +178,7 @@ struct Due {
     sync_ack: Option<Seq>,
     close_req: bool,
     close: bool,
-    reset: Option<Box<DueReset>>,
+    reset: Option<DueReset>,
 }
 
 /// The content of a Reset.
@@ -338,7 +333,7 @@ impl Connection {
             sent_per_rtt: SentPerRtt::new(now, iss),
             resync: None,
             ack_vector: AckVector::default(),
-            data_dropped: None,
+            data_dropped: DataDropped::default(),
             reverse_path: ReversePath::default(),
             ndp: ndp::NdpCounter::default(),
             pmtu,
@@ -370,7 +365,7 @@ impl Connection {
             is_drained: false,
             timed: Instant::ZERO,
             controller_reset: None,
-            events: None,
+            events: VecDeque::new(),
             silence: silence::Silence::default(),
             rate_meter: rate_hint::RateMeter::default(),
             config,
@@ -419,11 +414,8 @@ impl Connection {
     /// The next thing to tell the application. The end is told when its Reset has left.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         let has_reset_due = self.due.reset.is_some();
-        let events = self.events.as_mut()?;
-        let event =
-            events.pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)));
-        self.events.take_if(|events| events.is_empty());
-        event
+        self.events
+            .pop_front_if(|event| !has_reset_due || !matches!(event, Event::Closed(_)))
     }
 
     /// The maximum segment lifetime of this connection.
@@ -438,7 +430,7 @@ impl Connection {
 
     /// Nothing is left to send or to tell: the endpoint may forget the connection.
     pub(crate) fn is_finished(&self) -> bool {
-        !self.state.is_alive() && self.due.reset.is_none() && self.events.is_none()
+        !self.state.is_alive() && self.due.reset.is_none() && self.events.is_empty()
     }
 
     pub(crate) fn rtt_or_default(&self) -> Duration {
@@ -452,7 +444,7 @@ impl Connection {
 
     /// Events beyond the bound replace the newest: the last word on a connection is never lost. Nor is its beginning.
     fn tell(&mut self, event: Event) {
-        let events = self.events.get_or_insert_default();
+        let events = &mut self.events;
         if events.len() >= bounds::EVENTS {
             let newest = events.iter().rposition(|e| *e != Event::Connected);
             newest.map(|index| events.remove(index));

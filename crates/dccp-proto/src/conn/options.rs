@@ -206,9 +206,7 @@ impl Connection {
         self.stats.on_feedback(&feedback);
         if let Some(carrier) = self.in_flight.take_acked_vector() {
             self.ack_vector.on_acked(carrier);
-            if let Some(dropped) = &mut self.data_dropped {
-                dropped.on_acked(carrier);
-            }
+            self.data_dropped.on_acked(carrier);
         }
         if let Some(sample) = feedback.rtt {
             self.on_rtt_sample(now, sample);
@@ -247,7 +245,7 @@ impl Connection {
     }
 
     pub(super) fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
-        self.rtt_sample = Some((now, sample.into()));
+        self.rtt_sample = Some((now, sample));
         // What is to happen a round trip later must not happen at once.
         let sample = sample.max(RTT_LEAST);
         let rtt = self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8);

@@ -22,7 +22,7 @@ use super::in_flight::LargeNews;
 use crate::config::Config;
 use crate::path::Path;
 use crate::seq::Seq;
-use crate::time::{Instant, Nanos};
+use crate::time::Instant;
 use core::time::Duration;
 
 /// What any IPv6 path carries (RFC 8200 §5): no smaller size is ever used on one.
@@ -88,9 +88,8 @@ pub(crate) struct Pmtu {
     told: usize,
     is_v6: bool,
     can_probe: bool,
-    rtt: Nanos,
-    /// Boxed with the first.
-    doubts: Option<Box<Doubts>>,
+    rtt: Duration,
+    doubts: Doubts,
 }
 
 /// What is kept once there was a reason to doubt the PMTU.
@@ -155,8 +154,8 @@ impl Pmtu {
             told: 0,
             is_v6: path.remote.is_ipv6(),
             can_probe: config.probe_pmtu,
-            rtt: Nanos::ZERO,
-            doubts: None,
+            rtt: Duration::ZERO,
+            doubts: Doubts::NONE,
         };
         pmtu.told = pmtu.mps();
         pmtu
@@ -195,19 +194,19 @@ impl Pmtu {
 
     /// Counts for statistics.
     pub(crate) fn counts(&self) -> PmtuCounts {
-        self.doubts.as_ref().map(|d| d.counts).unwrap_or_default()
+        self.doubts.counts
     }
 
     /// The round-trip time, on which a probe's patience depends.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = rtt.into();
+        self.rtt = rtt;
     }
 
     /// The application asks to start again from the interface's MTU. Too soon after the last time
     /// nothing happens and the answer is `false` (RFC 4340 §14.1).
     pub(crate) fn rediscover(&mut self, now: Instant) -> bool {
         let is_early = |at: Instant| now < at + REDISCOVERY_INTERVAL;
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         if doubts.rediscovered_at.is_some_and(is_early) {
             return false;
         }
@@ -229,7 +228,7 @@ impl Pmtu {
             named => named.max(self.floor()),
         };
         if mtu < self.size && (is_plausible || self.is_believable(mtu)) {
-            self.doubts().lowered_at = Some(now);
+            self.doubts.lowered_at = Some(now);
             self.use_size(mtu);
             self.rest(now);
             return true;
@@ -244,9 +243,7 @@ impl Pmtu {
 
     /// What became of large packets.
     pub(crate) fn on_large(&mut self, now: Instant, news: LargeNews) {
-        if self.doubts.is_some() {
-            self.on_large_received(now, news.received_len);
-        }
+        self.on_large_received(now, news.received_len);
         if news.received_len < news.gone_len {
             self.count_gone(now, news.gone, news.gone_len);
         }
@@ -273,7 +270,7 @@ impl Pmtu {
     /// The probe that was due has left as the Sync with this number.
     pub(crate) fn on_probe_sent(&mut self, now: Instant, seq: Seq) {
         let expires = now + self.patience();
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         let Some(probe) = &mut doubts.probe else {
             return;
         };
@@ -290,7 +287,7 @@ impl Pmtu {
             return;
         };
         let (goal, size) = (probe.goal, probe.size);
-        self.doubts().counts.probes_acked += 1;
+        self.doubts.counts.probes_acked += 1;
         match goal {
             Goal::Verify { then_search } => self.on_verified(now, then_search),
             Goal::Search { high } => {
@@ -302,7 +299,7 @@ impl Pmtu {
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let doubts = self.doubts.as_ref()?;
+        let doubts = &self.doubts;
         match &doubts.probe {
             Some(probe) => probe.expires,
             None => doubts.raise_at,
@@ -314,7 +311,7 @@ impl Pmtu {
         if self.poll_timeout().is_none_or(|at| now < at) {
             return;
         }
-        match &mut self.doubts().probe {
+        match &mut self.doubts.probe {
             None => self.verify(true),
             Some(probe) if probe.has_more() => probe.expires = None,
             Some(probe) => {
@@ -327,14 +324,14 @@ impl Pmtu {
     /// The longest datagram that an acknowledgement reports is so long.
     fn on_large_received(&mut self, now: Instant, len: usize) {
         let size = self.size_of(len);
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         if size > doubts.odd.mtu {
             doubts.odd = Odd::default();
         }
         if let Some(then_search) = self.is_verified_by(len) {
             self.on_verified(now, then_search);
         }
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         if len >= doubts.gone.smallest {
             doubts.gone = Gone::NONE;
         }
@@ -343,7 +340,7 @@ impl Pmtu {
     /// Whether data of this length, which arrived, answer what probes are out to verify; then what
     /// the goal goes on with. In a full queue every probe may be lost while data get through.
     fn is_verified_by(&self, received_len: usize) -> Option<bool> {
-        let doubts = self.doubts.as_ref()?;
+        let doubts = &self.doubts;
         let Goal::Verify { then_search } = doubts.probe.as_ref()?.goal else {
             return None;
         };
@@ -357,7 +354,7 @@ impl Pmtu {
 
     /// The PMTU gets through.
     fn on_verified(&mut self, now: Instant, then_search: bool) {
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         if !then_search {
             doubts.gone = Gone::NONE;
             doubts.trusted_until = now + TRUST;
@@ -378,12 +375,12 @@ impl Pmtu {
                 self.search(now, high, middle(self.size, high));
             }
             (Goal::Verify { then_search }, Some(smaller)) => {
-                self.doubts().counts.black_holes += u32::from(!then_search);
+                self.doubts.counts.black_holes += u32::from(!then_search);
                 self.use_size(smaller);
                 self.verify(true);
             }
             (Goal::Verify { .. }, None) => {
-                let doubts = self.doubts();
+                let doubts = &mut self.doubts;
                 doubts.probe = None;
                 doubts.raise_at = Some(now + RETRY_INTERVAL);
             }
@@ -395,13 +392,13 @@ impl Pmtu {
         if high < self.size + STEP {
             self.rest(now);
         } else {
-            self.doubts().probe = Some(Probe::new(Goal::Search { high }, size));
+            self.doubts.probe = Some(Probe::new(Goal::Search { high }, size));
         }
     }
 
     fn verify(&mut self, then_search: bool) {
         let probe = Probe::new(Goal::Verify { then_search }, self.size);
-        self.doubts().probe = Some(probe);
+        self.doubts.probe = Some(probe);
     }
 
     /// So many more large packets are gone, with this much data at least: verifies the PMTU if they
@@ -412,7 +409,7 @@ impl Pmtu {
             return;
         }
         let may = self.can_probe && self.fallback().is_some();
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         let Doubts { gone, odd, .. } = doubts;
         odd.losses = odd.losses.saturating_add(packets);
         gone.packets = gone.packets.saturating_add(packets);
@@ -426,24 +423,20 @@ impl Pmtu {
     /// Ends all probing for now.
     fn rest(&mut self, now: Instant) {
         let may_rise = self.can_probe && self.size < self.interface;
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         doubts.probe = None;
         doubts.raise_at = may_rise.then(|| now + RAISE_INTERVAL);
     }
 
     fn use_size(&mut self, size: usize) {
         self.size = size;
-        let doubts = self.doubts();
+        let doubts = &mut self.doubts;
         doubts.gone = Gone::NONE;
         doubts.odd = Odd::default();
     }
 
-    fn doubts(&mut self) -> &mut Doubts {
-        self.doubts.get_or_insert_with(Doubts::none)
-    }
-
     fn probe(&self) -> Option<&Probe> {
-        self.doubts.as_ref()?.probe.as_ref()
+        self.doubts.probe.as_ref()
     }
 
     /// The first fallback.
@@ -469,8 +462,7 @@ impl Pmtu {
     /// when it was lowered may cause such messages: for a while they lower it no further.
     fn next_plateau(&self, now: Instant) -> usize {
         let is_recent = |at: Instant| now < at + self.patience();
-        let lowered_at = self.doubts.as_ref().and_then(|d| d.lowered_at);
-        if lowered_at.is_some_and(is_recent) {
+        if self.doubts.lowered_at.is_some_and(is_recent) {
             return self.size;
         }
         let below = PLATEAUS.into_iter().find(|&p| p < self.size);
@@ -479,13 +471,13 @@ impl Pmtu {
 
     /// How long an answer may take.
     fn patience(&self) -> Duration {
-        (self.rtt.duration() * PATIENCE_RTTS).max(PATIENCE_LEAST)
+        (self.rtt * PATIENCE_RTTS).max(PATIENCE_LEAST)
     }
 
     /// Counts a message that quotes nothing sent lately: believed when there are many, and losses
     /// (4340-14.1-3).
     fn is_believable(&mut self, mtu: usize) -> bool {
-        let odd = &mut self.doubts().odd;
+        let odd = &mut self.doubts.odd;
         odd.messages += 1;
         odd.mtu = odd.mtu.max(mtu);
         odd.messages > ODD_MESSAGES && odd.losses > LOSSES
@@ -498,20 +490,24 @@ impl Pmtu {
 }
 
 impl Doubts {
-    /// Boxed apart: it is seldom.
-    #[cold]
-    fn none() -> Box<Self> {
-        Box::new(Self {
-            probe: None,
-            raise_at: None,
-            gone: Gone::NONE,
-            trusted_until: Instant::ZERO,
-            odd: Odd::default(),
-            lowered_at: None,
-            rediscovered_at: None,
-            counts: PmtuCounts::default(),
-        })
-    }
+    const NONE: Self = Self {
+        probe: None,
+        raise_at: None,
+        gone: Gone::NONE,
+        trusted_until: Instant::ZERO,
+        odd: Odd {
+            messages: 0,
+            losses: 0,
+            mtu: 0,
+        },
+        lowered_at: None,
+        rediscovered_at: None,
+        counts: PmtuCounts {
+            probes: 0,
+            probes_acked: 0,
+            black_holes: 0,
+        },
+    };
 }
 
 impl Probe {

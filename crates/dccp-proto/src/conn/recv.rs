@@ -159,7 +159,7 @@ impl Connection {
                 data,
             };
             let ack = p.seq;
-            self.due.reset = Some(Box::new(DueReset { reset, ack, seq }));
+            self.due.reset = Some(DueReset { reset, ack, seq });
         } else {
             self.stats.counters.resets_limited += 1;
         }
@@ -451,8 +451,7 @@ impl Connection {
     /// Counts dropped data and reports it to the peer (4340-11.7-6).
     fn refuse_data(&mut self, seq: Seq, reason: DropReason, code: DropCode) {
         self.count_drop(reason);
-        let dropped = self.data_dropped.get_or_insert_default();
-        dropped.on_drop(seq, code);
+        self.data_dropped.on_drop(seq, code);
     }
 
     /// 4340-7.5.4-6

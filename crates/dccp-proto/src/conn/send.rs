@@ -99,7 +99,7 @@ impl Connection {
         let service = self.service;
         let ackno = self.ackno();
         if let Some(due) = self.due.reset.take() {
-            let DueReset { reset, ack, seq } = *due;
+            let DueReset { reset, ack, seq } = due;
             let kind = Kind::Reset {
                 ack,
                 code: reset.code,

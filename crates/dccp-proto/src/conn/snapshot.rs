@@ -69,7 +69,7 @@ impl Connection {
             mps: self.mps(),
             pmtu: self.pmtu.pmtu(),
             rtt: self.rtt,
-            rtt_sample: self.rtt_sample.map(|(at, rtt)| (at, rtt.duration())),
+            rtt_sample: self.rtt_sample,
             pipe_packets: self.in_flight.pipe(),
             pipe_bytes: self.in_flight.pipe_bytes(),
             sequence_window: self.seqs.local_window,

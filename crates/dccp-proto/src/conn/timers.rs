@@ -1,6 +1,6 @@
 //! Named timers, the next deadline and its reason; how intervals back off.
 
-use crate::time::{Instant, Nanos};
+use crate::time::Instant;
 use core::time::Duration;
 
 /// What a connection waits for. Of timers that are due at the same moment the first here goes first.
@@ -121,7 +121,7 @@ impl Timers {
 /// that is repeated until it is answered (4340-8.1.1-1, 4340-6.6.3-2, 4340-8.1.5-2, 4340-8.3-3).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
-    next: Nanos,
+    next: Duration,
 }
 
 impl Backoff {
@@ -131,14 +131,14 @@ impl Backoff {
     /// Begins with `first`, or with [`MAX`](Self::MAX) if that is less.
     pub(crate) fn new(first: Duration) -> Self {
         Self {
-            next: first.min(Self::MAX).into(),
+            next: first.min(Self::MAX),
         }
     }
 
     /// The interval to wait now.
     pub(crate) fn interval(&mut self) -> Duration {
-        let interval = self.next.duration();
-        self.next = (interval * 2).min(Self::MAX).into();
+        let interval = self.next;
+        self.next = (interval * 2).min(Self::MAX);
         interval
     }
 }

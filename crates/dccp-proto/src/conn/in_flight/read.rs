@@ -20,10 +20,10 @@ impl InFlight {
         let vector = reports.vector();
         let drops = reports.drops();
         if vector == Validity::Invalid {
-            self.note_oddity().invalid_vectors += 1;
+            self.oddities.invalid_vectors += 1;
         }
         if drops == Validity::Invalid {
-            self.note_oddity().invalid_drops += 1;
+            self.oddities.invalid_drops += 1;
         }
         let floor = if core::mem::take(&mut self.is_deep_read_due) {
             self.front

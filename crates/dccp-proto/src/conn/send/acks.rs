@@ -68,9 +68,7 @@ impl Connection {
     /// Adds Data Dropped options, of at most `room` bytes, to our packet `seq`, which leaves now.
     pub(super) fn write_data_dropped(&mut self, seq: Seq, w: &mut OptionWriter, room: usize) {
         let ack = self.ackno();
-        if let Some(dropped) = &mut self.data_dropped {
-            dropped.write(seq, ack, w, room);
-        }
+        self.data_dropped.write(seq, ack, w, room);
     }
 
     /// The newest acknowledgeable packet: what acknowledgements name and Ack Vectors begin with. GSR may
@@ -225,7 +223,7 @@ mod tests {
             }
             // Every other packet: two blocks for each of them.
             conn.seqs.gsr = Seq::new(1000);
-            let dropped = conn.data_dropped.get_or_insert_default();
+            let dropped = &mut conn.data_dropped;
             for seq in 300..500 {
                 dropped.on_drop(Seq::new(2 * seq), DropCode::RECEIVE_BUFFER);
             }

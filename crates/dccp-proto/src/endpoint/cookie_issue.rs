@@ -1,4 +1,5 @@
-//! Init Cookies: under a flood of Requests a listener keeps no state (RFC 4340 §8.1.4).
+//! The server's part of Init Cookies: under a flood of Requests a listener keeps no state (RFC 4340
+//! §8.1.4). The client's part is `conn/cookie_echo.rs`.
 //!
 //! The cookie holds what the connection was made from: both initial sequence numbers, the Service
 //! Code, the Request's options and the time, sealed with a keyed hash. When it comes back the

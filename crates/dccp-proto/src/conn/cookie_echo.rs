@@ -1,4 +1,5 @@
-//! Init Cookies that a client carries for its server (RFC 4340 §8.1.4).
+//! The client's part of Init Cookies: it returns those of a Response (RFC 4340 §8.1.4). The server's
+//! part is `endpoint/cookie_issue.rs`.
 
 use super::{Connection, State, Timer};
 use crate::seq::Seq;
@@ -12,55 +13,46 @@ const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// The Init Cookies of one Response, until one of our packets with them is known to have arrived.
 /// What one packet brought always fits into another.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cookies(Option<Box<Carried>>);
-
-#[derive(Clone, Debug)]
-struct Carried {
-    /// As options.
+pub(super) struct Cookies {
+    /// As options; empty without cookies.
     bytes: Vec<u8>,
     /// The first of our packets that carries them.
     since: Seq,
-    /// When the server may be asked whether it has them.
+    /// When a Sync may ask the server whether it has them.
     ask_at: Instant,
 }
 
 impl Cookies {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |carried| &carried.bytes)
+        self.bytes.is_empty()
     }
 
     /// Bytes of them, as options.
     pub(super) fn len(&self) -> usize {
-        self.as_slice().len()
+        self.bytes.len()
     }
 
-    /// One more, which our packets carry from `since` on.
+    /// Adds a cookie, which our packets carry from `since` on.
     fn keep(&mut self, cookie: &[u8], since: Seq) {
-        let carried = self.0.get_or_insert_with(|| {
-            Box::new(Carried {
-                bytes: Vec::new(),
-                since,
-                ask_at: Instant::ZERO,
-            })
-        });
+        if self.is_empty() {
+            self.since = since;
+        }
         let len = u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX);
-        carried.bytes.extend([36, len]);
-        carried.bytes.extend_from_slice(cookie);
+        self.bytes.extend([36, len]);
+        self.bytes.extend_from_slice(cookie);
     }
 
     /// 4340-8.1.4-2, 4340-8.1.5-1: as they came, in the same order.
     pub(super) fn write(&self, w: &mut OptionWriter) {
         // No room is left only if the path MTU has fallen below the size of the Response.
-        let _ = w.push_all(Options(self.as_slice()));
+        let _ = w.push_all(Options(&self.bytes));
     }
 
     /// One of our packets arrived.
     pub(super) fn on_acked(&mut self, seq: Seq) {
-        self.0.take_if(|carried| !seq.is_before(carried.since));
+        if !self.is_empty() && !seq.is_before(self.since) {
+            *self = Self::default();
+        }
     }
 }
 
@@ -86,19 +78,16 @@ impl Connection {
             && p.seq == self.seqs.gsr
     }
 
-    /// Data have to wait until the server has its cookies, because only then they may go without.
-    /// A Sync asks it, for a server with nothing to send would never say. `false`: it was asked
-    /// lately.
+    /// Asks the server with a Sync whether it has its cookies: data that leave no room for cookies
+    /// wait until then, and a server with nothing to send would never tell. Returns `false` if the
+    /// last Sync left less than [`ASK_INTERVAL`] ago.
     pub(super) fn ask_for_cookies(&mut self, now: Instant) -> bool {
-        let Some(carried) = &mut self.cookies.0 else {
-            return false;
-        };
-        let is_due = now >= carried.ask_at;
+        let is_due = now >= self.cookies.ask_at;
         if is_due {
-            carried.ask_at = now + ASK_INTERVAL;
+            self.cookies.ask_at = now + ASK_INTERVAL;
             self.due.sync = Some(self.seqs.gsr);
         }
-        self.timers.set(Timer::Pace, carried.ask_at);
+        self.timers.set(Timer::Pace, self.cookies.ask_at);
         is_due
     }
 }
