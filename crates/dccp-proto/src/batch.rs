@@ -206,13 +206,16 @@ impl Batch {
     ) -> bool {
         let is_written = write(self.place(len));
         if is_written {
-            self.append(path, ecn, false, (len, zeros));
+            self.append(len, zeros);
+            if self.segments.len() == 1 {
+                self.begin(path, ecn, false);
+            }
         }
         is_written
     }
 
-    /// As [`push`](Self::push), for a datagram of unknown length: `write` appends its bytes to an
-    /// empty buffer.
+    /// Appends a datagram of unknown length. `write` appends its bytes to an empty buffer. Otherwise like
+    /// [`push`](Self::push).
     pub fn push_built(
         &mut self,
         path: &Path,
@@ -226,7 +229,10 @@ impl Batch {
         let is_written = write(&mut built);
         if is_written {
             self.place(built.len()).copy_from_slice(&built);
-            self.append(path, ecn, may_fragment, (built.len(), zeros));
+            self.append(built.len(), zeros);
+            if self.segments.len() == 1 {
+                self.begin(path, ecn, may_fragment);
+            }
         }
         self.scratch = built;
         is_written
@@ -241,20 +247,11 @@ impl Batch {
         self.bytes.get_mut(self.used..end).unwrap_or_default()
     }
 
-    /// Makes the bytes of [`place`](Self::place) a datagram for this peer, followed by `zeros` zero bytes.
+    /// Makes the bytes of [`place`](Self::place) a datagram, followed by `zeros` zero bytes.
     #[inline]
-    fn append(&mut self, path: &Path, ecn: Ecn, may_fragment: bool, (len, zeros): (usize, usize)) {
-        debug_assert!(
-            self.destination.is_none_or(|(before, _)| before == *path),
-            "one peer"
-        );
+    fn append(&mut self, len: usize, zeros: usize) {
         self.used += len;
         self.last_len = len + zeros;
-        if self.destination.is_none() {
-            self.segment_len = self.last_len;
-            self.destination = Some((*path, ecn));
-            self.may_fragment = may_fragment;
-        }
         let zeros = if self.keeps_zeros || zeros == 0 {
             zeros
         } else {
@@ -266,6 +263,13 @@ impl Batch {
             end: self.used,
             zeros,
         });
+    }
+
+    /// Sets what the first datagram, which has been appended, decides for the others.
+    fn begin(&mut self, path: &Path, ecn: Ecn, may_fragment: bool) {
+        self.segment_len = self.last_len;
+        self.destination = Some((*path, ecn));
+        self.may_fragment = may_fragment;
     }
 
     /// Length of the last datagram in bytes; 0 while empty.

@@ -7,8 +7,8 @@ use crate::cc::registry::Ccids;
 use crate::wire::ServiceCode;
 use core::time::Duration;
 
-/// Bounds on what a peer can make one endpoint store. What each overflow does is said where it is
-/// enforced.
+/// Bounds on what a peer can make one endpoint store. The code that enforces a bound says what an
+/// overflow does.
 pub mod bounds {
     /// Ack Vector cells kept per connection (run-length coded, one byte each).
     pub const ACK_VECTOR_CELLS: usize = 16_384;
@@ -61,8 +61,8 @@ pub struct Config {
     pub sequence_window: u64,
     /// Keeps `sequence_window` near five times the packets per round trip (4340-7.5.2-2).
     pub adapt_sequence_window: bool,
-    /// How the window of CCID 2 grows and shrinks for the data that this end sends: Reno, unless
-    /// chosen otherwise (design 9).
+    /// How the window of CCID 2 grows and shrinks for the data that this end sends: Reno by
+    /// default.
     pub law: LawConfig,
     /// The largest congestion window of CCID 2 in packets, at least 1; `None`: no limit.
     pub max_window: Option<u32>,
@@ -80,19 +80,19 @@ pub struct Config {
     pub deliver_corrupt: bool,
     /// Ask the peer for NDP Counts, and send them (RFC 4340 §7.7).
     pub ndp_count: bool,
-    /// Ask the peer for Ack Vectors whatever the CCID (RFC 4342 §8): they tell of each datagram whether it arrived.
+    /// Ask the peer for Ack Vectors whatever the CCID (RFC 4342 §8): they report for each datagram whether it arrived.
     pub ack_vectors: bool,
     /// Tell the application what the network takes when that changes by an eighth, ten times a second at most.
     pub rate_hints: bool,
     /// Set and read ECN; `false` where the I/O cannot (4340-12.1-3).
     pub ecn: bool,
-    /// Spread packets over the round trip (design 8b).
+    /// Spread packets over the round trip.
     pub pacing: bool,
-    /// Keep to the letter of the RFCs where our defaults depart from it (design 8c, AMB-11).
+    /// Keep to the letter of the RFCs where our defaults depart from it (`docs/design.md`, decision 8c; AMB-11).
     pub strict: bool,
     /// In which rules CCIDs 3 and 4 are as ns-2 has them, for comparisons with it: in none.
     pub tfrc: Rules,
-    /// Echo a Timestamp on every so many packets; `None`: only the handshake measures with it.
+    /// Put a Timestamp on acknowledgements, and measure the round trip with its echo.
     pub timestamps: bool,
     /// Maximum segment lifetime (4340-3.4-2).
     pub msl: Duration,
@@ -209,7 +209,7 @@ impl Config {
         if times.iter().any(|time| *time > Duration::from_hours(1)) {
             return Err("MSL, least RTO, ack delay and granularity must be at most an hour");
         }
-        // What is to happen later must not be due at once.
+        // A timer with one of these intervals must not expire at once.
         let waits = [
             Some(self.msl),
             Some(self.connect_timeout),

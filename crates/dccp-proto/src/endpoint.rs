@@ -1,5 +1,5 @@
-//! One local address: finds the connection of a packet, listens, answers for nobody (RFC 4340 §8.5,
-//! steps 1 to 3), and keeps the clockwork of its connections.
+//! One local address: finds the connection of a packet, listens, answers packets of unknown flows (RFC
+//! 4340 §8.5, steps 1 to 3), and schedules its connections.
 
 mod cookie_issue;
 mod listener;
@@ -34,28 +34,28 @@ use table::Table;
 use time_wait::TimeWait;
 use train::Train;
 
-/// A keyed hash for sequence numbers and cookies: the core writes no cryptography (design 11c).
+/// A keyed hash for sequence numbers and cookies: the core has no cryptography of its own.
 pub trait KeyedHash: Send {
-    /// The hash of `data` under a secret that never leaves the implementor. Whoever does not know
-    /// the secret must not be able to guess it.
+    /// Returns the hash of `data` under a secret that the implementor never reveals. Without the secret,
+    /// guessing the hash must be infeasible.
     fn hash(&self, data: &[u8]) -> u128;
 }
 
 /// The application's queues, by connection.
 pub trait Queues {
-    /// Calls `run` once with both queues of a connection. What it does with them belongs together:
-    /// queues that other threads use too can be locked once for all of it.
+    /// Calls `run` once with both queues of a connection. Queues that other threads use too can be
+    /// locked once for the whole call.
     fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>));
 }
 
-/// What the network says about a packet of ours.
+/// An ICMP error about one of our packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpError<'a> {
     /// The path of the packet, as we sent it.
     pub path: Path,
     /// The beginning of its DCCP header, as far as it is quoted.
     pub quoted: &'a [u8],
-    /// What happened.
+    /// Kind of error.
     pub kind: IcmpKind,
 }
 
@@ -116,7 +116,7 @@ impl Endpoint {
     }
 
     /// Whether packets of unknown flows are answered with Resets. An engine that shares IP protocol
-    /// 33 with others must stay silent (design 11b).
+    /// 33 with others must stay silent, because such a flow may be another engine's.
     pub fn set_answers_strangers(&mut self, answers: bool) {
         self.answers_strangers = answers;
     }
@@ -229,8 +229,8 @@ impl Endpoint {
         self.handle_train(now, path, ecn, &mut once(*datagram), queues);
     }
 
-    /// Takes datagrams that arrived together over `path` with one ECN mark, in their order: the same as one after
-    /// the other, for less. The application's queues are asked for once for neighbours of one connection.
+    /// Takes datagrams that arrived together over `path` with one ECN mark, in order. Consecutive packets
+    /// of one connection share the search for it and one call of [`Queues::with_app`].
     pub fn handle_train(
         &mut self,
         now: Instant,
@@ -260,8 +260,8 @@ impl Endpoint {
         }
     }
 
-    /// Gives a packet to its connection, and of those behind it as many as are the connection's too: steps 4 to 16.
-    /// Returns the first that is not.
+    /// Passes a packet and the following ones of the same connection through steps 4 to 16. Returns the
+    /// first packet of another connection.
     fn give<'a>(
         &mut self,
         now: Instant,
@@ -302,7 +302,7 @@ impl Endpoint {
         self.schedule.wake(id);
         match first {
             None => next,
-            // The queues have not run it: it is lost, and no more.
+            // `with_app` did not call its argument: only this packet is lost.
             Some(_) => train.next(&mut self.stats),
         }
     }
@@ -466,15 +466,15 @@ impl Endpoint {
         }
     }
 
-    /// Says whether the application is slow to read (4340-11.6-2).
+    /// Sets whether the application is slow to read (4340-11.6-2).
     pub fn set_slow_receiver(&mut self, id: ConnId, is_slow: bool) {
         if let Some(conn) = self.table.get_mut(id) {
             conn.set_slow_receiver(is_slow);
         }
     }
 
-    /// Looks for the path MTU anew, from the interface's MTU on. `false`: the connection is unknown,
-    /// or the last time was less than two seconds ago (RFC 4340 §14.1).
+    /// Restarts path MTU discovery from the interface's MTU. Returns `false` if the connection is unknown
+    /// or the last start was less than two seconds ago (RFC 4340 §14.1).
     pub fn rediscover_pmtu(&mut self, now: Instant, id: ConnId, queues: &mut dyn Queues) -> bool {
         let mut is_begun = false;
         if let Some(conn) = self.table.get_mut(id) {
@@ -483,8 +483,8 @@ impl Endpoint {
         is_begun
     }
 
-    /// Fills an empty batch with packets that may leave now. `false`: there are none, until the next
-    /// packet, deadline or call.
+    /// Fills an empty batch with packets that may leave now. Returns `false` if there are none until the
+    /// next packet, deadline or call.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -531,7 +531,7 @@ impl Endpoint {
         if conn.is_finished() {
             self.retire(now, id);
         } else if let Some((at, timer)) = conn.poll_timeout() {
-            // A deadline that stays in the past would be a loop. What has become due since its last
+            // A deadline that stays in the past would cause a loop. One that passed after the last
             // `handle_timeout` is only late.
             let timed = conn.timed();
             debug_assert!(

@@ -1,4 +1,4 @@
-//! Errors for the caller. What the network sends never is one: it is counted, see
+//! Errors for the caller. Packets never cause one: bad packets are counted in
 //! [`stats`](crate::conn::stats).
 
 use core::fmt;

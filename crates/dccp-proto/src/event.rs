@@ -1,4 +1,4 @@
-//! What a connection tells its application.
+//! Events of a connection for its application.
 
 use crate::wire::{ResetCode, ServiceCode};
 use core::time::Duration;
@@ -19,7 +19,7 @@ pub enum Event {
     Mps(usize),
     /// The peer asked to end the connection, or ended it.
     PeerClosed,
-    /// The peer's application does not listen any more: sending data is over (Drop Code 1).
+    /// The peer's application no longer listens, so no data can be sent (Drop Code 1).
     PeerNotListening,
     /// The peer's application is slow (RFC 4340 §11.6).
     SlowReceiver,
@@ -85,7 +85,7 @@ pub enum CloseReason {
     },
     /// This end reset the connection with this code because of what the peer did or did not do.
     Aborted(ResetCode),
-    /// Nobody answered in time.
+    /// The peer did not answer in time.
     TimedOut,
     /// The network says that the peer cannot be reached (ICMP type and code).
     Unreachable {

@@ -1,7 +1,6 @@
 //! DCCP (RFC 4340) without I/O, clock, threads or global state.
 //!
-//! Time, randomness, configuration and buffers are arguments. The contract for whoever calls:
-//! **after every batch of inputs (one receive batch, one expired timer), drain the outputs until
+//! Time, randomness, configuration and buffers are arguments. The contract of the caller: **after every batch of inputs (one receive batch, one expired timer), drain the outputs until
 //! they are empty; then wait for the next packet or deadline.** Calling early is harmless; late is
 //! only late.
 

@@ -1,5 +1,5 @@
-//! How often we answer what nobody asked for: a token bucket for Syncs and Resets (RFC 4340 §7.5.4,
-//! §8.1.3; 4340-18-2: nothing that strangers send costs answers without a bound).
+//! A token bucket that limits Syncs and Resets in answer to unexpected packets (RFC 4340 §7.5.4,
+//! §8.1.3; 4340-18-2: packets of strangers cost a bounded number of answers).
 
 use crate::time::Instant;
 use core::time::Duration;
@@ -17,13 +17,13 @@ impl<const PER_SECOND: u32> Limiter<PER_SECOND> {
     const REFILL: u32 = PER_SECOND / 2 + (PER_SECOND == 1) as u32;
     const BURST: u32 = PER_SECOND + 1 - Self::REFILL;
 
-    /// Whether one more packet may be sent now; if so it is counted.
+    /// Returns whether one more packet may be sent now, and counts it.
     pub(crate) fn grant(&mut self, now: Instant) -> bool {
-        const { assert!(PER_SECOND > 0, "a limit of none is none") };
+        const { assert!(PER_SECOND > 0, "the limit must be greater than 0") };
         let full_at = self.full_at.max(now);
-        // The time in which one token comes back: rounded up, so that a second never holds one more.
+        // One token comes back in this time. It is rounded up: a second never yields one more.
         let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(Self::REFILL)));
-        // One is left while that lies no further ahead than all but one take to come back.
+        // A token is left while no more than BURST - 1 have to come back.
         let is_granted = full_at - now <= interval * (Self::BURST - 1);
         if is_granted {
             self.full_at = full_at + interval;

@@ -1,9 +1,9 @@
-//! Where a packet goes, and how it is wrapped.
+//! Addresses of a packet, and the protocol that carries DCCP.
 
 use crate::wire::{ChecksumRule, PseudoHeader};
 use core::net::IpAddr;
 
-/// What carries DCCP.
+/// The protocol that carries DCCP.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Encap {
     /// IP protocol 33 (RFC 4340): DCCP's own checksum counts.
@@ -18,7 +18,7 @@ pub enum Encap {
 }
 
 impl Encap {
-    /// Bytes of headers below DCCP, for an IP version: IP and, where used, UDP (6773-3.7-1).
+    /// Returns the bytes of IP and UDP headers below DCCP (6773-3.7-1).
     pub const fn overhead(self, is_ipv6: bool) -> usize {
         let ip = if is_ipv6 { 40 } else { 20 };
         match self {
@@ -43,14 +43,14 @@ impl Encap {
     }
 }
 
-/// The two hosts of a connection and what carries it. Addresses are of one family.
+/// The two hosts of a connection and the protocol between them. Addresses are of one family.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Path {
     /// Address of this end.
     pub local: IpAddr,
     /// Address of the peer.
     pub remote: IpAddr,
-    /// What carries DCCP.
+    /// The protocol that carries DCCP.
     pub encap: Encap,
 }
 

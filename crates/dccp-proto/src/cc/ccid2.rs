@@ -19,7 +19,7 @@ use crate::wire::{Ecn, OptionWriter};
 use core::time::Duration;
 
 const ACK_RATIO: u8 = Feature::AckRatio.number();
-/// Acknowledgements are acknowledged this often per window (design 8c) …
+/// Acknowledgements are acknowledged this often per window (`docs/design.md`, decision 8c) …
 const ACKS_OF_ACKS_PER_WINDOW: u32 = 4;
 /// … and after this many data packets at the latest.
 const ACK_OF_ACKS_PACKETS: u32 = 128;
@@ -90,7 +90,7 @@ impl Sender {
         self.window.window().packets()
     }
 
-    /// 4341-6.2-1: the peer can forget Ack Vector state only when told that it arrived.
+    /// 4341-6.2-1: the peer can drop Ack Vector state only after we acknowledge it.
     fn acknowledge_acks(&mut self, sent: u32) {
         self.sent_since_ack += sent;
         let every = if self.is_strict {
@@ -192,7 +192,7 @@ struct Receiver {
     delayed_ack: Nanos,
     /// The packet that acknowledgements name, and when it arrived.
     newest: Newest,
-    /// That time is not told.
+    /// That time is not reported.
     is_strict: bool,
     /// Data packets since the last acknowledgement, and when the first of them arrived.
     pending: u32,
@@ -223,9 +223,9 @@ impl Receiver {
         }
     }
 
-    /// Whether a gap is to be told at once: not if one was told less than half an Ack Ratio before.
+    /// Whether to report a gap at once: not if one was reported less than half an Ack Ratio before.
     /// Scattered losses would be answered one by one, ten times as often as the peer expects, and
-    /// its acknowledgements of those would fall out of our Sequence Window (design 8c).
+    /// its acknowledgements of those would fall out of our Sequence Window.
     fn is_news(&self, seq: Seq) -> bool {
         self.gap_told.is_none_or(|told| {
             self.is_strict
@@ -283,7 +283,7 @@ impl HcReceiver for Receiver {
         if !self.is_strict {
             self.newest.push(ack.ack, ack.options);
         }
-        // 4340-11.3-2: an acknowledgement with data tells the same, so counting starts anew.
+        // 4340-11.3-2: an acknowledgement with data reports the same, so counting restarts.
         self.pending = 0;
         self.is_urgent = false;
         true

@@ -1,4 +1,4 @@
-//! Congestion control: what a connection asks of a CCID, and what it tells it (RFC 4340 §10).
+//! Congestion control: the interface between a connection and a CCID (RFC 4340 §10).
 //!
 //! An endpoint holds an [`HcSender`] for the half-connection that it sends on and an [`HcReceiver`]
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
@@ -84,8 +84,8 @@ pub struct Drops {
     pub corrupt: u32,
 }
 
-/// What one acknowledgement told, made once in `conn/in_flight.rs`. Counts are of data packets
-/// that this acknowledgement reports for the first time.
+/// The news of one acknowledgement, made once in `conn/in_flight.rs`. It counts data packets that this
+/// acknowledgement reports for the first time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Feedback<'a> {
     /// Sequence number of the packet that carried the acknowledgement.
@@ -136,7 +136,7 @@ pub struct Feedback<'a> {
     pub elapsed: Option<Duration>,
 }
 
-/// What a controller wants from its connection.
+/// A request of a controller to its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// Acknowledge the peer's acknowledgements with the next packet (4341-6.2-1).
@@ -155,10 +155,10 @@ pub enum Signal {
     OptionError([u8; 3]),
 }
 
-/// What a controller shows of itself. What a CCID does not have is `None`.
+/// The state of a controller, for display. A CCID leaves fields that it lacks `None`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Snapshot {
-    /// The law that governs the window (design 9).
+    /// The law that governs the window.
     pub law: Option<&'static str>,
     /// Congestion window in packets.
     pub cwnd_packets: Option<f64>,
@@ -230,7 +230,7 @@ pub trait HcSender: Send {
     /// The value of a feature that concerns this half-connection changed.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
-    /// What can be seen from outside.
+    /// Returns the state for display.
     fn snapshot(&self) -> Snapshot;
 }
 
@@ -326,7 +326,7 @@ pub trait HcReceiver: Send {
     /// The value of a feature that concerns this half-connection changed.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
-    /// What can be seen from outside.
+    /// Returns the state for display.
     fn snapshot(&self) -> Snapshot;
 }
 

@@ -3,13 +3,13 @@
 use crate::time::{Instant, Nanos};
 use core::time::Duration;
 
-/// No batch may hold more than this much time at the current rate (design 8b).
+/// No batch may hold more than this much time at the current rate, so that the application can change its mind.
 const COMMIT_HORIZON: Nanos = Nanos::new(250_000);
-/// What a late wake-up may catch up, besides the granularity of the caller's timers.
+/// A late wake-up may catch up this time, and the granularity of the caller's timers.
 const CATCH_UP: Duration = Duration::from_millis(1);
 
-/// So many seconds, to the nanosecond. (What the standard library has takes fifty instructions more, and this is
-/// asked twice for each packet.)
+/// Converts seconds, to the nanosecond. The standard library's conversion takes fifty instructions more,
+/// and a paced packet needs two.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -19,8 +19,8 @@ pub(crate) fn seconds(time: f64) -> Nanos {
     Nanos::new((time * 1e9 + 0.5) as u64)
 }
 
-/// How many packets that leave `interval` apart may be committed at once: those of 250 µs, but of no
-/// more time than `most`, and at least 1.
+/// Returns how many packets, `interval` apart, may be committed at once: those of 250 µs or of `most`,
+/// whichever is less, and at least 1.
 pub(crate) fn commit_horizon(interval: impl Into<Nanos>, most: impl Into<Nanos>) -> u32 {
     let (interval, horizon) = (interval.into(), COMMIT_HORIZON.min(most.into()));
     if interval >= horizon {
@@ -31,9 +31,9 @@ pub(crate) fn commit_horizon(interval: impl Into<Nanos>, most: impl Into<Nanos>)
 
 /// Keeps the time at which the last packet should have left.
 ///
-/// Counted from there, and not from when it did leave, late wake-ups do not lower the rate; what can
-/// be caught up is bounded, so that an idle sender does not burst. A new rate counts at once, also
-/// for the packet that waits.
+/// The next packet is scheduled from there, not from the true departure, so late wake-ups do not lower
+/// the rate. The time that can be caught up is bounded, so an idle sender does not burst. A new rate
+/// counts at once, also for the packet that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pacer {
     last: Option<Instant>,
@@ -41,7 +41,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer whose first packet may leave at once, for a caller with timers of this granularity.
+    /// Creates a pacer whose first packet may leave at once. The caller's timers have this granularity.
     pub(crate) fn new(granularity: Duration) -> Self {
         Self {
             last: None,
@@ -81,8 +81,8 @@ impl Pacer {
         (last + interval).max(earliest)
     }
 
-    /// Until now packets had to wait for something else, such as room in a window: that is no lateness
-    /// of a timer, so nothing of it is caught up, and the next packet may leave at once.
+    /// Until now packets had to wait for something else, such as room in a window. That is no lateness of
+    /// a timer: it is not caught up, and the next packet may leave at once.
     pub(crate) fn was_held_until(&mut self, now: Instant, interval: impl Into<Nanos>) {
         let interval = interval.into();
         self.last = self.last.map(|last| last.max(now - interval));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_in_which_a_window_was_full_is_not_caught_up() {
+    fn time_with_a_full_window_is_not_caught_up() {
         let mut p = Pacer::new(Duration::ZERO);
         p.on_sent(START, us(500).into(), RTT.into());
         p.was_held_until(START + us(900), us(500));

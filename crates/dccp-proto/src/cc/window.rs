@@ -1,9 +1,9 @@
 //! The window sender: everything that window-based congestion controls share (RFC 4341 §5).
 //!
-//! It compares the packets in flight (`pipe`) with the congestion window, runs slow start and the
-//! transmit timeout, tells congestion events apart, spreads packets over the round trip, and
-//! notices when the application, not the window, is the limit. How the window answers to
-//! congestion is up to a [`Law`].
+//! It compares the packets in flight (`pipe`) with the congestion window and runs slow start and the
+//! transmit timeout. It separates congestion events, spreads packets over the round trip, and
+//! notices when the application, not the window, is the limit. A [`Law`] defines how the window
+//! answers congestion.
 //!
 //! It knows packets by number and no header, so the simulator's TCP uses it as CCID 2 does.
 
@@ -21,9 +21,9 @@ use crate::time::{Instant, Nanos, Rate};
 use core::time::Duration;
 use local::Shrinking;
 
-/// How much faster than one window per round trip packets may leave in slow start (design 8b).
+/// How much faster than one window per round trip packets may leave in slow start (`docs/design.md`, decision 8b).
 const PACING_SLOW_START: f64 = 2.0;
-/// The same in congestion avoidance: enough for the window to be the limit, not the pacer.
+/// The same in congestion avoidance: so much that the window, not the pacer, is the limit.
 const PACING_AVOID: f64 = 1.2;
 
 /// A law's rate counts as this at least, in packets per second: an interval is never endless.
@@ -133,7 +133,7 @@ impl WindowSender {
         }
     }
 
-    /// What the law has to be told.
+    /// Returns which inputs the law needs.
     pub const fn wants(&self) -> Wants {
         self.wants
     }
@@ -143,7 +143,7 @@ impl WindowSender {
         self.window
     }
 
-    /// The window is so many packets at most, and slow start brings it back to its threshold.
+    /// Limits the window to `packets`; slow start brings it back to its threshold.
     pub fn resume_at(&mut self, packets: u32) {
         let before = self.window.cwnd;
         self.window.cwnd = before.min(f64::from(packets.max(1)));
@@ -303,7 +303,7 @@ impl WindowSender {
         self.events
     }
 
-    /// What can be seen from outside.
+    /// Returns the state for display.
     pub fn snapshot(&self) -> Snapshot {
         let w = self.window;
         let mut inner = Vec::new();
@@ -487,7 +487,7 @@ impl WindowSender {
             },
         );
         if growth > 0 {
-            // What the law adds for a whole window of the largest flight, one packet at least.
+            // The limit is one step of growth, at least one packet, above the largest flight.
             let per_packet = (self.window.cwnd - before) / f64::from(growth);
             let flight = f64::from(self.flight_max);
             self.cap(before, flight + (per_packet * flight).max(1.0));
@@ -518,8 +518,8 @@ impl WindowSender {
         }
     }
 
-    /// The transmit timeout begins anew, with `pipe` packets in flight. Fewer than the Ack Ratio may wait
-    /// for the peer's delayed-ack timer.
+    /// Restarts the transmit timeout with `pipe` packets in flight. Fewer packets than the Ack Ratio may
+    /// have to wait for the peer's delayed-ack timer.
     pub fn restart_timeout(&mut self, now: Instant, pipe: u32, ack_ratio: u32) {
         let wait = if pipe < ack_ratio {
             self.delayed_ack

@@ -1,4 +1,4 @@
-//! What a connection adds to its [`Stats`], event by event.
+//! Counts the events of a connection in its [`Stats`].
 
 use super::in_flight::Oddities;
 use super::stats::{Counters, DropReason, Mib, Stats};

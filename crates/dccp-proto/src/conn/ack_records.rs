@@ -22,15 +22,15 @@ struct Record {
     covers: Seq,
 }
 
-/// Into how many parts, at most, records divide what is being reported.
+/// Records divide the reported packets into at most this many parts.
 const RESOLUTION: u64 = (ACK_RECORDS / 2) as u64;
 
 impl AckRecords {
-    /// Our packet `own` carries a report on packets up to `ack`, of which there are `span`.
+    /// Our packet `own` carries a report on `span` packets, the newest being `ack`.
     ///
     /// A report that covers little more than the one before gets no record of its own, so that the
-    /// records reach a round trip back however many acknowledgements that is. When there are too
-    /// many nevertheless, the oldest is forgotten: then its acknowledgement will tell us nothing.
+    /// records reach a round trip back however many acknowledgements that is. Beyond the bound the
+    /// oldest is dropped: its acknowledgement will have no effect.
     pub(super) fn on_sent(&mut self, own: Seq, ack: Seq, span: u64) {
         if let Some(latest) = self.records.back_mut() {
             let gained = ack.steps_from(latest.covers);
@@ -68,7 +68,7 @@ impl AckRecords {
         Some(covers)
     }
 
-    /// What we say of packet `seq` has changed: no earlier report covers it, or a later one.
+    /// The report on packet `seq` has changed: no earlier report covers it or a later one.
     pub(super) fn on_revised(&mut self, seq: Seq) {
         for record in self.records.iter_mut().rev() {
             if record.covers.is_before(seq) {

@@ -1,4 +1,4 @@
-//! What we received, as Ack Vectors (RFC 4340 §11.4, §11.5, appendix A).
+//! Stores which packets arrived and reports them as Ack Vectors (RFC 4340 §11.4, §11.5, appendix A).
 //!
 //! A ring of run-length coded cells, newest first. A packet in order lengthens the first cell; an
 //! acknowledged acknowledgement takes cells from the far end; only a late packet searches, as far as
@@ -15,8 +15,8 @@
 //! Cells remember nonces too (the value that is reserved on the wire means "received with nonce 1"),
 //! so that any part of the ring has a known nonce sum.
 //!
-//! What the options of a packet cannot hold is not reported again once the packet arrived: a vector
-//! carries the newest cells (design 8c).
+//! A vector carries the newest cells. Older cells that its options cannot hold are not reported
+//! again once the packet arrived (`docs/design.md`, decision 8c).
 
 use super::ack_records::AckRecords;
 use crate::config::bounds::ACK_VECTOR_CELLS;
@@ -25,21 +25,21 @@ use crate::wire::ack_cells::{AckCell, AckState};
 use crate::wire::{Ecn, Opt, OptionWriter};
 use std::collections::VecDeque;
 
-/// The packets that arrived and that the peer may not know to have arrived.
+/// Arrived packets about which the peer may not know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AckVector {
     /// Newest first; at most [`ACK_VECTOR_CELLS`].
     cells: VecDeque<Cell>,
     /// The packet that the first cell begins with.
     newest: Seq,
-    /// How many packets the cells speak of.
+    /// Number of packets that the cells describe.
     packets: u64,
     /// A packet has arrived with ECN nonce 1.
     has_nonces: bool,
     records: AckRecords,
 }
 
-/// What an arrival was for an [`AckVector`].
+/// Classifies an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Recorded {
     /// The first of this packet.
@@ -50,7 +50,7 @@ pub(crate) enum Recorded {
     Forgotten,
 }
 
-/// What became of a packet. The order is that of the wire, but for the nonce.
+/// The fate of a packet. The order is that of the wire, except for the nonce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Received = 0,
@@ -202,7 +202,7 @@ impl AckVector {
         };
         self.newest = seq;
         if missing > MISSING_MAX {
-            // What lies before the gap would be pushed out by it.
+            // The gap would push out all cells before it.
             self.cells.clear();
             self.packets = 0;
         } else {
@@ -317,7 +317,7 @@ impl AckVector {
         }
     }
 
-    /// Where no nonces are told apart, cells are what they are on the wire.
+    /// Writes cells without nonces: they are stored as they are on the wire.
     fn write_cells(&mut self, w: &mut OptionWriter) {
         for cells in self.cells.make_contiguous().chunks(OPTION_CELLS) {
             let room = w.remaining().saturating_sub(2);
@@ -348,8 +348,8 @@ impl AckVector {
         option.flush(w);
     }
 
-    /// What a vector says, newest first: neighbours that look alike on the wire are one where they fit
-    /// into one cell.
+    /// Yields the runs of a vector, newest first. Neighbours with the same state on the wire are joined
+    /// where one cell can hold them.
     fn compressed(&self) -> impl Iterator<Item = Part> {
         let mut cells = self.cells.iter().map(|&cell| Part::from(cell)).peekable();
         core::iter::from_fn(move || {

@@ -58,8 +58,8 @@ impl Connection {
 
     /// Sends Reset "Aborted" and forgets the connection.
     pub(super) fn give_up(&mut self, now: Instant, reason: CloseReason, app: &mut App<'_>) {
-        // 4340-8.1.1-3: nothing was received in REQUEST, so the ackno is 0 as GSR is still; before that
-        // nobody knows of us.
+        // 4340-8.1.1-3: nothing was received in REQUEST, so the ackno is 0 as GSR is still. An inviting
+        // server has no peer yet, so no Reset leaves.
         let ack = match self.state {
             State::Invited | State::Listen1 => None,
             _ => Some(self.seqs.gsr),
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// The connection is over: fates are told, timers stop, nothing is due any more.
+    /// Ends the connection: reports the fates of its data and stops its timers. No packet is due any more.
     pub(super) fn finish(
         &mut self,
         now: Instant,

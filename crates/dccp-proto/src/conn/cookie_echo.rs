@@ -7,11 +7,11 @@ use crate::time::Instant;
 use crate::wire::{OptionWriter, Options, Packet, PacketType};
 use core::time::Duration;
 
-/// The server is asked again, whether it has a cookie, after this time.
+/// After this time a Sync asks the server again whether it has the cookies.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The Init Cookies of one Response, until one of our packets with them is known to have arrived.
-/// What one packet brought always fits into another.
+/// The Init Cookies of one Response. They are kept until the server acknowledges one of our packets
+/// with them. Options that came in one packet always fit into another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cookies {
     /// As options; empty without cookies.

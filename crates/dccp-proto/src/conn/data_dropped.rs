@@ -1,4 +1,4 @@
-//! Data that arrived and did not reach the application, as Data Dropped (RFC 4340 §11.7).
+//! Stores which arrived data did not reach the application and reports them as Data Dropped (RFC 4340 §11.7).
 
 use super::ack_records::AckRecords;
 use crate::config::bounds::DATA_DROPPED_RUNS;
@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 /// The drops that the peer may not know of.
 ///
-/// Reports repeat until a packet with one is acknowledged (4340-11.7-6). What the options of a packet
-/// cannot hold is not reported again once the packet arrived, as with Ack Vectors (design 8c).
+/// Reports repeat until a packet with one is acknowledged (4340-11.7-6). Drops that the options of a
+/// packet cannot hold are not reported again once the packet arrived, as with Ack Vectors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataDropped {
     /// Newest first, apart from each other; at most [`DATA_DROPPED_RUNS`], then the oldest is
@@ -23,7 +23,7 @@ pub(crate) struct DataDropped {
 /// The most blocks in one option: its length byte counts to 255.
 const OPTION_BLOCKS: usize = 253;
 
-/// How far back a packet's options can reach, were they all Normal Blocks.
+/// The greatest distance that the options of a packet can cover, if all blocks are Normal Blocks.
 const REACH: u64 = OPTIONS_MAX as u64 * DropBlock::NORMAL_LEN_MAX as u64;
 
 impl DataDropped {

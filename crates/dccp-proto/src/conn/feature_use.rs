@@ -1,4 +1,5 @@
-//! What this end wants of the features (RFC 4340 §6), and what follows when they change.
+//! Uses the features (RFC 4340 §6): which values this end asks for, and what follows when they change.
+//! `features/` negotiates them.
 
 use super::features::{Features, Side};
 use super::{Connection, Half, Reset};
@@ -30,8 +31,8 @@ impl Connection {
         features.prefer(Side::Local, Feature::MinChecksumCoverage, &coverage);
     }
 
-    /// Asks for what differs from the initial values, with the Request or the Response. What the
-    /// peer settles before, by asking itself, is not asked for any more.
+    /// Asks for values that differ from the initial ones, with the Request or the Response. A value
+    /// that the peer asked for before is not asked for again.
     pub(super) fn wish_for_features(&mut self) {
         let config = self.config.clone();
         self.wish_for_ccid(Side::Local, &config.tx_ccids);
@@ -96,8 +97,8 @@ impl Connection {
         }
     }
 
-    /// Asks for what a CCID needs of other features, if they do not have it yet. What is not mandatory is
-    /// asked for once.
+    /// Asks for the values of other features that a CCID needs, where they differ. Asks once for a need
+    /// that is not mandatory.
     fn wish_for_needs<'a>(&mut self, needs: impl Iterator<Item = (Side, &'a Dependency)>) {
         for (side, need) in needs {
             let is_agreed = self.features.agreed(side, need.feature) == u64::from(need.value);
@@ -109,8 +110,8 @@ impl Connection {
         }
     }
 
-    /// 4340-10.5-2: a controller that changes begins anew. So once the connection is open the CCIDs
-    /// change only once in a while, whatever the peer asks for.
+    /// 4340-10.5-2: a new controller starts without state. So on an open connection the CCIDs change at
+    /// most once in [`CCID_CHANGE_INTERVAL`], whatever the peer asks for.
     pub(super) fn limit_ccid_changes(&mut self, now: Instant, opt: &Opt<'_>) {
         let (Opt::ChangeL(change) | Opt::ChangeR(change)) = opt else {
             return;
@@ -151,7 +152,7 @@ impl Connection {
             };
             self.has_needs_met = false;
             self.ccid_changed_at = self.was_established.then_some(now);
-            // What the other CCID sent fills no window of this one, which has no timer for it.
+            // Packets of the old CCID take no room in the new one's window: it has no timer for them.
             self.in_flight.on_timeout();
         }
         let rx = self.agreed_ccid(Side::Remote);
@@ -240,15 +241,15 @@ impl Connection {
             }
             self.tell_controllers(side, feature, value);
         }
-        // What was met stays so until a value or the CCID changes.
+        // Met needs stay met until a value or the CCID changes.
         if is_news || !self.has_needs_met {
             self.has_needs_met = self.are_needs_met();
         }
     }
 
-    /// Whose half-connection a feature concerns (4340-10.3-1): one that is located at an HC-Sender
-    /// concerns our sender if it is ours and our receiver if it is the peer's; one that is located
-    /// at an HC-Receiver the other way round.
+    /// Passes a value to the controller of the half-connection that the feature concerns (4340-10.3-1).
+    /// A feature located at the HC-Sender concerns our sender if it is ours, and our receiver if it is
+    /// the peer's. With a feature located at the HC-Receiver it is the other way round.
     fn tell_controllers(&mut self, side: Side, feature: Feature, value: u64) {
         let is_at_sender = match feature {
             Feature::AckRatio | Feature::SendRttEstimate => true,
@@ -327,8 +328,8 @@ impl Connection {
         cscov == 0 || minimum > 0 && u64::from(cscov) >= minimum
     }
 
-    /// The Checksum Coverage for so much data: what the application chose, where the peer accepts it
-    /// and the packet is long enough (4340-9.2-1, 4340-9.2.1-1).
+    /// Returns the Checksum Coverage for `payload_len` bytes: the application's choice, if the peer
+    /// accepts it and the packet is long enough (4340-9.2-1, 4340-9.2.1-1).
     pub(super) fn coverage_to_send(&self, payload_len: usize) -> u8 {
         let chosen = self.config.send_cscov;
         let minimum = self

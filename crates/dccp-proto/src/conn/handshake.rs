@@ -12,13 +12,14 @@ use core::time::Duration;
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// First interval between Acks in PARTOPEN (4340-8.1.5-2).
 const PARTOPEN_INTERVAL: Duration = Duration::from_millis(200);
-/// After so many Acks in PARTOPEN a Sync behind each further one asks the server for a sign of life (AMB-11).
+/// After this many Acks in PARTOPEN, a Sync follows each further one, because the server must answer
+/// it (AMB-11).
 const PARTOPEN_ACKS: u32 = 3;
-/// Interval between DCCP-Listen packets, and how many there are (5596-2.2.2-1).
+/// Interval between DCCP-Listen packets, and their number (5596-2.2.2-1).
 const LISTEN_INTERVAL: Duration = Duration::from_millis(200);
 const LISTENS: u32 = 3;
 
-/// Where the handshake stands.
+/// Progress of the handshake.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     backoff: Backoff,

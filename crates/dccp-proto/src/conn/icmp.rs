@@ -1,4 +1,4 @@
-//! What ICMP says about a packet of this connection (RFC 4340 §14.1, RFC 5927).
+//! Handles ICMP errors about packets of this connection (RFC 4340 §14.1, RFC 5927).
 
 use super::{App, Connection, State};
 use crate::endpoint::{IcmpError, IcmpKind};
@@ -9,7 +9,7 @@ use crate::time::Instant;
 impl Connection {
     /// Takes an ICMP error that quotes the beginning of one of our packets.
     pub(crate) fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>, app: &mut App<'_>) {
-        // 4340-14.1-3, LINUX-19: what was not sent lately is a guess or a forgery.
+        // 4340-14.1-3, LINUX-19: a number that was not sent lately is a guess or a forgery.
         let quoted = quoted_seq(error.quoted).map(|(seq, is_short)| {
             if is_short {
                 Seq::extend_24(seq.low_24(), self.seqs.gss)

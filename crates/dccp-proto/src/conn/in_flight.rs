@@ -1,5 +1,5 @@
-//! What we sent and what became of it: one [`Feedback`] per acknowledgement (RFC 4340 §11.4,
-//! RFC 4341 §5).
+//! Tracks sent packets until their fate is known, and makes one [`Feedback`] per acknowledgement (RFC
+//! 4340 §11.4, RFC 4341 §5).
 //!
 //! ```text
 //!    front              decided            received  received  received    gss
@@ -11,11 +11,11 @@
 //! Every packet, with data or without, has a record in a ring from the moment that it is sent; its
 //! **position** is the number of packets sent before it. A packet is **decided** when it is
 //! received, or taken for lost because [`NUM_DUP_ACK`] packets that were sent after it are received.
-//! So everything below the third-newest received packet is decided, and an Ack Vector need be read
-//! no further than down to there: reading costs what is new, whatever the window. Once per round
-//! trip reports are read as far as the records reach, for what changed later: packets that were
-//! taken for lost and yet arrived, late marks and late drops. Records stay for at least one round
-//! trip after the one in which they were decided.
+//! So all packets below the third-newest received one are decided, and an Ack Vector is read only
+//! down to there. Reading costs as much as is new, whatever the window. Once per
+//! round trip reports are read as far as the records reach. That finds late changes: packets that
+//! were taken for lost and yet arrived, late marks and late drops. Records stay for at least one
+//! round trip after they were decided.
 
 mod news;
 mod pipe;
@@ -40,10 +40,10 @@ use record::{Data, State};
 
 use std::collections::VecDeque;
 
-/// So many packets sent later must be received before a packet counts as lost (4341-5-3).
+/// A packet counts as lost when this many later packets are received (4341-5-3).
 const NUM_DUP_ACK: usize = 3;
 
-/// The mean size of data packets moves by this part of the difference with each packet.
+/// Each data packet moves the mean size by the difference divided by this number.
 const MEAN_SIZE_GAIN: u64 = 16;
 
 /// Takes the fate of each datagram, exactly once.
@@ -100,7 +100,7 @@ pub(crate) struct Ack<'a> {
     pub(crate) options: Options<'a>,
 }
 
-/// What happened that no [`Feedback`] tells; for statistics.
+/// Counts of events that no [`Feedback`] reports, for statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
     /// Data packets that were taken for lost and then reported as received.
@@ -109,11 +109,11 @@ pub(crate) struct Oddities {
     pub(crate) invalid_vectors: u64,
     /// Acknowledgements whose Data Dropped options do so (4340-11.7-7).
     pub(crate) invalid_drops: u64,
-    /// Packets given up because there were too many.
+    /// Records dropped because there were too many.
     pub(crate) forgotten: u64,
 }
 
-/// What became of data by its length: a path that loses only long datagrams is too narrow for them.
+/// Received and missing data by length. A path that loses only long datagrams is too narrow for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LargeNews {
     /// The longest datagram reported as received; 0 if there is none.
@@ -188,8 +188,8 @@ impl InFlight {
     }
 
     /// Whether the peer has agreed to send Ack Vectors (4340-11.5-1). While it has not, an
-    /// acknowledgement without one means that all older packets have left the network in one way or
-    /// the other, and their fate is told as sent.
+    /// acknowledgement without one means that all older packets have left the network; their fate is
+    /// `Sent`.
     pub(crate) fn expect_vectors(&mut self, yes: bool) {
         self.expects_vectors = yes;
     }
@@ -209,7 +209,7 @@ impl InFlight {
         index(self.mean_size_scaled / MEAN_SIZE_GAIN)
     }
 
-    /// What no feedback tells.
+    /// Returns the counts that no feedback reports.
     pub(crate) fn oddities(&self) -> Oddities {
         self.oddities
     }
@@ -220,13 +220,13 @@ impl InFlight {
         self.acked_vector.take()
     }
 
-    /// What the last acknowledgement told of large datagrams: those longer than
-    /// [`set_large_len`](Self::set_large_len) says.
+    /// Returns the fates of large datagrams from the last acknowledgement.
+    /// [`set_large_len`](Self::set_large_len) sets which are large.
     pub(crate) fn large_news(&self) -> LargeNews {
         self.large
     }
 
-    /// From which length on datagrams are large.
+    /// Datagrams longer than `len` are large.
     pub(crate) fn set_large_len(&mut self, len: usize) {
         self.large_len = len;
     }
@@ -257,7 +257,8 @@ impl InFlight {
     }
 
     /// A packet departed. Beyond [`IN_FLIGHT_PACKETS`] records (28 MiB) the oldest is dropped: later
-    /// reports about it are ignored (4340-11.4.1-3). If its fate was open, it is told as sent.
+    /// reports about it are ignored (4340-11.4.1-3). An open fate becomes `Sent`.
+    #[inline]
     pub(crate) fn push(&mut self, record: Record, tell: TellFate<'_>) {
         if self.records.len() == IN_FLIGHT_PACKETS {
             self.oddities.forgotten += 1;
@@ -291,7 +292,7 @@ impl InFlight {
         self.pipe.clear();
     }
 
-    /// The connection is over: of what nobody reported on there is only to say that it was sent.
+    /// Ends all records. Data without a report get the fate `Sent`.
     pub(crate) fn on_close(&mut self, tell: TellFate<'_>) {
         while !self.records.is_empty() {
             self.forget_oldest(&mut *tell);
@@ -367,6 +368,7 @@ impl InFlight {
     }
 
     /// Gives up the oldest record.
+    #[cold]
     fn forget_oldest(&mut self, tell: TellFate<'_>) {
         let Some(record) = self.records.pop_front() else {
             return;

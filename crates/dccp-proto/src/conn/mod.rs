@@ -1,5 +1,16 @@
-//! A connection (RFC 4340 §8): its fields and public calls. The logic is in the files beside:
-//! `recv.rs` takes packets in, `send.rs` gives packets out, the others each hold one subject.
+//! A connection (RFC 4340 §8): its fields and public calls. The logic is in the other files:
+//!
+//! - `recv.rs`, `options.rs`: steps 4 to 16 of RFC 4340 §8.5 for an arriving packet
+//! - `send.rs`, `send/`: control packets, runs of data packets, acknowledgements
+//! - `handshake.rs`, `close.rs`, `state.rs`: opening, closing, and the legal changes of state
+//! - `seqno.rs`, `sequence_window.rs`, `reverse_path.rs`, `ndp.rs`: sequence numbers and gaps in them
+//! - `ack_vector.rs`, `ack_records.rs`, `data_dropped.rs`: reports on arrived packets
+//! - `in_flight.rs`, `in_flight/`: sent packets until their fate is known
+//! - `features/`, `feature_use.rs`: negotiation of features, and what follows from their values
+//! - `cookie_echo.rs`: Init Cookies at a client
+//! - `pmtu.rs`, `icmp.rs`: path MTU discovery, ICMP errors
+//! - `timers.rs`, `timeout.rs`: named timers, and what happens when one expires
+//! - `accounting.rs`, `stats.rs`, `snapshot.rs`, `rate_hint.rs`: what others can see
 
 mod accounting;
 mod ack_records;
@@ -113,7 +124,7 @@ pub struct Connection {
     timestamp: Option<Echo>,
     /// Init Cookies of the peer (4340-8.1.4-2).
     cookies: Cookies,
-    /// An Init Cookie of ours, for the Response (RFC 4340 §8.1.4).
+    /// Our Init Cookie, which the Response carries (RFC 4340 §8.1.4).
     init_cookie: Option<Box<[u8]>>,
     /// The data of a Request or Response was taken: of each at most one (4340-8.1.3-4).
     has_handshake_data: bool,
@@ -128,13 +139,13 @@ pub struct Connection {
     was_established: bool,
     /// When a CCID changed since then.
     ccid_changed_at: Option<Instant>,
-    /// No data leaves before this moment (Drop Code 0).
+    /// No data leaves before this time (Drop Code 0).
     data_hold: Option<Instant>,
-    /// When the datagram was to leave that waits for its moment: for the batch that it leaves with.
+    /// Scheduled departure of the pending datagram; reported as pacing lateness.
     scheduled: Option<Instant>,
     /// Everything that may leave before the next input has left. `false` if unknown.
     is_drained: bool,
-    /// When its timers were last looked at.
+    /// Time of the last `handle_timeout`.
     timed: Instant,
     /// A controller asked for this Reset.
     controller_reset: Option<Reset>,
@@ -159,7 +170,7 @@ struct Echo {
     arrived: Instant,
 }
 
-/// Packets that must leave, whatever the application does.
+/// Packets that must leave, independent of the application.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -243,7 +254,7 @@ impl Inbox for NoApp {
     }
 }
 
-/// What an endpoint gives a new connection.
+/// Arguments of a new connection.
 pub(crate) struct Birth {
     pub(crate) now: Instant,
     pub(crate) flow: Flow,
@@ -397,21 +408,21 @@ impl Connection {
         self.pmtu.mps()
     }
 
-    /// Looks for the path MTU anew, from the interface's MTU on. `false`: the last time was less than
-    /// two seconds ago (RFC 4340 §14.1).
+    /// Restarts path MTU discovery from the interface's MTU. Returns `false` if the last start was less
+    /// than two seconds ago (RFC 4340 §14.1).
     pub(crate) fn rediscover_pmtu(&mut self, now: Instant, app: &mut App<'_>) -> bool {
         let has_begun = self.pmtu.rediscover(now);
         self.after_input(now, app);
         has_begun
     }
 
-    /// Says whether this end's application is slow to read: acknowledgements then carry Slow
-    /// Receiver (4340-11.6-2).
+    /// Sets whether this end's application is slow to read. Acknowledgements then carry Slow Receiver
+    /// (4340-11.6-2).
     pub fn set_slow_receiver(&mut self, is_slow: bool) {
         self.is_app_slow = is_slow;
     }
 
-    /// The next thing to tell the application. The end is told when its Reset has left.
+    /// Returns the next event for the application. [`Event::Closed`] comes after the Reset has left.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         let has_reset_due = self.due.reset.is_some();
         self.events
@@ -428,7 +439,7 @@ impl Connection {
         self.init_cookie = Some(cookie.into());
     }
 
-    /// Nothing is left to send or to tell: the endpoint may forget the connection.
+    /// Whether no packet and no event is left: the endpoint may remove the connection.
     pub(crate) fn is_finished(&self) -> bool {
         !self.state.is_alive() && self.due.reset.is_none() && self.events.is_empty()
     }
@@ -442,7 +453,8 @@ impl Connection {
         self.state = next;
     }
 
-    /// Events beyond the bound replace the newest: the last word on a connection is never lost. Nor is its beginning.
+    /// Queues an event. Beyond the bound it replaces the newest one, so that the end of a connection is
+    /// always reported. [`Event::Connected`] is never replaced.
     fn tell(&mut self, event: Event) {
         let events = &mut self.events;
         if events.len() >= bounds::EVENTS {

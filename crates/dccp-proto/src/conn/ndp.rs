@@ -64,7 +64,7 @@ pub(crate) const fn hole_had_data(hole: u64, count: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// What the peer finds on packets of these kinds: `N` without data, `D` with data.
+    /// Returns the counts on packets of these kinds: `N` without data, `D` with data.
     fn counts(kinds: &str) -> Vec<Option<u64>> {
         let mut counter = NdpCounter::default();
         counter.set_enabled(true);

@@ -1,5 +1,5 @@
-//! Step 8 of RFC 4340 §8.5: options of a packet that passed the sequence checks (§5.8), and what
-//! its Acknowledgement Number tells.
+//! Step 8 of RFC 4340 §8.5: the options (§5.8) and the Acknowledgement Number of a packet that passed
+//! the sequence checks.
 
 use super::in_flight::Ack;
 use super::{App, Connection, Echo, RTT_LEAST, Reset, State};
@@ -11,9 +11,9 @@ use crate::wire::options::{Elapsed, Opt};
 use crate::wire::{Packet, PacketType, ResetCode};
 use core::time::Duration;
 
-/// What the options of a packet told that later steps need.
+/// The content of a packet's options that later steps need.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ParsedOptions {
     pub(super) ndp_count: Option<u64>,
     pub(super) data_checksum: Option<u32>,
     pub(super) elapsed: Option<Duration>,
@@ -26,8 +26,12 @@ pub(super) struct Told {
 impl Connection {
     /// Processes the options in order of appearance (4340-5.8-3), each for itself (4340-5.8-6); the error is the Reset that they
     /// lead to. Nothing on a Data packet leads to one (4340-7.5.5-2).
-    pub(super) fn process_options(&mut self, now: Instant, p: &Packet<'_>) -> Result<Told, Reset> {
-        let mut told = Told::default();
+    pub(super) fn process_options(
+        &mut self,
+        now: Instant,
+        p: &Packet<'_>,
+    ) -> Result<ParsedOptions, Reset> {
+        let mut parsed = ParsedOptions::default();
         let mut is_mandatory = false;
         let packet_type = p.packet_type();
         for opt in p.options {
@@ -43,7 +47,7 @@ impl Connection {
                 }
                 // Padding too ends what Mandatory began: 4340-5.8.2-4
                 _ => {
-                    self.process_option(now, p, &opt, is_mandatory, &mut told)?;
+                    self.process_option(now, p, &opt, is_mandatory, &mut parsed)?;
                     is_mandatory = false;
                 }
             }
@@ -51,7 +55,7 @@ impl Connection {
         if is_mandatory {
             return Err(mandatory_alone());
         }
-        Ok(told)
+        Ok(parsed)
     }
 
     fn process_option(
@@ -60,10 +64,10 @@ impl Connection {
         p: &Packet<'_>,
         opt: &Opt<'_>,
         is_mandatory: bool,
-        told: &mut Told,
+        parsed: &mut ParsedOptions,
     ) -> Result<(), Reset> {
         match *opt {
-            // 4340-11.6-2: on any packet; the controller hears of it with the next acknowledgement.
+            // 4340-11.6-2: on any packet; the controller gets it with the next acknowledgement.
             Opt::SlowReceiver => {
                 self.is_peer_slow = true;
                 self.stats.counters.slow_receiver += 1;
@@ -87,14 +91,14 @@ impl Connection {
                     })?;
             }
             Opt::InitCookie(cookie) => self.keep_cookie(p, cookie),
-            Opt::NdpCount { count, .. } => told.ndp_count = Some(count),
+            Opt::NdpCount { count, .. } => parsed.ndp_count = Some(count),
             Opt::Timestamp(value) => self.keep_timestamp(now, p.seq, value),
             Opt::TimestampEcho { echo, elapsed } => {
-                self.on_timestamp_echo(now, echo, elapsed, told);
+                self.on_timestamp_echo(now, echo, elapsed, parsed);
             }
             // 4340-13.2-3: packets without an ackno are not allowed to have it.
-            Opt::ElapsedTime(elapsed) => told.elapsed = Some(elapsed.duration()),
-            Opt::DataChecksum(crc) => told.data_checksum = Some(crc),
+            Opt::ElapsedTime(elapsed) => parsed.elapsed = Some(elapsed.duration()),
+            Opt::DataChecksum(crc) => parsed.data_checksum = Some(crc),
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
             Opt::AckVector { nonce, .. } => self.stats.on_nonce_echo(nonce),
             // The CCIDs read theirs themselves; §10.3 says whose they are (4340-10.3-1).
@@ -146,9 +150,15 @@ impl Connection {
     }
 
     /// 4340-13.3-1
-    fn on_timestamp_echo(&mut self, now: Instant, echo: u32, elapsed: Elapsed, told: &mut Told) {
+    fn on_timestamp_echo(
+        &mut self,
+        now: Instant,
+        echo: u32,
+        elapsed: Elapsed,
+        parsed: &mut ParsedOptions,
+    ) {
         if !matches!(elapsed, Elapsed::None) {
-            told.elapsed = Some(elapsed.duration());
+            parsed.elapsed = Some(elapsed.duration());
         }
         if !self.config.timestamps {
             return;
@@ -164,17 +174,15 @@ impl Connection {
         }
     }
 
-    /// What the packet acknowledges. A Sync's ackno says nothing (4340-5.7-1).
+    /// Processes the Acknowledgement Number. A Sync's acknowledges nothing (4340-5.7-1).
     pub(super) fn process_acknowledgement(
         &mut self,
         now: Instant,
         p: &Packet<'_>,
-        told: &Told,
+        ack: Seq,
+        parsed: &ParsedOptions,
         app: &mut App<'_>,
     ) {
-        let Some(ack) = p.ack() else {
-            return;
-        };
         if matches!(p.packet_type(), PacketType::Sync) {
             return;
         }
@@ -187,7 +195,7 @@ impl Connection {
         let ack = Ack {
             seq: p.seq,
             names: ack,
-            elapsed: told.elapsed,
+            elapsed: parsed.elapsed,
             is_prompt: self.is_prompt(p),
             slow_receiver: core::mem::take(&mut self.is_peer_slow),
             acks_lost: self.reverse_path.take(),
@@ -246,7 +254,7 @@ impl Connection {
 
     pub(super) fn on_rtt_sample(&mut self, now: Instant, sample: Duration) {
         self.rtt_sample = Some((now, sample));
-        // What is to happen a round trip later must not happen at once.
+        // An action due one round trip later must not happen at once.
         let sample = sample.max(RTT_LEAST);
         let rtt = self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8);
         if self.rtt.is_none() {
@@ -274,7 +282,7 @@ mod tests {
     use crate::wire::{Kind, OptionWriter, ServiceCode};
 
     #[test]
-    fn the_packets_of_the_handshake_leave_at_once_and_others_may_not() {
+    fn only_handshake_packets_are_prompt() {
         // 5348-4.2-1
         let options = OptionWriter::new(0);
         let mut conn = client(config());

@@ -25,20 +25,20 @@ use crate::seq::Seq;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What any IPv6 path carries (RFC 8200 §5): no smaller size is ever used on one.
+/// Every IPv6 path carries this size (RFC 8200 §5); no smaller one is ever used there.
 const FLOOR_V6: usize = 1280;
-/// What every IPv4 host takes; paths that carry less are not worth a search.
+/// Every IPv4 host accepts this size. No search is made below it.
 const FLOOR_V4: usize = 576;
-/// What nearly all IPv4 paths carry (RFC 8899 §5.1.2): the first fallback.
+/// The first fallback: nearly all IPv4 paths carry it (RFC 8899 §5.1.2).
 const BASE_V4: usize = 1200;
 /// MTUs of links that exist, largest first (RFC 1191 §7).
 const PLATEAUS: [usize; 10] = [32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 /// Probes of one size that may be lost before the size is given up (RFC 8899 §5.1.2).
 const PROBES_MAX: usize = 3;
-/// The same of the size in use, which had got through: on a link that loses every other packet three
-/// probes in a row are lost too often, and a crowded link is no black hole.
+/// The same limit for the size in use, which got through before. A crowded link that loses every other
+/// packet often loses three probes in a row, and is no black hole.
 const PROBES_IN_DOUBT: usize = 5;
-/// A probe is lost when it is not answered after so many round trips …
+/// A probe is lost when it is not answered after this many round trips …
 const PATIENCE_RTTS: u32 = 4;
 /// … and after this time.
 const PATIENCE_LEAST: Duration = Duration::from_secs(1);
@@ -46,18 +46,18 @@ const PATIENCE_LEAST: Duration = Duration::from_secs(1);
 const STEP: usize = 8;
 /// A larger size is tried again after this time (RFC 8899 §5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_mins(10);
-/// When not even the smallest size gets through, all is tried again after this time.
+/// After this time all sizes are tried again if not even the smallest got through.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// More losses than this, of packets larger than any that arrive, are suspicious (4340-14.1-3).
 const LOSSES: u32 = 3;
 /// More ICMP messages than this that quote nothing sent lately are believed, if losses agree
 /// (4340-14.1-3).
 const ODD_MESSAGES: u32 = 3;
-/// After a probe or data have answered a suspicion there is no other for this time.
+/// For this time after a probe or data refuted a suspicion, no other is raised.
 const TRUST: Duration = Duration::from_secs(10);
 /// The application may start the discovery again once in this time (RFC 4340 §14.1).
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
-/// What the MPS leaves for the DCCP header and options: a `DataAck` with Data Checksum and an RTT
+/// Room that the MPS leaves for the DCCP header and options: a `DataAck` with Data Checksum and an RTT
 /// Estimate, a Data packet with these and any NDP Count.
 const HEADER_ROOM: usize = 24 + 12;
 /// No data packet has a smaller header.
@@ -84,15 +84,15 @@ pub(crate) struct Pmtu {
     interface: usize,
     /// The PMTU.
     size: usize,
-    /// What the application was told last, as a length.
-    told: usize,
+    /// The length that the last event announced to the application.
+    announced: usize,
     is_v6: bool,
     can_probe: bool,
     rtt: Duration,
     doubts: Doubts,
 }
 
-/// What is kept once there was a reason to doubt the PMTU.
+/// State of probing, and reasons to doubt the PMTU.
 #[derive(Clone, Debug)]
 struct Doubts {
     probe: Option<Probe>,
@@ -107,7 +107,7 @@ struct Doubts {
     counts: PmtuCounts,
 }
 
-/// What a probe is to find out.
+/// The question that a probe answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
     /// Whether the PMTU still gets through.
@@ -151,13 +151,13 @@ impl Pmtu {
             overhead: path.overhead(),
             interface: config.mtu,
             size: config.mtu,
-            told: 0,
+            announced: 0,
             is_v6: path.remote.is_ipv6(),
             can_probe: config.probe_pmtu,
             rtt: Duration::ZERO,
             doubts: Doubts::NONE,
         };
-        pmtu.told = pmtu.mps();
+        pmtu.announced = pmtu.mps();
         pmtu
     }
 
@@ -171,15 +171,15 @@ impl Pmtu {
         self.size.saturating_sub(self.overhead + HEADER_ROOM)
     }
 
-    /// Whether [`poll_changed`](Self::poll_changed) has something to tell.
+    /// Whether [`poll_changed`](Self::poll_changed) would return a size.
     pub(crate) fn has_changed(&self) -> bool {
-        self.told != self.mps()
+        self.announced != self.mps()
     }
 
     /// The new maximum packet size, if it has changed since the last call.
     pub(crate) fn poll_changed(&mut self) -> Option<usize> {
         let mps = self.mps();
-        let has_changed = core::mem::replace(&mut self.told, mps) != mps;
+        let has_changed = core::mem::replace(&mut self.announced, mps) != mps;
         has_changed.then_some(mps)
     }
 
@@ -241,7 +241,7 @@ impl Pmtu {
         is_hint
     }
 
-    /// What became of large packets.
+    /// Takes the fates of large packets.
     pub(crate) fn on_large(&mut self, now: Instant, news: LargeNews) {
         self.on_large_received(now, news.received_len);
         if news.received_len < news.gone_len {
@@ -321,7 +321,7 @@ impl Pmtu {
         }
     }
 
-    /// The longest datagram that an acknowledgement reports is so long.
+    /// An acknowledgement reports datagrams, the longest of `len` bytes.
     fn on_large_received(&mut self, now: Instant, len: usize) {
         let size = self.size_of(len);
         let doubts = &mut self.doubts;
@@ -401,8 +401,8 @@ impl Pmtu {
         self.doubts.probe = Some(probe);
     }
 
-    /// So many more large packets are gone, with this much data at least: verifies the PMTU if they
-    /// are too many. What is larger than the PMTU left before that fell, and says nothing more.
+    /// `packets` more large packets are gone, the shortest with `len` bytes of data. Verifies the PMTU if
+    /// they are too many. What is larger than the PMTU left before that fell, and says nothing more.
     /// Probes that are out are waited for: a search that is interrupted would be forgotten.
     fn count_gone(&mut self, now: Instant, packets: u32, len: usize) {
         if packets == 0 || len > self.size.saturating_sub(self.overhead + HEADER_LEAST) {
@@ -459,7 +459,7 @@ impl Pmtu {
     }
 
     /// 4340-14.1-2: where a message names no MTU, the plateau below the PMTU. All packets in flight
-    /// when it was lowered may cause such messages: for a while they lower it no further.
+    /// when it was lowered may cause such messages, so for a while these lower it no further.
     fn next_plateau(&self, now: Instant) -> usize {
         let is_recent = |at: Instant| now < at + self.patience();
         if self.doubts.lowered_at.is_some_and(is_recent) {
@@ -483,7 +483,7 @@ impl Pmtu {
         odd.messages > ODD_MESSAGES && odd.losses > LOSSES
     }
 
-    /// The least size of a packet with so much data.
+    /// Returns the least size of a packet with `len` bytes of data.
     fn size_of(&self, len: usize) -> usize {
         len + self.overhead + HEADER_LEAST
     }

@@ -3,7 +3,7 @@
 
 use super::ack_vector::Recorded;
 use super::features::Side;
-use super::options::Told;
+use super::options::ParsedOptions;
 use super::stats::DropReason;
 use super::{App, Connection, DueReset, Reset, Role, State};
 use crate::cc::Arrival;
@@ -17,7 +17,7 @@ use crate::wire::{Ecn, Kind, Packet, PacketType, Payload, ResetCode};
 
 use core::ops::ControlFlow::{self, Break, Continue};
 
-/// What stops a packet.
+/// Why processing of a packet ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// It is ignored.
@@ -53,7 +53,9 @@ impl Connection {
             Break(Verdict::Reset(reset)) => self.reset(now, reset, app),
         }
         self.features.after_packet(self.seqs.gsr, self.seqs.gss);
-        self.after_input(now, app);
+        if self.has_work_after_input() {
+            self.after_input(now, app);
+        }
     }
 
     /// Steps 4 to 16. A Data packet on an open connection has no business with steps 4, 5, 7 and 9 to
@@ -77,7 +79,7 @@ impl Connection {
         if !is_open_data {
             self.step_7_check_type(p)?;
         }
-        let told = self.step_8_process_options(now, p, ecn, app)?;
+        let parsed = self.step_8_process_options(now, p, ecn, app)?;
         if !is_open_data {
             self.step_9_process_reset(now, p, app)?;
             self.step_10_leave_request(now, p);
@@ -87,23 +89,21 @@ impl Connection {
             self.step_14_process_close(now, p, app)?;
             self.step_15_process_sync(p);
         }
-        self.step_16_process_data(now, p, ecn, &told, app);
+        self.step_16_process_data(now, p, ecn, &parsed, app);
         Continue(())
     }
 
-    /// Does what any input may have made possible.
+    /// Whether [`after_input`](Self::after_input) has something to do.
     #[inline]
-    pub(super) fn after_input(&mut self, now: Instant, app: &mut App<'_>) {
-        if self.controller_reset.is_some()
+    fn has_work_after_input(&self) -> bool {
+        self.controller_reset.is_some()
             || self.has_feature_news()
             || self.closing.is_wanted
             || self.pmtu.has_changed()
-        {
-            self.follow_input(now, app);
-        }
     }
 
-    fn follow_input(&mut self, now: Instant, app: &mut App<'_>) {
+    /// Does what any input may have made possible.
+    pub(super) fn after_input(&mut self, now: Instant, app: &mut App<'_>) {
         if self.state.is_alive() {
             if let Some(reset) = self.controller_reset.take() {
                 return self.reset(now, reset, app);
@@ -118,8 +118,7 @@ impl Connection {
         }
     }
 
-    /// 5596-2.2.3-1, 5596-2.2.1-2: a Listen has no place in the sequence and nothing to tell but that it
-    /// came.
+    /// 5596-2.2.3-1, 5596-2.2.1-2: a Listen has no place in the sequence; only its arrival counts.
     fn step_4_ignore_listen(&mut self, now: Instant, p: &Packet<'_>) -> Step {
         if p.packet_type() != PacketType::Listen {
             return Continue(());
@@ -256,22 +255,26 @@ impl Connection {
         p: &Packet<'_>,
         ecn: Ecn,
         app: &mut App<'_>,
-    ) -> ControlFlow<Verdict, Told> {
-        self.begin_cookies(p);
-        let mut told = Told::default();
+    ) -> ControlFlow<Verdict, ParsedOptions> {
+        let mut parsed = ParsedOptions::default();
+        if p.packet_type() == PacketType::Response {
+            self.begin_cookies(p);
+        }
         if !p.options.0.is_empty() {
-            told = match self.process_options(now, p) {
-                Ok(told) => told,
+            parsed = match self.process_options(now, p) {
+                Ok(parsed) => parsed,
                 Err(reset) => return Break(Verdict::Reset(reset)),
             };
             self.take_feature_changes(now);
             // 4340-9.3-1: data that do not match their checksum are corrupt.
-            let checksum = told.data_checksum;
-            told.is_corrupt = checksum.is_some_and(|crc| p.payload.crc_32c() != crc);
+            let checksum = parsed.data_checksum;
+            parsed.is_corrupt = checksum.is_some_and(|crc| p.payload.crc_32c() != crc);
         }
-        told.is_duplicate = self.note_arrival(now, p, ecn, told.ndp_count, told.is_corrupt);
-        self.process_acknowledgement(now, p, &told, app);
-        Continue(told)
+        parsed.is_duplicate = self.note_arrival(now, p, ecn, parsed.ndp_count, parsed.is_corrupt);
+        if let Some(ack) = p.ack() {
+            self.process_acknowledgement(now, p, ack, &parsed, app);
+        }
+        Continue(parsed)
     }
 
     /// The packet counts as received (4340-7.4-1). Returns whether it had been before.
@@ -379,15 +382,15 @@ impl Connection {
         now: Instant,
         p: &Packet<'_>,
         ecn: Ecn,
-        told: &Told,
+        parsed: &ParsedOptions,
         app: &mut App<'_>,
     ) {
-        if told.is_duplicate && is_application_data(p) {
-            // RFC 4340 §7: made by the network. What became of the data was told with the first.
+        if parsed.is_duplicate && is_application_data(p) {
+            // RFC 4340 §7: made by the network. The first arrival reported the fate of the data.
             self.count_drop(DropReason::Duplicate);
             return;
         }
-        if told.is_corrupt {
+        if parsed.is_corrupt {
             // 4340-9.3-2, 4340-9.3-3
             let is_wanted = self.config.deliver_corrupt && is_application_data(p);
             let code = if is_wanted {
@@ -412,7 +415,7 @@ impl Connection {
             arrived: now,
             seq: p.seq,
             ecn,
-            is_corrupt: told.is_corrupt,
+            is_corrupt: parsed.is_corrupt,
         };
         match app.inbox.deliver(p.payload, meta) {
             Accepted::Yes => self.stats.counters.data_delivered += 1,
@@ -502,7 +505,7 @@ impl Connection {
             self.stats.mib.attempt_fails += 1;
         }
         // 4340-8.5-9; but a peer in REQUEST, which alone says Packet Error, is about to open the flow
-        // again (4340-7.5.4-5): nobody rests then, as in the third example of RFC 4340 §7.5.6.
+        // again (4340-7.5.4-5): no TIMEWAIT then, as in the third example of RFC 4340 §7.5.6.
         let state = match code {
             ResetCode::PACKET_ERROR => State::Closed,
             _ => State::TimeWait,

@@ -5,7 +5,7 @@ use crate::seq::Seq;
 use crate::wire::Ecn;
 use core::mem;
 
-/// A packet is lost when so many later ones have arrived (4341-6.1.1-1).
+/// A packet is lost when this many later ones have arrived (4341-6.1.1-1).
 const LATER_ARRIVALS: usize = 3;
 
 /// A packet that arrived.
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// What is counted after Acks with these numbers arrived in this order.
+    /// Returns the count after Acks with these numbers arrived in this order.
     fn lost(numbers: &[u64]) -> u32 {
         let mut path = ReversePath::default();
         for &n in numbers {

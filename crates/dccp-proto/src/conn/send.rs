@@ -397,7 +397,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of options that fit a packet of this type with so much data (4340-14-3).
+    /// Bytes of options that fit a packet of this type with `payload_len` bytes of data (4340-14-3).
     fn option_room(&self, packet_type: PacketType, payload_len: usize) -> usize {
         let fixed = self.flow.path.overhead() + packet_type.header_len(false) + payload_len;
         (self.pmtu.pmtu().saturating_sub(fixed) & !3).min(OPTIONS_MAX - 16)
@@ -436,6 +436,7 @@ impl Connection {
     }
 
     /// Notes a packet that departs now as in flight.
+    #[inline]
     fn push_record(&mut self, now: Instant, record: Record, app: &mut App<'_>) {
         let outbox = &mut *app.outbox;
         let tell = &mut |slot, fate| outbox.on_fate(now, slot, fate);

@@ -253,7 +253,7 @@ mod tests {
             assert!(conn.waits_for_window(now));
             let deadline = now + interval;
             assert_eq!(conn.timers.next(), Some((deadline, Timer::Resync)));
-            // What is asked again meanwhile puts nothing off.
+            // Asking again meanwhile delays nothing.
             assert!(conn.waits_for_window(now + MS));
             assert_eq!(conn.timers.next(), Some((deadline, Timer::Resync)));
             now = deadline;

@@ -1,4 +1,4 @@
-//! What can be seen of a connection from outside.
+//! A snapshot of a connection, for display.
 
 use super::features::Side;
 use super::{Connection, Role, State};

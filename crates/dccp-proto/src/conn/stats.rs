@@ -63,7 +63,7 @@ counters! {
 }
 
 counters! {
-    /// What happened to data, acknowledgements and control packets of a connection.
+    /// Data, acknowledgements and control packets of a connection.
     pub struct Counters {
         /// Bytes sent, DCCP headers included.
         bytes_out = "bytes_out",
@@ -144,7 +144,7 @@ impl PerType {
         self.add(packet_type, 1);
     }
 
-    /// So many packets more.
+    /// Adds `packets` packets.
     pub fn add(&mut self, packet_type: PacketType, packets: u64) {
         self.0[packet_type as usize] += packets;
     }
@@ -212,13 +212,13 @@ drop_reasons! {
     PortReuse = "port_reuse",
     /// Step 3: only a Request opens a connection.
     NotRequest = "not_request",
-    /// Step 3: nobody offers the Service Code on this port.
+    /// Step 3: no listener on this port has the Service Code.
     BadServiceCode = "bad_service_code",
     /// Step 3: too many connections already.
     TooBusy = "too_busy",
     /// Step 3: the Init Cookie is wrong or missing.
     BadInitCookie = "bad_init_cookie",
-    /// A Listen packet that nobody waits for (RFC 5596).
+    /// An unexpected Listen packet (RFC 5596).
     UnwantedListen = "unwanted_listen",
     /// Step 4: in REQUEST only a Response or Reset of our Request counts.
     NotResponse = "not_response",
@@ -246,7 +246,7 @@ drop_reasons! {
     DataCorrupt = "data_corrupt",
     /// The application's receive buffer is full.
     ReceiveBuffer = "receive_buffer",
-    /// The application does not listen any more.
+    /// The application no longer listens.
     NotListening = "not_listening",
 }
 

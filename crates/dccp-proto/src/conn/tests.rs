@@ -1,4 +1,4 @@
-//! A connection as it begins, for the tests of its parts.
+//! Connections for the tests of their parts.
 
 use super::features::Features;
 use super::in_flight::{Ack, SentPacket};
@@ -54,8 +54,8 @@ pub(super) fn config() -> Config {
     }
 }
 
-/// A client in OPEN whose Request was acknowledged, without anything to negotiate, with controllers
-/// that want nothing.
+/// A client in OPEN whose Request was acknowledged, without anything to negotiate. Its controllers
+/// request nothing.
 pub(super) fn open(config: Config) -> Connection {
     let mut conn = client(config);
     conn.state = State::Open;
@@ -77,7 +77,7 @@ pub(super) fn open(config: Config) -> Connection {
     conn
 }
 
-/// A sending controller that permits what it was told to, with an option of so many bytes on all data.
+/// A sending controller with a fixed permit and an option of `options_len` bytes on all data.
 pub(super) struct TestSender {
     pub(super) permit: Permit,
     pub(super) options_len: usize,
@@ -177,7 +177,7 @@ impl HcReceiver for TestReceiver {
     }
 }
 
-/// Datagrams of these lengths wait; so many were said to leave together.
+/// Datagrams of these lengths wait. The second field stores the arguments of `prepare`.
 pub(super) struct Waiting(VecDeque<usize>, pub(super) Vec<usize>);
 
 impl Waiting {
@@ -214,7 +214,7 @@ pub(super) fn offer(len: usize) -> Offer {
     }
 }
 
-/// What an Ack of the last packet says, without options.
+/// An Ack of the last packet, without options.
 pub(super) fn ack_of_last(conn: &Connection) -> Ack<'static> {
     Ack {
         seq: Seq::new(9),
@@ -270,7 +270,7 @@ fn options_from_128_on_belong_to_the_ccid_of_one_half_connection() {
 }
 
 #[test]
-fn the_end_is_told_when_its_reset_has_left_and_everything_else_before() {
+fn closed_event_comes_after_the_reset_has_left() {
     let mut conn = open(config());
     let (mut outbox, mut inbox) = (NoApp, NoApp);
     let mut app = App {
@@ -286,7 +286,7 @@ fn the_end_is_told_when_its_reset_has_left_and_everything_else_before() {
 }
 
 #[test]
-fn connection_struct_takes_at_most_2304_bytes() {
+fn connection_struct_takes_at_most_2560_bytes() {
     // `tests/memory.rs` bounds what an idle connection keeps in all.
     assert!(
         size_of::<Connection>() <= 2560,
@@ -298,7 +298,7 @@ fn connection_struct_takes_at_most_2304_bytes() {
 }
 
 #[test]
-fn that_a_connection_is_open_is_told_whatever_the_peer_sends() {
+fn connected_event_survives_a_full_queue() {
     let mut conn = open(Config::default());
     while conn.poll_event().is_some() {}
     for _ in 0..bounds::EVENTS {

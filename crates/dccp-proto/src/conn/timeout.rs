@@ -1,4 +1,4 @@
-//! Deadlines: what is due, and when the next is.
+//! The next deadline of a connection, and what happens when one expires. `timers.rs` stores them.
 
 use super::{App, Connection, State, Timer};
 use crate::cc::AckDue;

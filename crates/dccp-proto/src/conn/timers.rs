@@ -3,7 +3,7 @@
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What a connection waits for. Of timers that are due at the same moment the first here goes first.
+/// A reason to wake a connection. Of timers due at the same time, the first in this list expires first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Timer {
     /// The handshake has taken too long: give up (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
@@ -83,7 +83,7 @@ impl Timers {
         self.at[timer as usize] = at;
     }
 
-    /// Stops the timer, and says when it would have expired.
+    /// Stops the timer and returns its deadline.
     pub(crate) fn take(&mut self, timer: Timer) -> Option<Instant> {
         let at = core::mem::replace(&mut self.at[timer as usize], NEVER);
         (at != NEVER).then_some(at)

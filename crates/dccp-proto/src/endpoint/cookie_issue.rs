@@ -29,7 +29,7 @@ const SEAL_LEN: usize = 16;
 /// Bytes that one option can hold.
 const COOKIE_MAX: usize = 253;
 
-/// What a cookie says.
+/// The content of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cookie<'a> {
     issued: Instant,

@@ -67,7 +67,7 @@ impl Listeners {
         }
     }
 
-    /// The settings of a port; defaults where nobody listens any more.
+    /// Returns the settings of a port; defaults without a listener.
     pub(super) fn config(&self, port: u16) -> Arc<Config> {
         self.by_port
             .get(&port)
@@ -75,7 +75,7 @@ impl Listeners {
             .unwrap_or_default()
     }
 
-    /// So many connections are half-open that the next Request gets a cookie (4340-8.1.4-4).
+    /// Whether the next Request gets a cookie because too many connections are half-open (4340-8.1.4-4).
     pub(super) fn is_flooded(&self, port: u16) -> bool {
         self.by_port.get(&port).is_some_and(|l| {
             l.half_open.len() >= l.config.cookie_threshold.min(bounds::RESPOND_PER_LISTENER)

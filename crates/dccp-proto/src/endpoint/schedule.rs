@@ -1,4 +1,4 @@
-//! Which connections want to be asked for packets, and when the next deadline is.
+//! The connections that may have packets to send, and the next deadline.
 
 use super::ConnId;
 use crate::time::Instant;
@@ -6,30 +6,31 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// A ready list, and at most one deadline of each connection.
 ///
-/// The deadline that is kept is never later than the true one; when it is earlier, the connection is
-/// woken for nothing and armed again. So a timer that only moves back, as an RTO does with every
-/// acknowledgement, costs nothing.
+/// A stored deadline is never later than the true one. If it is earlier, the connection wakes, finds
+/// nothing due, and is armed again. So a timer that only moves back costs nothing; an RTO does so with
+/// every acknowledgement.
 ///
-/// Places of connections are used again, so each is remembered with the id that it belongs to.
+/// Indices of connections are used again, so each entry stores the id that it belongs to.
 #[derive(Default)]
 pub(super) struct Schedule {
     ready: VecDeque<ConnId>,
     deadlines: BTreeSet<(Instant, ConnId)>,
-    states: Vec<Entry>,
+    states: Vec<ConnSchedule>,
 }
 
 #[derive(Clone, Default)]
-struct Entry {
-    /// Who was put into the ready list last, if it is still there.
+struct ConnSchedule {
+    /// The id that is in the ready list, if any.
     ready: Option<ConnId>,
-    /// What is in `deadlines`.
+    /// The entry in `deadlines`.
     armed: Option<(Instant, ConnId)>,
 }
 
 impl Schedule {
-    fn entry(&mut self, id: ConnId) -> &mut Entry {
+    fn entry(&mut self, id: ConnId) -> &mut ConnSchedule {
         if self.states.len() <= id.index() {
-            self.states.resize_with(id.index() + 1, Entry::default);
+            self.states
+                .resize_with(id.index() + 1, ConnSchedule::default);
         }
         &mut self.states[id.index()]
     }
@@ -46,12 +47,12 @@ impl Schedule {
         self.ready.front().copied()
     }
 
-    /// The first in the ready list has had its turn and may have more: the others come first.
+    /// Moves the first of the ready list to its end: it has sent a batch and may have more packets.
     pub(super) fn rotate(&mut self) {
         self.ready.rotate_left(1);
     }
 
-    /// The first in the ready list has nothing more.
+    /// Removes the first of the ready list: it has no more packets.
     pub(super) fn sleep(&mut self, id: ConnId) {
         debug_assert_eq!(self.ready.front(), Some(&id));
         self.ready.pop_front();
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_has_one_deadline_however_often_it_is_armed() {
+    fn connection_armed_often_has_one_deadline() {
         let mut schedule = Schedule::default();
         let (a, b) = (id(0, 0), id(1, 0));
         schedule.arm(b, at(1000));
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_moves_back_stays_where_it_was() {
+    fn deadline_that_moves_back_keeps_its_entry() {
         let mut schedule = Schedule::default();
         schedule.arm(id(0, 0), at(5));
         schedule.arm(id(0, 0), at(9));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_had_a_turn_comes_after_the_others() {
+    fn connection_that_sent_comes_after_the_others() {
         let mut schedule = Schedule::default();
         for index in [0, 1, 2, 1, 0] {
             schedule.wake(id(index, 0));
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_id_in_the_ready_list_does_not_hide_the_new_one() {
+    fn old_id_in_the_ready_list_does_not_hide_the_new_one() {
         let mut schedule = Schedule::default();
         let (old, new) = (id(0, 0), id(0, 1));
         schedule.wake(old);

@@ -46,8 +46,8 @@ pub(super) struct Table {
     // The flows themselves stand in the connections: a second copy of each would be as large as its place here.
     by_flow: HashTable<ConnId>,
     hasher: RandomState,
-    /// What was found last: packets come in trains of one flow, and a hash of a flow costs as much as
-    /// the rest of a packet's way to its connection.
+    /// The result of the last search. Packets come in trains of one flow, and hashing a flow costs as
+    /// much as all other steps between parser and connection.
     last: Cell<Option<(Flow, ConnId)>>,
 }
 

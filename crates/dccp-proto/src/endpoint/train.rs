@@ -1,11 +1,11 @@
-//! Datagrams that arrived together: what is the same for all of them is done once.
+//! Datagrams that arrived together: one search for their connection and one lock of its queues.
 
 use crate::conn::stats::Stats;
 use crate::conn::{App, Connection, State};
 use crate::time::Instant;
 use crate::wire::{self, ChecksumRule, Datagram, Ecn, Packet};
 
-/// Datagrams of one path with one ECN mark, as they are read one after the other.
+/// Datagrams of one path with one ECN mark, in order of arrival.
 pub(super) struct Train<'t, 'a> {
     pub(super) datagrams: &'t mut dyn Iterator<Item = Datagram<'a>>,
     pub(super) checksum: ChecksumRule,
@@ -13,7 +13,7 @@ pub(super) struct Train<'t, 'a> {
 }
 
 impl<'a> Train<'_, 'a> {
-    /// The next packet; what is none is counted (4340-8.5-1).
+    /// Returns the next packet. Counts datagrams that are no packets (4340-8.5-1).
     pub(super) fn next(&mut self, stats: &mut Stats) -> Option<Packet<'a>> {
         loop {
             match wire::parse(&self.datagrams.next()?, self.checksum) {
@@ -26,7 +26,7 @@ impl<'a> Train<'_, 'a> {
         }
     }
 
-    /// Gives a connection its packet, and those behind it as long as they are its own. Returns the first that is not.
+    /// Passes a packet and the following ones to their connection. Returns the first packet of another.
     pub(super) fn give_to(
         &mut self,
         conn: &mut Connection,
@@ -39,7 +39,7 @@ impl<'a> Train<'_, 'a> {
         loop {
             conn.handle_packet(now, &packet, self.ecn, app);
             match self.next(stats) {
-                // One that is not open any more may have ended: it is looked up again.
+                // A connection that is no longer open may have ended, so it is searched again.
                 Some(next)
                     if conn.state() == State::Open
                         && (next.source_port, next.dest_port) == ports =>

@@ -17,7 +17,7 @@ fn strict(cwnd: u32) -> AckRatio {
 }
 
 #[test]
-fn it_falls_by_one_after_clean_windows_as_pinned() {
+fn ack_ratio_falls_by_one_after_clean_windows() {
     // 4341-6.1.2-2, congestion-control §2.5; R = 2 is the least for windows of 4 and more.
     for (cwnd, ratio, clean_windows) in [
         (24, 4, 2),
@@ -63,7 +63,7 @@ fn the_largest_legal_value_is_as_pinned() {
 }
 
 #[test]
-fn it_doubles_for_each_window_that_lost_acknowledgements() {
+fn ack_ratio_doubles_for_each_window_with_lost_acknowledgements() {
     // 4341-6.1.2-2: once, however many were lost.
     for (lossy, ratio) in [(1, 4), (2, 8), (3, 16)] {
         let control = after(strict(100), lossy, 100, |_| 7);
@@ -128,7 +128,7 @@ fn a_value_that_the_application_fixed_stays_within_the_law() {
 }
 
 #[test]
-fn it_is_asked_for_once_and_once_per_round_trip() {
+fn ack_ratio_is_requested_once_per_round_trip() {
     // 4341-6.1.2-3
     let mut control = AckRatio::new(160, None, false);
     assert_eq!(control.poll(160), Some(10));
@@ -153,7 +153,7 @@ fn a_window_that_shrinks_makes_it_fall_at_once() {
 }
 
 #[test]
-fn what_the_peer_confirmed_is_in_use() {
+fn confirmed_ack_ratio_is_in_use() {
     let mut control = strict(10);
     assert_eq!(control.in_use(), 2);
     control.on_confirm(7);

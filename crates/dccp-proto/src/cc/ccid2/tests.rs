@@ -370,7 +370,7 @@ fn a_receiver_shows_what_it_waits_for() {
 }
 
 #[test]
-fn there_are_no_options_nor_signals_of_ccid_2_and_no_timer_of_its_receiver() {
+fn ccid_2_has_no_options_signals_or_receiver_timer() {
     // 4341-10-1
     let mut s = Ccid2.sender(&config());
     assert_eq!(s.data_options_len(), 0);

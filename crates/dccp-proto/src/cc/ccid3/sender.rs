@@ -21,7 +21,7 @@ use core::time::Duration;
 
 /// The nofeedback timer before the first feedback (5348-4.2-1).
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
-/// What a data-limited sender gets of the receive rate after a loss (5348-4.3-3).
+/// A data-limited sender's share of the receive rate after a loss (5348-4.3-3).
 const LIMITED_LOSS: f64 = 0.85;
 
 /// How far the exchange has come.
@@ -32,7 +32,7 @@ enum Stage {
     /// Data was sent, but there was no feedback.
     Sent,
     /// There was feedback.
-    Told,
+    Answered,
 }
 
 /// The sending half of CCID 3, or of its variant.
@@ -165,7 +165,7 @@ impl<V: Variant> Sender<V> {
         seconds(size / self.x_inst()).max(V::SPACING)
     }
 
-    /// What may be sent in bytes per second: the rate, or what the spacing leaves of it.
+    /// Returns the allowed bytes per second: the rate, or less where the spacing limits it.
     fn allowed(&self) -> f64 {
         self.x.min(self.s / V::SPACING.as_secs_f64())
     }
@@ -250,7 +250,7 @@ impl<V: Variant> Sender<V> {
         self.p = report.p;
         let recv_limit = self.recv_limit(now, fb, report);
         self.update_x(now, recv_limit);
-        self.stage = Stage::Told;
+        self.stage = Stage::Answered;
         self.restart_nofeedback(now);
     }
 
@@ -351,7 +351,7 @@ impl<V: Variant> HcSender for Sender<V> {
         self.not_limited.on_sent(now, run.has_more);
         if self.nofeedback.is_none() {
             let interval = match self.stage {
-                Stage::Told => self.nofeedback_interval(),
+                Stage::Answered => self.nofeedback_interval(),
                 _ => self.nofeedback_interval().max(FIRST_NOFEEDBACK),
             };
             self.nofeedback = Some(now + interval);

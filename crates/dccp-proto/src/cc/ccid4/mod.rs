@@ -3,12 +3,12 @@
 //! A flow of small packets gets the rate in bytes that a TCP with large ones would have. It is CCID 3
 //! (`cc/ccid3/`) but for what stands here:
 //!
-//! - the throughput equation has the packet size of a TCP, and of its rate the headers of the small
-//!   packets are taken off;
+//! - the throughput equation uses the packet size of a TCP, and the headers of the small packets are
+//!   subtracted from its rate;
 //! - a packet leaves 10 ms after the last one at the earliest;
-//! - a loss interval of two round trips at most, in which several packets were lost, counts for fewer
-//!   packets: where routers drop by bytes, small packets would else see less loss than they cause. The
-//!   receiver tells how many packets were lost in each interval (Dropped Packets).
+//! - a loss interval of at most two round trips with several losses counts for fewer packets. Where
+//!   routers drop by bytes, small packets would otherwise see less loss than they cause. The receiver
+//!   reports how many packets were lost in each interval (Dropped Packets).
 
 mod small_packets;
 

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 /// The packet size in the equation (5622-5-1).
 const SEGMENT: f64 = 1460.0;
-/// What a TCP segment on the same path has more room for than an application datagram: our maximum packet
-/// size leaves 36 bytes for DCCP's header and options, and 8 for UDP, where TCP's header has 20.
+/// A TCP segment on the same path has this many bytes more than an application datagram. Our maximum packet
+/// size leaves 36 bytes for DCCP's header and options, and 8 for UDP; TCP's header has 20.
 const SEGMENT_ROOM: f64 = 24.0;
 /// IPv4 and Data headers: with long sequence numbers, and with short ones (5622-5-1).
 const HEADERS: f64 = 36.0;
@@ -54,8 +54,8 @@ impl SmallPackets {
 
 impl Variant for SmallPackets {
     const CCID: u8 = 4;
-    // 5622-5-2, 4828-3-2: whoever wants more packets than one per 10 ms wants CCID 3. The leave to send up to
-    // three in 30 ms, for coarse timers, is not taken.
+    // 5622-5-2, 4828-3-2: an application with more than one packet per 10 ms uses CCID 3. The permission to
+    // send up to three in 30 ms, for coarse timers, is not used.
     const SPACING: Duration = Duration::from_millis(10);
     // 5622-8.7-1
     const TELLS_DROPS: bool = true;
@@ -104,7 +104,7 @@ impl Variant for SmallPackets {
             .departures
             .front()
             .is_some_and(|(oldest, _)| !oldest.is_after(from));
-        // What began before the oldest departure lasted longer than it seems.
+        // An interval that began before the oldest departure lasted longer than it seems.
         if time > 2 * rtt {
             Some(false)
         } else {

@@ -1,4 +1,4 @@
-//! What sets CCID 4 apart from CCID 3, by the reference's tables and on a path.
+//! The differences between CCID 4 and CCID 3, by tables and on a path.
 
 use super::small_packets::SmallPackets;
 use super::*;
@@ -28,7 +28,7 @@ fn small_packets(is_short: bool) -> SmallPackets {
 
 #[test]
 fn the_rate_of_large_packets_less_headers_is_as_pinned() {
-    // 5622-5-1, congestion-control §17; the rows with H = 36.
+    // 5622-5-1: headers of 36 bytes.
     for [s, r, p, rate] in table(
         "
         160  0.1   0.001  457479
@@ -44,7 +44,7 @@ fn the_rate_of_large_packets_less_headers_is_as_pinned() {
 }
 
 #[test]
-fn where_a_tcps_packets_are_smaller_so_is_the_nominal_one() {
+fn nominal_packet_is_no_larger_than_a_tcp_segment() {
     // 5622-5-1: 1444 bytes of data fit into 1500 bytes of IPv4, where a TCP has 1460; over UDP 1436.
     let rate = |mps| {
         let mut v = SmallPackets::default();
@@ -59,7 +59,7 @@ fn where_a_tcps_packets_are_smaller_so_is_the_nominal_one() {
 
 #[test]
 fn short_intervals_count_for_packets_per_loss_as_pinned() {
-    // 5622-6.1-1, congestion-control §17: the span in round trips of 100 ms.
+    // 5622-6.1-1: the span in round trips of 100 ms.
     for [n, k, span, length] in table(
         "
          10  1  1.0   10
@@ -250,7 +250,7 @@ fn an_interval_ends_with_the_next_loss_or_the_acknowledged_packet() {
 }
 
 #[test]
-fn there_is_no_more_than_a_loss_event_per_packet() {
+fn loss_event_rate_is_at_most_one_per_packet() {
     // A peer that tells of a first interval without packets, behind an open one that does not count.
     let mut s = after_300_packets();
     let told = [(20, 1, 21), (279, 0, 0)];
@@ -344,7 +344,7 @@ fn a_receiver_tells_how_many_packets_were_lost_in_each_interval() {
     for seq in (0..=44).filter(|seq| !lost.contains(seq)) {
         r.on_packet(&data(at(10 * seq), seq, (seq * 5 / 8 % 16) as u8));
     }
-    // What CCID 3 needs at most, and nine counts of drops.
+    // The most that CCID 3 needs, and nine counts of drops.
     assert_eq!(r.ack_options_len(at(440)), 96 + 2 + 9 * 3);
     let (told, _) = feedback_of(r.as_mut(), at(440));
     let lossy: Vec<_> = told.iter().map(|&(loss, drops, _)| (loss, drops)).collect();

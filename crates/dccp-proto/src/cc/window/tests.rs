@@ -518,7 +518,7 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
 }
 
 #[test]
-fn what_it_shows_is_what_it_does() {
+fn snapshot_shows_the_state() {
     let mut s = sender(10.0, 20.0);
     s.on_feedback(
         at(100),

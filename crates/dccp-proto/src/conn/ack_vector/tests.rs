@@ -185,7 +185,7 @@ fn late_packets_join_their_neighbours_where_there_is_room() {
 
 #[test]
 fn a_vector_has_the_newest_cells_that_fit() {
-    // design 8c, 4340-11.4.2-1
+    // 4340-11.4.2-1
     let mut r = Receiver::new();
     r.hear((0..20).map(|n| 2 * n));
     let whole = r.report();
@@ -324,7 +324,7 @@ fn numbers_wrap() {
 
 #[test]
 fn memory_is_bounded_through_an_overshoot() {
-    // 4340-18-4: 16,667 packets of which every other burst of one to eight is lost, none of our
+    // 4340-18-4: 16,667 packets; every other burst of one to eight is lost, none of our
     // acknowledgements acknowledged; again and again.
     let mut r = Receiver::new();
     let mut seq = 0;
@@ -340,7 +340,7 @@ fn memory_is_bounded_through_an_overshoot() {
     assert_eq!(r.v.len_cells(), ACK_VECTOR_CELLS);
     let bytes = r.report();
     assert_eq!(bytes.len(), 1008);
-    // What is reported then is true: run through the cells.
+    // The report is true: compare it cell by cell.
     let total: u64 = r.v.cells.iter().map(|c| c.len()).sum();
     assert_eq!(total, r.v.packets);
     // A record may cover a 128th less than the report.

@@ -134,7 +134,7 @@ fn only_the_newest_blocks_that_fit_are_written() {
 }
 
 #[test]
-fn what_found_no_room_is_not_forgotten() {
+fn drop_without_room_is_reported_later() {
     let mut d = drops([10], BUFFER);
     assert_eq!(report_within(&mut d, 1, 10, 2), []);
     d.on_acked(Seq::new(1));
@@ -147,7 +147,7 @@ fn memory_and_reach_are_bounded() {
     let mut d = drops((0..2000).map(|n| 2 * n), BUFFER);
     assert_eq!(d.runs.len(), DATA_DROPPED_RUNS);
     assert_eq!(d.runs.front().map(|r| r.newest), Some(Seq::new(3998)));
-    // What no option can reach any more is forgotten.
+    // Drops that no option can reach are removed.
     assert_eq!(report(&mut d, 1, 3998 + 1008 * 128 - 1).len(), 0);
     assert!(!d.runs.is_empty());
     assert_eq!(report(&mut d, 1, 3998 + 1008 * 128).len(), 0);

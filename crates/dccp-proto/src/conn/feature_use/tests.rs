@@ -75,7 +75,7 @@ fn with_ndp_counts_of_the_peer_a_hole_may_have_had_data() {
 }
 
 #[test]
-fn where_ack_vectors_are_agreed_on_an_acknowledgement_without_one_tells_of_no_other_packet() {
+fn acknowledgement_without_an_agreed_vector_reports_one_packet() {
     // 4340-11.5-1
     for has_vectors in [false, true] {
         let mut conn = open(config());

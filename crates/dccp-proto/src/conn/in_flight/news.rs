@@ -1,4 +1,4 @@
-//! What one acknowledgement tells for the first time.
+//! Collects the news of one acknowledgement.
 
 use super::record::{Record, State};
 use super::{LargeNews, TellFate};
@@ -15,7 +15,7 @@ pub(super) struct News<'t> {
     pub(super) marked: Count,
     pub(super) lost: Count,
     pub(super) drops: Drops,
-    /// Position of the newest packet that tells of congestion.
+    /// Position of the newest packet that indicates congestion.
     pub(super) congestion: Option<u64>,
     /// Position and record of the newest data packet that was received.
     pub(super) newest_data: Option<(u64, Record)>,
@@ -99,7 +99,7 @@ impl<'t> News<'t> {
         }
     }
 
-    /// The packet has left the network, and nobody will tell how.
+    /// The packet has left the network, and no report on it will follow.
     pub(super) fn note_passed(&mut self, record: &Record) {
         if let Some(len) = record.len() {
             self.note_gone(len);
@@ -124,7 +124,7 @@ impl<'t> News<'t> {
     }
 
     /// The peer's host dropped the packet at `pos`. The codes that mean corruption, and those whose
-    /// meaning nobody knows, are like marks (4340-11.7.2-4).
+    /// meaning is unknown, count as marks (4340-11.7.2-4).
     fn note_drop(&mut self, pos: u64, code: DropCode) {
         let drops = &mut self.drops;
         match code.number() {

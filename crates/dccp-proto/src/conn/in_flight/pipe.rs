@@ -26,6 +26,7 @@ impl Pipe {
     }
 
     /// A data packet was sent (4341-5-1).
+    #[inline]
     pub(super) fn add(&mut self, len: u16) {
         self.packets += 1;
         self.bytes += u64::from(len);

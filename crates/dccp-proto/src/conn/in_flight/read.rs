@@ -131,7 +131,7 @@ impl InFlight {
         self.decided = self.decided.max(limit);
     }
 
-    /// All packets older than the one at `named` have left the network, and nobody will tell how.
+    /// All packets older than the one at `named` have left the network, and no report on them will follow.
     pub(super) fn pass_older(&mut self, named: u64, news: &mut News<'_>) {
         for pos in self.decided..named {
             let Some(record) = self.records.get_mut(index(pos - self.front)) else {

@@ -7,7 +7,7 @@ use crate::queue::{Fate, Slot};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What is known of a sent packet: first what leaves its fate open, last what says that it was received.
+/// State of a sent packet. The first two leave its fate open; the last two mean that it was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Nothing is known; data counts as in flight.
@@ -95,6 +95,7 @@ impl Record {
     }
 
     /// The same record for the datagram in another slot.
+    #[inline]
     pub(crate) fn with_slot(&self, slot: Slot) -> Self {
         Self {
             slot: slot.0,
@@ -207,7 +208,7 @@ impl Span {
         })
     }
 
-    /// The moment that lies so long before another.
+    /// Returns the instant this span before `later`.
     fn before(self, later: Instant) -> Instant {
         let units = u64::from(self.0 & !Self::COARSE);
         let is_coarse = self.0 & Self::COARSE != 0;

@@ -1,4 +1,4 @@
-//! What Ack Vector and Data Dropped options say, as runs of packets, newest first
+//! Reads Ack Vector and Data Dropped options as runs of packets, newest first
 //! (RFC 4340 §11.4, §11.7).
 
 use crate::wire::{AckCell, AckState, DropBlock, DropCode, Opt, Options};

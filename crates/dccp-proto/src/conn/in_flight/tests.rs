@@ -263,7 +263,7 @@ fn numbers_wrap_at_2_to_48() {
 }
 
 #[test]
-fn what_was_never_sent_cannot_be_acknowledged() {
+fn acknowledgement_of_an_unsent_packet_is_ignored() {
     let mut flow = Flow::new("dd");
     for names in [flow.seq(2), Seq::new(999), Seq::new(1000 + (1 << 47))] {
         let ack = Ack {

@@ -60,7 +60,7 @@ fn received(len: usize) -> LargeNews {
 struct TestPath {
     pmtu: Pmtu,
     now: Instant,
-    /// What it carries.
+    /// The size that the path carries.
     carries: usize,
     seq: Seq,
     /// All sizes that were probed, in order.

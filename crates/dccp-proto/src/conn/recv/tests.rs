@@ -102,7 +102,7 @@ fn response_without_cookies_replaces_older_cookies() {
         outbox: &mut NoApp,
         inbox: &mut NoApp,
     };
-    let told = conn.step_8_process_options(START, &response, Ecn::NotEct, &mut app);
-    assert!(told.is_continue());
+    let parsed = conn.step_8_process_options(START, &response, Ecn::NotEct, &mut app);
+    assert!(parsed.is_continue());
     assert!(conn.cookies.is_empty());
 }

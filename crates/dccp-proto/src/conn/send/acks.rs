@@ -35,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// What an acknowledgement carries: Elapsed Time, the CCID's options, Data Dropped, Ack Vectors.
+    /// Writes the content of an acknowledgement: Elapsed Time, the CCID's options, Data Dropped, Ack Vectors.
     pub(super) fn write_acknowledgement(
         &mut self,
         now: Instant,
@@ -139,7 +139,7 @@ mod tests {
     };
 
     #[test]
-    fn an_acknowledgement_of_acknowledgements_counts_all_that_it_will_carry() {
+    fn acknowledgement_of_acknowledgements_counts_all_its_options() {
         // 4341-6.2-1: what does not fit beside the data goes alone.
         const ELAPSED: usize = 6;
         const ECHO: usize = 10;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_learns_whether_its_acknowledgement_goes_with_data() {
+    fn receiver_gets_whether_its_acknowledgement_carries_data() {
         for (packet_type, has_data) in [(PacketType::Ack, 0), (PacketType::DataAck, 1)] {
             let mut conn = open(config());
             let mut w = OptionWriter::new(100);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_of_acknowledgements_waits_for_data_that_take_it() {
+    fn acknowledgement_of_acknowledgements_waits_for_data_with_room() {
         // 4341-6.2-1
         for (waiting, is_due) in [(&[][..], true), (&[100][..], false)] {
             let mut conn = open(config());

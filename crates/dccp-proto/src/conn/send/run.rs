@@ -13,7 +13,7 @@ use crate::wire::{
     self, ChecksumRule, DataChecksumSlot, Ecn, Kind, OptionWriter, Options, PacketType, Place,
 };
 
-/// What the packets of a run have in common.
+/// The common parts of the packets of a run.
 struct Template {
     path: Path,
     ecn: Ecn,
@@ -87,8 +87,7 @@ impl Connection {
         !is_drained
     }
 
-    /// Lays out the packets of a run, of which `options` holds all options but those of every data
-    /// packet.
+    /// Lays out the packets of a run. Adds the options that every data packet has to `options`.
     fn template(
         &mut self,
         now: Instant,

@@ -103,7 +103,7 @@ fn data_without_cookies_do_not_wait_for_room() {
 }
 
 #[test]
-fn what_all_data_packets_carry_is_not_for_other_options() {
+fn options_of_all_data_packets_reduce_the_room_for_others() {
     // 4340-9.3-1: Data Checksum has 6 bytes.
     for (data_checksum, options_len) in [(false, 0), (true, 0), (false, 5), (true, 5)] {
         let mut conn = open(Config {
@@ -131,7 +131,7 @@ fn the_longest_header_is_as_long_as_data_offset_can_say() {
 }
 
 #[test]
-fn only_without_data_is_the_application_what_limits_the_rate() {
+fn sender_without_data_is_application_limited() {
     // A full window limits it itself, whether data wait or not.
     for (permit, is_app_limited) in [
         (TestSender::default().permit, true),
@@ -150,7 +150,7 @@ fn only_without_data_is_the_application_what_limits_the_rate() {
     }
 }
 
-/// What the acknowledgement of the last packet says.
+/// Returns whether the sample of the last packet's acknowledgement is application-limited.
 fn is_sample_app_limited(conn: &mut Connection) -> Option<bool> {
     let ack = ack_of_last(conn);
     let feedback = conn.in_flight.on_ack(START, &ack, &mut |_, _| ());
@@ -179,7 +179,7 @@ impl Outbox for Tired {
 }
 
 #[test]
-fn what_is_not_offered_in_this_turn_is_no_lack_of_data() {
+fn outbox_that_stops_for_a_turn_is_not_application_limited() {
     let mut conn = open(Config::default());
     let mut batch = Batch::new(8);
     let mut app = App {
@@ -226,7 +226,7 @@ fn a_batch_holds_no_more_than_may_be_committed() {
 }
 
 #[test]
-fn a_batch_tells_the_moment_that_its_first_datagram_waited_for() {
+fn batch_stores_the_scheduled_departure_of_its_first_datagram() {
     let later = START + core::time::Duration::from_millis(3);
     let last = START + core::time::Duration::from_millis(5);
     let mut conn = open(Config::default());
@@ -270,7 +270,7 @@ fn a_batch_tells_the_moment_that_its_first_datagram_waited_for() {
 }
 
 #[test]
-fn no_more_is_prepared_than_a_batch_has_bytes_for() {
+fn outbox_prepares_no_more_than_fits_the_batch() {
     let mut conn = open(Config::default());
     let mut waiting = Waiting::new(&[1300; 64]);
     let mut batch = Batch::new(64);

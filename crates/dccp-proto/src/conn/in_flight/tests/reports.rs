@@ -66,7 +66,7 @@ fn run_lengths_and_several_vectors_continue_one_another() {
 }
 
 #[test]
-fn what_no_vector_covers_counts_as_not_received() {
+fn packet_outside_all_vectors_counts_as_not_received() {
     // 4340-11.4-5
     let mut flow = Flow::new("ddddd");
     let fb = flow.ack(3, &vector("00"));

@@ -125,7 +125,7 @@ fn data_that_arrive_answer_a_suspicion_as_probes_do() {
 }
 
 #[test]
-fn what_left_before_the_pmtu_fell_says_nothing_about_it() {
+fn packets_sent_before_the_pmtu_fell_raise_no_suspicion() {
     // A packet with 1360 bytes of data has 1400 bytes at least.
     for (len, is_suspicious) in [(1360, true), (1361, false)] {
         let mut pmtu = new();

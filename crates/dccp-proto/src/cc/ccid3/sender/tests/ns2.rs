@@ -48,7 +48,7 @@ fn told(s: &mut Sender, now: u64, x_recv: u32, change: fn(&mut Feedback<'_>)) {
 }
 
 #[test]
-fn it_begins_with_one_packet_per_round_trip_and_knows_none_before_feedback() {
+fn ns2_sender_begins_with_one_packet_per_round_trip() {
     let mut s = Sender::new(&CcConfig {
         rtt: Some(RTT),
         tfrc: "old_start=yes".parse().unwrap(),

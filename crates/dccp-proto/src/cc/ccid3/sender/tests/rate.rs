@@ -384,7 +384,7 @@ fn drops_told_without_a_receive_rate_wait_for_it() {
 }
 
 #[test]
-fn where_it_is_unknown_when_a_packet_left_it_was_a_round_trip_ago() {
+fn packet_with_unknown_departure_counts_as_sent_a_round_trip_ago() {
     // 5348-4.3-3: at 50 ms the rate was the limit, so the infinity stays, for two round trips.
     let mut s = sender();
     send_all(&mut s, 0, 100, true);
@@ -398,7 +398,7 @@ fn where_it_is_unknown_when_a_packet_left_it_was_a_round_trip_ago() {
 }
 
 #[test]
-fn it_shows_how_far_it_has_come_and_what_was_received() {
+fn snapshot_shows_phase_and_receive_rate() {
     let mut s = sender();
     assert_eq!(s.snapshot().phase, Some("slow_start"));
     assert_eq!(s.snapshot().receive_rate, None);
