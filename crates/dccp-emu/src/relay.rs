@@ -11,7 +11,9 @@ use crate::channel::Channel;
 use crate::clock;
 use crate::report::{DirectionReport, Report};
 use core::time::Duration;
-use dccp_io::{Carrier, OpenError, Options, Over, Poller, Ready, RecvBuffer, Token, Transport};
+use dccp_io::{
+    Carrier, Encapsulation, OpenError, Options, Poller, Ready, RecvBuffer, Token, Transport,
+};
 use dccp_proto::Instant;
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
@@ -69,7 +71,7 @@ impl Relay {
         busy_wait: Duration,
     ) -> Result<Self, OpenError> {
         let mut poller = Poller::new(busy_wait)?;
-        let mut listener = Carrier::new(Over::Udp, Options::default())?.open(listen)?;
+        let mut listener = Carrier::new(Encapsulation::Udp, Options::default())?.open(listen)?;
         poller.add(listener.source(), LISTENER)?;
         // A packet's IP and UDP headers take their time too.
         let is_ipv6 = server.is_ipv6();
@@ -218,7 +220,7 @@ impl Relay {
             return None;
         }
         let source = dccp_io::route::to(self.server.ip()).ok()?.source;
-        let carrier = Carrier::new(Over::Udp, Options::default()).ok()?;
+        let carrier = Carrier::new(Encapsulation::Udp, Options::default()).ok()?;
         let mut socket = carrier.open(SocketAddr::new(source, 0)).ok()?;
         let number = self.next_client;
         self.poller.add(socket.source(), Token(number)).ok()?;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use crate::error::OpenError;
 #[cfg(target_os = "linux")]
 use crate::host::{Host, HostPort};
-use crate::transport::{Options, Over, Transport};
+use crate::transport::{Encapsulation, Options, Transport};
 use crate::udp::Udp;
 
 /// What an engine opens its transports with.
 #[derive(Clone, Debug)]
 pub struct Carrier {
-    over: Over,
+    encapsulation: Encapsulation,
     options: Options,
     #[cfg(target_os = "linux")]
     host: Option<Arc<Host>>,
@@ -33,13 +33,13 @@ impl Carrier {
     /// # Errors
     /// When DCCP over IP is asked for and this system has none, or has its own in the kernel.
     #[cfg(target_os = "linux")]
-    pub fn new(over: Over, options: Options) -> Result<Self, OpenError> {
-        let host = match over {
-            Over::Udp => None,
-            Over::Ip => Some(Host::join()?),
+    pub fn new(encapsulation: Encapsulation, options: Options) -> Result<Self, OpenError> {
+        let host = match encapsulation {
+            Encapsulation::Udp => None,
+            Encapsulation::Ip => Some(Host::join()?),
         };
         Ok(Self {
-            over,
+            encapsulation,
             options,
             host,
         })
@@ -50,16 +50,19 @@ impl Carrier {
     /// # Errors
     /// When DCCP over IP is asked for: this system has none.
     #[cfg(not(target_os = "linux"))]
-    pub fn new(over: Over, options: Options) -> Result<Self, OpenError> {
-        match over {
-            Over::Udp => Ok(Self { over, options }),
-            Over::Ip => Err(OpenError::IpUnsupported),
+    pub fn new(encapsulation: Encapsulation, options: Options) -> Result<Self, OpenError> {
+        match encapsulation {
+            Encapsulation::Udp => Ok(Self {
+                encapsulation,
+                options,
+            }),
+            Encapsulation::Ip => Err(OpenError::IpUnsupported),
         }
     }
 
     /// What carries DCCP.
-    pub fn over(&self) -> Over {
-        self.over
+    pub fn encapsulation(&self) -> Encapsulation {
+        self.encapsulation
     }
 
     /// Opens a transport on an address of this host, or on all of one family. Over UDP the port is
@@ -86,7 +89,7 @@ impl Carrier {
         local: SocketAddr,
         count: usize,
     ) -> Result<Vec<Box<dyn Transport>>, OpenError> {
-        if !cfg!(target_os = "linux") || self.over != Over::Udp {
+        if !cfg!(target_os = "linux") || self.encapsulation != Encapsulation::Udp {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         }
         // A program of the same user that shares its ports, too, would get a part of the flows: looked at first.
@@ -140,8 +143,8 @@ mod tests {
 
     #[test]
     fn over_udp_ports_need_no_claim() {
-        let carrier = Carrier::new(Over::Udp, Options::default()).unwrap();
-        let other = Carrier::new(Over::Udp, Options::default()).unwrap();
+        let carrier = Carrier::new(Encapsulation::Udp, Options::default()).unwrap();
+        let other = Carrier::new(Encapsulation::Udp, Options::default()).unwrap();
         assert!(carrier.owns_host() && other.owns_host());
         let _first = carrier.claim(5001).unwrap();
         let _second = other.claim(5001).unwrap();
@@ -153,7 +156,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn shared_ports_are_nobody_elses() {
-        let carrier = Carrier::new(Over::Udp, Options::default()).unwrap();
+        let carrier = Carrier::new(Encapsulation::Udp, Options::default()).unwrap();
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let three = carrier.open_shared(local, 3).unwrap();
         assert_eq!(three.len(), 3);

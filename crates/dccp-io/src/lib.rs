@@ -1,7 +1,7 @@
 //! DCCP datagrams in and out: batches, ECN, ICMP errors, and what got lost in this host.
 //!
 //! A [`Transport`] is one socket: [`Udp`] carries DCCP in UDP (RFC 6773), [`Raw`] as IP protocol 33.
-//! [`Carrier::open`] makes the one that was asked for by [`Over`]. A [`Poller`] waits for many of
+//! [`Carrier::open`] makes the one that was asked for by [`Encapsulation`]. A [`Poller`] waits for many of
 //! them, with a time-out in nanoseconds and a [`Waker`] for other threads.
 //!
 //! How the driver's thread uses them:
@@ -52,7 +52,7 @@ pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
 pub use transport::{
-    BufferSizes, Datagrams, DropReason, IcmpKind, IcmpReport, LocalDrop, Options, Over, Received,
-    Sent, Source, Transport,
+    BufferSizes, Datagrams, DropReason, Encapsulation, IcmpKind, IcmpReport, LocalDrop, Options,
+    Received, Sent, Source, Transport,
 };
 pub use udp::Udp;

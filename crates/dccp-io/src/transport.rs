@@ -15,7 +15,7 @@ use crate::counters::Counters;
 
 /// What carries DCCP, as the user chooses it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Over {
+pub enum Encapsulation {
     /// UDP (RFC 6773): works through NATs and without privileges.
     #[default]
     Udp,
@@ -23,7 +23,7 @@ pub enum Over {
     Ip,
 }
 
-impl fmt::Display for Over {
+impl fmt::Display for Encapsulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Udp => "udp",
@@ -32,7 +32,7 @@ impl fmt::Display for Over {
     }
 }
 
-impl FromStr for Over {
+impl FromStr for Encapsulation {
     type Err = UnknownOver;
 
     fn from_str(s: &str) -> Result<Self, UnknownOver> {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use dccp::{Listener, Options, SendOptions, Socket, WhenFull, clock};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let options = Options::new().send_buffer(8).fates(1000);
+    let options = Options::new().send_buffer(8).fate_buffer(1000);
     let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
     let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
     let server = listener.accept()?;

@@ -1,7 +1,7 @@
 //! Lets itself be asked for each datagram at the moment when it may leave: what leaves is never older than the
 //! decision to send it, and nothing waits in a buffer.
 
-use dccp::{Listener, Options, Pulled, Socket, clock};
+use dccp::{Listener, Options, Socket, SourceReply, clock};
 
 /// Readings to send.
 const READINGS: u64 = 200;
@@ -13,14 +13,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = listener.accept()?;
 
     let mut readings = 0;
-    socket.on_permit(move |permit, data| {
+    socket.set_datagram_source(move |request, data| {
         if readings == READINGS {
-            return Pulled::Nothing;
+            return SourceReply::Nothing;
         }
         readings += 1;
         // A sensor would be read here.
-        data.extend(permit.now.as_nanos().to_be_bytes());
-        Pulled::Datagram
+        data.extend(request.now.as_nanos().to_be_bytes());
+        SourceReply::Datagram
     });
 
     let mut oldest = 0;

@@ -18,7 +18,7 @@ use crate::listener::Incoming;
 use crate::port::{Occupation, Port};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{Carrier, OpenError, Over, Poller, Ready, RecvBuffer, Transport, route};
+use dccp_io::{Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Transport, route};
 use dccp_proto::Endpoint;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
@@ -65,7 +65,7 @@ impl Driver {
     /// # Errors
     /// When the system gives no randomness.
     pub(crate) fn new(mailbox: Arc<Mailbox>, poller: Poller) -> io::Result<Self> {
-        let udp = Carrier::new(Over::Udp, dccp_io::Options::default());
+        let udp = Carrier::new(Encapsulation::Udp, dccp_io::Options::default());
         Ok(Self {
             mailbox,
             poller,
@@ -268,7 +268,7 @@ impl Driver {
 
     fn connect(&mut self, connect: &Connect) -> Result<Opened, ConnectError> {
         let remote = connect.remote;
-        if is_without_interface(connect.over, remote) {
+        if is_without_interface(connect.encapsulation, remote) {
             return Err(ConnectError::LinkLocal { remote });
         }
         let way = route::to_place(remote)?;
@@ -279,9 +279,9 @@ impl Driver {
             None => source(0),
         };
         // 6773-3.8-2: each connection has a UDP port of its own.
-        let key = match connect.over {
-            Over::Udp => self.open(connect.over, connect.gso, local)?,
-            Over::Ip => self.find_or_open(connect.over, connect.gso, local)?,
+        let key = match connect.encapsulation {
+            Encapsulation::Udp => self.open(connect.encapsulation, connect.gso, local)?,
+            Encapsulation::Ip => self.find_or_open(connect.encapsulation, connect.gso, local)?,
         };
         let config = Config {
             mtu: connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu)),
@@ -302,13 +302,13 @@ impl Driver {
         local: IpAddr,
         connect: &Connect,
     ) -> Result<Opened, ConnectError> {
-        let carrier = self.carrier(connect.over)?;
+        let carrier = self.carrier(connect.encapsulation)?;
         let Some(port) = self.ports.get_mut(&key) else {
             return Err(ConnectError::NoRoom);
         };
-        let encap = match connect.over {
-            Over::Ip => Encap::Ip,
-            Over::Udp => Encap::Udp {
+        let encap = match connect.encapsulation {
+            Encapsulation::Ip => Encap::Ip,
+            Encapsulation::Udp => Encap::Udp {
                 local_port: port.local_addr().port(),
                 remote_port: connect.remote.port(),
             },
@@ -327,13 +327,13 @@ impl Driver {
         sockets: Vec<Option<Membership>>,
     ) -> Result<Vec<SocketAddr>, BindError> {
         let mut bound = Vec::new();
-        let carrier = self.carrier(listen.over)?;
+        let carrier = self.carrier(listen.encapsulation)?;
         for (local, socket) in listen.locals.iter().zip(sockets) {
             let key = match socket {
                 Some(Membership { transport, seat }) => {
-                    self.add(listen.over, listen.gso, transport, Some(seat))?
+                    self.add(listen.encapsulation, listen.gso, transport, Some(seat))?
                 }
-                None => self.find_or_open(listen.over, listen.gso, *local)?,
+                None => self.find_or_open(listen.encapsulation, listen.gso, *local)?,
             };
             self.runnable.push(key);
             if let Some(port) = self.ports.get_mut(&key) {
@@ -362,44 +362,49 @@ impl Driver {
     /// sockets would both get every packet, and one endpoint would reset the other's connections.
     fn find_or_open(
         &mut self,
-        over: Over,
+        encapsulation: Encapsulation,
         gso: bool,
         local: SocketAddr,
     ) -> Result<PortKey, OpenError> {
-        let local = match over {
-            Over::Udp => local,
-            Over::Ip => any_of(local.ip()),
+        let local = match encapsulation {
+            Encapsulation::Udp => local,
+            Encapsulation::Ip => any_of(local.ip()),
         };
-        let is_shared = over == Over::Ip || local.port() != 0;
+        let is_shared = encapsulation == Encapsulation::Ip || local.port() != 0;
         let found = self
             .ports
             .values()
-            .find(|p| is_shared && p.over == over && p.local_addr() == local);
+            .find(|p| is_shared && p.encapsulation == encapsulation && p.local_addr() == local);
         match found {
             Some(port) => Ok(port.key),
-            None => self.open(over, gso, local),
+            None => self.open(encapsulation, gso, local),
         }
     }
 
-    fn carrier(&mut self, over: Over) -> Result<Carrier, OpenError> {
-        if over == Over::Udp {
+    fn carrier(&mut self, encapsulation: Encapsulation) -> Result<Carrier, OpenError> {
+        if encapsulation == Encapsulation::Udp {
             return Ok(self.udp.clone());
         }
         let ip = match self.ip.take() {
             Some(ip) => ip,
-            None => Carrier::new(over, dccp_io::Options::default())?,
+            None => Carrier::new(encapsulation, dccp_io::Options::default())?,
         };
         Ok(self.ip.insert(ip).clone())
     }
 
-    fn open(&mut self, over: Over, gso: bool, local: SocketAddr) -> Result<PortKey, OpenError> {
-        let transport = self.carrier(over)?.open(local)?;
-        Ok(self.add(over, gso, transport, None)?)
+    fn open(
+        &mut self,
+        encapsulation: Encapsulation,
+        gso: bool,
+        local: SocketAddr,
+    ) -> Result<PortKey, OpenError> {
+        let transport = self.carrier(encapsulation)?.open(local)?;
+        Ok(self.add(encapsulation, gso, transport, None)?)
     }
 
     fn add(
         &mut self,
-        over: Over,
+        encapsulation: Encapsulation,
         gso: bool,
         transport: Box<dyn Transport>,
         seat: Option<Seat>,
@@ -407,7 +412,7 @@ impl Driver {
         let key = PortKey(self.next_key);
         self.next_key += 1;
         let endpoint = Endpoint::new(Box::new(self.hash.clone()));
-        let mut port = Port::new(key, over, gso, transport, endpoint);
+        let mut port = Port::new(key, encapsulation, gso, transport, endpoint);
         port.seat = seat;
         port.watch(&mut self.poller)?;
         self.ports.insert(key, port);
@@ -426,11 +431,12 @@ impl Drop for Driver {
 
 /// Whether an address means nothing as it stands: link-local addresses are those of an interface
 /// (RFC 4007). A UDP socket can be bound to one; the raw socket serves all.
-fn is_without_interface(over: Over, remote: SocketAddr) -> bool {
+fn is_without_interface(encapsulation: Encapsulation, remote: SocketAddr) -> bool {
     match remote {
         SocketAddr::V4(_) => false,
         SocketAddr::V6(v6) => {
-            v6.ip().is_unicast_link_local() && (v6.scope_id() == 0 || over == Over::Ip)
+            v6.ip().is_unicast_link_local()
+                && (v6.scope_id() == 0 || encapsulation == Encapsulation::Ip)
         }
     }
 }

@@ -14,7 +14,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
-use dccp_io::{Over, Poller, Waker};
+use dccp_io::{Encapsulation, Poller, Waker};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Config, ConnId, RateHint};
 use std::io;
@@ -254,7 +254,7 @@ pub(crate) enum Command {
 
 /// A connection to open.
 pub(crate) struct Connect {
-    pub(crate) over: Over,
+    pub(crate) encapsulation: Encapsulation,
     pub(crate) gso: bool,
     pub(crate) local: Option<SocketAddr>,
     /// Address and, over UDP, UDP port of the peer.
@@ -287,7 +287,7 @@ pub(crate) fn with_scope(mut address: SocketAddr, scope_id: u32) -> SocketAddr {
 
 /// A DCCP port to listen on, at several addresses.
 pub(crate) struct Listen {
-    pub(crate) over: Over,
+    pub(crate) encapsulation: Encapsulation,
     pub(crate) gso: bool,
     pub(crate) locals: Vec<SocketAddr>,
     pub(crate) dccp_port: u16,

@@ -15,7 +15,7 @@ use std::io;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The call cannot work as it was made.
-    Yours,
+    Caller,
     /// The peer, or the network up to it.
     Peer,
     /// This computer.
@@ -42,11 +42,11 @@ impl std::error::Error for OptionError {}
 /// Why [`Socket::connect`](crate::Socket::connect) failed.
 #[derive(Debug)]
 pub enum ConnectError {
-    /// Yours: an option cannot be.
+    /// Caller: an option cannot be.
     Option(OptionError),
-    /// Yours: the name has no address (of the wanted family).
+    /// Caller: the name has no address (of the wanted family).
     NoAddress,
-    /// Yours: a link-local address without its interface, or for DCCP over IP.
+    /// Caller: a link-local address without its interface, or for DCCP over IP.
     LinkLocal {
         /// Where to.
         remote: SocketAddr,
@@ -111,7 +111,7 @@ impl ConnectError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Option(_) | Self::NoAddress | Self::LinkLocal { .. } => Fault::Yours,
+            Self::Option(_) | Self::NoAddress | Self::LinkLocal { .. } => Fault::Caller,
             Self::NoRoom | Self::Open(_) | Self::Io(_) => Fault::System,
             _ => Fault::Peer,
         }
@@ -210,13 +210,13 @@ impl From<io::Error> for ConnectError {
 /// Why [`Listener::bind`](crate::Listener::bind) failed.
 #[derive(Debug)]
 pub enum BindError {
-    /// Yours: an option cannot be.
+    /// Caller: an option cannot be.
     Option(OptionError),
-    /// Yours: the name has no address.
+    /// Caller: the name has no address.
     NoAddress,
-    /// Yours: UDP port 6511 belongs to a system-wide service (6773-3.8-1).
+    /// Caller: UDP port 6511 belongs to a system-wide service (6773-3.8-1).
     ReservedUdpPort,
-    /// Yours: this program listens on the DCCP port for the same Service Code already (5595-3.3-1);
+    /// Caller: this program listens on the DCCP port for the same Service Code already (5595-3.3-1);
     /// or, over IP, another program has the port.
     InUse {
         /// DCCP port.
@@ -233,7 +233,7 @@ impl BindError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Open(_) | Self::Io(_) => Fault::System,
-            _ => Fault::Yours,
+            _ => Fault::Caller,
         }
     }
 
@@ -313,14 +313,14 @@ impl std::error::Error for AcceptError {}
 /// Why a datagram was not taken for sending.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SendError {
-    /// Yours: it is longer than the maximum packet size of the moment.
+    /// Caller: it is longer than the maximum packet size of the moment.
     TooBig {
         /// Its length in bytes.
         len: usize,
         /// The most that a datagram can hold now, in bytes.
         mps: usize,
     },
-    /// Yours: this end has shut the connection down for writing.
+    /// Caller: this end has shut the connection down for writing.
     ShutDown,
     /// The send buffer is full, and the call does not wait: the socket is non-blocking, or the policy says so.
     WouldBlock,
@@ -336,7 +336,7 @@ impl SendError {
     /// Whose fault it is; none for a full buffer.
     pub fn fault(&self) -> Option<Fault> {
         match self {
-            Self::TooBig { .. } | Self::ShutDown => Some(Fault::Yours),
+            Self::TooBig { .. } | Self::ShutDown => Some(Fault::Caller),
             Self::WouldBlock | Self::TimedOut => None,
             Self::PeerNotListening => Some(Fault::Peer),
             Self::Closed(reason) => Some(reason_fault(reason)),
@@ -373,7 +373,7 @@ impl std::error::Error for SendError {}
 /// Why nothing was received.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecvError {
-    /// Yours: this end has shut the connection down for reading.
+    /// Caller: this end has shut the connection down for reading.
     ShutDown,
     /// Non-blocking, and nothing waits.
     WouldBlock,
@@ -387,7 +387,7 @@ impl RecvError {
     /// Whose fault it is; none if there was just nothing.
     pub fn fault(&self) -> Option<Fault> {
         match self {
-            Self::ShutDown => Some(Fault::Yours),
+            Self::ShutDown => Some(Fault::Caller),
             Self::WouldBlock | Self::TimedOut => None,
             Self::Closed(reason) => Some(reason_fault(reason)),
         }
@@ -467,7 +467,7 @@ fn write_closed(f: &mut fmt::Formatter<'_>, reason: &CloseReason) -> fmt::Result
 
 fn reason_fault(reason: &CloseReason) -> Fault {
     match reason {
-        CloseReason::Local => Fault::Yours,
+        CloseReason::Local => Fault::Caller,
         _ => Fault::Peer,
     }
 }
@@ -483,10 +483,10 @@ mod tests {
     #[test]
     fn errors_are_sorted_by_fault() {
         let remote = SocketAddr::from(([192, 0, 2, 1], 14233));
-        assert_eq!(ConnectError::NoAddress.fault(), Fault::Yours);
+        assert_eq!(ConnectError::NoAddress.fault(), Fault::Caller);
         assert_eq!(ConnectError::TooBusy { remote }.fault(), Fault::Peer);
         assert_eq!(ConnectError::NoRoom.fault(), Fault::System);
-        assert_eq!(BindError::ReservedUdpPort.fault(), Fault::Yours);
+        assert_eq!(BindError::ReservedUdpPort.fault(), Fault::Caller);
         assert_eq!(SendError::WouldBlock.fault(), None);
         assert_eq!(
             RecvError::Closed(CloseReason::Peer).fault(),

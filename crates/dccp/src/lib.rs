@@ -23,7 +23,7 @@
 //! - A datagram waits in the send buffer until the congestion control lets it leave. A small buffer
 //!   ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
 //! - What waits can be chosen from: [`Socket::send_with`] gives datagrams priorities, deadlines and keys, and says which makes
-//!   room when the buffer is full (example `choice`). Or nothing waits: [`Socket::on_permit`] asks for a datagram at the
+//!   room when the buffer is full (example `choice`). Or nothing waits: [`Socket::set_datagram_source`] asks for a datagram at the
 //!   moment when it may leave (example `pull`).
 //! - [`Options::rate_hints`] tells an encoder how much the network takes ([`Event::Rate`], example `rate_hint`).
 //! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
@@ -49,7 +49,6 @@ mod listener;
 mod options;
 mod patience;
 mod port;
-mod pull;
 mod recv_buffer;
 mod ring;
 mod send_buffer;
@@ -58,6 +57,7 @@ mod shared;
 mod signal;
 mod sleepers;
 mod socket;
+mod source;
 mod stats;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -70,7 +70,6 @@ pub use error::{
 pub use lateness::PacingError;
 pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
-pub use pull::{Permit, Pulled};
 pub use recv_buffer::{Received, RecvBatch, RecvCounts};
 #[cfg(target_os = "linux")]
 #[doc(hidden)]
@@ -87,9 +86,10 @@ pub use shared::Ready;
 #[cfg(unix)]
 pub use signal::ReadyFd;
 pub use socket::Socket;
+pub use source::{SourceReply, SourceRequest};
 pub use stats::Stats;
 
-pub use dccp_io::Over;
+pub use dccp_io::Encapsulation;
 pub use dccp_proto as proto;
 pub use dccp_proto::queue::WhenFull;
 pub use dccp_proto::{CloseReason, Event, Instant, Rate, RateHint};

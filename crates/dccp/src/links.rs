@@ -178,11 +178,11 @@ impl Outbox for Out<'_> {
         if offer.is_some() {
             return offer;
         }
-        let (mut puller, permit) = self.state().begin_pull(now)?;
+        let (mut source, request) = self.state().begin_pull(now)?;
         // Unlocked, so that the application can use its socket.
         self.state = None;
-        let answer = puller.ask(&permit).ok();
-        if let Some(replaced) = self.state().end_pull(puller, &permit, answer) {
+        let answer = source.ask(&request).ok();
+        if let Some(replaced) = self.state().end_pull(source, &request, answer) {
             self.state = None;
             replaced.dismiss();
         }

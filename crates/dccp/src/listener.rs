@@ -15,7 +15,7 @@ use crate::sleepers::Sleepers;
 use crate::socket::Socket;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp_io::{Carrier, OpenError, Over};
+use dccp_io::{Carrier, Encapsulation, OpenError};
 use dccp_proto::config::bounds;
 use dccp_proto::wire::ServiceCode;
 use std::collections::VecDeque;
@@ -52,7 +52,9 @@ impl Listener {
             return Err(BindError::NoAddress);
         }
         // 6773-3.8-1: a program with the stack inside leaves this port to a system-wide service.
-        if options.over == Over::Udp && locals.iter().any(|a| a.port() == RESERVED_UDP_PORT) {
+        if options.encapsulation == Encapsulation::Udp
+            && locals.iter().any(|a| a.port() == RESERVED_UDP_PORT)
+        {
             return Err(BindError::ReservedUdpPort);
         }
         let engine = options.engine_or_shared()?;
@@ -67,7 +69,7 @@ impl Listener {
         for thread in 0..listener.engine.threads() {
             let (reply, answer) = sync_channel(1);
             let listen = Listen {
-                over: options.over,
+                encapsulation: options.encapsulation,
                 gso: options.gso,
                 locals: listener.locals.clone(),
                 dccp_port,
@@ -111,7 +113,8 @@ impl Listener {
         for local in &mut self.locals {
             let mut sockets = Vec::new();
             if threads > 1 {
-                let carrier = Carrier::new(self.options.over, dccp_io::Options::default())?;
+                let carrier =
+                    Carrier::new(self.options.encapsulation, dccp_io::Options::default())?;
                 match carrier.open_shared(*local, threads) {
                     Ok(transports) => {
                         local.set_port(transports.first().map_or(0, |t| t.local_addr().port()));

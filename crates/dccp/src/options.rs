@@ -5,7 +5,7 @@ use crate::error::OptionError;
 use crate::patience::Patience;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp_io::Over;
+use dccp_io::Encapsulation;
 use dccp_proto::Config;
 use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry::{Ccid, Ccids};
@@ -30,7 +30,7 @@ pub struct Options {
     pub(crate) config: Config,
     pub(crate) mtu: Option<usize>,
     pub(crate) services: Vec<ServiceCode>,
-    pub(crate) over: Over,
+    pub(crate) encapsulation: Encapsulation,
     pub(crate) bind: Option<SocketAddr>,
     pub(crate) engine: Option<Engine>,
     pub(crate) buffers: Buffers,
@@ -94,7 +94,7 @@ impl Default for Options {
             },
             mtu: None,
             services: Vec::new(),
-            over: Over::Udp,
+            encapsulation: Encapsulation::Udp,
             bind: None,
             engine: None,
             buffers: Buffers::default(),
@@ -260,8 +260,8 @@ impl Options {
 /// What the sockets do on this host.
 impl Options {
     /// What carries DCCP. UDP by default.
-    pub fn over(mut self, over: Over) -> Self {
-        self.over = over;
+    pub fn encapsulation(mut self, encapsulation: Encapsulation) -> Self {
+        self.encapsulation = encapsulation;
         self
     }
 
@@ -302,7 +302,7 @@ impl Options {
     ///
     /// With CCIDs 3 and 4 the peer is then asked for Ack Vectors, which tell of each datagram whether it arrived;
     /// otherwise, and where the peer has none, all that is known of most is that they were sent.
-    pub fn fates(mut self, at_most: usize) -> Self {
+    pub fn fate_buffer(mut self, at_most: usize) -> Self {
         self.buffers.fates = at_most;
         self
     }
@@ -407,8 +407,9 @@ impl Options {
             ),
             ("backlog", self.backlog > 0, "at least 1 connection"),
             (
-                "over",
-                self.over == Over::Udp || self.engine.as_ref().is_none_or(|e| e.threads() == 1),
+                "encapsulation",
+                self.encapsulation == Encapsulation::Udp
+                    || self.engine.as_ref().is_none_or(|e| e.threads() == 1),
                 "over IP an engine of one thread: each socket would get the packets of all",
             ),
         ];
@@ -506,7 +507,7 @@ mod tests {
     fn who_asks_for_fates_gets_ack_vectors() {
         let has_vectors = |options: Options| options.checked_config(1).unwrap().ack_vectors;
         assert!(!has_vectors(Options::new()));
-        assert!(has_vectors(Options::new().fates(1)));
+        assert!(has_vectors(Options::new().fate_buffer(1)));
         assert!(has_vectors(
             Options::new().configure(|c| c.ack_vectors = true)
         ));

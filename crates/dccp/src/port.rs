@@ -12,7 +12,9 @@ use crate::shared::Phase;
 use crate::stats::Inspection;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{Carrier, IcmpKind, Over, Poller, PortClaim, Ready, RecvBuffer, Token, Transport};
+use dccp_io::{
+    Carrier, Encapsulation, IcmpKind, Poller, PortClaim, Ready, RecvBuffer, Token, Transport,
+};
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
@@ -29,7 +31,7 @@ use std::sync::Arc;
 /// A transport and what runs over it.
 pub(crate) struct Port {
     pub(crate) key: PortKey,
-    pub(crate) over: Over,
+    pub(crate) encapsulation: Encapsulation,
     /// Other threads have sockets of the same UDP port.
     pub(crate) seat: Option<Seat>,
     transport: Box<dyn Transport>,
@@ -82,20 +84,20 @@ const PORT_ATTEMPTS: usize = 64;
 impl Port {
     pub(crate) fn new(
         key: PortKey,
-        over: Over,
+        encapsulation: Encapsulation,
         gso: bool,
         transport: Box<dyn Transport>,
         endpoint: Endpoint,
     ) -> Self {
         // Over IP several packets go in one call, but stay single packets.
-        let segments_max = if gso || over == Over::Ip {
+        let segments_max = if gso || encapsulation == Encapsulation::Ip {
             transport.segments_max()
         } else {
             1
         };
         Self {
             key,
-            over,
+            encapsulation,
             seat: None,
             transport,
             endpoint,
@@ -497,9 +499,9 @@ impl Port {
             self.rests_until = Some(now + 2 * self.msl);
         }
         if let Some(shared) = self.links.remove(id) {
-            let puller = shared.lock().end(now, reason, last);
-            if let Some(puller) = puller {
-                puller.dismiss();
+            let source = shared.lock().end(now, reason, last);
+            if let Some(source) = source {
+                source.dismiss();
             }
             shared.wake();
         }

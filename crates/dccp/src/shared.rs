@@ -5,7 +5,6 @@
 use crate::error::{RecvError, SendError};
 use crate::options::{Buffers, Waiting};
 use crate::patience::{Patience, Waited};
-use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::{RecvBatch, RecvBuffer};
 use crate::ring::outbox::RingOutbox;
 #[cfg(feature = "tokio")]
@@ -16,6 +15,7 @@ use crate::signal::Signal;
 #[cfg(feature = "tokio")]
 use crate::sleepers;
 use crate::sleepers::{Called, Sleepers};
+use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use crate::stats::Inspection;
 use core::time::Duration;
 use dccp_proto::config::bounds;
@@ -80,11 +80,11 @@ pub(crate) struct State {
     #[cfg(feature = "tokio")]
     pub(crate) ear: Option<Ear>,
     /// A third: whom to ask when nothing else waits; none also while it is being asked.
-    puller: Option<Puller>,
+    source: Option<DatagramSource>,
     /// Asking may give something.
-    is_pull_due: bool,
+    is_source_due: bool,
     /// A datagram was refused in this turn of the engine: the application is not asked again before the next.
-    is_pull_put_off: bool,
+    is_source_deferred: bool,
     pub(crate) waiting: Waiting,
     /// Maximum packet size in bytes of data, once known.
     pub(crate) mps: Option<usize>,
@@ -112,9 +112,9 @@ impl Shared {
                 ring: None,
                 #[cfg(feature = "tokio")]
                 ear: None,
-                puller: None,
-                is_pull_due: false,
-                is_pull_put_off: false,
+                source: None,
+                is_source_due: false,
+                is_source_deferred: false,
                 waiting,
                 mps: None,
                 last: None,
@@ -263,7 +263,7 @@ impl State {
         now: Instant,
         reason: CloseReason,
         last: Option<Inspection>,
-    ) -> Option<Puller> {
+    ) -> Option<DatagramSource> {
         self.tx.end(now);
         if let Some(ring) = &mut self.ring {
             ring.end(now);
@@ -271,7 +271,7 @@ impl State {
         self.push_event(Event::Closed(reason.clone()));
         self.phase = Phase::Ended(reason);
         self.last = last;
-        self.puller.take()
+        self.source.take()
     }
 
     /// Puts a datagram into the send buffer, or says why not; `None`: there is no room now.
@@ -440,67 +440,67 @@ impl State {
 impl State {
     /// From now on this is asked for data. Gives who was asked before.
     #[must_use]
-    pub(crate) fn set_puller(&mut self, puller: Puller) -> Option<Puller> {
+    pub(crate) fn set_source(&mut self, source: DatagramSource) -> Option<DatagramSource> {
         if self.is_ended() {
-            return Some(puller);
+            return Some(source);
         }
-        self.is_pull_due = true;
-        self.puller.replace(puller)
+        self.is_source_due = true;
+        self.source.replace(source)
     }
 
     /// Asking may give something again.
     pub(crate) fn want_pull(&mut self) {
-        self.is_pull_due = true;
+        self.is_source_due = true;
     }
 
     /// Whom to ask for a datagram that may leave now, and what to tell it.
-    pub(crate) fn begin_pull(&mut self, now: Instant) -> Option<(Puller, Permit)> {
+    pub(crate) fn begin_pull(&mut self, now: Instant) -> Option<(DatagramSource, SourceRequest)> {
         if !self.may_pull() {
             return None;
         }
         let max_len = self.mps?;
-        let puller = self.puller.take()?;
-        self.is_pull_due = false;
+        let source = self.source.take()?;
+        self.is_source_due = false;
         let id = self.tx.reserve_id();
-        Some((puller, Permit { id, now, max_len }))
+        Some((source, SourceRequest { id, now, max_len }))
     }
 
     /// Takes what the application gave. Gives back who was asked if another has taken its place.
     #[must_use]
     pub(crate) fn end_pull(
         &mut self,
-        puller: Puller,
-        permit: &Permit,
-        answer: Option<Pulled>,
-    ) -> Option<Puller> {
-        if answer == Some(Pulled::Datagram) {
-            let data = Payload::Bytes(puller.data());
+        source: DatagramSource,
+        request: &SourceRequest,
+        answer: Option<SourceReply>,
+    ) -> Option<DatagramSource> {
+        if answer == Some(SourceReply::Datagram) {
+            let data = Payload::Bytes(source.data());
             // There was room, unless others have sent a whole buffer meanwhile.
             let when_full = WhenFull::DropLowestPriority;
             self.tx
-                .push_as(permit.id, data, Label::default(), when_full);
-            self.is_pull_due = true;
+                .push_as(request.id, data, Label::default(), when_full);
+            self.is_source_due = true;
         } else {
-            self.tx.return_id(permit.id);
+            self.tx.return_id(request.id);
             // It has said meanwhile that there is something: it is asked again, in another turn.
-            self.is_pull_put_off |= self.is_pull_due;
+            self.is_source_deferred |= self.is_source_due;
         }
-        if answer.is_none() || self.puller.is_some() {
-            return Some(puller);
+        if answer.is_none() || self.source.is_some() {
+            return Some(source);
         }
-        self.puller = Some(puller);
+        self.source = Some(source);
         None
     }
 
     /// A turn of the engine is over. Returns whether the next must come at once.
     fn end_pull_turn(&mut self) -> bool {
-        core::mem::take(&mut self.is_pull_put_off) && self.may_pull()
+        core::mem::take(&mut self.is_source_deferred) && self.may_pull()
     }
 
     fn may_pull(&self) -> bool {
-        self.is_pull_due
-            && !self.is_pull_put_off
-            && self.puller.is_some()
+        self.is_source_due
+            && !self.is_source_deferred
+            && self.source.is_some()
             && self.phase == Phase::Open
             && !self.is_sending_over()
     }
@@ -548,7 +548,7 @@ impl Outbox for State {
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.is_pull_put_off = true;
+        self.is_source_deferred = true;
         self.outbox_of(slot).refuse(now, slot, fate);
     }
 

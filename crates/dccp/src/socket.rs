@@ -7,13 +7,13 @@ use crate::error::{CloseError, ConnectError, RecvError, SendError};
 use crate::listener::{Accepted, engine_stopped};
 use crate::options::Options;
 use crate::patience::{Patience, Waited};
-use crate::pull::{Permit, Pulled, Puller};
 use crate::recv_buffer::RecvBatch;
 use crate::send_buffer::{DatagramId, FateReport};
 use crate::sending::{SendItem, SendOptions};
 use crate::shared::{Ready, Shared, Side, State};
 #[cfg(unix)]
 use crate::signal::ReadyFd;
+use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use crate::stats::{Inspection, Stats};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
@@ -110,7 +110,7 @@ impl Socket {
         let shared = Arc::new(Shared::new(options.buffers, options.waiting));
         let (reply, answer) = sync_channel(1);
         engine.send(Command::Connect(Box::new(Connect {
-            over: options.over,
+            encapsulation: options.encapsulation,
             gso: options.gso,
             local: options.bind,
             remote,
@@ -275,19 +275,22 @@ impl Socket {
     /// What was sent by other calls leaves before. The answer goes into the vector, which is empty, and counts as
     /// any datagram that is sent.
     ///
-    /// `ask` is called until it says [`Pulled::Nothing`], and again after each [`data_ready`](Self::data_ready). It runs
+    /// `ask` is called until it says [`SourceReply::Nothing`], and again after each [`data_ready`](Self::data_ready). It runs
     /// in the engine's thread, which serves other sockets too: it must not wait, neither for locks that are held
     /// for long nor in calls of a socket that wait, ask for the state or close. One that panics is not called
     /// again. It is dropped when the connection ends, or another takes its place.
-    pub fn on_permit(&self, ask: impl FnMut(&Permit, &mut Vec<u8>) -> Pulled + Send + 'static) {
+    pub fn set_datagram_source(
+        &self,
+        ask: impl FnMut(&SourceRequest, &mut Vec<u8>) -> SourceReply + Send + 'static,
+    ) {
         let mut state = self.shared.lock();
-        let replaced = state.set_puller(Puller::new(ask));
+        let replaced = state.set_source(DatagramSource::new(ask));
         self.feed(&mut state);
         drop(state);
         drop(replaced);
     }
 
-    /// The closure of [`on_permit`](Self::on_permit), which had nothing to send, may have something again.
+    /// The closure of [`set_datagram_source`](Self::set_datagram_source), which had nothing to send, may have something again.
     pub fn data_ready(&self) {
         let mut state = self.shared.lock();
         state.want_pull();
@@ -323,7 +326,7 @@ impl Socket {
     }
 
     /// Appends the fates that are known to `reports`, at most `at_most`, without waiting. Needs
-    /// [`Options::fates`].
+    /// [`Options::fate_buffer`].
     pub fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) {
         let mut state = self.shared.lock();
         state.tx.pop_fates(reports, at_most);

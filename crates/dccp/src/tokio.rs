@@ -152,7 +152,7 @@ impl Socket {
     }
 
     /// Appends the fates that are known to `reports`, at most `at_most`; waits for the first. Returns how many:
-    /// none if the connection has ended and all have been told. Needs [`Options::fates`].
+    /// none if the connection has ended and all have been told. Needs [`Options::fate_buffer`].
     pub async fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) -> usize {
         let before = reports.len();
         let take = |state: &mut State| {

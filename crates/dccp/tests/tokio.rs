@@ -181,7 +181,7 @@ fn ending_a_direction_wakes_who_waits_there() {
 #[test]
 fn fates_are_waited_for() {
     run(async {
-        let (client, server) = pair(&Options::new().fates(9)).await;
+        let (client, server) = pair(&Options::new().fate_buffer(9)).await;
         client.send(b"one").await.unwrap();
         client.send(b"two").await.unwrap();
         let mut fates = Vec::new();

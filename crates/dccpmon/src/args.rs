@@ -9,7 +9,7 @@ use core::time::Duration;
 use dccp::proto::cc::law::LawConfig;
 use dccp::proto::cc::law::settings::LawError;
 use dccp::proto::cc::registry::Ccids;
-use dccp::{DEFAULT_UDP_PORT, Over};
+use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::quantity::{self, QuantityError};
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ pub(crate) struct Serve {
     pub(crate) udp_port: u16,
     pub(crate) dccp_port: u16,
     /// `None`: over both, as far as the system permits.
-    pub(crate) over: Option<Over>,
+    pub(crate) over: Option<Encapsulation>,
     pub(crate) family: Family,
     pub(crate) is_one_off: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Bulk {
     pub(crate) host: String,
     pub(crate) udp_port: u16,
     pub(crate) dccp_port: u16,
-    pub(crate) over: Over,
+    pub(crate) over: Encapsulation,
     pub(crate) family: Family,
     pub(crate) duration: Duration,
     pub(crate) interval: Duration,
@@ -131,7 +131,7 @@ struct Common {
     dccp_port: u16,
     /// Carry DCCP over udp or ip
     #[arg(long, value_name = "udp|ip", value_parser = over)]
-    over: Option<Over>,
+    over: Option<Encapsulation>,
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
@@ -251,7 +251,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         host: w.host,
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
-        over: w.common.over.unwrap_or(Over::Udp),
+        over: w.common.over.unwrap_or(Encapsulation::Udp),
         family: family(&w.common),
         duration: w.time,
         interval: interval.max(INTERVAL_MIN),
@@ -362,7 +362,7 @@ where
     }
 }
 
-fn over(text: &str) -> Result<Over, BadValue> {
+fn over(text: &str) -> Result<Encapsulation, BadValue> {
     text.parse()
         .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
 }

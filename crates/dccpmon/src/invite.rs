@@ -2,7 +2,7 @@
 
 use crate::args::{DCCP_PORT, Family, Serve};
 use core::net::IpAddr;
-use dccp::{DEFAULT_UDP_PORT, Over};
+use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use getifaddrs::{InterfaceFlags, getifaddrs};
 
 /// The most addresses that are shown.
@@ -33,7 +33,7 @@ pub(crate) fn lines(asked: &Serve) -> Vec<String> {
 /// The command for the other host.
 fn command(asked: &Serve, host: &str) -> String {
     let mut words = vec![format!("dccpmon {host}")];
-    if asked.over == Some(Over::Ip) {
+    if asked.over == Some(Encapsulation::Ip) {
         words.push("--over ip".into());
     } else if asked.udp_port != DEFAULT_UDP_PORT {
         words.push(format!("-p {}", asked.udp_port));
@@ -87,7 +87,7 @@ mod tests {
             "dccpmon ::1 -p 7000 --dccp-port 7001"
         );
         let over_ip = Serve {
-            over: Some(Over::Ip),
+            over: Some(Encapsulation::Ip),
             ..other_ports
         };
         assert_eq!(

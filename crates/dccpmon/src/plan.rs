@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::cc::registry::{Ccid, Ccids};
-use dccp::{Options, Over};
+use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
 use std::net::ToSocketAddrs;
 
@@ -34,7 +34,7 @@ impl Plan {
         let remotes = look_up(&asked.host, asked.udp_port, asked.family)?;
         let common = Options::new()
             .service_code(SERVICE)
-            .over(asked.over)
+            .encapsulation(asked.over)
             .connect_timeout(ANSWER);
         Ok(Self {
             remotes,
@@ -99,8 +99,8 @@ impl fmt::Display for Plan {
         }
         let direction = if self.asked.is_reverse { "from" } else { "to" };
         match self.asked.over {
-            Over::Udp => write!(f, ", {direction} {host}:{udp_port} (UDP-encapsulated)"),
-            Over::Ip => write!(f, ", {direction} {host} (IP protocol 33)"),
+            Encapsulation::Udp => write!(f, ", {direction} {host}:{udp_port} (UDP-encapsulated)"),
+            Encapsulation::Ip => write!(f, ", {direction} {host} (IP protocol 33)"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use dccp_io::{Carrier, Host, OpenError, Options, Over, Raw, Transport};
+use dccp_io::{Carrier, Encapsulation, Host, OpenError, Options, Raw, Transport};
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 
@@ -45,7 +45,7 @@ fn batches_marks_and_addresses_travel_both_ways_over_both_families() {
     if !is_inside(name, "") {
         return;
     }
-    let carrier = Carrier::new(Over::Ip, Options::default()).unwrap();
+    let carrier = Carrier::new(Encapsulation::Ip, Options::default()).unwrap();
     assert!(carrier.owns_host());
     let other = Host::join().unwrap();
     let _ports = (carrier.claim(1000).unwrap(), other.claim(2000).unwrap());

@@ -5,8 +5,8 @@ use core::time::Duration;
 use dccp::proto::queue::Fate;
 use dccp::proto::wire::Payload;
 use dccp::{
-    DatagramId, FateReport, Instant, Pulled, RecvError, SendError, SendItem, SendOptions, Socket,
-    WhenFull, clock,
+    DatagramId, FateReport, Instant, RecvError, SendError, SendItem, SendOptions, Socket,
+    SourceReply, WhenFull, clock,
 };
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -18,7 +18,7 @@ fn waiting(send_buffer: usize) -> (Socket, UdpSocket) {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options()
         .send_buffer(send_buffer)
-        .fates(100)
+        .fate_buffer(100)
         .nonblocking(true);
     let address = silent.local_addr().unwrap();
     let socket = Socket::connect(address, crate::PORT, &options).unwrap();
@@ -120,7 +120,7 @@ fn a_newer_datagram_with_the_same_key_takes_the_place() {
 
 #[test]
 fn the_important_leaves_first_and_the_late_never() {
-    let (client, server) = pair(&options().fates(100), &options());
+    let (client, server) = pair(&options().fate_buffer(100), &options());
     // Not just now: a turn of the engine may have begun before.
     let late = SendOptions::new().deadline(Instant::ZERO);
     let soon = SendOptions::new().deadline(clock::now() + PATIENCE);
@@ -161,18 +161,18 @@ fn more_than_a_turns_worth_may_expire_before_the_end() {
 #[test]
 fn the_application_is_asked_when_a_datagram_may_leave() {
     const N: u64 = 500;
-    let (client, server) = pair(&options().fates(1000), &options());
+    let (client, server) = pair(&options().fate_buffer(1000), &options());
     let mps = client.max_packet_size().unwrap();
     let mut next = 0;
-    client.on_permit(move |permit, data| {
-        assert_eq!(permit.id, DatagramId(next));
-        assert!(permit.max_len >= mps);
+    client.set_datagram_source(move |request, data| {
+        assert_eq!(request.id, DatagramId(next));
+        assert!(request.max_len >= mps);
         if next == N {
-            return Pulled::Nothing;
+            return SourceReply::Nothing;
         }
         data.extend(next.to_be_bytes());
         next += 1;
-        Pulled::Datagram
+        SourceReply::Datagram
     });
     let mut buf = [0; 8];
     for n in 0..N {
@@ -195,13 +195,13 @@ fn who_had_nothing_is_asked_again_when_it_says_so() {
     let (client, server) = pair(&options(), &options());
     let (has, asked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (left, count) = (has.clone(), asked.clone());
-    client.on_permit(move |_, data| {
+    client.set_datagram_source(move |_, data| {
         count.fetch_add(1, Ordering::Relaxed);
         if left.swap(0, Ordering::Relaxed) == 0 {
-            return Pulled::Nothing;
+            return SourceReply::Nothing;
         }
         data.push(7);
-        Pulled::Datagram
+        SourceReply::Datagram
     });
     until("asked", || asked.load(Ordering::Relaxed) == 1);
     let mut buf = [0; 8];
@@ -221,7 +221,7 @@ fn a_closure_may_send_through_its_socket_and_a_panic_ends_only_the_asking() {
     let (client, server) = pair(&options(), &options());
     let client = Arc::new(client);
     let weak = Arc::downgrade(&client);
-    client.on_permit(move |_, _| {
+    client.set_datagram_source(move |_, _| {
         weak.upgrade().unwrap().send(b"by the way").unwrap();
         panic!("on purpose");
     });
@@ -251,11 +251,11 @@ fn a_closure_that_panics_when_it_is_dropped_harms_nobody() {
         let bomb = Bomb;
         let asked = Arc::new(AtomicU64::new(0));
         let count = asked.clone();
-        client.on_permit(move |_, _| {
+        client.set_datagram_source(move |_, _| {
             let _ = &bomb;
             count.fetch_add(1, Ordering::Relaxed);
             assert!(!panics_when_asked, "on purpose");
-            Pulled::Nothing
+            SourceReply::Nothing
         });
         until("asked", || asked.load(Ordering::Relaxed) == 1);
         client.close().unwrap();
@@ -270,16 +270,16 @@ fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
     let (client, server) = pair(&options(), &options());
     let token = Arc::new(());
     let held = token.clone();
-    client.on_permit(move |_, _| {
+    client.set_datagram_source(move |_, _| {
         let _ = &held;
-        Pulled::Nothing
+        SourceReply::Nothing
     });
     assert_eq!(Arc::strong_count(&token), 2);
     let held = token.clone();
-    client.on_permit(move |_, data| {
+    client.set_datagram_source(move |_, data| {
         let _ = &held;
         data.extend([7; 5000]);
-        Pulled::Datagram
+        SourceReply::Datagram
     });
     until("replaced", || Arc::strong_count(&token) == 2);
     // Endless, and each too long: the connection still ends when it is told to.
@@ -292,9 +292,9 @@ fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
     let sent = client.stats().unwrap().sent;
     assert_eq!(sent.pushed, sent.fates.total());
     let held = token.clone();
-    client.on_permit(move |_, _| {
+    client.set_datagram_source(move |_, _| {
         let _ = &held;
-        Pulled::Nothing
+        SourceReply::Nothing
     });
     assert_eq!(
         Arc::strong_count(&token),
@@ -308,7 +308,7 @@ fn every_ccid_tells_what_arrived_where_fates_are_asked_for() {
     const N: usize = 200;
     for ccid in [2, 3, 4] {
         let ours = options().ccid(ccid);
-        let (client, server) = pair(&ours.clone().fates(N), &ours);
+        let (client, server) = pair(&ours.clone().fate_buffer(N), &ours);
         for _ in 0..N {
             client.send(&[7; 500]).unwrap();
         }

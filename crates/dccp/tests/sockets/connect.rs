@@ -71,7 +71,7 @@ fn all_names_of_this_host_reach_it() {
 fn a_link_local_address_needs_its_interface() {
     let error = Socket::connect("[fe80::1]:14233", PORT, &options()).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
-    assert_eq!(error.fault(), Fault::Yours);
+    assert_eq!(error.fault(), Fault::Caller);
     assert_eq!(error.to_string(), "fe80::1 is a link-local address");
     assert!(error.next_step().contains("fe80::1%eth0"));
 }
@@ -181,7 +181,7 @@ fn the_port_of_the_systems_service_is_refused() {
     // 6773-3.8-1
     let error = Listener::bind("127.0.0.1:6511", PORT, &options()).unwrap_err();
     assert!(matches!(error, BindError::ReservedUdpPort));
-    assert_eq!(error.fault(), Fault::Yours);
+    assert_eq!(error.fault(), Fault::Caller);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn a_full_send_buffer_waits_as_long_as_it_may() {
 #[test]
 fn every_datagram_has_exactly_one_fate() {
     const N: u64 = 2000;
-    let sender = options().fates(usize::try_from(N).unwrap());
+    let sender = options().fate_buffer(usize::try_from(N).unwrap());
     let (client, server) = pair(&sender, &options().recv_buffer(usize::try_from(N).unwrap()));
     for _ in 0..N {
         client.send_zeros(100).unwrap();

@@ -2,7 +2,7 @@
 //! namespace, which vanishes with it.
 
 use crate::{PORT, options};
-use dccp::{CloseReason, ConnectError, Listener, Over, RecvError, Socket};
+use dccp::{CloseReason, ConnectError, Encapsulation, Listener, RecvError, Socket};
 use std::env;
 use std::process::{Command, Stdio};
 
@@ -54,7 +54,7 @@ fn sockets_work_over_ip() {
     if !is_inside("namespace::sockets_work_over_ip") {
         return;
     }
-    let options = options().over(Over::Ip);
+    let options = options().encapsulation(Encapsulation::Ip);
     for host in ["127.0.0.1:0", "[::1]:0"] {
         let listener = Listener::bind(host, PORT, &options).unwrap();
         let clients: Vec<Socket> = (0..3)
@@ -93,7 +93,7 @@ fn partial_checksums_reach_the_wire() {
         return;
     }
     let options = options()
-        .over(Over::Ip)
+        .encapsulation(Encapsulation::Ip)
         .checksum_coverage(1)
         .min_checksum_coverage(1);
     let listener = Listener::bind("127.0.0.1:0", PORT, &options).unwrap();
@@ -128,7 +128,7 @@ fn link_local_peers_are_reached_by_their_interface() {
     assert_eq!(server.recv(&mut [0; 10]), Ok(4));
     server.send(b"by").unwrap();
     assert_eq!(client.recv(&mut [0; 10]), Ok(2));
-    let over_ip = options().over(Over::Ip);
+    let over_ip = options().encapsulation(Encapsulation::Ip);
     let error = Socket::connect(place, PORT, &over_ip).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
 }

@@ -91,7 +91,7 @@ fn the_descriptor_tells_when_there_is_room_again() {
 
 #[test]
 fn fates_make_the_descriptor_readable() {
-    let (client, _server) = pair(&options().fates(10), &options());
+    let (client, _server) = pair(&options().fate_buffer(10), &options());
     while client.poll_event().is_some() {}
     let fd = client.ready_fd().unwrap();
     client.send(b"x").unwrap();

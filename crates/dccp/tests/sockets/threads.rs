@@ -3,7 +3,8 @@
 use crate::{PATIENCE, PORT, listen, options, until};
 use core::num::NonZeroUsize;
 use dccp::{
-    AcceptError, BindError, CloseReason, Engine, EngineOptions, Listener, Options, Over, Socket,
+    AcceptError, BindError, CloseReason, Encapsulation, Engine, EngineOptions, Listener, Options,
+    Socket,
 };
 use std::net::{SocketAddr, UdpSocket};
 
@@ -124,12 +125,12 @@ fn no_other_engine_gets_a_part_of_the_flows() {
 
 #[test]
 fn over_ip_one_thread_serves_all() {
-    let options = threads(2).over(Over::Ip);
+    let options = threads(2).encapsulation(Encapsulation::Ip);
     let bound = Listener::bind("127.0.0.1:0", PORT, &options);
     let Err(BindError::Option(problem)) = bound else {
         panic!("{bound:?}");
     };
-    assert_eq!(problem.option, "over");
+    assert_eq!(problem.option, "encapsulation");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::report::{FlowTotal, Host};
 use crate::result::{Sides, Status, TestResult, combine};
 use core::time::Duration;
-use dccp::{ConnectError, Over, Socket, clock};
+use dccp::{ConnectError, Encapsulation, Socket, clock};
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -197,7 +197,10 @@ impl Client {
         let usage = Usage::begin();
         self.settle();
         self.say(&Message::Start)?;
-        let mut meter = Meter::new(self.start_flows()?, self.plan.asked.over == Over::Ip);
+        let mut meter = Meter::new(
+            self.start_flows()?,
+            self.plan.asked.over == Encapsulation::Ip,
+        );
         let mut report = ServerReport::default();
         let mut status = self.watch(&mut meter, &mut report, table);
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
@@ -352,8 +355,8 @@ fn lost(e: &Lost) -> Failure {
 fn explain(plan: &Plan, e: ConnectError) -> Failure {
     let host = &plan.asked.host;
     let place = match plan.asked.over {
-        Over::Udp => format!("{host} port {}", plan.asked.udp_port),
-        Over::Ip => format!("{host}, DCCP port {}", plan.asked.dccp_port),
+        Encapsulation::Udp => format!("{host} port {}", plan.asked.udp_port),
+        Encapsulation::Ip => format!("{host}, DCCP port {}", plan.asked.dccp_port),
     };
     let is_it_running = "is `dccpmon serve` running there, and do firewalls let it through?";
     match e {

@@ -12,7 +12,7 @@ use crate::report::FlowTotal;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use dccp::{AcceptError, BindError, Listener, Options, Over, Socket, clock};
+use dccp::{AcceptError, BindError, Encapsulation, Listener, Options, Socket, clock};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeMap;
@@ -62,13 +62,17 @@ fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
     let mut listeners = Vec::new();
     let mut ways = Vec::new();
-    if asked.over != Some(Over::Ip) {
-        let (opened, text) = open(asked, &options.clone().over(Over::Udp), asked.udp_port)?;
+    if asked.over != Some(Encapsulation::Ip) {
+        let (opened, text) = open(
+            asked,
+            &options.clone().encapsulation(Encapsulation::Udp),
+            asked.udp_port,
+        )?;
         listeners.extend(opened);
         ways.push(format!("DCCP-over-UDP on {text}"));
     }
-    if asked.over != Some(Over::Udp) {
-        match open(asked, &options.over(Over::Ip), 0) {
+    if asked.over != Some(Encapsulation::Udp) {
+        match open(asked, &options.encapsulation(Encapsulation::Ip), 0) {
             Ok((opened, _)) => {
                 listeners.extend(opened);
                 ways.push("DCCP on protocol 33".into());

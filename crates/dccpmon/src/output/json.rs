@@ -10,7 +10,7 @@ use crate::report::{self, Host, Samples, Spread};
 use crate::result::{FlowResult, Status, TestResult, rate};
 use crate::verdict::Limit;
 use core::time::Duration;
-use dccp::{Over, clock};
+use dccp::{Encapsulation, clock};
 use dccp_cli::Failure;
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -230,7 +230,7 @@ fn empty(asked: &Bulk) -> Document<'_> {
         error: None,
         requested: Requested {
             host: &asked.host,
-            udp_port: (asked.over == Over::Udp).then_some(asked.udp_port),
+            udp_port: (asked.over == Encapsulation::Udp).then_some(asked.udp_port),
             dccp_port: asked.dccp_port,
             over: asked.over.to_string(),
             duration_ns: nanos(asked.duration),

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::proto::wire::Payload;
 use dccp::{
-    Engine, EngineOptions, Listener, Options, Over, RecvBatch, RingSocket, SendItem, Socket, clock,
+    Encapsulation, Engine, EngineOptions, Listener, Options, RecvBatch, RingSocket, SendItem,
+    Socket, clock,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -96,12 +97,12 @@ impl Common {
     fn options(&self) -> Result<Options> {
         let engine = EngineOptions::new().busy_wait(Duration::from_micros(self.busy_wait));
         let over = match self.over {
-            Carrier::Udp => Over::Udp,
-            Carrier::Ip => Over::Ip,
+            Carrier::Udp => Encapsulation::Udp,
+            Carrier::Ip => Encapsulation::Ip,
         };
         let options = Options::new()
             .engine(&Engine::start(&engine)?)
-            .over(over)
+            .encapsulation(over)
             .ccid(self.ccid)
             .service_code(*b"BNCH")
             .recv_buffer(BUFFER)

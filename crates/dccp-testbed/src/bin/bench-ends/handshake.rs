@@ -11,7 +11,7 @@ use dccp::proto::Seq;
 use dccp::proto::batch::Batch;
 use dccp::proto::path::{Encap, Path};
 use dccp::proto::wire::{self, Ecn, Kind, Opt, Options, Packet, Payload, ResetCode, ServiceCode};
-use dccp::{Listener, Over, clock};
+use dccp::{Encapsulation, Listener, clock};
 use dccp_io::{Carrier, Poller, RecvBuffer, Token, Transport};
 use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -171,7 +171,7 @@ impl Client {
         } else {
             Ipv4Addr::UNSPECIFIED.into()
         };
-        let carrier = Carrier::new(Over::Udp, dccp_io::Options::default())?;
+        let carrier = Carrier::new(Encapsulation::Udp, dccp_io::Options::default())?;
         let mut transport = carrier.open(SocketAddr::new(local, 0))?;
         let mut poller = Poller::new(Duration::ZERO)?;
         poller.add(transport.source(), Token(0))?;

@@ -30,14 +30,14 @@ const SILENCE: Duration = Duration::from_secs(3);
 pub(crate) struct SinkArgs {
     local: SocketAddr,
     #[command(flatten)]
-    over: Over,
+    over: Encapsulation,
 }
 
 #[derive(Args)]
 pub(crate) struct SendArgs {
     remote: SocketAddr,
     #[command(flatten)]
-    over: Over,
+    over: Encapsulation,
     /// Bytes per second that the source makes
     #[arg(long)]
     rate: f64,

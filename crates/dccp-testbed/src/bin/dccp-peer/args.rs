@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use dccp::{Options, Over};
+use dccp::{Encapsulation, Options};
 
 #[derive(Parser)]
 pub(crate) struct Args {
@@ -100,11 +100,11 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn options(&self) -> Options {
         let over = match self.over {
-            Carrier::Ip => Over::Ip,
-            Carrier::Udp => Over::Udp,
+            Carrier::Ip => Encapsulation::Ip,
+            Carrier::Udp => Encapsulation::Udp,
         };
         let mut options = Options::new()
-            .over(over)
+            .encapsulation(over)
             .service_code(self.service.to_be_bytes())
             .ccid(self.ccid)
             .checksum_coverage(self.cscov)

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Why there is no [`RingServer`](crate::RingServer).
 #[derive(Debug)]
 pub enum RingServerError {
-    /// Yours: the path cannot be had, for example because another server runs there.
+    /// Caller: the path cannot be had, for example because another server runs there.
     Path {
         /// Which.
         path: PathBuf,
@@ -26,7 +26,7 @@ impl RingServerError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Path { .. } => Fault::Yours,
+            Self::Path { .. } => Fault::Caller,
             Self::System(_) => Fault::System,
         }
     }
@@ -60,14 +60,14 @@ impl std::error::Error for RingServerError {}
 /// [`RingListener::bind`](crate::RingListener::bind) no listener.
 #[derive(Debug)]
 pub enum RingConnectError {
-    /// Yours: nobody lends rings at the path, or you may not ask.
+    /// Caller: nobody lends rings at the path, or you may not ask.
     NoServer {
         /// Where.
         path: PathBuf,
         /// What the system says.
         error: io::Error,
     },
-    /// Yours: the server does not allow it; its words.
+    /// Caller: the server does not allow it; its words.
     Refused(String),
     /// Peer: the connection ended before it was open.
     Ended(CloseReason),
@@ -83,7 +83,7 @@ impl RingConnectError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::NoServer { .. } | Self::Refused(_) => Fault::Yours,
+            Self::NoServer { .. } | Self::Refused(_) => Fault::Caller,
             Self::Ended(_) => Fault::Peer,
             Self::ServerGone | Self::Foreign | Self::Ring(_) => Fault::System,
         }
@@ -126,7 +126,7 @@ impl std::error::Error for RingConnectError {}
 pub enum RingAcceptError {
     /// None came in time.
     TimedOut,
-    /// Yours: a connection waits, but the server has nothing for it, or you have as many as you asked for; its words. The
+    /// Caller: a connection waits, but the server has nothing for it, or you have as many as you asked for; its words. The
     /// connection still waits, unless it was the server's system that had nothing left for it.
     Refused(String),
     /// System: the server has ended, and with it the listener.
@@ -142,7 +142,7 @@ impl RingAcceptError {
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
-            Self::Refused(_) => Some(Fault::Yours),
+            Self::Refused(_) => Some(Fault::Caller),
             Self::ServerGone | Self::Foreign | Self::Ring(_) => Some(Fault::System),
         }
     }
@@ -194,7 +194,7 @@ impl RingError {
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
-            Self::Closed(CloseReason::Local) => Some(Fault::Yours),
+            Self::Closed(CloseReason::Local) => Some(Fault::Caller),
             Self::Closed(_) => Some(Fault::Peer),
             Self::ServerGone | Self::Broken(_) => Some(Fault::System),
         }
@@ -236,7 +236,7 @@ mod tests {
             path: "/run/rings".into(),
             error: io::ErrorKind::AddrInUse.into(),
         };
-        assert_eq!(error.fault(), Fault::Yours);
+        assert_eq!(error.fault(), Fault::Caller);
         assert!(error.next_step().starts_with("stop the server"));
         assert!(error.to_string().contains("/run/rings"));
         let error = RingConnectError::Refused("\u{1b}[2J".into());
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(RingConnectError::ServerGone.fault(), Fault::System);
         let error = RingAcceptError::Refused("\u{1b}[2J".into());
         assert_eq!(error.to_string(), "the server refused: \\u{1b}[2J");
-        assert_eq!(error.fault(), Some(Fault::Yours));
+        assert_eq!(error.fault(), Some(Fault::Caller));
         assert!(error.next_step().contains("accept again"));
         assert_eq!(RingAcceptError::TimedOut.fault(), None);
         assert_eq!(RingError::TimedOut.fault(), None);
