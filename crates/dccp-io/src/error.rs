@@ -3,12 +3,13 @@
 use core::fmt;
 use std::io;
 
-/// Why a transport could not be opened. `Display` gives two lines: what, and what to do next.
+/// Why a transport could not be opened.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum OpenError {
     /// Raw sockets need a capability that this program lacks.
     NeedsCapability,
-    /// The kernel's own DCCP is loaded: it would answer our packets (design 11b).
+    /// The kernel's own DCCP is loaded: it would answer the packets of this program.
     KernelDccp,
     /// This system has no DCCP over IP.
     IpUnsupported,
@@ -19,22 +20,6 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What happened, in one line.
-    pub fn what(&self) -> String {
-        match self {
-            Self::NeedsCapability => {
-                "DCCP over IP needs raw sockets, and this program may not open them".into()
-            }
-            Self::KernelDccp => {
-                "the kernel's own DCCP is loaded and would answer the packets of this program"
-                    .into()
-            }
-            Self::IpUnsupported => "DCCP over IP is available on Linux only".into(),
-            Self::InUse(e) => format!("the UDP port is taken: {e}"),
-            Self::Io(e) => format!("the socket could not be opened: {e}"),
-        }
-    }
-
     /// What to do about it, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
@@ -58,9 +43,31 @@ pub fn limit_next_step(e: &io::Error) -> Option<&'static str> {
     is_limit.then_some("close sockets, or raise the limit of open files (ulimit -n)")
 }
 
+impl OpenError {
+    /// The kind of the same error as [`io::Error`].
+    pub fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::NeedsCapability => io::ErrorKind::PermissionDenied,
+            Self::KernelDccp => io::ErrorKind::ResourceBusy,
+            Self::IpUnsupported => io::ErrorKind::Unsupported,
+            Self::InUse(e) | Self::Io(e) => e.kind(),
+        }
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.what(), self.next_step())
+        match self {
+            Self::NeedsCapability => {
+                f.write_str("DCCP over IP needs raw sockets, which this program may not open")
+            }
+            Self::KernelDccp => f.write_str(
+                "the kernel's own DCCP is loaded and would answer the packets of this program",
+            ),
+            Self::IpUnsupported => f.write_str("DCCP over IP is available on Linux only"),
+            Self::InUse(e) => write!(f, "the UDP port is taken: {e}"),
+            Self::Io(e) => write!(f, "the socket could not be opened: {e}"),
+        }
     }
 }
 
@@ -87,16 +94,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_runs_out_of_descriptors_is_told_so() {
+    fn lack_of_descriptors_is_named() {
         let error = OpenError::from(io::Error::from_raw_os_error(libc::EMFILE));
         let text = error.to_string();
-        let (what, next) = text.split_once('\n').unwrap();
         assert!(
-            what.starts_with("the socket could not be opened: "),
-            "{what}"
+            text.starts_with("the socket could not be opened: "),
+            "{text}"
         );
         assert_eq!(
-            next,
+            error.next_step(),
             "close sockets, or raise the limit of open files (ulimit -n)"
         );
     }

@@ -25,6 +25,7 @@ mod buffer;
 mod carrier;
 mod counters;
 mod error;
+mod fork;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
@@ -46,6 +47,7 @@ pub use buffer::RecvBuffer;
 pub use carrier::{Carrier, PortClaim};
 pub use counters::Counters;
 pub use error::{OpenError, limit_next_step};
+pub use fork::ProcessGeneration;
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};
 pub use poll::{Poller, Ready, Token, Waker};
@@ -53,6 +55,6 @@ pub use poll::{Poller, Ready, Token, Waker};
 pub use raw::Raw;
 pub use transport::{
     BufferSizes, Datagrams, DropReason, Encapsulation, IcmpKind, IcmpReport, LocalDrop, Options,
-    Received, Sent, Source, Transport,
+    Received, Sent, Source, Transport, UnknownEncapsulation,
 };
 pub use udp::Udp;

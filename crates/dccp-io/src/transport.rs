@@ -33,28 +33,28 @@ impl fmt::Display for Encapsulation {
 }
 
 impl FromStr for Encapsulation {
-    type Err = UnknownOver;
+    type Err = UnknownEncapsulation;
 
-    fn from_str(s: &str) -> Result<Self, UnknownOver> {
+    fn from_str(s: &str) -> Result<Self, UnknownEncapsulation> {
         match s {
             "udp" => Ok(Self::Udp),
             "ip" => Ok(Self::Ip),
-            _ => Err(UnknownOver),
+            _ => Err(UnknownEncapsulation),
         }
     }
 }
 
 /// The word is neither `udp` nor `ip`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnknownOver;
+pub struct UnknownEncapsulation;
 
-impl fmt::Display for UnknownOver {
+impl fmt::Display for UnknownEncapsulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DCCP runs over `udp` or `ip`")
+        f.write_str("encapsulation: must be `udp` or `ip`")
     }
 }
 
-impl std::error::Error for UnknownOver {}
+impl std::error::Error for UnknownEncapsulation {}
 
 /// Settings of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

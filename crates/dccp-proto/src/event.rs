@@ -5,6 +5,7 @@ use core::time::Duration;
 
 /// Something happened to a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// A listener has a new connection, in RESPOND; [`Connected`](Self::Connected) follows.
     Accepted {
@@ -38,6 +39,8 @@ pub enum Event {
         /// ICMP code.
         code: u8,
     },
+    /// The application's source of datagrams panicked and was removed.
+    SourcePanicked,
     /// The connection is over.
     Closed(CloseReason),
 }

@@ -18,6 +18,7 @@ pub struct Slot(pub u32);
 
 /// How a datagram ended. Each datagram has exactly one fate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Fate {
     /// It left, and the connection ended before a report on it came.
     Sent,
@@ -59,6 +60,23 @@ impl Fate {
         Self::Limited,
         Self::TooBig,
     ];
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub const fn index(self) -> u8 {
+        match self {
+            Self::Sent => 0,
+            Self::Acked => 1,
+            Self::AckedCe => 2,
+            Self::Lost => 3,
+            Self::RxDropped(_) => 4,
+            Self::Expired => 5,
+            Self::Superseded => 6,
+            Self::Withdrawn => 7,
+            Self::Overflowed => 8,
+            Self::Limited => 9,
+            Self::TooBig => 10,
+        }
+    }
 
     /// The fate's name in reports.
     pub const fn name(self) -> &'static str {

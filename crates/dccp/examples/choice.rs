@@ -2,19 +2,18 @@
 //! a small camera that sends key frames, other frames and its position.
 
 use core::time::Duration;
-use dccp::{Listener, Options, SendOptions, Socket, WhenFull, clock};
+use dccp::{Listener, Options, SendOptions, Socket, WhenFull};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new().send_buffer(8).fate_buffer(1000);
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
-    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options)?;
+    let socket = Socket::connect(listener.local_addrs(), &options)?;
     let server = listener.accept()?;
 
     let mut key_frames = 0;
     for n in 0..300_u32 {
-        let deadline = clock::now() + Duration::from_millis(40);
         let frame = SendOptions::new()
-            .deadline(deadline)
+            .lifetime(Duration::from_millis(40))
             .when_full(WhenFull::DropLowestPriority);
         if n % 50 == 0 {
             socket.send_with(b"key frame", SendOptions::new().priority(2))?;
@@ -33,7 +32,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     while let Ok(len) = server.recv(&mut buf) {
         arrived += u32::from(&buf[..len] == b"key frame");
     }
-    let sent = socket.stats().ok_or("the engine is gone")?.sent;
+    let sent = socket.stats()?.sent;
     for (fate, count) in sent.fates.by_name().filter(|(_, count)| *count > 0) {
         println!("{count} datagrams: {fate}");
     }

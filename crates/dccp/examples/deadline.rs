@@ -1,14 +1,14 @@
 //! Gives datagrams a last moment to leave: what is late is not sent, and makes room for what is not.
 
 use core::time::Duration;
+use dccp::Fate;
 use dccp::packet_ring::{Label, Shape};
-use dccp::proto::queue::Fate;
 use dccp::{Listener, Options, RingSocket, Socket};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new();
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
-    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options)?;
+    let socket = Socket::connect(listener.local_addrs(), &options)?;
     let server = listener.accept()?;
     let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 

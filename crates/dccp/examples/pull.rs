@@ -8,8 +8,8 @@ const READINGS: u64 = 200;
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new();
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
-    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options)?;
+    let socket = Socket::connect(listener.local_addrs(), &options)?;
     let server = listener.accept()?;
 
     let mut readings = 0;

@@ -1,7 +1,7 @@
 //! Makes as much as the network takes: a camera of 25 frames per second whose frames follow the hints.
 
 use core::time::Duration;
-use dccp::{Event, Listener, Options, SendOptions, Socket, clock};
+use dccp::{Event, Listener, Options, SendOptions, Socket};
 
 /// So many frames are sent per second.
 const FRAMES_PER_S: u64 = 25;
@@ -10,8 +10,8 @@ const FRAME_MAX: u64 = 8 * 20_000;
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new().rate_hints(true);
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
-    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options)?;
+    let socket = Socket::connect(listener.local_addrs(), &options)?;
     let _server = listener.accept()?;
 
     let mut frame_bits = FRAME_MAX / 100;
@@ -27,14 +27,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
                 );
             }
         }
-        let late = clock::now() + Duration::from_millis(200);
+        let options = SendOptions::new().lifetime(Duration::from_millis(200));
         let len = usize::try_from(frame_bits / 8)?;
         for part in vec![0; len].chunks(1000) {
-            socket.send_with(part, SendOptions::new().deadline(late))?;
+            socket.send_with(part, options)?;
         }
         std::thread::sleep(Duration::from_millis(1000 / FRAMES_PER_S));
     }
-    let hint = socket.rate_hint().ok_or("no hint")?;
+    let hint = socket.rate_hint()?.ok_or("no hint")?;
     println!(
         "now {} kbit/s, after {:?}",
         hint.bits_per_s / 1000,

@@ -59,7 +59,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let place = place.ok_or("it does not listen")?;
 
     for name in ["Ann", "Bob"] {
-        let socket = Socket::connect(&*place, PORT, &Options::new())?;
+        let socket = Socket::connect((&*place, PORT), &Options::new())?;
         socket.send(name.as_bytes())?;
         let mut buf = [0; 100];
         let len = socket.recv(&mut buf)?;

@@ -21,7 +21,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
 /// The process with the engine. (Here it is the peer, too.)
 fn server() -> Result<(), Box<dyn Error>> {
-    let listener = Listener::bind("127.0.0.1:0", 5001, &Options::new())?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &Options::new())?;
     let policy = |caller: &RingCaller, request: &RingRequest| {
         println!("process {} asks for {}", caller.pid, request.remote);
         if request.port == 5001 {
@@ -35,7 +35,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let mut application = Command::new(std::env::current_exe()?)
         .arg("lent")
         .env(PATH, &path)
-        .env(PEER, listener.local_addrs()[0].to_string())
+        .env(PEER, listener.local_addrs()[0].udp_addr().to_string())
         .spawn()?;
 
     let socket = listener.accept()?;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::new();
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options).await?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options).await?;
     let address = listener.local_addrs()[0];
     let server = tokio::spawn(async move {
         while let Ok(socket) = listener.accept().await {
@@ -18,8 +18,8 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let (first, second) = tokio::try_join!(
-        Socket::connect(address, 5001, &options),
-        Socket::connect(address, 5001, &options),
+        Socket::connect(address, &options),
+        Socket::connect(address, &options),
     )?;
     let urgent = SendOptions::new().priority(1);
     tokio::try_join!(first.send(b"one"), second.send_with(b"two", urgent))?;
@@ -44,7 +44,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
 async fn echo(socket: Socket) {
     let mut buf = [0; 1500];
     while let Ok(len) = socket.recv(&mut buf).await {
-        if socket.send(&buf[..len.min(buf.len())]).await.is_err() {
+        if socket.send(&buf[..len]).await.is_err() {
             break;
         }
     }

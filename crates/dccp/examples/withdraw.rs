@@ -5,8 +5,8 @@ use dccp::{Listener, Options, RingSocket, Socket};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new();
-    let listener = Listener::bind("127.0.0.1:0", 5001, &options)?;
-    let socket = Socket::connect(listener.local_addrs()[0], 5001, &options)?;
+    let listener = Listener::bind("127.0.0.1:0/5001", &options)?;
+    let socket = Socket::connect(listener.local_addrs(), &options)?;
     let server = listener.accept()?;
     let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 

@@ -13,6 +13,7 @@
 
 use core::time::Duration;
 use dccp_proto::Instant;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// Now, in nanoseconds since an origin that all processes of the host share.
@@ -27,14 +28,47 @@ pub fn now() -> Instant {
 /// Now, in nanoseconds since the first call in this process.
 #[cfg(not(target_os = "linux"))]
 pub fn now() -> Instant {
-    use std::sync::OnceLock;
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
     let origin = ORIGIN.get_or_init(std::time::Instant::now);
     let ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Instant::from_nanos(ns)
 }
 
-/// Returns so much later, and does nothing else meanwhile: exact, at the price of the processor. Gives the time.
+/// The same time as the standard library's clock shows it.
+pub fn to_std(at: Instant) -> std::time::Instant {
+    let (std, own) = anchor();
+    let after = at - own;
+    let before = own - at;
+    std.checked_sub(before).unwrap_or(std) + after
+}
+
+/// The time that the standard library's clock shows, on this one. What lies before the clock's origin becomes the origin.
+pub fn from_std(at: std::time::Instant) -> Instant {
+    let (std, own) = anchor();
+    let after = at.saturating_duration_since(std);
+    let before = std.saturating_duration_since(at);
+    own - before + after
+}
+
+/// One moment on both clocks, which run at the same rate.
+fn anchor() -> (std::time::Instant, Instant) {
+    static ANCHOR: OnceLock<(std::time::Instant, Instant)> = OnceLock::new();
+    *ANCHOR.get_or_init(|| {
+        // The thread may be interrupted between two readings: the closest pair counts.
+        let pairs = (0..8).map(|_| {
+            let before = now();
+            let std = std::time::Instant::now();
+            (now() - before, std, before)
+        });
+        let closest = pairs.min_by_key(|(gap, ..)| *gap);
+        closest.map_or_else(
+            || (std::time::Instant::now(), now()),
+            |(gap, std, before)| (std, before + gap / 2),
+        )
+    })
+}
+
+/// Busy-waits for `time`; returns the time then. Exact, at the price of the processor.
 pub(crate) fn spin(time: Duration) -> Instant {
     let mut at = now();
     let end = at + time;
@@ -61,6 +95,20 @@ mod tests {
         let before = now();
         std::thread::sleep(Duration::from_millis(2));
         assert!(now() - before >= Duration::from_millis(2));
+    }
+
+    #[test]
+    fn times_of_the_standard_library_convert() {
+        let (std, own) = (std::time::Instant::now(), now());
+        for offset in [Duration::ZERO, Duration::from_secs(3)] {
+            let converted = from_std(std + offset);
+            assert!(converted <= now() + offset);
+            assert!(converted + Duration::from_millis(100) > own + offset);
+            let back = to_std(converted);
+            assert!(back.max(std + offset) - back.min(std + offset) < Duration::from_micros(1));
+        }
+        let past = own - Duration::from_millis(5);
+        assert_eq!(from_std(to_std(past)), past);
     }
 
     /// This program runs the same test again, as another process that tells its time.

@@ -9,6 +9,7 @@
 //! One turn of a port takes one receive batch, so that one batch makes at most one acknowledgement
 //! and no port starves another.
 
+use crate::addr::DccpAddr;
 use crate::clock;
 use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, Request, with_scope};
 use crate::error::{BindError, ConnectError};
@@ -253,6 +254,11 @@ impl Driver {
             Command::Unwatch(conn) => self.bells.unwatch(&mut self.poller, conn),
             Command::CloseIdle => self.close_idle(),
             Command::Answer(reply) => self.answers.push(reply),
+            Command::Count(reply) => {
+                let connections = self.ports.values().map(Port::connections).sum();
+                // The asking thread waits.
+                let _ = reply.send(connections);
+            }
             Command::Finish => {
                 self.is_finishing = true;
                 self.close_idle();
@@ -271,7 +277,7 @@ impl Driver {
         if is_without_interface(connect.encapsulation, remote) {
             return Err(ConnectError::LinkLocal { remote });
         }
-        let way = route::to_place(remote)?;
+        let way = route::to_place(remote.udp_addr())?;
         let source = |port| with_scope(SocketAddr::new(way.source, port), way.scope_id);
         let local = match connect.local {
             Some(local) if !local.ip().is_unspecified() => local,
@@ -310,12 +316,12 @@ impl Driver {
             Encapsulation::Ip => Encap::Ip,
             Encapsulation::Udp => Encap::Udp {
                 local_port: port.local_addr().port(),
-                remote_port: connect.remote.port(),
+                remote_port: connect.remote.udp_port,
             },
         };
         let path = Path {
             local,
-            remote: connect.remote.ip(),
+            remote: connect.remote.ip,
             encap,
         };
         port.connect(&carrier, path, connect, &self.settings)
@@ -431,14 +437,12 @@ impl Drop for Driver {
 
 /// Whether an address means nothing as it stands: link-local addresses are those of an interface
 /// (RFC 4007). A UDP socket can be bound to one; the raw socket serves all.
-fn is_without_interface(encapsulation: Encapsulation, remote: SocketAddr) -> bool {
-    match remote {
-        SocketAddr::V4(_) => false,
-        SocketAddr::V6(v6) => {
-            v6.ip().is_unicast_link_local()
-                && (v6.scope_id() == 0 || encapsulation == Encapsulation::Ip)
-        }
-    }
+fn is_without_interface(encapsulation: Encapsulation, remote: DccpAddr) -> bool {
+    let is_link_local = match remote.ip {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    is_link_local && (remote.scope_id == 0 || encapsulation == Encapsulation::Ip)
 }
 
 fn any_of(ip: IpAddr) -> SocketAddr {

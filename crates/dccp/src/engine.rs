@@ -4,17 +4,20 @@
 //! [`Shared`] state of each connection. Most programs never see it: the first socket starts the one
 //! that all share.
 
+use crate::addr::DccpAddr;
 use crate::driver::Driver;
-use crate::error::{BindError, ConnectError};
+use crate::error::{BindError, CloseError, ConnectError, EngineGone};
 use crate::group::Membership;
 use crate::listener::Incoming;
+use crate::patience::Patience;
 use crate::shared::Shared;
 use crate::stats::Inspection;
+use core::cell::Cell;
 use core::fmt;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
-use dccp_io::{Encapsulation, Poller, Waker};
+use dccp_io::{Encapsulation, Poller, ProcessGeneration, Waker};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Config, ConnId, RateHint};
 use std::io;
@@ -36,6 +39,11 @@ struct Threads {
     handles: Vec<Handle>,
     /// Connections that were opened: each goes to the next thread.
     opened: AtomicUsize,
+}
+
+thread_local! {
+    /// Whether this thread is an engine's.
+    static RUNS_ENGINE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Settings of an engine.
@@ -105,6 +113,7 @@ impl Engine {
 
     fn start_thread(options: &EngineOptions) -> io::Result<Handle> {
         let busy_wait = options.busy_wait;
+        let process = ProcessGeneration::watched();
         let (started, outcome) = sync_channel(1);
         std::thread::Builder::new()
             .name(options.name.clone())
@@ -112,6 +121,7 @@ impl Engine {
                 Ok((mailbox, driver)) => {
                     // Who started us waits for the answer.
                     let _ = started.send(Ok(mailbox));
+                    RUNS_ENGINE.set(true);
                     driver.run();
                 }
                 Err(e) => {
@@ -121,7 +131,7 @@ impl Engine {
         let mailbox = outcome
             .recv()
             .map_err(|_| io::Error::other("the engine's thread ended at once"))??;
-        Ok(Handle { mailbox })
+        Ok(Handle { mailbox, process })
     }
 
     /// The engine that the process shares; starts it if it does not run yet.
@@ -131,16 +141,85 @@ impl Engine {
     pub fn shared() -> io::Result<Self> {
         static SHARED: Mutex<Option<Engine>> = Mutex::new(None);
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(engine) = &*shared {
+        if let Some(engine) = shared.as_ref().filter(|engine| engine.is_here()) {
             return Ok(engine.clone());
         }
         let engine = Self::start(&EngineOptions::new())?;
-        *shared = Some(engine.clone());
+        // The parent's engine, after a fork, is not dropped: its locks may be held for ever.
+        core::mem::forget(shared.replace(engine.clone()));
         Ok(engine)
     }
 
+    /// Waits until the engine has no connection any more: for the end of a program, after its sockets have been dropped or
+    /// closed.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use dccp::{Engine, Listener, Options, Socket};
+    ///
+    /// let options = Options::new();
+    /// let listener = Listener::bind("127.0.0.1:0/0", &options)?;
+    /// let socket = Socket::connect(listener.local_addrs(), &options)?;
+    /// socket.send(b"goodbye")?;
+    /// drop(socket);
+    /// drop(listener.accept()?);
+    /// Engine::shared()?.wait_idle(Duration::from_secs(10))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When connections are left after `at_most`, or the engine is gone.
+    pub fn wait_idle(&self, at_most: Duration) -> Result<(), CloseError> {
+        const PAUSE_MAX: Duration = Duration::from_millis(10);
+        let mut pause = Duration::from_micros(100);
+        let mut waiting = Patience::For(at_most).begin();
+        while self.connections()? > 0 {
+            let left = waiting.left()?.unwrap_or(PAUSE_MAX);
+            std::thread::sleep(left.min(pause));
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
+        Ok(())
+    }
+
+    /// Connections that have not ended.
+    fn connections(&self) -> Result<usize, EngineGone> {
+        let each = (0..self.threads()).map(|thread| self.at(thread).ask(Command::Count));
+        each.sum()
+    }
+
+    /// Whether it runs in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.threads.handles[self.at].process.is_current()
+    }
+
+    /// Hands a command over. In a child of the engine's process it is dropped, and with it the way to answer.
     pub(crate) fn send(&self, command: Command) {
-        self.threads.handles[self.at].mailbox.push(command);
+        if self.is_here() {
+            self.threads.handles[self.at].mailbox.push(command);
+        }
+    }
+
+    /// Whether a call may wait for an answer of the engine.
+    pub(crate) fn check(&self) -> Result<(), EngineGone> {
+        if is_on_engine() {
+            return Err(EngineGone::OWN_THREAD);
+        }
+        if self.is_here() {
+            Ok(())
+        } else {
+            Err(EngineGone::default())
+        }
+    }
+
+    /// Hands a command over and waits for the answer.
+    pub(crate) fn ask<T>(
+        &self,
+        command: impl FnOnce(SyncSender<T>) -> Command,
+    ) -> Result<T, EngineGone> {
+        self.check()?;
+        let (reply, answer) = sync_channel(1);
+        self.send(command(reply));
+        answer.recv().map_err(|_| EngineGone::default())
     }
 
     /// How many threads it has.
@@ -169,6 +248,11 @@ impl Engine {
     }
 }
 
+/// Whether this thread is an engine's: then nothing here may wait for it.
+pub(crate) fn is_on_engine() -> bool {
+    RUNS_ENGINE.get()
+}
+
 /// What the thread needs, made on it: a poller belongs to one thread.
 fn begin(busy_wait: Duration) -> io::Result<(Arc<Mailbox>, Driver)> {
     let poller = Poller::new(busy_wait)?;
@@ -183,14 +267,19 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Tells the thread when nobody outside can send commands any more.
+/// One thread. Dropped, it tells the thread that no more commands come.
 struct Handle {
     mailbox: Arc<Mailbox>,
+    /// Where the thread runs: in child processes it is gone.
+    process: ProcessGeneration,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.mailbox.push(Command::Finish);
+        // In a child of the process the mailbox may be locked for ever.
+        if self.process.is_current() {
+            self.mailbox.push(Command::Finish);
+        }
     }
 }
 
@@ -246,8 +335,10 @@ pub(crate) enum Command {
     Unwatch(ConnRef),
     /// What was kept for other threads may be closed.
     CloseIdle,
-    /// Answer when all that was asked before has been done, and the ports have had their turns.
+    /// Answer when all earlier commands have been obeyed, and the ports have had their turns.
     Answer(SyncSender<()>),
+    /// Say how many connections there are.
+    Count(SyncSender<usize>),
     /// No more commands will come: end when the connections have ended.
     Finish,
 }
@@ -257,10 +348,7 @@ pub(crate) struct Connect {
     pub(crate) encapsulation: Encapsulation,
     pub(crate) gso: bool,
     pub(crate) local: Option<SocketAddr>,
-    /// Address and, over UDP, UDP port of the peer.
-    pub(crate) remote: SocketAddr,
-    /// DCCP port of the peer.
-    pub(crate) dccp_port: u16,
+    pub(crate) remote: DccpAddr,
     pub(crate) config: Config,
     /// Replaces the configuration's MTU; `None`: the route's.
     pub(crate) mtu: Option<usize>,
@@ -291,6 +379,8 @@ pub(crate) struct Listen {
     pub(crate) gso: bool,
     pub(crate) locals: Vec<SocketAddr>,
     pub(crate) dccp_port: u16,
+    /// The port was chosen at random: no other listener may have it.
+    pub(crate) is_any_port: bool,
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) config: Config,
     pub(crate) incoming: Arc<Incoming>,

@@ -1,42 +1,64 @@
-//! DCCP sockets in user space: congestion-controlled datagrams.
+//! DCCP sockets in user space: datagrams under congestion control, whose sender knows what became of each.
 //!
-//! ```no_run
-//! use dccp::{Options, Socket};
+//! ```
+//! use dccp::{Event, Fate, Listener, Options, SendOptions, Socket};
+//! use std::time::Duration;
 //!
-//! let options = Options::new().ccid(2).service_code(*b"DMON");
-//! let socket = Socket::connect("192.0.2.10:14233", 5001, &options)?;
-//! socket.send(b"hello")?;
-//! let mut answer = [0; 1500];
-//! let len = socket.recv(&mut answer)?;
-//! println!("{} bytes came back", len);
-//! socket.close()?;
+//! // Each end has an IP address, a UDP port and a DCCP port; 0 stands for any that is free.
+//! let options = Options::new().service_code(*b"VIDE").fate_buffer(100).rate_hints(true);
+//! let listener = Listener::bind("127.0.0.1:0/0", &options)?;
+//! let client = Socket::connect(listener.local_addrs(), &options)?;
+//! let server = listener.accept()?;
+//!
+//! // A frame that has not left within 40 ms does not leave at all; a key frame overtakes others.
+//! let frame = SendOptions::new().lifetime(Duration::from_millis(40));
+//! client.send_with(b"frame", frame)?;
+//! client.send_with(b"key frame", frame.priority(1))?;
+//! for _ in 0..2 {
+//!     let datagram = server.recv_datagram()?;
+//!     println!("{} bytes, at {:?}", datagram.len(), datagram.meta().arrived);
+//! }
+//!
+//! // How fast an encoder may go: as an event when it changes, or on demand.
+//! while let Some(event) = client.poll_event() {
+//!     if let Event::Rate(hint) = event {
+//!         println!("{} bit/s, {:?} in the send buffer", hint.bits_per_s, hint.wait);
+//!     }
+//! }
+//! client.close()?;
+//!
+//! // What became of each datagram: acknowledged, lost, expired …
+//! let mut fates = Vec::new();
+//! client.recv_fates(&mut fates, 100);
+//! assert!(fates.iter().all(|report| report.fate == Fate::Acked));
+//! assert_eq!(fates.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Socket`] is a connection, a [`Listener`] accepts them; [`Options`] are the settings of both.
-//! One thread inside the program, the [`Engine`], runs the connections; it starts with the first
-//! socket, and no daemon is needed. Many connections can have an engine of several threads
-//! ([`EngineOptions::threads`]).
+//! | type | what it is |
+//! |---|---|
+//! | [`Socket`] | a connection; with the feature `tokio` also `dccp::tokio::Socket` |
+//! | [`Listener`] | waits for connections |
+//! | [`DccpAddr`] | where they are: `192.0.2.10:14233/5001` |
+//! | [`Options`], [`SendOptions`] | settings of a socket, and of a single datagram |
+//! | [`Event`], [`Fate`], [`RateHint`], [`Stats`] | what a socket reports |
+//! | [`RingSocket`] | a socket whose queued datagrams can be changed, withdrawn and reordered until they leave |
+//! | [`Engine`] | the threads inside the program that run the connections; most programs need only [`Engine::wait_idle`] |
 //!
-//! - Datagrams are not repeated when they are lost. [`Socket::recv_fates`] tells what became of
-//!   each, [`Socket::stats`] tells it in sum, exactly.
-//! - A datagram waits in the send buffer until the congestion control lets it leave. A small buffer
-//!   ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
-//! - What waits can be chosen from: [`Socket::send_with`] gives datagrams priorities, deadlines and keys, and says which makes
-//!   room when the buffer is full (example `choice`). Or nothing waits: [`Socket::set_datagram_source`] asks for a datagram at the
-//!   moment when it may leave (example `pull`).
-//! - [`Options::rate_hints`] tells an encoder how much the network takes ([`Event::Rate`], example `rate_hint`).
-//! - A [`RingSocket`] lets the application change its mind until the last moment: what waits can be
-//!   revised, withdrawn and put into another order (examples `push`, `revise`, `withdraw`, `deadline`,
-//!   `key`).
-//! - A [`RingServer`] lends connections to other processes, each a [`RingClient`] with such a ring in memory that
-//!   the two share; it also listens for them, each with a [`RingListener`] (Linux).
-//! - Calls wait, as long as the options allow; non-blocking sockets return `WouldBlock`, and
-//!   `ready_fd` gives a descriptor for `poll` and its relatives.
-//! - With the feature `tokio` tasks wait, not threads (module `tokio`).
-//! - Over UDP (the default) a connection needs no privilege; over IP it speaks with the DCCP of
-//!   kernels.
+//! - Datagrams are not sent again when they are lost. The send buffer holds them until the congestion control lets them
+//!   leave: a small one ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
+//! - Calls wait as long as the options allow. Non-blocking sockets return `WouldBlock`, and [`Socket::ready_fd`] gives a
+//!   descriptor for `poll` and `epoll`.
+//! - Every error says whose [`Fault`] it is and what the `next_step` is, and converts to [`std::io::Error`].
+//! - Over UDP, the default, a connection needs no privilege. [`Encapsulation::Ip`] reaches kernels that have DCCP.
+//! - Examples for each of these are in `crates/dccp/examples`.
+//!
+//! The feature `unstable` shows the protocol core and the packet ring below this crate. Its items may change in any
+//! release.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod addr;
 pub mod clock;
 mod driver;
 mod engine;
@@ -62,15 +84,16 @@ mod stats;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
+pub use addr::{AddrError, DccpAddr, ToDccpAddrs};
 pub use engine::{Engine, EngineOptions};
 pub use error::{
-    AcceptError, BindError, CloseError, ConnectError, Fault, OptionError, RecvError, SendError,
-    reason_text,
+    AcceptError, BindError, CloseError, ConnectError, EngineGone, Fault, OptionError, RecvError,
+    SendError, printable, reason_text,
 };
 pub use lateness::PacingError;
 pub use listener::Listener;
 pub use options::{DEFAULT_UDP_PORT, Options};
-pub use recv_buffer::{Received, RecvBatch, RecvCounts};
+pub use recv_buffer::{Received, RecvBatch, RecvCounts, RecvMeta};
 #[cfg(target_os = "linux")]
 #[doc(hidden)]
 pub use ring::lend::message::told_again as ring_message_told_again;
@@ -89,8 +112,40 @@ pub use socket::Socket;
 pub use source::{SourceReply, SourceRequest};
 pub use stats::Stats;
 
-pub use dccp_io::Encapsulation;
+#[doc(inline)]
+pub use dccp_io::{Counters as TransportCounters, Encapsulation, OpenError};
+#[doc(inline)]
+pub use dccp_proto::cc::Snapshot as ControllerSnapshot;
+#[doc(inline)]
+pub use dccp_proto::cc::law::LawConfig;
+#[doc(inline)]
+pub use dccp_proto::conn::stats::Stats as ProtocolStats;
+#[doc(inline)]
+pub use dccp_proto::conn::{ConnSnapshot, State as ConnState};
+#[doc(inline)]
+pub use dccp_proto::queue::{Delivery, Fate, FateCounts, WhenFull};
+#[doc(inline)]
+pub use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
+#[doc(inline)]
+pub use dccp_proto::{CloseReason, Event, Instant, Rate, RateHint, Seq};
+
+/// The sending side of a [`RingSocket`]: datagrams that can still be changed.
+pub mod packet_ring {
+    #[doc(inline)]
+    pub use dccp_ring::{
+        Batch, ChangeError, Held, Label, PushError, Pushed, Sender, Shape, ShapeError, Ticket,
+        Violation,
+    };
+}
+
+#[cfg(feature = "unstable")]
+#[doc(hidden)]
 pub use dccp_proto as proto;
-pub use dccp_proto::queue::WhenFull;
-pub use dccp_proto::{CloseReason, Event, Instant, Rate, RateHint};
-pub use dccp_ring as packet_ring;
+
+/// The crates below this one. Their items may change in any release.
+#[cfg(feature = "unstable")]
+pub mod unstable {
+    pub use dccp_io as io;
+    pub use dccp_proto as proto;
+    pub use dccp_ring as ring;
+}

@@ -10,7 +10,7 @@ use dccp_io::PortClaim;
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
 use dccp_proto::wire::Place;
-use dccp_proto::{ConnId, Instant, Queues};
+use dccp_proto::{ConnId, Event, Instant, Queues};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
@@ -97,6 +97,11 @@ impl Links {
         self.by_id.is_empty()
     }
 
+    /// How many connections there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     /// All connections, in the order of their names.
     pub(crate) fn ids(&self) -> Vec<ConnId> {
         let mut ids: Vec<ConnId> = self.by_id.keys().copied().collect();
@@ -178,11 +183,14 @@ impl Outbox for Out<'_> {
         if offer.is_some() {
             return offer;
         }
-        let (mut source, request) = self.state().begin_pull(now)?;
+        let (mut source, request) = self.state().begin_request(now)?;
         // Unlocked, so that the application can use its socket.
         self.state = None;
         let answer = source.ask(&request).ok();
-        if let Some(replaced) = self.state().end_pull(source, &request, answer) {
+        if answer.is_none() {
+            self.state().push_event(Event::SourcePanicked);
+        }
+        if let Some(replaced) = self.state().end_request(source, &request, answer) {
             self.state = None;
             replaced.dismiss();
         }

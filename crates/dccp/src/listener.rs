@@ -1,10 +1,11 @@
 //! Listening for connections.
 
-use crate::engine::{Command, Engine, Listen, Opened};
-use crate::error::{AcceptError, BindError};
+use crate::addr::{DccpAddr, ToDccpAddrs};
+use crate::engine::{Command, Engine, Listen, Opened, is_on_engine};
+use crate::error::{AcceptError, BindError, OptionError};
 use crate::group::{self, Membership};
 use crate::options::{Buffers, Options, Waiting};
-use crate::patience::Patience;
+use crate::patience::{Patience, Side, Waited};
 use crate::shared::Shared;
 #[cfg(unix)]
 use crate::signal::ReadyFd;
@@ -13,48 +14,66 @@ use crate::signal::Signal;
 use crate::sleepers;
 use crate::sleepers::Sleepers;
 use crate::socket::Socket;
-use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::{Carrier, Encapsulation, OpenError};
 use dccp_proto::config::bounds;
 use dccp_proto::wire::ServiceCode;
 use std::collections::VecDeque;
-use std::net::ToSocketAddrs;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Waits for connections to one DCCP port at one or more addresses.
 ///
-/// Dropping it stops listening; connections that nobody accepted are aborted, accepted ones live on.
+/// Dropping it stops listening and aborts the connections that were not accepted; accepted ones live on.
 #[derive(Debug)]
 pub struct Listener {
     engine: Engine,
     incoming: Arc<Incoming>,
-    locals: Vec<SocketAddr>,
+    locals: Vec<DccpAddr>,
     options: Options,
 }
 
+/// DCCP ports tried where any free one is wanted.
+const PORT_ATTEMPTS: usize = 64;
+
 impl Listener {
-    /// Listens on `dccp_port` at every address that `addrs` gives: address and UDP port; over IP
-    /// the UDP port means nothing. To serve both families, give both `0.0.0.0` and `[::]`; to serve
-    /// link-local IPv6 peers too, this host's own link-local address with its interface.
+    /// Listens at every address that `addrs` gives. UDP port 0 and DCCP port 0 stand for any that is free:
+    /// [`local_addrs`](Self::local_addrs) tells which.
+    ///
+    /// To serve both families, give both `0.0.0.0` and `[::]`; to serve link-local IPv6 peers too, this host's own
+    /// link-local address with its interface.
     ///
     /// # Errors
-    /// When an option cannot be, or an address or port cannot be had.
-    pub fn bind(
-        addrs: impl ToSocketAddrs,
-        dccp_port: u16,
+    /// When an option is not allowed, or an address or port is taken.
+    pub fn bind(addrs: impl ToDccpAddrs, options: &Options) -> Result<Self, BindError> {
+        let locals = addrs.to_dccp_addrs()?;
+        let is_any = locals.iter().any(|local| local.dccp_port == 0);
+        for _ in 1..if is_any { PORT_ATTEMPTS } else { 1 } {
+            match Self::bind_at(locals.clone(), is_any, options) {
+                Err(BindError::InUse { .. }) => {}
+                bound => return bound,
+            }
+        }
+        Self::bind_at(locals, is_any, options)
+    }
+
+    fn bind_at(
+        mut locals: Vec<DccpAddr>,
+        is_any: bool,
         options: &Options,
     ) -> Result<Self, BindError> {
         let config = options.checked_config(bounds::SERVICE_CODES)?;
-        let locals: Vec<SocketAddr> = addrs.to_socket_addrs()?.collect();
-        if locals.is_empty() {
-            return Err(BindError::NoAddress);
+        if is_any {
+            let dccp_port = random_port()?;
+            let unset = locals.iter_mut().filter(|local| local.dccp_port == 0);
+            unset.for_each(|local| local.dccp_port = dccp_port);
+        }
+        let dccp_port = locals.first().ok_or(BindError::NoAddress)?.dccp_port;
+        if locals.iter().any(|local| local.dccp_port != dccp_port) {
+            return Err(OptionError::new("addrs", "must have one DCCP port").into());
         }
         // 6773-3.8-1: a program with the stack inside leaves this port to a system-wide service.
-        if options.encapsulation == Encapsulation::Udp
-            && locals.iter().any(|a| a.port() == RESERVED_UDP_PORT)
-        {
+        let is_reserved = locals.iter().any(|a| a.udp_port == RESERVED_UDP_PORT);
+        if options.encapsulation == Encapsulation::Udp && is_reserved {
             return Err(BindError::ReservedUdpPort);
         }
         let engine = options.engine_or_shared()?;
@@ -67,29 +86,32 @@ impl Listener {
         listener.settle()?;
         let mut sockets = listener.open_shared()?;
         for thread in 0..listener.engine.threads() {
-            let (reply, answer) = sync_channel(1);
-            let listen = Listen {
-                encapsulation: options.encapsulation,
-                gso: options.gso,
-                locals: listener.locals.clone(),
-                dccp_port,
-                services: options.services(),
-                config: config.clone(),
-                incoming: listener.incoming.clone(),
-                thread,
-                sockets: sockets.iter_mut().map(Iterator::next).collect(),
-                reply,
-            };
+            let locals = listener.locals.iter().map(DccpAddr::udp_addr).collect();
             let engine = listener.engine.at(thread);
-            engine.send(Command::Listen(Box::new(listen)));
-            // Where this fails the listener goes, and with it what listens already.
-            listener.locals = answer.recv().map_err(|_| engine_stopped())??;
+            let bound = engine.ask(|reply| {
+                Command::Listen(Box::new(Listen {
+                    encapsulation: options.encapsulation,
+                    gso: options.gso,
+                    locals,
+                    dccp_port,
+                    is_any_port: is_any,
+                    services: options.services(),
+                    config: config.clone(),
+                    incoming: listener.incoming.clone(),
+                    thread,
+                    sockets: sockets.iter_mut().map(Iterator::next).collect(),
+                    reply,
+                }))
+            });
+            // Where this fails the listener is dropped, and with it the threads that listen already.
+            let bound = bound??.into_iter();
+            listener.locals = bound.map(|local| (local, dccp_port).into()).collect();
         }
         Ok(listener)
     }
 
-    /// What listened before and was dropped has gone from all threads, if there are several: the last of them lets the
-    /// others' sockets go, which they do in their next turn.
+    /// Waits until earlier listeners that were dropped have gone from all threads, if there are several: the last of the
+    /// threads lets the others' sockets go, which happens in their next turn.
     fn settle(&self) -> Result<(), BindError> {
         let threads = self.engine.threads();
         if threads == 1 {
@@ -97,15 +119,13 @@ impl Listener {
         }
         for _ in 0..2 {
             for thread in 0..threads {
-                let (reply, answer) = sync_channel(1);
-                self.engine.at(thread).send(Command::Answer(reply));
-                answer.recv().map_err(|_| engine_stopped())?;
+                self.engine.at(thread).ask(Command::Answer)?;
             }
         }
         Ok(())
     }
 
-    /// For each address one socket for each thread, if there are several: all are open before the first is used, so
+    /// Opens a socket for each address and thread, if there are several threads: all are open before the first is used, so
     /// that no flow begins at one thread and goes on at another. None where this engine may have them already.
     fn open_shared(&mut self) -> Result<Vec<std::vec::IntoIter<Membership>>, BindError> {
         let threads = self.engine.threads();
@@ -115,9 +135,10 @@ impl Listener {
             if threads > 1 {
                 let carrier =
                     Carrier::new(self.options.encapsulation, dccp_io::Options::default())?;
-                match carrier.open_shared(*local, threads) {
+                match carrier.open_shared(local.udp_addr(), threads) {
                     Ok(transports) => {
-                        local.set_port(transports.first().map_or(0, |t| t.local_addr().port()));
+                        let udp_port = transports.first().map_or(0, |t| t.local_addr().port());
+                        local.udp_port = udp_port;
                         sockets = group::found(transports, self.engine.mailboxes());
                     }
                     Err(OpenError::InUse(_)) => {}
@@ -129,23 +150,17 @@ impl Listener {
         Ok(all)
     }
 
-    /// The addresses and UDP ports where it listens.
-    pub fn local_addrs(&self) -> &[SocketAddr] {
+    /// The addresses where it listens, with the ports that it got.
+    pub fn local_addrs(&self) -> &[DccpAddr] {
         &self.locals
     }
 
     /// The next connection whose handshake is complete.
     ///
     /// # Errors
-    /// When there is none and the call may not wait (longer), or the listener is closed.
+    /// When there is none (in time), or the listener is closed.
     pub fn accept(&self) -> Result<Socket, AcceptError> {
-        let waiting = self.options.waiting;
-        let patience = if waiting.is_nonblocking {
-            Patience::None
-        } else {
-            Patience::of(waiting.recv_timeout)
-        };
-        self.take(patience)
+        self.take(self.options.waiting.patience(Side::Recv))
     }
 
     /// The next connection within `at_most`.
@@ -191,6 +206,9 @@ impl Listener {
     }
 
     fn take(&self, patience: Patience) -> Result<Socket, AcceptError> {
+        if !self.engine.is_here() {
+            return Err(Waited::EngineGone.into());
+        }
         Ok(self.socket(&self.incoming.pop(patience)?))
     }
 
@@ -212,8 +230,12 @@ impl Drop for Listener {
 /// UDP port of a system-wide DCCP service (RFC 6773 §3.8).
 const RESERVED_UDP_PORT: u16 = 6511;
 
-pub(crate) fn engine_stopped() -> std::io::Error {
-    std::io::Error::other("the engine's thread has ended")
+/// 4340-5.1-2: a random DCCP port of the dynamic range (RFC 4340 §19.9).
+pub(crate) fn random_port() -> std::io::Result<u16> {
+    const DYNAMIC: u16 = 0xC000;
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(DYNAMIC | u16::from_le_bytes(bytes))
 }
 
 /// A connection that came in.
@@ -318,6 +340,10 @@ impl Incoming {
         loop {
             if let Some(popped) = state.pop() {
                 return popped;
+            }
+            if is_on_engine() {
+                // It would wait for itself.
+                return Err(AcceptError::WouldBlock);
             }
             let left = waiting.left()?;
             state.sleepers.threads += 1;

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
-use crate::patience::Patience;
+use crate::patience::{Patience, Side};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::Encapsulation;
@@ -75,13 +75,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// What a call with this time-out does.
-    pub(crate) fn patience(self, timeout: Option<Duration>) -> Patience {
+    /// How long a call on this side waits.
+    pub(crate) fn patience(self, side: Side) -> Patience {
         if self.is_nonblocking {
-            Patience::None
-        } else {
-            Patience::of(timeout)
+            return Patience::None;
         }
+        Patience::of(match side {
+            Side::Recv => self.recv_timeout,
+            Side::Send => self.send_timeout,
+        })
     }
 }
 
@@ -250,7 +252,8 @@ impl Options {
         self
     }
 
-    /// Makes the changes that `change` makes to the core's own settings.
+    /// Changes the core's own settings, which may change in any release.
+    #[doc(hidden)]
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
@@ -360,71 +363,82 @@ impl Options {
             (
                 "send_ccids",
                 !c.tx_ccids.is_empty(),
-                "give at least one CCID",
+                "must be at least one CCID",
             ),
             (
                 "recv_ccids",
                 !c.rx_ccids.is_empty(),
-                "give at least one CCID",
+                "must be at least one CCID",
             ),
             (
                 "service_code",
                 services.len() <= services_max,
-                "a client asks for one, a listener serves 32 at most",
+                "must be one for a client, and at most 32 for a listener",
             ),
             (
                 "service_code",
                 !services.contains(&ServiceCode::INVALID),
-                "4294967295 is never valid (RFC 5595)",
+                "must not be 4294967295, which is never valid (RFC 5595)",
             ),
-            ("checksum_coverage", c.send_cscov <= 15, "0 to 15"),
-            ("min_checksum_coverage", c.min_cscov <= 15, "0 to 15"),
+            (
+                "checksum_coverage",
+                c.send_cscov <= 15,
+                "must be from 0 to 15",
+            ),
+            (
+                "min_checksum_coverage",
+                c.min_cscov <= 15,
+                "must be from 0 to 15",
+            ),
             (
                 "sequence_window",
                 (32..1 << 46).contains(&c.sequence_window),
-                "32 to 2^46 - 1 packets",
+                "must be from 32 to 2^46 - 1 packets",
             ),
-            ("ack_ratio", c.ack_ratio != Some(0), "1 to 65535 packets"),
+            (
+                "ack_ratio",
+                c.ack_ratio != Some(0),
+                "must be from 1 to 65535 packets",
+            ),
             (
                 "mtu",
                 self.mtu.is_none_or(|m| (MTU_MIN..=MTU_MAX).contains(&m)),
-                "576 to 65535 bytes",
+                "must be from 576 to 65535 bytes",
             ),
             (
                 "send_buffer",
                 (1..=PACKETS_MAX).contains(&self.buffers.send_packets),
-                "1 to 1048576 packets",
+                "must be from 1 to 1048576 packets",
             ),
             (
                 "recv_buffer",
                 (1..=PACKETS_MAX).contains(&self.buffers.recv_packets),
-                "1 to 1048576 packets",
+                "must be from 1 to 1048576 packets",
             ),
             (
                 "connect_timeout",
                 !c.connect_timeout.is_zero(),
-                "longer than nothing",
+                "must be greater than 0",
             ),
-            ("backlog", self.backlog > 0, "at least 1 connection"),
+            ("backlog", self.backlog > 0, "must be at least 1 connection"),
             (
                 "encapsulation",
                 self.encapsulation == Encapsulation::Udp
                     || self.engine.as_ref().is_none_or(|e| e.threads() == 1),
-                "over IP an engine of one thread: each socket would get the packets of all",
+                "must be UDP with an engine of several threads: over IP each socket gets the packets of all",
             ),
         ];
         for (option, holds, allowed) in rules {
             if !holds {
-                return Err(wrong(option, allowed));
+                return Err(OptionError::new(option, allowed));
             }
         }
         for (option, ccids) in [("send_ccids", &c.tx_ccids), ("recv_ccids", &c.rx_ccids)] {
             check_ccids(option, ccids, &c.ccids)?;
         }
-        c.law.check().map_err(|e| OptionError {
-            option: "law",
-            problem: e.to_string(),
-        })?;
+        c.law
+            .check()
+            .map_err(|e| OptionError::new("law", e.to_string()))?;
         Ok(Config {
             service_code: services.first().copied().unwrap_or(ServiceCode::NONE),
             ack_vectors: c.ack_vectors || self.buffers.fates > 0,
@@ -463,28 +477,16 @@ const PACKETS_MAX: usize = bounds::IN_FLIGHT_PACKETS;
 
 fn check_ccids(option: &'static str, ccids: &[u8], known: &Ccids) -> Result<(), OptionError> {
     if ccids.len() > bounds::FEATURE_VALUES {
-        return Err(wrong(option, "32 CCIDs at most"));
+        return Err(OptionError::new(option, "must be at most 32 CCIDs"));
     }
     match ccids.iter().find(|&&c| known.find(c).is_none()) {
         None => Ok(()),
-        Some(unknown) => Err(OptionError {
-            option,
-            problem: format!(
-                "there is no CCID {unknown}; there are {}",
-                known
-                    .iter()
-                    .map(|c| c.number().to_string())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        }),
-    }
-}
-
-fn wrong(option: &'static str, allowed: &str) -> OptionError {
-    OptionError {
-        option,
-        problem: allowed.into(),
+        Some(unknown) => {
+            let known = known.iter().map(|c| c.number().to_string());
+            let known = known.collect::<Vec<_>>().join(", ");
+            let problem = format!("{unknown}: must be one of {known}");
+            Err(OptionError::new(option, problem))
+        }
     }
 }
 

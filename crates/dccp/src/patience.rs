@@ -1,23 +1,32 @@
 //! How long calls wait.
 
 use crate::clock;
-use crate::error::{AcceptError, RecvError, SendError};
+use crate::error::{AcceptError, CloseError, EngineGone, RecvError, SendError};
 use core::time::Duration;
 use dccp_proto::Instant;
+
+/// Which side of a connection a call waits on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// Datagrams, fates and events.
+    Recv,
+    /// Room to send; the beginning and the end of the connection.
+    Send,
+}
 
 /// How long a call may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Patience {
     /// Not at all.
     None,
-    /// So long.
+    /// For this time.
     For(Duration),
-    /// For ever.
+    /// Without limit.
     Forever,
 }
 
 impl Patience {
-    /// A blocking call's: so long, or for ever.
+    /// That of a blocking call: for `timeout`, or without limit.
     pub(crate) fn of(timeout: Option<Duration>) -> Self {
         timeout.map_or(Self::Forever, Self::For)
     }
@@ -38,7 +47,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// How long the next sleep may last: `None` is for ever. The time counts from the first call.
+    /// How long the next sleep may last; `None`: without limit. The time counts from the first call.
     pub(crate) fn left(&mut self) -> Result<Option<Duration>, Waited> {
         match self.patience {
             Patience::None => Err(Waited::WouldBlock),
@@ -63,31 +72,31 @@ pub(crate) enum Waited {
     WouldBlock,
     /// It has waited long enough.
     TimedOut,
+    /// The engine does not run in this process.
+    EngineGone,
 }
 
-impl From<Waited> for SendError {
-    fn from(w: Waited) -> Self {
-        match w {
-            Waited::WouldBlock => Self::WouldBlock,
-            Waited::TimedOut => Self::TimedOut,
+macro_rules! from_waited {
+    ($($error:ident),*) => {$(
+        impl From<Waited> for $error {
+            fn from(waited: Waited) -> Self {
+                match waited {
+                    Waited::WouldBlock => Self::WouldBlock,
+                    Waited::TimedOut => Self::TimedOut,
+                    Waited::EngineGone => Self::EngineGone(EngineGone::default()),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl From<Waited> for RecvError {
-    fn from(w: Waited) -> Self {
-        match w {
-            Waited::WouldBlock => Self::WouldBlock,
-            Waited::TimedOut => Self::TimedOut,
-        }
-    }
-}
+from_waited!(SendError, RecvError, AcceptError);
 
-impl From<Waited> for AcceptError {
-    fn from(w: Waited) -> Self {
-        match w {
-            Waited::WouldBlock => Self::WouldBlock,
-            Waited::TimedOut => Self::TimedOut,
+impl From<Waited> for CloseError {
+    fn from(waited: Waited) -> Self {
+        match waited {
+            Waited::WouldBlock | Waited::TimedOut => Self::TimedOut,
+            Waited::EngineGone => Self::EngineGone(EngineGone::default()),
         }
     }
 }

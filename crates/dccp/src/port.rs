@@ -6,7 +6,7 @@ use crate::error::{BindError, ConnectError, OptionError};
 use crate::group::{Need, Seat};
 use crate::lateness::Lateness;
 use crate::links::Links;
-use crate::listener::{Accepted, Incoming};
+use crate::listener::{Accepted, Incoming, random_port};
 use crate::options::Buffers;
 use crate::shared::Phase;
 use crate::stats::Inspection;
@@ -148,6 +148,11 @@ impl Port {
         }
     }
 
+    /// Connections that have not ended.
+    pub(crate) fn connections(&self) -> usize {
+        self.links.len()
+    }
+
     /// The transport broke, or the engine ends: all that runs over it is over.
     pub(crate) fn fail(&mut self) {
         self.blocked_at = None;
@@ -175,7 +180,7 @@ impl Port {
             let flow = Flow {
                 path,
                 local_port: random_port()?,
-                remote_port: connect.dccp_port,
+                remote_port: connect.remote.dccp_port,
             };
             let Some(claim) = claim(carrier, flow.local_port)? else {
                 continue;
@@ -224,6 +229,9 @@ impl Port {
         } = listen;
         let in_use = || BindError::InUse { port: *dccp_port };
         let held = self.served.iter().find(|s| s.dccp_port == *dccp_port);
+        if held.is_some() && listen.is_any_port {
+            return Err(in_use());
+        }
         let claim = match held {
             Some(served) => served.claim.clone(),
             None => Arc::new(claim(carrier, *dccp_port)?.ok_or_else(in_use)?),
@@ -434,11 +442,7 @@ impl Port {
             }
             Event::Mps(bytes) => self.links.shared(id).lock().mps = Some(*bytes),
             Event::PeerNotListening => self.links.shared(id).lock().is_peer_listening = false,
-            Event::PeerClosed
-            | Event::SlowReceiver
-            | Event::Rate(_)
-            | Event::Silent { .. }
-            | Event::Unreachable { .. } => {}
+            _ => {}
         }
         let is_complete = event == Event::Connected;
         self.links.shared(id).lock().push_event(event);
@@ -513,14 +517,6 @@ fn token(key: PortKey) -> Token {
     Token(usize::try_from(key.0).unwrap_or(usize::MAX))
 }
 
-/// 4340-5.1-2: a random DCCP port of the dynamic range (RFC 4340 §19.9).
-fn random_port() -> io::Result<u16> {
-    const DYNAMIC: u16 = 0xC000;
-    let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(DYNAMIC | u16::from_le_bytes(bytes))
-}
-
 /// Makes a DCCP port this program's; `None` if it is another's.
 fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
     match carrier.claim(port) {
@@ -532,10 +528,7 @@ fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
 
 /// What the core has against the options that we had not seen.
 fn wrong(problem: &str) -> OptionError {
-    OptionError {
-        option: "configure",
-        problem: problem.into(),
-    }
+    OptionError::new("configure", problem)
 }
 
 /// The core takes the sizes as integers of the machine, and wants to know the mark that the router

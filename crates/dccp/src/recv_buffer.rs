@@ -12,10 +12,39 @@ use dccp_proto::wire::Payload;
 use std::collections::VecDeque;
 
 /// One received datagram.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Received {
     bytes: Vec<u8>,
     meta: Delivery,
+}
+
+/// What a receive copied, and what is known of the datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RecvMeta {
+    /// Bytes copied into the buffer.
+    pub len: usize,
+    /// Length of the datagram in bytes.
+    pub datagram_len: usize,
+    /// Arrival time, sequence number, ECN mark, and whether the data are corrupt.
+    pub delivery: Delivery,
+}
+
+impl RecvMeta {
+    /// That of a datagram of this length, copied to a buffer of `room` bytes.
+    #[doc(hidden)]
+    pub fn new(datagram_len: usize, room: usize, delivery: Delivery) -> Self {
+        Self {
+            len: datagram_len.min(room),
+            datagram_len,
+            delivery,
+        }
+    }
+
+    /// Whether the datagram's end did not fit and is lost.
+    pub fn is_truncated(&self) -> bool {
+        self.len < self.datagram_len
+    }
 }
 
 impl Received {
@@ -27,6 +56,11 @@ impl Received {
     /// The data.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The data, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 }
 
@@ -224,14 +258,19 @@ impl RecvBuffer {
     }
 
     /// Copies the oldest datagram into `buf`, as much of it as fits.
-    pub(crate) fn pop_into(&mut self, buf: &mut [u8]) -> Option<(usize, Delivery)> {
-        let datagram = self.waiting.pop_front()?;
-        let len = datagram.bytes.len();
-        let fits = len.min(buf.len());
-        buf[..fits].copy_from_slice(&datagram.bytes[..fits]);
-        self.counts.taken += 1;
+    pub(crate) fn pop_into(&mut self, buf: &mut [u8]) -> Option<RecvMeta> {
+        let datagram = self.pop()?;
+        let meta = RecvMeta::new(datagram.bytes.len(), buf.len(), datagram.meta);
+        buf[..meta.len].copy_from_slice(&datagram.bytes[..meta.len]);
         self.recycle(datagram.bytes);
-        Some((len, datagram.meta))
+        Some(meta)
+    }
+
+    /// Takes the oldest datagram.
+    pub(crate) fn pop(&mut self) -> Option<Received> {
+        let datagram = self.waiting.pop_front()?;
+        self.counts.taken += 1;
+        Some(datagram)
     }
 
     /// Moves the oldest datagrams into `batch`, whose old ones give their memory back.
@@ -350,7 +389,7 @@ mod tests {
     fn a_small_buffer_gets_the_beginning_and_the_whole_length() {
         let mut buffer = filled(1);
         let mut small = [9; 2];
-        assert_eq!(buffer.pop_into(&mut small), Some((3, META)));
+        assert_eq!(buffer.pop_into(&mut small), Some(RecvMeta::new(3, 2, META)));
         assert_eq!(small, [0; 2]);
         assert_eq!(buffer.counts().taken, 1);
     }

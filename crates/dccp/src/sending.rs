@@ -1,88 +1,131 @@
-//! What is said of a datagram that is sent.
+//! Options of single datagrams.
 
+use crate::clock;
 use crate::error::SendError;
 use crate::send_buffer::DatagramId;
-use dccp_proto::Instant;
+use core::time::Duration;
 use dccp_proto::queue::{Label, WhenFull};
 use dccp_proto::wire::Payload;
+use std::time::Instant;
 
-/// What is said of a datagram; by default nothing. It counts as long as the datagram waits in the send buffer.
+/// Options of one datagram. They count while the datagram is in the send buffer.
 ///
 /// ```
-/// use core::time::Duration;
-/// use dccp::{SendOptions, WhenFull, clock};
+/// use dccp::{SendOptions, WhenFull};
+/// use std::time::{Duration, Instant};
+///
 /// let key_frame = SendOptions::new().priority(7);
-/// let frame = SendOptions::new().deadline(clock::now() + Duration::from_millis(40));
+/// let frame = SendOptions::new().lifetime(Duration::from_millis(40));
+/// let sample = SendOptions::new().deadline(Instant::now() + Duration::from_millis(5));
 /// let reading = SendOptions::new().key(3).when_full(WhenFull::DropOldest);
-/// # let _ = (key_frame, frame, reading);
+/// # let _ = (key_frame, frame, sample, reading);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct SendOptions {
-    pub(crate) label: Label,
+    label: Label,
+    lifetime: Option<Duration>,
     pub(crate) when_full: Option<WhenFull>,
 }
 
 impl SendOptions {
-    /// Nothing: priority 0, no deadline, no key, and the socket's policy.
+    /// Priority 0, no deadline, no key, and the socket's policy for a full buffer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Overtakes what has a lower priority. Of the same priority what was sent first leaves first.
+    /// Lets the datagram overtake those of lower priority. Datagrams of one priority leave in the order of sending.
     pub fn priority(mut self, priority: u8) -> Self {
         self.label.priority = priority;
         self
     }
 
-    /// After this moment of [`clock::now`](crate::clock::now) it does not leave: its fate is
-    /// [`Expired`](dccp_proto::queue::Fate::Expired), told when it would have left. Until then it needs its room in
-    /// the send buffer. The engine reads the clock once a turn, when it begins: what it claims may be late by that turn.
+    /// The latest time to leave. A datagram that is still queued then gets the fate
+    /// [`Expired`](crate::Fate::Expired). The engine reads the clock once a turn, so one may leave late by one turn.
     pub fn deadline(mut self, at: Instant) -> Self {
-        self.label.deadline = Some(at);
+        self.label.deadline = Some(clock::from_std(at));
         self
     }
 
-    /// Takes the place of the datagram with the same key that waits, whose fate is
-    /// [`Superseded`](dccp_proto::queue::Fate::Superseded); if their priorities differ, it waits behind those of its
-    /// own. It needs no other room.
+    /// A deadline at this time after the datagram is sent. With a deadline too, the earlier one counts.
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        self.lifetime = Some(lifetime);
+        self
+    }
+
+    /// Replaces the queued datagram with the same key, which gets the fate [`Superseded`](crate::Fate::Superseded). The new
+    /// one takes its place, or the last place of its own priority if that differs. It needs no further room.
     pub fn key(mut self, key: u64) -> Self {
         self.label.key = Some(key);
         self
     }
 
-    /// What happens when the send buffer is full; otherwise what
-    /// [`Options::when_full`](crate::Options::when_full) says.
+    /// The policy for a full send buffer, instead of that of [`Options::when_full`](crate::Options::when_full).
     pub fn when_full(mut self, policy: WhenFull) -> Self {
         self.when_full = Some(policy);
         self
     }
+
+    /// What the queue needs to know of a datagram that is sent now.
+    pub(crate) fn label(&self) -> Label {
+        let Some(lifetime) = self.lifetime else {
+            return self.label;
+        };
+        let end = clock::now() + lifetime;
+        Label {
+            deadline: Some(self.label.deadline.map_or(end, |at| at.min(end))),
+            ..self.label
+        }
+    }
 }
 
-/// A datagram for [`Socket::send_batch`](crate::Socket::send_batch), and what became of the attempt.
+/// A datagram for [`Socket::send_batch`](crate::Socket::send_batch), and the result.
 #[derive(Clone, Debug)]
 pub struct SendItem<'a> {
-    /// The data.
-    pub payload: Payload<'a>,
-    /// What is said of it.
+    pub(crate) payload: Payload<'a>,
+    /// Priority, deadline, key and policy.
     pub options: SendOptions,
-    /// Its name once it is in the send buffer; before the call, and if the call did not come to it,
+    /// The datagram's name once it is in the send buffer. Before the call, and if the call did not reach it,
     /// [`SendError::WouldBlock`].
     pub result: Result<DatagramId, SendError>,
 }
 
 impl<'a> SendItem<'a> {
-    /// A datagram to send, of which nothing is said.
-    pub fn new(payload: Payload<'a>) -> Self {
-        Self::with(payload, SendOptions::new())
+    /// A datagram with the default options.
+    pub fn new(data: &'a [u8]) -> Self {
+        Self::with(data, SendOptions::new())
     }
 
-    /// A datagram to send.
-    pub const fn with(payload: Payload<'a>, options: SendOptions) -> Self {
+    /// A datagram with options.
+    pub const fn with(data: &'a [u8], options: SendOptions) -> Self {
         Self {
-            payload,
+            payload: Payload::Bytes(data),
             options,
             result: Err(SendError::WouldBlock),
         }
+    }
+
+    /// A datagram of zeros, which are stored nowhere on this side: for benchmarks.
+    #[doc(hidden)]
+    pub fn zeros(len: usize) -> Self {
+        Self {
+            payload: Payload::Zeros(len),
+            ..Self::new(&[])
+        }
+    }
+
+    /// The outcome of a batch: how many are in the buffer, or the error of the first.
+    pub(crate) fn sum_up(items: &[Self]) -> Result<usize, SendError> {
+        let taken = items.iter().filter(|i| i.result.is_ok()).count();
+        match items.first() {
+            Some(Self { result: Err(e), .. }) if taken == 0 => Err(e.clone()),
+            _ => Ok(taken),
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for SendItem<'a> {
+    fn from(data: &'a [u8]) -> Self {
+        Self::new(data)
     }
 }

@@ -2,10 +2,11 @@
 //! it stands, under one mutex. The engine wakes the application only if it sleeps, and once for
 //! each batch of packets, not for each packet.
 
+use crate::engine::is_on_engine;
 use crate::error::{RecvError, SendError};
 use crate::options::{Buffers, Waiting};
-use crate::patience::{Patience, Waited};
-use crate::recv_buffer::{RecvBatch, RecvBuffer};
+use crate::patience::{Patience, Side, Waited};
+use crate::recv_buffer::{Received, RecvBatch, RecvBuffer, RecvMeta};
 use crate::ring::outbox::RingOutbox;
 #[cfg(feature = "tokio")]
 use crate::ring::parker::Ear;
@@ -18,8 +19,9 @@ use crate::sleepers::{Called, Sleepers};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use crate::stats::Inspection;
 use core::time::Duration;
+use dccp_io::ProcessGeneration;
 use dccp_proto::config::bounds;
-use dccp_proto::queue::{Delivery, Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
+use dccp_proto::queue::{Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
 use dccp_proto::wire::{Payload, Place};
 use dccp_proto::{CloseReason, Event, Instant};
 use std::collections::VecDeque;
@@ -34,15 +36,6 @@ pub(crate) enum Phase {
     Open,
     /// It is over.
     Ended(CloseReason),
-}
-
-/// Which side of a connection a call waits on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
-    /// Datagrams, fates and events.
-    Recv,
-    /// Room to send; the beginning and the end of the connection.
-    Send,
 }
 
 /// What can be done without waiting.
@@ -62,6 +55,8 @@ pub struct Ready {
 /// The part of a connection that both sides use.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// The process of the engine.
+    process: ProcessGeneration,
     state: Mutex<State>,
     receivers: Condvar,
     senders: Condvar,
@@ -105,6 +100,7 @@ pub(crate) struct State {
 impl Shared {
     pub(crate) fn new(buffers: Buffers, waiting: Waiting) -> Self {
         Self {
+            process: ProcessGeneration::watched(),
             state: Mutex::new(State {
                 phase: Phase::Connecting,
                 tx: SendBuffer::new(buffers.send_packets, buffers.fates),
@@ -137,22 +133,47 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As [`wait`](Self::wait), with the patience that the socket's settings give for this side.
+    pub(crate) fn wait_as_set<T>(
+        &self,
+        side: Side,
+        attempt: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, Waited> {
+        self.wait_with(side, |state| state.waiting.patience(side), attempt)
+    }
+
     /// Tries `attempt` until it gives something, sleeping between, as long as `patience` allows.
     pub(crate) fn wait<T>(
         &self,
         side: Side,
         patience: Patience,
+        attempt: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, Waited> {
+        self.wait_with(side, |_| patience, attempt)
+    }
+
+    fn wait_with<T>(
+        &self,
+        side: Side,
+        patience: impl FnOnce(&State) -> Patience,
         mut attempt: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, Waited> {
-        let mut waiting = patience.begin();
+        // The engine, and a thread that held the lock, may have been left behind by a fork.
+        if !self.process.is_current() {
+            return Err(Waited::EngineGone);
+        }
         let mut state = self.lock();
+        let mut waiting = match try_once(&mut state, &mut attempt) {
+            Some(found) => return Ok(found),
+            // The engine's own thread would wait for itself.
+            None if is_on_engine() => return Err(Waited::WouldBlock),
+            None => patience(&state).begin(),
+        };
         loop {
-            let found = attempt(&mut state);
-            state.update_signal();
-            if let Some(found) = found {
+            state = self.sleep(state, side, waiting.left()?);
+            if let Some(found) = try_once(&mut state, &mut attempt) {
                 return Ok(found);
             }
-            state = self.sleep(state, side, waiting.left()?);
         }
     }
 
@@ -163,11 +184,7 @@ impl Shared {
         side: Side,
         mut attempt: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
-        let attempt = move |state: &mut State| {
-            let found = attempt(state);
-            state.update_signal();
-            found
-        };
+        let attempt = move |state: &mut State| try_once(state, &mut attempt);
         sleepers::until(|| self.lock(), |state| state.sleepers(side), attempt).await
     }
 
@@ -198,7 +215,7 @@ impl Shared {
     /// A turn of the engine is over: wakes who sleeps and can go on. Returns whether the next must come at once.
     pub(crate) fn end_turn(&self) -> bool {
         let mut state = self.lock();
-        let is_unfinished = state.tx.end_turn() | state.end_pull_turn();
+        let is_unfinished = state.tx.end_turn() | state.end_source_turn();
         self.wake_from(state);
         is_unfinished
     }
@@ -230,6 +247,12 @@ impl Shared {
         receivers.wake(&self.receivers);
         senders.wake(&self.senders);
     }
+}
+
+fn try_once<T>(state: &mut State, attempt: &mut impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    let found = attempt(state);
+    state.update_signal();
+    found
 }
 
 impl State {
@@ -288,7 +311,7 @@ impl State {
             return Some(Err(SendError::TooBig { len, mps }));
         }
         let when_full = options.when_full.unwrap_or(self.waiting.when_full);
-        let pushed = self.tx.push(payload, options.label, when_full).map(Ok);
+        let pushed = self.tx.push(payload, options.label(), when_full).map(Ok);
         self.wants_room = pushed.is_none();
         if pushed.is_none() && when_full == WhenFull::Error {
             return Some(Err(SendError::WouldBlock));
@@ -332,12 +355,17 @@ impl State {
         }
     }
 
-    /// Takes the next datagram, or says why there will be none; `None`: there is none now.
-    pub(crate) fn pop_into(
-        &mut self,
-        buf: &mut [u8],
-    ) -> Option<Result<(usize, Delivery), RecvError>> {
+    /// Copies the next datagram, or says why there will be none; `None`: there is none now.
+    pub(crate) fn pop_into(&mut self, buf: &mut [u8]) -> Option<Result<RecvMeta, RecvError>> {
         match self.rx.pop_into(buf) {
+            Some(found) => Some(Ok(found)),
+            None => self.recv_over().map(Err),
+        }
+    }
+
+    /// Takes the next datagram, or says why there will be none; `None`: there is none now.
+    pub(crate) fn pop(&mut self) -> Option<Result<Received, RecvError>> {
+        match self.rx.pop() {
             Some(found) => Some(Ok(found)),
             None => self.recv_over().map(Err),
         }
@@ -449,13 +477,16 @@ impl State {
     }
 
     /// Asking may give something again.
-    pub(crate) fn want_pull(&mut self) {
+    pub(crate) fn wake_source(&mut self) {
         self.is_source_due = true;
     }
 
     /// Whom to ask for a datagram that may leave now, and what to tell it.
-    pub(crate) fn begin_pull(&mut self, now: Instant) -> Option<(DatagramSource, SourceRequest)> {
-        if !self.may_pull() {
+    pub(crate) fn begin_request(
+        &mut self,
+        now: Instant,
+    ) -> Option<(DatagramSource, SourceRequest)> {
+        if !self.may_request() {
             return None;
         }
         let max_len = self.mps?;
@@ -467,7 +498,7 @@ impl State {
 
     /// Takes what the application gave. Gives back who was asked if another has taken its place.
     #[must_use]
-    pub(crate) fn end_pull(
+    pub(crate) fn end_request(
         &mut self,
         source: DatagramSource,
         request: &SourceRequest,
@@ -493,11 +524,11 @@ impl State {
     }
 
     /// A turn of the engine is over. Returns whether the next must come at once.
-    fn end_pull_turn(&mut self) -> bool {
-        core::mem::take(&mut self.is_source_deferred) && self.may_pull()
+    fn end_source_turn(&mut self) -> bool {
+        core::mem::take(&mut self.is_source_deferred) && self.may_request()
     }
 
-    fn may_pull(&self) -> bool {
+    fn may_request(&self) -> bool {
         self.is_source_due
             && !self.is_source_deferred
             && self.source.is_some()
@@ -520,7 +551,7 @@ impl Outbox for State {
         if let (Queued::Nothing, Some(ring)) = (queued, &mut self.ring) {
             queued = ring.waiting(now);
         }
-        if queued == Queued::Nothing && self.may_pull() {
+        if queued == Queued::Nothing && self.may_request() {
             queued = Queued::OnRequest;
         }
         self.is_starving = queued == Queued::Nothing;

@@ -1,37 +1,38 @@
 //! A connection as the application uses it.
 
-#[cfg(target_os = "linux")]
-use crate::engine::ConnRef;
-use crate::engine::{Calls, Command, Connect, Engine, Opened, Request, with_scope};
-use crate::error::{CloseError, ConnectError, RecvError, SendError};
-use crate::listener::{Accepted, engine_stopped};
+use crate::addr::{DccpAddr, ToDccpAddrs};
+use crate::engine::{Calls, Command, Connect, Engine, Opened, Request};
+use crate::error::{CloseError, ConnectError, EngineGone, RecvError, SendError};
+use crate::listener::Accepted;
 use crate::options::Options;
-use crate::patience::{Patience, Waited};
-use crate::recv_buffer::RecvBatch;
+use crate::patience::{Patience, Side, Waited};
+use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
 use crate::send_buffer::{DatagramId, FateReport};
 use crate::sending::{SendItem, SendOptions};
-use crate::shared::{Ready, Shared, Side, State};
+use crate::shared::{Ready, Shared, State};
 #[cfg(unix)]
 use crate::signal::ReadyFd;
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use crate::stats::{Inspection, Stats};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
-use dccp_proto::queue::Delivery;
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, Instant, RateHint};
 use std::io;
-use std::net::{Shutdown, ToSocketAddrs};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 /// A connection: datagrams in both directions under congestion control.
 ///
-/// All calls take `&self`, so that threads can share a socket, for example one that sends and one
-/// that receives. Dropping it sends what waits and closes in the background; the engine needs the
-/// process to live for that: call [`close`](Self::close) before the program ends.
+/// All calls take `&self`, so that threads can share a socket, for example one that sends and one that receives.
+///
+/// Dropping a socket sends the datagrams that are queued, and closes in the background. That needs the process to live on:
+/// before the program ends, call [`close`](Self::close) on each socket, or [`Engine::wait_idle`] once for all.
+///
+/// Some calls ask the engine's thread and wait for its answer, usually for some microseconds: they say so. From the engine's
+/// own thread, where a [datagram source](Self::set_datagram_source) runs, such calls return an error.
 #[derive(Debug)]
 pub struct Socket {
     engine: Engine,
@@ -43,22 +44,24 @@ pub struct Socket {
 
 /// Making a connection.
 impl Socket {
-    /// Connects to `dccp_port` at `addr`: host and UDP port (over IP the UDP port means nothing). A
-    /// link-local IPv6 address needs its interface (`fe80::1%eth0`) and works over UDP. If the name
-    /// has several addresses they are tried in turn. A non-blocking socket is returned at
-    /// once, and [`Event::Connected`] or the error of a receive tells how it went.
+    /// Connects to a DCCP port. If the name has several addresses, they are tried in turn.
+    ///
+    /// A non-blocking socket is returned at once; [`Event::Connected`] or the error of a receive then tells the outcome. A
+    /// link-local IPv6 address needs its interface, as in `[fe80::1%eth0]:14233/5001`, and works over UDP only.
+    ///
+    /// ```no_run
+    /// use dccp::{Options, Socket};
+    /// let socket = Socket::connect("video.example.net:14233/5001", &Options::new())?;
+    /// let same = Socket::connect(("video.example.net:14233", 5001), &Options::new())?;
+    /// # Ok::<(), dccp::ConnectError>(())
+    /// ```
     ///
     /// # Errors
-    /// When an option cannot be, the peer does not want or does not answer, or the system has no
-    /// socket.
-    pub fn connect(
-        addr: impl ToSocketAddrs,
-        dccp_port: u16,
-        options: &Options,
-    ) -> Result<Self, ConnectError> {
+    /// When an option is not allowed, the peer refuses or does not answer, or the system has no socket left.
+    pub fn connect(addr: impl ToDccpAddrs, options: &Options) -> Result<Self, ConnectError> {
         let mut last = ConnectError::NoAddress;
-        for remote in Self::remotes(addr, options)? {
-            match Self::connect_one(remote, dccp_port, options) {
+        for remote in Self::remotes(&addr, options)? {
+            match Self::connect_one(remote, options) {
                 Ok(socket) => return Ok(socket),
                 Err(e @ ConnectError::Option(_)) => return Err(e),
                 Err(e) => last = e,
@@ -67,24 +70,23 @@ impl Socket {
         Err(last)
     }
 
-    /// Where to connect to.
+    /// The addresses to try.
     pub(crate) fn remotes(
-        addr: impl ToSocketAddrs,
+        addr: &impl ToDccpAddrs,
         options: &Options,
-    ) -> io::Result<Vec<SocketAddr>> {
-        let fits =
-            |remote: &SocketAddr| options.bind.is_none_or(|b| b.is_ipv4() == remote.is_ipv4());
-        let remotes = addr.to_socket_addrs()?.map(as_the_system_takes_it);
-        Ok(remotes.filter(fits).collect())
+    ) -> Result<Vec<DccpAddr>, ConnectError> {
+        let fits = |remote: &DccpAddr| {
+            options
+                .bind
+                .is_none_or(|b| b.is_ipv4() == remote.ip.is_ipv4())
+        };
+        let remotes = addr.to_dccp_addrs()?.into_iter();
+        Ok(remotes.map(DccpAddr::canonical).filter(fits).collect())
     }
 
-    fn connect_one(
-        remote: SocketAddr,
-        dccp_port: u16,
-        options: &Options,
-    ) -> Result<Self, ConnectError> {
+    fn connect_one(remote: DccpAddr, options: &Options) -> Result<Self, ConnectError> {
         let began = crate::clock::now();
-        let socket = Self::open(remote, dccp_port, options)?;
+        let socket = Self::open(remote, options)?;
         if options.waiting.is_nonblocking {
             return Ok(socket);
         }
@@ -93,34 +95,30 @@ impl Socket {
             .shared
             .wait(Side::Send, Patience::Forever, |state| state.opened());
         match opened {
-            Ok(Err(reason)) => Err(socket.connect_error(began, (remote, dccp_port), reason)),
-            _ => Ok(socket),
+            Ok(Ok(())) => Ok(socket),
+            Ok(Err(reason)) => Err(socket.connect_error(began, remote, reason)),
+            Err(_) => Err(EngineGone::default().into()),
         }
     }
 
     /// Begins the handshake.
-    pub(crate) fn open(
-        remote: SocketAddr,
-        dccp_port: u16,
-        options: &Options,
-    ) -> Result<Self, ConnectError> {
+    pub(crate) fn open(remote: DccpAddr, options: &Options) -> Result<Self, ConnectError> {
         let config = options.checked_config(1)?;
         let service = config.service_code;
         let engine = options.engine_or_shared()?.next();
         let shared = Arc::new(Shared::new(options.buffers, options.waiting));
-        let (reply, answer) = sync_channel(1);
-        engine.send(Command::Connect(Box::new(Connect {
-            encapsulation: options.encapsulation,
-            gso: options.gso,
-            local: options.bind,
-            remote,
-            dccp_port,
-            config,
-            mtu: options.mtu,
-            shared: shared.clone(),
-            reply,
-        })));
-        let opened = answer.recv().map_err(|_| engine_stopped())??;
+        let opened = engine.ask(|reply| {
+            Command::Connect(Box::new(Connect {
+                encapsulation: options.encapsulation,
+                gso: options.gso,
+                local: options.bind,
+                remote,
+                config,
+                mtu: options.mtu,
+                shared: shared.clone(),
+                reply,
+            }))
+        })??;
         Ok(Self {
             engine,
             opened,
@@ -130,18 +128,16 @@ impl Socket {
         })
     }
 
-    /// What it means that a handshake with `to` ended so.
+    /// The error for a handshake with `remote` that ended for `reason`.
     pub(crate) fn connect_error(
         &self,
         began: Instant,
-        to: (SocketAddr, u16),
+        remote: DccpAddr,
         reason: CloseReason,
     ) -> ConnectError {
-        let (remote, port) = to;
         match reason {
             CloseReason::TimedOut => ConnectError::NoAnswer {
                 remote,
-                port,
                 requests: self
                     .stats()
                     .map_or(0, |s| s.connection.packets_out.of(PacketType::Request)),
@@ -154,13 +150,12 @@ impl Socket {
             CloseReason::Reset {
                 code: ResetCode::CONNECTION_REFUSED | ResetCode::NO_CONNECTION,
                 ..
-            } => ConnectError::Refused { remote, port },
+            } => ConnectError::Refused { remote },
             CloseReason::Reset {
                 code: ResetCode::BAD_SERVICE_CODE,
                 ..
             } => ConnectError::BadServiceCode {
                 remote,
-                port,
                 service: self.service,
             },
             CloseReason::Reset {
@@ -182,10 +177,10 @@ impl Socket {
     }
 }
 
-/// Data.
+/// Sending.
 impl Socket {
-    /// Puts a datagram into the send buffer, waiting for room if the socket is blocking. It leaves
-    /// when the congestion control allows.
+    /// Puts a datagram into the send buffer; a blocking socket waits for room. The datagram leaves when the congestion
+    /// control allows.
     ///
     /// # Errors
     /// When it is too long, there is no room (in time), or sending is over.
@@ -193,8 +188,7 @@ impl Socket {
         self.send_with(data, SendOptions::new())
     }
 
-    /// As [`send`](Self::send), with what is said of the datagram: priority, deadline, key, and what happens
-    /// when the send buffer is full.
+    /// As [`send`](Self::send), with priority, deadline, key, and the policy for a full send buffer.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -202,10 +196,11 @@ impl Socket {
         self.send_payload(Payload::Bytes(data), options)
     }
 
-    /// Sends a datagram of `len` zeros, which are stored nowhere on this side.
+    /// Sends a datagram of `len` zeros, which are stored nowhere on this side: for benchmarks.
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[doc(hidden)]
     pub fn send_zeros(&self, len: usize) -> Result<DatagramId, SendError> {
         self.send_payload(Payload::Zeros(len), SendOptions::new())
     }
@@ -216,12 +211,10 @@ impl Socket {
         options: SendOptions,
     ) -> Result<DatagramId, SendError> {
         self.shared
-            .wait(Side::Send, self.send_patience(), |state| {
-                self.push(state, payload, &options)
-            })?
+            .wait_as_set(Side::Send, |state| self.push(state, payload, &options))?
     }
 
-    /// Puts a datagram into the send buffer, or says why not; `None`: there is no room now.
+    /// Puts a datagram into the send buffer, or gives the error; `None`: there is no room now.
     pub(crate) fn push(
         &self,
         state: &mut State,
@@ -233,109 +226,97 @@ impl Socket {
         Some(result)
     }
 
-    /// Puts many datagrams into the send buffer in one go, each with a result of its own. Returns
-    /// how many are in the buffer; that is less than all if the socket is non-blocking or the time
-    /// is over, or if some are too long.
+    /// Puts many datagrams into the send buffer in one call, each with a result of its own. Returns how many are in the
+    /// buffer; that is less than all if the socket is non-blocking, the time is over, or some are too long.
     ///
     /// # Errors
-    /// When none could be taken: the error of the first.
+    /// The error of the first, if the buffer took none.
     pub fn send_batch(&self, items: &mut [SendItem<'_>]) -> Result<usize, SendError> {
         let mut done = 0;
-        let waited = self.shared.wait(Side::Send, self.send_patience(), |state| {
-            while let Some(item) = items.get_mut(done)
-                && let Some(result) = state.push(item.payload, &item.options)
-            {
-                item.result = result;
-                done += 1;
-            }
-            self.feed(state);
+        let waited = self.shared.wait_as_set(Side::Send, |state| {
+            done = self.push_batch(state, items, done);
             (done == items.len()).then_some(())
         });
-        if let Err(Waited::TimedOut) = waited {
+        if let Err(waited) = waited
+            && waited != Waited::WouldBlock
+        {
             for item in items.iter_mut().skip(done) {
-                item.result = Err(SendError::TimedOut);
+                item.result = Err(waited.into());
             }
         }
-        let taken = items.iter().filter(|i| i.result.is_ok()).count();
-        match items.first() {
-            Some(SendItem { result: Err(e), .. }) if taken == 0 => Err(e.clone()),
-            _ => Ok(taken),
-        }
+        SendItem::sum_up(items)
     }
 
-    /// Takes back what waits in the send buffer ([`Fate::Withdrawn`](dccp_proto::queue::Fate)); gives
-    /// how many datagrams that were.
+    /// Puts the datagrams from `done` on into the send buffer, as many as find room; gives the next `done`.
+    pub(crate) fn push_batch(
+        &self,
+        state: &mut State,
+        items: &mut [SendItem<'_>],
+        mut done: usize,
+    ) -> usize {
+        while let Some(item) = items.get_mut(done)
+            && let Some(result) = state.push(item.payload, &item.options)
+        {
+            item.result = result;
+            done += 1;
+        }
+        self.feed(state);
+        done
+    }
+
+    /// Waits until no datagram is queued in the send buffer: all have left or have another fate. They may still be on
+    /// their way.
+    ///
+    /// # Errors
+    /// When that takes longer than `at_most`, or the connection ends first.
+    pub fn flush(&self, at_most: Duration) -> Result<(), SendError> {
+        self.shared
+            .wait(Side::Send, Patience::For(at_most), |state| {
+                if state.tx.len() == 0 {
+                    return Some(Ok(()));
+                }
+                state.ended().map(|reason| Err(SendError::Closed(reason)))
+            })?
+    }
+
+    /// Withdraws the datagrams in the send buffer ([`Fate::Withdrawn`](crate::Fate::Withdrawn)); returns how many.
     pub fn withdraw_queued(&self) -> usize {
         let taken = self.shared.lock().tx.withdraw(crate::clock::now());
         self.shared.wake();
         taken
     }
 
-    /// Asks the application for a datagram at the moment when it may leave: so it is never older than its decision.
-    /// What was sent by other calls leaves before. The answer goes into the vector, which is empty, and counts as
-    /// any datagram that is sent.
+    /// Makes a closure the source of datagrams: the engine calls it when one may leave, so that no datagram is older than
+    /// the decision to send it. Datagrams of other calls leave before. The closure fills the vector, which is empty.
     ///
-    /// `ask` is called until it says [`SourceReply::Nothing`], and again after each [`data_ready`](Self::data_ready). It runs
-    /// in the engine's thread, which serves other sockets too: it must not wait, neither for locks that are held
-    /// for long nor in calls of a socket that wait, ask for the state or close. One that panics is not called
-    /// again. It is dropped when the connection ends, or another takes its place.
+    /// The engine calls it until it returns [`SourceReply::Nothing`], and again after each
+    /// [`data_ready`](Self::data_ready). It runs on the engine's thread, which serves other sockets too: it must not
+    /// block, and calls that ask the engine return an error there. If it panics, it is removed, and the socket gets
+    /// [`Event::SourcePanicked`]. It is dropped when the connection ends or another source replaces it.
     pub fn set_datagram_source(
         &self,
-        ask: impl FnMut(&SourceRequest, &mut Vec<u8>) -> SourceReply + Send + 'static,
+        source: impl FnMut(&SourceRequest, &mut Vec<u8>) -> SourceReply + Send + 'static,
     ) {
         let mut state = self.shared.lock();
-        let replaced = state.set_source(DatagramSource::new(ask));
+        let replaced = state.set_source(DatagramSource::new(source));
         self.feed(&mut state);
         drop(state);
         drop(replaced);
     }
 
-    /// The closure of [`set_datagram_source`](Self::set_datagram_source), which had nothing to send, may have something again.
+    /// Lets the engine call the [datagram source](Self::set_datagram_source) again after it returned
+    /// [`SourceReply::Nothing`].
     pub fn data_ready(&self) {
         let mut state = self.shared.lock();
-        state.want_pull();
+        state.wake_source();
         self.feed(&mut state);
     }
 
-    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()`
-    /// if its end did not fit and is lost.
-    ///
-    /// # Errors
-    /// When there is none (in time), or the connection is over and all data have been handed out.
-    pub fn recv(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_meta(buf).map(|(len, _)| len)
-    }
-
-    /// As [`recv`](Self::recv), with what is known about the datagram.
-    ///
-    /// # Errors
-    /// As [`recv`](Self::recv).
-    pub fn recv_meta(&self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
-        self.shared
-            .wait(Side::Recv, self.recv_patience(), |s| s.pop_into(buf))?
-    }
-
-    /// Takes the datagrams that wait, at most as many as `batch` has room for; waits for the first if
-    /// the socket is blocking. Returns how many.
-    ///
-    /// # Errors
-    /// As [`recv`](Self::recv).
-    pub fn recv_batch(&self, batch: &mut RecvBatch) -> Result<usize, RecvError> {
-        self.shared
-            .wait(Side::Recv, self.recv_patience(), |s| s.pop_batch(batch))?
-    }
-
-    /// Appends the fates that are known to `reports`, at most `at_most`, without waiting. Needs
-    /// [`Options::fate_buffer`].
+    /// Appends up to `at_most` known fates to `reports`, without waiting. Needs [`Options::fate_buffer`].
     pub fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) {
         let mut state = self.shared.lock();
         state.tx.pop_fates(reports, at_most);
         state.update_signal();
-    }
-
-    /// The next event, without waiting.
-    pub fn poll_event(&self) -> Option<Event> {
-        self.shared.lock().pop_event()
     }
 
     /// Tells the engine that there is something to send, if it does not look by itself.
@@ -347,12 +328,57 @@ impl Socket {
     }
 }
 
+/// Receiving.
+impl Socket {
+    /// Copies the next datagram into `buf` and returns the number of bytes copied. What does not fit is lost:
+    /// [`recv_meta`](Self::recv_meta) tells, [`recv_datagram`](Self::recv_datagram) loses nothing.
+    ///
+    /// # Errors
+    /// When there is none (in time), or the connection is over and all datagrams have been handed out.
+    pub fn recv(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv_meta(buf).map(|meta| meta.len)
+    }
+
+    /// As [`recv`](Self::recv), with the datagram's length, arrival time, sequence number and marks.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_meta(&self, buf: &mut [u8]) -> Result<RecvMeta, RecvError> {
+        self.shared.wait_as_set(Side::Recv, |s| s.pop_into(buf))?
+    }
+
+    /// The next datagram, however long it is.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_datagram(&self) -> Result<Received, RecvError> {
+        self.shared.wait_as_set(Side::Recv, State::pop)?
+    }
+
+    /// Takes the datagrams that are there, up to the limit of `batch`; a blocking socket waits for the first. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_batch(&self, batch: &mut RecvBatch) -> Result<usize, RecvError> {
+        self.shared
+            .wait_as_set(Side::Recv, |s| s.pop_batch(batch))?
+    }
+
+    /// The next event, without waiting.
+    pub fn poll_event(&self) -> Option<Event> {
+        self.shared.lock().pop_event()
+    }
+}
+
 /// The end.
 impl Socket {
-    /// Ends one direction or both, without waiting. DCCP has no half-close: ending `Write` sends what
-    /// waits and then closes the connection; ending `Read` tells the peer that its data are not
-    /// read.
+    /// Ends one direction or both, without waiting. DCCP has no half-close: ending `Write` sends what is queued and then
+    /// closes the connection; ending `Read` tells the peer that its data are not read.
     pub fn shutdown(&self, how: Shutdown) {
+        if !self.engine.is_here() {
+            return;
+        }
         let (ends_read, ends_write) = match how {
             Shutdown::Read => (true, false),
             Shutdown::Write => (false, true),
@@ -371,7 +397,7 @@ impl Socket {
         self.shared.wake();
     }
 
-    /// Sends what waits, closes, and waits for the end, `linger` at most.
+    /// Sends what is queued, closes, and waits for the end: at most for [`Options::linger`].
     ///
     /// # Errors
     /// When the connection has not ended in time; it then ends in the background.
@@ -380,37 +406,59 @@ impl Socket {
         self.wait_closed(self.linger)
     }
 
-    /// Waits until the connection has ended, whoever ends it.
+    /// Waits until either end has ended the connection.
     ///
     /// # Errors
     /// When it has not ended within `at_most`.
     pub fn wait_closed(&self, at_most: Duration) -> Result<CloseReason, CloseError> {
         self.shared
             .wait(Side::Send, Patience::For(at_most), |state| state.ended())
-            .map_err(|_| CloseError::TimedOut)
+            .map_err(CloseError::from)
     }
 
-    /// Ends the connection at once by Reset 2, Aborted; what waits is withdrawn.
+    /// Ends the connection at once by Reset 2, Aborted, and withdraws what is queued. Waits until the engine has sent the
+    /// Reset, so that it is not lost if the program ends next.
     pub fn abort(&self) {
         self.request(Request::Abort);
+        // Where the engine is gone, so is the connection.
+        let _ = self.engine.ask(Command::Answer);
     }
 }
 
-/// What can be asked and set.
+/// State and settings.
 impl Socket {
-    /// The peer's address and, over UDP, its UDP port.
-    pub fn peer_addr(&self) -> SocketAddr {
-        let path = self.opened.flow.path;
-        match path.encap {
-            Encap::Ip => SocketAddr::new(path.remote, 0),
-            Encap::Udp { remote_port, .. } => {
-                let place = SocketAddr::new(path.remote, remote_port);
-                with_scope(place, self.opened.scope_id)
-            }
+    /// The peer's address.
+    pub fn peer_addr(&self) -> DccpAddr {
+        let Flow {
+            path, remote_port, ..
+        } = self.opened.flow;
+        let udp_port = match path.encap {
+            Encap::Ip => 0,
+            Encap::Udp { remote_port, .. } => remote_port,
+        };
+        DccpAddr {
+            scope_id: self.opened.scope_id,
+            ..DccpAddr::new(path.remote, udp_port, remote_port)
         }
     }
 
-    /// Addresses and ports of the connection.
+    /// This end's address.
+    pub fn local_addr(&self) -> DccpAddr {
+        let Flow {
+            path, local_port, ..
+        } = self.opened.flow;
+        let udp_port = match path.encap {
+            Encap::Ip => 0,
+            Encap::Udp { local_port, .. } => local_port,
+        };
+        DccpAddr {
+            scope_id: self.opened.scope_id,
+            ..DccpAddr::new(path.local, udp_port, local_port)
+        }
+    }
+
+    /// Addresses and ports in the core's form.
+    #[doc(hidden)]
     pub fn flow(&self) -> Flow {
         self.opened.flow
     }
@@ -420,23 +468,28 @@ impl Socket {
         self.service
     }
 
-    /// The most bytes that a datagram can hold now; `None` before the connection is open. An
-    /// [`Event::Mps`] tells when it changes.
+    /// The most bytes that a datagram can hold now; `None` before the connection is open. [`Event::Mps`] reports changes.
     pub fn max_packet_size(&self) -> Option<usize> {
         self.shared.lock().mps
     }
 
-    /// The connection at this moment, or as it was at its end: state, both controllers, negotiated
-    /// values, packet sizes. `None` if the engine has died.
-    pub fn snapshot(&self) -> Option<ConnSnapshot> {
+    /// The connection at this moment, or at its end: state, both controllers, negotiated values, packet sizes. Asks the
+    /// engine.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn snapshot(&self) -> Result<ConnSnapshot, EngineGone> {
         self.inspect().map(|i| i.snapshot)
     }
 
-    /// Counters of now, or of the connection's end. `None` if the engine has died.
-    pub fn stats(&self) -> Option<Stats> {
+    /// Counters at this moment, or at the connection's end. Asks the engine.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn stats(&self) -> Result<Stats, EngineGone> {
         let seen = self.inspect()?;
         let state = self.shared.lock();
-        Some(Stats {
+        Ok(Stats {
             sent: state.sent(),
             received: state.rx.counts(),
             connection: seen.connection,
@@ -446,43 +499,53 @@ impl Socket {
         })
     }
 
-    /// What the network takes now, and how long a datagram would wait that is sent now. [`Options::rate_hints`] tells
-    /// when it changes. `None` before there is a round-trip time, and when the connection is over.
-    pub fn rate_hint(&self) -> Option<RateHint> {
+    /// The rate that the network takes now, and how long a datagram that is sent now would be queued. `None` before there
+    /// is a round-trip time, and after the end. [`Options::rate_hints`] reports changes as events. Asks the engine.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn rate_hint(&self) -> Result<Option<RateHint>, EngineGone> {
         let (reply, answer) = sync_channel(1);
+        self.engine.check()?;
         self.request(Request::RateHint(reply));
-        answer.recv().ok().flatten()
+        // No answer: the connection has ended.
+        Ok(answer.recv().ok().flatten())
     }
 
-    fn inspect(&self) -> Option<Inspection> {
+    fn inspect(&self) -> Result<Inspection, EngineGone> {
+        self.engine.check()?;
         let (reply, answer) = sync_channel(1);
         if !self.shared.lock().is_ended() {
             self.request(Request::Inspect(reply));
             if let Ok(seen) = answer.recv() {
-                return Some(seen);
+                return Ok(seen);
             }
         }
-        self.shared.lock().last.clone()
+        self.shared
+            .lock()
+            .last
+            .clone()
+            .ok_or_else(EngineGone::default)
     }
 
-    /// Tells the peer that this application is slow to read, so that it does not send faster
-    /// (RFC 4340 §11.6); or that it is not slow any more.
+    /// Tells the peer that this application is slow to read, so that it does not send faster (RFC 4340 §11.6), or that it
+    /// no longer is.
     pub fn set_slow_receiver(&self, is_slow: bool) {
         self.request(Request::SlowReceiver(is_slow));
     }
 
-    /// Datagrams that wait in the send buffer.
+    /// Datagrams in the send buffer.
     pub fn queued(&self) -> usize {
         self.shared.lock().tx.len()
     }
 
-    /// What can be done without waiting.
+    /// Which calls would not wait now.
     pub fn ready(&self) -> Ready {
         self.shared.lock().ready()
     }
 
-    /// A descriptor that is readable while [`ready`](Self::ready) has `recv`, `event` or `fates`, and
-    /// when there is room again after a send found none.
+    /// A descriptor for `poll`, `epoll` and their relatives. It is readable while [`ready`](Self::ready) has `recv`,
+    /// `event` or `fates`, and when there is room again after a send found none.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -494,27 +557,27 @@ impl Socket {
         })
     }
 
-    /// Lets calls wait or not.
+    /// Whether calls return `WouldBlock` instead of waiting.
     pub fn set_nonblocking(&self, on: bool) {
         self.shared.lock().waiting.is_nonblocking = on;
     }
 
-    /// How long sending waits for room; `None`: for ever.
+    /// How long sending waits for room; `None`: without limit.
     pub fn set_send_timeout(&self, at_most: Option<Duration>) {
         self.shared.lock().waiting.send_timeout = at_most;
     }
 
-    /// How long receiving waits; `None`: for ever.
+    /// How long receiving waits; `None`: without limit.
     pub fn set_recv_timeout(&self, at_most: Option<Duration>) {
         self.shared.lock().waiting.recv_timeout = at_most;
     }
 
-    /// What the other parts of the crate need of it.
+    /// The state that the engine and the application share.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Its line to the engine.
+    /// Takes requests about this connection to the engine.
     pub(crate) fn calls(&self) -> Calls {
         let (engine, conn) = (self.engine.clone(), self.opened.conn);
         Calls::to(move |request| engine.send(Command::Do(conn, request)))
@@ -522,18 +585,16 @@ impl Socket {
 
     /// Hands the engine a command about the connection.
     #[cfg(target_os = "linux")]
-    pub(crate) fn command(&self, command: impl FnOnce(ConnRef) -> Command) {
+    pub(crate) fn command(&self, command: impl FnOnce(crate::engine::ConnRef) -> Command) {
         self.engine.send(command(self.opened.conn));
     }
 
     pub(crate) fn send_patience(&self) -> Patience {
-        let waiting = self.shared.lock().waiting;
-        waiting.patience(waiting.send_timeout)
+        self.shared.lock().waiting.patience(Side::Send)
     }
 
     pub(crate) fn recv_patience(&self) -> Patience {
-        let waiting = self.shared.lock().waiting;
-        waiting.patience(waiting.recv_timeout)
+        self.shared.lock().waiting.patience(Side::Recv)
     }
 
     fn request(&self, request: Request) {
@@ -545,19 +606,4 @@ impl Drop for Socket {
     fn drop(&mut self) {
         self.shutdown(Shutdown::Both);
     }
-}
-
-/// What a system's own sockets make of an address: one of IPv4 that is written as IPv6 is IPv4, and
-/// the address that stands for all is this host. The path must name what packets really carry.
-fn as_the_system_takes_it(mut remote: SocketAddr) -> SocketAddr {
-    let ip = remote.ip().to_canonical();
-    if ip != remote.ip() {
-        remote.set_ip(ip);
-    }
-    match ip {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => remote.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => remote.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    remote
 }

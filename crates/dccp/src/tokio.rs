@@ -5,7 +5,7 @@
 //! use dccp::tokio::Socket;
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let socket = Socket::connect("192.0.2.10:14233", 5001, &Options::new()).await?;
+//! let socket = Socket::connect("192.0.2.10:14233/5001", &Options::new()).await?;
 //! socket.send(b"hello").await?;
 //! let mut answer = [0; 1500];
 //! let len = socket.recv(&mut answer).await?;
@@ -26,20 +26,21 @@ mod ring;
 
 pub use ring::{RingRecvHalf, RingSendHalf, RingSocket};
 
+use crate::addr::{DccpAddr, ToDccpAddrs};
 use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
 use crate::options::Options;
-use crate::recv_buffer::RecvBatch;
+use crate::patience::Side;
+use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
 use crate::send_buffer::{DatagramId, FateReport};
-use crate::sending::SendOptions;
-use crate::shared::{Side, State};
+use crate::sending::{SendItem, SendOptions};
+use crate::shared::State;
 use crate::{clock, listener, socket};
-use ::tokio::task::{coop, spawn_blocking};
-use core::net::SocketAddr;
-use dccp_proto::queue::Delivery;
+use ::tokio::runtime::Handle;
+use ::tokio::task::coop;
 use dccp_proto::wire::Payload;
 use dccp_proto::{CloseReason, Event};
 use std::io;
-use std::net::{Shutdown, ToSocketAddrs};
+use std::net::Shutdown;
 
 /// A connection: datagrams in both directions under congestion control, for tasks.
 ///
@@ -64,16 +65,16 @@ impl Socket {
     /// # Errors
     /// As there.
     pub async fn connect(
-        addr: impl ToSocketAddrs + Send + 'static,
-        dccp_port: u16,
+        addr: impl ToDccpAddrs + Send + 'static,
         options: &Options,
     ) -> Result<Self, ConnectError> {
         let options = options.clone().nonblocking(true);
         let given = options.clone();
-        let remotes = blocking::<_, io::Error>(move || socket::Socket::remotes(addr, &given)).await;
+        let remotes = move || socket::Socket::remotes(&addr, &given);
+        let remotes = blocking(remotes, ConnectError::NoRuntime).await;
         let mut last = ConnectError::NoAddress;
         for remote in remotes? {
-            match Self::connect_one(remote, dccp_port, &options).await {
+            match Self::connect_one(remote, &options).await {
                 Err(e @ ConnectError::Option(_)) => return Err(e),
                 Err(e) => last = e,
                 connected => return connected,
@@ -82,18 +83,14 @@ impl Socket {
         Err(last)
     }
 
-    async fn connect_one(
-        remote: SocketAddr,
-        dccp_port: u16,
-        options: &Options,
-    ) -> Result<Self, ConnectError> {
+    async fn connect_one(remote: DccpAddr, options: &Options) -> Result<Self, ConnectError> {
         let (began, options) = (clock::now(), options.clone());
-        let open = move || socket::Socket::open(remote, dccp_port, &options);
-        let inner = blocking::<_, ConnectError>(open).await?;
+        let open = move || socket::Socket::open(remote, &options);
+        let inner = blocking(open, ConnectError::NoRuntime).await?;
         let opened = inner.shared().until(Side::Send, |state| state.opened());
         match opened.await {
             Ok(()) => Ok(Self { inner }),
-            Err(reason) => Err(inner.connect_error(began, (remote, dccp_port), reason)),
+            Err(reason) => Err(inner.connect_error(began, remote, reason)),
         }
     }
 
@@ -120,20 +117,42 @@ impl Socket {
         self.until(Side::Send, push).await
     }
 
-    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end did
-    /// not fit and is lost.
+    /// Puts many datagrams into the send buffer, each with a result of its own; waits for room. Returns how many are in
+    /// the buffer: all, unless some are too long or may not wait. Dropped before its end, it may have sent some.
+    ///
+    /// # Errors
+    /// The error of the first, if the buffer took none.
+    pub async fn send_batch(&self, items: &mut [SendItem<'_>]) -> Result<usize, SendError> {
+        let mut done = 0;
+        let push = |state: &mut State| {
+            done = self.inner.push_batch(state, items, done);
+            (done == items.len()).then_some(())
+        };
+        self.until(Side::Send, push).await;
+        SendItem::sum_up(items)
+    }
+
+    /// The next datagram, however long it is.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_datagram(&self) -> Result<Received, RecvError> {
+        self.until(Side::Recv, State::pop).await
+    }
+
+    /// Copies the next datagram into `buf` and returns the number of bytes copied.
     ///
     /// # Errors
     /// When the connection is over and all data have been handed out.
     pub async fn recv(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_meta(buf).await.map(|(len, _)| len)
+        self.recv_meta(buf).await.map(|meta| meta.len)
     }
 
     /// As [`recv`](Self::recv), with what is known about the datagram.
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
-    pub async fn recv_meta(&self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+    pub async fn recv_meta(&self, buf: &mut [u8]) -> Result<RecvMeta, RecvError> {
         self.until(Side::Recv, |state| state.pop_into(buf)).await
     }
 
@@ -208,13 +227,12 @@ impl Listener {
     /// # Errors
     /// As there.
     pub async fn bind(
-        addrs: impl ToSocketAddrs + Send + 'static,
-        dccp_port: u16,
+        addrs: impl ToDccpAddrs + Send + 'static,
         options: &Options,
     ) -> Result<Self, BindError> {
         let options = options.clone().nonblocking(true);
-        let bind = move || listener::Listener::bind(addrs, dccp_port, &options);
-        let inner = blocking::<_, BindError>(bind).await?;
+        let bind = move || listener::Listener::bind(addrs, &options);
+        let inner = blocking(bind, BindError::NoRuntime).await?;
         Ok(Self { inner })
     }
 
@@ -228,7 +246,7 @@ impl Listener {
     }
 
     /// The addresses and UDP ports where it listens.
-    pub fn local_addrs(&self) -> &[SocketAddr] {
+    pub fn local_addrs(&self) -> &[DccpAddr] {
         self.inner.local_addrs()
     }
 }
@@ -243,13 +261,19 @@ async fn next_event(socket: &crate::Socket) -> Option<Event> {
     socket.shared().until(Side::Recv, next).await
 }
 
-/// Runs what may take a moment where no task waits for it.
-async fn blocking<T, E>(call: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+/// Runs a call that blocks on a thread of the runtime that is made for such calls.
+async fn blocking<T, E>(
+    call: impl FnOnce() -> Result<T, E> + Send + 'static,
+    no_runtime: E,
+) -> Result<T, E>
 where
     T: Send + 'static,
     E: From<io::Error> + Send + 'static,
 {
-    match spawn_blocking(call).await {
+    let Ok(runtime) = Handle::try_current() else {
+        return Err(no_runtime);
+    };
+    match runtime.spawn_blocking(call).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

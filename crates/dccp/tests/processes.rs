@@ -2,8 +2,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+use dccp::Fate;
 use dccp::packet_ring::{Label, PushError, Shape};
-use dccp::proto::queue::Fate;
 use dccp::{
     CloseReason, Engine, EngineOptions, Event, Listener, Options, RecvError, RingCaller,
     RingClient, RingError, RingFate, RingLimits, RingListenRequest, RingListener, RingPolicy,
@@ -27,8 +27,8 @@ fn path(name: &str) -> PathBuf {
 
 fn listen() -> (Listener, SocketAddr) {
     let options = Options::new().recv_timeout(PATIENCE);
-    let listener = Listener::bind("127.0.0.1:0", PORT, &options).unwrap();
-    let address = listener.local_addrs()[0];
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &options).unwrap();
+    let address = listener.local_addrs()[0].udp_addr();
     (listener, address)
 }
 
@@ -106,8 +106,9 @@ fn datagrams_and_fates_cross_two_processes_and_an_echo_comes_back() {
                     Err(error) => panic!("{error}"),
                 }
             }
-            let (len, meta) = ring.recv_meta(&mut buf).unwrap();
-            assert_eq!((len, u64::from_le_bytes(buf)), (8, echoed));
+            let meta = ring.recv_meta(&mut buf).unwrap();
+            assert_eq!((meta.len, u64::from_le_bytes(buf)), (8, echoed));
+            let meta = meta.delivery;
             // The clock is the same on both sides.
             assert!(meta.arrived <= dccp::clock::now());
             assert!(dccp::clock::now() - meta.arrived < PATIENCE);
@@ -269,7 +270,7 @@ fn free_place() -> SocketAddr {
 fn connect_in_time(to: SocketAddr) -> Socket {
     let options = Options::new().recv_timeout(PATIENCE);
     for _ in 0..1000 {
-        if let Ok(socket) = Socket::connect(to, PORT, &options) {
+        if let Ok(socket) = Socket::connect((to, PORT), &options) {
             return socket;
         }
         thread::sleep(PATIENCE / 1000);
@@ -335,7 +336,7 @@ fn the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed() 
     let mut buf = [0; 8];
     assert_eq!(accepted.recv(&mut buf), Ok(8));
     let engine = Engine::start(&EngineOptions::new()).unwrap();
-    let again = || Listener::bind(local, PORT, &Options::new().engine(&engine));
+    let again = || Listener::bind((local, PORT), &Options::new().engine(&engine));
     assert!(again().is_err());
     child.kill().unwrap();
     child.wait().unwrap();

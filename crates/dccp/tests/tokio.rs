@@ -6,11 +6,12 @@ use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use dccp::WhenFull;
 use dccp::packet_ring::{Label, PushError, Shape};
-use dccp::proto::queue::WhenFull;
 use dccp::tokio::{Listener, RingRecvHalf, RingSendHalf, RingSocket, Socket};
 use dccp::{
-    CloseReason, ConnectError, Event, Options, RecvBatch, RecvError, SendError, SendOptions,
+    CloseReason, ConnectError, Event, Options, RecvBatch, RecvError, SendError, SendItem,
+    SendOptions,
 };
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -33,9 +34,11 @@ fn run<T>(task: impl Future<Output = T>) -> T {
 }
 
 async fn pair(options: &Options) -> (Socket, Socket) {
-    let listener = Listener::bind("127.0.0.1:0", PORT, options).await.unwrap();
-    let address = listener.local_addrs()[0];
-    let connecting = Socket::connect(address, PORT, options);
+    let listener = Listener::bind(("127.0.0.1:0", PORT), options)
+        .await
+        .unwrap();
+    let address = listener.local_addrs()[0].udp_addr();
+    let connecting = Socket::connect((address, PORT), options);
     let (client, server) = tokio::join!(connecting, listener.accept());
     (client.unwrap(), server.unwrap())
 }
@@ -199,12 +202,12 @@ fn connecting_fails_as_it_does_for_threads() {
     run(async {
         let options = Options::new().connect_timeout(Duration::from_millis(200));
         let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let silent = Socket::connect(nobody.local_addr().unwrap(), PORT, &options).await;
+        let silent = Socket::connect((nobody.local_addr().unwrap(), PORT), &options).await;
         assert!(
-            matches!(silent, Err(ConnectError::NoAnswer { port: PORT, .. })),
+            matches!(silent, Err(ConnectError::NoAnswer { remote, .. }) if remote.dccp_port == PORT),
             "{silent:?}"
         );
-        let nowhere = Socket::connect(&[][..], PORT, &options).await;
+        let nowhere = Socket::connect((&[][..], PORT), &options).await;
         assert!(matches!(nowhere, Err(ConnectError::NoAddress)));
     });
 }
@@ -212,12 +215,12 @@ fn connecting_fails_as_it_does_for_threads() {
 #[test]
 fn a_connection_whose_begin_is_cancelled_is_closed() {
     run(async {
-        let listener = Listener::bind("127.0.0.1:0", PORT, &Options::new()).await;
+        let listener = Listener::bind(("127.0.0.1:0", PORT), &Options::new()).await;
         let listener = listener.unwrap();
-        let address = listener.local_addrs()[0];
+        let address = listener.local_addrs()[0].udp_addr();
         let options = Options::new();
         let connecting =
-            tokio::spawn(async move { Socket::connect(address, PORT, &options).await });
+            tokio::spawn(async move { Socket::connect((address, PORT), &options).await });
         let server = listener.accept().await.unwrap();
         // It may have ended before.
         connecting.abort();
@@ -231,13 +234,13 @@ fn a_connection_whose_begin_is_cancelled_is_closed() {
 #[test]
 fn a_cancelled_accept_takes_no_connection() {
     run(async {
-        let listener = Listener::bind("127.0.0.1:0", PORT, &Options::new()).await;
+        let listener = Listener::bind(("127.0.0.1:0", PORT), &Options::new()).await;
         let listener = listener.unwrap();
         {
             let mut cancelled = pin!(listener.accept());
             assert!(begun(&mut cancelled).await.is_none());
-            let address = listener.local_addrs()[0];
-            let client = Socket::connect(address, PORT, &Options::new()).await;
+            let address = listener.local_addrs()[0].udp_addr();
+            let client = Socket::connect((address, PORT), &Options::new()).await;
             client.unwrap().get_ref().abort();
         }
         let accepted = listener.accept().await;
@@ -492,5 +495,29 @@ fn a_half_that_waits_hears_that_the_other_has_ended_its_direction() {
             matches!(over, SendError::ShutDown | SendError::Closed(_)),
             "{over:?}"
         );
+    });
+}
+
+#[test]
+fn connect_outside_a_runtime_is_an_error() {
+    let options = Options::new();
+    let connecting = pin!(Socket::connect("127.0.0.1:9/9", &options));
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(Err(error)) = connecting.poll(&mut context) else {
+        panic!("there is no runtime");
+    };
+    assert!(matches!(error, ConnectError::NoRuntime));
+    assert_eq!(error.fault(), dccp::Fault::Caller);
+}
+
+#[test]
+fn batch_waits_for_room() {
+    run(async {
+        let (client, server) = pair(&Options::new().send_buffer(4)).await;
+        let mut items = [&b"x"[..]; 40].map(SendItem::from);
+        assert_eq!(client.send_batch(&mut items).await, Ok(40));
+        for _ in 0..40 {
+            assert_eq!(server.recv_datagram().await.unwrap().bytes(), b"x");
+        }
     });
 }

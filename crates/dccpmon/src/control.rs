@@ -198,7 +198,7 @@ impl Channel {
                 Err(RecvError::Closed(reason)) => {
                     return Err(Lost::Closed(dccp::reason_text(&reason)));
                 }
-                Err(RecvError::ShutDown) => return Err(Lost::Closed("shut down".into())),
+                Err(error) => return Err(Lost::Closed(error.to_string())),
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::packet::{Head, Kind};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use dccp::proto::wire::{Ecn, Payload};
+use dccp::proto::wire::Ecn;
 use dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, clock};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -104,7 +104,7 @@ fn send(socket: &Socket, traffic: Traffic, counts: &TxCounts, is_over: &dyn Fn()
         let mut items: Vec<SendItem<'_>> = bytes
             .chunks(traffic.length)
             .take(due)
-            .map(|b| SendItem::new(Payload::Bytes(b)))
+            .map(SendItem::new)
             .collect();
         let outcome = socket.send_batch(&mut items);
         let taken = items.iter().filter(|i| i.result.is_ok()).count() as u64;

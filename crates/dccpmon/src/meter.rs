@@ -72,7 +72,7 @@ impl End {
         traffic: Traffic,
         duration: Duration,
     ) -> io::Result<Self> {
-        let before = socket.stats();
+        let before = socket.stats().ok();
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
             sender: Sender::start(socket, traffic, duration)?,
@@ -89,7 +89,7 @@ impl End {
 
     /// A receiving end that begins now.
     pub(crate) fn receive(socket: &Arc<Socket>, token: u64, flow: u32) -> io::Result<Self> {
-        let before = socket.stats();
+        let before = socket.stats().ok();
         Ok(Self::Rx(Box::new(RxEnd {
             id: flow,
             receiver: Receiver::start(socket, token, flow)?,
@@ -237,7 +237,7 @@ impl Meter {
     /// Protocol counters of all flows, those above 0.
     pub(crate) fn mib(&self) -> BTreeMap<String, u64> {
         let mut sum = BTreeMap::new();
-        for stats in self.flows.iter().filter_map(|f| f.socket().stats()) {
+        for stats in self.flows.iter().filter_map(|f| f.socket().stats().ok()) {
             let s = &stats.connection;
             let named = s.mib.by_name().chain(s.counters.by_name());
             for (name, n) in named.filter(|(_, n)| *n > 0) {
@@ -258,13 +258,13 @@ fn is_drained(flow: &End) -> bool {
             .sender
             .socket
             .stats()
-            .is_none_or(|s| s.sent.queued == 0 && s.sent.in_flight == 0),
+            .map_or(true, |s| s.sent.queued == 0 && s.sent.in_flight == 0),
     }
 }
 
 impl TxEnd {
     fn sample(&mut self) {
-        let Some(now) = self.sender.socket.snapshot() else {
+        let Ok(now) = self.sender.socket.snapshot() else {
             return;
         };
         let before = self.last.as_ref().and_then(|l| l.rtt_sample);
@@ -332,7 +332,7 @@ impl TxEnd {
                 cscov: last.cscov,
             };
         }
-        let Some(stats) = self.sender.socket.stats() else {
+        let Ok(stats) = self.sender.socket.stats() else {
             return total;
         };
         let since = |of: fn(&Stats) -> u64| of(&stats) - self.before.as_ref().map_or(0, of);
@@ -388,7 +388,7 @@ impl RxEnd {
             shares_transport,
             ..RxTotal::default()
         };
-        if let Some(stats) = self.receiver.socket.stats() {
+        if let Ok(stats) = self.receiver.socket.stats() {
             total.dropped_socket = stats.received.dropped_full;
             total.unread = stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening;

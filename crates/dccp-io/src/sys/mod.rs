@@ -2,5 +2,6 @@
 
 pub(crate) mod cmsg;
 pub(crate) mod error_queue;
+pub(crate) mod fork;
 pub(crate) mod mmsg;
 pub(crate) mod sockopt;

@@ -278,9 +278,9 @@ fn a_refused_datagram_is_dropped_and_the_reason_told() {
 }
 
 #[test]
-fn a_taken_port_is_told_as_such() {
+fn taken_port_is_named() {
     let a = bind(V4);
     let error = Udp::bind(a.local_addr(), &Options::default()).unwrap_err();
     assert!(matches!(error, OpenError::InUse(_)));
-    assert_eq!(error.to_string().lines().count(), 2);
+    assert!(error.to_string().starts_with("the UDP port is taken: "));
 }

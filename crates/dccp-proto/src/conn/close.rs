@@ -28,7 +28,7 @@ impl Connection {
         match self.state {
             // Nothing has been promised to anybody yet.
             State::Request | State::Invited | State::Listen1 => {
-                self.give_up(now, CloseReason::Local, app);
+                self.give_up(now, CloseReason::Aborted(ResetCode::ABORTED), app);
             }
             _ => self.close_when_drained(now, app),
         }
@@ -37,7 +37,7 @@ impl Connection {
     /// Ends the connection at once with Reset "Aborted"; what waits is withdrawn.
     pub(crate) fn abort(&mut self, now: Instant, app: &mut App<'_>) {
         if self.state.is_alive() {
-            self.give_up(now, CloseReason::Local, app);
+            self.give_up(now, CloseReason::Aborted(ResetCode::ABORTED), app);
         }
     }
 

@@ -7,6 +7,8 @@ use crate::wire::{Payload, Place};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
+const ABORTED: crate::CloseReason = crate::CloseReason::Aborted(ResetCode::ABORTED);
+
 mod train;
 
 /// More than 2^16, where the kernel of 2007 jumped to line rate.
@@ -238,7 +240,7 @@ fn an_ended_connection_can_be_looked_at_until_the_next_event_is_polled() {
     batch.clear();
     assert!(!endpoint.poll_transmit(now, &mut apps, &mut batch));
     assert_eq!(endpoint.connections(), 0, "its flow is free");
-    let end = Event::Closed(crate::CloseReason::Local);
+    let end = Event::Closed(ABORTED);
     assert_eq!(endpoint.poll_event(), Some((id, end)));
     let sent = endpoint.connection(id).map(|c| c.stats().mib.out_rsts);
     assert_eq!(sent, Some(1));
@@ -321,7 +323,7 @@ fn a_packet_after_the_end_of_its_connection_changes_nothing() {
         .iter()
         .filter(|(_, e)| matches!(e, Event::Closed(_)))
         .collect();
-    assert_eq!(ends, [&(server, Event::Closed(crate::CloseReason::Local))]);
+    assert_eq!(ends, [&(server, Event::Closed(ABORTED))]);
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn closing_or_aborting_in_request_resets_with_ackno_zero() {
         let last = bench.take_one();
         assert_eq!(last.kind, reset(Seq::ZERO, ResetCode::ABORTED));
         assert_eq!(last.seq, request.seq.next());
-        assert_eq!(reason(&bench), &CloseReason::Local);
+        assert_eq!(reason(&bench), &CloseReason::Aborted(ResetCode::ABORTED));
         assert_eq!(bench.endpoint.connections(), 0);
         assert_eq!(bench.advance(Duration::from_mins(10)), []);
     }
@@ -297,7 +297,7 @@ fn an_abort_resets_in_every_state() {
         let last = bench.take_one();
         let expected = reset(bench.peer_gss, ResetCode::ABORTED);
         assert_eq!((last.kind, last.seq), (expected, next));
-        assert_eq!(reason(&bench), &CloseReason::Local);
+        assert_eq!(reason(&bench), &CloseReason::Aborted(ResetCode::ABORTED));
         assert_eq!(
             (bench.endpoint.connections(), bench.endpoint.resting()),
             (0, 0)

@@ -6,9 +6,11 @@ use super::parker::Ear;
 use crate::clock;
 use crate::error::{RecvError, SendError};
 #[cfg(feature = "tokio")]
-use crate::shared::{Side, State};
+use crate::patience::Side;
+use crate::recv_buffer::RecvMeta;
+#[cfg(feature = "tokio")]
+use crate::shared::State;
 use crate::socket::Socket;
-use dccp_proto::queue::Delivery;
 use dccp_ring::{Receiver, Sender};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -94,10 +96,7 @@ impl RecvEnd {
     }
 
     /// The next datagram, or why there will be none. Otherwise the bell rings when this changes.
-    pub(crate) fn try_recv(
-        &mut self,
-        buf: &mut [u8],
-    ) -> Option<Result<(usize, Delivery), RecvError>> {
+    pub(crate) fn try_recv(&mut self, buf: &mut [u8]) -> Option<Result<RecvMeta, RecvError>> {
         // Asked first: what is over has brought everything.
         let over = self.socket.shared().lock().recv_over();
         let is_empty = self.receiver.prepare_to_sleep();
@@ -110,11 +109,11 @@ impl RecvEnd {
     }
 
     /// The next datagram, if there is one.
-    pub(crate) fn take(&mut self, buf: &mut [u8]) -> Option<(usize, Delivery)> {
+    pub(crate) fn take(&mut self, buf: &mut [u8]) -> Option<RecvMeta> {
         let found = self.receiver.recv(buf);
         debug_assert!(found.is_ok(), "the engine keeps the rules");
         let (len, arrival) = found.ok()??;
-        Some((len, delivery(arrival)))
+        Some(RecvMeta::new(len, buf.len(), delivery(arrival)))
     }
 }
 

@@ -24,7 +24,7 @@ impl RingFate {
         };
         Report {
             tag: self.tag,
-            fate: number(self.fate) | u64::from(detail) << 8,
+            fate: u64::from(self.fate.index()) | u64::from(detail) << 8,
             at_ns: self.at.as_nanos(),
         }
     }
@@ -41,23 +41,6 @@ impl RingFate {
             fate,
             at: Instant::from_nanos(report.at_ns),
         })
-    }
-}
-
-/// A fate's place in [`Fate::ALL`].
-const fn number(fate: Fate) -> u64 {
-    match fate {
-        Fate::Sent => 0,
-        Fate::Acked => 1,
-        Fate::AckedCe => 2,
-        Fate::Lost => 3,
-        Fate::RxDropped(_) => 4,
-        Fate::Expired => 5,
-        Fate::Superseded => 6,
-        Fate::Withdrawn => 7,
-        Fate::Overflowed => 8,
-        Fate::Limited => 9,
-        Fate::TooBig => 10,
     }
 }
 

@@ -13,9 +13,9 @@ pub use fate::RingFate;
 use crate::engine::Request;
 use crate::error::{RecvError, SendError};
 use crate::patience::Patience;
+use crate::recv_buffer::RecvMeta;
 use crate::socket::Socket;
 use core::time::Duration;
-use dccp_proto::queue::Delivery;
 use dccp_ring::{Bell, Sender, Shape, ShapeError, Transport};
 use ends::{RecvEnd, SendEnd};
 use inbox::RingInbox;
@@ -69,20 +69,20 @@ impl RingSocket {
         self.send.sender()
     }
 
-    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end
-    /// did not fit and is lost; waits as long as the socket's options allow. What waits is taken without a lock.
+    /// Copies the next datagram into `buf` and returns the number of bytes copied; waits as long as the socket's options
+    /// allow. A datagram that is there is taken without a lock.
     ///
     /// # Errors
     /// When there is none (in time), or the connection is over and all data have been handed out.
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_meta(buf).map(|(len, _)| len)
+        self.recv_meta(buf).map(|meta| meta.len)
     }
 
     /// As [`recv`](Self::recv), with what is known about the datagram.
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
-    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<RecvMeta, RecvError> {
         if let Some(found) = self.recv.take(buf) {
             return Ok(found);
         }

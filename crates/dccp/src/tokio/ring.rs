@@ -2,11 +2,11 @@
 
 use super::{Socket, next_event};
 use crate::error::{RecvError, SendError};
+use crate::recv_buffer::RecvMeta;
 use crate::ring::RingFate;
 use crate::ring::ends::{RecvEnd, SendEnd};
 use ::tokio::task::coop;
 use dccp_proto::Event;
-use dccp_proto::queue::Delivery;
 use dccp_ring::{Sender, Shape, ShapeError};
 
 /// A socket whose datagrams wait in a packet ring, for tasks: see [`crate::RingSocket`].
@@ -72,8 +72,7 @@ impl RingSocket {
         self.send.wait_for_room().await
     }
 
-    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end did
-    /// not fit and is lost.
+    /// Copies the next datagram into `buf` and returns the number of bytes copied.
     ///
     /// # Errors
     /// When the connection is over and all data have been handed out.
@@ -85,7 +84,7 @@ impl RingSocket {
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
-    pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+    pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<RecvMeta, RecvError> {
         self.recv.recv_meta(buf).await
     }
 
@@ -170,14 +169,14 @@ impl RingRecvHalf {
     /// # Errors
     /// As there.
     pub async fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_meta(buf).await.map(|(len, _)| len)
+        self.recv_meta(buf).await.map(|meta| meta.len)
     }
 
     /// As [`RingSocket::recv_meta`]; cancel-safe.
     ///
     /// # Errors
     /// As there.
-    pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RecvError> {
+    pub async fn recv_meta(&mut self, buf: &mut [u8]) -> Result<RecvMeta, RecvError> {
         coop::consume_budget().await;
         loop {
             if let Some(found) = self.end.try_recv(buf) {

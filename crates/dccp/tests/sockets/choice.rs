@@ -1,11 +1,10 @@
 //! Priority, deadline, key, policy and pull on ordinary sockets.
 
-use crate::{PATIENCE, options, pair, until};
+use crate::{PATIENCE, await_event, options, pair, until};
 use core::time::Duration;
-use dccp::proto::queue::Fate;
-use dccp::proto::wire::Payload;
+use dccp::Fate;
 use dccp::{
-    DatagramId, FateReport, Instant, RecvError, SendError, SendItem, SendOptions, Socket,
+    DatagramId, Event, FateReport, Instant, RecvError, SendError, SendItem, SendOptions, Socket,
     SourceReply, WhenFull, clock,
 };
 use std::collections::BTreeMap;
@@ -21,7 +20,7 @@ fn waiting(send_buffer: usize) -> (Socket, UdpSocket) {
         .fate_buffer(100)
         .nonblocking(true);
     let address = silent.local_addr().unwrap();
-    let socket = Socket::connect(address, crate::PORT, &options).unwrap();
+    let socket = Socket::connect((address, crate::PORT), &options).unwrap();
     (socket, silent)
 }
 
@@ -83,7 +82,7 @@ fn a_policy_of_error_does_not_wait_though_the_socket_would() {
     let error = when_full(WhenFull::Error);
     socket.send_with(b"a", error).unwrap();
     assert_eq!(socket.send_with(b"b", error), Err(SendError::WouldBlock));
-    let item = |policy| SendItem::with(Payload::Bytes(b"c"), when_full(policy));
+    let item = |policy| SendItem::with(b"c", when_full(policy));
     let mut items = [item(WhenFull::Error), item(WhenFull::DropOldest)];
     assert_eq!(socket.send_batch(&mut items), Ok(1));
     let results = items.map(|item| item.result);
@@ -98,7 +97,7 @@ fn the_sockets_policy_counts_where_the_datagram_says_nothing() {
         .nonblocking(true)
         .when_full(WhenFull::DropOldest);
     let address = silent.local_addr().unwrap();
-    let socket = Socket::connect(address, crate::PORT, &options).unwrap();
+    let socket = Socket::connect((address, crate::PORT), &options).unwrap();
     socket.send(b"a").unwrap();
     socket.send(b"b").unwrap();
     let wait = when_full(WhenFull::Wait);
@@ -122,16 +121,14 @@ fn a_newer_datagram_with_the_same_key_takes_the_place() {
 fn the_important_leaves_first_and_the_late_never() {
     let (client, server) = pair(&options().fate_buffer(100), &options());
     // Not just now: a turn of the engine may have begun before.
-    let late = SendOptions::new().deadline(Instant::ZERO);
-    let soon = SendOptions::new().deadline(clock::now() + PATIENCE);
+    let late = SendOptions::new().deadline(clock::to_std(Instant::ZERO));
+    let soon = SendOptions::new().lifetime(PATIENCE);
     let zeros = [0; 1000];
     // In one call, so that the engine does not come between; more than a window.
-    let mut items: Vec<_> = (0..40)
-        .map(|_| SendItem::new(Payload::Bytes(&zeros)))
-        .collect();
-    items.push(SendItem::with(Payload::Bytes(b"late"), late.priority(3)));
-    items.push(SendItem::with(Payload::Bytes(b"soon"), soon.priority(1)));
-    items.push(SendItem::with(Payload::Bytes(b"now"), soon.priority(2)));
+    let mut items: Vec<_> = (0..40).map(|_| SendItem::new(&zeros)).collect();
+    items.push(SendItem::with(b"late", late.priority(3)));
+    items.push(SendItem::with(b"soon", soon.priority(1)));
+    items.push(SendItem::with(b"now", soon.priority(2)));
     assert_eq!(client.send_batch(&mut items), Ok(43));
     client.close().unwrap();
     let got = received(&server);
@@ -146,10 +143,9 @@ fn the_important_leaves_first_and_the_late_never() {
 fn more_than_a_turns_worth_may_expire_before_the_end() {
     const N: usize = 3000;
     let (client, server) = pair(&options().send_buffer(N + 1), &options());
-    let late = SendOptions::new().deadline(Instant::ZERO);
-    let zeros = Payload::Zeros(1);
-    let mut items: Vec<_> = (0..N).map(|_| SendItem::with(zeros, late)).collect();
-    items.push(SendItem::new(Payload::Bytes(b"last")));
+    let late = SendOptions::new().deadline(clock::to_std(Instant::ZERO));
+    let mut items: Vec<_> = (0..N).map(|_| SendItem::with(&[0], late)).collect();
+    items.push(SendItem::new(b"last"));
     assert_eq!(client.send_batch(&mut items), Ok(N + 1));
     client.close().unwrap();
     assert_eq!(received(&server), [b"last".to_vec()]);
@@ -227,11 +223,36 @@ fn a_closure_may_send_through_its_socket_and_a_panic_ends_only_the_asking() {
     });
     let mut buf = [0; 20];
     assert_eq!(server.recv(&mut buf), Ok(10));
+    await_event(&client, &Event::SourcePanicked);
     client.data_ready();
     client.send(b"still here").unwrap();
     assert_eq!(server.recv(&mut buf), Ok(10));
     server.set_recv_timeout(Some(Duration::from_millis(20)));
     assert_eq!(server.recv(&mut buf), Err(RecvError::TimedOut));
+}
+
+#[test]
+fn calls_that_ask_the_engine_fail_in_a_datagram_source() {
+    let (client, server) = pair(&options(), &options());
+    let client = Arc::new(client);
+    let weak = Arc::downgrade(&client);
+    client.set_datagram_source(move |_, data| {
+        let Some(client) = weak.upgrade() else {
+            return SourceReply::Nothing;
+        };
+        if client.queued() > 0 {
+            return SourceReply::Nothing;
+        }
+        let stats = client.stats().unwrap_err().to_string();
+        let received = client.recv(&mut [0; 9]);
+        data.extend(format!("{stats}; {received:?}").as_bytes());
+        SourceReply::Datagram
+    });
+    let answer = server.recv_datagram().unwrap();
+    assert_eq!(
+        str::from_utf8(answer.bytes()),
+        Ok("the engine's own thread cannot wait for the engine; Err(WouldBlock)")
+    );
 }
 
 /// Panics when it is dropped.
@@ -331,7 +352,7 @@ fn a_datagram_expires_at_its_deadline_while_nothing_may_leave() {
     let (socket, _silent) = waiting(1);
     let begin = clock::now();
     let lifetime = Duration::from_millis(50);
-    let brief = SendOptions::new().deadline(begin + lifetime);
+    let brief = SendOptions::new().lifetime(lifetime);
     socket.send_with(b"a frame", brief).unwrap();
     assert!(matches!(socket.send(b"full"), Err(SendError::WouldBlock)));
     let mut reports = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::{PATIENCE, await_event, listen, options, pair, until};
 use core::time::Duration;
-use dccp::proto::wire::ResetCode;
+use dccp::ResetCode;
 use dccp::{CloseError, CloseReason, Event, RecvError, SendError, Socket};
 use std::net::{Shutdown, UdpSocket};
 
@@ -74,7 +74,7 @@ fn shutdown_wakes_who_waits_for_room() {
     // Nobody answers, so nothing leaves.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().nonblocking(true).send_buffer(1);
-    let client = Socket::connect(silent.local_addr().unwrap(), crate::PORT, &options).unwrap();
+    let client = Socket::connect((silent.local_addr().unwrap(), crate::PORT), &options).unwrap();
     client.send(b"full").unwrap();
     client.set_nonblocking(false);
     client.set_send_timeout(None);
@@ -104,7 +104,10 @@ fn dropping_a_socket_closes_in_the_background() {
 fn aborting_ends_at_once() {
     let (client, server) = pair(&options(), &options());
     client.abort();
-    assert_eq!(client.wait_closed(PATIENCE), Ok(CloseReason::Local));
+    assert_eq!(
+        client.wait_closed(PATIENCE),
+        Ok(CloseReason::Aborted(ResetCode::ABORTED))
+    );
     let (_, reason) = read_all(&server);
     let CloseReason::Reset { code, .. } = reason else {
         panic!("{reason:?}");
@@ -115,7 +118,7 @@ fn aborting_ends_at_once() {
 #[test]
 fn a_listener_that_goes_aborts_what_nobody_accepted() {
     let (listener, address) = listen(&options());
-    let client = Socket::connect(address, crate::PORT, &options()).unwrap();
+    let client = Socket::connect((address, crate::PORT), &options()).unwrap();
     drop(listener);
     let end = client.wait_closed(PATIENCE).unwrap();
     assert!(matches!(end, CloseReason::Reset { .. }), "{end:?}");
@@ -143,7 +146,10 @@ fn nothing_is_lost_from_the_books_at_the_end() {
         client.send_zeros(200).unwrap();
     }
     client.abort();
-    assert_eq!(client.wait_closed(PATIENCE), Ok(CloseReason::Local));
+    assert_eq!(
+        client.wait_closed(PATIENCE),
+        Ok(CloseReason::Aborted(ResetCode::ABORTED))
+    );
     let sent = client.stats().unwrap().sent;
     assert_eq!((sent.queued, sent.in_flight), (0, 0));
     assert_eq!((sent.pushed, sent.fates.total()), (3000, 3000));
@@ -170,21 +176,78 @@ fn the_last_counters_stay_after_the_end() {
 fn a_closed_clients_udp_port_rests() {
     // 4340-8.3-2
     let (client, server) = pair(&options(), &options());
-    let port = server.peer_addr();
+    let port = server.peer_addr().udp_addr();
     client.close().unwrap();
     assert!(UdpSocket::bind(port).is_err(), "{port} is free");
     drop(client);
     assert!(UdpSocket::bind(port).is_err(), "{port} is free");
     let (client, server) = pair(&options(), &options());
-    let port = server.peer_addr();
+    let port = server.peer_addr().udp_addr();
     server.close().unwrap();
     // The server asked the client to close, and the client rests again.
     assert!(UdpSocket::bind(port).is_err(), "{port} is free");
     let (aborted, server) = pair(&options(), &options());
-    let port = server.peer_addr();
+    let port = server.peer_addr().udp_addr();
     aborted.abort();
     until("the port of an aborted connection is free", || {
         UdpSocket::bind(port).is_ok()
     });
     drop(client);
+}
+
+#[test]
+fn abort_has_sent_its_reset_when_it_returns() {
+    for _ in 0..20 {
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        silent.set_nonblocking(true).unwrap();
+        let at = silent.local_addr().unwrap();
+        let client = Socket::connect((at, crate::PORT), &options().nonblocking(true)).unwrap();
+        let mut packet = [0; 2000];
+        until("the Request has left", || silent.recv(&mut packet).is_ok());
+        client.abort();
+        // The loopback delivers within the system call.
+        let mut last = 0;
+        while let Ok(len) = silent.recv(&mut packet) {
+            assert!(len >= 16);
+            last = packet[8] >> 1 & 15;
+        }
+        assert_eq!(last, 7, "the type of a Reset");
+    }
+}
+
+#[test]
+fn aborted_socket_says_that_this_end_aborted() {
+    let (client, server) = pair(&options(), &options());
+    client.abort();
+    let reason = CloseReason::Aborted(ResetCode::ABORTED);
+    let error = client.send(b"more").unwrap_err();
+    assert_eq!(error, SendError::Closed(reason));
+    assert_eq!(
+        error.to_string(),
+        "the connection is over: aborted by this end"
+    );
+    let (_, reason) = read_all(&server);
+    assert!(matches!(
+        reason,
+        CloseReason::Reset {
+            code: ResetCode::ABORTED,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn flush_waits_until_nothing_is_queued() {
+    let (client, _server) = pair(&options(), &options());
+    for _ in 0..200 {
+        client.send_zeros(1000).unwrap();
+    }
+    client.flush(PATIENCE).unwrap();
+    assert_eq!(client.queued(), 0);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let client = Socket::connect((at, crate::PORT), &options().nonblocking(true)).unwrap();
+    client.send(b"x").unwrap();
+    let soon = Duration::from_millis(20);
+    assert_eq!(client.flush(soon), Err(SendError::TimedOut));
 }

@@ -16,7 +16,7 @@ fn both_ends_know_the_same_connection() {
     );
     assert_eq!(ours.remote_port, PORT);
     assert!(ours.local_port >= 0xC000);
-    assert_eq!(server.peer_addr().ip(), client.flow().path.local);
+    assert_eq!(server.peer_addr().ip, client.flow().path.local);
     assert_eq!(server.service_code(), client.service_code());
     assert!(client.max_packet_size().unwrap() > 1000);
     let seen = client.snapshot().unwrap();
@@ -28,10 +28,10 @@ fn each_connection_over_udp_has_a_port_of_its_own() {
     // 6773-3.8-2
     let (listener, address) = listen(&options());
     let sockets: Vec<Socket> = (0..3)
-        .map(|_| Socket::connect(address, PORT, &options()).unwrap())
+        .map(|_| Socket::connect((address, PORT), &options()).unwrap())
         .collect();
     let mut ports: Vec<u16> = (0..3)
-        .map(|_| listener.accept().unwrap().peer_addr().port())
+        .map(|_| listener.accept().unwrap().peer_addr().udp_port)
         .collect();
     ports.sort_unstable();
     ports.dedup();
@@ -40,7 +40,7 @@ fn each_connection_over_udp_has_a_port_of_its_own() {
 
 #[test]
 fn ipv6_works_like_ipv4() {
-    let listener = match Listener::bind("[::1]:0", PORT, &options()) {
+    let listener = match Listener::bind(("[::1]:0", PORT), &options()) {
         Ok(listener) => listener,
         Err(e) => {
             println!("SKIP connect::ipv6_works_like_ipv4: needs IPv6 on the loopback ({e})");
@@ -48,31 +48,37 @@ fn ipv6_works_like_ipv4() {
         }
     };
     let address = listener.local_addrs()[0];
-    let client = Socket::connect(address, PORT, &options()).unwrap();
+    let client = Socket::connect(address, &options()).unwrap();
     let server = listener.accept().unwrap();
     client.send(b"six").unwrap();
     let mut buf = [0; 10];
     assert_eq!(server.recv(&mut buf).unwrap(), 3);
-    assert!(server.peer_addr().is_ipv6());
+    assert!(server.peer_addr().ip.is_ipv6());
 }
 
 #[test]
 fn all_names_of_this_host_reach_it() {
-    let listener = Listener::bind("0.0.0.0:0", PORT, &options()).unwrap();
-    let port = listener.local_addrs()[0].port();
+    let listener = Listener::bind(("0.0.0.0:0", PORT), &options()).unwrap();
+    let port = listener.local_addrs()[0].udp_port;
     for host in ["127.0.0.1", "0.0.0.0", "::ffff:127.0.0.1"] {
-        let client = Socket::connect((host, port), PORT, &options()).unwrap();
+        let client = Socket::connect(((host, port), PORT), &options()).unwrap();
         listener.accept().unwrap();
-        assert_eq!(client.peer_addr().to_string(), format!("127.0.0.1:{port}"));
+        assert_eq!(
+            client.peer_addr().to_string(),
+            format!("127.0.0.1:{port}/{PORT}")
+        );
     }
 }
 
 #[test]
 fn a_link_local_address_needs_its_interface() {
-    let error = Socket::connect("[fe80::1]:14233", PORT, &options()).unwrap_err();
+    let error = Socket::connect(("[fe80::1]:14233", PORT), &options()).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
     assert_eq!(error.fault(), Fault::Caller);
-    assert_eq!(error.to_string(), "fe80::1 is a link-local address");
+    assert_eq!(
+        error.to_string(),
+        "address fe80::1: must have its interface, because it is link-local, and works over UDP only"
+    );
     assert!(error.next_step().contains("fe80::1%eth0"));
 }
 
@@ -81,7 +87,7 @@ fn a_service_code_that_nobody_serves_is_refused() {
     // 5595-3.3.1-2
     let (_listener, address) = listen(&options());
     let other = Options::new().service_code(*b"ELSE");
-    let error = Socket::connect(address, PORT, &other).unwrap_err();
+    let error = Socket::connect((address, PORT), &other).unwrap_err();
     assert!(
         matches!(error, ConnectError::BadServiceCode { .. }),
         "{error:?}"
@@ -98,9 +104,9 @@ fn a_service_code_that_nobody_serves_is_refused() {
 fn a_dccp_port_that_nobody_listens_on_is_refused() {
     // 5595-3.3.1-1
     let (_listener, address) = listen(&options());
-    let error = Socket::connect(address, PORT + 1, &options()).unwrap_err();
+    let error = Socket::connect((address, PORT + 1), &options()).unwrap_err();
     assert!(
-        matches!(error, ConnectError::Refused { port, .. } if port == PORT + 1),
+        matches!(error, ConnectError::Refused { remote } if remote.dccp_port == PORT + 1),
         "{error:?}"
     );
 }
@@ -109,7 +115,7 @@ fn a_dccp_port_that_nobody_listens_on_is_refused() {
 fn silence_is_an_error_that_counts_the_requests() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().connect_timeout(Duration::from_millis(1500));
-    let error = Socket::connect(silent.local_addr().unwrap(), PORT, &options).unwrap_err();
+    let error = Socket::connect((silent.local_addr().unwrap(), PORT), &options).unwrap_err();
     let ConnectError::NoAnswer {
         requests, waited, ..
     } = error
@@ -121,7 +127,7 @@ fn silence_is_an_error_that_counts_the_requests() {
     let types = core::iter::from_fn(|| silent.recv(&mut packet).ok().map(|_| packet[8] >> 1 & 0xF));
     // A Reset follows them.
     let arrived = types
-        .filter(|&t| t == dccp::proto::wire::PacketType::Request as u8)
+        .filter(|&t| t == dccp_proto::wire::PacketType::Request as u8)
         .count();
     assert_eq!(usize::try_from(requests), Ok(arrived));
     assert!(arrived > 0);
@@ -136,7 +142,7 @@ fn a_closed_udp_port_is_told_by_icmp() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let error = Socket::connect(closed, PORT, &options()).unwrap_err();
+    let error = Socket::connect((closed, PORT), &options()).unwrap_err();
     assert!(
         matches!(
             error,
@@ -155,31 +161,31 @@ fn several_listeners_share_an_address_and_a_port() {
     // 5595-3.3-1, 5595-3.3-2
     let (first, address) = listen(&options().service_code(*b"MORE"));
     let other = Options::new().service_code(*b"ELSE").recv_timeout(PATIENCE);
-    let second = Listener::bind(address, PORT, &other).unwrap();
-    let taken = Listener::bind(address, PORT, &options()).unwrap_err();
+    let second = Listener::bind((address, PORT), &other).unwrap();
+    let taken = Listener::bind((address, PORT), &options()).unwrap_err();
     assert!(
         matches!(taken, BindError::InUse { port: PORT }),
         "{taken:?}"
     );
     for (code, listener) in [(b"TEST", &first), (b"MORE", &first), (b"ELSE", &second)] {
         let options = Options::new().service_code(*code);
-        let _client = Socket::connect(address, PORT, &options).unwrap();
+        let _client = Socket::connect((address, PORT), &options).unwrap();
         let server = listener.accept().unwrap();
         assert_eq!(server.service_code().0.to_be_bytes(), *code);
     }
     drop(first);
-    let gone = Socket::connect(address, PORT, &options()).unwrap_err();
+    let gone = Socket::connect((address, PORT), &options()).unwrap_err();
     assert!(
         matches!(gone, ConnectError::BadServiceCode { .. }),
         "{gone:?}"
     );
-    Socket::connect(address, PORT, &other).unwrap();
+    Socket::connect((address, PORT), &other).unwrap();
 }
 
 #[test]
 fn the_port_of_the_systems_service_is_refused() {
     // 6773-3.8-1
-    let error = Listener::bind("127.0.0.1:6511", PORT, &options()).unwrap_err();
+    let error = Listener::bind(("127.0.0.1:6511", PORT), &options()).unwrap_err();
     assert!(matches!(error, BindError::ReservedUdpPort));
     assert_eq!(error.fault(), Fault::Caller);
 }
@@ -187,7 +193,7 @@ fn the_port_of_the_systems_service_is_refused() {
 #[test]
 fn a_taken_udp_port_is_the_systems_fault() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let error = Listener::bind(taken.local_addr().unwrap(), PORT, &options()).unwrap_err();
+    let error = Listener::bind((taken.local_addr().unwrap(), PORT), &options()).unwrap_err();
     assert!(
         matches!(error, BindError::Open(dccp_io::OpenError::InUse(_))),
         "{error:?}"
@@ -215,7 +221,7 @@ fn more_connections_than_the_backlog_are_refused() {
     // 4340-8.1.3-1
     let (listener, address) = listen(&options().backlog(2));
     let clients: Vec<_> = (0..4)
-        .map(|_| Socket::connect(address, PORT, &options()))
+        .map(|_| Socket::connect((address, PORT), &options()))
         .collect();
     let refused = |c: &&Result<Socket, _>| matches!(c, Err(ConnectError::TooBusy { .. }));
     assert_eq!(clients.iter().filter(refused).count(), 2);
@@ -250,7 +256,7 @@ fn the_ends_can_use_different_congestion_controls() {
 fn many_connections_live_side_by_side() {
     let (listener, address) = listen(&options());
     let clients: Vec<Socket> = (0..50)
-        .map(|_| Socket::connect(address, PORT, &options()).unwrap())
+        .map(|_| Socket::connect((address, PORT), &options()).unwrap())
         .collect();
     let servers: Vec<Socket> = (0..50).map(|_| listener.accept().unwrap()).collect();
     for (n, client) in (0_u8..).zip(&clients) {
@@ -283,15 +289,15 @@ fn a_request_that_nobody_follows_up_is_not_accepted() {
     let nobody = listener.accept_timeout(short).unwrap_err();
     assert_eq!(nobody, AcceptError::TimedOut);
     // Nor do they take the place of those who do.
-    let client = Socket::connect(address, PORT, &options()).unwrap();
+    let client = Socket::connect((address, PORT), &options()).unwrap();
     let server = listener.accept().unwrap();
     assert_eq!(server.flow().path, client.flow().path.reversed());
 }
 
 /// A Request over UDP from this DCCP port.
 fn request(port: u16) -> Vec<u8> {
-    use dccp::proto::path::{Encap, Path};
-    use dccp::proto::wire::{self, Kind, Options, Packet, Payload, ServiceCode};
+    use dccp_proto::path::{Encap, Path};
+    use dccp_proto::wire::{self, Kind, Options, Packet, Payload, ServiceCode};
     let loopback = std::net::Ipv4Addr::LOCALHOST.into();
     let path = Path {
         local: loopback,
@@ -307,7 +313,7 @@ fn request(port: u16) -> Vec<u8> {
         ccval: 0,
         cscov: 0,
         is_short: false,
-        seq: dccp::proto::Seq::new(7),
+        seq: dccp_proto::Seq::new(7),
         kind: Kind::Request {
             service: ServiceCode(u32::from_be_bytes(*b"TEST")),
         },
@@ -317,4 +323,33 @@ fn request(port: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     wire::build(&mut bytes, &packet, path.checksum_rule()).unwrap();
     bytes
+}
+
+#[test]
+fn port_zero_takes_a_free_dccp_port() {
+    let options = options();
+    let listeners = [(); 3].map(|()| Listener::bind("127.0.0.1:0/0", &options).unwrap());
+    for listener in &listeners {
+        let address = listener.local_addrs()[0];
+        assert!(
+            address.dccp_port >= 0xC000 && address.udp_port > 0,
+            "{address}"
+        );
+        let client = Socket::connect(address, &options).unwrap();
+        let server = listener.accept().unwrap();
+        assert_eq!(client.peer_addr(), address);
+        assert_eq!(server.local_addr(), address);
+        assert_eq!(server.peer_addr(), client.local_addr());
+    }
+}
+
+#[test]
+fn address_without_ports_is_the_callers_error() {
+    for error in [
+        Socket::connect("127.0.0.1", &options()).unwrap_err(),
+        Socket::connect(("127.0.0.1", PORT), &options()).unwrap_err(),
+    ] {
+        assert_eq!(error.fault(), Fault::Caller);
+        assert!(error.next_step().contains("192.0.2.10:14233"), "{error}");
+    }
 }

@@ -1,8 +1,8 @@
 //! Engines of their own.
 
-use crate::{options, pair, until};
+use crate::{PATIENCE, options, pair, until};
 use core::time::Duration;
-use dccp::{Engine, EngineOptions};
+use dccp::{CloseError, Engine, EngineOptions};
 
 #[test]
 fn engines_do_not_share_anything() {
@@ -60,4 +60,20 @@ fn how_late_paced_packets_leave_is_measured() {
         // Who only receives paces nothing.
         assert_eq!(server.stats().unwrap().pacing.quanta, 0);
     }
+}
+
+#[test]
+fn wait_idle_returns_when_all_connections_have_ended() {
+    let engine = Engine::start(&EngineOptions::new()).unwrap();
+    let options = options().engine(&engine);
+    let (client, server) = pair(&options, &options);
+    let short = Duration::from_millis(20);
+    assert_eq!(engine.wait_idle(short), Err(CloseError::TimedOut));
+    for _ in 0..500 {
+        client.send(&[7; 1000]).unwrap();
+    }
+    // A program could end after the last call: everything has arrived.
+    drop(client);
+    assert_eq!(engine.wait_idle(PATIENCE), Ok(()));
+    assert_eq!(server.stats().unwrap().received.delivered, 500);
 }

@@ -96,7 +96,7 @@ impl App {
         let options = options().ccid(ccid).nonblocking(true);
         let (listener, address) = listen(&options);
         let mut link = Link::to(address);
-        let client = Socket::connect(link.client.local_addr().unwrap(), PORT, &options).unwrap();
+        let client = Socket::connect((link.client.local_addr().unwrap(), PORT), &options).unwrap();
         let begin = clock::now();
         let (mut is_open, mut server) = (false, None);
         while !is_open || server.is_none() {

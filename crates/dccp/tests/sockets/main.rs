@@ -30,15 +30,15 @@ fn options() -> Options {
 }
 
 fn listen(options: &Options) -> (Listener, SocketAddr) {
-    let listener = Listener::bind("127.0.0.1:0", PORT, options).unwrap();
-    let address = listener.local_addrs()[0];
+    let listener = Listener::bind(("127.0.0.1:0", PORT), options).unwrap();
+    let address = listener.local_addrs()[0].udp_addr();
     (listener, address)
 }
 
 /// A connected pair: client, server.
 fn pair(client: &Options, server: &Options) -> (Socket, Socket) {
     let (listener, address) = listen(server);
-    let client = Socket::connect(address, PORT, client).unwrap();
+    let client = Socket::connect((address, PORT), client).unwrap();
     let server = listener.accept_timeout(PATIENCE).unwrap();
     (client, server)
 }

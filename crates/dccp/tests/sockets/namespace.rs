@@ -56,9 +56,9 @@ fn sockets_work_over_ip() {
     }
     let options = options().encapsulation(Encapsulation::Ip);
     for host in ["127.0.0.1:0", "[::1]:0"] {
-        let listener = Listener::bind(host, PORT, &options).unwrap();
+        let listener = Listener::bind((host, PORT), &options).unwrap();
         let clients: Vec<Socket> = (0..3)
-            .map(|_| Socket::connect(host, PORT, &options).unwrap())
+            .map(|_| Socket::connect((host, PORT), &options).unwrap())
             .collect();
         let servers: Vec<Socket> = (0..3).map(|_| listener.accept().unwrap()).collect();
         drop(listener);
@@ -82,7 +82,7 @@ fn sockets_work_over_ip() {
                 server.recv(&mut buf),
                 Err(RecvError::Closed(CloseReason::Peer))
             );
-            assert_eq!(server.peer_addr().port(), 0);
+            assert_eq!(server.peer_addr().udp_port, 0);
         }
     }
 }
@@ -96,8 +96,8 @@ fn partial_checksums_reach_the_wire() {
         .encapsulation(Encapsulation::Ip)
         .checksum_coverage(1)
         .min_checksum_coverage(1);
-    let listener = Listener::bind("127.0.0.1:0", PORT, &options).unwrap();
-    let client = Socket::connect("127.0.0.1:0", PORT, &options).unwrap();
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &options).unwrap();
+    let client = Socket::connect(("127.0.0.1:0", PORT), &options).unwrap();
     let server = listener.accept().unwrap();
     client.send(&[9; 500]).unwrap();
     let mut buf = [0; 500];
@@ -116,10 +116,10 @@ fn link_local_peers_are_reached_by_their_interface() {
         .unwrap();
     assert!(status.success());
     // The loopback is interface 1.
-    let listener = Listener::bind("[fe80::1%1]:0", PORT, &options()).unwrap();
+    let listener = Listener::bind(("[fe80::1%1]:0", PORT), &options()).unwrap();
     let place = listener.local_addrs()[0];
     assert!(place.to_string().starts_with("[fe80::1%1]:"), "{place}");
-    let client = Socket::connect(place, PORT, &options()).unwrap();
+    let client = Socket::connect(place, &options()).unwrap();
     let server = listener.accept().unwrap();
     assert_eq!(client.peer_addr(), place);
     let back = server.peer_addr().to_string();
@@ -129,6 +129,6 @@ fn link_local_peers_are_reached_by_their_interface() {
     server.send(b"by").unwrap();
     assert_eq!(client.recv(&mut [0; 10]), Ok(2));
     let over_ip = options().encapsulation(Encapsulation::Ip);
-    let error = Socket::connect(place, PORT, &over_ip).unwrap_err();
+    let error = Socket::connect(place, &over_ip).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
 }

@@ -41,7 +41,7 @@ fn a_listeners_descriptor_is_readable_while_a_connection_waits() {
     let (listener, address) = listen(&options().nonblocking(true));
     let fd = listener.ready_fd().unwrap();
     assert!(!is_readable(&fd, NOW));
-    let _client = Socket::connect(address, PORT, &options()).unwrap();
+    let _client = Socket::connect((address, PORT), &options()).unwrap();
     assert!(is_readable(&fd, SOON));
     listener.accept().unwrap();
     assert!(!is_readable(&fd, NOW));
@@ -50,7 +50,7 @@ fn a_listeners_descriptor_is_readable_while_a_connection_waits() {
 #[test]
 fn a_connection_can_be_made_without_waiting() {
     let (listener, address) = listen(&options());
-    let client = Socket::connect(address, PORT, &options().nonblocking(true)).unwrap();
+    let client = Socket::connect((address, PORT), &options().nonblocking(true)).unwrap();
     let fd = client.ready_fd().unwrap();
     assert!(is_readable(&fd, SOON));
     until("the connection is open", || client.ready().send);
@@ -64,7 +64,7 @@ fn the_descriptor_tells_when_there_is_room_again() {
     let place = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = place.local_addr().unwrap();
     let options = options().nonblocking(true).send_buffer(4);
-    let client = Socket::connect(address, PORT, &options).unwrap();
+    let client = Socket::connect((address, PORT), &options).unwrap();
     let fd = client.ready_fd().unwrap();
     for _ in 0..4 {
         client.send(b"x").unwrap();
@@ -74,7 +74,7 @@ fn the_descriptor_tells_when_there_is_room_again() {
     // A Request that nobody takes would end the connection with an ICMP message.
     place.recv(&mut [0; 100]).unwrap();
     drop(place);
-    let listener = dccp::Listener::bind(address, PORT, &crate::options()).unwrap();
+    let listener = dccp::Listener::bind((address, PORT), &crate::options()).unwrap();
     let server = listener.accept().unwrap();
     let mut buf = [0; 10];
     for _ in 0..4 {

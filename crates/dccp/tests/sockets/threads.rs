@@ -16,7 +16,7 @@ fn threads(n: usize) -> Options {
 }
 
 fn connect(to: SocketAddr, options: &Options, listener: &Listener) -> (Socket, Socket) {
-    let client = Socket::connect(to, PORT, options).unwrap();
+    let client = Socket::connect((to, PORT), options).unwrap();
     (client, listener.accept().unwrap())
 }
 
@@ -74,7 +74,7 @@ fn a_flow_stays_with_its_thread_when_others_have_nothing_to_do_any_more() {
         .map(|_| connect(address, &client, &listener))
         .collect();
     // One that nobody accepts goes with its listener.
-    let waiting = Socket::connect(address, PORT, &client).unwrap();
+    let waiting = Socket::connect((address, PORT), &client).unwrap();
     drop(listener);
     assert!(waiting.wait_closed(PATIENCE).is_ok());
     // The address is the engine's as long as a connection lives: it may listen there again.
@@ -85,7 +85,7 @@ fn a_flow_stays_with_its_thread_when_others_have_nothing_to_do_any_more() {
         echo(&last, 7);
     }
     assert!(UdpSocket::bind(address).is_err());
-    let listener = Listener::bind(address, PORT, &server).unwrap();
+    let listener = Listener::bind((address, PORT), &server).unwrap();
     for i in 0..8 {
         echo(&connect(address, &client, &listener), i);
         echo(&last, i);
@@ -104,15 +104,15 @@ fn no_other_engine_gets_a_part_of_the_flows() {
     let server = threads(2);
     let (listener, address) = listen(&server);
     for other in [threads(2), threads(1)] {
-        let second = Listener::bind(address, PORT, &other);
+        let second = Listener::bind((address, PORT), &other);
         assert!(matches!(second, Err(BindError::Open(_))), "{second:?}");
     }
     // The same one serves other DCCP ports there.
-    let other = Listener::bind(address, PORT + 1, &server).unwrap();
-    let client = Socket::connect(address, PORT + 1, &options()).unwrap();
+    let other = Listener::bind((address, PORT + 1), &server).unwrap();
+    let client = Socket::connect((address, PORT + 1), &options()).unwrap();
     assert!(other.accept().is_ok());
     drop((client, other));
-    let taken = Listener::bind(address, PORT, &server);
+    let taken = Listener::bind((address, PORT), &server);
     assert!(
         matches!(taken, Err(BindError::InUse { port: PORT })),
         "{taken:?}"
@@ -126,7 +126,7 @@ fn no_other_engine_gets_a_part_of_the_flows() {
 #[test]
 fn over_ip_one_thread_serves_all() {
     let options = threads(2).encapsulation(Encapsulation::Ip);
-    let bound = Listener::bind("127.0.0.1:0", PORT, &options);
+    let bound = Listener::bind(("127.0.0.1:0", PORT), &options);
     let Err(BindError::Option(problem)) = bound else {
         panic!("{bound:?}");
     };
@@ -139,7 +139,7 @@ fn an_address_can_be_listened_at_again_at_once() {
     let (mut listener, address) = listen(&server);
     for _ in 0..100 {
         drop(listener);
-        listener = Listener::bind(address, PORT, &server).unwrap();
+        listener = Listener::bind((address, PORT), &server).unwrap();
     }
 }
 
@@ -152,7 +152,7 @@ fn an_address_can_be_listened_at_again_while_a_flow_of_it_rests() {
     one.abort();
     other.wait_closed(PATIENCE).unwrap();
     drop(listener);
-    let listener = Listener::bind(address, PORT, &server).unwrap();
+    let listener = Listener::bind((address, PORT), &server).unwrap();
     for _ in 0..8 {
         echo(&connect(address, &client, &listener), 3);
     }

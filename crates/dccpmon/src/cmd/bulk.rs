@@ -84,7 +84,7 @@ struct ServerReport {
 impl Client {
     fn connect(plan: Plan) -> Result<Self, Failure> {
         let port = plan.asked.dccp_port;
-        let control = Socket::connect(plan.remotes.as_slice(), port, &plan.control)
+        let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
             .map_err(|e| explain(&plan, e))?;
         let mps = control.max_packet_size().unwrap_or(usize::MAX);
         let length = plan.length(mps)?;
@@ -127,8 +127,8 @@ impl Client {
     fn open_flows(&mut self) -> Result<(), Failure> {
         let remote = self.channel.socket().peer_addr();
         for _ in 0..self.plan.asked.flows {
-            let socket = Socket::connect(remote, self.plan.asked.dccp_port, &self.plan.data)
-                .map_err(|e| explain(&self.plan, e))?;
+            let socket =
+                Socket::connect(remote, &self.plan.data).map_err(|e| explain(&self.plan, e))?;
             self.sockets.push(Arc::new(socket));
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Client {
         for socket in &self.sockets {
             socket.withdraw_queued();
         }
-        let is_settled = |s: &Arc<Socket>| s.stats().is_none_or(|s| s.sent.in_flight == 0);
+        let is_settled = |s: &Arc<Socket>| s.stats().map_or(true, |s| s.sent.in_flight == 0);
         let until = clock::now() + SETTLE;
         while !self.sockets.iter().all(is_settled) && clock::now() < until {
             std::thread::sleep(SAMPLE);

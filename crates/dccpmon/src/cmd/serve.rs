@@ -113,9 +113,14 @@ fn open(asked: &Serve, options: &Options, port: u16) -> Result<(Vec<Listener>, S
     let mut places = Vec::new();
     let mut refusal: Option<BindError> = None;
     for local in wanted {
-        match Listener::bind(local, asked.dccp_port, options) {
+        match Listener::bind((local, asked.dccp_port), options) {
             Ok(listener) => {
-                places.extend(listener.local_addrs().iter().map(SocketAddr::to_string));
+                places.extend(
+                    listener
+                        .local_addrs()
+                        .iter()
+                        .map(|at| at.udp_addr().to_string()),
+                );
                 opened.push(listener);
             }
             Err(e) => refusal = refusal.or(Some(e)),
@@ -190,7 +195,7 @@ fn welcome(listener: &Listener, hall: &Arc<Hall>, is_one_off: bool) {
         let socket = match listener.accept_timeout(LOOK) {
             Ok(socket) => socket,
             Err(AcceptError::TimedOut | AcceptError::WouldBlock) => continue,
-            Err(AcceptError::Closed) => return,
+            Err(_) => return,
         };
         {
             let mut greetings = hall.greetings();

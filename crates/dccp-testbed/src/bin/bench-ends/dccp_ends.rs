@@ -5,7 +5,6 @@ use crate::sizes::Sizes;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dccp::packet_ring::{Label, PushError, Shape};
-use dccp::proto::wire::Payload;
 use dccp::{
     Encapsulation, Engine, EngineOptions, Listener, Options, RecvBatch, RingSocket, SendItem,
     Socket, clock,
@@ -118,7 +117,7 @@ impl Common {
 }
 
 pub(crate) fn sink(args: &SinkArgs) -> Result<Report> {
-    let listener = Listener::bind(args.local, PORT, &args.common.options()?)?;
+    let listener = Listener::bind((args.local, PORT), &args.common.options()?)?;
     say_ready();
     let socket = Arc::new(listener.accept()?);
     let sender = args.common.both_ways.then(|| {
@@ -145,7 +144,7 @@ fn receive(socket: &Socket, meter: &mut Meter) {
 /// Sends packets of the usual size until the connection ends.
 fn send_until_the_end(socket: &Socket) {
     let payload = [7; 1400];
-    let item = || SendItem::new(Payload::Bytes(&payload));
+    let item = || SendItem::new(&payload);
     while socket
         .send_batch(&mut std::array::from_fn::<_, BATCH, _>(|_| item()))
         .is_ok()
@@ -153,7 +152,7 @@ fn send_until_the_end(socket: &Socket) {
 }
 
 pub(crate) fn send(args: &SendArgs) -> Result<Report> {
-    let socket = Socket::connect(args.remote, PORT, &args.common.options()?)?;
+    let socket = Socket::connect((args.remote, PORT), &args.common.options()?)?;
     match socket.max_packet_size() {
         Some(most) if args.size.most > most => {
             bail!("{} bytes do not fit {most}", args.size.most)
@@ -182,7 +181,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<Report> {
         meter.add(BATCH as u64, bytes);
     }
     let socket = way.socket();
-    let pacing = socket.stats().map(|stats| stats.pacing);
+    let pacing = socket.stats().ok().map(|stats| stats.pacing);
     socket.close()?;
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let mut report = meter.report()?;
@@ -228,7 +227,7 @@ impl Way {
                 }
             }
             Self::Together(socket) => {
-                let item = |size| SendItem::new(Payload::Bytes(&payload[..size]));
+                let item = |size| SendItem::new(&payload[..size]);
                 socket.send_batch(&mut sizes.map(item))?;
             }
             Self::Ring(ring) => {

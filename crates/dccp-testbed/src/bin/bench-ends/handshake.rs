@@ -63,7 +63,7 @@ pub(crate) fn accept(args: &AcceptArgs) -> Result<Report> {
         .service_code(SERVICE.0.to_be_bytes())
         .backlog(usize::from(AT_ONCE) * 8)
         .recv_timeout(SILENCE);
-    let listener = Listener::bind(args.local, PORT, &options)?;
+    let listener = Listener::bind((args.local, PORT), &options)?;
     say_ready();
     let mut meter = Meter::default();
     loop {

@@ -30,14 +30,14 @@ const SILENCE: Duration = Duration::from_secs(3);
 pub(crate) struct SinkArgs {
     local: SocketAddr,
     #[command(flatten)]
-    over: Encapsulation,
+    over: Over,
 }
 
 #[derive(Args)]
 pub(crate) struct SendArgs {
     remote: SocketAddr,
     #[command(flatten)]
-    over: Encapsulation,
+    over: Over,
     /// Bytes per second that the source makes
     #[arg(long)]
     rate: f64,
@@ -158,7 +158,7 @@ pub(crate) fn sink(args: &SinkArgs) -> Result<SinkReport> {
             }
         }
         Transport::Dccp => {
-            let listener = Listener::bind(args.local, PORT, &args.over.options())?;
+            let listener = Listener::bind((args.local, PORT), &args.over.options())?;
             say_ready();
             let socket = listener.accept()?;
             while let Ok(len) = socket.recv(&mut buf) {
@@ -227,7 +227,7 @@ impl Way {
                 })
             }
             Transport::Dccp => {
-                let socket = Socket::connect(args.remote, PORT, &args.over.options())?;
+                let socket = Socket::connect((args.remote, PORT), &args.over.options())?;
                 Self::Dccp(Box::new(RingSocket::new(
                     socket,
                     Shape::new(args.ring, SLOT),
@@ -348,7 +348,7 @@ fn retransmitted(stream: &TcpStream) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dccp::packet_ring::{in_process, silent};
+    use dccp::unstable::ring::{in_process, silent};
 
     #[test]
     fn a_full_ring_keeps_what_is_important() {
@@ -359,7 +359,7 @@ mod tests {
         }
         let mut left = Vec::new();
         let mut buf = [0; LEN];
-        while let dccp::packet_ring::Look::Offer { len } = transport.source.look(0).unwrap() {
+        while let dccp::unstable::ring::Look::Offer { len } = transport.source.look(0).unwrap() {
             transport.source.claim_into(&mut buf[..len]).unwrap();
             left.push(u64::from_be_bytes(*buf.first_chunk().unwrap()));
         }

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 /// Serves one connection after the other in threads; whether all went well.
 fn listen(port: u16, settings: &Settings) -> bool {
     let at = SocketAddr::new(settings.bind_or_any(), settings.udp_port);
-    let listener = match Listener::bind(at, port, &settings.options()) {
+    let listener = match Listener::bind((at, port), &settings.options()) {
         Ok(listener) => listener,
         Err(error) => return failed("bind", &error.to_string()),
     };
@@ -73,7 +73,7 @@ fn accept(listener: &Listener, settings: &Settings) -> Result<Socket, String> {
 
 /// Makes one connection; whether all went well.
 fn connect(to: SocketAddr, port: u16, settings: &Settings) -> bool {
-    match Socket::connect(to, port, &settings.options()) {
+    match Socket::connect((to, port), &settings.options()) {
         Ok(socket) => session(&socket, Role::Connect, 1, settings),
         Err(error) => failed("connect", errno(&error)),
     }

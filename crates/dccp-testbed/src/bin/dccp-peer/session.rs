@@ -199,14 +199,14 @@ impl Session<'_> {
             ..
         } = self.settings;
         let (tx_ccid, rx_ccid) = match self.socket.snapshot() {
-            Some(snapshot) => (snapshot.tx_ccid, snapshot.rx_ccid),
-            None => (0, 0),
+            Ok(snapshot) => (snapshot.tx_ccid, snapshot.rx_ccid),
+            Err(_) => (0, 0),
         };
         println!(
             r#"{{"type":"connected","role":"{}","conn":{},"peer":"{}","service":{service},"tx_ccid":{tx_ccid},"rx_ccid":{rx_ccid},"send_cscov":{cscov},"recv_cscov":{min_cscov}}}"#,
             self.role.name(),
             self.number,
-            self.socket.peer_addr().ip(),
+            self.socket.peer_addr().ip,
         );
     }
 

@@ -218,9 +218,9 @@ fn ring(bell: &OwnedFd) -> rustix::io::Result<usize> {
 /// One engine runs both ends of the connection.
 fn own(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static str> {
     let options = peers.options()?.nonblocking(true);
-    let listener = Listener::bind("127.0.0.1:0", PORT, &options)?;
-    let mut relay = Relay::to(listener.local_addrs()[0])?;
-    let socket = Socket::connect(relay.local_addr()?, PORT, &options)?;
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &options)?;
+    let mut relay = Relay::to(listener.local_addrs()[0].udp_addr())?;
+    let socket = Socket::connect((relay.local_addr()?, PORT), &options)?;
     let begin = clock::now();
     while socket.poll_event() != Some(Event::Connected) {
         relay.turn()?;

@@ -84,8 +84,8 @@ impl Drop for Peer {
 
 /// Listens, says where, receives until the connection ends, and says how many datagrams came.
 pub(crate) fn sink(peers: &Peers) -> Outcome {
-    let listener = Listener::bind("127.0.0.1:0", PORT, &peers.options()?)?;
-    println!("{}", listener.local_addrs()[0]);
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &peers.options()?)?;
+    println!("{}", listener.local_addrs()[0].udp_addr());
     let socket = listener.accept()?;
     let mut batch = RecvBatch::new(1024);
     let mut delivered = 0;
@@ -111,10 +111,10 @@ pub(crate) fn sink_udp() -> Outcome {
 /// Lends rings, and listens for their connections, until its standard input ends.
 pub(crate) fn lend(peers: &Peers, path: &Path) -> Outcome {
     let options = peers.options()?;
-    let listener = Listener::bind("127.0.0.1:0", PORT, &options)?;
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &options)?;
     let policy = move |_: &RingCaller, _: &RingRequest| Ok(options.clone());
     let _server = RingServer::bind(path, RingLimits::default(), policy)?;
-    println!("{}", listener.local_addrs()[0]);
+    println!("{}", listener.local_addrs()[0].udp_addr());
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }

@@ -79,7 +79,7 @@ fn ring(peers: &Peers, time: Duration, is_lent: bool) -> Outcome<(&'static str, 
         let request = RingRequest::new(address(&at)?, PORT, SHAPE);
         Ring::Lent(RingClient::connect(&path, &request)?)
     } else {
-        let socket = Socket::connect(address(&at)?, PORT, &peers.options()?)?;
+        let socket = Socket::connect((address(&at)?, PORT), &peers.options()?)?;
         Ring::Own(RingSocket::new(socket, SHAPE)?)
     };
     let begin = clock::now();

@@ -7,11 +7,12 @@ use super::request::RingRequest;
 use super::server::timespec;
 use crate::clock;
 use crate::patience::{Patience, Waited};
+use crate::recv_buffer::RecvMeta;
 use crate::ring::fate::RingFate;
 use crate::ring::inbox::delivery;
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp_proto::queue::{Delivery, Fate};
+use dccp_proto::queue::Fate;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
 use dccp_ring::shared::SharedError;
@@ -127,20 +128,19 @@ impl RingClient {
         &mut self.sender
     }
 
-    /// Copies the next datagram into `buf` and returns its length, which is more than `buf.len()` if its end
-    /// did not fit and is lost; waits for one.
+    /// Copies the next datagram into `buf` and returns the number of bytes copied; waits for one.
     ///
     /// # Errors
     /// When there is none in time, or nothing more will come.
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RingError> {
-        self.recv_meta(buf).map(|(len, _)| len)
+        self.recv_meta(buf).map(|meta| meta.len)
     }
 
     /// As [`recv`](Self::recv), with what is known about the datagram.
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
-    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<(usize, Delivery), RingError> {
+    pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<RecvMeta, RingError> {
         let patience = Patience::of(self.timeout);
         let (len, arrival) = self.wait(patience, |this| {
             let found = this.receiver.recv(buf)?;
@@ -149,7 +149,7 @@ impl RingClient {
             }
             Ok(this.receiver.recv(buf)?)
         })?;
-        Ok((len, delivery(arrival)))
+        Ok(RecvMeta::new(len, buf.len(), delivery(arrival)))
     }
 
     /// Appends the fates that are known to `fates`, at most `at_most`, without waiting. When the connection is
@@ -299,6 +299,7 @@ impl RingClient {
             }
             let left = waiting.left().map_err(|waited| match waited {
                 Waited::WouldBlock | Waited::TimedOut => RingError::TimedOut,
+                Waited::EngineGone => RingError::ServerGone,
             })?;
             self.sleep(left);
         }

@@ -43,13 +43,14 @@ impl Listening {
     pub(super) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
         request.shape.bytes().map_err(|error| error.to_string())?;
         let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
-        let listener = Listener::bind(request.local, request.port, &options);
+        let listener = Listener::bind((request.local, request.port), &options);
         let listener = listener.map_err(|error| error.to_string())?;
         Ok(Self {
-            local: *listener
+            local: listener
                 .local_addrs()
                 .first()
-                .ok_or("there is no address")?,
+                .ok_or("there is no address")?
+                .udp_addr(),
             arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
             listener,
             shape: request.shape,
@@ -114,7 +115,7 @@ impl Accepted {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
         Tell::Accepted {
-            peer: socket.peer_addr(),
+            peer: socket.peer_addr().udp_addr(),
             service: socket.service_code(),
             mps: mps.and_then(|mps| u32::try_from(mps).ok()),
         }

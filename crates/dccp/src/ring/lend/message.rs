@@ -185,7 +185,7 @@ impl Tell {
             Self::Event(event, mps) => {
                 let mut bytes = vec![2];
                 bytes.extend(mps.unwrap_or(NO_MPS).to_le_bytes());
-                bytes.extend(build_event(event));
+                bytes.extend(build_event(event).unwrap_or_default());
                 bytes
             }
             Self::Listening(address) => [&[3], &build_address(*address)[..]].concat(),
@@ -237,9 +237,14 @@ fn mps_of(mps: u32) -> Option<u32> {
 /// Stands for an unknown rate.
 const NO_RATE: u64 = u64::MAX;
 
-/// What happens to a connection.
-fn build_event(event: &Event) -> Vec<u8> {
-    match event {
+/// Whether an event has a form between processes.
+pub(crate) fn has_form(event: &Event) -> bool {
+    build_event(event).is_some()
+}
+
+/// An event of a connection; `None`: it concerns the server only.
+fn build_event(event: &Event) -> Option<Vec<u8>> {
+    Some(match event {
         // The engine keeps the second to itself.
         Event::Connected | Event::Accepted { .. } => vec![0],
         Event::Mps(bytes) => {
@@ -273,7 +278,8 @@ fn build_event(event: &Event) -> Vec<u8> {
             [&[12], &silent_for.to_le_bytes()[..]].concat()
         }
         Event::Unreachable { kind, code } => vec![13, *kind, *code],
-    }
+        _ => return None,
+    })
 }
 
 fn parse_event(bytes: &[u8]) -> Option<Event> {

@@ -3,7 +3,7 @@
 use super::channel::{Channel, Heard};
 use super::lent::{Lent, check_room, make_ring};
 use super::listening::{Accepted, Listening};
-use super::message::{Ask, MESSAGE_MAX, Tell};
+use super::message::{self, Ask, MESSAGE_MAX, Tell};
 use super::request::{Policy, RingCaller, RingListenRequest, RingRequest};
 use super::server::Stock;
 use crate::clock;
@@ -232,7 +232,7 @@ impl Session {
         let options = settle(options, request.ccid, &[request.service]);
         let options = options.recv_buffer(request.shape.arrivals as usize);
         let (ring, fds) = make_ring(request.shape)?;
-        let socket = Socket::connect(request.remote, request.port, &options);
+        let socket = Socket::connect((request.remote, request.port), &options);
         let socket = socket.map_err(|error| error.to_string())?;
         let lent = ring.lend(socket).map_err(|error| error.to_string())?;
         self.tell(&Tell::Lent, &fds.as_fds()).map(|()| lent)
@@ -331,7 +331,8 @@ impl Session {
         let Has::Connection(lent) = &mut self.has else {
             return None;
         };
-        let event = lent.socket.poll_event()?;
+        let mut events = core::iter::from_fn(|| lent.socket.poll_event());
+        let event = events.find(message::has_form)?;
         if matches!(event, Event::Closed(_)) {
             lent.events = None;
             self.until = Some(clock::now() + LINGER);
@@ -377,9 +378,9 @@ mod tests {
 
     /// A session with an open connection, and its application's channel.
     fn session() -> (Session, Channel, Listener) {
-        let listener = Listener::bind("127.0.0.1:0", 5001, &Options::new()).unwrap();
+        let listener = Listener::bind("127.0.0.1:0/5001", &Options::new()).unwrap();
         let to = listener.local_addrs()[0];
-        let socket = Socket::connect(to, 5001, &Options::new()).unwrap();
+        let socket = Socket::connect(to, &Options::new()).unwrap();
         let (mut session, theirs) = visitor();
         session.until = None;
         session.has = Has::Connection(Lent {
@@ -481,7 +482,7 @@ mod tests {
         let Tell::Listening(to) = told(&theirs) else {
             panic!("{:?}", session.has);
         };
-        let sockets = [(); 2].map(|()| Socket::connect(to, 5001, &Options::new()).unwrap());
+        let sockets = [(); 2].map(|()| Socket::connect((to, 5001), &Options::new()).unwrap());
         (session, theirs, sockets)
     }
 

@@ -87,7 +87,7 @@ fn connect(to: SocketAddr) -> Socket {
 }
 
 fn try_connect(to: SocketAddr) -> Result<Socket, ConnectError> {
-    Socket::connect(to, PORT, &Options::new().recv_timeout(PATIENCE))
+    Socket::connect((to, PORT), &Options::new().recv_timeout(PATIENCE))
 }
 
 /// Both ends say something, and hear what the other says.
@@ -132,7 +132,7 @@ fn accepted_connections_talk_and_outlive_their_listener() {
     let mut pairs: Vec<_> = [*b"BBBB", *b"AAAA"]
         .map(|code| {
             let options = Options::new().service_code(code).recv_timeout(PATIENCE);
-            let socket = Socket::connect(to, PORT, &options).unwrap();
+            let socket = Socket::connect((to, PORT), &options).unwrap();
             let mut ring = listener.accept().unwrap();
             ring.set_timeout(Some(PATIENCE));
             assert_eq!(ring.service_code(), ServiceCode(u32::from_be_bytes(code)));
@@ -174,8 +174,8 @@ fn nobody_listens_where_the_policy_does_not_say_so() {
     is_refused(with(|r| r.port = 5002), "only at port 5001");
     assert_eq!(host.ended.load(Ordering::Relaxed), 0);
     is_refused(with(|r| r.shape.slots = 3), "a power of two");
-    is_refused(with(|r| r.ccid = Some(77)), "there is no CCID 77");
-    is_refused(with(|r| r.local.set_port(6511)), "kept for the system");
+    is_refused(with(|r| r.ccid = Some(77)), "77: must be one of");
+    is_refused(with(|r| r.local.set_port(6511)), "reserved for the system");
     let many = |r: &mut RingListenRequest| r.services = vec![ServiceCode(7); 33];
     is_refused(with(many), "32 Service Codes at most");
     // What did not come about has ended.
@@ -347,7 +347,7 @@ fn descriptors_that_nobody_asked_for_harm_nobody() {
     let [_memory, _bell, line] = <[OwnedFd; 3]>::try_from(fds).unwrap();
     let line = Channel::of(line);
     send(&line, &Ask::Abort.build());
-    assert_eq!(end(&line), CloseReason::Local);
+    assert_eq!(end(&line), CloseReason::Aborted(ResetCode::ABORTED));
     assert!(socket.wait_closed(PATIENCE).is_ok());
     // What an accepted connection's application says wrong ends that only.
     channel.send(&Ask::Accept.build(), &[]).unwrap();
