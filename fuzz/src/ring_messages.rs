@@ -1,6 +1,6 @@
 //! Messages between two processes that share a ring.
 
-use dccp::ring_message_told_again;
+use dccp_ring_ipc::message::rebuilt;
 
 /// The longest message that a channel takes.
 const LONGEST: usize = 256;
@@ -12,13 +12,13 @@ const LONGEST: usize = 256;
 /// If a message changes.
 pub fn run(data: &[u8]) {
     let data = &data[..data.len().min(LONGEST)];
-    let [ask, tell] = ring_message_told_again(data);
+    let [ask, tell] = rebuilt(data);
     if let Some(ask) = ask {
         assert_eq!(ask, data);
     }
     if let Some(tell) = tell {
         assert!(tell.len() <= LONGEST);
-        let [_, again] = ring_message_told_again(&tell);
+        let [_, again] = rebuilt(&tell);
         assert_eq!(again.as_ref(), Some(&tell));
     }
 }

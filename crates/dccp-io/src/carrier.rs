@@ -11,7 +11,7 @@ use crate::host::{Host, HostPort};
 use crate::transport::{Encapsulation, Options, Transport};
 use crate::udp::Udp;
 
-/// What an engine opens its transports with.
+/// Opens the transports of an engine.
 #[derive(Clone, Debug)]
 pub struct Carrier {
     encapsulation: Encapsulation,
@@ -60,7 +60,7 @@ impl Carrier {
         }
     }
 
-    /// What carries DCCP.
+    /// The encapsulation of its transports.
     pub fn encapsulation(&self) -> Encapsulation {
         self.encapsulation
     }
@@ -79,8 +79,8 @@ impl Carrier {
         Ok(Box::new(Udp::bind(local, &self.options)?))
     }
 
-    /// Opens `count` transports on one address and UDP port, between which the kernel divides what arrives: each flow
-    /// stays with one of them as long as none is closed. Nobody else may have the port. (Linux, over UDP)
+    /// Opens `count` transports on one address and UDP port. The kernel divides the arriving flows between them, and each
+    /// flow stays with one of them as long as none is closed. No other socket may have the port. (Linux, over UDP)
     ///
     /// # Errors
     /// When the system refuses, or cannot do that.
@@ -103,9 +103,8 @@ impl Carrier {
         Ok(transports)
     }
 
-    /// Makes a DCCP port this program's. Over IP every listening and connecting port must be
-    /// claimed before its first packet and as long as it is used: packets for other ports are given
-    /// to the programs that claimed those. Over UDP the UDP port says whose the packets are.
+    /// Claims a DCCP port for this program. Over IP every port must be claimed while it is used, because packets for other
+    /// ports belong to the programs that claimed those. Over UDP the UDP port already belongs to one program.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] when another program on this host has the port.
@@ -117,7 +116,7 @@ impl Carrier {
         })
     }
 
-    /// Makes a DCCP port this program's: a matter of DCCP over IP only.
+    /// Claims a DCCP port for this program, which matters over IP only.
     ///
     /// # Errors
     /// None on this system.
@@ -126,8 +125,8 @@ impl Carrier {
         Ok(PortClaim {})
     }
 
-    /// Whether this program answers for ports that nobody has claimed (design 11b). The transport
-    /// keeps what others answer for to itself, so this is for information.
+    /// Whether this program answers for ports that no program has claimed (docs/design.md, decision 11b). The transport
+    /// drops packets for other programs' ports, so this is for information only.
     pub fn owns_host(&self) -> bool {
         #[cfg(target_os = "linux")]
         if let Some(host) = &self.host {

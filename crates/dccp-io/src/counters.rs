@@ -1,4 +1,4 @@
-//! What a transport counts.
+//! Counters of a transport.
 
 /// Counters of one transport, since it was opened.
 ///

@@ -20,7 +20,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NeedsCapability => {
@@ -36,7 +36,7 @@ impl OpenError {
     }
 }
 
-/// What to do if the system has no more descriptors for this program; nothing for other errors.
+/// The next step if the system has no more descriptors for this program; `None` for other errors.
 pub fn limit_next_step(e: &io::Error) -> Option<&'static str> {
     // ENFILE and EMFILE of all Unixes.
     let is_limit = cfg!(unix) && matches!(e.raw_os_error(), Some(23 | 24));

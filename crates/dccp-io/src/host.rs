@@ -1,9 +1,9 @@
-//! Who answers for protocol 33 on this host, when several programs have DCCP inside (design 11b).
+//! Shares protocol 33 between the programs of this host that have DCCP inside (docs/design.md, decision 11b).
 //!
 //! Every raw socket sees every packet of protocol 33. If each program answered what it does not
 //! know with a Reset, they would reset each other's connections. So a program claims the DCCP ports
-//! that it uses, and takes packets for its own ports only. For ports that nobody claims, the
-//! program answers that holds the host's lock.
+//! that it uses, and takes packets for its own ports only. The program
+//! that holds the host's lock answers for ports that no program claims.
 //!
 //! Lock and claims are names of abstract Unix sockets: they belong to a network namespace as the
 //! addresses do, and they vanish with their program, however it ends. Any program on the host can
@@ -67,7 +67,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Whether this program holds the lock, and so answers for ports that nobody has claimed.
+    /// Whether this program holds the lock, and so answers for ports that no program has claimed.
     pub fn is_owner(&self) -> bool {
         self.held().lock.is_some()
     }

@@ -1,4 +1,4 @@
-//! Unix sockets: what no safe crate tells of them.
+//! Properties of Unix sockets that no safe crate gives.
 
 use crate::sys::sockopt;
 use std::io;
@@ -15,7 +15,7 @@ pub struct Peer {
     pub gid: u32,
 }
 
-/// Who is at the other end.
+/// The process at the other end.
 ///
 /// # Errors
 /// When it is no Unix socket.
@@ -32,7 +32,7 @@ pub fn is_read(socket: BorrowedFd<'_>) -> io::Result<bool> {
     sockopt::unread(socket).map(|bytes| bytes == 0)
 }
 
-/// From now on nobody can send descriptors to a Unix socket, nor to those that a listening one accepts.
+/// Refuses descriptors that are sent to a Unix socket, or to those that a listening one accepts.
 ///
 /// # Errors
 /// Before Linux 6.16, which has no such option.

@@ -112,8 +112,8 @@ impl Raw {
         });
     }
 
-    /// Whether a packet is this program's business: every raw socket of the host gets a copy. What
-    /// is too short to have a port is answered by nobody, and counted by all.
+    /// Whether a packet belongs to this program, because every raw socket of the host gets a copy. A packet too short to have
+    /// a port is not answered, and every program counts it.
     fn is_ours(&self, payload: &[u8]) -> bool {
         let Some(&[_, _, high, low]) = payload.first_chunk() else {
             return true;
@@ -123,7 +123,7 @@ impl Raw {
             return true;
         }
         if self.counters.foreign.is_multiple_of(FOREIGN_PER_TRY) && !self.host.is_owner() {
-            // Its holder may have gone. Without sockets to try with, somebody else will.
+            // The lock's holder may have ended. If no socket is left to try with, another program will.
             return self.host.try_own().unwrap_or(false) && self.host.takes(port);
         }
         false

@@ -1,4 +1,4 @@
-//! What the system would do with packets for a host.
+//! The route that the system would choose for packets to a host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -1,4 +1,4 @@
-//! What both transports do with the system's answers to a send call.
+//! Handling of the results of send calls, for both transports.
 
 use std::io;
 

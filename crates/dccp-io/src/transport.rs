@@ -13,7 +13,7 @@ use dccp_proto::wire::{Datagram, Ecn};
 use crate::buffer::RecvBuffer;
 use crate::counters::Counters;
 
-/// What carries DCCP, as the user chooses it.
+/// The protocol that carries DCCP.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Encapsulation {
     /// UDP (RFC 6773): works through NATs and without privileges.
@@ -193,11 +193,11 @@ pub struct IcmpReport<'a> {
     pub path: Path,
     /// The datagram from its DCCP header on, as far as it is quoted; can be empty (6773-3.6-1).
     pub quoted: &'a [u8],
-    /// What the network said.
+    /// The error.
     pub kind: IcmpKind,
 }
 
-/// What an ICMP error says.
+/// Kind of an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
     /// Too big for the next hop (4340-14.1-2).
@@ -214,10 +214,10 @@ pub enum IcmpKind {
     },
 }
 
-/// What the [`Poller`](crate::Poller) needs of a transport.
+/// Handle of a transport for a [`Poller`](crate::Poller).
 #[cfg(target_os = "linux")]
 pub type Source<'a> = std::os::fd::BorrowedFd<'a>;
-/// What the [`Poller`](crate::Poller) needs of a transport.
+/// Handle of a transport for a [`Poller`](crate::Poller).
 #[cfg(not(target_os = "linux"))]
 pub type Source<'a> = &'a mut dyn mio::event::Source;
 
@@ -226,8 +226,8 @@ pub trait Transport: Send {
     /// Sends the datagrams of `batch` from the one with index `from` on, in as few calls to the
     /// system as it permits.
     ///
-    /// The batch's path must be of this socket. Whatever the network or the host says about one
-    /// peer never fails the socket: it is told by the result and counted.
+    /// The batch's path must be of this socket. An error about one peer never fails
+    /// the socket: the result reports it, and it is counted.
     fn send(&mut self, batch: &Batch, from: usize) -> Sent;
 
     /// Gives the datagrams of one receive call to `sink`, those that the system had merged together; returns how
@@ -253,7 +253,7 @@ pub trait Transport: Send {
         sink: &mut dyn FnMut(IcmpReport<'_>),
     ) -> io::Result<usize>;
 
-    /// What was counted until now.
+    /// The counters at this moment.
     fn counters(&mut self) -> Counters;
 
     /// The bound address and UDP port; over IP the port is 0.
@@ -268,10 +268,10 @@ pub trait Transport: Send {
     /// When the system does not tell.
     fn buffer_sizes(&self) -> io::Result<BufferSizes>;
 
-    /// Whether the system tells the ECN marks of what is received. If not, the peer has to be told
-    /// that this end is not ECN-capable (4340-12.1-3).
+    /// Whether the system tells the ECN marks of what is received. If not, this end must
+    /// announce that it is not ECN-capable (4340-12.1-3).
     fn reads_ecn(&self) -> bool;
 
-    /// What to wait for.
+    /// The handle for a poller.
     fn source(&mut self) -> Source<'_>;
 }

@@ -1,12 +1,14 @@
 //! Addresses: where a DCCP socket or listener is.
 
-use crate::error::Fault;
-use crate::options::DEFAULT_UDP_PORT;
+use crate::fault::Fault;
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use core::str::FromStr;
 use std::io;
 use std::net::ToSocketAddrs;
+
+/// The UDP port of a [`DccpAddr`] whose text has none. Port 6511 is reserved for a system-wide service (6773-3.8-1).
+pub const DEFAULT_UDP_PORT: u16 = 14233;
 
 /// Where a DCCP socket or listener is: an IP address with two ports.
 ///
@@ -138,7 +140,7 @@ pub enum AddrError {
 }
 
 impl AddrError {
-    /// Who can mend it.
+    /// The party that can mend it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Lookup(_) => Fault::System,
@@ -146,7 +148,7 @@ impl AddrError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NoUdpPort => "write host:port, as in 192.0.2.10:14233",
@@ -202,7 +204,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What stands for one or more [`DccpAddr`]s: as [`ToSocketAddrs`] does for TCP and UDP.
+/// Types that stand for one or more [`DccpAddr`]s, as [`ToSocketAddrs`] does for TCP and UDP.
 ///
 /// | type | example |
 /// |---|---|
@@ -212,7 +214,7 @@ impl<'a> Parts<'a> {
 ///
 /// Names are looked up, which can block.
 pub trait ToDccpAddrs {
-    /// The addresses, in the order in which they are to be tried.
+    /// The addresses; connecting tries them in this order.
     ///
     /// # Errors
     /// When the text is no address, or the name cannot be looked up.
@@ -269,6 +271,14 @@ impl<A: ToDccpAddrs + ?Sized> ToDccpAddrs for &A {
     fn to_dccp_addrs(&self) -> Result<Vec<DccpAddr>, AddrError> {
         (**self).to_dccp_addrs()
     }
+}
+
+/// 4340-5.1-2: a random DCCP port of the dynamic range (RFC 4340 §19.9).
+pub(crate) fn random_dccp_port() -> io::Result<u16> {
+    const DYNAMIC: u16 = 0xC000;
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(DYNAMIC | u16::from_le_bytes(bytes))
 }
 
 #[cfg(test)]

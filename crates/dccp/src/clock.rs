@@ -42,7 +42,7 @@ pub fn to_std(at: Instant) -> std::time::Instant {
     std.checked_sub(before).unwrap_or(std) + after
 }
 
-/// The time that the standard library's clock shows, on this one. What lies before the clock's origin becomes the origin.
+/// The time that the standard library's clock shows, on this one. Times before the clock's origin become the origin.
 pub fn from_std(at: std::time::Instant) -> Instant {
     let (std, own) = anchor();
     let after = at.saturating_duration_since(std);

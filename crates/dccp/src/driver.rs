@@ -11,12 +11,16 @@
 
 use crate::addr::DccpAddr;
 use crate::clock;
-use crate::engine::{Command, Connect, Listen, Mailbox, Opened, PortKey, Request, with_scope};
+use crate::command::{Command, Connect, Listen, Mailbox};
 use crate::error::{BindError, ConnectError};
 use crate::group::{Membership, Seat};
 use crate::hash::ProcessHash;
-use crate::listener::Incoming;
+use crate::incoming::Incoming;
+use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port};
+use crate::request::Request;
+#[cfg(all(target_os = "linux", feature = "unstable"))]
+use crate::wake_fds::WakeFds;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Transport, route};
@@ -45,21 +49,20 @@ pub(crate) struct Driver {
     /// Ports that are kept only because a flow rests there, the oldest first.
     resting: VecDeque<PortKey>,
     buffer: RecvBuffer,
-    /// Those of the last connection that was opened: the next one has the same, as a rule, and shares them.
+    /// Settings of the last connection that was opened. The next one usually has the same, and shares them.
     settings: Arc<Config>,
-    /// Who waits for the end of the turns.
+    /// Replies that are due at the end of the turns.
     answers: Vec<SyncSender<()>>,
-    #[cfg(target_os = "linux")]
-    bells: crate::ring::lend::bells::Bells,
+    #[cfg(all(target_os = "linux", feature = "unstable"))]
+    wake_fds: WakeFds,
 }
 
 /// Ports kept open for flows in TIMEWAIT: each costs a file descriptor, so the oldest must go when a
 /// program opens and closes faster than flows rest.
 const RESTING_MAX: usize = 256;
 
-/// Who does not sleep before a deadline does not look for packets so shortly before it either: a look, a system
-/// call, would end after it.
-const LOOK: Duration = Duration::from_micros(3);
+/// While busy-waiting, skip polling within this time of a deadline, because the system call would overrun it.
+const POLL_TIME: Duration = Duration::from_micros(3);
 
 /// The loop.
 impl Driver {
@@ -82,12 +85,12 @@ impl Driver {
             buffer: RecvBuffer::new(),
             settings: Arc::default(),
             answers: Vec::new(),
-            #[cfg(target_os = "linux")]
-            bells: crate::ring::lend::bells::Bells::default(),
+            #[cfg(all(target_os = "linux", feature = "unstable"))]
+            wake_fds: WakeFds::default(),
         })
     }
 
-    /// Runs until nobody needs the engine any more.
+    /// Runs until no handle and no connection is left.
     pub(crate) fn run(mut self) {
         let mut commands = Vec::new();
         let mut ready = Vec::new();
@@ -116,7 +119,7 @@ impl Driver {
                 now = clock::now();
             }
             for reply in self.answers.drain(..) {
-                // Who asked waits for the answer.
+                // The asking thread waits for the answer, unless it has ended.
                 let _ = reply.send(());
             }
         }
@@ -128,9 +131,9 @@ impl Driver {
         if self.runnable.is_empty() {
             timeout = self.deadlines.first().map(|(due, _)| *due - now);
         }
-        // Who only looks comes back by itself: nobody need wake it.
+        // A zero-timeout poll needs no waker.
         if !self.poller.sleeps(timeout) {
-            if let Some(time) = timeout.filter(|time| !time.is_zero() && *time <= LOOK) {
+            if let Some(time) = timeout.filter(|time| !time.is_zero() && *time <= POLL_TIME) {
                 ready.clear();
                 return Ok(clock::spin(time));
             }
@@ -147,8 +150,8 @@ impl Driver {
 
     fn mark_runnable(&mut self, now: Instant, ready: &[Ready]) {
         for news in ready {
-            #[cfg(target_os = "linux")]
-            if let Some(conn) = self.bells.hear(&mut self.poller, news) {
+            #[cfg(all(target_os = "linux", feature = "unstable"))]
+            if let Some(conn) = self.wake_fds.on_ready(&mut self.poller, news) {
                 self.obey(Command::Do(conn, Request::DataReady));
                 continue;
             }
@@ -225,7 +228,7 @@ impl Driver {
         match command {
             Command::Connect(connect) => {
                 let opened = self.connect(&connect);
-                // Who asked waits for the answer.
+                // The asking thread waits for the answer, unless it has ended.
                 let _ = connect.reply.send(opened);
             }
             Command::Listen(mut listen) => {
@@ -243,15 +246,15 @@ impl Driver {
                     self.runnable.push(conn.port);
                 }
             }
-            #[cfg(target_os = "linux")]
-            Command::Watch(conn, bell) => {
-                if self.bells.watch(&mut self.poller, conn, bell).is_err() {
-                    // Nobody would hear its application.
+            #[cfg(all(target_os = "linux", feature = "unstable"))]
+            Command::WatchFd(conn, fd) => {
+                if self.wake_fds.watch(&mut self.poller, conn, fd).is_err() {
+                    // Its application could not wake the engine.
                     self.obey(Command::Do(conn, Request::Abort));
                 }
             }
-            #[cfg(target_os = "linux")]
-            Command::Unwatch(conn) => self.bells.unwatch(&mut self.poller, conn),
+            #[cfg(all(target_os = "linux", feature = "unstable"))]
+            Command::UnwatchFd(conn) => self.wake_fds.unwatch(&mut self.poller, conn),
             Command::CloseIdle => self.close_idle(),
             Command::Answer(reply) => self.answers.push(reply),
             Command::Count(reply) => {
@@ -453,9 +456,8 @@ fn any_of(ip: IpAddr) -> SocketAddr {
     SocketAddr::new(any, 0)
 }
 
-/// The MTU that a connection begins with if nobody chose one: the route's first hop, but not more than
-/// Ethernet's. What a loopback interface or a link with jumbo frames promises, other paths seldom
-/// keep, and a size that must be unlearned costs seconds.
+/// The first MTU of a connection without a configured one: that of the route's first hop, at most Ethernet's. Longer paths
+/// seldom carry the larger packets of a loopback interface or of jumbo frames, and learning that costs seconds.
 fn usual_mtu(route: Option<u32>) -> usize {
     const ETHERNET: usize = 1500;
     route

@@ -1,28 +1,21 @@
 //! The engine: one thread inside the program that runs connections. No daemon is needed.
 //!
-//! Sockets and listeners send it [`Command`]s; it answers through channels and through the
-//! [`Shared`] state of each connection. Most programs never see it: the first socket starts the one
+//! Sockets and listeners send it `Command`s; it answers through channels and through the
+//! shared state of each connection. Most programs never see it: the first socket starts the one
 //! that all share.
 
-use crate::addr::DccpAddr;
+use crate::command::{Command, Mailbox};
 use crate::driver::Driver;
-use crate::error::{BindError, CloseError, ConnectError, EngineGone};
-use crate::group::Membership;
-use crate::listener::Incoming;
+use crate::error::{CloseError, EngineGone};
 use crate::patience::Patience;
-use crate::shared::Shared;
-use crate::stats::Inspection;
-use core::cell::Cell;
+use crate::thread_mark;
 use core::fmt;
-use core::net::SocketAddr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
-use dccp_io::{Encapsulation, Poller, ProcessGeneration, Waker};
-use dccp_proto::wire::ServiceCode;
-use dccp_proto::{Config, ConnId, RateHint};
+use dccp_io::{Poller, ProcessGeneration};
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A thread that runs connections, or several. Clones are handles of the same threads.
 ///
@@ -39,11 +32,6 @@ struct Threads {
     handles: Vec<Handle>,
     /// Connections that were opened: each goes to the next thread.
     opened: AtomicUsize,
-}
-
-thread_local! {
-    /// Whether this thread is an engine's.
-    static RUNS_ENGINE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Settings of an engine.
@@ -77,17 +65,16 @@ impl EngineOptions {
         self
     }
 
-    /// The thread does not sleep through the last so much before a deadline, but looks for packets
-    /// again and again: exact to the microsecond, at the price of CPU time. Zero, the default: it
-    /// sleeps to the end.
+    /// Busy-polls for this long before each deadline instead of sleeping: exact to the microsecond, at the price of CPU time.
+    /// Zero by default.
     pub fn busy_wait(mut self, before_deadline: Duration) -> Self {
         self.busy_wait = before_deadline;
         self
     }
 
-    /// So many threads, 1 by default, for many connections: each connection stays with one of them. A listener has a
-    /// socket in each (`SO_REUSEPORT`), and the kernel divides what arrives by a hash of addresses and ports; what a
-    /// program opens goes to each in turn. Only over UDP: over IP every socket would get every packet. (Linux)
+    /// Number of threads, 1 by default. Each connection stays with one of them. A listener has a socket in each thread
+    /// (`SO_REUSEPORT`), and the kernel divides arriving flows by a hash of addresses and ports. Connections that the program
+    /// opens go to each thread in turn. Over UDP only, because over IP every socket would get every packet. (Linux)
     #[cfg(target_os = "linux")]
     pub fn threads(mut self, threads: core::num::NonZeroUsize) -> Self {
         self.threads = threads.get();
@@ -119,9 +106,9 @@ impl Engine {
             .name(options.name.clone())
             .spawn(move || match begin(busy_wait) {
                 Ok((mailbox, driver)) => {
-                    // Who started us waits for the answer.
+                    // The starting thread waits for the answer.
                     let _ = started.send(Ok(mailbox));
-                    RUNS_ENGINE.set(true);
+                    thread_mark::mark();
                     driver.run();
                 }
                 Err(e) => {
@@ -150,8 +137,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Waits until the engine has no connection any more: for the end of a program, after its sockets have been dropped or
-    /// closed.
+    /// Waits until the engine has no connection any more. Call it at the end of a program, after dropping or closing its
+    /// sockets.
     ///
     /// ```
     /// use core::time::Duration;
@@ -201,7 +188,7 @@ impl Engine {
 
     /// Whether a call may wait for an answer of the engine.
     pub(crate) fn check(&self) -> Result<(), EngineGone> {
-        if is_on_engine() {
+        if thread_mark::is_on_engine() {
             return Err(EngineGone::OWN_THREAD);
         }
         if self.is_here() {
@@ -248,12 +235,7 @@ impl Engine {
     }
 }
 
-/// Whether this thread is an engine's: then nothing here may wait for it.
-pub(crate) fn is_on_engine() -> bool {
-    RUNS_ENGINE.get()
-}
-
-/// What the thread needs, made on it: a poller belongs to one thread.
+/// Makes mailbox and driver on the engine's thread, because a poller belongs to one thread.
 fn begin(busy_wait: Duration) -> io::Result<(Arc<Mailbox>, Driver)> {
     let poller = Poller::new(busy_wait)?;
     let mailbox = Arc::new(Mailbox::new(poller.waker()));
@@ -280,198 +262,5 @@ impl Drop for Handle {
         if self.process.is_current() {
             self.mailbox.push(Command::Finish);
         }
-    }
-}
-
-/// Names a connection in its engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ConnRef {
-    /// The transport that it uses.
-    pub(crate) port: PortKey,
-    /// Its name there.
-    pub(crate) conn: ConnId,
-}
-
-/// The line of a connection's application to the engine.
-#[derive(Clone)]
-pub(crate) struct Calls(Arc<dyn Fn(Request) + Send + Sync>);
-
-impl Calls {
-    /// Whatever takes requests.
-    pub(crate) fn to(taker: impl Fn(Request) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(taker))
-    }
-
-    pub(crate) fn call(&self, request: Request) {
-        (self.0)(request);
-    }
-}
-
-impl fmt::Debug for Calls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Calls")
-    }
-}
-
-/// Names a transport and its endpoint in an engine; never used twice.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct PortKey(pub(crate) u64);
-
-/// What sockets and listeners ask of the engine.
-pub(crate) enum Command {
-    /// Open a connection.
-    Connect(Box<Connect>),
-    /// Listen.
-    Listen(Box<Listen>),
-    /// Stop listening: the listener that gave this, and the thread that does.
-    Unlisten(Arc<Incoming>, usize),
-    /// About a connection.
-    Do(ConnRef, Request),
-    /// Listen to the bell of a connection's application, which is another process.
-    #[cfg(target_os = "linux")]
-    Watch(ConnRef, Arc<crate::ring::lend::channel::Doorbell>),
-    /// Do not any more.
-    #[cfg(target_os = "linux")]
-    Unwatch(ConnRef),
-    /// What was kept for other threads may be closed.
-    CloseIdle,
-    /// Answer when all earlier commands have been obeyed, and the ports have had their turns.
-    Answer(SyncSender<()>),
-    /// Say how many connections there are.
-    Count(SyncSender<usize>),
-    /// No more commands will come: end when the connections have ended.
-    Finish,
-}
-
-/// A connection to open.
-pub(crate) struct Connect {
-    pub(crate) encapsulation: Encapsulation,
-    pub(crate) gso: bool,
-    pub(crate) local: Option<SocketAddr>,
-    pub(crate) remote: DccpAddr,
-    pub(crate) config: Config,
-    /// Replaces the configuration's MTU; `None`: the route's.
-    pub(crate) mtu: Option<usize>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) reply: SyncSender<Result<Opened, ConnectError>>,
-}
-
-/// A connection that is on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    pub(crate) conn: ConnRef,
-    pub(crate) flow: dccp_proto::path::Flow,
-    /// The interface of link-local IPv6 addresses, by its number; otherwise 0.
-    pub(crate) scope_id: u32,
-}
-
-/// An address with the interface that it is of; that of IPv6 addresses only.
-pub(crate) fn with_scope(mut address: SocketAddr, scope_id: u32) -> SocketAddr {
-    if let SocketAddr::V6(v6) = &mut address {
-        v6.set_scope_id(scope_id);
-    }
-    address
-}
-
-/// A DCCP port to listen on, at several addresses.
-pub(crate) struct Listen {
-    pub(crate) encapsulation: Encapsulation,
-    pub(crate) gso: bool,
-    pub(crate) locals: Vec<SocketAddr>,
-    pub(crate) dccp_port: u16,
-    /// The port was chosen at random: no other listener may have it.
-    pub(crate) is_any_port: bool,
-    pub(crate) services: Vec<ServiceCode>,
-    pub(crate) config: Config,
-    pub(crate) incoming: Arc<Incoming>,
-    /// The thread that listens.
-    pub(crate) thread: usize,
-    /// For each address its socket, if there is one already: one of several of the UDP port.
-    pub(crate) sockets: Vec<Option<Membership>>,
-    /// The addresses that are really used.
-    pub(crate) reply: SyncSender<Result<Vec<SocketAddr>, BindError>>,
-}
-
-/// What a socket asks for its connection.
-pub(crate) enum Request {
-    /// There is something to send.
-    DataReady,
-    /// Send what waits, then close.
-    Close,
-    /// Reset at once.
-    Abort,
-    /// The application is slow to read, or not any more.
-    SlowReceiver(bool),
-    /// Say what the network takes.
-    RateHint(SyncSender<Option<RateHint>>),
-    /// Show everything.
-    Inspect(SyncSender<Inspection>),
-}
-
-/// The commands on their way to the thread.
-pub(crate) struct Mailbox {
-    inner: Mutex<Inner>,
-    waker: Waker,
-}
-
-struct Inner {
-    commands: Vec<Command>,
-    is_asleep: bool,
-    is_over: bool,
-}
-
-impl Mailbox {
-    fn new(waker: Waker) -> Self {
-        Self {
-            inner: Mutex::new(Inner {
-                commands: Vec::new(),
-                is_asleep: false,
-                is_over: false,
-            }),
-            waker,
-        }
-    }
-
-    /// Hands a command over. If the thread has ended it is dropped, and with it the way to answer.
-    pub(crate) fn push(&self, command: Command) {
-        let mut inner = self.lock();
-        if inner.is_over {
-            return;
-        }
-        inner.commands.push(command);
-        if core::mem::take(&mut inner.is_asleep) {
-            drop(inner);
-            self.waker.wake();
-        }
-    }
-
-    /// Takes all commands.
-    pub(crate) fn take(&self, into: &mut Vec<Command>) {
-        core::mem::swap(&mut self.lock().commands, into);
-    }
-
-    /// The thread wants to sleep; `false` if there are commands.
-    pub(crate) fn fall_asleep(&self) -> bool {
-        let mut inner = self.lock();
-        inner.is_asleep = inner.commands.is_empty();
-        inner.is_asleep
-    }
-
-    /// The thread is awake again: nobody need wake it.
-    pub(crate) fn wake_up(&self) {
-        self.lock().is_asleep = false;
-    }
-
-    /// The thread has ended.
-    pub(crate) fn finish(&self) {
-        let mut inner = self.lock();
-        inner.is_over = true;
-        let late = core::mem::take(&mut inner.commands);
-        drop(inner);
-        drop(late);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

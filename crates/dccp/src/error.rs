@@ -1,6 +1,6 @@
 //! Errors: one small enum for each operation, sorted by who can mend them.
 //!
-//! `Display` says in one line what happened. `next_step` says in one line what to do about it. `source` gives the
+//! `Display` says in one line what happened. `next_step` names the remedy in one line. `source` gives the
 //! error below, and every error converts to [`std::io::Error`]. Bad packets from the network are never errors: they are
 //! counted in [`Stats`](crate::Stats).
 //!
@@ -19,23 +19,13 @@
 //! ```
 
 use crate::addr::{AddrError, DccpAddr};
+use crate::fault::Fault;
+use crate::words::{reason_text, service_text};
 use core::time::Duration;
 use dccp_io::OpenError;
 use dccp_proto::CloseReason;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use std::io;
-
-/// Who can mend an error.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The calling program: the call cannot work as it was made.
-    Caller,
-    /// The peer, or the network on the way to it.
-    Peer,
-    /// This computer.
-    System,
-}
 
 /// An option has a value that is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -61,7 +51,7 @@ impl OptionError {
         Fault::Caller
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         "correct the option"
     }
@@ -98,7 +88,7 @@ impl EngineGone {
         Fault::Caller
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         if self.is_own_thread {
             "make the call on another thread"
@@ -199,7 +189,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Who can mend it.
+    /// The party that can mend it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Option(_)
@@ -213,7 +203,7 @@ impl ConnectError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Option(e) => e.next_step(),
@@ -305,7 +295,7 @@ pub enum BindError {
 }
 
 impl BindError {
-    /// Who can mend it.
+    /// The party that can mend it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Open(_) | Self::Io(_) => Fault::System,
@@ -314,7 +304,7 @@ impl BindError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Option(e) => e.next_step(),
@@ -361,7 +351,7 @@ pub enum AcceptError {
 }
 
 impl AcceptError {
-    /// Who can mend it; `None` if there was just no connection.
+    /// The party that can mend it; `None` if there was just no connection.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::WouldBlock | Self::TimedOut => None,
@@ -369,7 +359,7 @@ impl AcceptError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::WouldBlock => "call again when the listener is readable",
@@ -423,7 +413,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// Who can mend it; `None` for a full buffer.
+    /// The party that can mend it; `None` for a full buffer.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TooBig { .. } | Self::ShutDown | Self::EngineGone(_) => Some(Fault::Caller),
@@ -433,7 +423,7 @@ impl SendError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::TooBig { .. } => "send less at a time: see Socket::max_packet_size",
@@ -480,7 +470,7 @@ pub enum RecvError {
 }
 
 impl RecvError {
-    /// Who can mend it; `None` if there was just no datagram.
+    /// The party that can mend it; `None` if there was just no datagram.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::ShutDown | Self::EngineGone(_) => Some(Fault::Caller),
@@ -489,7 +479,7 @@ impl RecvError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::ShutDown => "receive before shutdown",
@@ -524,7 +514,7 @@ pub enum CloseError {
 }
 
 impl CloseError {
-    /// Who can mend it; `None` if the time was just too short.
+    /// The party that can mend it; `None` if the time was just too short.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
@@ -532,7 +522,7 @@ impl CloseError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::TimedOut => "raise the linger time, or abort",
@@ -571,62 +561,6 @@ into_io_error! {
     CloseError: |e| e.io_kind(),
 }
 
-/// A connection's end in words.
-pub fn reason_text(reason: &CloseReason) -> String {
-    match reason {
-        CloseReason::Local => "closed by this end".into(),
-        CloseReason::Peer => "closed by the peer".into(),
-        CloseReason::Reset {
-            code: ResetCode::MANDATORY_ERROR,
-            data: [32..=35, feature, ccid],
-            ..
-        } if *feature == CCID_FEATURE => format!("the peer does not support CCID {ccid}"),
-        CloseReason::Reset { code, text, .. } if text.is_empty() => {
-            format!("the peer sent Reset {code}")
-        }
-        CloseReason::Reset { code, text, .. } => {
-            format!("the peer sent Reset {code}: {}", printable(text))
-        }
-        CloseReason::Aborted(ResetCode::ABORTED) => "aborted by this end".into(),
-        CloseReason::Aborted(code) => format!("this end sent Reset {code}"),
-        CloseReason::TimedOut => "the peer does not answer".into(),
-        CloseReason::Unreachable { kind, code } => {
-            format!("the network cannot reach the peer (ICMP type {kind} code {code})")
-        }
-    }
-}
-
-/// Feature number of the CCID (RFC 4340 §6.4).
-const CCID_FEATURE: u8 = 1;
-
-/// A text of another program without the characters that control a terminal. Quotes stay as they are.
-pub fn printable(text: &str) -> String {
-    let is_harmless = |c: char| !c.is_control() && !is_invisible(c);
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmless(c) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_unicode());
-        }
-    }
-    shown
-}
-
-/// Characters that change the direction or the joining of the text around them.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-/// A Service Code as its four letters where it has them, else as a number (RFC 5595 §2.2).
-pub(crate) fn service_text(code: ServiceCode) -> String {
-    let bytes = code.0.to_be_bytes();
-    match core::str::from_utf8(&bytes) {
-        Ok(s) if bytes.iter().all(u8::is_ascii_graphic) => format!("Service Code {s}"),
-        _ => format!("Service Code {}", code.0),
-    }
-}
-
 fn reason_fault(reason: &CloseReason) -> Fault {
     match reason {
         CloseReason::Local | CloseReason::Aborted(ResetCode::ABORTED) => Fault::Caller,
@@ -644,7 +578,7 @@ fn reason_kind(reason: &CloseReason) -> io::ErrorKind {
     }
 }
 
-/// What to do about an error of the system, in one line.
+/// The next step for the user after an error of the system, in one line.
 pub(crate) fn io_next_step(e: &io::Error) -> &'static str {
     dccp_io::limit_next_step(e).unwrap_or("check the name, the address and this host's network")
 }
@@ -709,36 +643,5 @@ mod tests {
             io::Error::from(RecvError::WouldBlock).kind(),
             io::ErrorKind::WouldBlock
         );
-    }
-
-    #[test]
-    fn text_of_the_peer_cannot_write_to_the_terminal() {
-        let reason = |text: &str| CloseReason::Reset {
-            code: ResetCode::CLOSED,
-            data: [0; 3],
-            text: text.into(),
-        };
-        assert!(!reason_text(&reason("\u{1b}[2J")).contains('\u{1b}'));
-        assert!(!reason_text(&reason("\u{202e}abc")).contains('\u{202e}'));
-        assert!(reason_text(&reason("the server's")).ends_with("the server's"));
-    }
-
-    #[test]
-    fn a_missing_ccid_is_named() {
-        let reason = CloseReason::Reset {
-            code: ResetCode::MANDATORY_ERROR,
-            data: [32, 1, 4],
-            text: String::new(),
-        };
-        assert_eq!(reason_text(&reason), "the peer does not support CCID 4");
-    }
-
-    #[test]
-    fn service_codes_read_as_letters() {
-        assert_eq!(
-            service_text(ServiceCode(u32::from_be_bytes(*b"DMON"))),
-            "Service Code DMON"
-        );
-        assert_eq!(service_text(ServiceCode(7)), "Service Code 7");
     }
 }

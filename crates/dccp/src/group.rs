@@ -2,7 +2,6 @@
 //! addresses and ports (`SO_REUSEPORT`). So a flow stays with its thread as long as none of the sockets goes; therefore
 //! none goes before all can.
 
-use crate::engine::{Command, Mailbox};
 use dccp_io::Transport;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,17 +11,20 @@ struct Group {
     members: Mutex<Vec<Member>>,
 }
 
+/// Asks a thread to close the sockets that it keeps for others only.
+pub(crate) type CloseIdle = Box<dyn Fn() + Send>;
+
 struct Member {
-    mailbox: Arc<Mailbox>,
+    close_idle: CloseIdle,
     need: Need,
 }
 
-/// What a thread needs its socket for.
+/// Purpose of a thread's socket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Need {
     /// Nothing.
     Nothing,
-    /// Only that nobody else gets its address while a flow rests.
+    /// It keeps its address from other programs while a flow rests.
     Rest,
     /// Connections or listeners.
     Work,
@@ -49,13 +51,13 @@ impl core::fmt::Debug for Member {
     }
 }
 
-/// Makes a group of sockets, the first for the thread with the first mailbox and so on.
+/// Makes a group of sockets, one for each thread.
 pub(crate) fn found(
     transports: Vec<Box<dyn Transport>>,
-    mailboxes: impl Iterator<Item = Arc<Mailbox>>,
+    threads: impl Iterator<Item = CloseIdle>,
 ) -> Vec<Membership> {
-    let members = mailboxes.map(|mailbox| Member {
-        mailbox,
+    let members = threads.map(|close_idle| Member {
+        close_idle,
         need: Need::Work,
     });
     let group = Arc::new(Group {
@@ -85,7 +87,7 @@ impl Seat {
         if now < before {
             for (index, other) in members.iter().enumerate() {
                 if index != self.index {
-                    other.mailbox.push(Command::CloseIdle);
+                    (other.close_idle)();
                 }
             }
         }

@@ -1,12 +1,12 @@
-//! The keyed hash that the core is given (design 11c): BLAKE3 with a secret of this process.
+//! The keyed hash that the core is given (docs/design.md, decision 11c): BLAKE3 with a secret of this process.
 
 use dccp_proto::KeyedHash;
 use std::sync::OnceLock;
 
 const KEY_BYTES: usize = 32;
 
-/// A keyed hash whose secret is drawn once per process from the operating system, so that nobody
-/// outside can predict initial sequence numbers or forge Init Cookies.
+/// A keyed hash whose secret is drawn once per process from the operating system, so that no other
+/// program can predict initial sequence numbers or forge Init Cookies.
 #[derive(Clone)]
 pub(crate) struct ProcessHash {
     key: [u8; KEY_BYTES],

@@ -41,7 +41,7 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// What all came to.
+    /// Sums up all times.
     pub(crate) fn sum_up(&self) -> PacingError {
         PacingError {
             quanta: self.quanta,

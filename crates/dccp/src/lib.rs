@@ -35,16 +35,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | type | what it is |
-//! |---|---|
-//! | [`Socket`] | a connection; with the feature `tokio` also `dccp::tokio::Socket` |
-//! | [`Listener`] | waits for connections |
-//! | [`DccpAddr`] | where they are: `192.0.2.10:14233/5001` |
-//! | [`Options`], [`SendOptions`] | settings of a socket, and of a single datagram |
-//! | [`Event`], [`Fate`], [`RateHint`], [`Stats`] | what a socket reports |
-//! | [`RingSocket`] | a socket whose queued datagrams can be changed, withdrawn and reordered until they leave |
-//! | [`Engine`] | the threads inside the program that run the connections; most programs need only [`Engine::wait_idle`] |
-//!
+//! - [`Socket`] is a connection, [`Listener`] waits for them, and [`DccpAddr`] is an address. With the feature `tokio` there
+//!   is also `dccp::tokio::Socket`.
+//! - [`Options`] are the settings of a socket, [`SendOptions`] those of a single datagram.
+//! - A socket reports [`Event`], [`Fate`], [`RateHint`] and [`Stats`].
+//! - [`RingSocket`] is a socket whose queued datagrams can be changed, withdrawn and reordered until they leave.
+//! - The [`Engine`] runs the connections on threads inside the program. Most programs need only [`Engine::wait_idle`].
 //! - Datagrams are not sent again when they are lost. The send buffer holds them until the congestion control lets them
 //!   leave: a small one ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
 //! - Calls wait as long as the options allow. Non-blocking sockets return `WouldBlock`, and [`Socket::ready_fd`] gives a
@@ -60,50 +56,55 @@
 
 mod addr;
 pub mod clock;
+mod command;
+mod counts;
 mod driver;
 mod engine;
 mod error;
+mod fault;
 mod group;
 mod hash;
+mod incoming;
+mod inspection;
 mod lateness;
 mod links;
 mod listener;
+mod names;
 mod options;
 mod patience;
 mod port;
 mod recv_buffer;
+mod request;
 mod ring;
 mod send_buffer;
 mod sending;
+mod settings;
 mod shared;
 mod signal;
 mod sleepers;
 mod socket;
 mod source;
 mod stats;
+mod thread_mark;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+#[cfg(all(target_os = "linux", feature = "unstable"))]
+mod wake_fds;
+mod words;
 
-pub use addr::{AddrError, DccpAddr, ToDccpAddrs};
+pub use addr::{AddrError, DEFAULT_UDP_PORT, DccpAddr, ToDccpAddrs};
+pub use counts::{RecvCounts, SendCounts};
 pub use engine::{Engine, EngineOptions};
 pub use error::{
-    AcceptError, BindError, CloseError, ConnectError, EngineGone, Fault, OptionError, RecvError,
-    SendError, printable, reason_text,
+    AcceptError, BindError, CloseError, ConnectError, EngineGone, OptionError, RecvError, SendError,
 };
+pub use fault::Fault;
 pub use lateness::PacingError;
 pub use listener::Listener;
-pub use options::{DEFAULT_UDP_PORT, Options};
-pub use recv_buffer::{Received, RecvBatch, RecvCounts, RecvMeta};
-#[cfg(target_os = "linux")]
-#[doc(hidden)]
-pub use ring::lend::message::told_again as ring_message_told_again;
-#[cfg(target_os = "linux")]
-pub use ring::lend::{
-    RingAcceptError, RingCaller, RingClient, RingConnectError, RingError, RingLimits,
-    RingListenRequest, RingListener, RingPolicy, RingRequest, RingServer, RingServerError,
-};
+pub use options::Options;
+pub use recv_buffer::{Received, RecvBatch, RecvMeta};
 pub use ring::{RingFate, RingSocket};
-pub use send_buffer::{DatagramId, FateReport, SendCounts};
+pub use send_buffer::{DatagramId, FateReport};
 pub use sending::{SendItem, SendOptions};
 pub use shared::Ready;
 #[cfg(unix)]
@@ -111,6 +112,7 @@ pub use signal::ReadyFd;
 pub use socket::Socket;
 pub use source::{SourceReply, SourceRequest};
 pub use stats::Stats;
+pub use words::{printable, reason_text};
 
 #[doc(inline)]
 pub use dccp_io::{Counters as TransportCounters, Encapsulation, OpenError};
@@ -148,4 +150,13 @@ pub mod unstable {
     pub use dccp_io as io;
     pub use dccp_proto as proto;
     pub use dccp_ring as ring;
+
+    #[cfg(target_os = "linux")]
+    pub use crate::ring::{attach_ring, detach_ring};
+    pub use crate::ring::{delivery, ring_fate};
+
+    /// Adds an event to those that wait for the application.
+    pub fn push_event(socket: &crate::Socket, event: crate::Event) {
+        socket.shared().lock().push_event(event);
+    }
 }

@@ -3,8 +3,8 @@
 //! Locks are few: for sending one for each batch and each acknowledgement, for receiving two for each
 //! turn of the engine.
 
-use crate::options::{Buffers, Waiting};
 use crate::recv_buffer::Intake;
+use crate::settings::{Buffers, Waiting};
 use crate::shared::{Shared, State};
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
@@ -16,8 +16,8 @@ use std::sync::{Arc, MutexGuard};
 
 /// The connections of an endpoint and the state that each shares with its application.
 ///
-/// A connection that a client opens begins before we are told of it (its first packet can carry
-/// data), so an unknown one gets its state when the core first asks for it.
+/// A connection that a client opens exists before its event, because its first packet can carry data. So an unknown one gets
+/// its state when the core first asks for it.
 pub(crate) struct Links {
     by_id: HashMap<ConnId, Link>,
     /// Connections that something happened to since the last [`wake`](Self::wake).

@@ -1,25 +1,20 @@
 //! Listening for connections.
 
-use crate::addr::{DccpAddr, ToDccpAddrs};
-use crate::engine::{Command, Engine, Listen, Opened, is_on_engine};
+use crate::addr::{DccpAddr, ToDccpAddrs, random_dccp_port};
+use crate::command::{Command, Listen};
+use crate::engine::Engine;
 use crate::error::{AcceptError, BindError, OptionError};
 use crate::group::{self, Membership};
-use crate::options::{Buffers, Options, Waiting};
+use crate::incoming::{Accepted, Incoming};
+use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
-use crate::shared::Shared;
 #[cfg(unix)]
 use crate::signal::ReadyFd;
-use crate::signal::Signal;
-#[cfg(feature = "tokio")]
-use crate::sleepers;
-use crate::sleepers::Sleepers;
 use crate::socket::Socket;
 use core::time::Duration;
 use dccp_io::{Carrier, Encapsulation, OpenError};
 use dccp_proto::config::bounds;
-use dccp_proto::wire::ServiceCode;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Waits for connections to one DCCP port at one or more addresses.
 ///
@@ -63,7 +58,7 @@ impl Listener {
     ) -> Result<Self, BindError> {
         let config = options.checked_config(bounds::SERVICE_CODES)?;
         if is_any {
-            let dccp_port = random_port()?;
+            let dccp_port = random_dccp_port()?;
             let unset = locals.iter_mut().filter(|local| local.dccp_port == 0);
             unset.for_each(|local| local.dccp_port = dccp_port);
         }
@@ -79,7 +74,11 @@ impl Listener {
         let engine = options.engine_or_shared()?;
         let mut listener = Self {
             engine,
-            incoming: Arc::new(Incoming::new(options)),
+            incoming: Arc::new(Incoming::new(
+                options.buffers,
+                options.waiting,
+                options.backlog,
+            )),
             locals,
             options: options.clone(),
         };
@@ -125,8 +124,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Opens a socket for each address and thread, if there are several threads: all are open before the first is used, so
-    /// that no flow begins at one thread and goes on at another. None where this engine may have them already.
+    /// Opens a socket for each address and thread, if there are several threads. All are open before the first is used, so
+    /// that each flow stays with one thread. None where this engine may have them already.
     fn open_shared(&mut self) -> Result<Vec<std::vec::IntoIter<Membership>>, BindError> {
         let threads = self.engine.threads();
         let mut all = Vec::new();
@@ -139,7 +138,11 @@ impl Listener {
                     Ok(transports) => {
                         let udp_port = transports.first().map_or(0, |t| t.local_addr().port());
                         local.udp_port = udp_port;
-                        sockets = group::found(transports, self.engine.mailboxes());
+                        let mailboxes = self.engine.mailboxes();
+                        let wake = mailboxes.map(|mailbox| -> group::CloseIdle {
+                            Box::new(move || mailbox.push(Command::CloseIdle))
+                        });
+                        sockets = group::found(transports, wake);
                     }
                     Err(OpenError::InUse(_)) => {}
                     Err(other) => return Err(other.into()),
@@ -171,11 +174,9 @@ impl Listener {
         self.take(Patience::For(at_most))
     }
 
-    /// Whether a call to accept would not have to wait.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn has_news(&self) -> bool {
-        let state = self.incoming.lock();
-        !state.connections.is_empty() || state.is_closed
+    /// Whether a call to accept would not wait.
+    pub fn is_ready(&self) -> bool {
+        self.incoming.is_ready()
     }
 
     /// A descriptor that is readable while a connection waits.
@@ -184,25 +185,13 @@ impl Listener {
     /// When the system has no descriptor left.
     #[cfg(unix)]
     pub fn ready_fd(&self) -> std::io::Result<ReadyFd> {
-        let mut state = self.incoming.lock();
-        if state.signal.is_none() {
-            state.signal = Some(Signal::new()?);
-        }
-        state.update_signal();
-        match &state.signal {
-            Some(signal) => Ok(ReadyFd {
-                fd: signal.watch()?,
-            }),
-            None => Err(std::io::ErrorKind::Unsupported.into()),
-        }
+        self.incoming.ready_fd()
     }
 
     /// As [`accept`](Self::accept), for tasks.
     #[cfg(feature = "tokio")]
     pub(crate) async fn accepted(&self) -> Result<Socket, AcceptError> {
-        let lock = || self.incoming.lock();
-        let accepted = sleepers::until(lock, |state| &mut state.sleepers, State::pop).await?;
-        Ok(self.socket(&accepted))
+        Ok(self.socket(&self.incoming.popped().await?))
     }
 
     fn take(&self, patience: Patience) -> Result<Socket, AcceptError> {
@@ -229,141 +218,3 @@ impl Drop for Listener {
 
 /// UDP port of a system-wide DCCP service (RFC 6773 §3.8).
 const RESERVED_UDP_PORT: u16 = 6511;
-
-/// 4340-5.1-2: a random DCCP port of the dynamic range (RFC 4340 §19.9).
-pub(crate) fn random_port() -> std::io::Result<u16> {
-    const DYNAMIC: u16 = 0xC000;
-    let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    Ok(DYNAMIC | u16::from_le_bytes(bytes))
-}
-
-/// A connection that came in.
-#[derive(Clone, Debug)]
-pub(crate) struct Accepted {
-    /// The thread that runs it.
-    pub(crate) thread: usize,
-    pub(crate) opened: Opened,
-    pub(crate) service: ServiceCode,
-    pub(crate) shared: Arc<Shared>,
-}
-
-/// The connections that wait to be accepted, shared with the engine.
-#[derive(Debug)]
-pub(crate) struct Incoming {
-    pub(crate) buffers: Buffers,
-    pub(crate) waiting: Waiting,
-    backlog: usize,
-    state: Mutex<State>,
-    arrival: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    connections: VecDeque<Accepted>,
-    is_closed: bool,
-    signal: Option<Signal>,
-    sleepers: Sleepers,
-}
-
-impl State {
-    /// Takes the next one, or says why there will be none; `None`: there is none now.
-    fn pop(&mut self) -> Option<Result<Accepted, AcceptError>> {
-        let accepted = self.connections.pop_front();
-        if accepted.is_none() && self.is_closed {
-            return Some(Err(AcceptError::Closed));
-        }
-        self.update_signal();
-        accepted.map(Ok)
-    }
-
-    fn update_signal(&mut self) {
-        let up = !self.connections.is_empty() || self.is_closed;
-        if let Some(signal) = &mut self.signal {
-            signal.set(up);
-        }
-    }
-}
-
-impl Incoming {
-    fn new(options: &Options) -> Self {
-        Self {
-            buffers: options.buffers,
-            waiting: options.waiting,
-            backlog: options.backlog,
-            state: Mutex::default(),
-            arrival: Condvar::new(),
-        }
-    }
-
-    /// Whether a connection would be taken in now.
-    pub(crate) fn has_room(&self) -> bool {
-        self.has_room_in(&self.lock())
-    }
-
-    fn has_room_in(&self, state: &State) -> bool {
-        state.connections.len() < self.backlog && !state.is_closed
-    }
-
-    /// Takes a connection in; `false` if too many wait.
-    pub(crate) fn push(&self, accepted: Accepted) -> bool {
-        let mut state = self.lock();
-        if !self.has_room_in(&state) {
-            return false;
-        }
-        state.connections.push_back(accepted);
-        state.update_signal();
-        let called = state.sleepers.call();
-        drop(state);
-        called.wake(&self.arrival);
-        true
-    }
-
-    /// No more connections will come; gives those of one thread that wait.
-    pub(crate) fn close(&self, thread: usize) -> Vec<Accepted> {
-        let mut state = self.lock();
-        state.is_closed = true;
-        let connections = core::mem::take(&mut state.connections);
-        let is_its = |accepted: &Accepted| accepted.thread == thread;
-        let (left, others) = connections.into_iter().partition::<Vec<_>, _>(is_its);
-        state.connections = others.into();
-        state.update_signal();
-        let called = state.sleepers.call();
-        drop(state);
-        called.wake(&self.arrival);
-        left
-    }
-
-    fn pop(&self, patience: Patience) -> Result<Accepted, AcceptError> {
-        let mut waiting = patience.begin();
-        let mut state = self.lock();
-        loop {
-            if let Some(popped) = state.pop() {
-                return popped;
-            }
-            if is_on_engine() {
-                // It would wait for itself.
-                return Err(AcceptError::WouldBlock);
-            }
-            let left = waiting.left()?;
-            state.sleepers.threads += 1;
-            state = match left {
-                None => self
-                    .arrival
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(time) => {
-                    self.arrival
-                        .wait_timeout(state, time)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-            };
-            state.sleepers.threads -= 1;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
-use crate::patience::{Patience, Side};
+use crate::settings::{Buffers, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::Encapsulation;
@@ -13,10 +13,6 @@ use dccp_proto::config::bounds;
 use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::ServiceCode;
 use std::io;
-
-/// UDP port that listeners take if none is given. 6511 is kept for a system-wide service
-/// (6773-3.8-1).
-pub const DEFAULT_UDP_PORT: u16 = 14233;
 
 /// Settings of a socket, or of a listener and the sockets that it accepts.
 ///
@@ -38,53 +34,6 @@ pub struct Options {
     pub(crate) backlog: usize,
     pub(crate) linger: Duration,
     pub(crate) gso: bool,
-}
-
-/// What a socket may store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Buffers {
-    /// Datagrams that wait to be sent.
-    pub(crate) send_packets: usize,
-    /// Datagrams that wait for the application.
-    pub(crate) recv_packets: usize,
-    /// Fates that wait for the application; 0: they are only counted.
-    pub(crate) fates: usize,
-}
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Self {
-            send_packets: 256,
-            recv_packets: 1024,
-            fates: 0,
-        }
-    }
-}
-
-/// How calls wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Waiting {
-    /// Not at all.
-    pub(crate) is_nonblocking: bool,
-    /// How long `send` waits for room; `None`: until there is.
-    pub(crate) send_timeout: Option<Duration>,
-    /// How long `recv` and `accept` wait; `None`: until there is something.
-    pub(crate) recv_timeout: Option<Duration>,
-    /// What a datagram does that finds the send buffer full, if it does not say so itself.
-    pub(crate) when_full: WhenFull,
-}
-
-impl Waiting {
-    /// How long a call on this side waits.
-    pub(crate) fn patience(self, side: Side) -> Patience {
-        if self.is_nonblocking {
-            return Patience::None;
-        }
-        Patience::of(match side {
-            Side::Recv => self.recv_timeout,
-            Side::Send => self.send_timeout,
-        })
-    }
 }
 
 impl Default for Options {
@@ -260,9 +209,9 @@ impl Options {
     }
 }
 
-/// What the sockets do on this host.
+/// Resources and waiting on this host.
 impl Options {
-    /// What carries DCCP. UDP by default.
+    /// The protocol that carries DCCP. UDP by default.
     pub fn encapsulation(mut self, encapsulation: Encapsulation) -> Self {
         self.encapsulation = encapsulation;
         self
@@ -286,25 +235,25 @@ impl Options {
         self
     }
 
-    /// What happens when the send buffer is full: by default `send` waits for room. Each datagram can say
-    /// otherwise ([`SendOptions::when_full`](crate::SendOptions::when_full)).
+    /// The policy for a full send buffer; by default `send` waits for room. Each datagram can have another one
+    /// ([`SendOptions::when_full`](crate::SendOptions::when_full)).
     pub fn when_full(mut self, policy: WhenFull) -> Self {
         self.waiting.when_full = policy;
         self
     }
 
-    /// How many received datagrams wait for the application at most; more are dropped and the
-    /// peer is told (Drop Code 2). 1024 by default.
+    /// How many received datagrams wait for the application at most; more are dropped and
+    /// reported to the peer (Drop Code 2). 1024 by default.
     pub fn recv_buffer(mut self, packets: usize) -> Self {
         self.buffers.recv_packets = packets;
         self
     }
 
-    /// Keeps the fate of each datagram for [`recv_fates`](crate::Socket::recv_fates), at most so
-    /// many at a time; the oldest are forgotten, and counted. 0, the default: only totals.
+    /// Keeps the fate of each datagram for [`recv_fates`](crate::Socket::recv_fates): at most `at_most` at a time. The
+    /// oldest are dropped and counted. 0, the default, keeps totals only.
     ///
-    /// With CCIDs 3 and 4 the peer is then asked for Ack Vectors, which tell of each datagram whether it arrived;
-    /// otherwise, and where the peer has none, all that is known of most is that they were sent.
+    /// With CCIDs 3 and 4 the peer is then asked for Ack Vectors, which report each datagram. Without them most datagrams
+    /// end as [`Sent`](crate::Fate::Sent).
     pub fn fate_buffer(mut self, at_most: usize) -> Self {
         self.buffers.fates = at_most;
         self
@@ -349,7 +298,7 @@ impl Options {
     }
 
     /// Hands many packets at once to the system and takes many from it (GSO, GRO). On by default;
-    /// off where an emulated link must see single packets (design 11).
+    /// off where an emulated link must see single packets (docs/design.md, decision 11).
     pub fn segmentation_offload(mut self, on: bool) -> Self {
         self.gso = on;
         self
@@ -446,9 +395,8 @@ impl Options {
         })
     }
 
-    /// Asks for, or serves, these Service Codes and no others.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn only_services(mut self, codes: &[ServiceCode]) -> Self {
+    /// Asks for, or serves, these Service Codes instead of those given before.
+    pub fn service_codes(mut self, codes: &[ServiceCode]) -> Self {
         self.services = codes.to_vec();
         self
     }

@@ -1,15 +1,18 @@
 //! One transport with its endpoint, its connections and its listeners.
 
+use crate::addr::random_dccp_port;
 use crate::clock;
-use crate::engine::{ConnRef, Connect, Listen, Opened, PortKey, Request};
+use crate::command::{Connect, Listen};
 use crate::error::{BindError, ConnectError, OptionError};
 use crate::group::{Need, Seat};
+use crate::incoming::{Accepted, Incoming};
+use crate::inspection::Inspection;
 use crate::lateness::Lateness;
 use crate::links::Links;
-use crate::listener::{Accepted, Incoming, random_port};
-use crate::options::Buffers;
+use crate::names::{ConnRef, Opened, PortKey};
+use crate::request::Request;
+use crate::settings::Buffers;
 use crate::shared::Phase;
-use crate::stats::Inspection;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
@@ -53,7 +56,7 @@ pub(crate) struct Port {
     pub(crate) deadline: Option<Instant>,
 }
 
-/// What somebody listens for.
+/// A DCCP port with a listener.
 struct Served {
     local: IpAddr,
     dccp_port: u16,
@@ -64,14 +67,14 @@ struct Served {
     claim: Arc<PortClaim>,
 }
 
-/// What a port is needed for.
+/// Purpose of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Occupation {
     /// Connections or listeners.
     Busy,
     /// Other threads' connections: without it their packets would go elsewhere.
     Shared,
-    /// Only that nobody else gets its address while a flow rests (4340-8.3-2).
+    /// It keeps its address from other programs while a flow rests (4340-8.3-2: TIMEWAIT).
     Resting,
     /// Nothing.
     Idle,
@@ -129,7 +132,7 @@ impl Port {
         self.transport.local_addr()
     }
 
-    /// What it is still needed for. Tells the other threads.
+    /// Its present purpose, which it also reports to the other threads.
     pub(crate) fn occupation(&self) -> Occupation {
         let is_busy =
             !self.links.is_empty() || !self.served.is_empty() || self.blocked_at.is_some();
@@ -179,7 +182,7 @@ impl Port {
         for _ in 0..PORT_ATTEMPTS {
             let flow = Flow {
                 path,
-                local_port: random_port()?,
+                local_port: random_dccp_port()?,
                 remote_port: connect.remote.dccp_port,
             };
             let Some(claim) = claim(carrier, flow.local_port)? else {
@@ -262,11 +265,15 @@ impl Port {
         let Some(index) = self.served.iter().position(is_it) else {
             return;
         };
-        let is_its = |(id, (_, to)): (&ConnId, &(_, Arc<Incoming>))| {
+        let belongs_to_listener = |(id, (_, to)): (&ConnId, &(_, Arc<Incoming>))| {
             Arc::ptr_eq(to, incoming).then_some(*id)
         };
-        let nobodys: Vec<ConnId> = self.half_open.iter().filter_map(is_its).collect();
-        for id in nobodys {
+        let orphaned: Vec<ConnId> = self
+            .half_open
+            .iter()
+            .filter_map(belongs_to_listener)
+            .collect();
+        for id in orphaned {
             self.request(id, Request::Abort);
         }
         let dccp_port = self.served.remove(index).dccp_port;
@@ -292,13 +299,13 @@ impl Port {
             Request::RateHint(reply) => {
                 let backlog = self.links.shared(id).lock().backlog();
                 let connection = self.endpoint.connection(id);
-                // Who asked may have gone.
+                // The asking thread may have ended.
                 let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));
             }
             Request::SlowReceiver(is_slow) => self.endpoint.set_slow_receiver(id, is_slow),
             Request::Inspect(reply) => {
                 if let Some(inspection) = self.inspect(id) {
-                    // Who asked may have gone.
+                    // The asking thread may have ended.
                     let _ = reply.send(inspection);
                 }
             }
@@ -451,8 +458,8 @@ impl Port {
         }
     }
 
-    /// A Request has come. Its connection is its listener's when the handshake is complete: addresses that somebody
-    /// made up get no further. Who has no room refuses it at once.
+    /// A Request has arrived. Its listener gets the connection when the handshake is complete, so that forged addresses get
+    /// no further. A listener without room refuses it at once.
     fn accept(&mut self, id: ConnId, dccp_port: u16, service: ServiceCode) {
         let flow = self.endpoint.connection(id).map(|c| *c.flow());
         let served = self.served.iter().find(|s| {
@@ -526,7 +533,7 @@ fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
     }
 }
 
-/// What the core has against the options that we had not seen.
+/// The core's objection to options that passed the checks here.
 fn wrong(problem: &str) -> OptionError {
     OptionError::new("configure", problem)
 }

@@ -5,6 +5,7 @@
 //! guards the buffer is taken once for a batch of packets, not for each. Where the application receives
 //! through a ring, the intake puts each datagram there at once.
 
+use crate::counts::RecvCounts;
 use crate::ring::inbox::RingInbox;
 use core::ops::Deref;
 use dccp_proto::queue::{Accepted, Delivery, Inbox};
@@ -18,7 +19,7 @@ pub struct Received {
     meta: Delivery,
 }
 
-/// What a receive copied, and what is known of the datagram.
+/// The result of a receive: bytes copied, and properties of the datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RecvMeta {
@@ -48,7 +49,7 @@ impl RecvMeta {
 }
 
 impl Received {
-    /// When it arrived, in which packet, with which ECN mark, and whether its data are corrupt.
+    /// Arrival time, sequence number, ECN mark, and whether the data are corrupt.
     pub fn meta(&self) -> Delivery {
         self.meta
     }
@@ -125,38 +126,8 @@ pub(crate) struct RecvBuffer {
     counts: RecvCounts,
     /// Where the application takes them, if not here; in a turn of the engine the intake has it.
     ring: Option<Box<RingInbox>>,
-    /// What it had taken there when the ring was lent.
+    /// Datagrams that it had taken there when the ring was lent.
     taken_in_ring: u64,
-}
-
-/// What went through a receive buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct RecvCounts {
-    /// Datagrams put into the buffer; those that are neither there nor taken were thrown away when
-    /// the application stopped reading.
-    pub delivered: u64,
-    /// Their bytes.
-    pub delivered_bytes: u64,
-    /// Datagrams that the application took.
-    pub taken: u64,
-    /// Datagrams dropped because the buffer was full (Drop Code 2).
-    pub dropped_full: u64,
-    /// Datagrams dropped because they were longer than an entry of the ring (Drop Code 2).
-    pub dropped_too_long: u64,
-    /// Datagrams dropped because the application does not listen (Drop Code 1).
-    pub dropped_not_listening: u64,
-}
-
-impl RecvCounts {
-    fn add(&mut self, more: Self) {
-        self.delivered += more.delivered;
-        self.delivered_bytes += more.delivered_bytes;
-        self.taken += more.taken;
-        self.dropped_full += more.dropped_full;
-        self.dropped_too_long += more.dropped_too_long;
-        self.dropped_not_listening += more.dropped_not_listening;
-    }
 }
 
 impl RecvBuffer {
@@ -208,7 +179,7 @@ impl RecvBuffer {
         self.is_closed
     }
 
-    /// Takes nothing more, and forgets what waits: nobody will ask for it.
+    /// Accepts no more datagrams and drops those that are there, because no call will take them.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.waiting.clear();
@@ -229,7 +200,7 @@ impl RecvBuffer {
         self.counts.add(core::mem::take(&mut intake.counts));
         self.ring = intake.ring.take().or(self.ring.take());
         if self.is_closed {
-            // Closed meanwhile: nobody will ask for it.
+            // Closed meanwhile, so no call will take them.
             self.counts.dropped_not_listening += intake.arrived.len() as u64;
             intake.arrived.clear();
             core::mem::swap(&mut self.spare, &mut intake.spare);
@@ -292,12 +263,12 @@ impl RecvBuffer {
     }
 }
 
-/// What arrives for one connection in one turn of the engine.
+/// Arrivals for one connection in one turn of the engine.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     arrived: Vec<Received>,
     spare: Vec<Vec<u8>>,
-    /// For so many more there is room; the application can only make more.
+    /// Datagrams that still find room; the application can only make more.
     room: usize,
     is_closed: bool,
     counts: RecvCounts,
@@ -332,7 +303,7 @@ impl Inbox for Intake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Calls;
+    use crate::request::Calls;
     use dccp_proto::wire::Ecn;
     use dccp_proto::{Instant, Seq};
     use dccp_ring::{Shape, in_process, silent};

@@ -1,15 +1,14 @@
 //! Datagrams on their way from the application to the engine, and their fates on the way back.
 //!
 //! Order and fate are the core's [`SendQueue`]; here are the bytes, and the names that the application
-//! knows the datagrams by. A slot holds a datagram from `push` until its fate is told; its bytes are
-//! given back as soon as they have been claimed. Memory is reused: in steady state nothing is
+//! knows the datagrams by. A slot holds a datagram from `push` until its fate is reported; its memory
+//! is reused as soon as the bytes have been claimed. Memory is reused: in steady state nothing is
 //! allocated per datagram.
 
 use crate::clock;
+use crate::counts::SendCounts;
 use dccp_proto::Instant;
-use dccp_proto::queue::{
-    Fate, FateCounts, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull,
-};
+use dccp_proto::queue::{Fate, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull};
 use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
 
@@ -17,48 +16,18 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct DatagramId(pub u64);
 
-/// What became of one datagram.
+/// The fate of one datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FateReport {
-    /// Which.
+    /// The datagram.
     pub id: DatagramId,
-    /// What.
+    /// The fate.
     pub fate: Fate,
     /// When that was known.
     pub at: Instant,
 }
 
-/// Where the datagrams of a socket are: `pushed = queued + in_flight + fates.total()`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct SendCounts {
-    /// Taken from the application.
-    pub pushed: u64,
-    /// Waiting in the send buffer.
-    pub queued: u64,
-    /// Left, fate still open.
-    pub in_flight: u64,
-    /// The others, by fate.
-    pub fates: FateCounts,
-    /// Fates that were forgotten because the application did not fetch them.
-    pub fates_missed: u64,
-}
-
-impl core::ops::Add for SendCounts {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            pushed: self.pushed + other.pushed,
-            queued: self.queued + other.queued,
-            in_flight: self.in_flight + other.in_flight,
-            fates: self.fates + other.fates,
-            fates_missed: self.fates_missed + other.fates_missed,
-        }
-    }
-}
-
-/// So many datagrams may expire in one turn of the engine; what more there is waits for the next turn, so that no
+/// Datagrams that may expire in one turn of the engine. The rest waits for the next turn, so that no
 /// application holds up the others.
 const EXPIRED_MAX: u32 = 1024;
 
@@ -69,7 +38,7 @@ struct Entry {
     bytes: Option<Vec<u8>>,
 }
 
-/// The datagrams of one socket that have no fate yet, and the fates that nobody has fetched yet.
+/// The datagrams of one socket that have no fate yet, and the fates that were not fetched yet.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     queue: SendQueue,
@@ -138,7 +107,7 @@ impl SendBuffer {
         self.queue.has_room()
     }
 
-    /// Whether so much room is free that waking a sleeping sender pays.
+    /// Whether enough room is free for waking a sleeping sender.
     pub(crate) fn is_worth_filling(&self) -> bool {
         const BATCH: usize = 64;
         let capacity = self.queue.capacity();
@@ -356,6 +325,7 @@ fn index(slot: Slot) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_proto::queue::FateCounts;
     use dccp_proto::wire::ChecksumRule;
 
     const NOW: Instant = Instant::ZERO;

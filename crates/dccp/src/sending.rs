@@ -66,7 +66,7 @@ impl SendOptions {
         self
     }
 
-    /// What the queue needs to know of a datagram that is sent now.
+    /// The queue's label of a datagram that is sent now.
     pub(crate) fn label(&self) -> Label {
         let Some(lifetime) = self.lifetime else {
             return self.label;

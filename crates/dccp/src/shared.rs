@@ -1,23 +1,24 @@
-//! What the application and the engine share of one connection: its two buffers, its events and how
-//! it stands, under one mutex. The engine wakes the application only if it sleeps, and once for
+//! The part of a connection that application and engine share: two buffers, events and state, under
+//! one mutex. The engine wakes the application only if it sleeps, and once for
 //! each batch of packets, not for each packet.
 
-use crate::engine::is_on_engine;
+use crate::counts::SendCounts;
 use crate::error::{RecvError, SendError};
-use crate::options::{Buffers, Waiting};
+use crate::inspection::Inspection;
 use crate::patience::{Patience, Side, Waited};
 use crate::recv_buffer::{Received, RecvBatch, RecvBuffer, RecvMeta};
 use crate::ring::outbox::RingOutbox;
 #[cfg(feature = "tokio")]
 use crate::ring::parker::Ear;
-use crate::send_buffer::{DatagramId, SendBuffer, SendCounts};
+use crate::send_buffer::{DatagramId, SendBuffer};
 use crate::sending::SendOptions;
+use crate::settings::{Buffers, Waiting};
 use crate::signal::Signal;
 #[cfg(feature = "tokio")]
 use crate::sleepers;
 use crate::sleepers::{Called, Sleepers};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
-use crate::stats::Inspection;
+use crate::thread_mark::is_on_engine;
 use core::time::Duration;
 use dccp_io::ProcessGeneration;
 use dccp_proto::config::bounds;
@@ -38,7 +39,7 @@ pub(crate) enum Phase {
     Ended(CloseReason),
 }
 
-/// What can be done without waiting.
+/// Calls that would not wait now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct Ready {
@@ -62,7 +63,7 @@ pub(crate) struct Shared {
     senders: Condvar,
 }
 
-/// What the mutex of [`Shared`] guards.
+/// The contents of the mutex of [`Shared`].
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub(crate) struct State {
@@ -71,19 +72,19 @@ pub(crate) struct State {
     pub(crate) rx: RecvBuffer,
     /// A second way to send.
     pub(crate) ring: Option<Box<RingOutbox>>,
-    /// Hears the bell of a ring in this process, for the tasks that sleep here.
+    /// Notices the bell of a ring in this process, because tasks sleep here.
     #[cfg(feature = "tokio")]
     pub(crate) ear: Option<Ear>,
-    /// A third: whom to ask when nothing else waits; none also while it is being asked.
+    /// A third way to send, used when nothing else is queued; `None` also while it runs.
     source: Option<DatagramSource>,
-    /// Asking may give something.
+    /// The source may have a datagram.
     is_source_due: bool,
-    /// A datagram was refused in this turn of the engine: the application is not asked again before the next.
+    /// A datagram was refused in this turn of the engine, so the source is not called again before the next.
     is_source_deferred: bool,
     pub(crate) waiting: Waiting,
     /// Maximum packet size in bytes of data, once known.
     pub(crate) mps: Option<usize>,
-    /// What was last seen of the connection: when it ended.
+    /// State and counters at the connection's end.
     pub(crate) last: Option<Inspection>,
     pub(crate) is_write_shut: bool,
     pub(crate) is_peer_listening: bool,
@@ -261,7 +262,7 @@ impl State {
         matches!(self.phase, Phase::Ended(_))
     }
 
-    /// What can be done without waiting.
+    /// Calls that would not wait now.
     pub(crate) fn ready(&self) -> Ready {
         Ready {
             recv: !self.rx.is_empty() || self.rx.is_closed() || self.is_ended(),
@@ -332,7 +333,7 @@ impl State {
         }
     }
 
-    /// What became of all that the application sent.
+    /// Counters of all datagrams that the application sent.
     pub(crate) fn sent(&self) -> SendCounts {
         let ring = self.ring.as_ref().map(|ring| ring.counts());
         self.tx.counts() + ring.unwrap_or_default()
@@ -464,9 +465,9 @@ impl State {
     }
 }
 
-/// Asking the application.
+/// The application's source of datagrams.
 impl State {
-    /// From now on this is asked for data. Gives who was asked before.
+    /// Sets the source of datagrams. Returns the one before.
     #[must_use]
     pub(crate) fn set_source(&mut self, source: DatagramSource) -> Option<DatagramSource> {
         if self.is_ended() {
@@ -476,12 +477,12 @@ impl State {
         self.source.replace(source)
     }
 
-    /// Asking may give something again.
+    /// Lets the engine call the source again.
     pub(crate) fn wake_source(&mut self) {
         self.is_source_due = true;
     }
 
-    /// Whom to ask for a datagram that may leave now, and what to tell it.
+    /// Takes the source and its request for a datagram that may leave now.
     pub(crate) fn begin_request(
         &mut self,
         now: Instant,
@@ -496,7 +497,7 @@ impl State {
         Some((source, SourceRequest { id, now, max_len }))
     }
 
-    /// Takes what the application gave. Gives back who was asked if another has taken its place.
+    /// Takes the source's reply. Returns the source if another has replaced it.
     #[must_use]
     pub(crate) fn end_request(
         &mut self,
@@ -513,7 +514,7 @@ impl State {
             self.is_source_due = true;
         } else {
             self.tx.return_id(request.id);
-            // It has said meanwhile that there is something: it is asked again, in another turn.
+            // If `data_ready` was called meanwhile, the next turn calls the source again.
             self.is_source_deferred |= self.is_source_due;
         }
         if answer.is_none() || self.source.is_some() {
@@ -537,7 +538,7 @@ impl State {
     }
 }
 
-/// What is sent by calls leaves before what waits in a ring, and that before what the application is asked for.
+/// Datagrams of calls leave before those in a ring, and these before those of a source.
 impl Outbox for State {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
         let ring = &mut self.ring;
@@ -563,7 +564,7 @@ impl Outbox for State {
         self.tx.expire(now)
     }
 
-    /// What waits in a ring is known when it is its turn.
+    /// Datagrams in a ring are counted when it is their turn.
     fn backlog(&mut self) -> u64 {
         self.tx.bytes()
     }

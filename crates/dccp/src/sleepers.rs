@@ -1,9 +1,9 @@
-//! Who waits for something that a mutex guards: threads, at a condition variable, and tasks.
+//! Threads and tasks that wait for a change of something that a mutex guards.
 
 use std::sync::Condvar;
 use std::task::Waker;
 
-/// Who waits. Guarded by the mutex of what is waited for.
+/// Waiting threads and tasks, guarded by the same mutex.
 #[derive(Debug, Default)]
 pub(crate) struct Sleepers {
     pub(crate) threads: u32,
@@ -54,7 +54,7 @@ mod tasks {
     use std::sync::MutexGuard;
 
     impl Sleepers {
-        /// Adds a task, or renews its waker. What this gives may be dropped only where nothing is locked.
+        /// Adds a task, or renews its waker. The result may be dropped only where nothing is locked.
         fn add(&mut self, place: &mut Option<u64>, waker: &Waker) -> Option<Waker> {
             let known = place.and_then(|place| self.tasks.iter_mut().find(|t| t.0 == place));
             match known {

@@ -1,28 +1,26 @@
 //! A connection as the application uses it.
 
+mod state;
+
 use crate::addr::{DccpAddr, ToDccpAddrs};
-use crate::engine::{Calls, Command, Connect, Engine, Opened, Request};
+use crate::command::{Command, Connect};
+use crate::engine::Engine;
 use crate::error::{CloseError, ConnectError, EngineGone, RecvError, SendError};
-use crate::listener::Accepted;
+use crate::incoming::Accepted;
+use crate::names::Opened;
 use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
 use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
+use crate::request::{Calls, Request};
 use crate::send_buffer::{DatagramId, FateReport};
 use crate::sending::{SendItem, SendOptions};
-use crate::shared::{Ready, Shared, State};
-#[cfg(unix)]
-use crate::signal::ReadyFd;
+use crate::shared::{Shared, State};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
-use crate::stats::{Inspection, Stats};
 use core::time::Duration;
-use dccp_proto::conn::ConnSnapshot;
-use dccp_proto::path::{Encap, Flow};
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
-use dccp_proto::{CloseReason, Event, Instant, RateHint};
-use std::io;
+use dccp_proto::{CloseReason, Event, Instant};
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
 /// A connection: datagrams in both directions under congestion control.
 ///
@@ -406,6 +404,11 @@ impl Socket {
         self.wait_closed(self.linger)
     }
 
+    /// Why the connection has ended; `None` while it has not.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.shared.lock().ended()
+    }
+
     /// Waits until either end has ended the connection.
     ///
     /// # Errors
@@ -425,153 +428,8 @@ impl Socket {
     }
 }
 
-/// State and settings.
+/// Parts for the rest of the crate.
 impl Socket {
-    /// The peer's address.
-    pub fn peer_addr(&self) -> DccpAddr {
-        let Flow {
-            path, remote_port, ..
-        } = self.opened.flow;
-        let udp_port = match path.encap {
-            Encap::Ip => 0,
-            Encap::Udp { remote_port, .. } => remote_port,
-        };
-        DccpAddr {
-            scope_id: self.opened.scope_id,
-            ..DccpAddr::new(path.remote, udp_port, remote_port)
-        }
-    }
-
-    /// This end's address.
-    pub fn local_addr(&self) -> DccpAddr {
-        let Flow {
-            path, local_port, ..
-        } = self.opened.flow;
-        let udp_port = match path.encap {
-            Encap::Ip => 0,
-            Encap::Udp { local_port, .. } => local_port,
-        };
-        DccpAddr {
-            scope_id: self.opened.scope_id,
-            ..DccpAddr::new(path.local, udp_port, local_port)
-        }
-    }
-
-    /// Addresses and ports in the core's form.
-    #[doc(hidden)]
-    pub fn flow(&self) -> Flow {
-        self.opened.flow
-    }
-
-    /// The Service Code of the connection (5595-3.3-2).
-    pub fn service_code(&self) -> ServiceCode {
-        self.service
-    }
-
-    /// The most bytes that a datagram can hold now; `None` before the connection is open. [`Event::Mps`] reports changes.
-    pub fn max_packet_size(&self) -> Option<usize> {
-        self.shared.lock().mps
-    }
-
-    /// The connection at this moment, or at its end: state, both controllers, negotiated values, packet sizes. Asks the
-    /// engine.
-    ///
-    /// # Errors
-    /// When the engine is gone.
-    pub fn snapshot(&self) -> Result<ConnSnapshot, EngineGone> {
-        self.inspect().map(|i| i.snapshot)
-    }
-
-    /// Counters at this moment, or at the connection's end. Asks the engine.
-    ///
-    /// # Errors
-    /// When the engine is gone.
-    pub fn stats(&self) -> Result<Stats, EngineGone> {
-        let seen = self.inspect()?;
-        let state = self.shared.lock();
-        Ok(Stats {
-            sent: state.sent(),
-            received: state.rx.counts(),
-            connection: seen.connection,
-            endpoint: seen.endpoint,
-            pacing: seen.pacing,
-            transport: seen.transport,
-        })
-    }
-
-    /// The rate that the network takes now, and how long a datagram that is sent now would be queued. `None` before there
-    /// is a round-trip time, and after the end. [`Options::rate_hints`] reports changes as events. Asks the engine.
-    ///
-    /// # Errors
-    /// When the engine is gone.
-    pub fn rate_hint(&self) -> Result<Option<RateHint>, EngineGone> {
-        let (reply, answer) = sync_channel(1);
-        self.engine.check()?;
-        self.request(Request::RateHint(reply));
-        // No answer: the connection has ended.
-        Ok(answer.recv().ok().flatten())
-    }
-
-    fn inspect(&self) -> Result<Inspection, EngineGone> {
-        self.engine.check()?;
-        let (reply, answer) = sync_channel(1);
-        if !self.shared.lock().is_ended() {
-            self.request(Request::Inspect(reply));
-            if let Ok(seen) = answer.recv() {
-                return Ok(seen);
-            }
-        }
-        self.shared
-            .lock()
-            .last
-            .clone()
-            .ok_or_else(EngineGone::default)
-    }
-
-    /// Tells the peer that this application is slow to read, so that it does not send faster (RFC 4340 §11.6), or that it
-    /// no longer is.
-    pub fn set_slow_receiver(&self, is_slow: bool) {
-        self.request(Request::SlowReceiver(is_slow));
-    }
-
-    /// Datagrams in the send buffer.
-    pub fn queued(&self) -> usize {
-        self.shared.lock().tx.len()
-    }
-
-    /// Which calls would not wait now.
-    pub fn ready(&self) -> Ready {
-        self.shared.lock().ready()
-    }
-
-    /// A descriptor for `poll`, `epoll` and their relatives. It is readable while [`ready`](Self::ready) has `recv`,
-    /// `event` or `fates`, and when there is room again after a send found none.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    #[cfg(unix)]
-    pub fn ready_fd(&self) -> io::Result<ReadyFd> {
-        let mut state = self.shared.lock();
-        Ok(ReadyFd {
-            fd: state.signal()?.watch()?,
-        })
-    }
-
-    /// Whether calls return `WouldBlock` instead of waiting.
-    pub fn set_nonblocking(&self, on: bool) {
-        self.shared.lock().waiting.is_nonblocking = on;
-    }
-
-    /// How long sending waits for room; `None`: without limit.
-    pub fn set_send_timeout(&self, at_most: Option<Duration>) {
-        self.shared.lock().waiting.send_timeout = at_most;
-    }
-
-    /// How long receiving waits; `None`: without limit.
-    pub fn set_recv_timeout(&self, at_most: Option<Duration>) {
-        self.shared.lock().waiting.recv_timeout = at_most;
-    }
-
     /// The state that the engine and the application share.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
@@ -584,8 +442,8 @@ impl Socket {
     }
 
     /// Hands the engine a command about the connection.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn command(&self, command: impl FnOnce(crate::engine::ConnRef) -> Command) {
+    #[cfg(all(target_os = "linux", feature = "unstable"))]
+    pub(crate) fn command(&self, command: impl FnOnce(crate::names::ConnRef) -> Command) {
         self.engine.send(command(self.opened.conn));
     }
 

@@ -1,34 +1,33 @@
-//! Asking the application for a datagram at the moment when it may leave.
+//! Closures of the application that supply a datagram when one may leave.
 
 use crate::send_buffer::DatagramId;
 use core::fmt;
 use dccp_proto::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A datagram may leave now: what the closure of [`Socket::set_datagram_source`](crate::Socket::set_datagram_source) is told.
+/// The argument of a [datagram source](crate::Socket::set_datagram_source): a datagram may leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceRequest {
-    /// The datagram's name, if there is one; so its fate will be told.
+    /// The datagram's name in its fate report, if there is a datagram.
     pub id: DatagramId,
-    /// The moment.
+    /// The time.
     pub now: Instant,
-    /// The most bytes that it can hold; of a longer one the fate is
-    /// [`TooBig`](dccp_proto::queue::Fate::TooBig).
+    /// The most bytes that it can hold; a longer one gets the fate [`TooBig`](crate::Fate::TooBig).
     pub max_len: usize,
 }
 
-/// What the closure of [`Socket::set_datagram_source`](crate::Socket::set_datagram_source) answers.
+/// The reply of a [datagram source](crate::Socket::set_datagram_source).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SourceReply {
     /// This datagram is to leave.
     Datagram,
-    /// There is nothing to send now; [`Socket::data_ready`](crate::Socket::data_ready) will tell when there is.
+    /// There is nothing to send now; [`Socket::data_ready`](crate::Socket::data_ready) announces the next one.
     Nothing,
 }
 
 type Ask = dyn FnMut(&SourceRequest, &mut Vec<u8>) -> SourceReply + Send;
 
-/// Whom to ask, and where the answer goes.
+/// The application's closure, and memory for its datagrams.
 pub(crate) struct DatagramSource {
     ask: Box<Ask>,
     data: Vec<u8>,
@@ -44,8 +43,8 @@ impl DatagramSource {
         }
     }
 
-    /// Asks for a datagram. `Err`: the application panicked, and will not be asked again. Its panic ends here: the
-    /// thread is the engine's, and other sockets need it.
+    /// Calls the closure. `Err`: it panicked and is not called again. The panic ends here, because other sockets need the
+    /// engine's thread.
     pub(crate) fn ask(&mut self, request: &SourceRequest) -> Result<SourceReply, Panicked> {
         self.data.clear();
         let Self { ask, data } = self;

@@ -16,11 +16,12 @@
 //! ```
 //!
 //! The same engine runs the connections, and its thread wakes the tasks. Every future is cancel-safe: one that is dropped
-//! before it has ended has done nothing (but `close`, which begins to close when it is first polled), so that `select!` and `tokio::time::timeout` lose no datagram. That is
-//! how to wait for so long: the options' time-outs are for threads. A connection whose begin is cancelled is closed.
+//! before its end has had no effect, so that `select!` and `tokio::time::timeout` lose no datagram. Exceptions are
+//! `close`, which begins at the first poll, and `send_batch`, which may have sent some. Use `timeout` to limit a wait; the
+//! time-outs of the options are for threads. A cancelled `connect` closes its connection.
 //!
-//! Names are looked up, and the engine is asked, on tokio's threads for blocking calls: `connect` and `bind` panic outside of
-//! a runtime. Other calls work in any.
+//! `connect` and `bind` look up names on tokio's threads for blocking calls. Outside a runtime they return an error. Other
+//! calls work in any runtime.
 
 mod ring;
 
@@ -193,7 +194,7 @@ impl Socket {
         self.closed().await
     }
 
-    /// Waits until the connection has ended, whoever ends it.
+    /// Waits until either end has ended the connection.
     pub async fn closed(&self) -> CloseReason {
         self.until(Side::Send, |state| state.ended()).await
     }
@@ -203,7 +204,7 @@ impl Socket {
         &self.inner
     }
 
-    /// The socket for threads; its calls do not wait until it is told to.
+    /// The socket for threads; it stays non-blocking until [`set_nonblocking`](crate::Socket::set_nonblocking).
     pub fn into_inner(self) -> crate::Socket {
         self.inner
     }

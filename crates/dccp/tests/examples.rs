@@ -16,12 +16,6 @@ mod push;
 mod rate_hint;
 #[path = "../examples/revise.rs"]
 mod revise;
-#[cfg(target_os = "linux")]
-#[path = "../examples/ring_listener.rs"]
-mod ring_listener;
-#[cfg(target_os = "linux")]
-#[path = "../examples/ring_server.rs"]
-mod ring_server;
 #[path = "../examples/withdraw.rs"]
 mod withdraw;
 
@@ -45,18 +39,6 @@ fn what_is_taken_back_leaves_in_another_order_or_not_at_all() -> Outcome {
 #[test]
 fn what_is_late_does_not_leave() -> Outcome {
     deadline::main()
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn connections_are_lent_to_another_process() -> Outcome {
-    ring_server::main()
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn connections_are_accepted_for_another_process() -> Outcome {
-    ring_listener::main()
 }
 
 #[test]

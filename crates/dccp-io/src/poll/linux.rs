@@ -80,7 +80,7 @@ impl Poller {
         sleep_time(timeout, self.busy_wait) != Some(Duration::ZERO)
     }
 
-    /// What other threads wake this poller with.
+    /// Wakes this poller from other threads.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
@@ -98,7 +98,7 @@ impl Poller {
         )?)
     }
 
-    /// Starts or stops to watch for room to send: for a transport that was blocked.
+    /// Starts or stops to watch a blocked transport until it has room to send.
     ///
     /// # Errors
     /// When the transport is not watched.

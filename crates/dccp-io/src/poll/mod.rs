@@ -1,4 +1,4 @@
-//! Waiting: for datagrams, for room, for another thread, for a deadline.
+//! Waits until datagrams arrive, there is room to send, another thread wakes the poller, or time is over.
 //!
 //! Linux: epoll, with a timer of the kernel's high-resolution clock (a time-out in epoll itself may
 //! come 50 µs late by default). Elsewhere: `mio`, whose time-outs are the system's: nanoseconds on
@@ -26,24 +26,24 @@ pub use portable::{Poller, Waker};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Token(pub usize);
 
-/// What a transport is ready for.
+/// Readiness of a transport.
 ///
-/// Whoever is told so goes on until the transport says that nothing is left: `recv` until it
-/// returns 0, or it asks again itself with a time-out of zero. Only some systems repeat the news.
+/// The caller then calls `recv` until it returns 0, or polls again with a time-out of zero, because only some systems
+/// report readiness again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {
     /// The transport.
     pub token: Token,
     /// `recv` has something.
     pub readable: bool,
-    /// There is room again; told only while asked for by `want_writable`.
+    /// There is room again; reported only while `want_writable` is on.
     pub writable: bool,
     /// `recv_errors` has something.
     pub error: bool,
 }
 
-/// How long to sleep: the poller leaves the last `busy_wait` before a deadline to the caller, who
-/// comes back at once with the time that is left, and again, and so wakes up exactly.
+/// How long to sleep: all but the last `busy_wait` before a deadline. The caller polls again at once with the time that
+/// is left, and so wakes up exactly.
 fn sleep_time(timeout: Option<Duration>, busy_wait: Duration) -> Option<Duration> {
     timeout.map(|t| t.saturating_sub(busy_wait))
 }

@@ -33,7 +33,7 @@ impl Control {
         header.msg_controllen = SPACE as _;
     }
 
-    /// What a receive call has written.
+    /// The bytes that a receive call has written.
     #[cfg_attr(
         all(target_env = "gnu", target_pointer_width = "64"),
         expect(clippy::unnecessary_cast, reason = "narrower in other C libraries")
@@ -44,7 +44,7 @@ impl Control {
     }
 }
 
-/// What the control messages of a received message said.
+/// Contents of the control messages of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Received {
     /// TOS or Traffic Class byte.
@@ -60,7 +60,7 @@ pub(crate) struct Received {
 /// The kernel's `sock_extended_err`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extended {
-    /// Who made it: local, ICMP, `ICMPv6`.
+    /// Its origin: local, ICMP, `ICMPv6`.
     pub(crate) origin: u8,
     /// ICMP type.
     pub(crate) kind: u8,
@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
         bytes[start + HEADER..end].copy_from_slice(data);
     }
 
-    /// The messages, for a send call.
+    /// The messages in the form for a send call.
     pub(crate) fn finish(self) -> &'a [u8] {
         &self.control.0[..self.len]
     }

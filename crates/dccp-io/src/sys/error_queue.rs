@@ -13,7 +13,7 @@ use super::cmsg::{Control, Extended, Received};
 /// An entry of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// What happened; `None` for what is no error, such as a transmit timestamp.
+    /// The error; `None` for other entries, such as a transmit timestamp.
     pub(crate) error: Option<Extended>,
     /// Where the packet went that caused it.
     pub(crate) remote: Option<SocketAddr>,

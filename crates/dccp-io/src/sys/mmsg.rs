@@ -31,7 +31,7 @@ pub(crate) struct Message {
     pub(crate) len: usize,
     /// The sender, if it is an IPv6 address.
     pub(crate) remote: Option<Ipv6Addr>,
-    /// What its control messages said.
+    /// Contents of its control messages.
     pub(crate) control: Received,
 }
 
@@ -65,8 +65,8 @@ pub(crate) fn send<'a>(
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to one datagram for each slot. What a datagram has beyond its slot is cut off.
-/// Returns how many came; `messages` tells about each.
+/// Receives up to one datagram for each slot, and cuts off the end of longer ones. Returns their number; `messages`
+/// describes each.
 pub(crate) fn recv(
     fd: BorrowedFd<'_>,
     slots: &mut [IoSliceMut<'_>; SLOTS],

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, socklen_t};
 
-/// What `SO_MEMINFO` tells: bytes that wait in the host, the send buffer, datagrams dropped.
+/// Words of `SO_MEMINFO`; among them bytes queued in the host, the send buffer's size, datagrams dropped.
 const MEMINFO_WORDS: usize = 9;
 const MEMINFO_SEND_ALLOCATED: usize = 2;
 const MEMINFO_SEND_BUFFER: usize = 3;

@@ -1,4 +1,4 @@
-//! What only Linux gives a UDP socket: fragmentation by choice, the error queue, overflow counts.
+//! Features of UDP sockets that only Linux has: choice of fragmentation, the error queue, overflow counts.
 
 use std::io;
 use std::net::UdpSocket;
@@ -27,7 +27,7 @@ const WITHOUT_CHECKSUM: [SockFilter; 4] = [
     SockFilter::new(0x06, 0, 0, u32::MAX),
 ];
 
-/// What the socket is set to and has told.
+/// Settings and counters of the socket.
 #[derive(Debug, Default)]
 pub(super) struct State {
     may_fragment: bool,

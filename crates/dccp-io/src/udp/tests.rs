@@ -11,7 +11,7 @@ const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 const MARKS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
-/// What a received datagram was.
+/// Path, mark and bytes of a received datagram.
 type Got = (Path, Ecn, Vec<u8>);
 
 fn bind(ip: IpAddr) -> Udp {
@@ -200,7 +200,7 @@ fn icmp_port_unreachable_is_reported_with_the_datagram() {
     }
 }
 
-/// The kernel answers the call after an ICMP error with that error, whoever the call was for.
+/// The kernel answers the call after an ICMP error with that error, whichever peer the call was for.
 #[test]
 fn an_icmp_error_about_one_peer_loses_nothing_for_another() {
     let (mut a, mut b) = (bind(V4), bind(V4));
@@ -255,7 +255,7 @@ fn buffers_are_as_large_as_asked_for_or_as_the_system_grants() {
 fn a_refused_datagram_is_dropped_and_the_reason_told() {
     let mut a = bind(V4);
     let mut b = bind(V4);
-    // What a loopback address cannot reach.
+    // A loopback address cannot reach it.
     let nowhere = Path {
         remote: Ipv4Addr::new(240, 0, 0, 1).into(),
         ..path(&a, &b)

@@ -1,4 +1,4 @@
-//! What an interface cannot take.
+//! Datagrams that an interface cannot take.
 
 use core::time::Duration;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use dccp_proto::wire::Ecn;
 
 use crate::support::{PATIENCE, batch, both, fragmentable_batch, is_inside, sh};
 
-/// Two ends of a cable; nobody listens at the other.
+/// Two ends of a cable; no program listens at the other.
 const CABLE: &str = "\
     ip link add v0 mtu 1500 address 02:00:00:00:00:01 type veth \
         peer name v1 mtu 1500 address 02:00:00:00:00:02\n\
@@ -112,10 +112,10 @@ fn a_socket_without_room_keeps_the_rest_of_the_batch_for_later() {
     }
 }
 
-/// Design 4: a full queue of this host is no loss in the network, and is told.
+/// A full queue of this host is no loss in the network, and is reported (docs/design.md, decision 4).
 #[test]
-fn what_a_full_queue_of_the_host_drops_is_told_and_counted() {
-    let name = "limits::what_a_full_queue_of_the_host_drops_is_told_and_counted";
+fn drops_of_a_full_host_queue_are_reported_and_counted() {
+    let name = "limits::drops_of_a_full_host_queue_are_reported_and_counted";
     if Command::new("tc").arg("-V").output().is_err() {
         eprintln!("SKIP {name}: needs tc");
         return;

@@ -1,4 +1,4 @@
-//! Two programs with DCCP inside on one host (design 11b).
+//! Two programs with DCCP inside on one host (docs/design.md, decision 11b).
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -93,7 +93,7 @@ fn the_second_program_stays_silent_and_both_get_their_packets() {
     let mut program = Program::start();
     assert_eq!(program.says(), "owner false 1000 false");
 
-    // 3000 is nobody's, so the first program, which has the lock, answers for it.
+    // No program has claimed 3000, so the first program answers for it, because it has the lock.
     for port in [1000, 2000, 3000, 1000, 2000] {
         let batch = batch(&PATH, Ecn::Ect0, port, &[20]);
         assert!(socket.send(&batch, 0).is_done(&batch));

@@ -113,14 +113,14 @@ pub(crate) fn fragmentable_batch(
 }
 
 /// Source port, destination port, and then one byte value. Where the checksum belongs there is that
-/// value too: it is wrong, and nobody below the core may care.
+/// value too: it is wrong, but only the core checks it.
 pub(crate) fn datagram(port: u16, value: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![value; len];
     bytes[2..4].copy_from_slice(&port.to_be_bytes());
     bytes
 }
 
-/// What is received until there are `n` datagrams or nothing comes any more.
+/// Receives until there are `n` datagrams or no more arrive.
 pub(crate) fn receive<T>(
     transport: &mut dyn Transport,
     n: usize,

@@ -44,7 +44,7 @@ fn only_packets_with_right_lengths_and_checksums_come_in() {
         // 6773-3.3-3: longer than the packet, or shorter than its own header.
         send(&packet(ip, port, 29, &[4; 20], 0));
         send(&packet(ip, port, 7, &[5; 20], 0));
-        // What the length leaves out is not the datagram's.
+        // Bytes beyond the length do not belong to the datagram.
         let short = packet(ip, port, 24, &[6; 16], 0);
         send(&[&short[..], &[6; 4]].concat());
         send(&packet(ip, port, 28, &[7; 20], 0));

@@ -23,7 +23,7 @@ pub(crate) struct SendEnd {
     pub(crate) ear: Ear,
 }
 
-/// Receives. Dropped, it tells the peer that nobody reads any more.
+/// Receives. Dropped, it tells the peer that its data are no longer read.
 #[derive(Debug)]
 pub(crate) struct RecvEnd {
     socket: Arc<Socket>,
@@ -74,8 +74,7 @@ impl SendEnd {
         debug_assert!(heard.is_ok(), "the engine keeps the rules");
     }
 
-    /// What was pushed after the connection's end, or was being changed just then, does not leave either.
-    /// Returns whether the connection has ended.
+    /// Withdraws datagrams that were pushed after the connection's end, or were being changed at that moment. Returns whether the connection has ended.
     fn sweep_if_ended(&self) -> bool {
         let mut state = self.socket.shared().lock();
         let is_ended = state.is_ended();

@@ -4,19 +4,19 @@ use dccp_proto::Instant;
 use dccp_proto::queue::Fate;
 use dccp_ring::Report;
 
-/// What became of a datagram that went through a ring.
+/// The fate of a datagram that went through a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingFate {
     /// Its tag.
     pub tag: u64,
-    /// What became of it.
+    /// The fate.
     pub fate: Fate,
     /// When that was known.
     pub at: Instant,
 }
 
 impl RingFate {
-    /// As it stands in the ring: a fate's number is its place among all; what is more to say stands in the next byte.
+    /// Its form in the ring: the fate's place in [`Fate::ALL`], and a drop code in the next byte.
     pub(crate) fn report(self) -> Report {
         let detail = match self.fate {
             Fate::RxDropped(code) => code,
@@ -29,7 +29,7 @@ impl RingFate {
         }
     }
 
-    /// What stands in the ring; none if that is no fate.
+    /// Reads the form in the ring; `None` if it is no fate.
     pub(crate) fn of(report: Report) -> Option<Self> {
         let [number, detail, ..] = report.fate.to_le_bytes();
         let fate = match Fate::ALL.get(usize::from(number))? {

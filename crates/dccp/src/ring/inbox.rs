@@ -1,7 +1,7 @@
-//! What the engine receives for a ring.
+//! Received datagrams on their way into a ring.
 
-use crate::engine::{Calls, Request};
-use crate::recv_buffer::RecvCounts;
+use crate::counts::RecvCounts;
+use crate::request::{Calls, Request};
 use dccp_proto::queue::{Accepted, Delivery};
 use dccp_proto::wire::{Ecn, Payload};
 use dccp_proto::{Instant, Seq};
@@ -98,7 +98,7 @@ fn arrival(meta: Delivery) -> Arrival {
     }
 }
 
-/// What stands in the ring: whatever it is, it is a delivery.
+/// Reads the form in the ring; every value is a valid delivery.
 pub(crate) fn delivery(arrival: Arrival) -> Delivery {
     let [.., high, _] = arrival.info.to_le_bytes();
     Delivery {

@@ -3,17 +3,15 @@
 pub(crate) mod ends;
 mod fate;
 pub(crate) mod inbox;
-#[cfg(target_os = "linux")]
-pub(crate) mod lend;
 pub(crate) mod outbox;
 pub(crate) mod parker;
 
 pub use fate::RingFate;
 
-use crate::engine::Request;
 use crate::error::{RecvError, SendError};
 use crate::patience::Patience;
 use crate::recv_buffer::RecvMeta;
+use crate::request::Request;
 use crate::socket::Socket;
 use core::time::Duration;
 use dccp_ring::{Bell, Sender, Shape, ShapeError, Transport};
@@ -23,12 +21,12 @@ use outbox::RingOutbox;
 use parker::{Ear, Parker};
 use std::sync::Arc;
 
-/// A socket whose datagrams wait in a packet ring, where they can still be revised, withdrawn and put
-/// into another order, without a system call and without a lock. What is claimed leaves at once. What arrives is
-/// received through the ring, too; what finds no room there is dropped, and the peer is told (Drop Code 2).
+/// A socket whose datagrams are queued in a packet ring, where they can still be revised, withdrawn and reordered, without a
+/// system call and without a lock. A claimed datagram leaves at once. Arriving datagrams go through the ring, too; those
+/// that find no room are dropped and reported to the peer (Drop Code 2).
 ///
 /// Events and the end of the connection are the [`socket`](Self::socket)'s, whose `ready` and `ready_fd` do not
-/// tell of the ring. What is sent by its own calls leaves before what waits in the ring.
+/// cover the ring. Datagrams of its own calls leave before those in the ring.
 #[derive(Debug)]
 pub struct RingSocket {
     pub(crate) send: SendEnd,
@@ -36,7 +34,7 @@ pub struct RingSocket {
 }
 
 impl RingSocket {
-    /// Gives a socket a ring. What it has received before moves into the ring, as much as finds room.
+    /// Gives a socket a ring. Datagrams that it has received before move into the ring, as far as they find room.
     ///
     /// # Errors
     /// When a ring cannot have this shape.
@@ -114,7 +112,7 @@ impl RingSocket {
         }
     }
 
-    /// Waits until there are fates, at most so long; whether there are.
+    /// Waits until there are fates, at most for `at_most`; returns whether there are.
     pub fn wait_for_fates(&mut self, at_most: Duration) -> bool {
         let mut waiting = Patience::For(at_most).begin();
         loop {
@@ -129,14 +127,45 @@ impl RingSocket {
     }
 }
 
-/// Puts a ring before a connection.
-pub(crate) fn attach(socket: &Socket, transport: Transport, app_bell: Arc<dyn Bell>) {
+/// Puts a ring between a connection and its application.
+fn attach(socket: &Socket, transport: Transport, app_bell: Arc<dyn Bell>) {
     let outbox = RingOutbox::new(transport.source, socket.calls(), app_bell);
     let inbox = RingInbox::new(transport.sink, socket.calls());
     let mut state = socket.shared().lock();
     state.ring = Some(Box::new(outbox));
     state.rx.divert(inbox);
     drop(state);
-    // From its first look on the engine says when it does not look.
+    // From its first look on the engine announces when it stops looking.
     socket.calls().call(Request::DataReady);
+}
+
+/// Puts a ring between a connection and an application in another process, which wakes the engine by bytes that arrive at
+/// `wake_fd`, a Unix socket.
+#[cfg(all(target_os = "linux", feature = "unstable"))]
+pub fn attach_ring(
+    socket: &Socket,
+    transport: Transport,
+    app_bell: Arc<dyn Bell>,
+    wake_fd: std::os::fd::OwnedFd,
+) {
+    attach(socket, transport, app_bell);
+    socket.command(|conn| crate::command::Command::WatchFd(conn, wake_fd));
+}
+
+/// Stops to watch the descriptor of [`attach_ring`].
+#[cfg(all(target_os = "linux", feature = "unstable"))]
+pub fn detach_ring(socket: &Socket) {
+    socket.command(crate::command::Command::UnwatchFd);
+}
+
+/// The fate that a report in a ring stands for; `None`: the report is invalid.
+#[cfg(feature = "unstable")]
+pub fn ring_fate(report: dccp_ring::Report) -> Option<RingFate> {
+    RingFate::of(report)
+}
+
+/// Reads the properties of a received datagram from a ring.
+#[cfg(feature = "unstable")]
+pub fn delivery(arrival: dccp_ring::Arrival) -> dccp_proto::queue::Delivery {
+    inbox::delivery(arrival)
 }

@@ -1,8 +1,8 @@
-//! What the core sees of a ring.
+//! The core's view of a ring.
 
 use super::fate::RingFate;
-use crate::engine::{Calls, Request};
-use crate::send_buffer::SendCounts;
+use crate::counts::SendCounts;
+use crate::request::{Calls, Request};
 use dccp_proto::Instant;
 use dccp_proto::queue::{Fate, FateCounts, Offer, Outbox, Slot, Waiting};
 use dccp_proto::wire::Place;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// The core's names of datagrams from a ring have this bit, those from the send buffer have not.
 const RING: u32 = 1 << 31;
 
-/// So many datagrams may expire, be refused or slip away in one turn of the engine. What more there is
-/// waits for the next turn, so that no application holds up the others.
+/// Datagrams that may expire, be refused or slip away in one turn of the engine. The rest waits for the next turn, so that
+/// no application holds up the others.
 const SKIPPED_MAX: u32 = 1024;
 
 /// The datagrams of a ring on their way to the core, and their fates on the way back.
@@ -78,10 +78,10 @@ impl RingOutbox {
         self.source.flush();
     }
 
-    /// The connection is over: what waits will not leave. Again later for what the application had taken back at
-    /// that moment, or pushed since.
+    /// The connection is over: withdraws the queued datagrams. Called again later for those that the application had taken
+    /// back at that moment, or pushed since.
     pub(crate) fn end(&mut self, now: Instant) {
-        // So many can wait; an application that pushes on pushes in vain.
+        // At most this many are queued, even if the application goes on pushing.
         for _ in 0..self.source.slots() {
             let look = self.source.look(now.as_nanos());
             match self.unless_broken(look) {
@@ -98,7 +98,7 @@ impl RingOutbox {
     /// The name that the next datagram gets.
     fn next_slot(&self) -> Slot {
         let next = self.free.last().copied();
-        // What is in flight is bounded far below 2^31.
+        // Datagrams in flight are bounded far below 2^31.
         let next = next.unwrap_or_else(|| u32::try_from(self.tags.len()).unwrap_or(u32::MAX));
         Slot(next | RING)
     }
@@ -168,7 +168,7 @@ impl Outbox for RingOutbox {
     fn waiting(&mut self, now: Instant) -> Waiting {
         match self.peek(now) {
             Some(offer) => Waiting::Datagram(offer),
-            // What there is will be looked at in the next turn.
+            // The next turn looks at the rest.
             None if !self.is_over && self.skipped > SKIPPED_MAX && self.source.waiting() > 0 => {
                 Waiting::OnRequest
             }

@@ -1,11 +1,11 @@
-//! Where the application of a ring in this process sleeps.
+//! The bell at which the application of a ring in this process sleeps.
 
 use core::time::Duration;
 use dccp_ring::Bell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A bell at which a thread sleeps. A task sleeps with those of the connection, and is woken where nothing is
-/// locked: after the turn of the engine in which the bell has rung.
+/// A bell at which a thread sleeps. A task sleeps with those of the connection, and wakes where
+/// nothing is locked: after the engine's turn that rang the bell.
 #[derive(Debug, Default)]
 pub(crate) struct Parker {
     /// How often it has rung.
@@ -13,7 +13,7 @@ pub(crate) struct Parker {
     condvar: Condvar,
 }
 
-/// One of those who hear a bell: what one has heard is news to the others.
+/// One listener of a bell. Each listener notices each ring by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Ear {
     parker: Arc<Parker>,
@@ -39,7 +39,7 @@ impl Ear {
         Self { parker, heard: 0 }
     }
 
-    /// Sleeps until the bell rings, or has rung since it was last heard; at most so long.
+    /// Sleeps until the bell rings, or has rung since it was last heard, at most for `at_most`.
     pub(crate) fn listen(&mut self, at_most: Option<Duration>) {
         let Self { parker, heard } = self;
         let is_silent = |rings: &mut u64| rings == heard;
@@ -68,13 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_hears_the_bell_takes_it_from_nobody() {
+    fn each_listener_notices_each_ring() {
         let parker = Arc::new(Parker::default());
         let mut ears = [Ear::new(parker.clone()), Ear::new(parker.clone())];
         for rings in 1..4 {
             (0..rings).for_each(|_| parker.ring());
             for ear in &mut ears {
-                // It has rung: nobody sleeps.
+                // It has rung, so no listener sleeps.
                 ear.listen(None);
                 assert_eq!(ear.heard, *parker.rings());
                 ear.listen(Some(Duration::ZERO));

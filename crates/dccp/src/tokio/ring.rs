@@ -11,7 +11,7 @@ use dccp_ring::{Sender, Shape, ShapeError};
 
 /// A socket whose datagrams wait in a packet ring, for tasks: see [`crate::RingSocket`].
 ///
-/// What is pushed, changed and taken back needs no waiting, and is done with the [`sender`](Self::sender) as there.
+/// The [`sender`](Self::sender) pushes, changes and takes back datagrams without waiting, as there.
 /// Every future is cancel-safe. To wait for room and for datagrams at the same time, [split](Self::into_split) it.
 #[derive(Debug)]
 pub struct RingSocket {
@@ -109,7 +109,7 @@ impl RingSocket {
         (self.send, self.recv)
     }
 
-    /// The socket for threads; its calls do not wait until it is told to.
+    /// The socket for threads; it stays non-blocking until [`set_nonblocking`](crate::Socket::set_nonblocking).
     pub fn into_inner(self) -> crate::RingSocket {
         crate::RingSocket {
             send: self.send.end,
@@ -152,7 +152,7 @@ impl RingSendHalf {
         fates.len() - before
     }
 
-    /// As [`RingSocket::event`]; cancel-safe. Each event is told to the half that asks first.
+    /// As [`RingSocket::event`]; cancel-safe. Each event goes to the half that asks first.
     pub async fn event(&self) -> Option<Event> {
         next_event(self.get_ref()).await
     }
@@ -186,7 +186,7 @@ impl RingRecvHalf {
         }
     }
 
-    /// As [`RingSocket::event`]; cancel-safe. Each event is told to the half that asks first.
+    /// As [`RingSocket::event`]; cancel-safe. Each event goes to the half that asks first.
     pub async fn event(&self) -> Option<Event> {
         next_event(self.get_ref()).await
     }

@@ -3,10 +3,8 @@
 use crate::{Outcome, PORT};
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::{
-    Engine, EngineOptions, Listener, Options, RecvBatch, RingCaller, RingLimits, RingRequest,
-    RingServer,
-};
+use dccp::{Engine, EngineOptions, Listener, Options, RecvBatch};
+use dccp_ring_ipc::{RingCaller, RingLimits, RingRequest, RingServer};
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;

@@ -5,7 +5,8 @@ use crate::ring::Ring;
 use crate::{Outcome, PORT};
 use core::time::Duration;
 use dccp::packet_ring::{Label, PushError, Shape};
-use dccp::{Instant, RingClient, RingRequest, RingSocket, Socket, clock};
+use dccp::{Instant, RingSocket, Socket, clock};
+use dccp_ring_ipc::{RingClient, RingRequest};
 use std::net::UdpSocket;
 
 const SHAPE: Shape = Shape::new(4096, 0);

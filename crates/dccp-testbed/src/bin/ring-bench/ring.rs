@@ -1,8 +1,9 @@
 //! Rings of one process and of two, as one.
 
 use crate::Outcome;
+use dccp::RingSocket;
 use dccp::packet_ring::Sender;
-use dccp::{RingClient, RingSocket};
+use dccp_ring_ipc::RingClient;
 
 /// A connection with a ring before it.
 pub(crate) enum Ring {

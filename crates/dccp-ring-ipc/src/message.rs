@@ -3,7 +3,7 @@
 //! Numbers are little-endian. The first byte names the message; whatever does not have exactly the length and
 //! the values that its name demands is none.
 
-use super::request::{RingListenRequest, RingRequest};
+use crate::request::{RingListenRequest, RingRequest};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use core::time::Duration;
 use dccp_proto::config::bounds;
@@ -80,8 +80,8 @@ impl Ask {
     }
 }
 
-/// Messages of both kinds, for the fuzz target `ring_messages`: what a question or an answer says, as it is sent.
-pub fn told_again(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
+/// Parses the bytes as a message of each kind and builds it again: for the fuzz target `ring_messages`.
+pub fn rebuilt(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     [
         Ask::parse(bytes).map(|ask| ask.build()),
         Tell::parse(bytes).map(|tell| tell.build()),

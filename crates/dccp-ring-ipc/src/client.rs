@@ -1,17 +1,17 @@
 //! The application's side of a lent ring.
 
-use super::channel::{Channel, Doorbell, Heard};
-use super::error::{RingConnectError, RingError};
-use super::message::{Ask, Tell};
-use super::request::RingRequest;
-use super::server::timespec;
-use crate::clock;
-use crate::patience::{Patience, Waited};
-use crate::recv_buffer::RecvMeta;
-use crate::ring::fate::RingFate;
-use crate::ring::inbox::delivery;
+use crate::channel::{Channel, Doorbell, Heard};
+use crate::error::{RingConnectError, RingError};
+use crate::message::{Ask, Tell};
+use crate::request::RingRequest;
+use crate::server::timespec;
+use crate::wait::Waiting;
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::RecvMeta;
+use dccp::RingFate;
+use dccp::clock;
+use dccp::unstable::delivery;
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
@@ -51,7 +51,7 @@ pub struct RingClient {
 /// Events that wait for the application; the oldest make room.
 const EVENTS_MAX: usize = 64;
 /// How long a server may take to answer.
-pub(super) const ANSWER: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 /// Making a connection.
 impl RingClient {
@@ -93,7 +93,7 @@ impl RingClient {
     }
 
     /// The ring in this memory, with this bell, and the server's line about its connection.
-    pub(super) fn new(
+    pub(crate) fn new(
         [memory, bell]: [OwnedFd; 2],
         channel: Channel,
         peer: SocketAddr,
@@ -123,7 +123,7 @@ impl RingClient {
 /// Datagrams.
 impl RingClient {
     /// The ring: pushes datagrams and changes those that wait. Deadlines are those of
-    /// [`clock::now`](crate::clock::now), in nanoseconds.
+    /// [`clock::now`](dccp::clock::now), in nanoseconds.
     pub fn sender(&mut self) -> &mut Sender {
         &mut self.sender
     }
@@ -141,8 +141,7 @@ impl RingClient {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub fn recv_meta(&mut self, buf: &mut [u8]) -> Result<RecvMeta, RingError> {
-        let patience = Patience::of(self.timeout);
-        let (len, arrival) = self.wait(patience, |this| {
+        let (len, arrival) = self.wait(self.timeout, |this| {
             let found = this.receiver.recv(buf)?;
             if found.is_some() || this.receiver.prepare_to_sleep()? {
                 return Ok(found);
@@ -162,7 +161,7 @@ impl RingClient {
         fates: &mut Vec<RingFate>,
         at_most: usize,
     ) -> Result<(), RingError> {
-        let each = |report| fates.extend(RingFate::of(report));
+        let each = |report| fates.extend(dccp::unstable::ring_fate(report));
         let told = self.sender.fates(at_most, each);
         let told = self.unless_broken(told)?;
         if self.over.is_none() || told == at_most {
@@ -188,7 +187,7 @@ impl RingClient {
     /// # Errors
     /// When there is none in time, or nothing more will leave.
     pub fn wait_for_room(&mut self) -> Result<(), RingError> {
-        self.wait(Patience::of(self.timeout), |this| {
+        self.wait(self.timeout, |this| {
             if let Some(error) = &this.over {
                 return Err(error.clone());
             }
@@ -202,7 +201,7 @@ impl RingClient {
     /// # Errors
     /// When the server breaks the rules.
     pub fn wait_for_fates(&mut self, at_most: Duration) -> Result<bool, RingError> {
-        let waited = self.wait(Patience::For(at_most), |this| {
+        let waited = self.wait(Some(at_most), |this| {
             let is_none = this.sender.prepare_to_wait_for_fates()?;
             let is_rest = this.over.is_some() && this.sender.waiting().is_ok_and(|n| n > 0);
             Ok((!is_none || is_rest).then_some(()))
@@ -257,7 +256,7 @@ impl RingClient {
         if !core::mem::replace(&mut self.has_closed, true) {
             self.ask(&Ask::Close);
         }
-        let waited = self.wait(Patience::For(at_most), |_| Ok(None::<()>));
+        let waited = self.wait(Some(at_most), |_| Ok(None::<()>));
         match waited {
             Err(RingError::Closed(reason)) => Ok(reason),
             Err(error) => Err(error),
@@ -283,10 +282,10 @@ impl RingClient {
     /// Tries `attempt` until it gives something, sleeping between.
     fn wait<T>(
         &mut self,
-        patience: Patience,
+        timeout: Option<Duration>,
         mut attempt: impl FnMut(&mut Self) -> Result<Option<T>, RingError>,
     ) -> Result<T, RingError> {
-        let mut waiting = patience.begin();
+        let mut waiting = Waiting::within(timeout);
         loop {
             // Asked first: what is over has brought everything.
             let over = self.over.clone();
@@ -297,10 +296,7 @@ impl RingClient {
             if let Some(error) = over {
                 return Err(error);
             }
-            let left = waiting.left().map_err(|waited| match waited {
-                Waited::WouldBlock | Waited::TimedOut => RingError::TimedOut,
-                Waited::EngineGone => RingError::ServerGone,
-            })?;
+            let left = waiting.left().map_err(|_| RingError::TimedOut)?;
             self.sleep(left);
         }
     }
@@ -357,7 +353,7 @@ impl RingClient {
 }
 
 /// Asks the server at a path for something.
-pub(super) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectError> {
+pub(crate) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectError> {
     let channel = Channel::connect(path).map_err(|error| RingConnectError::NoServer {
         path: path.to_path_buf(),
         error,
@@ -368,7 +364,7 @@ pub(super) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectErr
 }
 
 /// What the server says next; `None`: nothing in time, or it has gone.
-pub(super) fn next_message(
+pub(crate) fn next_message(
     channel: &Channel,
     until: Instant,
 ) -> Option<(Vec<u8>, io::Result<Vec<OwnedFd>>)> {
@@ -383,7 +379,7 @@ pub(super) fn next_message(
 }
 
 /// Waits until one of them is readable or has ended.
-pub(super) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
+pub(crate) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
     let fds = sources.iter();
     let mut fds: Vec<_> = fds
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))

@@ -1,15 +1,15 @@
 //! One application of another process, as the server sees it.
 
-use super::channel::{Channel, Heard};
-use super::lent::{Lent, check_room, make_ring};
-use super::listening::{Accepted, Listening};
-use super::message::{self, Ask, MESSAGE_MAX, Tell};
-use super::request::{Policy, RingCaller, RingListenRequest, RingRequest};
-use super::server::Stock;
-use crate::clock;
-use crate::options::Options;
-use crate::socket::Socket;
+use crate::channel::{Channel, Heard};
+use crate::lent::{Lent, check_room, make_ring};
+use crate::listening::{Accepted, Listening};
+use crate::message::{self, Ask, MESSAGE_MAX, Tell};
+use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
+use crate::server::Stock;
 use core::time::Duration;
+use dccp::Options;
+use dccp::Socket;
+use dccp::clock;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Event, Instant};
 use rustix::event::PollFlags;
@@ -319,7 +319,7 @@ impl Session {
         }
         let then = Some(clock::now() + LINGER);
         let socket = self.lent().map(|lent| &lent.socket);
-        if socket.is_some_and(|socket| socket.shared().lock().is_ended()) {
+        if socket.is_some_and(|socket| socket.close_reason().is_some()) {
             self.until = then;
         } else {
             self.looks_again = then;
@@ -350,7 +350,7 @@ impl Session {
 
 /// What the policy says, with what is the request's.
 fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Options {
-    let options = allowed.nonblocking(true).only_services(services);
+    let options = allowed.nonblocking(true).service_codes(services);
     match ccid {
         Some(ccid) => options.ccid(ccid),
         None => options,
@@ -359,9 +359,11 @@ fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::super::channel::Gate;
     use super::*;
-    use crate::{Listener, RingPolicy};
+    use crate::RingPolicy;
+    use crate::channel::Gate;
+    use dccp::Listener;
+    use dccp::unstable::push_event;
     use dccp_ring::Shape;
 
     /// Somebody who has come in, and his channel.
@@ -393,12 +395,10 @@ mod tests {
 
     /// Tells events until its application, which does not read, cannot be told more.
     fn tell_until_full(session: &mut Session) {
-        let shared = session.lent().unwrap().socket.shared().clone();
         while session.untold.is_none() {
             assert_eq!(session.sources().count(), 2);
-            let mut state = shared.lock();
-            (0..32).for_each(|_| state.push_event(Event::SlowReceiver));
-            drop(state);
+            let socket = &session.lent().unwrap().socket;
+            (0..32).for_each(|_| push_event(socket, Event::SlowReceiver));
             assert!(session.tell_events());
         }
     }
@@ -407,8 +407,8 @@ mod tests {
     fn who_does_not_read_is_told_all_when_it_does() {
         let (mut session, theirs, _listener) = session();
         tell_until_full(&mut session);
-        let shared = session.lent().unwrap().socket.shared();
-        shared.lock().push_event(Event::PeerNotListening);
+        let socket = &session.lent().unwrap().socket;
+        push_event(socket, Event::PeerNotListening);
         assert!(session.tell_events());
         assert!(session.until.is_none() && session.due().is_some());
         let flags: Vec<_> = session.sources().map(|(_, flags)| flags).collect();

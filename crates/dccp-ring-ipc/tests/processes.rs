@@ -5,9 +5,11 @@
 use dccp::Fate;
 use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::{
-    CloseReason, Engine, EngineOptions, Event, Listener, Options, RecvError, RingCaller,
-    RingClient, RingError, RingFate, RingLimits, RingListenRequest, RingListener, RingPolicy,
-    RingRequest, RingServer, Socket,
+    CloseReason, Engine, EngineOptions, Event, Listener, Options, RecvError, RingFate, Socket,
+};
+use dccp_ring_ipc::{
+    RingCaller, RingClient, RingError, RingLimits, RingListenRequest, RingListener, RingPolicy,
+    RingRequest, RingServer,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -2,14 +2,14 @@
 
 mod listening;
 
-use super::channel::{Channel, Doorbell, Gate, Heard};
-use super::message::{Ask, Tell};
 use super::*;
-use crate::{Listener, Options, Socket};
+use crate::channel::{Channel, Doorbell, Gate, Heard};
+use crate::message::{Ask, Tell};
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::{Listener, Options, Socket};
 use dccp_proto::wire::ResetCode;
 use dccp_proto::{CloseReason, Event};
 use dccp_ring::shared::SharedError;
@@ -350,10 +350,10 @@ fn a_policy_that_panics_refuses_and_the_server_goes_on() {
 #[test]
 fn who_says_nothing_is_sent_away() {
     let world = World::new("silence", RingLimits::default());
-    let begin = crate::clock::now();
+    let begin = dccp::clock::now();
     let silent = Channel::connect(&world.path).unwrap();
     assert!(hear(&silent).is_none());
-    assert!(crate::clock::now() - begin >= Duration::from_secs(5));
+    assert!(dccp::clock::now() - begin >= Duration::from_secs(5));
 }
 
 /// Waits for the first who comes in, and what he asks.

@@ -1,14 +1,14 @@
 //! A listener that an application of another process has.
 
-use super::channel::Channel;
-use super::lent::{Lent, RingFds, check_room, make_ring};
-use super::message::Tell;
-use super::request::RingListenRequest;
-use super::server::{FULL, Stock};
-use crate::listener::Listener;
-use crate::options::Options;
-use crate::signal::ReadyFd;
+use crate::channel::Channel;
+use crate::lent::{Lent, RingFds, check_room, make_ring};
+use crate::message::Tell;
+use crate::request::RingListenRequest;
+use crate::server::{FULL, Stock};
 use core::net::SocketAddr;
+use dccp::Listener;
+use dccp::Options;
+use dccp::ReadyFd;
 use dccp_ring::Shape;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -18,7 +18,7 @@ const UNACCEPTED: usize = 64;
 
 /// Connections wait in its backlog, without a ring, until the application asks for them one by one.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     listener: Listener,
     local: SocketAddr,
     /// Readable while a connection waits.
@@ -30,17 +30,17 @@ pub(super) struct Listening {
 }
 
 /// A connection for the application, and what it gets of it.
-pub(super) struct Accepted {
-    pub(super) lent: Lent,
+pub(crate) struct Accepted {
+    pub(crate) lent: Lent,
     /// The server's end of its channel.
-    pub(super) channel: Channel,
+    pub(crate) channel: Channel,
     their_channel: OwnedFd,
     ring: RingFds,
 }
 
 impl Listening {
     /// Begins to listen, or says in words why not.
-    pub(super) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
+    pub(crate) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
         request.shape.bytes().map_err(|error| error.to_string())?;
         let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
         let listener = Listener::bind((request.local, request.port), &options);
@@ -60,28 +60,28 @@ impl Listening {
     }
 
     /// Where it listens.
-    pub(super) fn local_addr(&self) -> SocketAddr {
+    pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
     /// Takes the question for a connection; `false`: the one before has no answer yet.
-    pub(super) fn ask(&mut self) -> bool {
+    pub(crate) fn ask(&mut self) -> bool {
         !core::mem::replace(&mut self.is_asked, true)
     }
 
     /// What to watch: connections only while the application wants one.
-    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.is_asked.then(|| self.arrivals.as_fd())
     }
 
     /// The next connection if the application wants one and one waits. Or in words why it does not get it: then the
     /// connection still waits. `held`: how many the application has.
-    pub(super) fn accept(
+    pub(crate) fn accept(
         &mut self,
         stock: &Stock<'_>,
         held: usize,
     ) -> Option<Result<Accepted, String>> {
-        if !self.is_asked || !self.listener.has_news() {
+        if !self.is_asked || !self.listener.is_ready() {
             return None;
         }
         self.is_asked = false;
@@ -111,7 +111,7 @@ impl Listening {
 
 impl Accepted {
     /// What the application is told.
-    pub(super) fn told(&self) -> Tell {
+    pub(crate) fn told(&self) -> Tell {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
         Tell::Accepted {
@@ -122,7 +122,7 @@ impl Accepted {
     }
 
     /// And what comes with it.
-    pub(super) fn fds(&self) -> [BorrowedFd<'_>; 3] {
+    pub(crate) fn fds(&self) -> [BorrowedFd<'_>; 3] {
         let [memory, bell] = self.ring.as_fds();
         [memory, bell, self.their_channel.as_fd()]
     }

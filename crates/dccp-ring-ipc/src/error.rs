@@ -1,7 +1,7 @@
 //! What goes wrong between a server of rings and an application.
 
-use crate::error::{Fault, io_next_step, reason_text};
 use core::fmt;
+use dccp::{Fault, printable, reason_text};
 use dccp_proto::CloseReason;
 use dccp_ring::Violation;
 use dccp_ring::shared::SharedError;
@@ -38,7 +38,9 @@ impl RingServerError {
                 "stop the server that runs there, or take another path"
             }
             Self::Path { .. } => "take a path in a directory that exists and that you may write to",
-            Self::System(error) => io_next_step(error),
+            Self::System(error) => {
+                dccp_io::limit_next_step(error).unwrap_or("check this host's limits")
+            }
         }
     }
 }
@@ -108,7 +110,7 @@ impl fmt::Display for RingConnectError {
             Self::NoServer { path, error } => {
                 write!(f, "nobody lends rings at {}: {error}", path.display())
             }
-            Self::Refused(why) => write!(f, "the server refused: {}", why.escape_debug()),
+            Self::Refused(why) => write!(f, "the server refused: {}", printable(why)),
             Self::Ended(reason) => {
                 write!(f, "the connection did not open: {}", reason_text(reason))
             }
@@ -163,7 +165,7 @@ impl fmt::Display for RingAcceptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => f.write_str("no connection came in time"),
-            Self::Refused(why) => write!(f, "the server refused: {}", why.escape_debug()),
+            Self::Refused(why) => write!(f, "the server refused: {}", printable(why)),
             Self::ServerGone => f.write_str(SERVER_GONE),
             Self::Foreign => f.write_str(FOREIGN),
             Self::Ring(error) => error.fmt(f),

@@ -1,8 +1,8 @@
 //! Applications that accept connections through rings, and those that abuse it.
 
 use super::*;
-use crate::ConnectError;
-use crate::ring::lend::message::MESSAGE_MAX;
+use crate::message::MESSAGE_MAX;
+use dccp::ConnectError;
 use dccp_proto::path::Encap;
 use dccp_proto::wire::ServiceCode;
 

@@ -2,7 +2,8 @@
 //! it through a ring in memory that the two share. (Linux)
 
 use dccp::packet_ring::{Label, Shape};
-use dccp::{Listener, Options, RingCaller, RingClient, RingLimits, RingRequest, RingServer};
+use dccp::{Listener, Options};
+use dccp_ring_ipc::{RingCaller, RingClient, RingLimits, RingRequest, RingServer};
 use std::error::Error;
 use std::process::Command;
 use std::time::Duration;

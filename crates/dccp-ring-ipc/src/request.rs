@@ -1,7 +1,7 @@
 //! What an application of another process asks for, and who says whether it gets it.
 
-use crate::options::Options;
 use core::net::SocketAddr;
+use dccp::Options;
 use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
 use std::panic::{AssertUnwindSafe, catch_unwind};

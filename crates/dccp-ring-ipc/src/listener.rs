@@ -1,14 +1,14 @@
 //! The application's side of a listener that a server of rings has for it.
 
-use super::channel::{Channel, Heard};
-use super::client::{ANSWER, RingClient, ask, next_message, wait_for};
-use super::error::{RingAcceptError, RingConnectError};
-use super::message::{Ask, Tell};
-use super::request::RingListenRequest;
-use crate::clock;
-use crate::patience::Patience;
+use crate::channel::{Channel, Heard};
+use crate::client::{ANSWER, RingClient, ask, next_message, wait_for};
+use crate::error::{RingAcceptError, RingConnectError};
+use crate::message::{Ask, Tell};
+use crate::request::RingListenRequest;
+use crate::wait::Waiting;
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::clock;
 use dccp_proto::config::bounds;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -34,7 +34,7 @@ impl RingListener {
     ///
     /// ```no_run
     /// use dccp::packet_ring::{Label, Shape};
-    /// use dccp::{RingListenRequest, RingListener};
+    /// use dccp_ring_ipc::{RingListenRequest, RingListener};
     ///
     /// let request = RingListenRequest::new("0.0.0.0:14233".parse()?, 5001, Shape::new(64, 1400));
     /// let mut listener = RingListener::bind("/run/rings", &request)?;
@@ -81,7 +81,7 @@ impl RingListener {
     /// # Errors
     /// When there is none in time, the server has no ring for it, or has ended.
     pub fn accept(&mut self) -> Result<RingClient, RingAcceptError> {
-        self.take(Patience::of(self.timeout))
+        self.take(self.timeout)
     }
 
     /// The next connection within `at_most`. What comes in after that waits for the next call.
@@ -89,7 +89,7 @@ impl RingListener {
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn accept_timeout(&mut self, at_most: Duration) -> Result<RingClient, RingAcceptError> {
-        self.take(Patience::For(at_most))
+        self.take(Some(at_most))
     }
 
     /// How long [`accept`](Self::accept) waits; `None`, the default: for ever.
@@ -97,8 +97,8 @@ impl RingListener {
         self.timeout = at_most;
     }
 
-    fn take(&mut self, patience: Patience) -> Result<RingClient, RingAcceptError> {
-        let mut waiting = patience.begin();
+    fn take(&mut self, timeout: Option<Duration>) -> Result<RingClient, RingAcceptError> {
+        let mut waiting = Waiting::within(timeout);
         while !self.is_over {
             if !core::mem::replace(&mut self.has_asked, true) {
                 // Who does not hear it has gone, and the channel tells.

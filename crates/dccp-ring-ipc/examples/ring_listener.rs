@@ -2,9 +2,9 @@
 //! own. (Linux)
 
 use dccp::packet_ring::{Label, Shape};
-use dccp::{
-    Options, RingCaller, RingLimits, RingListenRequest, RingListener, RingPolicy, RingRequest,
-    RingServer, Socket,
+use dccp::{Options, Socket};
+use dccp_ring_ipc::{
+    RingCaller, RingLimits, RingListenRequest, RingListener, RingPolicy, RingRequest, RingServer,
 };
 use std::error::Error;
 use std::io::{BufRead, BufReader};

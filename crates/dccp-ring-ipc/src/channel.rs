@@ -2,8 +2,8 @@
 //!
 //! No call on what is connected blocks, whatever the other side does: neither to its own end, nor to ours.
 
-use super::message::MESSAGE_MAX;
-use super::request::RingCaller;
+use crate::message::MESSAGE_MAX;
+use crate::request::RingCaller;
 use core::mem::MaybeUninit;
 use dccp_io::local::{self, Peer};
 use dccp_ring::Bell;

@@ -1,11 +1,11 @@
 //! Lending rings to other processes.
 
-use super::channel::Gate;
-use super::error::RingServerError;
-use super::request::{Policy, RingLimits, RingPolicy};
-use super::session::Session;
-use crate::clock;
+use crate::channel::Gate;
+use crate::error::RingServerError;
+use crate::request::{Policy, RingLimits, RingPolicy};
+use crate::session::Session;
 use core::time::Duration;
+use dccp::clock;
 use dccp_proto::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -34,7 +34,8 @@ impl RingServer {
     /// connect is a matter of the path's permissions.
     ///
     /// ```no_run
-    /// use dccp::{Options, RingCaller, RingLimits, RingRequest, RingServer};
+    /// use dccp::Options;
+    /// use dccp_ring_ipc::{RingCaller, RingLimits, RingRequest, RingServer};
     ///
     /// let policy = |caller: &RingCaller, request: &RingRequest| {
     ///     if caller.uid == 1000 && request.port == 5001 {
@@ -100,18 +101,18 @@ struct Hall {
 }
 
 /// What there is for whoever's turn it is.
-pub(super) struct Stock<'a> {
-    pub(super) policy: &'a mut Policy,
+pub(crate) struct Stock<'a> {
+    pub(crate) policy: &'a mut Policy,
     /// Bytes for rings.
-    pub(super) memory: u64,
+    pub(crate) memory: u64,
     /// Room for applications.
-    pub(super) seats: usize,
+    pub(crate) seats: usize,
     /// Who came in through a listener.
     newcomers: Vec<Session>,
 }
 
 impl<'a> Stock<'a> {
-    pub(super) fn new(policy: &'a mut Policy, memory: u64, seats: usize) -> Self {
+    pub(crate) fn new(policy: &'a mut Policy, memory: u64, seats: usize) -> Self {
         Self {
             policy,
             memory,
@@ -121,7 +122,7 @@ impl<'a> Stock<'a> {
     }
 
     /// Takes somebody in, with a ring.
-    pub(super) fn take_in(&mut self, session: Session) {
+    pub(crate) fn take_in(&mut self, session: Session) {
         self.memory = self.memory.saturating_sub(session.memory());
         self.seats = self.seats.saturating_sub(1);
         self.newcomers.push(session);
@@ -129,7 +130,7 @@ impl<'a> Stock<'a> {
 }
 
 /// Why somebody is not let in.
-pub(super) const FULL: &str = "too many applications have rings";
+pub(crate) const FULL: &str = "too many applications have rings";
 /// How long nobody is let in when the system has no descriptor left.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
 
@@ -224,7 +225,7 @@ impl Hall {
 }
 
 /// From `now` until `due`.
-pub(super) fn timespec(due: Instant, now: Instant) -> Timespec {
+pub(crate) fn timespec(due: Instant, now: Instant) -> Timespec {
     let left = due - now;
     Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),

@@ -1,0 +1,39 @@
+//! How long calls wait.
+
+use core::time::Duration;
+use dccp::clock;
+use dccp_proto::Instant;
+
+/// A call that waits.
+pub(crate) struct Waiting {
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+}
+
+/// The call has waited for its whole time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TimedOut;
+
+impl Waiting {
+    /// Waits for `timeout` at most; `None`: without limit.
+    pub(crate) fn within(timeout: Option<Duration>) -> Self {
+        Self {
+            timeout,
+            deadline: None,
+        }
+    }
+
+    /// How long the next sleep may last; `None`: without limit. The time counts from the first call.
+    pub(crate) fn left(&mut self) -> Result<Option<Duration>, TimedOut> {
+        let Some(timeout) = self.timeout else {
+            return Ok(None);
+        };
+        let now = clock::now();
+        let left = *self.deadline.get_or_insert(now + timeout) - now;
+        if left.is_zero() {
+            Err(TimedOut)
+        } else {
+            Ok(Some(left))
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Connections that wait to be accepted.
+
+use crate::error::AcceptError;
+use crate::names::Opened;
+use crate::patience::Patience;
+use crate::settings::{Buffers, Waiting};
+use crate::shared::Shared;
+#[cfg(unix)]
+use crate::signal::ReadyFd;
+use crate::signal::Signal;
+#[cfg(feature = "tokio")]
+use crate::sleepers;
+use crate::sleepers::Sleepers;
+use crate::thread_mark::is_on_engine;
+use dccp_proto::wire::ServiceCode;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A connection that came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Accepted {
+    /// The thread that runs it.
+    pub(crate) thread: usize,
+    pub(crate) opened: Opened,
+    pub(crate) service: ServiceCode,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// The connections that wait to be accepted, shared with the engine.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) buffers: Buffers,
+    pub(crate) waiting: Waiting,
+    backlog: usize,
+    state: Mutex<Queue>,
+    arrival: Condvar,
+}
+
+/// The contents of the mutex of [`Incoming`].
+#[derive(Debug, Default)]
+struct Queue {
+    connections: VecDeque<Accepted>,
+    is_closed: bool,
+    signal: Option<Signal>,
+    sleepers: Sleepers,
+}
+
+impl Queue {
+    /// Takes the next one, or says why there will be none; `None`: there is none now.
+    fn pop(&mut self) -> Option<Result<Accepted, AcceptError>> {
+        let accepted = self.connections.pop_front();
+        if accepted.is_none() && self.is_closed {
+            return Some(Err(AcceptError::Closed));
+        }
+        self.update_signal();
+        accepted.map(Ok)
+    }
+
+    fn update_signal(&mut self) {
+        let up = !self.connections.is_empty() || self.is_closed;
+        if let Some(signal) = &mut self.signal {
+            signal.set(up);
+        }
+    }
+}
+
+impl Incoming {
+    pub(crate) fn new(buffers: Buffers, waiting: Waiting, backlog: usize) -> Self {
+        Self {
+            buffers,
+            waiting,
+            backlog,
+            state: Mutex::default(),
+            arrival: Condvar::new(),
+        }
+    }
+
+    /// Whether a connection would be taken in now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.has_room_in(&self.lock())
+    }
+
+    fn has_room_in(&self, state: &Queue) -> bool {
+        state.connections.len() < self.backlog && !state.is_closed
+    }
+
+    /// Takes a connection in; `false` if too many wait.
+    pub(crate) fn push(&self, accepted: Accepted) -> bool {
+        let mut state = self.lock();
+        if !self.has_room_in(&state) {
+            return false;
+        }
+        state.connections.push_back(accepted);
+        state.update_signal();
+        let called = state.sleepers.call();
+        drop(state);
+        called.wake(&self.arrival);
+        true
+    }
+
+    /// No more connections will come; gives those of one thread that wait.
+    pub(crate) fn close(&self, thread: usize) -> Vec<Accepted> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let connections = core::mem::take(&mut state.connections);
+        let belongs_to_thread = |accepted: &Accepted| accepted.thread == thread;
+        let (left, others) = connections
+            .into_iter()
+            .partition::<Vec<_>, _>(belongs_to_thread);
+        state.connections = others.into();
+        state.update_signal();
+        let called = state.sleepers.call();
+        drop(state);
+        called.wake(&self.arrival);
+        left
+    }
+
+    pub(crate) fn pop(&self, patience: Patience) -> Result<Accepted, AcceptError> {
+        let mut waiting = patience.begin();
+        let mut state = self.lock();
+        loop {
+            if let Some(popped) = state.pop() {
+                return popped;
+            }
+            if is_on_engine() {
+                // It would wait for itself.
+                return Err(AcceptError::WouldBlock);
+            }
+            let left = waiting.left()?;
+            state.sleepers.threads += 1;
+            state = match left {
+                None => self
+                    .arrival
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    self.arrival
+                        .wait_timeout(state, time)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+            state.sleepers.threads -= 1;
+        }
+    }
+
+    /// As [`pop`](Self::pop), for tasks, without limit.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn popped(&self) -> Result<Accepted, AcceptError> {
+        sleepers::until(|| self.lock(), |state| &mut state.sleepers, Queue::pop).await
+    }
+
+    /// Whether a call to accept would not wait.
+    pub(crate) fn is_ready(&self) -> bool {
+        let state = self.lock();
+        !state.connections.is_empty() || state.is_closed
+    }
+
+    /// A descriptor that is readable while a connection waits.
+    #[cfg(unix)]
+    pub(crate) fn ready_fd(&self) -> std::io::Result<ReadyFd> {
+        let mut state = self.lock();
+        if state.signal.is_none() {
+            state.signal = Some(Signal::new()?);
+        }
+        state.update_signal();
+        match &state.signal {
+            Some(signal) => Ok(ReadyFd {
+                fd: signal.watch()?,
+            }),
+            None => Err(std::io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

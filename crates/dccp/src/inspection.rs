@@ -1,0 +1,16 @@
+//! State and counters of one connection, as the engine reports them.
+
+use crate::lateness::PacingError;
+use dccp_io::Counters;
+use dccp_proto::conn::ConnSnapshot;
+use dccp_proto::conn::stats::Stats as ProtocolStats;
+
+/// A connection at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Inspection {
+    pub(crate) snapshot: ConnSnapshot,
+    pub(crate) connection: ProtocolStats,
+    pub(crate) endpoint: ProtocolStats,
+    pub(crate) pacing: PacingError,
+    pub(crate) transport: Counters,
+}
