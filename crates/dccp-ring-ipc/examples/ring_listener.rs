@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Who may listen, and where: by default nobody.
+/// The policy: no application may listen by default.
 struct Policy;
 
 impl RingPolicy for Policy {

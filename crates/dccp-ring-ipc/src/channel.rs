@@ -30,7 +30,7 @@ pub(crate) struct Channel {
     fd: OwnedFd,
 }
 
-/// What a look at a channel gives.
+/// The result of reading from a channel.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// A message, and the descriptors that came with it, or why they are lost: this process may have no more.
@@ -55,7 +55,7 @@ impl Channel {
         Ok(Self { fd })
     }
 
-    /// A channel's two ends: ours, to which nobody can send descriptors (as with those of a [`Gate`]), and the other
+    /// A channel's two ends: ours, which accepts no descriptors (as with those of a [`Gate`]), and the other
     /// process's.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
@@ -141,7 +141,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Listens at a path. What a server has left there that does not run any more is taken away.
+    /// Listens at a path. A socket that an ended server has left there is removed.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
         let fd = new_socket(SocketFlags::NONBLOCK)?;
@@ -152,7 +152,7 @@ impl Gate {
         } else {
             bound?;
         }
-        // Nobody has descriptors for a server, and to close some may take long. An older system does not know this.
+        // A server needs no descriptors, and closing some may take long. An older system does not know this option.
         let _ = local::refuse_descriptors(fd.as_fd());
         rustix::net::listen(&fd, BACKLOG)?;
         Ok(Self { fd })
@@ -171,7 +171,7 @@ impl AsFd for Gate {
     }
 }
 
-/// Whether nobody listens at a path any more.
+/// Whether no server listens at a path any more.
 fn is_deserted(address: &SocketAddrUnix) -> bool {
     let connected = new_socket(SocketFlags::NONBLOCK).map(|fd| rustix::net::connect(fd, address));
     matches!(connected, Ok(Err(Errno::CONNREFUSED)))
@@ -209,7 +209,7 @@ impl Doorbell {
 
 impl Bell for Doorbell {
     fn ring(&self) {
-        // If there is no room it has rung often enough; if nobody is there, nobody sleeps.
+        // Without room it has rung often enough. If the other process has ended, no thread sleeps there.
         let _ = rustix::net::send(&self.stream, &[1], SEND);
     }
 }

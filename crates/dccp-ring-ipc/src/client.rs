@@ -37,7 +37,7 @@ pub struct RingClient {
     bell: Arc<Doorbell>,
     peer: SocketAddr,
     service: ServiceCode,
-    /// Nobody can ring it any more.
+    /// The other end of the bell is closed.
     is_bell_cut: bool,
     events: VecDeque<Event>,
     mps: Option<usize>,
@@ -69,7 +69,7 @@ impl RingClient {
             match client.poll_event() {
                 Some(Event::Connected) => return Ok(client),
                 Some(Event::Closed(reason)) => return Err(RingConnectError::Ended(reason)),
-                // What matters may wait behind it.
+                // The decisive event may follow.
                 Some(_) => {}
                 None if client.over.is_some() => return Err(RingConnectError::ServerGone),
                 None => client.sleep(None),
@@ -167,7 +167,7 @@ impl RingClient {
         if self.over.is_none() || told == at_most {
             return Ok(());
         }
-        // Nobody claims any more.
+        // The server claims no more datagrams.
         let held = self.sender.take_back(at_most - told);
         let Ok(mut held) = held else {
             return Ok(());
@@ -196,7 +196,7 @@ impl RingClient {
         })
     }
 
-    /// Waits until there are fates, at most so long; whether there are.
+    /// Waits until there are fates, at most for `at_most`; returns whether there are.
     ///
     /// # Errors
     /// When the server breaks the rules.
@@ -248,7 +248,7 @@ impl RingClient {
         self.over.as_ref()
     }
 
-    /// Sends what has been pushed, closes, and waits for the end, at most so long.
+    /// Sends what has been pushed, closes, and waits for the end, at most for `at_most`.
     ///
     /// # Errors
     /// When the connection has not ended in time, or the server has.
@@ -272,7 +272,7 @@ impl RingClient {
     }
 
     fn ask(&mut self, ask: &Ask) {
-        // Who does not hear it has gone, and the channel tells.
+        // If the server has ended, the next receive finds the channel closed.
         let _ = self.channel.send(&ask.build(), &[]);
     }
 }
@@ -315,7 +315,7 @@ impl RingClient {
         })
     }
 
-    /// Sleeps until the bell rings or the server has something to say, at most so long.
+    /// Sleeps until the bell rings or the server sends a message, at most for `at_most`.
     fn sleep(&mut self, at_most: Option<Duration>) {
         let until = at_most.map(|time| clock::now() + time);
         if self.is_bell_cut {
@@ -358,12 +358,12 @@ pub(crate) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectErr
         path: path.to_path_buf(),
         error,
     })?;
-    // Who does not hear it has gone, perhaps after it has said why.
+    // If the server has ended, it may have sent the reason before.
     let _ = channel.send(&question.build(), &[]);
     Ok(channel)
 }
 
-/// What the server says next; `None`: nothing in time, or it has gone.
+/// The server's next message; `None`: none in time, or the server has ended.
 pub(crate) fn next_message(
     channel: &Channel,
     until: Instant,
@@ -385,6 +385,6 @@ pub(crate) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
         .collect();
     let time = until.map(|until| timespec(until, clock::now()));
-    // An error means that somebody looks again, as after a signal.
+    // After an error, such as a signal, the caller looks again.
     let _ = poll(&mut fds, time.as_ref());
 }

@@ -1,4 +1,4 @@
-//! What goes wrong between a server of rings and an application.
+//! Errors between a ring server and its clients.
 
 use core::fmt;
 use dccp::{Fault, printable, reason_text};
@@ -15,7 +15,7 @@ pub enum RingServerError {
     Path {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// System: there is no descriptor or no thread.
@@ -23,7 +23,7 @@ pub enum RingServerError {
 }
 
 impl RingServerError {
-    /// Whose fault it is.
+    /// The party that can mend it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Path { .. } => Fault::Caller,
@@ -31,7 +31,7 @@ impl RingServerError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::Path { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
@@ -62,11 +62,11 @@ impl std::error::Error for RingServerError {}
 /// [`RingListener::bind`](crate::RingListener::bind) no listener.
 #[derive(Debug)]
 pub enum RingConnectError {
-    /// Caller: nobody lends rings at the path, or you may not ask.
+    /// Caller: no server lends rings at the path, or this program may not connect to it.
     NoServer {
         /// Where.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// Caller: the server does not allow it; its words.
@@ -82,7 +82,7 @@ pub enum RingConnectError {
 }
 
 impl RingConnectError {
-    /// Whose fault it is.
+    /// The party that can mend it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::NoServer { .. } | Self::Refused(_) => Fault::Caller,
@@ -91,7 +91,7 @@ impl RingConnectError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NoServer { .. } => "start the program that lends rings, or check the path",
@@ -140,7 +140,7 @@ pub enum RingAcceptError {
 }
 
 impl RingAcceptError {
-    /// Whose fault it is; none if there was just nothing.
+    /// The party that can mend it; none if there was just nothing.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
@@ -149,7 +149,7 @@ impl RingAcceptError {
         }
     }
 
-    /// What to do about it, in one line.
+    /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::TimedOut => "wait longer, or check the clients",
@@ -176,7 +176,7 @@ impl fmt::Display for RingAcceptError {
 impl std::error::Error for RingAcceptError {}
 
 const SERVER_GONE: &str = "the program that lends rings has ended";
-const FOREIGN: &str = "the program that lends rings speaks another language";
+const FOREIGN: &str = "incompatible ring server: protocol version mismatch";
 
 /// Why a lent ring gives nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -192,7 +192,7 @@ pub enum RingError {
 }
 
 impl RingError {
-    /// Whose fault it is; none if there was just nothing.
+    /// The party that can mend it; none if there was just nothing.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,

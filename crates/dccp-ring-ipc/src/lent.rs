@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// What an application was lent.
+/// A connection that an application was lent.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(crate) socket: Socket,
@@ -38,7 +38,7 @@ pub(crate) struct RingFds {
 }
 
 impl RingFds {
-    /// In the order in which they are sent.
+    /// Both, in the order of sending.
     pub(crate) fn as_fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.memory.as_fd(), self.bell.as_fd()]
     }

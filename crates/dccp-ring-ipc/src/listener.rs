@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Waits for connections that a [`RingServer`](crate::RingServer) in another process takes in, each with a ring before it.
 ///
-/// Those that nobody has accepted yet wait in the server, without a ring. Dropping it stops listening: they are aborted,
+/// Connections that were not accepted yet wait in the server, without a ring. Dropping it stops listening: they are aborted,
 /// accepted ones live on.
 #[derive(Debug)]
 pub struct RingListener {
@@ -84,7 +84,7 @@ impl RingListener {
         self.take(self.timeout)
     }
 
-    /// The next connection within `at_most`. What comes in after that waits for the next call.
+    /// The next connection within `at_most`. Later connections wait for the next call.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -101,7 +101,7 @@ impl RingListener {
         let mut waiting = Waiting::within(timeout);
         while !self.is_over {
             if !core::mem::replace(&mut self.has_asked, true) {
-                // Who does not hear it has gone, and the channel tells.
+                // If the server has ended, the receive below finds the channel closed.
                 let _ = self.channel.send(&Ask::Accept.build(), &[]);
             }
             match self.channel.recv() {
@@ -117,7 +117,7 @@ impl RingListener {
         Err(RingAcceptError::ServerGone)
     }
 
-    /// What the server has answered.
+    /// Reads the server's answer.
     fn answer(
         &mut self,
         message: &[u8],

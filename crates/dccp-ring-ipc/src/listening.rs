@@ -12,7 +12,7 @@ use dccp::ReadyFd;
 use dccp_ring::Shape;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Datagrams that a connection keeps at most before it is accepted; what comes after that is dropped, and the peer is told.
+/// Datagrams that a connection keeps at most before it is accepted; later ones are dropped and reported to the peer.
 /// From then on the ring has them.
 const UNACCEPTED: usize = 64;
 
@@ -69,7 +69,7 @@ impl Listening {
         !core::mem::replace(&mut self.is_asked, true)
     }
 
-    /// What to watch: connections only while the application wants one.
+    /// The descriptor to watch: connections only while the application wants one.
     pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.is_asked.then(|| self.arrivals.as_fd())
     }
@@ -110,7 +110,7 @@ impl Listening {
 }
 
 impl Accepted {
-    /// What the application is told.
+    /// The message to the application.
     pub(crate) fn told(&self) -> Tell {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();

@@ -1,7 +1,7 @@
-//! What two processes say to each other before and beside a ring: one message a packet of a Unix socket.
+//! Messages between the two processes of a ring: each is one packet of a Unix socket.
 //!
-//! Numbers are little-endian. The first byte names the message; whatever does not have exactly the length and
-//! the values that its name demands is none.
+//! Numbers are little-endian. The first byte names the message; bytes of another length or
+//! with other values than its name demands are invalid.
 
 use crate::request::{RingListenRequest, RingRequest};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -11,7 +11,7 @@ use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, RateHint};
 use dccp_ring::Shape;
 
-/// What an application says to the server.
+/// A message of an application to the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     /// Lend me a ring with this connection behind it. The first message, and said once.
@@ -26,7 +26,7 @@ pub(crate) enum Ask {
     Accept,
 }
 
-/// What the server says to an application.
+/// A message of the server to an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Tell {
     /// Here is a ring: its memory and the bell come with this message.
@@ -41,7 +41,7 @@ pub(crate) enum Tell {
     Accepted {
         /// Where it came from.
         peer: SocketAddr,
-        /// What it asked for.
+        /// The Service Code that it asked for.
         service: ServiceCode,
         /// How much a datagram can hold now, if that is known.
         mps: Option<u32>,
@@ -52,7 +52,7 @@ pub(crate) enum Tell {
 pub(crate) const MESSAGE_MAX: usize = 256;
 /// The name of the protocol and its version.
 const MAGIC: [u8; 8] = *b"DCCPRS\0\x01";
-/// Bytes of text that are told at most.
+/// Longest text in a message, in bytes.
 const TEXT_MAX: usize = 200;
 
 impl Ask {
@@ -80,7 +80,7 @@ impl Ask {
     }
 }
 
-/// Parses the bytes as a message of each kind and builds it again: for the fuzz target `ring_messages`.
+/// Parses the bytes as a message of each kind and builds it again, as the fuzz target `ring_messages` does.
 pub fn rebuilt(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     [
         Ask::parse(bytes).map(|ask| ask.build()),
@@ -318,7 +318,7 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
     })
 }
 
-/// As much of a text as is told.
+/// The part of a text that fits in a message.
 fn clip(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_MAX)]
 }

@@ -1,4 +1,4 @@
-//! What an application of another process asks for, and who says whether it gets it.
+//! Requests of applications in other processes, and the policy that decides on them.
 
 use core::net::SocketAddr;
 use dccp::Options;
@@ -95,7 +95,7 @@ impl RingListenRequest {
         self
     }
 
-    /// So many accepted connections at a time.
+    /// Limits the accepted connections at a time.
     #[must_use]
     pub fn connections(mut self, at_most: u32) -> Self {
         self.connections = at_most;
@@ -114,9 +114,9 @@ pub struct RingCaller {
     pub gid: u32,
 }
 
-/// What a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is one, too; it lets nobody
-/// listen. It is asked on the server's thread, which serves all applications: it should not wait for anything. When it
-/// panics, the application is refused.
+/// Decides what a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is a policy, too, which
+/// refuses listeners. The server's thread calls it and serves all applications, so it should not block. When it panics,
+/// the application is refused.
 pub trait RingPolicy: Send {
     /// The options that the connection is opened with, or why it is not: in words for the
     /// application's user. Service Code and CCID are the request's.
@@ -139,8 +139,8 @@ pub trait RingPolicy: Send {
         Err("nobody may listen here".into())
     }
 
-    /// What was allowed has come to its end, or did not come about: once for each, so that a policy can count
-    /// what a user has. A listener has come to its end with the last connection that was accepted from it. Does
+    /// Something that was allowed has ended, or was not opened: once for each, so that a policy can count a user's
+    /// connections. A listener has come to its end with the last connection that was accepted from it. Does
     /// nothing by default.
     fn ended(&mut self, _caller: &RingCaller) {}
 }
@@ -154,7 +154,7 @@ where
     }
 }
 
-/// A server's policy. It is the program's: when it panics, who asked is refused, and nobody else hears of it.
+/// A server's policy. When it panics, the server refuses that application and serves the others.
 pub(crate) struct Policy(pub(crate) Box<dyn RingPolicy>);
 
 impl Policy {
@@ -177,7 +177,7 @@ impl Policy {
     }
 
     pub(crate) fn ended(&mut self, caller: &RingCaller) {
-        // What it thinks of this is its own affair.
+        // A panic here changes nothing for the server.
         let _ = catch_unwind(AssertUnwindSafe(|| self.0.ended(caller)));
     }
 }

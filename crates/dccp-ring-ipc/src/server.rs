@@ -30,8 +30,8 @@ pub struct RingServer {
 }
 
 impl RingServer {
-    /// Lends rings to whoever connects to `path`, a Unix socket that this makes, if `policy` allows: who may
-    /// connect is a matter of the path's permissions.
+    /// Lends rings to applications that connect to `path`, a Unix socket that this call creates, if `policy` allows. The path's
+    /// permissions decide which users can connect.
     ///
     /// ```no_run
     /// use dccp::Options;
@@ -100,14 +100,14 @@ struct Hall {
     sessions: Vec<Session>,
 }
 
-/// What there is for whoever's turn it is.
+/// Resources for the session whose turn it is.
 pub(crate) struct Stock<'a> {
     pub(crate) policy: &'a mut Policy,
     /// Bytes for rings.
     pub(crate) memory: u64,
     /// Room for applications.
     pub(crate) seats: usize,
-    /// Who came in through a listener.
+    /// New sessions of accepted connections.
     newcomers: Vec<Session>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Stock<'a> {
         }
     }
 
-    /// Takes somebody in, with a ring.
+    /// Adds a session that has a ring.
     pub(crate) fn take_in(&mut self, session: Session) {
         self.memory = self.memory.saturating_sub(session.memory());
         self.seats = self.seats.saturating_sub(1);
@@ -129,12 +129,12 @@ impl<'a> Stock<'a> {
     }
 }
 
-/// Why somebody is not let in.
+/// Reason for refusing an application.
 pub(crate) const FULL: &str = "too many applications have rings";
-/// How long nobody is let in when the system has no descriptor left.
+/// Pause before the next application when the system has no descriptor left.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
 
-/// What a look at all sources gives.
+/// The result of polling all sources.
 struct News {
     is_stopped: bool,
     has_visitor: bool,
@@ -212,7 +212,7 @@ impl Hall {
 
     fn let_in(&mut self) {
         let Ok(channel) = self.gate.accept() else {
-            // No descriptor is left: who waits at the gate would wake us again at once.
+            // Without a descriptor, the waiting application would wake this thread again at once.
             std::thread::sleep(NO_DESCRIPTOR);
             return;
         };

@@ -31,35 +31,40 @@ pub(crate) struct Session {
     /// `None`: it has gone.
     channel: Option<Channel>,
     caller: RingCaller,
-    has: Has,
+    has: Resource,
     /// The policy has allowed it: this one, or the listener that it comes from.
     permit: Option<Arc<()>>,
     has_closed: bool,
     has_aborted: bool,
-    /// What it has been told last, and does not read.
-    untold: Option<Vec<u8>>,
+    /// The last message, while it does not read.
+    unsent_reply: Option<Vec<u8>>,
     /// Then it is over.
     until: Option<Instant>,
     /// It does not read: then we look whether its connection has ended.
-    looks_again: Option<Instant>,
+    recheck_at: Option<Instant>,
 }
 
-/// What an application has.
+/// The resource that an application holds.
 #[derive(Debug)]
-enum Has {
+enum Resource {
     Nothing,
     Connection(Lent),
     Listener(Box<Listening>),
 }
 
 impl Session {
-    /// Somebody has come in.
+    /// An application has connected.
     pub(crate) fn new(channel: Channel) -> io::Result<Self> {
         let until = Some(clock::now() + ASKING);
-        Ok(Self::with(channel.caller()?, channel, Has::Nothing, until))
+        Ok(Self::with(
+            channel.caller()?,
+            channel,
+            Resource::Nothing,
+            until,
+        ))
     }
 
-    fn with(caller: RingCaller, channel: Channel, has: Has, until: Option<Instant>) -> Self {
+    fn with(caller: RingCaller, channel: Channel, has: Resource, until: Option<Instant>) -> Self {
         Self {
             channel: Some(channel),
             caller,
@@ -67,28 +72,30 @@ impl Session {
             permit: None,
             has_closed: false,
             has_aborted: false,
-            untold: None,
+            unsent_reply: None,
             until,
-            looks_again: None,
+            recheck_at: None,
         }
     }
 
-    /// Tells somebody that there is nothing to be had.
+    /// Refuses an application.
     pub(crate) fn turn_away(channel: &Channel, why: &str) {
-        // Who does not hear it sees the end of the channel.
+        // An application that does not read finds the channel closed.
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// What to watch for it: its messages, and its connection's events or its listener; or, if it does not read, room to
+    /// Descriptors to watch: its messages, and its connection's events or its listener; or, if it does not read, room to
     /// tell them.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let news = match &self.has {
-            Has::Connection(lent) if self.untold.is_none() => lent.events.as_ref().map(AsFd::as_fd),
-            Has::Listener(listening) => listening.source(),
+            Resource::Connection(lent) if self.unsent_reply.is_none() => {
+                lent.events.as_ref().map(AsFd::as_fd)
+            }
+            Resource::Listener(listening) => listening.source(),
             _ => None,
         };
         let news = news.map(|fd| (fd, PollFlags::IN));
-        let flags = match self.untold {
+        let flags = match self.unsent_reply {
             None => PollFlags::IN,
             Some(_) => PollFlags::IN | PollFlags::OUT,
         };
@@ -99,7 +106,7 @@ impl Session {
 
     /// When it wants a turn although nothing happens.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.until.into_iter().chain(self.looks_again).min()
+        self.until.into_iter().chain(self.recheck_at).min()
     }
 
     /// Bytes of its ring.
@@ -109,7 +116,7 @@ impl Session {
 
     fn lent(&self) -> Option<&Lent> {
         match &self.has {
-            Has::Connection(lent) => Some(lent),
+            Resource::Connection(lent) => Some(lent),
             _ => None,
         }
     }
@@ -130,7 +137,7 @@ impl Session {
 
     /// The server ends: what was lent is taken back.
     pub(crate) fn end(mut self, policy: &mut Policy) {
-        self.has = Has::Nothing;
+        self.has = Resource::Nothing;
         self.give_permit_back(policy);
     }
 
@@ -159,21 +166,23 @@ impl Session {
                 Heard::Message(bytes, _) => Ask::parse(&bytes),
             };
             let is_obeyed = match (ask, &mut self.has) {
-                (Some(Ask::Lend(request)), Has::Nothing) => self.lend(stock, &request),
-                (Some(Ask::Listen(request)), Has::Nothing) => self.lend_listener(stock, &request),
+                (Some(Ask::Lend(request)), Resource::Nothing) => self.lend(stock, &request),
+                (Some(Ask::Listen(request)), Resource::Nothing) => {
+                    self.lend_listener(stock, &request)
+                }
                 // Each is said once: what the engine has not done yet must not grow.
-                (Some(Ask::Close), Has::Connection(lent)) if !self.has_closed => {
+                (Some(Ask::Close), Resource::Connection(lent)) if !self.has_closed => {
                     lent.socket.shutdown(std::net::Shutdown::Write);
                     self.has_closed = true;
                     true
                 }
-                (Some(Ask::Abort), Has::Connection(lent)) if !self.has_aborted => {
+                (Some(Ask::Abort), Resource::Connection(lent)) if !self.has_aborted => {
                     lent.socket.abort();
                     self.has_aborted = true;
                     true
                 }
-                // Who does not read the answers gets no more of them: each holds descriptors until it is read.
-                (Some(Ask::Accept), Has::Listener(listening)) => {
+                // An application that does not read the answers gets no more, because each holds descriptors until it is read.
+                (Some(Ask::Accept), Resource::Listener(listening)) => {
                     self.channel.as_ref().is_some_and(Channel::is_read) && listening.ask()
                 }
                 // It does not keep to the rules.
@@ -199,16 +208,16 @@ impl Session {
 
     fn lend(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> bool {
         let lent = self.open(stock, request);
-        self.take(lent.map(Has::Connection))
+        self.take(lent.map(Resource::Connection))
     }
 
     fn lend_listener(&mut self, stock: &mut Stock<'_>, request: &RingListenRequest) -> bool {
         let listening = self.open_listener(stock, request);
-        self.take(listening.map(Box::new).map(Has::Listener))
+        self.take(listening.map(Box::new).map(Resource::Listener))
     }
 
-    /// It has what it has asked for, or is told why not; whether it goes on.
-    fn take(&mut self, given: Result<Has, String>) -> bool {
+    /// Stores the resource, or sends the reason for the refusal; returns whether the session goes on.
+    fn take(&mut self, given: Result<Resource, String>) -> bool {
         match given {
             Ok(has) => {
                 self.has = has;
@@ -260,7 +269,7 @@ impl Session {
 
     /// Gives the application a connection if it wants one and one waits; whether it goes on.
     fn accept(&mut self, stock: &mut Stock<'_>) -> bool {
-        let (Has::Listener(listening), Some(permit)) = (&mut self.has, &self.permit) else {
+        let (Resource::Listener(listening), Some(permit)) = (&mut self.has, &self.permit) else {
             return true;
         };
         // The listener's own is one of them.
@@ -269,7 +278,7 @@ impl Session {
             return true;
         };
         let handed = accepted.and_then(|accepted| self.hand_over(stock, accepted));
-        // Who cannot be told why has gone.
+        // If the reason cannot be sent, the application has ended.
         handed
             .or_else(|why| self.tell(&Tell::Refused(why), &[]))
             .is_ok()
@@ -281,7 +290,7 @@ impl Session {
         let told = self.tell(&accepted.told(), &accepted.fds());
         let Accepted { lent, channel, .. } = accepted;
         if told.is_ok() {
-            let has = Has::Connection(lent);
+            let has = Resource::Connection(lent);
             stock.take_in(Self {
                 permit: self.permit.clone(),
                 ..Self::with(self.caller, channel, has, None)
@@ -294,16 +303,16 @@ impl Session {
 
     /// Tells the application what has happened to its connection, as fast as it reads; whether it goes on.
     fn tell_events(&mut self) -> bool {
-        self.looks_again = None;
-        while let Some(message) = self.untold.take().or_else(|| self.next_event()) {
+        self.recheck_at = None;
+        while let Some(message) = self.unsent_reply.take().or_else(|| self.next_event()) {
             let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
             match told {
                 Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.untold = Some(message);
+                    self.unsent_reply = Some(message);
                     self.linger_if_ended();
                     return true;
                 }
-                // Who has gone, or cannot be told, sees the end of the channel.
+                // An application that has ended or cannot be reached finds the channel closed.
                 Some(Err(_)) | None if self.has_ended() => return false,
                 _ => {}
             }
@@ -311,8 +320,8 @@ impl Session {
         true
     }
 
-    /// Who does not read does not hear of the end, and events are not watched meanwhile: its connection's end begins the
-    /// time after which its memory is taken back.
+    /// An application that does not read gets no events, and events are not watched meanwhile. So the end of its connection
+    /// starts the time after which its memory is taken back.
     fn linger_if_ended(&mut self) {
         if self.until.is_some() {
             return;
@@ -322,13 +331,13 @@ impl Session {
         if socket.is_some_and(|socket| socket.close_reason().is_some()) {
             self.until = then;
         } else {
-            self.looks_again = then;
+            self.recheck_at = then;
         }
     }
 
-    /// The next event as it is told.
+    /// The next event as a message.
     fn next_event(&mut self) -> Option<Vec<u8>> {
-        let Has::Connection(lent) = &mut self.has else {
+        let Resource::Connection(lent) = &mut self.has else {
             return None;
         };
         let mut events = core::iter::from_fn(|| lent.socket.poll_event());
@@ -348,7 +357,7 @@ impl Session {
     }
 }
 
-/// What the policy says, with what is the request's.
+/// The policy's options with the request's Service Codes and CCID.
 fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Options {
     let options = allowed.nonblocking(true).service_codes(services);
     match ccid {
@@ -366,7 +375,7 @@ mod tests {
     use dccp::unstable::push_event;
     use dccp_ring::Shape;
 
-    /// Somebody who has come in, and his channel.
+    /// A session of an application that has connected, and its channel.
     fn visitor() -> (Session, Channel) {
         let id = std::thread::current().id();
         let name = format!("dccp-session-{}-{id:?}", std::process::id());
@@ -385,7 +394,7 @@ mod tests {
         let socket = Socket::connect(to, &Options::new()).unwrap();
         let (mut session, theirs) = visitor();
         session.until = None;
-        session.has = Has::Connection(Lent {
+        session.has = Resource::Connection(Lent {
             events: Some(socket.ready_fd().unwrap()),
             socket,
             memory: 0,
@@ -395,7 +404,7 @@ mod tests {
 
     /// Tells events until its application, which does not read, cannot be told more.
     fn tell_until_full(session: &mut Session) {
-        while session.untold.is_none() {
+        while session.unsent_reply.is_none() {
             assert_eq!(session.sources().count(), 2);
             let socket = &session.lent().unwrap().socket;
             (0..32).for_each(|_| push_event(socket, Event::SlowReceiver));
@@ -416,7 +425,7 @@ mod tests {
         let (mut slow, mut last) = (0, None);
         loop {
             let Heard::Message(message, _) = theirs.recv() else {
-                if session.untold.is_none() {
+                if session.unsent_reply.is_none() {
                     break;
                 }
                 assert!(session.tell_events());
@@ -454,7 +463,7 @@ mod tests {
         assert!(!session.turn(&mut stock), "its time is over");
     }
 
-    /// Lets everybody listen.
+    /// Allows every listener.
     struct Open;
 
     impl RingPolicy for Open {
@@ -515,7 +524,7 @@ mod tests {
         assert!(matches!(told(&theirs), Tell::Accepted { .. }));
         assert_eq!(stock.seats, 0);
         assert!(stock.memory < u64::MAX);
-        // One was asked for. Who reads that may ask again.
+        // An application that reads the answer may ask again.
         assert!(is_answered(&mut session, &theirs, &mut stock));
         assert!(matches!(told(&theirs), Tell::Refused(_)));
         assert!(is_answered(&mut session, &theirs, &mut stock));

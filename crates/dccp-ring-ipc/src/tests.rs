@@ -139,7 +139,7 @@ fn what_is_no_message_ends_its_channel_and_no_other() {
     let (channel, _memory, _bell, _socket) = world.lawless();
     channel.send(&lend, &[]).unwrap();
     while hear(&channel).is_some() {}
-    // Descriptors that nobody has asked for.
+    // Descriptors without a purpose.
     let (channel, memory, _bell, _socket) = world.lawless();
     let fd: OwnedFd = memory.into();
     if let Err(error) = channel.send(&Ask::Abort.build(), &[fd.as_fd()]) {
@@ -294,7 +294,7 @@ fn a_policy_can_count_what_a_user_has() {
     assert_eq!(ended.load(Ordering::Relaxed), 1);
     drop(first);
     await_ended(2);
-    // What the server itself ends has ended, too.
+    // Connections that the server ends have ended, too.
     let _third = RingClient::connect(&path, &world.request()).unwrap();
     drop(server);
     assert_eq!(ended.load(Ordering::Relaxed), 3);
@@ -305,7 +305,7 @@ fn what_is_said_once_must_not_be_said_again() {
     let world = World::new("again", RingLimits::default());
     for ask in [Ask::Close, Ask::Abort].map(|ask| ask.build()) {
         let (channel, _memory, _bell, _socket) = world.lawless();
-        // The server looks at all of them together, before it hears of the connection's end.
+        // The server looks at all of them together, before it notices the connection's end.
         let told = (0..100).take_while(|_| channel.send(&ask, &[]).is_ok());
         assert!(told.count() >= 2);
         while hear(&channel).is_some() {}
@@ -393,7 +393,7 @@ fn is_out_of_descriptors(error: &SharedError) -> bool {
     error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
 }
 
-/// What becomes of a client to whom a server says this in one breath, and goes.
+/// The outcome for a client whose server sends these messages at once and ends.
 fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
     let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
     let gate = Gate::bind(&path).unwrap();

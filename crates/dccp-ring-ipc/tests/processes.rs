@@ -1,4 +1,4 @@
-//! Rings between real processes, one of which is killed.
+//! Rings between real processes, one is killed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -150,7 +150,7 @@ fn what_a_killed_client_had_pushed_leaves_and_its_connection_is_closed() {
         let mut batch = ring.sender().batch();
         (0..N).for_each(|n| _ = batch.push(&n.to_le_bytes(), tag(n)).unwrap());
         drop(batch);
-        // What it has in its hands when it dies does not leave.
+        // Datagrams that it holds when it dies do not leave.
         ring.sender().push(&[255; 8], tag(0)).unwrap();
         let held = ring.sender().take_back(1).unwrap();
         thread::sleep(PATIENCE);
@@ -232,7 +232,7 @@ fn a_client_hears_of_the_end_of_its_connection() {
     drop(server);
 }
 
-/// Lets everybody listen, with an engine of its own.
+/// Allows every listener, with an engine of its own.
 struct Lets(Engine);
 
 impl RingPolicy for Lets {
@@ -262,13 +262,13 @@ fn listen_through(path: &Path, local: SocketAddr) -> RingListener {
     listener
 }
 
-/// A UDP port that nobody has just now.
+/// A UDP port that is free at this moment.
 fn free_place() -> SocketAddr {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap()
 }
 
-/// Connects as soon as somebody listens.
+/// Connects as soon as the listener is there.
 fn connect_in_time(to: SocketAddr) -> Socket {
     let options = Options::new().recv_timeout(PATIENCE);
     for _ in 0..1000 {

@@ -1,5 +1,5 @@
-//! Says of each datagram how important it is, how long it is of use and which one it replaces, without a packet ring:
-//! a small camera that sends key frames, other frames and its position.
+//! Gives datagrams priorities, lifetimes and keys, without a packet ring: a small camera that sends key frames, other
+//! frames and its position.
 
 use core::time::Duration;
 use dccp::{Listener, Options, SendOptions, Socket, WhenFull};

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use dccp::{Event, Listener, Options, SendOptions, Socket};
 
-/// So many frames are sent per second.
+/// Frames per second.
 const FRAMES_PER_S: u64 = 25;
 /// Bits of a frame of the best quality.
 const FRAME_MAX: u64 = 8 * 20_000;

@@ -1,4 +1,4 @@
-//! Tasks, not threads: a server that sends back what comes, and two clients, one of which gives up. (Feature `tokio`)
+//! Tasks, not threads: a server that sends back what comes, and two clients. One of them gives up a receive. (Feature `tokio`)
 
 use dccp::tokio::{Listener, Socket};
 use dccp::{Options, SendOptions};

@@ -17,7 +17,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         ring.sender().push(&[u8::try_from(tag)?], label)?;
     }
-    // What has not left yet is ours again; until `held` is dropped nothing of it leaves.
+    // Datagrams that have not left are taken back; until `held` is dropped nothing of it leaves.
     let mut held = ring.sender().take_back(usize::MAX)?;
     println!("{} of 20 had not left", held.len());
     held.sort_by(|a, b| b.tag.cmp(&a.tag));

@@ -56,7 +56,7 @@ fn sockets_of_the_parent_fail_in_a_forked_child() {
         Fork::Parent(child) => {
             let status = fork::waitpid(child).unwrap();
             assert!(WIFEXITED(status) && WEXITSTATUS(status) == 0, "{status}");
-            // What the child did is nothing to the parent.
+            // The child changed nothing for the parent.
             echo(&client, &server);
             assert!(listener.accept_timeout(Duration::ZERO).is_err());
         }

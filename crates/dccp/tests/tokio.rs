@@ -68,7 +68,7 @@ fn a_cancelled_receive_takes_no_datagram() {
                 let mut cancelled = pin!(server.recv(&mut buf));
                 assert!(begun(&mut cancelled).await.is_none());
                 client.send(&[n]).await.unwrap();
-                // It may be there by now; nobody looks.
+                // It may be there by now, but no task looks.
                 tokio::task::yield_now().await;
             }
             assert_eq!(server.recv(&mut buf).await, Ok(1));
@@ -351,7 +351,7 @@ fn none_of_no_fates_is_had_at_once() {
     });
 }
 
-/// Pushes so many numbers into a ring of few slots.
+/// Pushes numbers into a ring of few slots.
 async fn push_all(mut half: RingSendHalf, numbers: u64) -> RingSendHalf {
     for n in 0..numbers {
         while let Err(error) = half.sender().push(&n.to_be_bytes(), Label::default()) {

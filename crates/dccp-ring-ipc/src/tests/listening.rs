@@ -6,7 +6,7 @@ use dccp::ConnectError;
 use dccp_proto::path::Encap;
 use dccp_proto::wire::ServiceCode;
 
-/// Lets everybody listen at DCCP port 5001, with these options.
+/// Allows listeners at DCCP port 5001, with these options.
 struct Lets {
     options: Options,
     ended: Arc<AtomicUsize>,
@@ -178,7 +178,7 @@ fn nobody_listens_where_the_policy_does_not_say_so() {
     is_refused(with(|r| r.local.set_port(6511)), "reserved for the system");
     let many = |r: &mut RingListenRequest| r.services = vec![ServiceCode(7); 33];
     is_refused(with(many), "32 Service Codes at most");
-    // What did not come about has ended.
+    // Listeners that were not opened have ended.
     until("three have ended", || {
         host.ended.load(Ordering::Relaxed) == 3
     });
@@ -261,7 +261,7 @@ fn who_never_accepts_has_no_more_than_the_backlog() {
         matches!(refused, Err(ConnectError::TooBusy { .. })),
         "{refused:?}"
     );
-    // What nobody accepted does not outlive the listener.
+    // Connections that were not accepted end with the listener.
     drop(listener);
     for socket in waiting {
         let reset = socket.wait_closed(PATIENCE).unwrap();
@@ -349,7 +349,7 @@ fn descriptors_that_nobody_asked_for_harm_nobody() {
     send(&line, &Ask::Abort.build());
     assert_eq!(end(&line), CloseReason::Aborted(ResetCode::ABORTED));
     assert!(socket.wait_closed(PATIENCE).is_ok());
-    // What an accepted connection's application says wrong ends that only.
+    // A wrong message of an accepted connection's application ends that only.
     channel.send(&Ask::Accept.build(), &[]).unwrap();
     let socket = connect(at);
     let (_, mut fds) = hear(&channel).unwrap();
@@ -361,7 +361,7 @@ fn descriptors_that_nobody_asked_for_harm_nobody() {
     assert!(hear(&channel).is_some());
 }
 
-/// What a client makes of a server that answers so to being asked for a connection.
+/// The outcome for a client whose server answers like this when asked for a connection.
 fn accept_from_who_says(
     name: &str,
     message: &[u8],

@@ -12,7 +12,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A socket whose datagrams wait, because nobody answers.
+/// A socket whose datagrams wait, because no peer answers.
 fn waiting(send_buffer: usize) -> (Socket, UdpSocket) {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options()
@@ -33,7 +33,7 @@ fn fates(socket: &Socket) -> Vec<(u64, Fate)> {
         .collect()
 }
 
-/// What arrives until the connection ends.
+/// Receives until the connection ends.
 fn received(server: &Socket) -> Vec<Vec<u8>> {
     let mut got = Vec::new();
     let mut buf = [0; 2000];
@@ -202,7 +202,7 @@ fn who_had_nothing_is_asked_again_when_it_says_so() {
     until("asked", || asked.load(Ordering::Relaxed) == 1);
     let mut buf = [0; 8];
     for n in 1..10 {
-        // What is sent by calls needs no asking.
+        // Datagrams of calls do not need the source.
         client.send(b"mine").unwrap();
         assert_eq!(server.recv(&mut buf), Ok(4));
         has.store(1, Ordering::Relaxed);
@@ -303,7 +303,7 @@ fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
         SourceReply::Datagram
     });
     until("replaced", || Arc::strong_count(&token) == 2);
-    // Endless, and each too long: the connection still ends when it is told to.
+    // Endless, and each too long: the connection still ends at a command.
     until("too big", || {
         client.stats().unwrap().sent.fates.too_big > 10
     });

@@ -71,7 +71,7 @@ fn shutdown_wakes_who_waits() {
 
 #[test]
 fn shutdown_wakes_who_waits_for_room() {
-    // Nobody answers, so nothing leaves.
+    // No peer answers, so nothing leaves.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().nonblocking(true).send_buffer(1);
     let client = Socket::connect((silent.local_addr().unwrap(), crate::PORT), &options).unwrap();

@@ -105,7 +105,7 @@ fn receiving_waits_as_long_as_it_may() {
 
 #[test]
 fn a_full_send_buffer_waits_as_long_as_it_may() {
-    // Nobody answers, so nothing leaves.
+    // No peer answers, so nothing leaves.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().send_buffer(3).nonblocking(true);
     let socket = Socket::connect((silent.local_addr().unwrap(), crate::PORT), &options).unwrap();

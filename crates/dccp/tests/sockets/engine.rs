@@ -57,7 +57,7 @@ fn how_late_paced_packets_leave_is_measured() {
             pacing.p50 <= pacing.p99 && pacing.p99 <= pacing.max,
             "{pacing:?}"
         );
-        // Who only receives paces nothing.
+        // A receiver paces nothing.
         assert_eq!(server.stats().unwrap().pacing.quanta, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! How late a choice can be: at 50 kB/s at most one packet is committed (design 8b).
+//! How late a choice can be: at 50 kB/s at most one packet is committed (docs/design.md, decision 8b).
 
 use crate::{PATIENCE, PORT, listen, options};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
-/// What the link lets through, in bytes per second.
+/// The link's rate in bytes per second.
 const RATE: u64 = 50_000;
 const DELAY: Duration = Duration::from_millis(100);
 /// Packets that may wait before the link.
@@ -73,7 +73,7 @@ impl Link {
         }
     }
 
-    /// Works for so long.
+    /// Works for `time`.
     fn work(&mut self, time: Duration) {
         let end = clock::now() + time;
         while clock::now() < end {

@@ -71,7 +71,7 @@ fn the_descriptor_tells_when_there_is_room_again() {
     }
     assert!(!is_readable(&fd, NOW));
     assert_eq!(client.send(b"x"), Err(SendError::WouldBlock));
-    // A Request that nobody takes would end the connection with an ICMP message.
+    // A Request to a closed port would end the connection with an ICMP message.
     place.recv(&mut [0; 100]).unwrap();
     drop(place);
     let listener = dccp::Listener::bind((address, PORT), &crate::options()).unwrap();

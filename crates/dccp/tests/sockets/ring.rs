@@ -14,7 +14,7 @@ fn tag(tag: u64) -> Label {
     }
 }
 
-/// A client with a ring of so many slots, and its server.
+/// A client with a ring of `slots` slots, and its server.
 fn ring(slots: u32) -> (RingSocket, Socket) {
     let (client, server) = pair(&options(), &options().recv_buffer(4000));
     (
@@ -35,7 +35,7 @@ fn fates(ring: &mut RingSocket, n: usize) -> BTreeMap<u64, Fate> {
         .collect()
 }
 
-/// What the server gets until the connection ends, as the numbers that the datagrams are.
+/// Receives at the server until the connection ends, as the numbers that the datagrams are.
 fn received(server: &Socket) -> Vec<u64> {
     let mut got = Vec::new();
     let mut buf = [0; 8];

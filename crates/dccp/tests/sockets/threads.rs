@@ -73,7 +73,7 @@ fn a_flow_stays_with_its_thread_when_others_have_nothing_to_do_any_more() {
     let mut pairs: Vec<_> = (0..CONNECTIONS)
         .map(|_| connect(address, &client, &listener))
         .collect();
-    // One that nobody accepts goes with its listener.
+    // A connection that is not accepted ends with its listener.
     let waiting = Socket::connect((address, PORT), &client).unwrap();
     drop(listener);
     assert!(waiting.wait_closed(PATIENCE).is_ok());
@@ -117,7 +117,7 @@ fn no_other_engine_gets_a_part_of_the_flows() {
         matches!(taken, Err(BindError::InUse { port: PORT })),
         "{taken:?}"
     );
-    // What has failed has harmed nobody.
+    // The failed call has changed nothing.
     echo(&connect(address, &options(), &listener), 1);
     let none = listener.accept_timeout(core::time::Duration::from_millis(1));
     assert!(matches!(none, Err(AcceptError::TimedOut)), "{none:?}");
