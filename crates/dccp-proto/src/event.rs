@@ -45,7 +45,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// The network's rate, for encoders that adapt to it.
+/// The network's rate, for encoders that adapt to it. `docs/timely.md` says how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateHint {
     /// Bits of application data per second that congestion control allows, smoothed over half a second.

@@ -14,8 +14,10 @@ pub struct SendCounts {
     pub in_flight: u64,
     /// The others, by fate.
     pub fates: FateCounts,
-    /// Fates that were forgotten because the application did not fetch them.
+    /// Fates that were dropped because the application did not fetch them.
     pub fates_missed: u64,
+    /// Fillers among `pushed`, sent towards [`Options::target_rate`](crate::Options::target_rate).
+    pub fillers: u64,
 }
 
 impl core::ops::Add for SendCounts {
@@ -28,6 +30,7 @@ impl core::ops::Add for SendCounts {
             in_flight: self.in_flight + other.in_flight,
             fates: self.fates + other.fates,
             fates_missed: self.fates_missed + other.fates_missed,
+            fillers: self.fillers + other.fillers,
         }
     }
 }

@@ -183,7 +183,9 @@ impl Outbox for Out<'_> {
         if offer.is_some() {
             return offer;
         }
-        let (mut source, request) = self.state().begin_request(now)?;
+        let Some((mut source, request)) = self.state().begin_request(now) else {
+            return self.state().fill_up(now);
+        };
         // Unlocked, so that the application can use its socket.
         self.state = None;
         let answer = source.ask(&request).ok();
@@ -194,7 +196,9 @@ impl Outbox for Out<'_> {
             self.state = None;
             replaced.dismiss();
         }
-        self.state().peek(now)
+        let state = self.state();
+        let offer = state.peek(now);
+        offer.or_else(|| state.fill_up(now))
     }
 
     fn waiting(&mut self, now: Instant) -> Queued {

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
-use crate::settings::{Buffers, Waiting};
+use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::Encapsulation;
@@ -34,6 +34,7 @@ pub struct Options {
     pub(crate) backlog: usize,
     pub(crate) linger: Duration,
     pub(crate) gso: bool,
+    pub(crate) target: Option<Target>,
 }
 
 impl Default for Options {
@@ -53,6 +54,7 @@ impl Default for Options {
             backlog: 128,
             linger: Duration::from_secs(10),
             gso: true,
+            target: None,
         }
     }
 }
@@ -187,6 +189,21 @@ impl Options {
         self
     }
 
+    /// Ends the connection with [`CloseReason::TimedOut`](crate::CloseReason::TimedOut) when the peer has not answered data or
+    /// a keepalive for this time; at least 1 s, 90 s by default. [`Event::Silent`](crate::Event::Silent) comes after a quarter
+    /// of it. `Duration::MAX`: never.
+    pub fn dead_after(mut self, silence: Duration) -> Self {
+        self.config.dead_after = Some(silence).filter(|silence| *silence < Duration::MAX);
+        self
+    }
+
+    /// Ends the connection with [`CloseReason::TimedOut`](crate::CloseReason::TimedOut) when nothing has arrived for this
+    /// time, even if no answer was due. Never by default.
+    pub fn idle_timeout(mut self, silence: Duration) -> Self {
+        self.config.idle_timeout = Some(silence);
+        self
+    }
+
     /// The largest packet in bytes, IP header included, that the way to the peer is taken to bear
     /// before the network says otherwise. By default that of the interface, 1500 at most: say more
     /// where all links on the way bear it.
@@ -232,6 +249,33 @@ impl Options {
     /// How many datagrams wait to be sent at most. 256 by default.
     pub fn send_buffer(mut self, packets: usize) -> Self {
         self.buffers.send_packets = packets;
+        self
+    }
+
+    /// The bytes that may wait to be sent: a datagram fits while fewer wait, so the last one may exceed the bound. No
+    /// bound by default.
+    pub fn send_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.buffers.send_bytes = bytes;
+        self
+    }
+
+    /// The greatest age of a datagram that waits to be sent: then it gets the fate [`Expired`](crate::Fate::Expired). No
+    /// bound by default. [`SendOptions::lifetime`](crate::SendOptions::lifetime) bounds single datagrams.
+    pub fn lifetime(mut self, at_most: Duration) -> Self {
+        self.buffers.lifetime = Some(at_most);
+        self
+    }
+
+    /// Tests whether the path carries this rate: while the program sends less, copies of `filler` make up the
+    /// difference. The peer's program must ignore them. Off by default, because they load the network.
+    ///
+    /// Fillers obey congestion control, leave only when no other datagram waits, and never raise the sum above the
+    /// target. Datagrams of rings are not counted. [`Socket::set_target_rate`](crate::Socket::set_target_rate) changes the target.
+    pub fn target_rate(mut self, bits_per_s: u64, filler: &[u8]) -> Self {
+        self.target = Some(Target {
+            bits_per_s,
+            filler: filler.to_vec(),
+        });
         self
     }
 
@@ -302,6 +346,33 @@ impl Options {
     pub fn segmentation_offload(mut self, on: bool) -> Self {
         self.gso = on;
         self
+    }
+
+    /// Options of bytes, rates and silence: name, whether the value is allowed, constraint.
+    fn time_rules(&self) -> [(&'static str, bool, &'static str); 4] {
+        let c = &self.config;
+        [
+            (
+                "send_buffer_bytes",
+                self.buffers.send_bytes > 0,
+                "must be at least 1 byte",
+            ),
+            (
+                "target_rate",
+                self.target.as_ref().is_none_or(|t| !t.filler.is_empty()),
+                "must have a filler of at least 1 byte",
+            ),
+            (
+                "dead_after",
+                c.dead_after.is_none_or(|t| t >= Duration::from_secs(1)),
+                "must be at least 1 s",
+            ),
+            (
+                "idle_timeout",
+                c.idle_timeout.is_none_or(|t| !t.is_zero()),
+                "must be greater than 0",
+            ),
+        ]
     }
 
     /// The core's settings, if all options can be. `services_max`: 1 for clients.
@@ -377,7 +448,7 @@ impl Options {
                 "must be UDP with an engine of several threads: over IP each socket gets the packets of all",
             ),
         ];
-        for (option, holds, allowed) in rules {
+        for (option, holds, allowed) in rules.into_iter().chain(self.time_rules()) {
             if !holds {
                 return Err(OptionError::new(option, allowed));
             }

@@ -1,12 +1,13 @@
-//! Datagrams on their way from the application to the engine, and their fates on the way back.
+//! Datagrams between the application's call and their departure, and their fates.
 //!
-//! Order and fate are the core's [`SendQueue`]; here are the bytes, and the names that the application
-//! knows the datagrams by. A slot holds a datagram from `push` until its fate is reported; its memory
-//! is reused as soon as the bytes have been claimed. Memory is reused: in steady state nothing is
-//! allocated per datagram.
+//! The core's [`SendQueue`] keeps order and counters; this module stores the bytes and the application's names. A slot
+//! holds a datagram from `push` until its fate. Its bytes are freed once the engine has copied them. Memory is reused:
+//! in steady state nothing is allocated per datagram.
 
 use crate::clock;
 use crate::counts::SendCounts;
+use crate::settings::Buffers;
+use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::queue::{Fate, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull};
 use dccp_proto::wire::{Payload, Place};
@@ -16,29 +17,68 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct DatagramId(pub u64);
 
-/// The fate of one datagram.
+/// The fate of one datagram. Times are those of [`clock`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct FateReport {
     /// The datagram.
     pub id: DatagramId,
-    /// The fate.
+    /// The application's tag, of [`SendOptions::tag`](crate::SendOptions::tag).
+    pub tag: u64,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Its fate.
     pub fate: Fate,
-    /// When that was known.
-    pub at: Instant,
+    /// When the application sent it.
+    pub queued: Instant,
+    /// When it left; `None` if it never did.
+    pub sent: Option<Instant>,
+    /// When the fate became known.
+    pub told: Instant,
 }
 
-/// Datagrams that may expire in one turn of the engine. The rest waits for the next turn, so that no
-/// application holds up the others.
+/// A datagram that waits in the send buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct QueuedDatagram {
+    /// Its name.
+    pub id: DatagramId,
+    /// The application's tag.
+    pub tag: u64,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Its priority.
+    pub priority: u8,
+    /// Its key.
+    pub key: Option<u64>,
+}
+
+/// Datagrams that may expire in one turn of the engine. More of them wait for the next turn, so that one application does
+/// not delay the others.
 const EXPIRED_MAX: u32 = 1024;
 
 #[derive(Debug)]
 struct Entry {
     id: DatagramId,
-    /// None of zeros, and none once the engine has copied them.
+    tag: u64,
+    len: usize,
+    /// Read from the clock only if fates are reported.
+    queued: Instant,
+    sent: Option<Instant>,
+    is_filler: bool,
+    /// `None` for zeros, and once the engine has copied them.
     bytes: Option<Vec<u8>>,
 }
 
-/// The datagrams of one socket that have no fate yet, and the fates that were not fetched yet.
+/// The application's wishes for one datagram.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    pub(crate) label: Label,
+    pub(crate) tag: u64,
+    pub(crate) when_full: WhenFull,
+}
+
+/// The datagrams of one socket that have no fate yet, and the fates that the application has not fetched.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     queue: SendQueue,
@@ -46,40 +86,50 @@ pub(crate) struct SendBuffer {
     free: Vec<Slot>,
     spare: Vec<Vec<u8>>,
     next_id: u64,
-    /// How many datagrams have expired in this turn of the engine.
+    lifetime: Option<Duration>,
+    /// Datagrams that expired in this turn of the engine.
     expired: u32,
     /// The connection's timer for expiry.
     armed: Option<Instant>,
     /// A datagram expires before the connection's timer.
     has_earlier_expiry: bool,
+    /// Bytes that have left.
+    sent_bytes: u64,
+    fillers: u64,
     fates: VecDeque<FateReport>,
     fates_max: usize,
     fates_missed: u64,
 }
 
 impl SendBuffer {
-    /// Room for `capacity` datagrams that wait; keeps at most `fates_max` fates.
-    pub(crate) fn new(capacity: usize, fates_max: usize) -> Self {
-        Self {
+    pub(crate) fn new(limits: Buffers) -> Self {
+        let mut buffer = Self {
             // Fates are fetched as soon as they are known.
-            queue: SendQueue::new(capacity, usize::MAX),
+            queue: SendQueue::new(limits.send_packets, usize::MAX),
             entries: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
             next_id: 0,
+            lifetime: None,
             expired: 0,
             armed: None,
             has_earlier_expiry: false,
+            sent_bytes: 0,
+            fillers: 0,
             fates: VecDeque::new(),
-            fates_max,
+            fates_max: 0,
             fates_missed: 0,
-        }
+        };
+        buffer.set_limits(limits);
+        buffer
     }
 
-    /// Changes how much fits; what waits stays.
-    pub(crate) fn set_limits(&mut self, capacity: usize, fates_max: usize) {
-        self.queue.set_capacity(capacity);
-        self.fates_max = fates_max;
+    /// Changes the bounds. Waiting datagrams stay.
+    pub(crate) fn set_limits(&mut self, limits: Buffers) {
+        self.queue.set_capacity(limits.send_packets);
+        self.queue.set_bytes_max(limits.send_bytes);
+        self.fates_max = limits.fates;
+        self.lifetime = limits.lifetime;
     }
 
     pub(crate) fn counts(&self) -> SendCounts {
@@ -89,15 +139,21 @@ impl SendBuffer {
             in_flight: self.queue.open(),
             fates: *self.queue.counts(),
             fates_missed: self.fates_missed,
+            fillers: self.fillers,
         }
     }
 
-    /// Datagrams that wait to leave.
+    /// Bytes that have left so far.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Waiting datagrams.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Bytes that wait to leave.
+    /// Waiting bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.queue.bytes()
     }
@@ -107,12 +163,12 @@ impl SendBuffer {
         self.queue.has_room()
     }
 
-    /// Whether enough room is free for waking a sleeping sender.
+    /// Whether enough room is free to wake a sleeping sender.
     pub(crate) fn is_worth_filling(&self) -> bool {
         const BATCH: usize = 64;
         let capacity = self.queue.capacity();
         let free = capacity.saturating_sub(self.queue.len());
-        free >= BATCH.min(capacity.div_ceil(2))
+        free >= BATCH.min(capacity.div_ceil(2)) && self.queue.bytes() <= self.queue.bytes_max() / 2
     }
 
     pub(crate) fn has_fates(&self) -> bool {
@@ -120,17 +176,12 @@ impl SendBuffer {
     }
 
     /// Takes a datagram; `None` if there is no room and none is made.
-    pub(crate) fn push(
-        &mut self,
-        payload: Payload<'_>,
-        label: Label,
-        when_full: WhenFull,
-    ) -> Option<DatagramId> {
-        if !self.queue.takes(&label, when_full) {
+    pub(crate) fn push(&mut self, payload: Payload<'_>, wishes: Wishes) -> Option<DatagramId> {
+        if !self.queue.takes(&wishes.label, wishes.when_full) {
             return None;
         }
         let id = self.reserve_id();
-        self.push_as(id, payload, label, when_full);
+        self.push_as(id, payload, wishes);
         Some(id)
     }
 
@@ -141,29 +192,67 @@ impl SendBuffer {
         id
     }
 
-    /// The newest name was not needed; if others have been given since, it is never used.
+    /// Frees the newest name, which was not needed. If others have been given since, it is never used.
     pub(crate) fn return_id(&mut self, id: DatagramId) {
         if id.0 + 1 == self.next_id {
             self.next_id = id.0;
         }
     }
 
-    /// Takes a datagram under a name that was reserved; there is room or some is made.
-    pub(crate) fn push_as(
+    /// Takes a datagram under a reserved name; there is room or some is made.
+    pub(crate) fn push_as(&mut self, id: DatagramId, payload: Payload<'_>, wishes: Wishes) {
+        self.store_datagram(id, payload, wishes, false);
+    }
+
+    /// Takes a datagram that only fills up the rate: its fate is counted and not reported.
+    pub(crate) fn push_filler(&mut self, bytes: &[u8]) {
+        let id = DatagramId(u64::MAX);
+        self.fillers += 1;
+        let wishes = Wishes {
+            when_full: WhenFull::DropLowestPriority,
+            ..Wishes::default()
+        };
+        self.store_datagram(id, Payload::Bytes(bytes), wishes, true);
+    }
+
+    fn store_datagram(
         &mut self,
         id: DatagramId,
         payload: Payload<'_>,
-        label: Label,
-        when_full: WhenFull,
+        wishes: Wishes,
+        is_filler: bool,
     ) {
-        let slot = self.store(Entry { id, bytes: None });
+        let Wishes {
+            mut label,
+            tag,
+            when_full,
+        } = wishes;
+        let is_timed = self.fates_max > 0 || self.lifetime.is_some() || label.deadline.is_some();
+        let queued = if is_timed {
+            clock::now()
+        } else {
+            Instant::ZERO
+        };
+        if let Some(lifetime) = self.lifetime {
+            let end = queued + lifetime;
+            label.deadline = Some(label.deadline.map_or(end, |at| at.min(end)));
+        }
+        let slot = self.store(Entry {
+            id,
+            tag,
+            len: payload.len(),
+            queued,
+            sent: None,
+            is_filler,
+            bytes: None,
+        });
         let offer = Offer {
             slot,
             len: payload.len(),
             is_zeros: matches!(payload, Payload::Zeros(_)),
         };
-        // Queued before it is copied, and copied where it stays: who reads what was written just now, waits until the
-        // copy has left the processor.
+        // Queued before its bytes are copied to their place: reading bytes just written waits until they have left the
+        // processor.
         let is_plain = label == Label::default() && self.has_room();
         let pushed = if is_plain {
             self.queue.push(offer)
@@ -191,8 +280,8 @@ impl SendBuffer {
         core::mem::take(&mut self.has_earlier_expiry)
     }
 
-    /// A turn of the engine is over. Returns whether the next must come at once: more may have expired than one
-    /// turn looks at.
+    /// Ends a turn of the engine. Returns whether the next must come at once, because more datagrams may have expired
+    /// than the turn's budget.
     pub(crate) fn end_turn(&mut self) -> bool {
         core::mem::take(&mut self.expired) >= EXPIRED_MAX
     }
@@ -203,7 +292,28 @@ impl SendBuffer {
         reports.extend(self.fates.drain(..n));
     }
 
-    /// Takes everything back that waits; gives how many.
+    /// Withdraws the waiting datagrams for which `is_unwanted` returns true. Returns their number.
+    pub(crate) fn withdraw_if(
+        &mut self,
+        now: Instant,
+        mut is_unwanted: impl FnMut(&QueuedDatagram) -> bool,
+    ) -> usize {
+        let entries = &self.entries;
+        let withdrawn = self.queue.withdraw_if(now, |offer, label| {
+            let entry = &entries[index(offer.slot)];
+            is_unwanted(&QueuedDatagram {
+                id: entry.id,
+                tag: entry.tag,
+                len: entry.len,
+                priority: label.priority,
+                key: label.key,
+            })
+        });
+        self.book();
+        withdrawn
+    }
+
+    /// Withdraws all waiting datagrams. Returns their number.
     pub(crate) fn withdraw(&mut self, now: Instant) -> usize {
         let waiting = self.queue.len();
         while let Some(offer) = self.queue.peek() {
@@ -212,7 +322,7 @@ impl SendBuffer {
         waiting
     }
 
-    /// The connection is over: what waits will not leave.
+    /// The connection is over: withdraws the waiting datagrams.
     pub(crate) fn end(&mut self, now: Instant) {
         self.withdraw(now);
         self.spare = Vec::new();
@@ -229,12 +339,13 @@ impl SendBuffer {
         slot
     }
 
-    /// Takes the fates that the queue has just booked: frees the slots, and keeps the reports.
+    /// Takes the queue's new fates: frees the slots, and stores the reports.
     fn book(&mut self) {
         while let Some(report) = self.queue.poll_fate() {
             self.recycle(report.slot);
             self.free.push(report.slot);
-            if self.fates_max == 0 {
+            let entry = &self.entries[index(report.slot)];
+            if self.fates_max == 0 || entry.is_filler {
                 continue;
             }
             if self.fates.len() >= self.fates_max {
@@ -242,9 +353,13 @@ impl SendBuffer {
                 self.fates_missed += 1;
             }
             self.fates.push_back(FateReport {
-                id: self.entries[index(report.slot)].id,
+                id: entry.id,
+                tag: entry.tag,
+                len: entry.len,
                 fate: report.fate,
-                at: report.at,
+                queued: entry.queued,
+                sent: entry.sent,
+                told: report.at,
             });
         }
     }
@@ -296,11 +411,14 @@ impl Outbox for SendBuffer {
         }
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         if !self.queue.claim(slot) {
             return false;
         }
-        if let Some(b) = &self.entries[index(slot)].bytes {
+        let entry = &mut self.entries[index(slot)];
+        entry.sent = Some(now);
+        self.sent_bytes += entry.len as u64;
+        if let Some(b) = &entry.bytes {
             place.fill(b);
         }
         self.recycle(slot);
@@ -323,182 +441,4 @@ fn index(slot: Slot) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use dccp_proto::queue::FateCounts;
-    use dccp_proto::wire::ChecksumRule;
-
-    const NOW: Instant = Instant::ZERO;
-
-    impl SendBuffer {
-        fn send(&mut self, payload: Payload<'_>) -> Option<DatagramId> {
-            self.push(payload, Label::default(), WhenFull::Wait)
-        }
-    }
-
-    fn claimed(buffer: &mut SendBuffer) -> (Slot, Vec<u8>) {
-        let offer = buffer.peek(NOW).unwrap();
-        let mut bytes = vec![7; if offer.is_zeros { 0 } else { offer.len }];
-        let mut place = Place::new(&mut bytes, 0, ChecksumRule::Udp);
-        assert!(buffer.claim_into(NOW, offer.slot, &mut place));
-        (offer.slot, bytes)
-    }
-
-    #[test]
-    fn datagrams_leave_in_order() {
-        let mut buffer = SendBuffer::new(2, 0);
-        assert_eq!(buffer.send(Payload::Bytes(b"one")), Some(DatagramId(0)));
-        assert_eq!(buffer.send(Payload::Zeros(9)), Some(DatagramId(1)));
-        assert_eq!(buffer.send(Payload::Zeros(9)), None);
-        assert_eq!(claimed(&mut buffer).1, b"one");
-        assert!(buffer.has_room());
-        let offer = buffer.peek(NOW).unwrap();
-        assert_eq!((offer.len, offer.is_zeros), (9, true));
-    }
-
-    #[test]
-    fn every_datagram_has_one_fate() {
-        let mut buffer = SendBuffer::new(8, 8);
-        for _ in 0..5 {
-            buffer.send(Payload::Zeros(1));
-        }
-        let (a, _) = claimed(&mut buffer);
-        let (b, _) = claimed(&mut buffer);
-        buffer.on_fate(NOW, b, Fate::Lost);
-        buffer.on_fate(NOW, a, Fate::Acked);
-        let offer = buffer.peek(NOW).unwrap();
-        buffer.refuse(NOW, offer.slot, Fate::TooBig);
-        let (d, _) = claimed(&mut buffer);
-        assert_eq!(buffer.counts().in_flight, 1);
-        buffer.on_fate(NOW, d, Fate::Sent);
-        buffer.end(NOW);
-        let mut reports = Vec::new();
-        buffer.pop_fates(&mut reports, 100);
-        let told: Vec<_> = reports.iter().map(|r| (r.id.0, r.fate)).collect();
-        let expected = [
-            (1, Fate::Lost),
-            (0, Fate::Acked),
-            (2, Fate::TooBig),
-            (3, Fate::Sent),
-            (4, Fate::Withdrawn),
-        ];
-        assert_eq!(told, expected);
-        assert_eq!(
-            buffer.counts(),
-            SendCounts {
-                pushed: 5,
-                fates: FateCounts {
-                    lost: 1,
-                    acked: 1,
-                    too_big: 1,
-                    sent: 1,
-                    withdrawn: 1,
-                    ..FateCounts::default()
-                },
-                ..SendCounts::default()
-            }
-        );
-    }
-
-    #[test]
-    fn what_makes_room_has_its_fate_at_once() {
-        let mut buffer = SendBuffer::new(2, 8);
-        let key = Label {
-            key: Some(7),
-            ..Label::default()
-        };
-        buffer.push(Payload::Bytes(b"old"), key, WhenFull::Wait);
-        buffer.push(Payload::Bytes(b"new"), key, WhenFull::Wait);
-        buffer.send(Payload::Zeros(1));
-        let last = buffer.push(
-            Payload::Bytes(b"last"),
-            Label::default(),
-            WhenFull::DropOldest,
-        );
-        assert_eq!(last, Some(DatagramId(3)));
-        assert!(buffer.has_fates());
-        let mut reports = Vec::new();
-        buffer.pop_fates(&mut reports, 100);
-        let told: Vec<_> = reports.iter().map(|r| (r.id.0, r.fate)).collect();
-        assert_eq!(told, [(0, Fate::Superseded), (1, Fate::Overflowed)]);
-        assert_eq!(claimed(&mut buffer).1, [0; 0]);
-        assert_eq!(claimed(&mut buffer).1, b"last");
-        assert_eq!(buffer.entries.len(), 3, "slots are used again");
-    }
-
-    #[test]
-    fn one_turn_looks_at_so_many_late_datagrams() {
-        let late = Label {
-            deadline: Some(NOW),
-            ..Label::default()
-        };
-        let now = Instant::from_nanos(1);
-        let n = EXPIRED_MAX as usize;
-        let mut buffer = SendBuffer::new(n + 2, 0);
-        for _ in 0..=n {
-            buffer.push(Payload::Zeros(1), late, WhenFull::Wait);
-        }
-        buffer.send(Payload::Zeros(2));
-        assert_eq!(buffer.peek(now), None);
-        assert!(matches!(buffer.waiting(now), Waiting::OnRequest));
-        assert_eq!(buffer.counts().fates.expired, u64::from(EXPIRED_MAX));
-        assert!(buffer.end_turn(), "there is more");
-        assert_eq!(buffer.peek(now).map(|offer| offer.len), Some(2));
-        assert_eq!(buffer.counts().fates.expired, u64::from(EXPIRED_MAX) + 1);
-        assert!(!buffer.end_turn());
-    }
-
-    #[test]
-    fn a_name_that_was_not_needed_is_given_again() {
-        let mut buffer = SendBuffer::new(4, 0);
-        let id = buffer.reserve_id();
-        buffer.return_id(id);
-        assert_eq!(buffer.send(Payload::Zeros(1)), Some(id));
-        let unused = buffer.reserve_id();
-        assert_eq!(buffer.send(Payload::Zeros(1)), Some(DatagramId(2)));
-        buffer.return_id(unused);
-        assert_eq!(buffer.send(Payload::Zeros(1)), Some(DatagramId(3)));
-        assert_eq!(buffer.counts().pushed, 3);
-    }
-
-    #[test]
-    fn unread_fates_are_bounded_and_counted() {
-        let mut buffer = SendBuffer::new(4, 2);
-        for _ in 0..3 {
-            buffer.send(Payload::Zeros(1));
-            let (slot, _) = claimed(&mut buffer);
-            buffer.on_fate(NOW, slot, Fate::Acked);
-        }
-        let mut reports = Vec::new();
-        buffer.pop_fates(&mut reports, 100);
-        assert_eq!(reports.len(), 2);
-        assert_eq!(reports[0].id, DatagramId(1));
-        assert_eq!(buffer.counts().fates_missed, 1);
-    }
-
-    #[test]
-    fn slots_and_memory_are_used_again() {
-        let mut buffer = SendBuffer::new(4, 0);
-        for _ in 0..100 {
-            buffer.send(Payload::Bytes(&[1; 100]));
-            let (slot, _) = claimed(&mut buffer);
-            buffer.on_fate(NOW, slot, Fate::Acked);
-        }
-        assert_eq!(buffer.entries.len(), 1);
-        assert_eq!(buffer.spare.len(), 1);
-    }
-
-    #[test]
-    fn a_sender_is_woken_for_a_batch() {
-        let mut buffer = SendBuffer::new(256, 0);
-        for _ in 0..256 {
-            buffer.send(Payload::Zeros(1));
-        }
-        for _ in 0..63 {
-            claimed(&mut buffer);
-        }
-        assert!(buffer.has_room() && !buffer.is_worth_filling());
-        claimed(&mut buffer);
-        assert!(buffer.is_worth_filling());
-    }
-}
+mod tests;

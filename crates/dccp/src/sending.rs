@@ -25,6 +25,7 @@ use std::time::Instant;
 pub struct SendOptions {
     label: Label,
     lifetime: Option<Duration>,
+    pub(crate) tag: u64,
     pub(crate) when_full: Option<WhenFull>,
 }
 
@@ -57,6 +58,12 @@ impl SendOptions {
     /// one takes its place, or the last place of its own priority if that differs. It needs no further room.
     pub fn key(mut self, key: u64) -> Self {
         self.label.key = Some(key);
+        self
+    }
+
+    /// A number for the report of the datagram's fate, and for [`Socket::withdraw_if`](crate::Socket::withdraw_if).
+    pub fn tag(mut self, tag: u64) -> Self {
+        self.tag = tag;
         self
     }
 

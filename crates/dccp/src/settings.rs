@@ -9,6 +9,10 @@ use dccp_proto::queue::WhenFull;
 pub(crate) struct Buffers {
     /// Datagrams that wait to be sent.
     pub(crate) send_packets: usize,
+    /// Their bytes.
+    pub(crate) send_bytes: u64,
+    /// Their greatest age.
+    pub(crate) lifetime: Option<Duration>,
     /// Datagrams that wait for the application.
     pub(crate) recv_packets: usize,
     /// Fates that wait for the application; 0: they are only counted.
@@ -19,10 +23,19 @@ impl Default for Buffers {
     fn default() -> Self {
         Self {
             send_packets: 256,
+            send_bytes: u64::MAX,
+            lifetime: None,
             recv_packets: 1024,
             fates: 0,
         }
     }
+}
+
+/// A rate to test, and the datagrams that fill up to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub(crate) bits_per_s: u64,
+    pub(crate) filler: Vec<u8>,
 }
 
 /// How calls wait.

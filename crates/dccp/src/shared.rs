@@ -2,15 +2,18 @@
 //! one mutex. The engine wakes the application only if it sleeps, and once for
 //! each batch of packets, not for each packet.
 
+mod outbox;
+
 use crate::counts::SendCounts;
 use crate::error::{RecvError, SendError};
+use crate::filler::Filler;
 use crate::inspection::Inspection;
 use crate::patience::{Patience, Side, Waited};
 use crate::recv_buffer::{Received, RecvBatch, RecvBuffer, RecvMeta};
 use crate::ring::outbox::RingOutbox;
 #[cfg(feature = "tokio")]
 use crate::ring::parker::Ear;
-use crate::send_buffer::{DatagramId, SendBuffer};
+use crate::send_buffer::{DatagramId, SendBuffer, Wishes};
 use crate::sending::SendOptions;
 use crate::settings::{Buffers, Waiting};
 use crate::signal::Signal;
@@ -22,9 +25,9 @@ use crate::thread_mark::is_on_engine;
 use core::time::Duration;
 use dccp_io::ProcessGeneration;
 use dccp_proto::config::bounds;
-use dccp_proto::queue::{Fate, Label, Offer, Outbox, Slot, Waiting as Queued, WhenFull};
-use dccp_proto::wire::{Payload, Place};
-use dccp_proto::{CloseReason, Event, Instant};
+use dccp_proto::queue::{Outbox, Slot, WhenFull};
+use dccp_proto::wire::Payload;
+use dccp_proto::{CloseReason, Event, Instant, RateHint};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -77,6 +80,9 @@ pub(crate) struct State {
     pub(crate) ear: Option<Ear>,
     /// A third way to send, used when nothing else is queued; `None` also while it runs.
     source: Option<DatagramSource>,
+    filler: Option<Box<Filler>>,
+    /// The newest rate hint, if hints are reported.
+    pub(crate) rate: Option<RateHint>,
     /// The source may have a datagram.
     is_source_due: bool,
     /// A datagram was refused in this turn of the engine, so the source is not called again before the next.
@@ -104,12 +110,14 @@ impl Shared {
             process: ProcessGeneration::watched(),
             state: Mutex::new(State {
                 phase: Phase::Connecting,
-                tx: SendBuffer::new(buffers.send_packets, buffers.fates),
+                tx: SendBuffer::new(buffers),
                 rx: RecvBuffer::new(buffers.recv_packets),
                 ring: None,
                 #[cfg(feature = "tokio")]
                 ear: None,
                 source: None,
+                filler: None,
+                rate: None,
                 is_source_due: false,
                 is_source_deferred: false,
                 waiting,
@@ -274,7 +282,7 @@ impl State {
 
     /// A listener takes the connection: what it may store and how its calls wait is known now.
     pub(crate) fn adopt(&mut self, buffers: Buffers, waiting: Waiting) {
-        self.tx.set_limits(buffers.send_packets, buffers.fates);
+        self.tx.set_limits(buffers);
         self.rx.set_capacity(buffers.recv_packets);
         self.waiting = waiting;
     }
@@ -312,7 +320,12 @@ impl State {
             return Some(Err(SendError::TooBig { len, mps }));
         }
         let when_full = options.when_full.unwrap_or(self.waiting.when_full);
-        let pushed = self.tx.push(payload, options.label(), when_full).map(Ok);
+        let wishes = Wishes {
+            label: options.label(),
+            tag: options.tag,
+            when_full,
+        };
+        let pushed = self.tx.push(payload, wishes).map(Ok);
         self.wants_room = pushed.is_none();
         if pushed.is_none() && when_full == WhenFull::Error {
             return Some(Err(SendError::WouldBlock));
@@ -398,6 +411,9 @@ impl State {
     /// Keeps an event for the application. Of packet sizes and of rates only the last counts; of others the
     /// oldest make room.
     pub(crate) fn push_event(&mut self, event: Event) {
+        if let Event::Rate(hint) = &event {
+            self.rate = Some(*hint);
+        }
         match (&event, self.events.back_mut()) {
             (Event::Mps(new), Some(Event::Mps(old))) => {
                 *old = *new;
@@ -508,9 +524,11 @@ impl State {
         if answer == Some(SourceReply::Datagram) {
             let data = Payload::Bytes(source.data());
             // There was room, unless others have sent a whole buffer meanwhile.
-            let when_full = WhenFull::DropLowestPriority;
-            self.tx
-                .push_as(request.id, data, Label::default(), when_full);
+            let wishes = Wishes {
+                when_full: WhenFull::DropLowestPriority,
+                ..Wishes::default()
+            };
+            self.tx.push_as(request.id, data, wishes);
             self.is_source_due = true;
         } else {
             self.tx.return_id(request.id);
@@ -535,56 +553,5 @@ impl State {
             && self.source.is_some()
             && self.phase == Phase::Open
             && !self.is_sending_over()
-    }
-}
-
-/// Datagrams of calls leave before those in a ring, and these before those of a source.
-impl Outbox for State {
-    fn peek(&mut self, now: Instant) -> Option<Offer> {
-        let ring = &mut self.ring;
-        let offer = self.tx.peek(now).or_else(|| ring.as_mut()?.peek(now));
-        self.is_starving = offer.is_none();
-        offer
-    }
-
-    fn waiting(&mut self, now: Instant) -> Queued {
-        let mut queued = self.tx.waiting(now);
-        if let (Queued::Nothing, Some(ring)) = (queued, &mut self.ring) {
-            queued = ring.waiting(now);
-        }
-        if queued == Queued::Nothing && self.may_request() {
-            queued = Queued::OnRequest;
-        }
-        self.is_starving = queued == Queued::Nothing;
-        queued
-    }
-
-    /// Datagrams in a ring expire when it is their turn to leave.
-    fn expire(&mut self, now: Instant) -> Option<Instant> {
-        self.tx.expire(now)
-    }
-
-    /// Datagrams in a ring are counted when it is their turn.
-    fn backlog(&mut self) -> u64 {
-        self.tx.bytes()
-    }
-
-    fn prepare(&mut self, datagrams: usize) {
-        if let Some(ring) = &mut self.ring {
-            ring.prepare(datagrams);
-        }
-    }
-
-    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
-        self.outbox_of(slot).claim_into(now, slot, place)
-    }
-
-    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.is_source_deferred = true;
-        self.outbox_of(slot).refuse(now, slot, fate);
-    }
-
-    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.outbox_of(slot).on_fate(now, slot, fate);
     }
 }

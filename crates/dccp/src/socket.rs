@@ -6,13 +6,14 @@ use crate::addr::{DccpAddr, ToDccpAddrs};
 use crate::command::{Command, Connect};
 use crate::engine::Engine;
 use crate::error::{CloseError, ConnectError, EngineGone, RecvError, SendError};
+use crate::filler::Filler;
 use crate::incoming::Accepted;
 use crate::names::Opened;
 use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
 use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
 use crate::request::{Calls, Request};
-use crate::send_buffer::{DatagramId, FateReport};
+use crate::send_buffer::{DatagramId, FateReport, QueuedDatagram};
 use crate::sending::{SendItem, SendOptions};
 use crate::shared::{Shared, State};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
@@ -123,7 +124,8 @@ impl Socket {
             service,
             shared,
             linger: options.linger,
-        })
+        }
+        .aimed(options))
     }
 
     /// The error for a handshake with `remote` that ended for `reason`.
@@ -172,6 +174,15 @@ impl Socket {
             shared: accepted.shared.clone(),
             linger: options.linger,
         }
+        .aimed(options)
+    }
+
+    /// With the target rate of the options.
+    fn aimed(self, options: &Options) -> Self {
+        if let Some(target) = &options.target {
+            self.set_target_rate(target.bits_per_s, &target.filler);
+        }
+        self
     }
 }
 
@@ -282,6 +293,25 @@ impl Socket {
         let taken = self.shared.lock().tx.withdraw(crate::clock::now());
         self.shared.wake();
         taken
+    }
+
+    /// Withdraws the datagrams in the send buffer for which `is_unwanted` returns true
+    /// ([`Fate::Withdrawn`](crate::Fate::Withdrawn)); returns how many. The closure must not use the socket.
+    pub fn withdraw_if(&self, is_unwanted: impl FnMut(&QueuedDatagram) -> bool) -> usize {
+        let mut state = self.shared.lock();
+        let taken = state.tx.withdraw_if(crate::clock::now(), is_unwanted);
+        drop(state);
+        self.shared.wake();
+        taken
+    }
+
+    /// Changes [`Options::target_rate`]; 0 ends the fillers.
+    pub fn set_target_rate(&self, bits_per_s: u64, filler: &[u8]) {
+        let filler =
+            (bits_per_s > 0 && !filler.is_empty()).then(|| Filler::new(bits_per_s, filler));
+        let mut state = self.shared.lock();
+        state.set_filler(filler);
+        self.feed(&mut state);
     }
 
     /// Makes a closure the source of datagrams: the engine calls it when one may leave, so that no datagram is older than
@@ -402,6 +432,18 @@ impl Socket {
     pub fn close(&self) -> Result<CloseReason, CloseError> {
         self.shutdown(Shutdown::Write);
         self.wait_closed(self.linger)
+    }
+
+    /// Closes many sockets within one deadline: each sends what waits and closes, all at the same time. Returns how many
+    /// have not ended within `at_most`; they end in the background.
+    pub fn close_all<'a>(sockets: impl IntoIterator<Item = &'a Self>, at_most: Duration) -> usize {
+        let sockets: Vec<&Self> = sockets.into_iter().collect();
+        for socket in &sockets {
+            socket.shutdown(Shutdown::Write);
+        }
+        let end = crate::clock::now() + at_most;
+        let is_open = |socket: &&&Self| socket.wait_closed(end - crate::clock::now()).is_err();
+        sockets.iter().filter(is_open).count()
     }
 
     /// Why the connection has ended; `None` while it has not.

@@ -36,6 +36,8 @@ pub struct ConnSnapshot {
     pub rtt: Option<Duration>,
     /// The newest round-trip sample, as measured (less Elapsed Time), and when.
     pub rtt_sample: Option<(Instant, Duration)>,
+    /// When the peer's last valid packet arrived.
+    pub last_heard: Instant,
     /// Data packets in flight.
     pub pipe_packets: u32,
     /// Application data in flight in bytes.
@@ -70,6 +72,7 @@ impl Connection {
             pmtu: self.pmtu.pmtu(),
             rtt: self.rtt,
             rtt_sample: self.rtt_sample,
+            last_heard: self.last_heard(),
             pipe_packets: self.in_flight.pipe(),
             pipe_bytes: self.in_flight.pipe_bytes(),
             sequence_window: self.seqs.local_window,

@@ -69,6 +69,7 @@ impl RingOutbox {
             in_flight: self.in_flight,
             fates: self.fates,
             fates_missed: self.source.fates_missed(),
+            fillers: 0,
         }
     }
 

@@ -10,10 +10,10 @@ use crate::shared::Ready;
 use crate::signal::ReadyFd;
 use crate::stats::Stats;
 use core::time::Duration;
-use dccp_proto::RateHint;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
 use dccp_proto::wire::ServiceCode;
+use dccp_proto::{Instant, RateHint};
 use std::io;
 use std::sync::mpsc::sync_channel;
 
@@ -89,6 +89,14 @@ impl Socket {
             pacing: seen.pacing,
             transport: seen.transport,
         })
+    }
+
+    /// When the peer's last valid packet arrived. Asks the engine.
+    ///
+    /// # Errors
+    /// When the engine is gone.
+    pub fn last_heard(&self) -> Result<Instant, EngineGone> {
+        Ok(self.snapshot()?.last_heard)
     }
 
     /// The rate that the network takes now, and how long a datagram that is sent now would be queued. `None` before there

@@ -362,8 +362,20 @@ fn a_datagram_expires_at_its_deadline_while_nothing_may_leave() {
         socket.recv_fates(&mut reports, 8);
     }
     assert_eq!(reports[0].fate, Fate::Expired);
-    let expired_after = reports[0].at - begin;
+    let expired_after = reports[0].told - begin;
     assert!(expired_after >= lifetime);
     assert!(expired_after < lifetime + Duration::from_secs(1));
     socket.send(b"there is room again").unwrap();
+}
+
+#[test]
+fn tagged_datagrams_are_withdrawn() {
+    let (socket, _silent) = waiting(8);
+    for tag in [1, 2, 1] {
+        let tagged = SendOptions::new().tag(tag);
+        socket.send_with(b"part", tagged).unwrap();
+    }
+    assert_eq!(socket.withdraw_if(|datagram| datagram.tag == 1), 2);
+    assert_eq!(socket.queued(), 1);
+    assert_eq!(fates(&socket), [(0, Fate::Withdrawn), (2, Fate::Withdrawn)]);
 }

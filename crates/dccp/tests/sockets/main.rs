@@ -14,6 +14,7 @@ mod readiness;
 mod ring;
 #[cfg(target_os = "linux")]
 mod threads;
+mod timely;
 
 use core::time::Duration;
 use dccp::{Event, Listener, Options, Socket};

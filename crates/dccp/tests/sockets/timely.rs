@@ -1,0 +1,96 @@
+//! Messages, target rates, and many sockets closed at once.
+
+use crate::PATIENCE;
+use core::time::Duration;
+use dccp::message::{MessageError, MessageOptions, MessageSocket, with_messages};
+use dccp::{Fate, Options, Socket, clock};
+
+/// A connected pair with the same options.
+fn pair(options: &Options) -> (Socket, Socket) {
+    crate::pair(options, options)
+}
+
+fn messages(options: Options) -> (MessageSocket, MessageSocket) {
+    let (client, server) = pair(&with_messages(options, *b"tst"));
+    (
+        MessageSocket::new(client).unwrap(),
+        MessageSocket::new(server).unwrap(),
+    )
+}
+
+#[test]
+fn messages_larger_than_a_packet_arrive() {
+    let (client, server) = messages(Options::new());
+    for n in 0..20_u8 {
+        let data = vec![n; usize::from(n) * 1500];
+        let tagged = MessageOptions::new().tag(u64::from(n));
+        client.send(data, tagged).unwrap();
+    }
+    for n in 0..20_u8 {
+        let message = server.recv().unwrap();
+        assert_eq!(message.data, vec![n; usize::from(n) * 1500]);
+    }
+    let mut reports = Vec::new();
+    let begin = clock::now();
+    while reports.len() < 20 {
+        assert!((clock::now() - begin) < PATIENCE, "{reports:?}");
+        client.recv_fates(&mut reports, usize::MAX);
+    }
+    assert!(reports.iter().all(|r| r.fate == Fate::Acked), "{reports:?}");
+    client.close(PATIENCE).unwrap();
+    let after = client.send(vec![], MessageOptions::new());
+    assert!(matches!(after, Err(MessageError::Closed(_))));
+}
+
+#[test]
+fn closing_sends_the_messages_that_wait() {
+    let (client, server) = messages(Options::new());
+    client
+        .send(vec![7; 300_000], MessageOptions::new())
+        .unwrap();
+    client.close(PATIENCE).unwrap();
+    assert_eq!(server.recv().unwrap().data.len(), 300_000);
+}
+
+#[test]
+fn connections_without_messages_are_refused() {
+    let (client, _server) = pair(&Options::new());
+    assert!(MessageSocket::new(client).is_err());
+}
+
+#[test]
+fn fillers_reach_the_target_and_yield_to_data() {
+    let (client, server) = pair(&Options::new());
+    // 100 fillers of 100 bytes a second.
+    client.set_target_rate(80_000, &[0; 100]);
+    let begin = clock::now();
+    let mut fillers = 0;
+    while (clock::now() - begin) < Duration::from_secs(1) {
+        fillers += u32::from(server.recv_datagram().unwrap().bytes().len() == 100);
+    }
+    assert!((50..=110).contains(&fillers), "{fillers}");
+    client.set_target_rate(0, &[]);
+    client.send(b"data").unwrap();
+    while server.recv_datagram().unwrap().bytes() != b"data" {}
+    let counts = client.stats().unwrap().sent;
+    assert!(counts.fillers >= 50 && counts.pushed == counts.fillers + 1);
+}
+
+#[test]
+fn many_sockets_close_within_one_deadline() {
+    let pairs: Vec<_> = (0..10).map(|_| pair(&Options::new())).collect();
+    let begin = clock::now();
+    let clients = pairs.iter().map(|(client, _)| client);
+    assert_eq!(Socket::close_all(clients, PATIENCE), 0);
+    assert!((clock::now() - begin) < PATIENCE);
+}
+
+#[test]
+fn the_peer_is_heard() {
+    let (client, server) = pair(&Options::new());
+    let before = client.last_heard().unwrap();
+    std::thread::sleep(Duration::from_millis(5));
+    server.send(b"here").unwrap();
+    client.recv_datagram().unwrap();
+    assert!(client.last_heard().unwrap() > before);
+}
