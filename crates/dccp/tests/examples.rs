@@ -16,6 +16,8 @@ mod push;
 mod rate_hint;
 #[path = "../examples/revise.rs"]
 mod revise;
+#[path = "../examples/video.rs"]
+mod video;
 #[path = "../examples/withdraw.rs"]
 mod withdraw;
 
@@ -59,4 +61,9 @@ fn a_reading_is_made_when_it_may_leave() -> Outcome {
 #[test]
 fn frames_follow_what_the_network_takes() -> Outcome {
     rate_hint::main()
+}
+
+#[test]
+fn frames_arrive_complete_when_the_link_becomes_slower() -> Outcome {
+    video::main()
 }

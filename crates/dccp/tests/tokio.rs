@@ -19,6 +19,8 @@ use tokio::time::timeout;
 
 #[path = "../examples/tokio.rs"]
 mod example;
+#[path = "../examples/game.rs"]
+mod game;
 
 const PORT: u16 = 5001;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -520,4 +522,9 @@ fn batch_waits_for_room() {
             assert_eq!(server.recv_datagram().await.unwrap().bytes(), b"x");
         }
     });
+}
+
+#[test]
+fn clients_of_a_game_see_all_players() {
+    game::main().unwrap();
 }
