@@ -3,6 +3,7 @@
 pub mod exit;
 mod failure;
 pub mod interrupt;
+pub mod law;
 mod print;
 pub mod quantity;
 

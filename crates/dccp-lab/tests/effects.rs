@@ -163,7 +163,7 @@ stop = "10s"
 }
 
 #[test]
-fn ccid_3_follows_rules_of_ns_2_where_the_file_says_so() {
+fn ccid_3_is_that_of_ns_2_where_the_file_says_so() {
     // Slow start with one packet of 1444 bytes per round trip of 100 ms, not three: sent at 100, 200, 300 and 400 ms,
     // four have come in the first half of a second. It doubles every second round trip.
     let cells = cells(
@@ -181,10 +181,10 @@ id = "load"
 from = "a"
 to = "b"
 transport = "dccp/ccid3"
-tfrc = "old_start=${old}"
+tfrc = "${tfrc}"
 stop = "2s"
 [matrix]
-old = ["yes", "no"]
+tfrc = ["tfrc-ns2", "tfrc"]
 [measure]
 interval = "500ms"
 "#,

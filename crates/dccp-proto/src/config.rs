@@ -1,7 +1,5 @@
 //! Settings, and every bound on memory that a peer can make us use.
 
-use crate::cc::ccid3::rules::Rules;
-use crate::cc::config::WindowConfig;
 use crate::cc::law::LawConfig;
 use crate::cc::registry::Ccids;
 use crate::wire::ServiceCode;
@@ -90,8 +88,6 @@ pub struct Config {
     pub pacing: bool,
     /// Keep to the letter of the RFCs where our defaults depart from it (`docs/design.md`, decision 8c; AMB-11).
     pub strict: bool,
-    /// In which rules CCIDs 3 and 4 are as ns-2 has them, for comparisons with it: in none.
-    pub tfrc: Rules,
     /// Put a Timestamp on acknowledgements, and measure the round trip with its echo.
     pub timestamps: bool,
     /// Maximum segment lifetime (4340-3.4-2).
@@ -144,7 +140,6 @@ impl Default for Config {
             ecn: true,
             pacing: true,
             strict: false,
-            tfrc: Rules::default(),
             timestamps: false,
             msl: Duration::from_mins(2),
             rto_min: Duration::from_millis(200),
@@ -166,14 +161,6 @@ impl Default for Config {
 const DEAD_AFTER_MIN: Duration = Duration::from_secs(1);
 
 impl Config {
-    /// The limits of CCID 2's window.
-    pub(crate) fn window(&self) -> WindowConfig {
-        WindowConfig {
-            max: self.max_window.unwrap_or(u32::MAX),
-            ..WindowConfig::CCID_2
-        }
-    }
-
     /// Says what contradicts itself.
     ///
     /// # Errors
@@ -237,7 +224,6 @@ mod tests {
             ..Config::default()
         };
         assert_eq!(config.check(), Ok(()));
-        assert_eq!(config.window().max, 1);
         config.max_window = Some(0);
         assert!(config.check().is_err());
     }

@@ -33,10 +33,6 @@ pub enum End {
 
 /// The DCCP implementation of a host.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a pair has two profiles, and only while it starts"
-)]
 pub enum Profile {
     /// Our own DCCP.
     Ours(Config),

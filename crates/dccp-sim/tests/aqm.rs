@@ -114,7 +114,7 @@ fn begin(pair: &mut Pair, sender: Sender, ecn: bool) -> FlowId {
     let at = |host, port| SocketAddr::new(IpAddr::from(Ipv4Addr::new(192, 0, 2, host)), port);
     let (client, server) = (pair.host(End::Client), pair.host(End::Server));
     pair.world.call(server, |host, _| {
-        host.tcp_listen(80, config, App::default());
+        host.tcp_listen(80, config.clone(), App::default());
     });
     pair.world.call(client, |host, context| {
         host.tcp_connect(context, at(1, 5000), at(2, 80), config, bulk)

@@ -7,6 +7,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
+use dccp_proto::cc::law::LawConfig;
 use dccp_proto::path::{self, Encap, Path};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Config, Rate};
@@ -24,7 +25,13 @@ const DELAY: Duration = Duration::from_millis(35);
 /// Packets of 1500 bytes in rate × round trip.
 const BDP: usize = 291;
 /// Where the first slow start ends: what comes after it is compared.
-const HALF_EACH: &str = "initial_ssthresh=146";
+const HALF_EACH: f64 = 146.0;
+
+/// This law, whose first slow start ends there.
+fn to_half(mut law: LawConfig) -> LawConfig {
+    law.slow_start.initial_ssthresh = HALF_EACH;
+    law
+}
 
 /// Two senders and two receivers, one flow of each transport.
 struct Dumbbell {
@@ -76,7 +83,7 @@ impl Dumbbell {
             service_code: SERVICE,
             tx_ccids: vec![2],
             rx_ccids: vec![2],
-            law: format!("reno:{HALF_EACH}").parse().expect("a law"),
+            law: to_half(LawConfig::default()),
             ..Config::default()
         };
         let flow = path::Flow {
@@ -99,13 +106,14 @@ impl Dumbbell {
     }
 
     fn begin_tcp(&mut self) {
-        let law = format!("reno:fractional=yes,slow_start=standard,{HALF_EACH}");
+        let default = tcp::Config::default();
         let config = tcp::Config {
             ack_every: 1,
-            ..tcp::Config::with_law(law.parse().expect("a law"))
+            law: to_half(default.law.clone()),
+            ..default
         };
         self.world.call(self.receivers[1], |host, _| {
-            host.tcp_listen(PORT, config, App::default());
+            host.tcp_listen(PORT, config.clone(), App::default());
         });
         let [local, remote] = [1, 2].map(|side| SocketAddr::new(address(side, 2), PORT));
         self.world.call(self.senders[1], |host, context| {

@@ -1,7 +1,7 @@
 //! Shares: TFRC beside Reno, and two flows of each law and CCID.
 
 use core::time::Duration;
-use dccp_proto::cc::law::LawKind;
+use dccp_proto::cc::law::{self, LawConfig, scalable};
 use dccp_proto::{Config, Rate};
 use dccp_sim::pair::{End, Pair, SERVICE, Setup};
 use dccp_sim::queue::{Limit, QueueConfig};
@@ -10,26 +10,34 @@ use dccp_sim::source::{App, Source};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A flow: its CCID, the law of CCID 2, bytes per datagram.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct FlowPlan {
     ccid: u8,
-    law: &'static str,
+    law: LawConfig,
     len: usize,
 }
 
 /// Reno as CCID 2 has it, with a TCP's packets.
-const RENO: FlowPlan = FlowPlan {
-    ccid: 2,
-    law: "reno",
-    len: 1400,
-};
-const TFRC: FlowPlan = FlowPlan { ccid: 3, ..RENO };
+fn reno() -> FlowPlan {
+    FlowPlan {
+        ccid: 2,
+        law: LawConfig::default(),
+        len: 1400,
+    }
+}
+
+fn tfrc() -> FlowPlan {
+    FlowPlan { ccid: 3, ..reno() }
+}
+
 /// Smaller packets: 100 per second are enough for Reno's rate on these paths.
-const TFRC_SP: FlowPlan = FlowPlan {
-    ccid: 4,
-    len: 1000,
-    ..RENO
-};
+fn tfrc_sp() -> FlowPlan {
+    FlowPlan {
+        ccid: 4,
+        len: 1000,
+        ..reno()
+    }
+}
 
 /// Opens a flow and lets it send for good.
 fn begin(pair: &mut Pair, plan: FlowPlan) {
@@ -38,7 +46,7 @@ fn begin(pair: &mut Pair, plan: FlowPlan) {
         service_code: SERVICE,
         tx_ccids: vec![plan.ccid],
         rx_ccids: vec![plan.ccid],
-        law: plan.law.parse().expect("a law"),
+        law: plan.law,
         ..Config::default()
     };
     let app = App {
@@ -119,9 +127,9 @@ fn at_equal_loss_tfrc_gets_half_to_twice_renos_rate() {
             pair.run_for(60 * SECOND);
             bytes_in(&mut pair, 1, 300 * SECOND)[0]
         };
-        let reno = rate(RENO);
-        for plan in [TFRC, TFRC_SP] {
-            let ratio = rate(plan) / reno;
+        let alone = rate(reno());
+        for plan in [tfrc(), tfrc_sp()] {
+            let ratio = rate(plan.clone()) / alone;
             assert!((0.5..=2.0).contains(&ratio), "{plan:?} {loss}: {ratio}");
         }
     }
@@ -129,12 +137,12 @@ fn at_equal_loss_tfrc_gets_half_to_twice_renos_rate() {
 
 #[test]
 fn on_one_bottleneck_tfrc_gets_half_to_twice_renos_share() {
-    for plan in [TFRC, TFRC_SP] {
+    for plan in [tfrc(), tfrc_sp()] {
         for (packets_per_s, queue) in [(60.0, 6), (100.0, 10), (160.0, 16)] {
             let mut pair = pair(narrow(packets_per_s, queue));
-            begin(&mut pair, RENO);
+            begin(&mut pair, reno());
             pair.run_for(3 * SECOND);
-            begin(&mut pair, plan);
+            begin(&mut pair, plan.clone());
             pair.run_for(60 * SECOND);
             let shares = bytes_in(&mut pair, 2, 300 * SECOND);
             let ratio = shares[1] / shares[0];
@@ -155,7 +163,7 @@ fn on_one_bottleneck_tfrc_gets_half_to_twice_renos_share() {
 fn two_of(plan: FlowPlan, queue: usize) -> Vec<f64> {
     let rate = if plan.ccid == 4 { 100.0 } else { 1000.0 };
     let mut pair = pair(narrow(rate, queue));
-    begin(&mut pair, plan);
+    begin(&mut pair, plan.clone());
     pair.run_for(5 * SECOND);
     begin(&mut pair, plan);
     pair.run_for(115 * SECOND);
@@ -164,16 +172,16 @@ fn two_of(plan: FlowPlan, queue: usize) -> Vec<f64> {
 
 #[test]
 fn two_flows_of_each_law_converge() {
-    let laws = LawKind::NAMES.iter().map(|&law| FlowPlan { law, ..RENO });
-    for plan in laws.chain([TFRC, TFRC_SP]) {
-        let queue = match plan.law {
+    let laws = law::all().map(|law| FlowPlan { law, ..reno() });
+    for plan in laws.chain([tfrc(), tfrc_sp()]) {
+        let queue = match plan.law.name() {
             // Apart.
             "scalable" => continue,
             // With a queue of one product it takes minutes: the first flow's bound falls a little with each probe.
             "bbr" => 400,
             _ => 100,
         };
-        let shares = two_of(plan, queue);
+        let shares = two_of(plan.clone(), queue);
         let index = jain(&shares);
         assert!(index > 0.9, "{plan:?}: {index} {shares:?}");
     }
@@ -184,8 +192,8 @@ fn two_flows_of_each_law_converge() {
 fn scalable_keeps_the_ratio() {
     let shares = two_of(
         FlowPlan {
-            law: "scalable",
-            ..RENO
+            law: scalable::Config::default().into(),
+            ..reno()
         },
         100,
     );

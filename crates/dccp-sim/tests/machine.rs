@@ -63,13 +63,19 @@ fn run_tcp(
     let path = pair.flow(0).path;
     let config = tcp::Config::default();
     (pair.world).call(server, |host, _| {
-        host.tcp_listen(80, config, App::default());
+        host.tcp_listen(80, config.clone(), App::default());
     });
     let flows: Vec<_> = (4000..4000 + connections)
         .map(|port| {
             let (local, remote) = ((path.local, port).into(), (path.remote, 80).into());
             pair.world.call(client, |host, context| {
-                host.tcp_connect(context, local, remote, config, App::bulk(1448, u64::MAX))
+                host.tcp_connect(
+                    context,
+                    local,
+                    remote,
+                    config.clone(),
+                    App::bulk(1448, u64::MAX),
+                )
             })
         })
         .collect();

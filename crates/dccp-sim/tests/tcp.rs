@@ -65,7 +65,7 @@ impl Net {
     /// Connects, the same settings at both ends.
     fn connect(&mut self, config: Config, app: App) {
         self.world.call(self.hosts[1], |host, _| {
-            host.tcp_listen(PORT, config, App::default());
+            host.tcp_listen(PORT, config.clone(), App::default());
         });
         self.open(config, app);
     }
@@ -276,7 +276,7 @@ fn a_receive_window_gives_one_window_per_round_trip() {
         rate: None,
         ..link()
     });
-    net.connect(config, App::bulk(1448, u64::MAX));
+    net.connect(config.clone(), App::bulk(1448, u64::MAX));
     net.world.run_for(10 * SECOND);
     let round_trips = 10_000.0 / 40.0;
     let windows = to_f64(net.receiver().received_bytes) / (20.0 * 1448.0);
@@ -296,7 +296,7 @@ fn a_largest_congestion_window_does_the_same() {
         rate: None,
         ..link()
     });
-    net.connect(config, App::bulk(1448, u64::MAX));
+    net.connect(config.clone(), App::bulk(1448, u64::MAX));
     net.world.run_for(10 * SECOND);
     let windows = to_f64(net.receiver().received_bytes) / (20.0 * 1448.0);
     assert!((windows / 250.0 - 1.0).abs() < 0.02, "{windows}");
@@ -355,7 +355,7 @@ fn marks_reduce_the_window_once_per_round_trip_and_nothing_is_lost() {
         mark_at: Some(Limit::Packets(20)),
     });
     let mut net = Net::new(marking.clone());
-    net.connect(config, App::bulk(1448, u64::MAX));
+    net.connect(config.clone(), App::bulk(1448, u64::MAX));
     net.world.run_for(20 * SECOND);
     let (sent, received) = (net.sender(), net.receiver());
     assert_eq!((sent.lost, sent.retransmitted), (0, 0));
@@ -366,7 +366,7 @@ fn marks_reduce_the_window_once_per_round_trip_and_nothing_is_lost() {
 
     config.ecn = false;
     let mut net = Net::new(marking);
-    net.connect(config, App::bulk(1448, u64::MAX));
+    net.connect(config.clone(), App::bulk(1448, u64::MAX));
     net.world.run_for(20 * SECOND);
     assert_eq!(net.receiver().received_marked, 0);
     assert!(net.sender().lost > 0);

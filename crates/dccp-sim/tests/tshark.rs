@@ -151,7 +151,7 @@ fn capture_tcp_and_udp(timestamps: bool) -> PathBuf {
         ..tcp::Config::default()
     };
     world.call(hosts[1], |host, _| {
-        host.tcp_listen(80, config, App::default());
+        host.tcp_listen(80, config.clone(), App::default());
         host.udp_listen(9, App::echo());
     });
     world.call(hosts[0], |host, context| {

@@ -90,10 +90,10 @@ impl Options {
         self
     }
 
-    /// How the window of CCID 2 grows and shrinks for the data that this end sends, for example
-    /// `"cubic:fast_convergence=no".parse()?`. Reno by default; the peer need not know.
-    pub fn law(mut self, law: LawConfig) -> Self {
-        self.config.law = law;
+    /// How the window of CCID 2 grows and shrinks for the data that this end sends: the settings of a built-in law, such
+    /// as `cubic::Config::default()`, or of one of your own. Reno by default. The peer need not know.
+    pub fn law(mut self, law: impl Into<LawConfig>) -> Self {
+        self.config.law = law.into();
         self
     }
 
@@ -512,6 +512,7 @@ fn check_ccids(option: &'static str, ccids: &[u8], known: &Ccids) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_proto::cc::law::cubic;
 
     fn problem_of(options: &Options) -> &'static str {
         options.checked_config(1).unwrap_err().option
@@ -552,7 +553,7 @@ mod tests {
         );
         assert_eq!(problem_of(&Options::new().ack_ratio(0)), "ack_ratio");
         assert_eq!(problem_of(&Options::new().mtu(575)), "mtu");
-        let mut law = LawConfig::RENO;
+        let mut law = LawConfig::default();
         law.slow_start.max_ssthresh = -1.0;
         assert_eq!(problem_of(&Options::new().law(law)), "law");
         assert_eq!(problem_of(&Options::new().send_buffer(0)), "send_buffer");
@@ -565,9 +566,12 @@ mod tests {
 
     #[test]
     fn a_law_is_this_ends_choice() {
-        let law: LawConfig = "cubic:fast_convergence=no".parse().unwrap();
+        let law = cubic::Config {
+            fast_convergence: false,
+            ..cubic::Config::default()
+        };
         let config = Options::new().law(law).checked_config(1).unwrap();
-        assert_eq!(config.law, law);
+        assert_eq!(config.law, law.into());
         assert_eq!(config.tx_ccids, [2, 3]);
     }
 

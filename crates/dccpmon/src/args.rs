@@ -6,11 +6,10 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
-use dccp::proto::cc::law::LawConfig;
-use dccp::proto::cc::law::settings::LawError;
 use dccp::proto::cc::registry::Ccids;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
+use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
 use std::ffi::OsString;
 
@@ -68,7 +67,7 @@ pub(crate) struct Bulk {
     pub(crate) is_reverse: bool,
     pub(crate) ccid: u8,
     /// The law of CCID 2.
-    pub(crate) law: LawConfig,
+    pub(crate) law: NamedLaw,
     pub(crate) is_json: bool,
 }
 
@@ -192,7 +191,7 @@ struct BulkWords {
     ccid: u8,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
-    law: Option<LawConfig>,
+    law: Option<NamedLaw>,
     /// One JSON document instead of tables
     #[arg(short = 'J', long)]
     json: bool,
@@ -342,9 +341,8 @@ fn ccid(text: &str) -> Result<u8, BadValue> {
     })
 }
 
-fn law(text: &str) -> Result<LawConfig, BadValue> {
-    text.parse()
-        .map_err(|e: LawError| BadValue::new(e.problem, e.next))
+fn law(text: &str) -> Result<NamedLaw, BadValue> {
+    law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
 
 /// A parser of numbers within `range`.

@@ -39,7 +39,7 @@ impl Plan {
         Ok(Self {
             remotes,
             control: common.clone().ccid(2),
-            data: data_options(common.ccid(asked.ccid).law(asked.law)),
+            data: data_options(common.ccid(asked.ccid).law(asked.law.config.clone())),
             asked,
         })
     }

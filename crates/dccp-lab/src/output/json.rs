@@ -5,7 +5,7 @@
 use crate::metrics::Distribution;
 use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome};
 use crate::scenario::Scenario;
-use crate::scenario::plan::{Run, Transport};
+use crate::scenario::plan::{Flow, Run, Transport};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
 use core::time::Duration;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn summary_of(run: &Run, outcome: &Outcome, summary: &Summary) -> Value {
     let flows = run.flows.iter().enumerate().map(|(n, flow)| {
         let mut value = of_flow(&summary.flows[n], &outcome.flows[n]);
         value["id"] = flow.id.clone().into();
-        value["transport"] = transport(&flow.transport).into();
+        value["transport"] = transport(flow).into();
         value["streams"] = flow.starts.len().into();
         value
     });
@@ -142,14 +142,15 @@ fn summary_of(run: &Run, outcome: &Outcome, summary: &Summary) -> Value {
 }
 
 /// `dccp/ccid2 highspeed`.
-pub fn transport(transport: &Transport) -> String {
-    match transport {
+pub fn transport(flow: &Flow) -> String {
+    let law = flow.law.as_deref().unwrap_or("reno");
+    match &flow.transport {
         Transport::Dccp(config) => match config.tx_ccids.first() {
-            Some(2) => format!("dccp/ccid2 {}", config.law),
+            Some(2) => format!("dccp/ccid2 {law}"),
             Some(ccid) => format!("dccp/ccid{ccid}"),
             None => "dccp".into(),
         },
-        Transport::Tcp(config) => format!("tcp {}", config.law),
+        Transport::Tcp(_) => format!("tcp {law}"),
         Transport::Udp => "udp".into(),
     }
 }

@@ -124,7 +124,7 @@ impl Stage {
             Transport::Dccp(config) => host
                 .listen(port, &[SERVICE], (**config).clone(), app)
                 .expect("a port for each flow"),
-            Transport::Tcp(config) => host.tcp_listen(port, *config, app),
+            Transport::Tcp(config) => host.tcp_listen(port, config.clone(), app),
             Transport::Udp => host.udp_listen(port, app),
         });
     }
@@ -153,7 +153,9 @@ impl Stage {
                     let number = host.connect(context, ports(local, remote), config, app);
                     FlowId::Dccp(number.expect("a plan has valid settings"))
                 }
-                Transport::Tcp(config) => host.tcp_connect(context, local, remote, *config, app),
+                Transport::Tcp(config) => {
+                    host.tcp_connect(context, local, remote, config.clone(), app)
+                }
                 Transport::Udp => host.udp_open(context, local, remote, app),
             });
         self.senders.insert(local, (number, stream));

@@ -9,9 +9,8 @@ use super::read;
 use super::topology::node;
 use super::traffic::{Traffic, traffic};
 use core::time::Duration;
+use dccp_cli::law::{self, NamedLaw};
 use dccp_proto::Config;
-use dccp_proto::cc::ccid3::rules::Rules;
-use dccp_proto::cc::law::LawConfig;
 use dccp_proto::cc::registry::Ccids;
 use dccp_sim::{Seed, tcp};
 
@@ -52,6 +51,9 @@ pub(super) const KNOWN: &[&str] = &[
 /// Keys that belong to the transport, not to the kind of a flow.
 const OF_TRANSPORTS: &[&str] = &["tfrc", "window", "ack_ratio", "ecn", "pacing"];
 
+/// The name of our CCID 3.
+const OUR_TFRC: &str = "tfrc";
+
 /// Streams under one name.
 const STREAMS_MAX: usize = 10_000;
 
@@ -79,6 +81,7 @@ pub(crate) fn flow(
     }
     let traffic = traffic(&fields, seed.stream(&format!("flow {id} traffic")))?;
     let (law, streams) = congestion_control(&fields)?;
+    let law_text = law.as_ref().map(|(law, _)| law.to_string());
     let transport = transport(&fields, law, &traffic)?;
     let (starts, stop) = times(&fields, &id, streams, seed)?;
     fields.done(&format!("a flow of kind {}", traffic.word))?;
@@ -88,6 +91,7 @@ pub(crate) fn flow(
         from,
         to,
         transport,
+        law: law_text,
         kind: traffic.kind,
         sender: traffic.sender,
         receiver: traffic.receiver,
@@ -122,7 +126,7 @@ fn packet(transport: &Transport, traffic: &Traffic) -> Option<Packet> {
 }
 
 /// A law, and where it is chosen.
-type Chosen<'a> = (LawConfig, &'a Entry);
+type Chosen<'a> = (NamedLaw, &'a Entry);
 
 /// `cc = "reno*16"`: the law, and how many streams go under the flow's name.
 fn congestion_control<'a>(fields: &Fields<'a>) -> Result<(Option<Chosen<'a>>, usize), Mistake> {
@@ -145,9 +149,15 @@ fn congestion_control<'a>(fields: &Fields<'a>) -> Result<(Option<Chosen<'a>>, us
             (law, number)
         }
     };
-    let config = (law.parse::<LawConfig>())
+    let is_tcp = fields.get("transport", read::text)? == Some("tcp");
+    let read_law = if is_tcp {
+        law::parse_for_tcp
+    } else {
+        law::parse
+    };
+    let law = read_law(law)
         .map_err(|error| Mistake::new(&entry.item.place, error.problem, error.next))?;
-    Ok((Some((config, entry)), streams))
+    Ok((Some((law, entry)), streams))
 }
 
 fn transport(
@@ -211,7 +221,7 @@ fn unknown(place: &Place, text: &str) -> Mistake {
 fn dccp(
     fields: &Fields<'_>,
     ccid: u8,
-    law: Option<LawConfig>,
+    law: Option<NamedLaw>,
     size: usize,
 ) -> Result<Config, Mistake> {
     let default = Config::default();
@@ -223,7 +233,7 @@ fn dccp(
     };
     if ccid == 3 {
         return Ok(Config {
-            tfrc: fields.get("tfrc", rules)?.unwrap_or(common.tfrc),
+            ccids: fields.get("tfrc", tfrc)?.unwrap_or_default(),
             ..common
         });
     }
@@ -232,7 +242,7 @@ fn dccp(
         return Ok(common);
     }
     Ok(Config {
-        law: law.unwrap_or(common.law),
+        law: law.map_or(common.law, |law| law.config),
         max_window: fields.get("window", |item| window(item, size))?,
         ack_ratio: ack_ratio(fields)?,
         pacing: fields.get("pacing", read::flag)?.unwrap_or(common.pacing),
@@ -240,16 +250,26 @@ fn dccp(
     })
 }
 
-/// `tfrc = "coarse_first=yes"`: rules of ns-2.
-fn rules(item: &Item) -> Result<Rules, Mistake> {
-    let rules = read::text(item)?.parse::<Rules>();
-    rules.map_err(|error| Mistake::new(&item.place, error.problem, error.next))
+/// `tfrc = "tfrc-ns2"`: CCID 3 as another program has it.
+fn tfrc(item: &Item) -> Result<Ccids, Mistake> {
+    let name = read::text(item)?;
+    if name == OUR_TFRC {
+        return Ok(Ccids::default());
+    }
+    let known = [&[OUR_TFRC], dccp_historic::CCID_NAMES].concat();
+    dccp_historic::ccid(name).ok_or_else(|| Mistake::unknown(&item.place, "TFRC", name, &known))
 }
 
-fn tcp(fields: &Fields<'_>, law: Option<LawConfig>, size: usize) -> Result<tcp::Config, Mistake> {
+fn tcp(fields: &Fields<'_>, law: Option<NamedLaw>, size: usize) -> Result<tcp::Config, Mistake> {
     // What is left of a packet of 1500 bytes beside the headers and timestamps.
     const MSS_MAX: usize = 1448;
-    let default = law.map_or(tcp::Config::default(), tcp::Config::with_law);
+    let default = match law {
+        Some(law) => tcp::Config::with_law(law.config).map_err(|error| {
+            let next = "leave slow_start out, or write slow_start=standard";
+            Mistake::new(fields.place(), error.to_string(), next)
+        })?,
+        None => tcp::Config::default(),
+    };
     let mss = size.min(MSS_MAX);
     let ack_every = ack_ratio(fields)?.map(u32::from);
     Ok(tcp::Config {

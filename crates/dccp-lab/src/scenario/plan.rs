@@ -115,6 +115,8 @@ pub struct Flow {
     pub to: usize,
     /// What carries it.
     pub transport: Transport,
+    /// The law of CCID 2 or TCP as text, if the scenario names one.
+    pub law: Option<String>,
     /// What it is for.
     pub kind: Kind,
     /// The application that sends.

@@ -14,6 +14,7 @@ mod end;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::batch::Batch;
+use dccp_proto::cc::law::bbr;
 use end::{BEGIN, End, PACKETS_PER_TURN, TURN};
 use std::collections::VecDeque;
 use std::process::ExitCode;
@@ -55,7 +56,7 @@ fn transfer(packets: u64, window: u64, losses: Losses) -> Option<(u64, u64)> {
     let (mut sender, mut receiver) = (End::new(1, 2), End::new(2, 1));
     let mut config = End::config();
     if let Losses::OneOf(_) = losses {
-        config.law = "bbr".parse().ok()?;
+        config.law = bbr::Config::default().into();
     }
     receiver.listen(config.clone());
     sender.connect(BEGIN, 40_000, config);

@@ -9,6 +9,7 @@ use super::law::Law;
 use super::one_way::{self, Newest, Times};
 use super::registry::{Ccid, Dependency};
 use super::window::{Sent, WindowSender};
+use super::window_rules::Ccid2Rules;
 use super::{
     AckDue, Arrival, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal, Snapshot,
 };
@@ -39,7 +40,7 @@ impl Ccid for Ccid2 {
 
     /// With the law of the settings: Reno, unless this end chose another (docs/design.md, decision 9).
     fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
-        Box::new(Sender::new(config, config.law.kind.build()))
+        Box::new(Sender::new(config, config.law.build()))
     }
 
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
@@ -74,7 +75,7 @@ pub(crate) struct Sender {
 impl Sender {
     /// A sender governed by `law`.
     pub(crate) fn new(config: &CcConfig, law: Box<dyn Law>) -> Self {
-        let window = WindowSender::new(config, law);
+        let window = WindowSender::new(config, law, Ccid2Rules);
         let cwnd = window.window().packets();
         Self {
             window,

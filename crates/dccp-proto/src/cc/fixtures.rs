@@ -1,8 +1,7 @@
 //! What tests of congestion controls share: settings, an empty feedback, and a network of one link
 //! in virtual time.
 
-use super::ccid3::rules::Rules;
-use super::config::{CcConfig, WindowConfig};
+use super::config::CcConfig;
 use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
 use super::registry::Ccids;
@@ -37,12 +36,12 @@ pub(crate) fn config() -> CcConfig {
     CcConfig {
         now: START,
         mps: 1000,
-        law: LawConfig::RENO,
-        window: WindowConfig::CCID_2,
+        law: LawConfig::default(),
+        initial_window: None,
+        max_window: u32::MAX,
         is_paced: false,
         ack_ratio: None,
         is_strict: false,
-        tfrc: Rules::default(),
         rto_min: Duration::from_millis(200),
         granularity: Duration::ZERO,
         delayed_ack: Duration::from_millis(200),
@@ -69,7 +68,6 @@ pub(crate) fn feedback() -> Feedback<'static> {
         delivered_rate: None,
         is_app_limited: false,
         round: 0,
-        restarts_timeout: true,
         acks_lost: 0,
         mean_size: 1000,
         gss: Seq::ZERO,

@@ -20,9 +20,10 @@ pub mod law;
 pub mod one_way;
 mod pacer;
 pub mod registry;
-mod rtt;
+pub mod rtt;
 pub mod slow_start;
 pub mod window;
+pub mod window_rules;
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};
@@ -121,9 +122,6 @@ pub struct Feedback<'a> {
     pub is_app_limited: bool,
     /// Round trips since the connection began.
     pub round: u64,
-    /// Data that it reports as received restarts the transmit timeout. Not so in TCP, where the oldest
-    /// packet in flight may have to be sent once more, while only later ones are reported.
-    pub restarts_timeout: bool,
     /// Acknowledgements of the peer that were lost or marked on the way here (4341-6.1.1-1).
     pub acks_lost: u32,
     /// How many bytes of application data a mean packet has had lately.

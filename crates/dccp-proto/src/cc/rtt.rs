@@ -10,7 +10,7 @@ const RTO_MAX: Nanos = Nanos::new(64_000_000_000);
 
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
     smoothed: Option<Nanos>,
     variation: Nanos,
     rto_min: Nanos,
@@ -23,7 +23,7 @@ pub(crate) struct RttEstimator {
 impl RttEstimator {
     /// An estimator without a sample. `rto_min` is the lowest timeout: 4341-5-5 lifts TCP's floor of
     /// one second. `granularity` is that of the caller's timers.
-    pub(crate) fn new(rto_min: Duration, granularity: Duration) -> Self {
+    pub fn new(rto_min: Duration, granularity: Duration) -> Self {
         let mut estimator = Self {
             smoothed: None,
             variation: Nanos::ZERO,
@@ -37,13 +37,13 @@ impl RttEstimator {
     }
 
     /// Takes a sample, and with it ends the doubling of the timeout.
-    pub(crate) fn sample(&mut self, rtt: Duration) {
+    pub fn sample(&mut self, rtt: Duration) {
         self.backoff = 0;
-        self.refine(rtt);
+        self.sample_while_doubled(rtt);
     }
 
-    /// Takes a sample; the timeout stays doubled if it is.
-    pub(crate) fn refine(&mut self, rtt: Duration) {
+    /// Takes a sample, and leaves the timeout doubled if it is.
+    pub fn sample_while_doubled(&mut self, rtt: Duration) {
         // 4341-5-5: gains 1/8 and 1/4, the variation first because it needs the old mean.
         let rtt = Nanos::from(rtt).get();
         let (mean, variation) = match self.smoothed.map(Nanos::get) {
@@ -81,13 +81,13 @@ impl RttEstimator {
     }
 
     /// The timeout expired: doubles it (4341-5-5).
-    pub(crate) fn back_off(&mut self) {
+    pub fn back_off(&mut self) {
         self.backoff += 1;
         self.rto = self.timeout();
     }
 
     /// Whether the timeout expired since the last sample.
-    pub(crate) const fn is_backed_off(&self) -> bool {
+    pub const fn is_backed_off(&self) -> bool {
         self.backoff > 0
     }
 }
@@ -150,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn a_refined_timeout_stays_doubled() {
+    fn a_timeout_stays_doubled_if_asked() {
         // Mean 100 ms, variation 37.5 ms: 250 ms, twice.
         let mut e = RttEstimator::new(ms(200), us(50));
         e.sample(ms(100));
         e.back_off();
-        e.refine(ms(100));
+        e.sample_while_doubled(ms(100));
         assert!(e.is_backed_off());
         assert_eq!(e.rto().duration(), ms(500));
         e.sample(ms(100));

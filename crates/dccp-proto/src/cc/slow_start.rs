@@ -2,44 +2,55 @@
 
 mod hystart;
 
-use super::law::Window;
-use super::law::settings::{choice, number, settings, yes_no};
+use super::law::{SettingError, Window};
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use hystart::HyStart;
 
-choice! {
-    /// How fast a window grows in slow start.
-    pub enum Pace {
-        /// One packet per two acknowledged ones, and at most half the Ack Ratio per
-        /// acknowledgement (4341-5-8).
-        Ccid2 = "ccid2",
-        /// One packet per acknowledged one (RFC 5681 §3.1 counted in packets).
-        Standard = "standard",
-    }
+/// How fast a window grows in slow start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// One packet per two acknowledged ones, and at most half the Ack Ratio per acknowledgement (4341-5-8).
+    Ccid2,
+    /// One packet per acknowledged one (RFC 5681 §3.1 counted in packets).
+    Standard,
 }
 
-settings! {
-    /// Options of slow start, which every law has.
-    pub struct Config {
-        /// The pace.
-        slow_start: Pace = Pace::Ccid2, Pace::read;
-        /// Above this window it grows more slowly (limited slow start, RFC 3742); 0: never.
-        max_ssthresh: f64 = 0.0, number(0.0..=1e6);
-        /// The first slow start ends when the delay rises (HyStart++, RFC 9406).
-        hystart: bool = false, yes_no;
-        /// The threshold before the first event, in packets; 0: none.
-        initial_ssthresh: f64 = 0.0, number(0.0..=1e6);
+/// Settings of slow start, which every law has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// The pace.
+    pub pace: Pace,
+    /// Above this window, in packets, it grows more slowly (limited slow start, RFC 3742); 0: never.
+    pub max_ssthresh: f64,
+    /// The first slow start ends when the delay rises (HyStart++, RFC 9406).
+    pub hystart: bool,
+    /// The threshold before the first event, in packets; 0: none.
+    pub initial_ssthresh: f64,
+}
+
+impl Default for Config {
+    /// As CCID 2 has it.
+    fn default() -> Self {
+        Self {
+            pace: Pace::Ccid2,
+            max_ssthresh: 0.0,
+            hystart: false,
+            initial_ssthresh: 0.0,
+        }
     }
 }
 
 impl Config {
-    /// As CCID 2 has it.
-    pub const CCID_2: Self = Self {
-        slow_start: Pace::Ccid2,
-        max_ssthresh: 0.0,
-        hystart: false,
-        initial_ssthresh: 0.0,
-    };
+    /// Says which setting is out of its range.
+    ///
+    /// # Errors
+    /// The setting and its range.
+    pub fn check(&self) -> Result<(), SettingError> {
+        const THRESHOLDS: RangeInclusive<f64> = 0.0..=1e6;
+        SettingError::unless_within("max_ssthresh", self.max_ssthresh, THRESHOLDS)?;
+        SettingError::unless_within("initial_ssthresh", self.initial_ssthresh, THRESHOLDS)
+    }
 
     /// Sets the threshold of a new window.
     pub fn begin(&self, window: &mut Window) {
@@ -64,7 +75,7 @@ impl SlowStart {
     /// A slow start with these options, for a sender that paces its packets or does not.
     pub fn new(config: Config, is_paced: bool) -> Self {
         Self {
-            pace: config.slow_start,
+            pace: config.pace,
             max_ssthresh: config.max_ssthresh,
             acked: 0,
             hystart: config.hystart.then(|| Box::new(HyStart::new(is_paced))),
@@ -141,7 +152,7 @@ mod tests {
     }
 
     fn ccid_2() -> SlowStart {
-        SlowStart::new(Config::CCID_2, true)
+        SlowStart::new(Config::default(), true)
     }
 
     #[test]
@@ -178,8 +189,8 @@ mod tests {
         let mut w = window(8, 10.0);
         let mut standard = SlowStart::new(
             Config {
-                slow_start: Pace::Standard,
-                ..Config::CCID_2
+                pace: Pace::Standard,
+                ..Config::default()
             },
             true,
         );
@@ -193,7 +204,7 @@ mod tests {
             let mut w = Window::new(4);
             Config {
                 initial_ssthresh,
-                ..Config::CCID_2
+                ..Config::default()
             }
             .begin(&mut w);
             w.ssthresh.to_bits()
@@ -207,9 +218,9 @@ mod tests {
     fn limited() -> SlowStart {
         SlowStart::new(
             Config {
-                slow_start: Pace::Standard,
+                pace: Pace::Standard,
                 max_ssthresh: 100.0,
-                ..Config::CCID_2
+                ..Config::default()
             },
             true,
         )
@@ -259,9 +270,9 @@ mod tests {
         // RFC 9406 §4.3
         for (ssthresh, grown, is_slow_start) in [(f64::INFINITY, 25.0, false), (1e6, 100.0, true)] {
             let config = Config {
-                slow_start: Pace::Standard,
+                pace: Pace::Standard,
                 hystart: true,
-                ..Config::CCID_2
+                ..Config::default()
             };
             let mut s = SlowStart::new(config, true);
             let mut w = window(100, ssthresh);
@@ -279,8 +290,8 @@ mod tests {
         // Not paced: eight packets of an acknowledgement count, the others are used up.
         let config = Config {
             hystart: true,
-            slow_start: Pace::Standard,
-            ..Config::CCID_2
+            pace: Pace::Standard,
+            ..Config::default()
         };
         let mut w = window(100, f64::INFINITY);
         assert_eq!(SlowStart::new(config, false).grow(&mut w, 64, 2), 0);

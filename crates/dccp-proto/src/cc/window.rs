@@ -7,19 +7,17 @@
 //!
 //! It knows packets by number and no header, so the simulator's TCP uses it as CCID 2 does.
 
-mod local;
-
-use super::config::{CcConfig, WindowConfig};
+use super::config::CcConfig;
 use super::law::{Ack, Cause, Congestion, Law, Wants, Window};
 use super::one_way::{OneWay, Times};
 use super::pacer::{Pacer, commit_horizon, seconds};
 use super::rtt::RttEstimator;
 use super::slow_start::SlowStart;
+use super::window_rules::{Ccid2Rules, WindowRules};
 use super::{Feedback, Permit, Snapshot};
 use crate::seq::Seq;
 use crate::time::{Instant, Nanos, Rate};
 use core::time::Duration;
-use local::Shrinking;
 
 /// How much faster than one window per round trip packets may leave in slow start (`docs/design.md`, decision 8b).
 const PACING_SLOW_START: f64 = 2.0;
@@ -52,12 +50,13 @@ pub struct Sent {
     pub pipe: u32,
 }
 
-/// A sender that keeps at most a window of packets in flight.
-pub struct WindowSender {
+/// A sender that keeps at most a window of packets in flight; `R` are the rules of its transport protocol.
+pub struct WindowSender<R = Ccid2Rules> {
     law: Box<dyn Law>,
+    rules: R,
     wants: Wants,
     window: Window,
-    limits: WindowConfig,
+    max_window: u32,
     initial_window: u32,
     slow_start: SlowStart,
     rtt: RttEstimator,
@@ -81,7 +80,6 @@ pub struct WindowSender {
     recovering: Option<Seq>,
     /// The last packet before the timeout expired.
     expired_at: Option<Seq>,
-    shrinking: Option<Shrinking>,
     /// The largest flight since the window last shrank (`maxFS`); 0 until one is measured.
     flight_max: u32,
     /// No growth before this moment: the peer's application is slow.
@@ -89,18 +87,17 @@ pub struct WindowSender {
     mean_size: usize,
 }
 
-impl WindowSender {
-    /// A sender at its initial window.
-    pub fn new(config: &CcConfig, mut law: Box<dyn Law>) -> Self {
+impl<R: WindowRules> WindowSender<R> {
+    /// A sender at its initial window, governed by `law`.
+    pub fn new(config: &CcConfig, mut law: Box<dyn Law>, rules: R) -> Self {
         let mut rtt = RttEstimator::new(config.rto_min, config.granularity);
         if let Some(sample) = config.rtt {
             rtt.sample(sample);
         }
-        let limits = config.window;
-        let initial_window = limits
-            .initial
+        let initial_window = config
+            .initial_window
             .unwrap_or_else(|| initial_window(config.mps))
-            .clamp(1, limits.max.max(1));
+            .clamp(1, config.max_window.max(1));
         let mut window = Window::new(initial_window);
         let slow_start = SlowStart::new(config.law.slow_start, config.is_paced);
         config.law.slow_start.begin(&mut window);
@@ -109,8 +106,9 @@ impl WindowSender {
             wants: law.wants(),
             rate: law.pacing_rate(),
             law,
+            rules,
             window,
-            limits,
+            max_window: config.max_window,
             initial_window,
             slow_start,
             rtt,
@@ -126,7 +124,6 @@ impl WindowSender {
             events: 0,
             recovering: None,
             expired_at: None,
-            shrinking: None,
             flight_max: initial_window,
             hold_until: config.now,
             mean_size: config.mps,
@@ -143,8 +140,13 @@ impl WindowSender {
         self.window
     }
 
+    /// The rules of the transport protocol.
+    pub const fn rules(&mut self) -> &mut R {
+        &mut self.rules
+    }
+
     /// Limits the window to `packets`; slow start brings it back to its threshold.
-    pub fn resume_at(&mut self, packets: u32) {
+    pub fn shrink_to(&mut self, packets: u32) {
         let before = self.window.cwnd;
         self.window.cwnd = before.min(f64::from(packets.max(1)));
         self.note_reduction(before);
@@ -194,7 +196,7 @@ impl WindowSender {
 
     /// 4341-5-1
     fn room_in(&self, window: &Window, pipe: u32) -> u32 {
-        window.packets().min(self.limits.max).saturating_sub(pipe)
+        window.packets().min(self.max_window).saturating_sub(pipe)
     }
 
     /// When a packet left and arrived, told by the acknowledgement that [`on_feedback`](Self::on_feedback)
@@ -257,7 +259,7 @@ impl WindowSender {
         self.flight_max = self.flight_max.max(fb.pipe_max);
         let before = self.window;
         let was_full = flight_before(fb) >= before.packets();
-        self.shrink();
+        self.rules.on_ack(&mut self.window);
         self.answer_congestion(now, fb);
         self.answer_host(now, fb, before);
         self.grow(now, fb, ack_ratio);
@@ -270,7 +272,7 @@ impl WindowSender {
         }
         if fb.pipe == 0 {
             self.timeout = None;
-        } else if fb.restarts_timeout && fb.acked.packets + fb.marked.packets > 0 {
+        } else if self.rules.restarts_timeout(fb) {
             self.restart_timeout(now, fb.pipe, ack_ratio);
         }
     }
@@ -286,8 +288,8 @@ impl WindowSender {
             return false;
         }
         self.timeout = None;
-        self.shrinking = None;
         self.flight_max = 0;
+        self.rules.on_timeout();
         self.law.on_timeout(&mut self.window, now);
         self.rate = self.law.pacing_rate();
         self.slow_start.reset();
@@ -296,6 +298,29 @@ impl WindowSender {
         self.answered = self.last_sent.map(|(_, seq)| seq);
         self.expired_at = self.answered;
         true
+    }
+
+    /// Asks the law how it would answer a congestion event that no packet shows, while `pipe` are in flight.
+    /// Returns the window that it wants, and counts the event. `None` while a congestion event is being recovered
+    /// from.
+    pub fn answer_host_congestion(&mut self, now: Instant, pipe: u32) -> Option<Window> {
+        if self.recovering.is_some() {
+            return None;
+        }
+        let mut wanted = self.window;
+        let event = Congestion {
+            now,
+            cause: Cause::Loss,
+            packets: 0,
+            flight: pipe,
+            pipe,
+        };
+        self.law.on_congestion(&mut wanted, &event);
+        self.rate = self.law.pacing_rate();
+        self.slow_start.reset();
+        self.events += 1;
+        self.window.ssthresh = wanted.ssthresh;
+        Some(wanted)
     }
 
     /// How many congestion events were answered.
@@ -374,17 +399,12 @@ impl WindowSender {
     #[inline]
     fn sample_rtt(&mut self, fb: &Feedback<'_>) {
         let Some(rtt) = fb.rtt else { return };
-        if self.limits.samples_every_ack
-            || self.sampled_round != Some(fb.round)
-            || self.rtt.is_backed_off()
-        {
+        let is_first = self.sampled_round != Some(fb.round) || self.rtt.is_backed_off();
+        if is_first {
             self.sampled_round = Some(fb.round);
-            if self.limits.keeps_backoff && is_before(fb, self.expired_at) {
-                self.rtt.refine(rtt);
-            } else {
-                self.rtt.sample(rtt);
-            }
         }
+        let is_old = is_before(fb, self.expired_at);
+        self.rules.sample(&mut self.rtt, rtt, is_first, is_old);
     }
 
     /// Losses, marks (4341-7-1) and what counts like them (4340-11.7-5): one event per round trip
@@ -400,8 +420,8 @@ impl WindowSender {
         }
         self.answered = self.last_sent.map(|(_, seq)| seq);
         self.recovering = self.answered;
-        if self.is_shrinking() {
-            return self.end_shrinking();
+        if self.rules.absorbs_congestion(&mut self.window) {
+            return;
         }
         self.events += 1;
         let marked = fb.marked.packets + fb.drops.corrupt;
@@ -448,11 +468,10 @@ impl WindowSender {
             self.slow_start.on_rtt(&mut self.window, fb.round, rtt);
         }
         let is_clean = fb.congestion.is_none() && fb.lost.packets == 0;
-        let is_held = !self.limits.grows_in_recovery && is_before(fb, self.recovering);
+        let is_recovering = is_before(fb, self.recovering);
         let may_grow = self.is_below_limit()
             && is_clean
-            && !is_held
-            && !self.is_shrinking()
+            && self.rules.may_grow(is_recovering)
             && fb.drops.receive_buffer == 0
             && now >= self.hold_until;
         let before = self.window;
@@ -493,7 +512,7 @@ impl WindowSender {
             self.cap(before, flight + (per_packet * flight).max(1.0));
         }
         self.rate = self.law.pacing_rate();
-        self.window.cwnd = self.window.cwnd.min(f64::from(self.limits.max));
+        self.window.cwnd = self.window.cwnd.min(f64::from(self.max_window));
     }
 
     /// Whether the window may grow: a rate-limited sender grows to twice its largest flight in slow start,

@@ -343,7 +343,6 @@ impl InFlight {
             delivered_rate: sample.and_then(|(s, sent_at)| self.delivery.sample(now, &s, sent_at)),
             is_app_limited: sample.is_some_and(|(s, _)| s.is_app_limited),
             round: self.round,
-            restarts_timeout: true,
             acks_lost: ack.acks_lost,
             mean_size: self.mean_size(),
             gss: self.seq_at(self.end()).minus(1),

@@ -1,11 +1,11 @@
 //! Settings of a TCP connection.
 
 use crate::frame::segment::TIMESTAMPS;
+use core::fmt;
 use core::time::Duration;
 use dccp_proto::Instant;
-use dccp_proto::cc::ccid3::rules::Rules;
-use dccp_proto::cc::config::{CcConfig, WindowConfig};
-use dccp_proto::cc::law::{LawConfig, LawKind, reno};
+use dccp_proto::cc::config::CcConfig;
+use dccp_proto::cc::law::{LawConfig, reno};
 use dccp_proto::cc::slow_start::Pace;
 
 /// ns-2 counts the variation of the round trip in quarters of a millisecond, and three of them never fade: the
@@ -13,7 +13,7 @@ use dccp_proto::cc::slow_start::Pace;
 const NS2_VARIATION: Duration = Duration::from_millis(3);
 
 /// Settings of one end. The defaults are those of a modern host that does not autotune.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct Config {
     /// How the window grows and shrinks.
@@ -52,22 +52,11 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self::with_law(LawConfig::RENO)
-    }
-}
-
-impl Config {
-    /// The defaults with this law. [`LawConfig::RENO`], which is CCID 2's, stands for TCP's own Reno:
-    /// its slow start adds a packet for each acknowledged one, and it counts fractions of packets.
-    pub fn with_law(law: LawConfig) -> Self {
-        let mut law = law;
-        if law == LawConfig::RENO {
-            law.kind = LawKind::Reno(reno::Config {
-                fractional: true,
-                ..reno::Config::WHOLE_PACKETS
-            });
-            law.slow_start.slow_start = Pace::Standard;
-        }
+        let mut law = LawConfig::from(reno::Config {
+            fractional: true,
+            ..reno::Config::default()
+        });
+        law.slow_start.pace = Pace::Standard;
         Self {
             law,
             mss: 1448,
@@ -83,6 +72,35 @@ impl Config {
             halves_flight: false,
             samples_every_ack: false,
             keeps_backoff: false,
+        }
+    }
+}
+
+/// A law whose slow start is CCID 2's, which is not TCP's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotForTcp;
+
+impl fmt::Display for NotForTcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the slow start of this law is CCID 2's: TCP's has Pace::Standard")
+    }
+}
+
+impl core::error::Error for NotForTcp {}
+
+impl Config {
+    /// The defaults with this law.
+    ///
+    /// # Errors
+    /// [`NotForTcp`] if the pace of its slow start is CCID 2's, as that of the default [`LawConfig`] is. The default
+    /// of this type has TCP's own Reno: one packet per acknowledged one in slow start, and fractions of packets.
+    pub fn with_law(law: LawConfig) -> Result<Self, NotForTcp> {
+        match law.slow_start.pace {
+            Pace::Ccid2 => Err(NotForTcp),
+            Pace::Standard => Ok(Self {
+                law,
+                ..Self::default()
+            }),
         }
     }
 
@@ -107,18 +125,12 @@ impl Config {
         CcConfig {
             now,
             mps: self.mss.into(),
-            law: self.law,
-            window: WindowConfig {
-                initial: Some(self.initial_window),
-                max: self.max_window.unwrap_or(u32::MAX),
-                grows_in_recovery: false,
-                samples_every_ack: self.samples_every_ack,
-                keeps_backoff: self.keeps_backoff,
-            },
+            law: self.law.clone(),
+            initial_window: Some(self.initial_window),
+            max_window: self.max_window.unwrap_or(u32::MAX),
             is_paced: self.is_paced,
             ack_ratio: None,
             is_strict: false,
-            tfrc: Rules::default(),
             rto_min: self.rto_min,
             granularity: if self.samples_every_ack {
                 NS2_VARIATION
@@ -134,13 +146,15 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp_proto::cc::law::cubic;
 
     #[test]
-    fn reno_is_that_of_tcp_and_other_laws_are_as_given() {
+    fn a_slow_start_that_is_not_tcps_is_refused() {
+        assert_eq!(Config::with_law(LawConfig::default()), Err(NotForTcp));
         let reno = Config::default().law;
-        assert_eq!(reno.to_string(), "reno:fractional=yes,slow_start=standard");
-        let cubic: LawConfig = "cubic:hystart=yes".parse().unwrap();
-        assert_eq!(Config::with_law(cubic).law, cubic);
+        assert_eq!(Config::with_law(reno), Ok(Config::default()));
+        let cubic = LawConfig::from(cubic::Config::default());
+        assert_eq!(Config::with_law(cubic.clone()).unwrap().law, cubic);
     }
 
     #[test]

@@ -21,12 +21,13 @@
 mod config;
 mod ranges;
 mod receiver;
+mod rules;
 mod scoreboard;
 mod sender;
 mod socket;
 mod stream;
 
-pub use config::Config;
+pub use config::{Config, NotForTcp};
 
 use crate::flow::FlowSample;
 use crate::frame::segment::{Segment, SocketId};
@@ -143,7 +144,7 @@ impl Tcp {
         };
         let (config, app) = self.listeners.get(&ends.local_port)?;
         let number = self.sockets.len();
-        let socket = Socket::accept(context, ends, id(number), *config, app.clone(), s);
+        let socket = Socket::accept(context, ends, id(number), config.clone(), app.clone(), s);
         self.sockets.push(socket);
         let remote = ends.path.remote;
         let key = (remote, ends.remote_port, ends.local_port);

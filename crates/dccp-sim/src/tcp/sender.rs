@@ -7,6 +7,7 @@
 //! that is lost too is noticed by the timeout only, or repeated once as a rescue (§5, rule 4).
 
 use super::config::Config;
+use super::rules::TcpRules;
 use super::scoreboard::{News, Scoreboard};
 use super::{duration, ticks_since};
 use crate::frame::segment::Timestamps;
@@ -90,7 +91,7 @@ struct Recovery {
     reason = "each is an independent fact of the stream"
 )]
 pub(super) struct Sender {
-    pub(super) window: WindowSender,
+    pub(super) window: WindowSender<TcpRules>,
     board: Scoreboard,
     /// If the law wants to know its rate.
     delivery: Option<Delivery>,
@@ -116,7 +117,7 @@ pub(super) struct Sender {
 impl Sender {
     /// A sender that has nothing to send yet, to a peer with room for `limit` bytes.
     pub(super) fn new(config: &Config, now: Instant, limit: u64) -> Self {
-        let window = WindowSender::new(&config.cc(now), config.law.kind.build());
+        let window = WindowSender::new(&config.cc(now), config.law.build(), TcpRules::new(config));
         Self {
             delivery: window.wants().delivered_rate.then(Delivery::default),
             window,
@@ -203,6 +204,7 @@ impl Sender {
                 arrived: t.value,
             });
         }
+        self.window.rules().is_advance = news.is_advance;
         let events = self.window.events();
         self.window.on_feedback(now, &fb, self.ack_every);
         if self.window.events() > events {
@@ -216,7 +218,7 @@ impl Sender {
     fn recover(&mut self) -> bool {
         if self.recovery.is_some_and(|r| self.board.una() >= r.point) {
             if self.halved().is_some() {
-                self.window.resume_at(self.board.pipe() + RESUME_BURST);
+                self.window.shrink_to(self.board.pipe() + RESUME_BURST);
             }
             self.recovery = None;
         }
@@ -280,7 +282,6 @@ impl Sender {
             delivered_rate,
             is_app_limited,
             round: self.round,
-            restarts_timeout: news.is_advance,
             acks_lost: 0,
             mean_size: self.mss as usize,
             gss: Seq::new(self.board.nxt()),
@@ -443,9 +444,21 @@ impl Sender {
         let has_next = self.board.lost() > 0 || self.new_segment().is_some();
         let pipe = self.board.pipe();
         if has_next && self.may_send(now, pipe) {
-            self.window.on_local_congestion(now, pipe);
+            self.shrink_for_host(now, pipe);
         }
         pipe > 0
+    }
+
+    /// The host's interface was full with `pipe` in flight. While the window shrinks for that, or recovers from a
+    /// loss, nothing more happens.
+    fn shrink_for_host(&mut self, now: Instant, pipe: u32) {
+        if self.window.rules().is_shrinking() {
+            return;
+        }
+        if let Some(wanted) = self.window.answer_host_congestion(now, pipe) {
+            self.window.shrink_to(pipe + 1);
+            self.window.rules().shrink_towards(wanted.cwnd);
+        }
     }
 
     /// The next segment that was never sent, if there is data and the peer has room for it.

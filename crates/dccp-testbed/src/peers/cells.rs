@@ -32,51 +32,20 @@ const TCP: &[&str] = &["every_ack=yes"];
 const HALVED: &[&str] = &["every_ack=yes", "halved=yes"];
 
 /// The law that the others compete with.
-pub(super) const RENO: Law = law(
-    "reno",
-    "tcp/reno:kernel=yes,slow_start=standard",
-    HALVED,
-    "reno",
-);
+pub(super) const RENO: Law = law("reno", "tcp/reno-linux", HALVED, "reno");
 
 /// Our laws with options that make them equal to ns-2's, which are those of Linux 2.6.22.
 const LAWS: [Law; 10] = [
     RENO,
-    law(
-        "highspeed",
-        "tcp/highspeed:table=kernel",
-        HALVED,
-        "highspeed",
-    ),
-    law(
-        "scalable",
-        "tcp/scalable:mode=kernel,cap=50",
-        HALVED,
-        "scalable",
-    ),
-    law("bic", "tcp/bic:mode=linux,delayed_acks=yes", TCP, "bic"),
-    law("cubic", "tcp/cubic:mode=linux,beta=0.8", TCP, "cubic"),
-    law(
-        "htcp",
-        "tcp/htcp:rtt_scaling=yes,kernel_rules=yes",
-        TCP,
-        "htcp",
-    ),
-    // The kernel's 2 and 4, of what it counts in halves of a packet, rounded up.
-    law(
-        "vegas",
-        "tcp/vegas:alpha=1.5,beta=4,doubling=1,late=yes",
-        HALVED,
-        "vegas",
-    ),
-    law("westwood", "tcp/westwood:half=yes", TCP, "westwood"),
+    law("highspeed", "tcp/highspeed-2.6.22", HALVED, "highspeed"),
+    law("scalable", "tcp/scalable-2.6.22", HALVED, "scalable"),
+    law("bic", "tcp/bic-linux", TCP, "bic"),
+    law("cubic", "tcp/cubic-2.6.22", TCP, "cubic"),
+    law("htcp", "tcp/htcp-linux", TCP, "htcp"),
+    law("vegas", "tcp/vegas-2.6.22", HALVED, "vegas"),
+    law("westwood", "tcp/westwood-ns2", TCP, "westwood"),
     // TCPlike paces nothing: it has a delay between packets and never sets it.
-    law(
-        "ccid2",
-        "dccp/reno:slow_start=standard,keeps_count=yes",
-        &[],
-        "dccp-tcplike",
-    ),
+    law("ccid2", "dccp/tcplike-ns2", &[], "dccp-tcplike"),
     law("ccid3", "dccp/tfrc", &[], "dccp-tfrc"),
 ];
 

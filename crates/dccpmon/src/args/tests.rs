@@ -56,7 +56,7 @@ fn short_test_has_one_interval() {
 
 #[test]
 fn law_is_reno_by_default() {
-    assert_eq!(bulk_of("h").law, LawConfig::RENO);
+    assert_eq!(bulk_of("h").law, NamedLaw::default());
     let law = bulk_of("h --law cubic:fast_convergence=no").law;
     assert_eq!(law.to_string(), "cubic:fast_convergence=no");
 }

@@ -392,7 +392,7 @@ fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
     assert_eq!(Ccid2.receiver(&config()).ack_options_len(START), 5);
     for (is_strict, is_one_way) in [(false, 1.0), (true, 0.0)] {
         let config = CcConfig {
-            law: "ledbat".parse().expect("a law"),
+            law: crate::cc::law::ledbat::Config::default().into(),
             is_strict,
             ..config()
         };

@@ -7,7 +7,7 @@ const P_MIN: f64 = 1e-16;
 
 /// What the equation needs besides the loss event rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Path {
+pub struct Path {
     /// Packet size in bytes.
     pub(crate) s: f64,
     /// Round-trip time in seconds.
@@ -20,7 +20,7 @@ pub(crate) struct Path {
 
 impl Path {
     /// A path with the values that RFC 5348 recommends: `t_rto` = 4 `r`, `b` = 1.
-    pub(crate) const fn new(s: f64, r: f64) -> Self {
+    pub const fn new(s: f64, r: f64) -> Self {
         Self {
             s,
             r,
@@ -30,7 +30,7 @@ impl Path {
     }
 
     /// The rate in bytes per second at loss event rate `p` (5348-3.1-1); infinite at 0.
-    pub(crate) fn rate(&self, p: f64) -> f64 {
+    pub fn rate(&self, p: f64) -> f64 {
         let congestion = self.r * libm::sqrt(2.0 * self.b * p / 3.0);
         let timeouts = 3.0 * libm::sqrt(3.0 * self.b * p / 8.0) * p * (1.0 + 32.0 * p * p);
         self.s / (congestion + self.t_rto * timeouts)
@@ -38,7 +38,7 @@ impl Path {
 
     /// The loss event rate at which the equation gives `x` bytes per second; 1 where `x` is too low
     /// for any.
-    pub(crate) fn loss_event_rate(&self, x: f64) -> f64 {
+    pub fn loss_event_rate(&self, x: f64) -> f64 {
         if x <= self.rate(1.0) {
             return 1.0;
         }

@@ -10,11 +10,11 @@ const DISCOUNT_MIN: f64 = 0.25;
 
 /// The length of a loss interval, and what is left of its weight.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Weighed {
+pub struct Weighed {
     /// Data packets.
-    pub(crate) length: f64,
+    pub length: f64,
     /// `DF_i` of RFC 5348 §5.5: 1 until a long open interval outweighs it.
-    pub(crate) discount: f64,
+    pub discount: f64,
 }
 
 impl Weighed {
@@ -51,23 +51,6 @@ pub(crate) fn loss_event_rate(
     } else {
         0.0
     }
-}
-
-/// The same as ns-2 counts: intervals that have not been yet are empty and have their whole weight, and nothing is
-/// discounted.
-pub(crate) fn diluted_rate(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
-    let open = intervals.next().map_or(0.0, |i| i.length);
-    let closed = intervals.take(N);
-    let (without, _) = sum(closed.clone());
-    if without <= 0.0 {
-        return 0.0;
-    }
-    let later = closed
-        .zip(&WEIGHTS[1..])
-        .map(|(i, weight)| i.length * weight);
-    let with_open = open + later.sum::<f64>();
-    let weights: f64 = WEIGHTS.iter().sum();
-    (weights / with_open.max(without)).min(1.0)
 }
 
 /// What a long open interval leaves of the weight of the closed ones, `DF` (5348-5.5-1).

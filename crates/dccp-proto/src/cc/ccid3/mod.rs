@@ -18,31 +18,32 @@
 //! | `tld` | when `x` was last doubled | |
 
 mod data_limited;
-pub(super) mod equation;
+mod equation;
 mod host_limits;
 mod loss_history;
 mod loss_intervals;
-mod ns2_meter;
 mod receive_rate;
-pub(super) mod receiver;
+mod receiver;
 mod receiver_rtt;
 mod report;
 mod round_trip;
-pub mod rules;
-pub(super) mod sender;
-pub(super) mod variant;
+mod sender;
+mod variant;
 mod window_counter;
 mod x_recv_set;
+
+pub use equation::Path;
+pub use loss_intervals::Weighed;
+pub use variant::{Counted, Meter, SlowStart, Tfrc, Variant};
 
 use super::config::CcConfig;
 use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
 use super::{HcReceiver, HcSender};
 use core::time::Duration;
-use variant::Tfrc;
 
 /// CCID 3.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ccid3;
+pub struct Ccid3;
 
 impl Ccid for Ccid3 {
     fn number(&self) -> u8 {
@@ -54,11 +55,11 @@ impl Ccid for Ccid3 {
     }
 
     fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
-        Box::new(sender::Sender::<Tfrc>::new(config))
+        sender::<Tfrc>(config)
     }
 
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
-        Box::new(receiver::Receiver::<Tfrc>::new(config))
+        receiver::<Tfrc>(config)
     }
 
     fn needs(&self) -> &[Dependency] {
@@ -72,6 +73,16 @@ impl Ccid for Ccid3 {
     fn options(&self) -> &[u8] {
         &[128, 192, 193, 194]
     }
+}
+
+/// The sending half of a variant.
+pub fn sender<V: Variant + 'static>(config: &CcConfig) -> Box<dyn HcSender> {
+    Box::new(sender::Sender::<V>::new(config))
+}
+
+/// The receiving half of a variant.
+pub fn receiver<V: Variant + 'static>(config: &CcConfig) -> Box<dyn HcReceiver> {
+    Box::new(receiver::Receiver::<V>::new(config))
 }
 
 /// A count as a float.

@@ -3,11 +3,9 @@
 
 use super::loss_history::{Change, LossHistory, Packet};
 use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
-use super::ns2_meter::Ns2Meter;
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
-use super::rules::Rules;
-use super::variant::{Counted, Tfrc, Variant};
+use super::variant::{Counted, Meter, Tfrc, Variant};
 use super::{float, packets, whole};
 use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
@@ -32,15 +30,14 @@ const NO_LOSS: u32 = u32::MAX;
 
 /// The receiving half of CCID 3, or of its variant.
 #[derive(Debug)]
-pub(in crate::cc) struct Receiver<V = Tfrc> {
+pub(in crate::cc) struct Receiver<V: Variant = Tfrc> {
     variant: V,
     history: LossHistory,
     rtt: ReceiverRtt,
     /// From the first data packet on.
     rate: Option<ReceiveRate>,
-    rules: Rules,
-    /// If one of the rules needs it; boxed, because it is large and never there otherwise.
-    ns2_meter: Option<Box<Ns2Meter>>,
+    /// From the first data packet on.
+    meter: Option<V::Meter>,
     sends_loss_event_rate: bool,
     is_due: bool,
     /// The window counter when feedback was last sent.
@@ -61,8 +58,7 @@ impl<V: Variant> Receiver<V> {
             history: LossHistory::default(),
             rtt: ReceiverRtt::new(config.rtt),
             rate: None,
-            rules: config.tfrc,
-            ns2_meter: None,
+            meter: None,
             sends_loss_event_rate: false,
             is_due: false,
             counter: None,
@@ -80,12 +76,9 @@ impl<V: Variant> Receiver<V> {
         } else {
             self.rate = Some(ReceiveRate::new(p.now, bytes));
             self.is_due = true;
-            if self.rules.coarse_first || self.rules.old_start {
-                let meter = Ns2Meter::new(p.now, self.rtt.rtt());
-                self.ns2_meter = Some(Box::new(meter));
-            }
+            self.meter = Some(V::Meter::new(p.now, self.rtt.rtt()));
         }
-        if let Some(meter) = &mut self.ns2_meter {
+        if let Some(meter) = &mut self.meter {
             meter.on_data(p.now, self.history.counter(), bytes);
         }
         self.last_data = Some(p.now);
@@ -104,8 +97,8 @@ impl<V: Variant> Receiver<V> {
         let (s, max) = self
             .rate
             .map_or((1.0, 0.0), |rate| (rate.mean_size(), rate.max(rtt)));
-        if let Some(meter) = self.ns2_meter.as_ref().filter(|_| self.rules.coarse_first) {
-            self.history.set_first_length(meter.first_interval(now, s));
+        if let Some(length) = self.meter.as_ref().and_then(|m| m.first_interval(now, s)) {
+            self.history.set_first_length(length);
             return;
         }
         let least = FIRST_RATE_MIN * s / r;
@@ -162,13 +155,9 @@ impl<V: Variant> Receiver<V> {
 
     /// The receive rate in bytes per second, as a feedback packet tells it. The first tells 0 (5348-6.3-1).
     fn told_rate(&self, now: Instant) -> Option<f64> {
-        let meter = self.rate?;
-        let ns2 = self.ns2_meter.as_ref().filter(|_| self.rules.old_start);
-        Some(match ns2 {
-            Some(_) if self.counter.is_none() => 0.0,
-            Some(ns2) => ns2.rate(now),
-            None => meter.rate(self.rtt.rtt()),
-        })
+        let rate = self.rate?;
+        let own = self.meter.as_ref().and_then(|meter| meter.rate(now));
+        Some(own.unwrap_or_else(|| rate.rate(self.rtt.rtt())))
     }
 
     /// Writes the options of a feedback packet: all that is known of losses and marks (4340-11-1).
@@ -269,7 +258,7 @@ impl<V: Variant> HcReceiver for Receiver<V> {
         if let Some(meter) = &mut self.rate {
             meter.on_feedback(self.rtt.rtt());
         }
-        if let Some(meter) = &mut self.ns2_meter {
+        if let Some(meter) = &mut self.meter {
             meter.on_feedback(ack.now);
         }
         self.counter = Some(self.history.counter());

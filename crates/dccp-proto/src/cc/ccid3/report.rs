@@ -2,7 +2,7 @@
 //! earlier ones.
 
 use super::float;
-use super::loss_intervals::{INTERVALS, Weighed, diluted_rate, discount, loss_event_rate};
+use super::loss_intervals::{INTERVALS, Weighed, discount, loss_event_rate};
 use super::variant::{Counted, Variant};
 use crate::cc::Feedback;
 use crate::seq::Seq;
@@ -98,18 +98,9 @@ pub(crate) struct Reports {
     events: u64,
     /// A peer that sends no Loss Intervals tells of none of them.
     has_silent: bool,
-    has_empty: bool,
 }
 
 impl Reports {
-    /// Nothing was told yet; `has_empty`: as [`Rules`](super::rules::Rules) have it.
-    pub(crate) fn new(has_empty: bool) -> Self {
-        Self {
-            has_empty,
-            ..Self::default()
-        }
-    }
-
     /// How many loss events the peer has told of, if it tells of them.
     pub(crate) fn events(&self) -> Option<u64> {
         (!self.has_silent).then_some(self.events)
@@ -226,8 +217,8 @@ impl Reports {
     }
 
     fn p_of_intervals<V: Variant>(&self, newest: Known) -> f64 {
-        if self.has_empty {
-            return diluted_rate(self.known.weighed::<V>());
+        if let Some(p) = V::mean_rate(self.known.weighed::<V>()) {
+            return p;
         }
         if self.known.len == 1 && newest.has_loss {
             // Nothing is known of the time before the event.

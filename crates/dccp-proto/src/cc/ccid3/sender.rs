@@ -5,8 +5,7 @@ use super::equation::{T_MBI, initial_window};
 use super::host_limits::HostLimits;
 use super::report::{Report, Reports};
 use super::round_trip::RoundTrip;
-use super::rules::Rules;
-use super::variant::{Tfrc, Variant};
+use super::variant::{SlowStart, Tfrc, Variant};
 use super::window_counter::WindowCounter;
 use super::x_recv_set::XRecvSet;
 use super::{float, seconds};
@@ -60,7 +59,6 @@ pub(in crate::cc) struct Sender<V = Tfrc> {
     earliest: Instant,
     host_limits: HostLimits,
     sends_rtt: bool,
-    rules: Rules,
     acks: AcksOfAcks,
 }
 
@@ -103,7 +101,7 @@ impl<V: Variant> Sender<V> {
             p: 0.0,
             round_trip: None,
             tld: config.now,
-            reports: Reports::new(config.tfrc.empty_intervals),
+            reports: Reports::default(),
             x_recv_set: XRecvSet::new(config.now),
             not_limited: NotLimited::default(),
             stage: Stage::New,
@@ -114,7 +112,6 @@ impl<V: Variant> Sender<V> {
             earliest: config.now,
             host_limits: HostLimits::default(),
             sends_rtt: false,
-            rules: config.tfrc,
             acks: AcksOfAcks {
                 is_needed: false,
                 last: config.now,
@@ -136,7 +133,7 @@ impl<V: Variant> Sender<V> {
     /// The rate of 2 to 4 packets per round trip to start with, and to return to after idling
     /// (4342-5-1).
     fn initial_rate(&self) -> f64 {
-        let window = if self.rules.old_start {
+        let window = if V::SLOW_START == SlowStart::Rfc3448 {
             self.s
         } else {
             initial_window(self.s)
@@ -150,7 +147,7 @@ impl<V: Variant> Sender<V> {
     }
 
     fn x_inst(&self) -> f64 {
-        let is_undamped = self.rules.old_start && self.p <= 0.0;
+        let is_undamped = V::SLOW_START == SlowStart::Rfc3448 && self.p <= 0.0;
         let round_trip = self.round_trip.filter(|_| !is_undamped);
         let damping = round_trip.map_or(1.0, |t| t.damping());
         (self.x * damping).max(self.x_min())
@@ -206,7 +203,7 @@ impl<V: Variant> Sender<V> {
         }
         let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
         let x_recv = self.host_limits.limit(report.x_recv, packet_rate);
-        if self.rules.old_start {
+        if V::SLOW_START == SlowStart::Rfc3448 {
             self.x_recv_set.replace(now, x_recv);
             2.0 * x_recv
         } else if !was_limited {
@@ -403,7 +400,7 @@ impl<V: Variant> HcSender for Sender<V> {
     }
 
     fn on_rtt_hint(&mut self, now: Instant, rtt: Duration) {
-        if self.round_trip.is_none() && !self.rules.old_start {
+        if self.round_trip.is_none() && V::SLOW_START == SlowStart::Rfc5348 {
             self.on_rtt_sample(now, rtt);
         }
     }

@@ -12,8 +12,7 @@
 
 mod small_packets;
 
-use super::ccid3::receiver::Receiver;
-use super::ccid3::sender::Sender;
+use super::ccid3;
 use super::config::CcConfig;
 use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
 use super::{HcReceiver, HcSender};
@@ -33,11 +32,11 @@ impl Ccid for Ccid4 {
     }
 
     fn sender(&self, config: &CcConfig) -> Box<dyn HcSender> {
-        Box::new(Sender::<SmallPackets>::new(config))
+        ccid3::sender::<SmallPackets>(config)
     }
 
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver> {
-        Box::new(Receiver::<SmallPackets>::new(config))
+        ccid3::receiver::<SmallPackets>(config)
     }
 
     fn needs(&self) -> &[Dependency] {

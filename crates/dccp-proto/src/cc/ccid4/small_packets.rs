@@ -1,7 +1,6 @@
 //! In what TFRC for small packets differs (RFC 5622 §5, §6.1; RFC 4828 §3).
 
-use crate::cc::ccid3::equation::Path;
-use crate::cc::ccid3::variant::{Counted, Variant};
+use crate::cc::ccid3::{Counted, Path, Variant};
 use crate::seq::Seq;
 use crate::time::Instant;
 use core::time::Duration;
@@ -53,6 +52,7 @@ impl SmallPackets {
 }
 
 impl Variant for SmallPackets {
+    type Meter = ();
     const CCID: u8 = 4;
     // 5622-5-2, 4828-3-2: an application with more than one packet per 10 ms uses CCID 3. The permission to
     // send up to three in 30 ms, for coarse timers, is not used.

@@ -2,7 +2,7 @@
 
 use super::small_packets::SmallPackets;
 use super::*;
-use crate::cc::ccid3::variant::{Counted, Variant};
+use crate::cc::ccid3::{Counted, Variant};
 use crate::cc::fixtures::{Fate, Net, START, at, config, feedback, is_near, ms, single};
 use crate::cc::law::bench::{table, whole};
 use crate::cc::{AckDue, Arrival, OutgoingAck, Permit, Run};

@@ -14,28 +14,46 @@
 mod model;
 mod rounds;
 
-use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Wants, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 use model::{Model, WINDOW_MIN, inflight_at_loss};
 use rounds::{Plateau, Probe, Round};
 
-settings! {
-    /// Options of BBR.
-    pub struct Config {
-        /// A greater share of lost packets in a round trip is too much.
-        loss_threshold: f64 = 0.02, number(0.001..=0.5);
-        /// What losses leave of a bound.
-        beta: f64 = 0.7, number(0.1..=0.95);
-        /// The share of the bound that is left to others.
-        headroom: f64 = 0.15, number(0.0..=0.5);
+/// Settings of BBR.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// A greater share of lost packets in a round trip is too much.
+    pub loss_threshold: f64,
+    /// What losses leave of a bound.
+    pub beta: f64,
+    /// The share of the bound that is left to others.
+    pub headroom: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            loss_threshold: 0.02,
+            beta: 0.7,
+            headroom: 0.15,
+        }
     }
 }
 
-impl Plan for Config {
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
     fn build(&self) -> Box<dyn Law> {
         Box::new(Bbr::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("loss_threshold", self.loss_threshold, 0.001..=0.5)?;
+        SettingError::unless_within("beta", self.beta, 0.1..=0.95)?;
+        SettingError::unless_within("headroom", self.headroom, 0.0..=0.5)
     }
 }
 

@@ -6,13 +6,16 @@ use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Net, START, config, ms, us};
 use core::fmt::Write as _;
 
-/// The law that a text names.
-pub(crate) fn law(text: &str) -> Box<dyn Law> {
-    read(text).kind.build()
+/// A law with these settings.
+pub(crate) fn law(settings: impl Into<LawConfig>) -> Box<dyn Law> {
+    settings.into().build()
 }
 
-fn read(text: &str) -> LawConfig {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+/// A law whose slow start ends at 150 packets.
+pub(crate) fn from_threshold(settings: impl Into<LawConfig>) -> LawConfig {
+    let mut law = settings.into();
+    law.slow_start.initial_ssthresh = 150.0;
+    law
 }
 
 /// A window in congestion avoidance.
@@ -85,11 +88,12 @@ const QUEUE: u32 = 100;
 const SCALE: f64 = 5.0;
 
 /// One flow of CCID 2 with this law alone on the bottleneck for a minute: the window once a second.
-fn sawtooth(text: &str) -> String {
+fn sawtooth(law: LawConfig) -> String {
+    let name = law.name();
     let mut net = Net::new(
         2,
         &CcConfig {
-            law: read(text),
+            law,
             is_paced: true,
             rtt: Some(ms(BASE_MS.into())),
             ..config()
@@ -99,7 +103,7 @@ fn sawtooth(text: &str) -> String {
     net.service = us(1_000_000 / u64::from(RATE));
     net.queue_max = QUEUE.into();
     let mut plot = format!(
-        "{text}: {RATE} packets/s, round trip {BASE_MS} ms (| {PRODUCT} packets), \
+        "{name}: {RATE} packets/s, round trip {BASE_MS} ms (| {PRODUCT} packets), \
          queue {QUEUE} packets (| {})\n  s   cwnd\n",
         PRODUCT + QUEUE
     );
@@ -134,8 +138,9 @@ pub(crate) fn whole(n: f64) -> u32 {
 /// Compares the sawtooth of a law with the stored one. With `BLESS` set, stores the new one and fails, so
 /// that a run that stores never counts as a run that passed.
 #[track_caller]
-pub(crate) fn check_sawtooth(name: &str, text: &str, expected: &str) {
-    let plot = sawtooth(text);
+pub(crate) fn check_sawtooth(law: LawConfig, expected: &str) {
+    let name = law.name();
+    let plot = sawtooth(law);
     if std::env::var_os("BLESS").is_some() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cc/law/sawtooth");
         std::fs::write(format!("{folder}/{name}.txt"), plot).expect("the folder is there");

@@ -1,45 +1,38 @@
 //! BIC (Xu, Harfoush, Rhee: "Binary increase congestion control for fast long-distance networks",
 //! INFOCOM 2004): searches between the window that lost and the one that did not.
 
-use super::settings::{Plan, choice, number, settings, yes_no};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
 
-choice! {
-    /// Whose BIC.
-    pub enum Mode {
-        /// As published: steps from 0.01 to 32 packets per round trip, an event takes an eighth.
-        Published = "published",
-        /// As the Linux kernel's module: whole acknowledgements per packet, steps up to 16, an event
-        /// takes a fifth.
-        Linux = "linux",
-    }
+/// Settings of BIC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Below this window, in packets, it is Reno.
+    pub low_window: f64,
+    /// An event below the last maximum sets the new one lower, so that others find room.
+    pub fast_convergence: bool,
 }
 
-settings! {
-    /// Options of BIC.
-    pub struct Config {
-        /// Whose BIC.
-        mode: Mode = Mode::Published, Mode::read;
-        /// Below this window, in packets, it is Reno.
-        low_window: f64 = 14.0, number(1.0..=1e6);
-        /// An event below the last maximum sets the new one lower, so that others find room.
-        fast_convergence: bool = true, yes_no;
-        /// Take the first event for one below the maximum, as the published text has it when read
-        /// literally (`published` only).
-        literal_first: bool = false, yes_no;
-        /// Grow faster by the mean number of packets per acknowledgement, as the kernel does although it
-        /// counts packets and not acknowledgements (`linux` only).
-        delayed_acks: bool = false, yes_no;
-    }
-}
-
-impl Plan for Config {
-    fn build(&self) -> Box<dyn Law> {
-        match self.mode {
-            Mode::Published => Box::new(Bic::new(*self)),
-            Mode::Linux => Box::new(Linux::new(*self)),
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            low_window: 14.0,
+            fast_convergence: true,
         }
+    }
+}
+
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "bic"
+    }
+
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Bic::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("low_window", self.low_window, 1.0..=1e6)
     }
 }
 
@@ -51,7 +44,7 @@ const BETA: f64 = 0.125;
 /// Stands for a maximum that nobody knows.
 const UNKNOWN: f64 = 536_870_912.0;
 
-/// BIC as published.
+/// BIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bic {
     config: Config,
@@ -139,8 +132,8 @@ impl Law for Bic {
         window.reduce_to((1.0 - BETA) * window.cwnd);
         self.min = window.cwnd;
         self.probe = None;
-        // Read literally, the first event is below the default maximum.
-        let is_known = self.config.literal_first || last < UNKNOWN;
+        // Read literally, the paper compares the first event with the default maximum.
+        let is_known = last < UNKNOWN;
         if self.config.fast_convergence && is_known && last > self.max {
             self.max = f64::midpoint(self.max, self.min);
         }
@@ -160,122 +153,6 @@ impl Law for Bic {
         }
         out.push(("min", self.min));
         out.push(("is_probing", f64::from(u8::from(self.probe.is_some()))));
-    }
-}
-
-/// What is left of the window after an event, and of the maximum with fast convergence.
-const LINUX_BETA: f64 = 819.0 / 1024.0;
-const LINUX_CONVERGENCE: f64 = (1024.0 + 819.0) / 2048.0;
-/// The most packets per round trip.
-const LINUX_INCREMENT: u32 = 16;
-/// A step is this part of the way to the maximum.
-const LINUX_B: u32 = 4;
-/// Round trips per packet close to the maximum, in quarters.
-const LINUX_SMOOTH: u32 = 20;
-/// Before the first event a round trip adds at least a twentieth.
-const LINUX_FIRST: u32 = 20;
-
-/// The mean number of packets per acknowledgement moves by a sixteenth of the difference.
-const LINUX_RATIO_SHIFT: u32 = 4;
-/// No acknowledgement counts for more.
-const LINUX_RATIO_MAX: u32 = 1 << 16;
-
-/// BIC as the Linux kernel has it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Linux {
-    config: Config,
-    /// The window that lost last; 0: none.
-    last_max: u32,
-    /// The mean number of packets per acknowledgement, times 16.
-    per_ack: u32,
-}
-
-impl Linux {
-    /// The kernel's BIC with these options.
-    pub const fn new(config: Config) -> Self {
-        Self {
-            config,
-            last_max: 0,
-            per_ack: 2 << LINUX_RATIO_SHIFT,
-        }
-    }
-
-    /// After how many acknowledged packets the window `w` grows by one.
-    fn packets_per_step(&self, w: u32) -> u32 {
-        if f64::from(w) <= self.config.low_window {
-            return w.max(1);
-        }
-        let max = self.last_max;
-        let count = if w < max {
-            match (max - w) / LINUX_B {
-                0 | 1 => w * LINUX_SMOOTH / LINUX_B,
-                way => w / way.min(LINUX_INCREMENT),
-            }
-        } else if w < max + LINUX_B {
-            w * LINUX_SMOOTH / LINUX_B
-        } else if w < max + LINUX_INCREMENT * (LINUX_B - 1) {
-            w * (LINUX_B - 1) / (w - max)
-        } else {
-            w / LINUX_INCREMENT
-        };
-        let most = if max == 0 { LINUX_FIRST } else { u32::MAX };
-        let count = count.clamp(1, most);
-        if self.config.delayed_acks {
-            ((count << LINUX_RATIO_SHIFT) / self.per_ack.max(1)).max(1)
-        } else {
-            count
-        }
-    }
-
-    fn reduced(&self, window: &Window) -> f64 {
-        if window.cwnd <= self.config.low_window {
-            window.cwnd / 2.0
-        } else {
-            LINUX_BETA * window.cwnd
-        }
-    }
-
-    fn remember(&mut self, window: &Window) {
-        let is_below = f64::from(self.last_max) > window.cwnd;
-        let share = if self.config.fast_convergence && is_below {
-            LINUX_CONVERGENCE
-        } else {
-            1.0
-        };
-        self.last_max = Window::packets(&Window {
-            cwnd: share * window.cwnd,
-            ..*window
-        });
-    }
-}
-
-impl Law for Linux {
-    fn name(&self) -> &'static str {
-        "bic"
-    }
-
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.acked > 0 && !ack.is_recovering {
-            let faded = self.per_ack >> LINUX_RATIO_SHIFT;
-            self.per_ack = self.per_ack + ack.acked.min(LINUX_RATIO_MAX) - faded;
-        }
-        for _ in 0..ack.growth {
-            window.cwnd += 1.0 / f64::from(self.packets_per_step(window.packets()));
-        }
-    }
-
-    fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
-        self.remember(window);
-        window.reduce_to(self.reduced(window).max(2.0));
-    }
-
-    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
-        window.collapse(self.reduced(window));
-        self.last_max = 0;
-    }
-
-    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("max", f64::from(self.last_max)));
     }
 }
 

@@ -1,47 +1,47 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event,
 //! flat around the window at which it happened.
 
-mod linux;
-
-use super::settings::{Plan, choice, number, settings, yes_no};
-use super::{Ack, Cause, Congestion, Law, Window};
+use super::{Ack, Cause, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-choice! {
-    /// Whose CUBIC.
-    pub enum Mode {
-        /// As RFC 9438 has it.
-        Published = "published",
-        /// As the Linux kernel's module of 2.6.22, version 2.1: whole acknowledgements per packet, twice the
-        /// function's growth, and one packet for 25 acknowledgements before the first event.
-        Linux = "linux",
-    }
+/// Settings of CUBIC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// An event below the last maximum sets the new one lower, so that others find room. Better off for a flow that
+    /// is alone (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+    /// Never slower than Reno would be (RFC 9438 §4.3).
+    pub reno_friendly: bool,
+    /// What a loss leaves of the window (RFC 9438 §4.6).
+    pub beta: f64,
+    /// What an ECN mark leaves of the window: 0.85 is RFC 8511's alternative backoff.
+    pub ecn_beta: f64,
 }
 
-settings! {
-    /// Options of CUBIC.
-    pub struct Config {
-        /// Whose CUBIC.
-        mode: Mode = Mode::Published, Mode::read;
-        /// An event below the last maximum sets the new one lower, so that others find room; better
-        /// off for a flow that is alone (RFC 9438 §4.7).
-        fast_convergence: bool = true, yes_no;
-        /// Never slower than Reno would be (RFC 9438 §4.3).
-        reno_friendly: bool = true, yes_no;
-        /// What a loss leaves of the window (RFC 9438 §4.6); 0.8 up to Linux 2.6.24.
-        beta: f64 = 0.7, number(0.5..=0.95);
-        /// What an ECN mark leaves of the window: 0.85 is RFC 8511's alternative backoff.
-        ecn_beta: f64 = 0.7, number(0.5..=0.95);
-    }
-}
-
-impl Plan for Config {
-    fn build(&self) -> Box<dyn Law> {
-        match self.mode {
-            Mode::Published => Box::new(Cubic::new(*self)),
-            Mode::Linux => Box::new(linux::Linux::new(*self)),
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            fast_convergence: true,
+            reno_friendly: true,
+            beta: 0.7,
+            ecn_beta: 0.7,
         }
+    }
+}
+
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn build(&self) -> Box<dyn Law> {
+        Box::new(Cubic::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("beta", self.beta, 0.5..=0.95)?;
+        SettingError::unless_within("ecn_beta", self.ecn_beta, 0.5..=0.95)
     }
 }
 

@@ -1,41 +1,51 @@
 //! FAST TCP (Jin, Wei, Low: "FAST TCP", INFOCOM 2004; Wei et al., IEEE/ACM `ToN` 14(6), 2006):
 //! moves towards the window that keeps alpha packets in the queue.
 
-use super::settings::{Plan, choice, number, settings};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
 
-choice! {
-    /// The weight of a sample in the average round trip.
-    pub enum Average {
-        /// min(3/w, 1/4), as published.
-        Paper = "paper",
-        /// 1/max(256, w/3), as ns-2's module has it.
-        Simulator = "simulator",
+/// Settings of FAST.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Packets that the flow keeps in the queue.
+    pub alpha: f64,
+    /// This many packets more in the queue change nothing.
+    pub dead_band: f64,
+    /// How far an update goes towards the aim.
+    pub gamma: f64,
+    /// Below this queueing delay each acknowledged packet adds one.
+    pub mi_threshold_ms: f64,
+    /// What a loss leaves of the window.
+    pub loss_keep: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            alpha: 200.0,
+            dead_band: 0.0,
+            gamma: 0.5,
+            mi_threshold_ms: 0.75,
+            loss_keep: 0.5,
+        }
     }
 }
 
-settings! {
-    /// Options of FAST.
-    pub struct Config {
-        /// Packets that the flow keeps in the queue.
-        alpha: f64 = 200.0, number(1.0..=100_000.0);
-        /// So many packets more in the queue change nothing.
-        dead_band: f64 = 0.0, number(0.0..=100_000.0);
-        /// How far an update goes towards the aim.
-        gamma: f64 = 0.5, number(0.01..=1.0);
-        /// Below this queueing delay each acknowledged packet adds one.
-        mi_threshold_ms: f64 = 0.75, number(0.0..=1000.0);
-        /// What a loss leaves of the window.
-        loss_keep: f64 = 0.5, number(0.1..=0.95);
-        /// The weight of a sample in the average round trip.
-        average: Average = Average::Paper, Average::read;
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "fast"
     }
-}
 
-impl Plan for Config {
     fn build(&self) -> Box<dyn Law> {
         Box::new(Fast::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("alpha", self.alpha, 1.0..=100_000.0)?;
+        SettingError::unless_within("dead_band", self.dead_band, 0.0..=100_000.0)?;
+        SettingError::unless_within("gamma", self.gamma, 0.01..=1.0)?;
+        SettingError::unless_within("mi_threshold_ms", self.mi_threshold_ms, 0.0..=1000.0)?;
+        SettingError::unless_within("loss_keep", self.loss_keep, 0.1..=0.95)
     }
 }
 
@@ -92,10 +102,7 @@ impl Fast {
             base: sample,
             average: sample,
         });
-        let weight = match self.config.average {
-            Average::Paper => (3.0 / w).min(0.25),
-            Average::Simulator => 1.0 / (w / 3.0).max(256.0),
-        };
+        let weight = (3.0 / w).min(0.25);
         rtt.base = rtt.base.min(sample);
         rtt.average += weight * (sample - rtt.average);
         self.rtt = Some(rtt);

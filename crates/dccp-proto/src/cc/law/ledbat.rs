@@ -1,24 +1,40 @@
 //! LEDBAT (RFC 6817): uses what others leave, by keeping the queueing delay below a target.
 
 use super::delay::{Extremes, Signal};
-use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Wants, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-settings! {
-    /// Options of LEDBAT.
-    pub struct Config {
-        /// The queueing delay to keep (TARGET): 100 ms at most.
-        target_ms: f64 = 100.0, number(1.0..=100.0);
-        /// Packets per round trip when the queue is empty (GAIN): 1 at most.
-        gain: f64 = 1.0, number(0.01..=1.0);
+/// Settings of LEDBAT.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// The queueing delay to keep (TARGET): 100 ms at most.
+    pub target_ms: f64,
+    /// Packets per round trip when the queue is empty (GAIN): 1 at most.
+    pub gain: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            target_ms: 100.0,
+            gain: 1.0,
+        }
     }
 }
 
-impl Plan for Config {
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "ledbat"
+    }
+
     fn build(&self) -> Box<dyn Law> {
         Box::new(Ledbat::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("target_ms", self.target_ms, 1.0..=100.0)?;
+        SettingError::unless_within("gain", self.gain, 0.01..=1.0)
     }
 }
 
@@ -168,7 +184,7 @@ mod tests {
               2  1  300    2        2
             ",
         ) {
-            let mut ledbat = law("ledbat");
+            let mut ledbat = law(Config::default());
             // The base delay, and three samples of the filter.
             let mut before = avoiding(cwnd);
             ledbat.on_ack(&mut before, &ack(0, 500.0, 1000));
@@ -187,7 +203,7 @@ mod tests {
     #[test]
     fn it_begins_with_two_packets_and_without_slow_start() {
         let mut w = Window::new(4);
-        law("ledbat").on_start(&mut w);
+        law(Config::default()).on_start(&mut w);
         assert_near(w.cwnd, 2.0);
         assert!(!w.is_slow_start());
     }
@@ -195,7 +211,7 @@ mod tests {
     #[test]
     fn a_window_that_is_not_needed_shrinks_but_does_not_grow() {
         for (queueing, after) in [(0.0, 100.0), (200.0, 99.99)] {
-            let mut ledbat = law("ledbat");
+            let mut ledbat = law(Config::default());
             let mut w = avoiding(100.0);
             let idle = |delay| Ack {
                 growth: 0,
@@ -219,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_window_that_shrinks_after_a_loss_stays_out_of_slow_start() {
-        let mut ledbat = law("ledbat");
+        let mut ledbat = law(Config::default());
         let mut w = avoiding(100.0);
         ledbat.on_congestion(&mut w, &loss(1));
         ledbat.on_ack(&mut w, &ack(0, 100.0, 50));
@@ -233,18 +249,18 @@ mod tests {
     fn losses_halve_and_a_timeout_leaves_one_packet() {
         for (cwnd, after) in [(10.0, 5.0), (3.0, 2.0), (1.0, 1.0)] {
             let mut w = avoiding(cwnd);
-            law("ledbat").on_congestion(&mut w, &loss(1));
+            law(Config::default()).on_congestion(&mut w, &loss(1));
             assert_near(w.cwnd, after);
         }
         let mut w = avoiding(10.0);
-        law("ledbat").on_timeout(&mut w, START);
+        law(Config::default()).on_timeout(&mut w, START);
         assert_near(w.cwnd, 1.0);
         assert!(!w.is_slow_start());
     }
 
     #[test]
     fn the_base_delay_is_that_of_ten_minutes() {
-        let mut ledbat = law("ledbat");
+        let mut ledbat = law(Config::default());
         let mut w = avoiding(10.0);
         for minute in 0..=10 {
             let delay = if minute == 0 { 40.0 } else { 50.0 };
@@ -260,7 +276,10 @@ mod tests {
 
     #[test]
     fn target_and_gain_can_be_lower() {
-        let mut ledbat = law("ledbat:target_ms=25,gain=0.5");
+        let mut ledbat = law(Config {
+            target_ms: 25.0,
+            gain: 0.5,
+        });
         let mut w = avoiding(10.0);
         ledbat.on_ack(&mut w, &ack(0, 100.0, 20));
         for _ in 0..3 {
@@ -268,16 +287,19 @@ mod tests {
         }
         ledbat.on_ack(&mut w, &ack(1, 105.0, 20));
         assert_near(w.cwnd, 10.0 + 0.5 * 0.8 / 10.0);
-        assert!(
-            "ledbat:target_ms=101"
-                .parse::<crate::cc::law::LawConfig>()
-                .is_err()
-        );
+        let law = Config {
+            target_ms: 101.0,
+            ..Config::default()
+        };
+        assert!(law.check().is_err());
     }
 
     #[test]
-    fn the_sawtooth_looks_as_it_did() {
-        let text = "ledbat:target_ms=25";
-        check_sawtooth("ledbat", text, include_str!("sawtooth/ledbat.txt"));
+    fn sawtooth_is_as_stored() {
+        let law = Config {
+            target_ms: 25.0,
+            ..Config::default()
+        };
+        check_sawtooth(law.into(), include_str!("sawtooth/ledbat.txt"));
     }
 }

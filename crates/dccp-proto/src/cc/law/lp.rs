@@ -2,57 +2,64 @@
 //! (Kuzmanovic, Knightly: "TCP-LP", INFOCOM 2003; with Cottrell: "HSTCP-LP", PFLDnet 2004).
 
 use super::delay::{Extremes, Signal};
-use super::highspeed::{self, HighSpeed};
+use super::highspeed::ByTable;
 use super::reno::Reno;
-use super::settings::{Plan, number, settings};
-use super::{Ack, Congestion, Law, Wants, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-settings! {
-    /// Options of TCP-LP and HSTCP-LP.
-    pub struct Config {
-        /// Congestion is indicated above this share of the range of delays.
-        threshold: f64 = 0.15, number(0.01..=0.99);
-        /// The law does not grow for so many round trips after an indication.
-        inference: f64 = 3.0, number(1.0..=100.0);
-        /// For so many seconds the extremes of the delay are remembered; 0: always, as published.
-        memory_s: f64 = 60.0, number(0.0..=86_400.0);
+/// Settings of TCP-LP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Congestion is indicated above this share of the range of delays.
+    pub threshold: f64,
+    /// The law does not grow for this many round trips after an indication.
+    pub inference: f64,
+    /// The extremes of the delay are remembered for this time in seconds; 0: always, as published.
+    pub memory_s: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            threshold: 0.15,
+            inference: 3.0,
+            memory_s: 60.0,
+        }
     }
 }
 
-impl Plan for Config {
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "tcp-lp"
+    }
+
     fn build(&self) -> Box<dyn Law> {
         Box::new(Lp::new(*self, "tcp-lp", Reno::fractional()))
     }
-}
 
-settings! {
-    /// Options of HSTCP-LP: those of TCP-LP, and the table of HighSpeed.
-    pub struct HighSpeedConfig {
-        /// Congestion is indicated above this share of the range of delays.
-        threshold: f64 = 0.15, number(0.01..=0.99);
-        /// The law does not grow for so many round trips after an indication.
-        inference: f64 = 3.0, number(1.0..=100.0);
-        /// For so many seconds the extremes of the delay are remembered; 0: always, as published.
-        memory_s: f64 = 60.0, number(0.0..=86_400.0);
-        /// Which a(w) and b(w).
-        table: highspeed::Table = highspeed::Table::Rfc, highspeed::Table::read;
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("threshold", self.threshold, 0.01..=0.99)?;
+        SettingError::unless_within("inference", self.inference, 1.0..=100.0)?;
+        SettingError::unless_within("memory_s", self.memory_s, 0.0..=86_400.0)
     }
 }
 
-impl Plan for HighSpeedConfig {
+/// Settings of HSTCP-LP: those of TCP-LP.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct HighSpeedConfig(pub Config);
+
+impl LawSettings for HighSpeedConfig {
+    fn name(&self) -> &'static str {
+        "hstcp-lp"
+    }
+
     fn build(&self) -> Box<dyn Law> {
-        let config = Config {
-            threshold: self.threshold,
-            inference: self.inference,
-            memory_s: self.memory_s,
-        };
-        let growth = HighSpeed::new(highspeed::Config {
-            table: self.table,
-            ..highspeed::Config::default()
-        });
-        Box::new(Lp::new(config, "hstcp-lp", growth))
+        Box::new(Lp::new(self.0, "hstcp-lp", ByTable::default()))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        self.0.check()
     }
 }
 

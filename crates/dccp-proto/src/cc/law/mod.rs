@@ -9,7 +9,7 @@ pub mod bbr;
 #[cfg(test)]
 pub(crate) mod bench;
 pub mod bic;
-mod choice;
+mod config;
 pub mod cubic;
 mod delay;
 pub mod fast;
@@ -19,11 +19,10 @@ pub mod ledbat;
 pub mod lp;
 pub mod reno;
 pub mod scalable;
-pub mod settings;
 pub mod vegas;
 pub mod westwood;
 
-pub use choice::{LawConfig, LawKind};
+pub use config::{LawConfig, LawSettings, SettingError, all};
 
 use crate::time::Instant;
 use core::time::Duration;

@@ -1,41 +1,47 @@
 //! Reno: in whole packets, as CCID 2 has it (RFC 4341 §5), or in fractions (RFC 5681).
 
-use super::settings::{Plan, number, settings, whole, yes_no};
-use super::{Ack, Cause, Congestion, Law, Window};
+use super::{Ack, Cause, Congestion, Law, LawSettings, SettingError, Window};
+use crate::cc::slow_start::Pace;
 use crate::time::Instant;
 
-settings! {
-    /// Options of Reno.
-    pub struct Config {
-        /// Each acknowledged packet adds 1/w, and the floor of a halved window is 2; else whole
-        /// packets as in RFC 4341.
-        fractional: bool = false, yes_no;
-        /// As the Linux kernel up to 3.12: whole packets, of which w + 1 that are acknowledged add one, and the
-        /// floor of a halved window is 2.
-        kernel: bool = false, yes_no;
-        /// Losses of an event that was answered already take nothing from what was counted towards growth.
-        keeps_count: bool = false, yes_no;
-        /// Behave like so many flows together (MulTCP); more than 1 needs fractions.
-        flows: u32 = 1, whole(1..=1024);
-        /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
-        ecn_beta: f64 = 0.5, number(0.5..=0.95);
+/// Settings of Reno. The default is CCID 2's (4341-5-8).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Each acknowledged packet adds 1/w, and an event leaves at least 2 packets. Otherwise the window grows in
+    /// whole packets as in RFC 4341.
+    pub fractional: bool,
+    /// Behave like this many flows together (MulTCP). More than 1 implies `fractional`.
+    pub flows: u32,
+    /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
+    pub ecn_beta: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            fractional: false,
+            flows: 1,
+            ecn_beta: 0.5,
+        }
     }
 }
 
-impl Config {
-    /// As CCID 2 has it.
-    pub const WHOLE_PACKETS: Self = Self {
-        fractional: false,
-        kernel: false,
-        keeps_count: false,
-        flows: 1,
-        ecn_beta: 0.5,
-    };
-}
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
 
-impl Plan for Config {
     fn build(&self) -> Box<dyn Law> {
         Box::new(Reno::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("flows", self.flows.into(), 1.0..=1024.0)?;
+        SettingError::unless_within("ecn_beta", self.ecn_beta, 0.5..=0.95)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Ccid2
     }
 }
 
@@ -60,7 +66,8 @@ impl Reno {
     pub const fn fractional() -> Self {
         Self::new(Config {
             fractional: true,
-            ..Config::WHOLE_PACKETS
+            flows: 1,
+            ecn_beta: 0.5,
         })
     }
 
@@ -75,17 +82,11 @@ impl Reno {
             Cause::Mark => self.config.ecn_beta,
         };
         let keep = 1.0 - (1.0 - beta) / f64::from(self.config.flows);
-        let floor = if self.config.kernel { 2.0 } else { 0.0 };
         if self.is_fractional() {
             (keep * window.cwnd).max(2.0)
         } else {
-            (keep * f64::from(window.packets())).floor().max(floor)
+            (keep * f64::from(window.packets())).floor()
         }
-    }
-
-    /// After how many acknowledged packets the window grows by one.
-    const fn packets_per_step(&self, window: &Window) -> u32 {
-        window.packets() + if self.config.kernel { 1 } else { 0 }
     }
 }
 
@@ -102,13 +103,13 @@ impl Law for Reno {
             return;
         }
         // 4341-5-8: only a window without any loss or mark makes it grow.
-        if !ack.is_clean && !self.config.kernel && !self.config.keeps_count {
+        if !ack.is_clean {
             self.acked = 0;
             return;
         }
         self.acked += ack.growth;
-        while self.acked >= self.packets_per_step(window) {
-            self.acked -= self.packets_per_step(window);
+        while self.acked >= window.packets() {
+            self.acked -= window.packets();
             window.cwnd += 1.0;
         }
     }
@@ -134,32 +135,13 @@ impl Law for Reno {
 mod tests {
     use super::*;
     use crate::cc::fixtures::START;
-    use crate::cc::law::bench::{self, acked, assert_near, avoiding, check_sawtooth, loss, table};
+    use crate::cc::law::bench::{
+        self, acked, assert_near, avoiding, check_sawtooth, from_threshold, loss, table,
+    };
     use crate::cc::slow_start::{self, SlowStart};
 
     fn slow_start() -> SlowStart {
-        SlowStart::new(slow_start::Config::CCID_2, true)
-    }
-
-    #[test]
-    fn the_kernel_counts_one_acknowledged_packet_more_and_keeps_two_packets() {
-        let mut reno = bench::law("reno:kernel=yes");
-        let mut w = avoiding(10.9);
-        for (packets, after) in [(10, 10.9), (1, 11.9), (11, 11.9), (1, 12.9), (26, 13.9)] {
-            let unclean = Ack {
-                is_clean: false,
-                ..acked(packets)
-            };
-            reno.on_ack(&mut w, &unclean);
-            assert_near(w.cwnd, after);
-        }
-        assert_near(bench::inner(&*reno, "acked_towards_growth"), 13.0);
-        for (before, after) in [(13.9, 6.0), (3.0, 2.0)] {
-            let mut w = avoiding(before);
-            reno.on_congestion(&mut w, &loss(3));
-            assert_near(w.cwnd, after);
-        }
-        assert_near(bench::inner(&*reno, "acked_towards_growth"), 0.0);
+        SlowStart::new(slow_start::Config::default(), true)
     }
 
     #[test]
@@ -258,26 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_an_answered_event_may_leave_what_was_counted() {
-        for (text, after) in [("reno", 10.0), ("reno:keeps_count=yes", 11.0)] {
-            let mut law = bench::law(text);
-            let mut w = avoiding(10.0);
-            let unclean = Ack {
-                is_clean: false,
-                ..acked(0)
-            };
-            law.on_ack(&mut w, &acked(9));
-            law.on_ack(&mut w, &unclean);
-            law.on_ack(&mut w, &acked(1));
-            assert_near(w.cwnd, after);
-            // The event itself takes it in any case.
-            law.on_ack(&mut w, &acked(9));
-            law.on_congestion(&mut w, &loss(1));
-            assert_near(bench::inner(&*law, "acked_towards_growth"), 0.0);
-        }
-    }
-
-    #[test]
     fn it_tells_its_name_and_what_it_has_counted() {
         let mut inner = Vec::new();
         let reno = Reno {
@@ -331,7 +293,11 @@ mod tests {
             32  0.015625
             ",
         ) {
-            let mut law = bench::law(&format!("reno:fractional=yes,flows={flows}"));
+            let mut law = Reno::new(Config {
+                fractional: true,
+                flows: bench::whole(flows),
+                ..Config::default()
+            });
             let mut w = avoiding(1000.0);
             law.on_congestion(&mut w, &loss(1000));
             assert_near(1.0 - w.cwnd / 1000.0, decrease);
@@ -343,14 +309,14 @@ mod tests {
 
     #[test]
     fn several_flows_count_in_fractions_unasked_and_one_does_not() {
-        for (text, grown, reduced) in [
-            ("reno:flows=1", 101.0, 50.0),
-            ("reno:flows=2", 101.02, 75.75),
-        ] {
-            let mut law = bench::law(text);
+        for (flows, grown, reduced) in [(1, 101.0, 50.0), (2, 101.02, 75.75)] {
+            let mut law = Reno::new(Config {
+                flows,
+                ..Config::default()
+            });
             let mut w = avoiding(101.0);
             law.on_ack(&mut w, &acked(1));
-            assert!((w.cwnd - grown).abs() < 2e-4, "{text}: {}", w.cwnd);
+            assert!((w.cwnd - grown).abs() < 2e-4, "{flows}: {}", w.cwnd);
             let mut w = avoiding(101.0);
             law.on_congestion(&mut w, &loss(101));
             assert_near(w.cwnd, reduced);
@@ -360,7 +326,10 @@ mod tests {
     #[test]
     fn a_mark_may_take_less_than_a_loss() {
         // RFC 8511 §3
-        let mut law = bench::law("reno:ecn_beta=0.8");
+        let mut law = Reno::new(Config {
+            ecn_beta: 0.8,
+            ..Config::default()
+        });
         for (cause, after) in [(Cause::Loss, 50.0), (Cause::Mark, 80.0)] {
             let mut w = avoiding(101.0);
             let event = Congestion { cause, ..loss(101) };
@@ -393,10 +362,9 @@ mod tests {
     }
 
     #[test]
-    fn the_sawtooth_looks_as_it_did() {
+    fn sawtooth_is_as_stored() {
         check_sawtooth(
-            "reno",
-            "reno:initial_ssthresh=150",
+            from_threshold(Config::default()),
             include_str!("sawtooth/reno.txt"),
         );
     }

@@ -1,50 +1,53 @@
 //! Vegas (Brakmo, Peterson: "TCP Vegas", 1995): keeps a few packets in the queue.
 
 use super::reno::Reno;
-use super::settings::{Plan, choice, number, settings, whole, yes_no};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-choice! {
-    /// How the packets in the queue are counted.
-    pub enum Diff {
-        /// w (1 − base/RTT).
-        Paper = "paper",
-        /// The whole part of w (RTT − base)/base, as the Linux kernel has it.
-        Linux = "linux",
+/// Settings of Vegas.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// The window grows while fewer packets are in the queue.
+    pub alpha: f64,
+    /// It shrinks while more are.
+    pub beta: f64,
+    /// Slow start ends when more are.
+    pub gamma: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0,
+        }
     }
 }
 
-settings! {
-    /// Options of Vegas.
-    pub struct Config {
-        /// The window grows while fewer packets are in the queue; the kernel has 2.
-        alpha: f64 = 1.0, number(0.0..=1000.0);
-        /// It shrinks while more are; the kernel has 4.
-        beta: f64 = 3.0, number(0.0..=1000.0);
-        /// Slow start ends when more are.
-        gamma: f64 = 1.0, number(0.0..=1000.0);
-        /// How the packets in the queue are counted.
-        diff: Diff = Diff::Paper, Diff::read;
-        /// Slow start doubles the window in one of so many round trips; the kernel has 1.
-        doubling: u32 = 2, whole(1..=2);
-        /// A decision starts from the window before the last one, as in the kernel up to 2.6.23: one packet takes
-        /// two round trips.
-        late: bool = false, yes_no;
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "vegas"
     }
-}
 
-impl Plan for Config {
     fn build(&self) -> Box<dyn Law> {
         Box::new(Vegas::new(*self))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::unless_within("alpha", self.alpha, 0.0..=1000.0)?;
+        SettingError::unless_within("beta", self.beta, 0.0..=1000.0)?;
+        SettingError::unless_within("gamma", self.gamma, 0.0..=1000.0)
     }
 }
 
 /// Fewer samples in a round trip are no measurement.
 const SAMPLES_MIN: u32 = 3;
-/// Vegas itself leaves so many packets.
+/// The least window that Vegas itself leaves, in packets.
 const FLOOR: f64 = 2.0;
+/// Slow start doubles the window in one of this many round trips.
+const DOUBLING: u64 = 2;
 
 /// Vegas.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -56,8 +59,6 @@ pub struct Vegas {
     round: Round,
     /// The packets in the queue at the last decision.
     queued: f64,
-    /// The window before the last decision, if the next one starts from there.
-    earlier: Option<f64>,
 }
 
 /// What was heard in the round trip that lasts.
@@ -92,23 +93,16 @@ impl Vegas {
             base_rtt: Duration::MAX,
             round: Round::new(0),
             queued: 0.0,
-            earlier: None,
         }
     }
 
     /// The packets in the queue.
     fn diff(&self, w: f64, rtt: Duration) -> f64 {
-        // Whole nanoseconds: the kernel's rounding needs an exact difference.
-        let waiting = w * nanos(rtt.saturating_sub(self.base_rtt));
-        match self.config.diff {
-            Diff::Paper => waiting / nanos(rtt),
-            Diff::Linux => (waiting / nanos(self.base_rtt)).floor(),
-        }
+        w * nanos(rtt.saturating_sub(self.base_rtt)) / nanos(rtt)
     }
 
     /// A round trip is over.
     fn decide(&mut self, window: &mut Window, round: &Round) {
-        let earlier = self.earlier.replace(window.cwnd);
         if round.samples < SAMPLES_MIN || round.is_recovering {
             // Not enough was heard: as Reno.
             let growth = Ack {
@@ -127,16 +121,15 @@ impl Vegas {
                 window.leave_slow_start();
             }
         } else {
-            let from = earlier.filter(|_| self.config.late).unwrap_or(window.cwnd);
             let has_queue = self.queued > self.config.beta;
-            let aim = if has_queue {
-                from - 1.0
+            let step = if has_queue {
+                -1.0
             } else if self.queued < self.config.alpha && round.growth > 0 {
-                from + 1.0
+                1.0
             } else {
-                from
+                0.0
             };
-            window.cwnd = stepped(window.cwnd, aim).max(FLOOR);
+            window.cwnd = (window.cwnd + step).max(FLOOR);
             if has_queue {
                 // After the step: a window below its threshold would grow back by slow start.
                 window.leave_slow_start();
@@ -174,11 +167,7 @@ impl Law for Vegas {
 
     /// Some round trips of slow start measure without growth.
     fn is_holding(&self, window: &Window, _now: Instant) -> bool {
-        window.is_slow_start()
-            && !self
-                .round
-                .number
-                .is_multiple_of(u64::from(self.config.doubling))
+        window.is_slow_start() && !self.round.number.is_multiple_of(DOUBLING)
     }
 
     fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -187,11 +176,6 @@ impl Law for Vegas {
         }
         out.push(("queued", self.queued));
     }
-}
-
-/// The window `w` one packet nearer to `aim`.
-fn stepped(w: f64, aim: f64) -> f64 {
-    w + (aim - w).clamp(-1.0, 1.0)
 }
 
 #[expect(
@@ -232,21 +216,18 @@ mod tests {
     #[test]
     fn decisions_are_as_pinned() {
         // congestion-control §12
-        for [w, base, rtt, diff, linux_diff, of_1_3, of_2_4] in table(
+        for [w, base, rtt, queued, action] in table(
             "
-             10  100  100         0  0   1   1
-             10  100  110  0.909091  1   1   1
-             10  100  125         2  2   0   0
-             10  100  150   3.33333  5  -1  -1
-             20  100  125         4  5  -1  -1
-            100   70   72   2.77778  2   0   0
+             10  100  100         0   1
+             10  100  110  0.909091   1
+             10  100  125         2   0
+             10  100  150   3.33333  -1
+             20  100  125         4  -1
+            100   70   72   2.77778   0
             ",
         ) {
-            for (text, queued, action) in [
-                ("vegas", diff, of_1_3),
-                ("vegas:alpha=2,beta=4,diff=linux", linux_diff, of_2_4),
-            ] {
-                let mut vegas = law(text);
+            {
+                let mut vegas = law(Config::default());
                 let mut window = avoiding(w);
                 let base = Ack {
                     rtt: Some(Duration::from_secs_f64(base / 1000.0)),
@@ -262,7 +243,7 @@ mod tests {
                 );
                 let rtt = crate::cc::law::bench::whole(rtt);
                 round_trip(&mut *vegas, &mut window, 1, rtt.into());
-                assert!((inner(&*vegas, "queued") - queued).abs() < 1e-4, "{text}");
+                assert!((inner(&*vegas, "queued") - queued).abs() < 1e-4, "{w}");
                 assert_near(window.cwnd, w + action);
             }
         }
@@ -270,7 +251,7 @@ mod tests {
 
     #[test]
     fn it_shows_the_shortest_round_trip_once_there_is_one() {
-        let mut vegas = law("vegas");
+        let mut vegas = law(Config::default());
         let shown = |vegas: &dyn Law| {
             let mut out = Vec::new();
             vegas.inner(&mut out);
@@ -289,7 +270,7 @@ mod tests {
 
     #[test]
     fn two_samples_are_too_few_and_growth_is_renos() {
-        let mut vegas = law("vegas");
+        let mut vegas = law(Config::default());
         let mut w = avoiding(10.0);
         for _ in 0..2 {
             let ack = Ack {
@@ -311,7 +292,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_the_first_packets_in_the_queue() {
-        let mut vegas = law("vegas");
+        let mut vegas = law(Config::default());
         let mut w = Window::new(20);
         round_trip(&mut *vegas, &mut w, 0, 100);
         assert!(w.is_slow_start());
@@ -325,24 +306,23 @@ mod tests {
 
     #[test]
     fn as_many_packets_in_the_queue_as_are_wanted_change_nothing() {
-        // The kernel counts whole ones, so that these are none more and none fewer than gamma or beta.
-        let mut vegas = law("vegas:diff=linux,gamma=1");
-        let mut w = Window::new(10);
+        let mut vegas = law(Config::default());
+        let mut w = Window::new(11);
         round_trip(&mut *vegas, &mut w, 0, 100);
         round_trip(&mut *vegas, &mut w, 1, 110);
         assert_near(inner(&*vegas, "queued"), 1.0);
         assert!(w.is_slow_start());
-        let mut vegas = law("vegas:diff=linux,alpha=2,beta=4");
-        let mut w = avoiding(19.0);
+        let mut vegas = law(Config::default());
+        let mut w = avoiding(17.0);
         round_trip(&mut *vegas, &mut w, 0, 100);
         round_trip(&mut *vegas, &mut w, 1, 120);
-        assert_near(inner(&*vegas, "queued"), 4.0);
-        assert_near(w.cwnd, 20.0);
+        assert_near(inner(&*vegas, "queued"), 3.0);
+        assert_near(w.cwnd, 18.0);
     }
 
     #[test]
     fn a_window_that_was_not_the_limit_does_not_grow() {
-        let mut vegas = law("vegas");
+        let mut vegas = law(Config::default());
         let mut w = avoiding(10.0);
         for round in 0..3 {
             for _ in 0..3 {
@@ -360,19 +340,17 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_every_other_round_trip() {
-        for (text, paused) in [("vegas", [false, true]), ("vegas:doubling=1", [false; 2])] {
-            let mut vegas = law(text);
-            let mut w = Window::new(4);
-            assert_eq!(vegas.is_holding(&w, START), paused[0]);
-            round_trip(&mut *vegas, &mut w, 0, 100);
-            assert_eq!(vegas.is_holding(&w, START), paused[1]);
-            assert!(!vegas.is_holding(&avoiding(4.0), START));
-        }
+        let mut vegas = law(Config::default());
+        let mut w = Window::new(4);
+        assert!(!vegas.is_holding(&w, START));
+        round_trip(&mut *vegas, &mut w, 0, 100);
+        assert!(vegas.is_holding(&w, START));
+        assert!(!vegas.is_holding(&avoiding(4.0), START));
     }
 
     #[test]
     fn a_window_that_gives_its_queue_back_stays_out_of_slow_start() {
-        let mut vegas = law("vegas");
+        let mut vegas = law(Config::default());
         let mut w = Window {
             ssthresh: 20.0,
             ..avoiding(20.0)
@@ -386,24 +364,11 @@ mod tests {
     }
 
     #[test]
-    fn a_late_decision_starts_from_the_window_before_the_last_one() {
-        for (text, windows) in [
-            ("vegas", [11.0, 12.0, 13.0, 13.0, 13.0, 12.0, 11.0]),
-            ("vegas:late=yes", [11.0, 11.0, 12.0, 11.0, 12.0, 11.0, 11.0]),
-        ] {
-            let mut vegas = law(text);
-            let mut w = avoiding(10.0);
-            let round_trips = [100, 100, 100, 120, 120, 150, 150];
-            for (round, (rtt, expected)) in (0..).zip(round_trips.into_iter().zip(windows)) {
-                round_trip(&mut *vegas, &mut w, round, rtt);
-                assert_near(w.cwnd, expected);
-            }
-        }
-    }
-
-    #[test]
     fn it_never_takes_the_last_two_packets_but_a_timeout_does() {
-        let mut vegas = law("vegas:beta=1");
+        let mut vegas = law(Config {
+            beta: 1.0,
+            ..Config::default()
+        });
         let mut w = Window {
             ssthresh: 3.0,
             ..avoiding(2.5)
@@ -422,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sawtooth_looks_as_it_did() {
-        check_sawtooth("vegas", "vegas", include_str!("sawtooth/vegas.txt"));
+    fn sawtooth_is_as_stored() {
+        check_sawtooth(Config::default().into(), include_str!("sawtooth/vegas.txt"));
     }
 }

@@ -2,37 +2,21 @@
 //! the shortest round trip need; growth is Reno's.
 
 use super::reno::Reno;
-use super::settings::{Plan, choice, settings, yes_no};
-use super::{Ack, Congestion, Law, Window};
+use super::{Ack, Congestion, Law, LawSettings, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-choice! {
-    /// How samples of the bandwidth are averaged.
-    pub enum Filter {
-        /// Two averages with gain 1/8 in a row, as the Linux kernel has it.
-        Kernel = "kernel",
-        /// Tustin's form: nine tenths of the average, one of the mean of the last two samples.
-        Tustin = "tustin",
-        /// One average with gain 1/8.
-        Single = "single",
-    }
-}
+/// Settings of Westwood+: it has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Config;
 
-settings! {
-    /// Options of Westwood+.
-    pub struct Config {
-        /// How samples of the bandwidth are averaged.
-        filter: Filter = Filter::Kernel, Filter::read;
-        /// An event leaves half of the window at least, and so does a timeout: ns-2 runs the kernel's
-        /// module without the call by which the module sets the window after a recovery.
-        half: bool = false, yes_no;
+impl LawSettings for Config {
+    fn name(&self) -> &'static str {
+        "westwood"
     }
-}
 
-impl Plan for Config {
     fn build(&self) -> Box<dyn Law> {
-        Box::new(Westwood::new(*self))
+        Box::new(Westwood::default())
     }
 }
 
@@ -42,7 +26,6 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 /// Westwood+.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Westwood {
-    config: Config,
     reno: Reno,
     bandwidth: Option<Bandwidth>,
     rtt_min: Option<Duration>,
@@ -54,7 +37,7 @@ pub struct Westwood {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Bandwidth {
     estimate: f64,
-    /// What the first of two averages holds, or the last sample.
+    /// The first of the two averages.
     before: f64,
 }
 
@@ -66,33 +49,20 @@ impl Bandwidth {
         }
     }
 
-    fn next(self, sample: f64, filter: Filter) -> Self {
+    /// Two averages with gain 1/8 in a row, as the Linux kernel has it.
+    fn next(self, sample: f64) -> Self {
         let average = |old: f64, new: f64| (7.0 * old + new) / 8.0;
-        match filter {
-            Filter::Kernel => {
-                let before = average(self.before, sample);
-                Self {
-                    estimate: average(self.estimate, before),
-                    before,
-                }
-            }
-            Filter::Tustin => Self {
-                estimate: 0.9 * self.estimate + 0.1 * f64::midpoint(self.before, sample),
-                before: sample,
-            },
-            Filter::Single => Self {
-                estimate: average(self.estimate, sample),
-                before: sample,
-            },
+        let before = average(self.before, sample);
+        Self {
+            estimate: average(self.estimate, before),
+            before,
         }
     }
 }
 
-impl Westwood {
-    /// Westwood+ with these options.
-    pub const fn new(config: Config) -> Self {
+impl Default for Westwood {
+    fn default() -> Self {
         Self {
-            config,
             reno: Reno::fractional(),
             bandwidth: None,
             rtt_min: None,
@@ -100,7 +70,9 @@ impl Westwood {
             packets: 0,
         }
     }
+}
 
+impl Westwood {
     fn sample(&mut self, ack: &Ack) {
         self.packets += ack.acked;
         let since = *self.since.get_or_insert(ack.now);
@@ -111,26 +83,17 @@ impl Westwood {
         let sample = f64::from(self.packets) / time.as_secs_f64();
         self.bandwidth = Some(match self.bandwidth {
             None => Bandwidth::first(sample),
-            Some(bandwidth) => bandwidth.next(sample, self.config.filter),
+            Some(bandwidth) => bandwidth.next(sample),
         });
         self.since = Some(ack.now);
         self.packets = 0;
     }
 
-    /// The window that fills the path without a queue; half of `window` while nothing is measured,
-    /// and at least so much if it is to be.
+    /// The window that fills the path without a queue; half of `window` while nothing is measured.
     fn product(&self, window: &Window) -> f64 {
-        let half = window.cwnd / 2.0;
         match (self.bandwidth, self.rtt_min) {
-            (Some(bandwidth), Some(rtt)) => {
-                let product = bandwidth.estimate * rtt.as_secs_f64();
-                if self.config.half {
-                    product.max(half)
-                } else {
-                    product
-                }
-            }
-            _ => half,
+            (Some(bandwidth), Some(rtt)) => bandwidth.estimate * rtt.as_secs_f64(),
+            _ => window.cwnd / 2.0,
         }
     }
 }
@@ -172,7 +135,8 @@ mod tests {
     use super::*;
     use crate::cc::fixtures::{START, at, ms};
     use crate::cc::law::bench::{
-        acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table, whole,
+        acked, assert_near, avoiding, check_sawtooth, from_threshold, inner, law, loss, table,
+        whole,
     };
 
     const RTT_MIN: f64 = 0.07;
@@ -192,40 +156,12 @@ mod tests {
             ",
         ) {
             if whole(sample) != 500 {
-                b = b.next(sample, Filter::Kernel);
+                b = b.next(sample);
             }
             assert_near(b.before, first);
             assert_near(b.estimate, second);
             assert_near(b.estimate * RTT_MIN, ssthresh);
         }
-    }
-
-    #[test]
-    fn one_average_is_as_pinned() {
-        // congestion-control §11
-        let mut b = Bandwidth::first(1000.0);
-        for [sample, estimate, ssthresh] in table(
-            "
-            1000     1000       70
-             500    937.5   65.625
-             500  882.812  61.7969
-             500  834.961  58.4473
-            2000  980.591  68.6414
-            ",
-        ) {
-            b = b.next(sample, Filter::Single);
-            assert_near(b.estimate, estimate);
-            assert_near(b.estimate * RTT_MIN, ssthresh);
-        }
-    }
-
-    #[test]
-    fn tustins_form_takes_the_mean_of_two_samples() {
-        // congestion-control §11
-        let b = Bandwidth::first(500.0).next(1000.0, Filter::Tustin);
-        assert_near(b.estimate, 0.9 * 500.0 + 0.1 * 750.0);
-        let b = b.next(1000.0, Filter::Tustin);
-        assert_near(b.estimate, 0.9 * 525.0 + 0.1 * 1000.0);
     }
 
     /// Acknowledges `packets` after so many milliseconds.
@@ -240,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_event_leaves_bandwidth_times_the_shortest_round_trip() {
-        let mut westwood = law("westwood");
+        let mut westwood = law(Config);
         let mut w = avoiding(100.0);
         // 1000 packets per second.
         westwood.on_ack(&mut w, &ack(0, 0));
@@ -265,26 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn an_event_may_leave_half_of_the_window_at_least() {
-        for (options, of_100, of_200) in [("", 70.0, 70.0), (":half=yes", 70.0, 100.0)] {
-            let mut westwood = law(&format!("westwood{options}"));
-            let mut w = avoiding(100.0);
-            westwood.on_ack(&mut w, &ack(0, 0));
-            for i in 1..=8 {
-                westwood.on_ack(&mut w, &ack(10 * i, 10));
-            }
-            for (cwnd, left) in [(100.0, of_100), (200.0, of_200)] {
-                let mut w = avoiding(cwnd);
-                westwood.on_congestion(&mut w, &loss(100));
-                assert_near(w.cwnd, left);
-            }
-        }
-    }
-
-    #[test]
     fn a_sample_covers_a_round_trip_and_50_ms() {
         for (srtt, takes_ms) in [(80, 80), (20, 50)] {
-            let mut westwood = Westwood::new(Config::default());
+            let mut westwood = Westwood::default();
             let mut w = avoiding(100.0);
             for after_ms in 0..takes_ms {
                 let ack = Ack {
@@ -306,15 +225,14 @@ mod tests {
     #[test]
     fn before_anything_is_measured_it_halves() {
         let mut w = avoiding(100.0);
-        law("westwood").on_congestion(&mut w, &loss(100));
+        law(Config).on_congestion(&mut w, &loss(100));
         assert_near(w.cwnd, 50.0);
     }
 
     #[test]
-    fn the_sawtooth_looks_as_it_did() {
+    fn sawtooth_is_as_stored() {
         check_sawtooth(
-            "westwood",
-            "westwood:initial_ssthresh=150",
+            from_threshold(Config),
             include_str!("sawtooth/westwood.txt"),
         );
     }

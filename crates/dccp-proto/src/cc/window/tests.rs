@@ -25,7 +25,7 @@ pub(super) fn sender(cwnd: f64, ssthresh: f64) -> WindowSender {
 }
 
 fn sender_with(cwnd: f64, ssthresh: f64, config: &CcConfig) -> WindowSender {
-    let mut s = WindowSender::new(config, Box::<Reno>::default());
+    let mut s = WindowSender::new(config, Box::<Reno>::default(), Ccid2Rules);
     s.window = Window { cwnd, ssthresh };
     s
 }
@@ -89,14 +89,14 @@ fn the_rate_of_a_law_holds_beside_the_window_whoever_paces() {
             is_paced,
             ..config()
         };
-        let mut s = WindowSender::new(&config, Box::new(Rated(50.0)));
+        let mut s = WindowSender::new(&config, Box::new(Rated(50.0)), Ccid2Rules);
         assert!(matches!(s.permit(at(0), 0), Permit::Now { packets: 1 }));
         send(&mut s, at(0), 1, 0);
         assert_eq!(s.permit(at(1), 1), Permit::At(at(20)));
         assert_eq!(s.permit(at(20), 4), Permit::OnFeedback);
         assert!((s.snapshot().rate.unwrap_or_default().bytes_per_s() - 50_000.0).abs() < 1e-6);
         // Whatever a law says, there is a next packet.
-        let mut s = WindowSender::new(&config, Box::new(Rated(0.0)));
+        let mut s = WindowSender::new(&config, Box::new(Rated(0.0)), Ccid2Rules);
         send(&mut s, at(0), 1, 0);
         assert_eq!(s.permit(at(1), 1), Permit::At(at(100_000)));
     }
@@ -127,6 +127,7 @@ fn the_initial_window_depends_on_the_packet_size_as_pinned() {
                 ..config()
             },
             Box::<Reno>::default(),
+            Ccid2Rules,
         );
         assert_eq!(s.window, Window::new(window));
         assert_eq!(s.snapshot().ssthresh_packets, None);

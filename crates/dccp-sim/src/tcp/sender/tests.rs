@@ -1,7 +1,8 @@
 use super::*;
 use dccp_proto::cc::config::CcConfig;
-use dccp_proto::cc::law::{LawConfig, LawKind};
+use dccp_proto::cc::law::{self, LawConfig};
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::cc::window_rules::Ccid2Rules;
 use dccp_proto::cc::{HcSender, Run};
 
 /// An input of a window sender.
@@ -12,11 +13,11 @@ enum Event {
     Timeout(Instant),
 }
 
-fn settings(law: &str) -> CcConfig {
-    let law: LawConfig = law.parse().expect("a law");
+/// The settings of a TCP with this law; Reno is TCP's own.
+fn settings(law: LawConfig) -> CcConfig {
     CcConfig {
         ack_ratio: Some(2),
-        ..Config::with_law(law).cc(Instant::ZERO)
+        ..Config::with_law(law).unwrap_or_default().cc(Instant::ZERO)
     }
 }
 
@@ -68,7 +69,6 @@ fn told(round: u64, acked: u32, lost: u32, ack: u64, pipe: u32, rtt_ms: u64) -> 
         delivered_rate: Some(Rate::from_bytes_per_s(2e6)),
         is_app_limited: false,
         round,
-        restarts_timeout: true,
         acks_lost: 0,
         mean_size: 1448,
         gss: Seq::new(ack),
@@ -123,10 +123,10 @@ fn record(config: &CcConfig) -> Vec<(Event, f64)> {
 
 #[test]
 fn one_trace_of_events_gives_tcp_and_ccid_2_the_same_windows_bit_for_bit() {
-    for law in LawKind::NAMES {
-        let config = settings(law);
+    for law in law::all() {
+        let config = settings(law.clone());
         let events = record(&config);
-        let mut window = WindowSender::new(&config, config.law.kind.build());
+        let mut window = WindowSender::new(&config, config.law.build(), Ccid2Rules);
         for (n, &(event, cwnd)) in events.iter().enumerate() {
             let ours = tell_tcp(&mut window, event);
             assert_eq!(
@@ -151,7 +151,8 @@ fn sent_in_recovery(halves_flight: bool) -> (Vec<usize>, u32) {
         mss: 1000,
         initial_window: 16,
         halves_flight,
-        ..Config::with_law("scalable:mode=kernel".parse().expect("a law"))
+        law: dccp_historic::law("scalable-linux").expect("a name in the list"),
+        ..Config::default()
     };
     let mut sender = Sender::new(&config, Instant::ZERO, u64::MAX);
     sender.write(1_000_000);

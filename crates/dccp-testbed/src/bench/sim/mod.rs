@@ -22,12 +22,7 @@ const LAWS: [(&str, &str, &str, &str); 2] = [
         "reno",
         "TcpLinuxReno",
     ),
-    (
-        "HighSpeed",
-        "highspeed:table=kernel",
-        "highspeed",
-        "TcpHighSpeed",
-    ),
+    ("HighSpeed", "highspeed-2.6.22", "highspeed", "TcpHighSpeed"),
 ];
 
 /// Virtual seconds of the runs beside ns-2, and beside ns-3, which takes half a minute for them.

@@ -3,18 +3,19 @@
 
 use core::str::FromStr;
 use core::time::Duration;
-use dccp_proto::cc::ccid3::rules::Rules;
+use dccp_cli::law;
 use dccp_proto::cc::law::LawConfig;
+use dccp_proto::cc::registry::Ccids;
 
 /// The transport of a flow.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Transport {
     /// The simulator's TCP with a law.
     Tcp(LawConfig),
     /// Our DCCP with CCID 2 and a law.
     Ccid2(LawConfig),
-    /// Our DCCP with CCID 3, and rules of ns-2 in it.
-    Ccid3(Rules),
+    /// DCCP with CCID 3, ours or another of the list.
+    Ccid3(Ccids),
 }
 
 /// One flow.
@@ -151,20 +152,22 @@ fn positive(value: &str) -> Result<f64, String> {
     }
 }
 
-/// `TRANSPORT/LAW[:OPTIONS][@SECONDS]`, where the transport is `tcp` or `dccp`, and `dccp/tfrc` is CCID 3, whose
-/// options are [`Rules`].
+/// `TRANSPORT/LAW[:OPTIONS][@SECONDS]`, where the transport is `tcp` or `dccp`. `dccp/tfrc` and `dccp/tfrc-ns2` are
+/// CCID 3.
 fn read_flow(text: &str) -> Result<Flow, String> {
     let (name, start) = text.split_once('@').unwrap_or((text, "0"));
     let start = Duration::try_from_secs_f64(number(start)?).map_err(|e| e.to_string())?;
-    let law = |law: &str| law.parse().map_err(|e| format!("{e}"));
     let transport = match name.split_once('/') {
-        Some(("tcp", name)) => Transport::Tcp(law(name)?),
-        Some(("dccp", "tfrc")) => Transport::Ccid3(Rules::default()),
-        Some(("dccp", name)) if name.starts_with("tfrc:") => {
-            let rules = name.trim_start_matches("tfrc:");
-            Transport::Ccid3(rules.parse().map_err(|e| format!("{e}"))?)
+        Some(("tcp", name)) => {
+            Transport::Tcp(law::parse_for_tcp(name).map_err(|e| e.to_string())?.config)
         }
-        Some(("dccp", name)) => Transport::Ccid2(law(name)?),
+        Some(("dccp", "tfrc")) => Transport::Ccid3(Ccids::default()),
+        Some(("dccp", name)) if dccp_historic::ccid(name).is_some() => {
+            Transport::Ccid3(dccp_historic::ccid(name).unwrap_or_default())
+        }
+        Some(("dccp", name)) => {
+            Transport::Ccid2(law::parse(name).map_err(|e| e.to_string())?.config)
+        }
         _ => return Err("a flow is tcp/LAW@START, dccp/LAW@START or dccp/tfrc@START".to_owned()),
     };
     Ok(Flow {

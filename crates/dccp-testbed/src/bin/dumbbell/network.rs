@@ -118,17 +118,19 @@ impl Network {
         for flow in &mut self.flows {
             if flow.id.is_none() && Instant::ZERO + flow.plan.start <= now {
                 let id = match &flow.plan.transport {
-                    Transport::Tcp(law) => open_tcp(&mut self.world, &self.settings, flow, *law),
+                    Transport::Tcp(law) => {
+                        open_tcp(&mut self.world, &self.settings, flow, law.clone())
+                    }
                     Transport::Ccid2(law) => {
                         let config = Config {
-                            law: with_threshold(*law, &self.settings),
+                            law: with_threshold(law.clone(), &self.settings),
                             ..dccp_config(2, &self.settings)
                         };
                         open_dccp(&mut self.world, &self.settings, flow, config)
                     }
-                    Transport::Ccid3(rules) => {
+                    Transport::Ccid3(ccids) => {
                         let config = Config {
-                            tfrc: *rules,
+                            ccids: ccids.clone(),
                             ..dccp_config(3, &self.settings)
                         };
                         open_dccp(&mut self.world, &self.settings, flow, config)
@@ -215,10 +217,10 @@ fn open_tcp(world: &mut World, settings: &Settings, flow: &Running, law: LawConf
         halves_flight: settings.halved,
         samples_every_ack: settings.every_ack,
         keeps_backoff: settings.keeps_backoff,
-        ..tcp::Config::with_law(with_threshold(law, settings))
+        ..tcp::Config::with_law(with_threshold(law, settings)).expect("a law that was read for TCP")
     };
     world.call(flow.server, |host, _| {
-        host.tcp_listen(PORT, config, App::default());
+        host.tcp_listen(PORT, config.clone(), App::default());
     });
     let [local, remote] =
         [flow.path.local, flow.path.remote].map(|address| SocketAddr::new(address, PORT));

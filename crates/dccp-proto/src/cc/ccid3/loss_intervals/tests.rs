@@ -75,29 +75,6 @@ fn the_ninth_closed_interval_counts_no_more() {
 }
 
 #[test]
-fn missing_intervals_may_count_as_empty_ones() {
-    let rate = |lengths: &[f64]| diluted_rate(lengths.iter().map(|&length| Weighed::new(length)));
-    assert_near(rate(&[]), 0.0);
-    assert_near(rate(&[10.0]), 0.0);
-    // One of weights 1 + 1 + 1 + 1 + 0.8 + 0.6 + 0.4 + 0.2; with the open one, if that is more.
-    assert_near(rate(&[10.0, 600.0]), 6.0 / 610.0);
-    assert_near(
-        rate(&[10.0, 200.0, 200.0, 200.0, 200.0, 200.0]),
-        6.0 / 960.0,
-    );
-    assert_near(
-        rate(&[400.0, 200.0, 200.0, 200.0, 200.0, 200.0]),
-        6.0 / 1_280.0,
-    );
-    // Of eight the oldest leaves when the open one counts, and nothing is discounted.
-    let eight = [100.0; 8];
-    let with = |open: f64| rate(&[&[open], &eight[..]].concat());
-    assert_near(with(10.0), 6.0 / 600.0);
-    assert_near(with(10_000.0), 6.0 / 10_500.0);
-    assert_near(rate(&[0.0, 2.0]), 1.0);
-}
-
-#[test]
 fn an_earlier_discount_lasts() {
     // 5348-5.5-1: 100 with weight 1 and 300 with weight a quarter.
     let closed = [

@@ -282,39 +282,6 @@ fn if_the_very_first_data_packet_is_marked_the_interval_is_that_of_half_a_packet
 }
 
 #[test]
-fn rules_of_ns_2_give_the_first_interval_and_the_receive_rate() {
-    // At 330 ms five ticks back are 40 ms, so that the round trip is 32 ms, in which 4 packets came: 125 kB/s. For 4
-    // packets per round trip the search ends at 3/64, where the equation gives 3.90.
-    for (rules, rate, first) in [
-        ("empty_intervals=yes", 100_000, 82),
-        ("coarse_first=yes", 100_000, 22),
-        ("old_start=yes", 125_000, 82),
-    ] {
-        let mut r: Receiver = Receiver::new(&CcConfig {
-            rtt: Some(ms(100)),
-            tfrc: rules.parse().unwrap(),
-            ..config()
-        });
-        r.on_packet(&packet(at(0), 1, 0));
-        assert_eq!(ack(&mut r, at(0), 200).and_then(|said| said.rate), Some(0));
-        for n in 1..=30 {
-            let ccval = (4 * (n / 10) % 16) as u8;
-            r.on_packet(&packet(at(10 * n), 1 + n, ccval));
-            if n % 10 == 0 {
-                let said = ack(&mut r, at(10 * n), 200).expect("room");
-                assert_eq!(said.rate, Some(100_000), "{rules} {n}");
-            }
-        }
-        for n in 31..=33 {
-            r.on_packet(&packet(at(10 * n), 2 + n, 13));
-        }
-        let said = ack(&mut r, at(330), 200).expect("room");
-        assert_eq!(said.rate, Some(rate), "{rules}");
-        assert_eq!(said.intervals, [(3, 1, 4), (31, 0, first)], "{rules}");
-    }
-}
-
-#[test]
 fn on_the_largest_paths_the_first_interval_has_more_than_2_to_the_32_packets() {
     // 5348-6.3.1-1: 100,000 packets per round trip of 100 ms, so 2/3 · 10^10. The fields saturate.
     let mut r = receiver();

@@ -1,6 +1,6 @@
 //! Feedback packets as they are, and as a hostile peer might make them.
 
-use super::super::variant::Tfrc;
+use super::super::variant::{Counted, Tfrc};
 use super::*;
 use crate::cc::fixtures::{feedback, is_near, ms};
 use crate::wire::OptionWriter;
@@ -27,6 +27,18 @@ fn read(
     intervals: &[LossInterval],
     inverse: Option<u32>,
 ) -> Option<Report> {
+    read_as(&Tfrc, reports, ack, skip, intervals, inverse)
+}
+
+/// The same by this variant.
+fn read_as<V: Variant>(
+    variant: &V,
+    reports: &mut Reports,
+    ack: u64,
+    skip: u8,
+    intervals: &[LossInterval],
+    inverse: Option<u32>,
+) -> Option<Report> {
     let mut w = OptionWriter::new(300);
     CcidOpt::ReceiveRate(5000).push(&mut w).unwrap();
     if let Some(inverse) = inverse {
@@ -39,7 +51,7 @@ fn read(
     fb.ack = Seq::new(ack);
     fb.elapsed = Some(ms(0));
     fb.options = Options(w.as_slice());
-    reports.read(&fb, &Tfrc, RTT)
+    reports.read(&fb, variant, RTT)
 }
 
 fn p(report: Option<Report>) -> f64 {
@@ -250,13 +262,44 @@ fn a_long_open_interval_discounts_the_others_and_that_lasts() {
     );
 }
 
-#[test]
-fn intervals_that_have_not_been_yet_may_count_as_empty_ones() {
-    let list = [interval(9, 1, 10), interval(590, 0, 600)];
-    for (has_empty, expected) in [(false, 1.0 / 600.0), (true, 6.0 / 610.0)] {
-        let mut reports = Reports::new(has_empty);
-        assert_near(p(read(&mut reports, 609, 0, &list, None)), expected);
+/// TFRC whose loss event rate is one in as many packets as the intervals hold.
+#[derive(Debug, Default)]
+struct Summing;
+
+impl Variant for Summing {
+    type Meter = ();
+    const CCID: u8 = 3;
+    const SPACING: Duration = Duration::ZERO;
+    const TELLS_DROPS: bool = false;
+
+    fn rate(&self, s: f64, r: f64, p: f64) -> f64 {
+        Tfrc.rate(s, r, p)
     }
+
+    fn loss_event_rate(&self, s: f64, r: f64, x: f64) -> f64 {
+        Tfrc.loss_event_rate(s, r, x)
+    }
+
+    fn length(interval: &Counted) -> f64 {
+        Tfrc::length(interval)
+    }
+
+    fn mean_rate(intervals: impl Iterator<Item = Weighed> + Clone) -> Option<f64> {
+        let packets: f64 = intervals.map(|i| i.length).sum();
+        Some(1.0 / packets)
+    }
+}
+
+#[test]
+fn a_variant_may_compute_the_loss_event_rate_in_its_own_way() {
+    let list = [interval(9, 1, 10), interval(590, 0, 600)];
+    let mut reports = Reports::default();
+    assert_near(p(read(&mut reports, 609, 0, &list, None)), 1.0 / 600.0);
+    let mut reports = Reports::default();
+    assert_near(
+        p(read_as(&Summing, &mut reports, 609, 0, &list, None)),
+        1.0 / 610.0,
+    );
 }
 
 #[test]

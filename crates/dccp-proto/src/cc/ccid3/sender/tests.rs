@@ -1,8 +1,8 @@
 //! A sender that gets hand-made feedback.
 
 mod departure;
-mod ns2;
 mod rate;
+mod rfc3448;
 mod silence;
 
 use super::*;
@@ -28,11 +28,16 @@ fn sender() -> Sender {
 }
 
 /// Sends a packet of 1000 bytes; returns its CCVal.
-fn send(s: &mut Sender, now: Instant, has_more: bool) -> u8 {
+fn send<V: Variant>(s: &mut Sender<V>, now: Instant, has_more: bool) -> u8 {
     send_size(s, now, has_more, 1000).0
 }
 
-fn send_size(s: &mut Sender, now: Instant, has_more: bool, size: usize) -> (u8, usize) {
+fn send_size<V: Variant>(
+    s: &mut Sender<V>,
+    now: Instant,
+    has_more: bool,
+    size: usize,
+) -> (u8, usize) {
     let mut options = OptionWriter::new(100);
     let expected = s.data_options_len();
     let ccval = s.prepare(now, &mut options);
@@ -63,7 +68,7 @@ impl Default for Told<'_> {
     }
 }
 
-fn tell(s: &mut Sender, now: Instant, told: &Told<'_>) {
+fn tell<V: Variant>(s: &mut Sender<V>, now: Instant, told: &Told<'_>) {
     let mut w = OptionWriter::new(300);
     CcidOpt::ReceiveRate(told.x_recv).push(&mut w).unwrap();
     let intervals: Vec<_> = told
@@ -89,7 +94,7 @@ fn tell(s: &mut Sender, now: Instant, told: &Told<'_>) {
 }
 
 /// A sender that was never held back sends a packet per millisecond from `from` to `to`.
-fn send_all(s: &mut Sender, from: u64, to: u64, has_more: bool) {
+fn send_all<V: Variant>(s: &mut Sender<V>, from: u64, to: u64, has_more: bool) {
     for t in from..to {
         send(s, at(t), has_more);
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::fixtures::{START, at, ms};
 use crate::cc::law::bench::{
-    acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table, whole,
+    acked, assert_near, avoiding, check_sawtooth, from_threshold, inner, law, loss, table, whole,
 };
 
 fn cubic() -> Cubic {
@@ -176,21 +176,25 @@ fn events_are_answered_as_pinned() {
 #[test]
 fn what_was_in_flight_counts_and_a_mark_may_leave_one_packet() {
     // RFC 9438 §4.6, RFC 8511 §3
-    for (text, cause, flight, cwnd, ssthresh) in [
-        ("cubic", Cause::Loss, 50, 35.0, 35.0),
-        ("cubic", Cause::Loss, 5000, 70.0, 70.0),
-        ("cubic", Cause::Mark, 100, 70.0, 70.0),
-        ("cubic:ecn_beta=0.85", Cause::Mark, 100, 85.0, 85.0),
-        ("cubic:ecn_beta=0.85", Cause::Loss, 100, 70.0, 70.0),
-        ("cubic", Cause::Mark, 1, 1.0, 2.0),
-        ("cubic", Cause::Loss, 1, 2.0, 2.0),
+    for (ecn_beta, cause, flight, cwnd, ssthresh) in [
+        (0.7, Cause::Loss, 50, 35.0, 35.0),
+        (0.7, Cause::Loss, 5000, 70.0, 70.0),
+        (0.7, Cause::Mark, 100, 70.0, 70.0),
+        (0.85, Cause::Mark, 100, 85.0, 85.0),
+        (0.85, Cause::Loss, 100, 70.0, 70.0),
+        (0.7, Cause::Mark, 1, 1.0, 2.0),
+        (0.7, Cause::Loss, 1, 2.0, 2.0),
     ] {
         let mut w = avoiding(100.0);
         let event = Congestion {
             cause,
             ..loss(flight)
         };
-        law(text).on_congestion(&mut w, &event);
+        let config = Config {
+            ecn_beta,
+            ..Config::default()
+        };
+        law(config).on_congestion(&mut w, &event);
         assert_near(w.cwnd, cwnd);
         assert_near(w.ssthresh, ssthresh);
     }
@@ -237,8 +241,11 @@ fn time_without_need_for_the_window_does_not_count() {
 
 #[test]
 fn a_small_window_grows_like_reno_and_need_not() {
-    let grown = |text: &str| {
-        let mut c = law(text);
+    let grown = |reno_friendly| {
+        let mut c = law(Config {
+            reno_friendly,
+            ..Config::default()
+        });
         let mut w = avoiding(10.0);
         c.on_congestion(&mut w, &loss(10));
         for step in 0..100 {
@@ -247,15 +254,14 @@ fn a_small_window_grows_like_reno_and_need_not() {
         w.cwnd
     };
     // 100 packets in 0.1 s: Reno gains 7 packets, the cubic function is flat.
-    assert!(grown("cubic") > 13.0);
-    assert!(grown("cubic:reno_friendly=no") < 9.0);
+    assert!(grown(true) > 13.0);
+    assert!(grown(false) < 9.0);
 }
 
 #[test]
-fn the_sawtooth_looks_as_it_did() {
+fn sawtooth_is_as_stored() {
     check_sawtooth(
-        "cubic",
-        "cubic:initial_ssthresh=150",
+        from_threshold(Config::default()),
         include_str!("../sawtooth/cubic.txt"),
     );
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::fixtures::{START, at, ms};
 use crate::cc::law::bench::{
-    acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table, whole,
+    acked, assert_near, avoiding, check_sawtooth, from_threshold, inner, law, loss, table, whole,
 };
 
 fn with(change: impl Fn(&mut Config)) -> Htcp {
@@ -82,37 +82,6 @@ fn beta_is_as_pinned() {
 }
 
 #[test]
-fn the_kernel_trusts_the_second_event_and_no_short_round_trip() {
-    let mut h = with(|c| c.kernel_rules = true);
-    (h.rtt_min, h.rtt_max, h.last_rate) = (0.07, 0.1, Some(100.0));
-    assert_near(h.beta(Some(100.0)), 0.5);
-    // 128 × 70 / 100 = 89.6.
-    assert_near(h.beta(Some(100.0)), 89.0 / 128.0);
-    h.rtt_max = 0.0;
-    assert_near(h.beta(Some(100.0)), 0.5);
-    for (rtt_max, beta) in [(0.08, 102.0), (0.087, 102.0), (0.088, 101.0)] {
-        h.rtt_max = rtt_max;
-        assert_near(h.beta(Some(100.0)), beta / 128.0);
-    }
-    (h.rtt_min, h.rtt_max) = (0.010, 0.1);
-    assert_near(h.beta(Some(100.0)), 0.5);
-    h.sample_rtt(0.05);
-    h.sample_rtt(0.5);
-    assert_near(h.rtt_max, 0.12);
-}
-
-#[test]
-fn only_the_kernel_bounds_the_step_of_the_longest_round_trip_and_not_that_of_the_first() {
-    for (kernel_rules, after) in [(false, 0.5), (true, 0.07)] {
-        let mut h = with(|c| c.kernel_rules = kernel_rules);
-        h.sample_rtt(0.05);
-        assert_near(h.rtt_max, 0.05);
-        h.sample_rtt(0.5);
-        assert_near(h.rtt_max, after);
-    }
-}
-
-#[test]
 fn round_trips_are_shown_and_faded_once_there_is_one() {
     let mut h = with(|_| ());
     h.on_congestion(&mut avoiding(100.0), &loss(1));
@@ -127,97 +96,6 @@ fn round_trips_are_shown_and_faded_once_there_is_one() {
     h.on_ack(&mut avoiding(100.0), &sample);
     assert_near(inner(&h, "rtt_min_s"), 0.07);
     assert_near(inner(&h, "rtt_max_s"), 0.07);
-}
-
-#[test]
-fn the_kernel_grows_by_whole_packets_before_and_after_scaling() {
-    // 1 + 5 + 0.0625 = 6.06 and 4.2 of it; 1 + 10 × 0.1 + … = 2.002 and 1.4; never none.
-    for (delta, plain, scaled) in [
-        (0.5, 1.0, 1.0),
-        (1.1, 2.0, 1.0),
-        (1.5, 6.0, 4.0),
-        (3.001, 22.0, 16.0),
-    ] {
-        let mut h = with(|c| c.kernel_rules = true);
-        assert_near(h.kernel_alpha(delta, 0.07), plain);
-        h.config.rtt_scaling = true;
-        // 800 / 70 = 11 eighths.
-        assert_near(h.kernel_alpha(delta, 0.07), scaled);
-        // No floor.
-        h.beta = 102.0 / 128.0;
-        assert_near(h.kernel_alpha(delta, 0.07), scaled * 52.0 / 128.0);
-    }
-    let mut h = with(|c| (c.kernel_rules, c.rtt_scaling) = (true, true));
-    for (rtt, scaled) in [(0.01, 2.0), (0.001, 2.0), (0.2, 44.0), (0.3, 44.0)] {
-        assert_near(h.kernel_alpha(3.0, rtt), scaled);
-        h.beta = 0.5;
-    }
-}
-
-#[test]
-fn the_kernel_reckons_growth_anew_only_when_the_window_has_grown_or_shrunk() {
-    let mut h = with(|c| c.kernel_rules = true);
-    let mut w = avoiding(100.0);
-    let after = |seconds: u64| Ack {
-        now: at(1000 * seconds),
-        ..acked(1)
-    };
-    h.on_ack(&mut w, &after(0));
-    h.on_ack(&mut w, &after(3));
-    assert_near(h.pace, 1.0);
-    h.waited = 100;
-    h.on_ack(&mut w, &after(3));
-    assert_near(w.cwnd, 101.0);
-    assert_near(h.pace, 22.0);
-    let event = Congestion {
-        now: at(5000),
-        ..loss(101)
-    };
-    h.on_congestion(&mut w, &event);
-    // That of the time since the event before.
-    assert_near(h.pace, 45.0);
-}
-
-#[test]
-fn the_kernel_takes_round_trips_in_whole_ticks_and_the_longest_outside_of_recoveries() {
-    let mut h = with(|c| c.kernel_rules = true);
-    let mut w = avoiding(100.0);
-    for (rtt_us, is_recovering, shortest, longest) in [
-        (70_900, false, 0.070, 0.070),
-        (80_900, false, 0.070, 0.080),
-        (85_000, true, 0.070, 0.080),
-        (65_000, true, 0.065, 0.080),
-        (85_000, false, 0.065, 0.085),
-    ] {
-        let sample = Ack {
-            rtt: Some(core::time::Duration::from_micros(rtt_us)),
-            is_recovering,
-            ..acked(1)
-        };
-        h.on_ack(&mut w, &sample);
-        assert_near(h.rtt_min, shortest);
-        assert_near(h.rtt_max, longest);
-    }
-    // 0.95 of 20 ms.
-    h.on_congestion(&mut w, &loss(1));
-    assert_near(h.rtt_max, 0.084);
-}
-
-#[test]
-fn the_kernel_takes_one_acknowledgement_more_for_a_packet() {
-    let mut h = with(|c| c.kernel_rules = true);
-    let mut w = avoiding(10.5);
-    for (packets, after) in [(10, 10.5), (1, 11.5), (11, 11.5)] {
-        h.on_ack(&mut w, &acked(packets));
-        assert_near(w.cwnd, after);
-    }
-    // An event begins anew.
-    h.on_congestion(&mut w, &loss(11));
-    let mut w = avoiding(11.5);
-    h.on_ack(&mut w, &acked(11));
-    assert_near(w.cwnd, 11.5);
-    h.on_ack(&mut w, &acked(1));
-    assert_near(w.cwnd, 12.5);
 }
 
 #[test]
@@ -243,7 +121,7 @@ fn windows_grow_as_pinned() {
 
 #[test]
 fn acknowledgements_add_alpha_per_window() {
-    let mut h = law("htcp");
+    let mut h = law(Config::default());
     let mut w = avoiding(100.0);
     h.on_congestion(&mut w, &loss(1));
     assert_near(w.cwnd, 50.0);
@@ -323,10 +201,9 @@ fn throughput_is_averaged_once_it_has_settled() {
 }
 
 #[test]
-fn the_sawtooth_looks_as_it_did() {
+fn sawtooth_is_as_stored() {
     check_sawtooth(
-        "htcp",
-        "htcp:initial_ssthresh=150",
+        from_threshold(Config::default()),
         include_str!("../sawtooth/htcp.txt"),
     );
 }

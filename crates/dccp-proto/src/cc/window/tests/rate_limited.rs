@@ -9,12 +9,12 @@ fn example() -> WindowSender {
         rtt: Some(RTT),
         ..config()
     };
-    config.window.initial = Some(10);
+    config.initial_window = Some(10);
     config.law.slow_start = slow_start::Config {
-        slow_start: Pace::Standard,
-        ..slow_start::Config::CCID_2
+        pace: Pace::Standard,
+        ..slow_start::Config::default()
     };
-    WindowSender::new(&config, Box::<Reno>::default())
+    WindowSender::new(&config, Box::<Reno>::default(), Ccid2Rules)
 }
 
 /// Sends `packets` at once, which are acknowledged one by one: the window after each acknowledgement.
@@ -133,7 +133,7 @@ impl Law for Fast {
 fn a_faster_law_grows_by_what_one_window_of_the_largest_flight_gives() {
     // ratelimited-3-3
     for (acknowledged, after) in [(4, 12), (10, 15), (40, 15)] {
-        let mut s = WindowSender::new(&config(), Box::new(Fast));
+        let mut s = WindowSender::new(&config(), Box::new(Fast), Ccid2Rules);
         s.window = Window {
             cwnd: 10.0,
             ssthresh: 4.0,

@@ -43,7 +43,7 @@ fn a_law_hears_how_many_packets_were_in_flight_lost_and_marked() {
     // 4341-7-1, 4340-11.7.2-4: a corrupt packet is as good as a marked one; beside a loss, both are
     // part of its event.
     for (lost, event) in [(5, ("loss", 12.0)), (0, ("mark", 7.0))] {
-        let mut s = WindowSender::new(&config(), Box::<Witness>::default());
+        let mut s = WindowSender::new(&config(), Box::<Witness>::default(), Ccid2Rules);
         send(&mut s, START, 1, 0);
         let fb = Feedback {
             acked: packets(2),

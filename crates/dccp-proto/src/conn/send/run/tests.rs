@@ -4,7 +4,7 @@ use super::super::super::in_flight::InFlight;
 use super::super::super::tests::{START, Waiting, open};
 use super::*;
 use crate::cc::Snapshot;
-use crate::cc::config::{CcConfig, WindowConfig};
+use crate::cc::config::CcConfig;
 use crate::cc::fixtures;
 use crate::cc::registry::Ccids;
 use crate::config::Config;
@@ -151,10 +151,7 @@ impl Setup {
             is_paced: self.is_paced,
             rtt: Some(Duration::from_millis(1)),
             now: START,
-            window: WindowConfig {
-                initial: Some(self.window),
-                ..WindowConfig::CCID_2
-            },
+            initial_window: Some(self.window),
             ..fixtures::config()
         });
         if self.sends_rtt {

@@ -95,7 +95,13 @@ impl Scene {
         let host = self.hosts[from];
         let flow = self.world.call(host, |host, context| {
             let config = tcp::Config::default();
-            host.tcp_connect(context, local, remote, config, App::bulk(1000, u64::MAX))
+            host.tcp_connect(
+                context,
+                local,
+                remote,
+                config.clone(),
+                App::bulk(1000, u64::MAX),
+            )
         });
         self.flows.push((host, flow));
     }

@@ -5,13 +5,13 @@ use super::*;
 #[test]
 fn without_a_round_trip_time_one_packet_per_second_leaves() {
     // 5348-4.2-1
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     assert!(matches!(s.permit(START, 0), Permit::Now { packets: 1, .. }));
     send(&mut s, START, true);
     assert_eq!(s.permit(START, 0), Permit::At(at(1000)));
     assert_eq!(s.snapshot().phase, Some("initial"));
     // Small packets, too.
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     send_size(&mut s, START, true, 10);
     assert_eq!(s.permit(START, 0), Permit::At(at(1000)));
 }
@@ -20,7 +20,7 @@ fn without_a_round_trip_time_one_packet_per_second_leaves() {
 fn packets_leave_one_interval_apart_and_t_delta_early() {
     // 5348-4.6-1, 5348-8.3-1: 40,000 bytes/s is a packet per 25 ms.
     for (granularity, early) in [(0, 0), (4, 2), (20, 10), (100, 12)] {
-        let mut s = Sender::new(&CcConfig {
+        let mut s = Sender::<Tfrc>::new(&CcConfig {
             rtt: Some(RTT),
             granularity: ms(granularity),
             ..config()
@@ -49,7 +49,7 @@ fn saved_credit_is_bounded() {
 #[test]
 fn a_new_rate_counts_for_the_packet_that_waits() {
     // 5348-4.6-1: at one packet per second the next one would leave at 1 s.
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     send(&mut s, START, true);
     tell(&mut s, at(100), &Told::default());
     assert_eq!(s.permit(at(100), 0), Permit::Now { packets: 1 });
@@ -110,7 +110,7 @@ fn the_sender_tells_its_estimate_where_it_promised_to() {
     let mut w = OptionWriter::new(100);
     s.on_send_sync(&mut w);
     assert_eq!(w.as_slice(), [128, 5, 1, 0x86, 0xA0]);
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     s.on_feature(Feature::SendRttEstimate.number(), 1);
     assert_eq!(send_size(&mut s, at(0), true, 1000).1, 3);
     s.on_feature(Feature::SendRttEstimate.number(), 0);

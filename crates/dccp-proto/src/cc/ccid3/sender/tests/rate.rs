@@ -12,7 +12,7 @@ fn the_first_round_trip_time_gives_the_initial_rate() {
         (100, 100, 4000.0, 400),
         (1000, 94, 42_553.2, 376),
     ] {
-        let mut s = Sender::new(&config());
+        let mut s = Sender::<Tfrc>::new(&config());
         s.on_rtt_hint(START, ms(rtt_ms));
         send_size(&mut s, START, true, size);
         assert_near(s.snapshot().rate.unwrap().bytes_per_s(), rate);
@@ -28,7 +28,7 @@ fn the_first_round_trip_time_gives_the_initial_rate() {
 #[test]
 fn feedback_without_a_first_estimate_gives_one() {
     // 5348-4.2-1
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     send(&mut s, START, true);
     tell(&mut s, at(100), &Told::default());
     assert_eq!(s.snapshot().rtt, Some(RTT));
@@ -40,7 +40,7 @@ fn feedback_without_a_first_estimate_gives_one() {
 fn without_a_round_trip_time_no_feedback_moves_the_rate() {
     // 5348-4.2-1: a peer that says what it likes gets one packet per second.
     for data in [&[0][..], &[10, 10]] {
-        let mut s = Sender::new(&config());
+        let mut s = Sender::<Tfrc>::new(&config());
         send(&mut s, START, true);
         let x = s.x;
         for t in 0..5 {

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn without_any_feedback_the_rate_halves_every_nofeedback_interval() {
     // 5348-4.2-1, 5348-4.4-1 (a)
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     assert_eq!(s.poll_timeout(), None);
     send(&mut s, START, true);
     assert_eq!(s.poll_timeout(), Some(at(2000)));
@@ -149,7 +149,7 @@ fn other_acknowledgements_do_not_restart_the_nofeedback_timer() {
 #[test]
 fn first_nofeedback_timer_is_two_seconds_also_with_the_round_trip_of_the_handshake() {
     // 5348-4.2-1: four round trips would be 400 ms.
-    let mut s = Sender::new(&config());
+    let mut s = Sender::<Tfrc>::new(&config());
     s.on_rtt_hint(START, Duration::from_millis(100));
     send(&mut s, START, true);
     assert_eq!(s.poll_timeout(), Some(at(2000)));

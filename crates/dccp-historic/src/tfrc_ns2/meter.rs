@@ -1,26 +1,24 @@
-//! How ns-2's TFRC measures the receive rate, and what it takes the first loss interval for: see
-//! [`Rules`](super::rules::Rules).
+//! How ns-2's TFRC measures the receive rate, and how it derives the first loss interval from it.
 
-use super::equation::Path;
-use super::{float, packets};
-use crate::time::Instant;
 use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_proto::cc::ccid3::{Meter, Path};
 use std::collections::VecDeque;
 
-/// A round trip is measured over more than its four ticks of the window counter.
+/// Ticks of the window counter over which a round trip is measured, at least: one more than it lasts.
 const TICKS_MIN: u64 = 5;
-/// Ticks that are kept: enough to find one that far back.
+/// Ticks that are stored: enough to find one that far back.
 const TICKS: usize = 8;
-/// From one packet to the next the counter may move by so much; what it skips beyond tells no time.
+/// A counter that moves by more from one packet to the next measures no time.
 const STEP_MAX: u64 = 4;
-/// Packets that are kept, at most: a third of a second at 1 Gbit/s.
+/// Packets that are stored, at most: a third of a second at 1 Gbit/s.
 const PACKETS_MAX: usize = 1 << 15;
-/// How near to the receive rate the rate of the first loss interval comes (`p_tol_`).
+/// How near the rate of the first loss interval is to the receive rate (`p_tol_`).
 const TOLERANCE: f64 = 0.05;
-/// The search gives up after so many steps.
+/// The search ends after this many steps.
 const STEPS: usize = 50;
 
-/// The last packet with some window counter.
+/// The last packet with one value of the window counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tick {
     counter: u64,
@@ -29,30 +27,64 @@ struct Tick {
 
 /// The meter of ns-2's receiver.
 #[derive(Debug)]
-pub(crate) struct Ns2Meter {
+pub(super) struct Ns2Meter {
     ticks: VecDeque<Tick>,
     /// When the latest data packets arrived, and their bytes.
     arrived: VecDeque<(Instant, u64)>,
     rtt: Duration,
+    /// When feedback left last, or data first arrived.
     last_feedback: Instant,
-    /// Since then.
+    /// Feedback has left.
+    has_told: bool,
+    /// Bytes that arrived since `last_feedback`.
     bytes: u64,
 }
 
 impl Ns2Meter {
-    /// A meter for data that begin to arrive now; `rtt`: what is known of the round trip.
-    pub(crate) fn new(now: Instant, rtt: Duration) -> Self {
+    /// The receive rate in bytes per second.
+    fn measured(&self, now: Instant) -> f64 {
+        let since = now - self.last_feedback;
+        if since >= self.rtt {
+            return float(self.bytes) / since.as_secs_f64();
+        }
+        let newest_first = self.arrived.iter().rev();
+        let recent = newest_first.take_while(|(at, _)| now - *at <= self.rtt);
+        float(recent.map(|(_, bytes)| bytes).sum()) / self.rtt.as_secs_f64()
+    }
+
+    /// The round trip: four parts of the time since the last packet that is five ticks or more back. `None` if all
+    /// packets came at one time.
+    fn sample(&self) -> Option<Duration> {
+        let newest = self.ticks.back()?;
+        let mut later = newest.counter;
+        for tick in self.ticks.iter().rev().skip(1) {
+            if later - tick.counter > STEP_MAX {
+                return None;
+            }
+            later = tick.counter;
+            let ticks = newest.counter - tick.counter;
+            if ticks >= TICKS_MIN {
+                let rtt = (newest.at - tick.at) * 4 / u32::try_from(ticks).ok()?;
+                return Some(rtt).filter(|rtt| !rtt.is_zero());
+            }
+        }
+        None
+    }
+}
+
+impl Meter for Ns2Meter {
+    fn new(now: Instant, rtt: Duration) -> Self {
         Self {
             ticks: VecDeque::new(),
             arrived: VecDeque::new(),
             rtt,
             last_feedback: now,
+            has_told: false,
             bytes: 0,
         }
     }
 
-    /// A data packet arrives; `counter`: the window counter, continued beyond 15.
-    pub(crate) fn on_data(&mut self, now: Instant, counter: u64, bytes: u64) {
+    fn on_data(&mut self, now: Instant, counter: u64, bytes: u64) {
         if self.arrived.len() == PACKETS_MAX {
             self.arrived.pop_front();
         }
@@ -70,46 +102,26 @@ impl Ns2Meter {
         self.rtt = self.sample().unwrap_or(self.rtt);
     }
 
-    /// The round trip: four parts of the time since the last packet that is five ticks or more back. Packets that
-    /// came all at one moment tell none.
-    fn sample(&self) -> Option<Duration> {
-        let newest = self.ticks.back()?;
-        let mut later = newest.counter;
-        for tick in self.ticks.iter().rev().skip(1) {
-            if later - tick.counter > STEP_MAX {
-                return None;
-            }
-            later = tick.counter;
-            let ticks = newest.counter - tick.counter;
-            if ticks >= TICKS_MIN {
-                let rtt = (newest.at - tick.at) * 4 / u32::try_from(ticks).ok()?;
-                return Some(rtt).filter(|rtt| !rtt.is_zero());
-            }
-        }
-        None
+    /// Since the last feedback, and over a round trip at least. The first feedback says 0.
+    fn rate(&self, now: Instant) -> Option<f64> {
+        Some(if self.has_told {
+            self.measured(now)
+        } else {
+            0.0
+        })
     }
 
-    /// The receive rate in bytes per second: since the last feedback, and over a round trip at least.
-    pub(crate) fn rate(&self, now: Instant) -> f64 {
-        let since = now - self.last_feedback;
-        if since >= self.rtt {
-            return float(self.bytes) / since.as_secs_f64();
-        }
-        let newest_first = self.arrived.iter().rev();
-        let recent = newest_first.take_while(|(at, _)| now - *at <= self.rtt);
-        float(recent.map(|(_, bytes)| bytes).sum()) / self.rtt.as_secs_f64()
-    }
-
-    /// Feedback leaves.
-    pub(crate) fn on_feedback(&mut self, now: Instant) {
+    fn on_feedback(&mut self, now: Instant) {
         self.last_feedback = now;
+        self.has_told = true;
         self.bytes = 0;
     }
 
-    /// What the first loss event ends, for packets of `s` bytes: the length of an interval in packets.
-    pub(crate) fn first_interval(&self, now: Instant, s: f64) -> u64 {
+    fn first_interval(&self, now: Instant, s: f64) -> Option<u64> {
         let path = Path::new(s, self.rtt.as_secs_f64());
-        packets(1.0 / coarse_loss_event_rate(&path, self.rate(now)))
+        Some(packets(
+            1.0 / coarse_loss_event_rate(&path, self.measured(now)),
+        ))
     }
 }
 
@@ -130,17 +142,29 @@ fn coarse_loss_event_rate(path: &Path, x: f64) -> f64 {
     p
 }
 
+/// A count as a float.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of packets and bytes stay below 2^53"
+)]
+const fn float(n: u64) -> f64 {
+    n as f64
+}
+
+/// The whole number at or above `x`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from float saturates, and intervals are not negative"
+)]
+fn packets(x: f64) -> u64 {
+    libm::ceil(x) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_nanos(1_000_000_000) + Duration::from_millis(ms)
-    }
+    use crate::bench::{at, ms};
 
     /// A meter that knows 100 ms from the handshake, after packets of 1000 bytes at these milliseconds with these
     /// counters.
@@ -168,28 +192,29 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_moves_by_five_tells_no_time() {
+    fn a_counter_that_moves_by_five_measures_no_round_trip() {
         assert_eq!(after(&[(0, 0), (40, 4), (80, 8)]).rtt, ms(40));
         assert_eq!(after(&[(0, 0), (50, 5)]).rtt, ms(100));
     }
 
     #[test]
-    fn packets_that_came_all_at_one_moment_tell_no_time() {
+    fn packets_that_came_at_one_time_measure_no_round_trip() {
         let meter = after(&[0, 1, 2, 3, 4, 5].map(|counter| (7, counter)));
         assert_eq!(meter.rtt, ms(100));
-        assert!((meter.rate(at(7)) - 60_000.0).abs() < 1e-6);
+        assert!((meter.measured(at(7)) - 60_000.0).abs() < 1e-6);
     }
 
     #[test]
     fn the_rate_is_over_a_round_trip_at_least() {
         // 100 ms back from 120 ms are four packets, from the one at 20 ms on.
         let mut meter = after(&[(0, 0), (20, 0), (60, 0), (100, 0), (120, 0)]);
+        assert_eq!(meter.rate(at(120)), Some(0.0), "the first feedback");
         meter.on_feedback(at(50));
-        assert!((meter.rate(at(120)) - 40_000.0).abs() < 1e-6);
-        // Since the feedback at 50 ms, of which this meter was told late, nothing was counted but this one.
+        assert!((meter.measured(at(120)) - 40_000.0).abs() < 1e-6);
+        // Only this packet was counted since the feedback at 50 ms, which the meter learned late.
         meter.on_data(at(150), 0, 700);
-        assert!((meter.rate(at(150)) - 7_000.0).abs() < 1e-6);
-        assert!((meter.rate(at(250)) - 3_500.0).abs() < 1e-6);
+        assert!((meter.measured(at(150)) - 7_000.0).abs() < 1e-6);
+        assert!((meter.measured(at(250)) - 3_500.0).abs() < 1e-6);
     }
 
     #[test]
@@ -224,6 +249,6 @@ mod tests {
         }
         // From arrivals: 4 packets in a round trip, 40 kB/s; 3/64 gives 39.0.
         let meter = after(&[(0, 0), (25, 0), (50, 0), (75, 0)]);
-        assert_eq!(meter.first_interval(at(100), 1000.0), 22);
+        assert_eq!(meter.first_interval(at(100), 1000.0), Some(22));
     }
 }

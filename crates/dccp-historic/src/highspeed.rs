@@ -1,0 +1,146 @@
+//! HighSpeed TCP of the Linux kernel: the table of RFC 3649, appendix B, read one row too high.
+//!
+//! The kernel takes the first row that begins at or above the window, lacks the last row, and stores b in whole
+//! 256ths.
+
+use dccp_proto::Instant;
+use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
+
+/// `Low_Window`: where b begins to fall.
+const LOW_WINDOW: f64 = 38.0;
+/// `High_Window`, and `High_Decrease`, its b.
+const HIGH_WINDOW: f64 = 83_000.0;
+const HIGH_DECREASE: f64 = 0.1;
+
+/// Where row k of the kernel's table begins, whose a is k + 1.
+const ROWS: [u32; 72] = [
+    38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
+    4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
+    12834, 13614, 14424, 15265, 16137, 17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402,
+    25618, 26881, 28193, 29557, 30975, 32450, 33986, 35586, 37253, 38992, 40808, 42707, 44694,
+    46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401, 79517, 84035,
+    89053,
+];
+
+/// HighSpeed TCP of the Linux kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HighSpeed {
+    name: &'static str,
+    /// The steps of growth in an acknowledgement.
+    steps: fn(&Ack) -> u32,
+    /// b at the beginning of each row.
+    decrease: [f64; ROWS.len()],
+    /// Row of the window seen last: windows move slowly.
+    row: usize,
+}
+
+/// Each acknowledgement is a step of growth: delayed ones halve it.
+pub(crate) fn of_acks() -> HighSpeed {
+    HighSpeed::new("highspeed-linux", |ack| ack.growth.min(1))
+}
+
+/// Each acknowledged packet is a step of growth.
+pub(crate) fn of_packets() -> HighSpeed {
+    HighSpeed::new("highspeed-2.6.22", |ack| ack.growth)
+}
+
+impl HighSpeed {
+    fn new(name: &'static str, steps: fn(&Ack) -> u32) -> Self {
+        Self {
+            name,
+            steps,
+            decrease: ROWS.map(|w| (256.0 * b(f64::from(w))).floor() / 256.0),
+            row: 0,
+        }
+    }
+
+    /// How much the window w grows per window, and how much of it an event takes.
+    fn response(&mut self, w: f64) -> (f64, f64) {
+        let is_below = |row: usize| f64::from(ROWS[row]) < w;
+        while self.row < ROWS.len() - 1 && is_below(self.row) {
+            self.row += 1;
+        }
+        while self.row > 0 && !is_below(self.row - 1) {
+            self.row -= 1;
+        }
+        let a = u32::try_from(self.row + 1).unwrap_or(u32::MAX);
+        (f64::from(a), self.decrease[self.row])
+    }
+}
+
+impl Law for HighSpeed {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        for _ in 0..(self.steps)(ack) {
+            window.cwnd += self.response(window.cwnd).0 / window.cwnd;
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
+        let (_, b) = self.response(window.cwnd);
+        window.reduce_to((1.0 - b) * window.cwnd);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+        let (_, b) = self.response(window.cwnd);
+        window.collapse((1.0 - b) * window.cwnd);
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        let row = u32::try_from(self.row + 1).unwrap_or(u32::MAX);
+        out.push(("row", f64::from(row)));
+    }
+}
+
+/// The share of the window w that an event takes (RFC 3649 §5).
+fn b(w: f64) -> f64 {
+    if w <= LOW_WINDOW {
+        return 0.5;
+    }
+    let share = libm::log(w / LOW_WINDOW) / libm::log(HIGH_WINDOW / LOW_WINDOW);
+    0.5 + (HIGH_DECREASE - 0.5) * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{acked, assert_near, avoiding, law};
+
+    #[test]
+    fn the_row_above_is_read() {
+        let mut kernel = of_packets();
+        for (w, a, b_256) in [
+            (1.0, 1.0, 128.0),
+            (38.0, 1.0, 128.0),
+            (38.1, 2.0, 112.0),
+            (39.0, 2.0, 112.0),
+            (118.0, 2.0, 112.0),
+            (119.0, 3.0, 104.0),
+            (222.0, 4.0, 98.0),
+            (348.0, 5.0, 93.0),
+            (1400.0, 10.0, 78.0),
+            (89_053.0, 72.0, 24.0),
+            (200_000.0, 72.0, 24.0),
+            (39.0, 2.0, 112.0),
+        ] {
+            let (found, b) = kernel.response(w);
+            assert_near(found, a);
+            assert_near(256.0 * b, b_256);
+        }
+    }
+
+    #[test]
+    fn packets_or_acknowledgements_count() {
+        for (name, steps) in [("highspeed-2.6.22", 4.0), ("highspeed-linux", 1.0)] {
+            let mut w = avoiding(1e5);
+            let mut law = law(name);
+            law.on_ack(&mut w, &acked(4));
+            assert!((w.cwnd - 1e5 - steps * 72.0 / 1e5).abs() < 1e-5, "{name}");
+            law.on_ack(&mut w, &acked(0));
+            assert!((w.cwnd - 1e5 - steps * 72.0 / 1e5).abs() < 1e-5, "{name}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Vegas of the Linux kernel: slow start doubles in each round trip.
+
+use core::time::Duration;
+use dccp_proto::Instant;
+use dccp_proto::cc::law::reno::Reno;
+use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
+
+/// A round trip with fewer samples is no measurement.
+const SAMPLES_MIN: u32 = 3;
+/// Slow start ends when more packets are in the queue.
+const GAMMA: f64 = 1.0;
+/// The window shrinks while more are.
+const BETA: f64 = 4.0;
+/// The least window.
+const FLOOR: f64 = 2.0;
+
+/// Vegas of the Linux kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vegas {
+    rules: Rules,
+    reno: Reno,
+    /// The shortest round trip ever.
+    base_rtt: Duration,
+    round: Round,
+    /// The packets in the queue at the last decision.
+    queued: f64,
+    /// The window before the last decision.
+    earlier: Option<f64>,
+}
+
+/// In what the versions differ.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    name: &'static str,
+    /// The window grows while fewer packets are in the queue.
+    alpha: f64,
+    /// The packets in the queue, by how many wait times the round trip; of the round trip and the shortest one.
+    queued: fn(f64, Duration, Duration) -> f64,
+    /// The window from which a decision starts; of the window and the one before the last decision.
+    from: fn(f64, Option<f64>) -> f64,
+}
+
+/// Linux 6.1: counts whole packets of w (RTT − base)/base.
+pub(crate) const LINUX: Vegas = Vegas::new(Rules {
+    name: "vegas-linux",
+    alpha: 2.0,
+    queued: |waiting, _, base| (waiting / nanos(base)).floor(),
+    from: |window, _| window,
+});
+
+/// Linux 2.6.22 as ns-2 runs it: counts as published, in halves of a packet rounded up. A decision starts from the
+/// window before the last one, so one packet takes two round trips.
+pub(crate) const LINUX_2_6_22: Vegas = Vegas::new(Rules {
+    name: "vegas-2.6.22",
+    alpha: 1.5,
+    queued: |waiting, rtt, _| waiting / nanos(rtt),
+    from: |window, earlier| earlier.unwrap_or(window),
+});
+
+/// What was measured in the current round trip.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Round {
+    number: u64,
+    rtt_min: Duration,
+    samples: u32,
+    /// Acknowledged packets that may make the window grow.
+    growth: u32,
+    is_recovering: bool,
+}
+
+impl Round {
+    const fn new(number: u64) -> Self {
+        Self {
+            number,
+            rtt_min: Duration::MAX,
+            samples: 0,
+            growth: 0,
+            is_recovering: false,
+        }
+    }
+}
+
+impl Vegas {
+    const fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            reno: Reno::fractional(),
+            base_rtt: Duration::MAX,
+            round: Round::new(0),
+            queued: 0.0,
+            earlier: None,
+        }
+    }
+
+    /// A round trip is over.
+    fn decide(&mut self, window: &mut Window, round: &Round) {
+        let earlier = self.earlier.replace(window.cwnd);
+        if round.samples < SAMPLES_MIN || round.is_recovering {
+            // Too few measurements: as Reno.
+            let growth = Ack {
+                growth: round.growth,
+                ..Ack::default()
+            };
+            self.reno.on_ack(window, &growth);
+            return;
+        }
+        let rtt = round.rtt_min;
+        // Whole nanoseconds: the kernel's rounding needs an exact difference.
+        let waiting = window.cwnd * nanos(rtt.saturating_sub(self.base_rtt));
+        self.queued = (self.rules.queued)(waiting, rtt, self.base_rtt);
+        if window.is_slow_start() {
+            if self.queued > GAMMA {
+                let filled = window.cwnd * nanos(self.base_rtt) / nanos(rtt) + 1.0;
+                window.cwnd = window.cwnd.min(filled);
+                window.leave_slow_start();
+            }
+            return;
+        }
+        let from = (self.rules.from)(window.cwnd, earlier);
+        let aim = if self.queued > BETA {
+            from - 1.0
+        } else if self.queued < self.rules.alpha && round.growth > 0 {
+            from + 1.0
+        } else {
+            from
+        };
+        window.cwnd = stepped(window.cwnd, aim).max(FLOOR);
+        if self.queued > BETA {
+            window.leave_slow_start();
+        }
+    }
+}
+
+impl Law for Vegas {
+    fn name(&self) -> &'static str {
+        self.rules.name
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.round != self.round.number {
+            let round = core::mem::replace(&mut self.round, Round::new(ack.round));
+            self.decide(window, &round);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.round.rtt_min = self.round.rtt_min.min(rtt);
+            self.round.samples += 1;
+        }
+        self.round.growth += ack.growth;
+        self.round.is_recovering |= ack.is_recovering;
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
+        self.reno.on_congestion(window, event);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, now: Instant) {
+        self.reno.on_timeout(window, now);
+    }
+
+    fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+        if self.base_rtt < Duration::MAX {
+            out.push(("base_rtt_s", self.base_rtt.as_secs_f64()));
+        }
+        out.push(("queued", self.queued));
+    }
+}
+
+/// The window `w` one packet nearer to `aim`.
+fn stepped(w: f64, aim: f64) -> f64 {
+    w + (aim - w).clamp(-1.0, 1.0)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a round trip is far below 2^53 ns"
+)]
+fn nanos(time: Duration) -> f64 {
+    time.as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{START, acked, assert_near, avoiding, inner, law, ms};
+
+    /// One round trip in which all samples are `rtt_ms`, and the first acknowledgement of the next.
+    fn round_trip(vegas: &mut dyn Law, w: &mut Window, round: u64, rtt_ms: u64) {
+        for _ in 0..3 {
+            let ack = Ack {
+                round,
+                rtt: Some(ms(rtt_ms)),
+                ..acked(1)
+            };
+            vegas.on_ack(w, &ack);
+        }
+        vegas.on_ack(
+            w,
+            &Ack {
+                round: round + 1,
+                ..Ack::default()
+            },
+        );
+    }
+
+    #[test]
+    fn decisions_are_as_pinned() {
+        for (w, rtt, queued, action) in [
+            (10.0, 100, 0.0, 1.0),
+            (10.0, 110, 1.0, 1.0),
+            (10.0, 125, 2.0, 0.0),
+            (10.0, 150, 5.0, -1.0),
+            (20.0, 125, 5.0, -1.0),
+        ] {
+            let mut vegas = law("vegas-linux");
+            let mut window = avoiding(w);
+            let base = Ack {
+                rtt: Some(ms(100)),
+                ..Ack::default()
+            };
+            vegas.on_ack(&mut window, &base);
+            let next = Ack {
+                round: 1,
+                ..Ack::default()
+            };
+            vegas.on_ack(&mut window, &next);
+            round_trip(&mut *vegas, &mut window, 1, rtt);
+            assert_near(inner(&*vegas, "queued"), queued);
+            assert_near(window.cwnd, w + action);
+        }
+    }
+
+    #[test]
+    fn a_late_decision_starts_from_the_window_before_the_last_one() {
+        for (name, windows) in [
+            ("vegas-linux", [11.0, 12.0, 13.0, 13.0, 13.0, 12.0, 11.0]),
+            ("vegas-2.6.22", [11.0, 11.0, 12.0, 11.0, 12.0, 11.0, 11.0]),
+        ] {
+            let mut vegas = law(name);
+            let mut w = avoiding(10.0);
+            let round_trips = [100, 100, 100, 120, 120, 160, 160];
+            for (round, (rtt, expected)) in (0..).zip(round_trips.into_iter().zip(windows)) {
+                round_trip(&mut *vegas, &mut w, round, rtt);
+                assert!(
+                    (w.cwnd - expected).abs() < 1e-9,
+                    "{name} {round}: {}",
+                    w.cwnd
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_in_each_round_trip_until_packets_queue() {
+        let mut vegas = law("vegas-linux");
+        let mut w = Window::new(20);
+        for round in 0..2 {
+            assert!(!vegas.is_holding(&w, START));
+            round_trip(&mut *vegas, &mut w, round, 100);
+            assert!(w.is_slow_start());
+        }
+        // 20 (110 − 100)/100 = 2 packets.
+        round_trip(&mut *vegas, &mut w, 2, 110);
+        assert_near(w.cwnd, 20.0 * 100.0 / 110.0 + 1.0);
+        assert!(!w.is_slow_start());
+    }
+}

@@ -1,0 +1,172 @@
+//! The rules in which TCP's use of a window differs from CCID 2's.
+
+use super::config::Config;
+use core::time::Duration;
+use dccp_proto::cc::Feedback;
+use dccp_proto::cc::law::Window;
+use dccp_proto::cc::rtt::RttEstimator;
+use dccp_proto::cc::window_rules::WindowRules;
+
+/// The rules of TCP.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TcpRules {
+    samples_every_ack: bool,
+    keeps_backoff: bool,
+    /// The acknowledgement at hand acknowledges new data.
+    pub(super) is_advance: bool,
+    shrinking: Option<Shrinking>,
+}
+
+/// The window shrinks by one packet with every second acknowledgement, because the interface of the host is full: as
+/// Linux 2.4 answers it, slowly and without a packet lost.
+#[derive(Clone, Copy, Debug)]
+struct Shrinking {
+    /// Down to this.
+    target: f64,
+    /// The next acknowledgement is a second one.
+    is_second: bool,
+}
+
+impl TcpRules {
+    pub(super) const fn new(config: &Config) -> Self {
+        Self {
+            samples_every_ack: config.samples_every_ack,
+            keeps_backoff: config.keeps_backoff,
+            is_advance: false,
+            shrinking: None,
+        }
+    }
+
+    /// Whether the window shrinks for a full interface.
+    pub(super) const fn is_shrinking(&self) -> bool {
+        self.shrinking.is_some()
+    }
+
+    /// Begins to shrink the window down to `target`.
+    pub(super) const fn shrink_towards(&mut self, target: f64) {
+        self.shrinking = Some(Shrinking {
+            target,
+            is_second: false,
+        });
+    }
+
+    /// The window has reached the target, or must do so at once.
+    fn end_shrinking(&mut self, window: &mut Window) -> bool {
+        match self.shrinking.take() {
+            Some(Shrinking { target, .. }) => {
+                window.cwnd = window.cwnd.min(target);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl WindowRules for TcpRules {
+    fn on_ack(&mut self, window: &mut Window) {
+        let Some(shrinking) = &mut self.shrinking else {
+            return;
+        };
+        if shrinking.is_second {
+            window.cwnd -= 1.0;
+        }
+        shrinking.is_second = !shrinking.is_second;
+        if window.cwnd <= shrinking.target {
+            self.end_shrinking(window);
+        }
+    }
+
+    fn sample(&self, rtt: &mut RttEstimator, sample: Duration, is_first: bool, is_old: bool) {
+        if self.samples_every_ack || is_first {
+            if self.keeps_backoff && is_old {
+                rtt.sample_while_doubled(sample);
+            } else {
+                rtt.sample(sample);
+            }
+        }
+    }
+
+    fn absorbs_congestion(&mut self, window: &mut Window) -> bool {
+        // A loss while the window shrinks asks for as much.
+        self.end_shrinking(window)
+    }
+
+    fn may_grow(&self, is_recovering: bool) -> bool {
+        // RFC 6675 §5: what was in flight at a loss is acknowledged first.
+        !is_recovering && self.shrinking.is_none()
+    }
+
+    fn restarts_timeout(&self, fb: &Feedback<'_>) -> bool {
+        // RFC 6298 §5.3: the oldest packet in flight may have to be sent again while later ones are reported.
+        self.is_advance && fb.acked.packets + fb.marked.packets > 0
+    }
+
+    fn on_timeout(&mut self) {
+        self.shrinking = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shrinking(cwnd: f64, target: f64) -> (TcpRules, Window) {
+        let mut rules = TcpRules::new(&Config::default());
+        rules.shrink_towards(target);
+        let window = Window {
+            cwnd,
+            ssthresh: target,
+        };
+        (rules, window)
+    }
+
+    #[test]
+    fn a_full_interface_takes_a_packet_of_every_second_acknowledgement() {
+        let (mut rules, mut window) = shrinking(13.0, 10.0);
+        let windows: Vec<_> = (0..8)
+            .map(|_| {
+                rules.on_ack(&mut window);
+                window.packets()
+            })
+            .collect();
+        assert_eq!(windows, [13, 12, 12, 11, 11, 10, 10, 10]);
+        assert!(!rules.is_shrinking() && rules.may_grow(false));
+    }
+
+    #[test]
+    fn a_loss_meanwhile_is_the_same_event() {
+        let (mut rules, mut window) = shrinking(20.0, 10.0);
+        assert!(!rules.may_grow(false));
+        assert!(rules.absorbs_congestion(&mut window));
+        assert_eq!(window.packets(), 10);
+        assert!(!rules.absorbs_congestion(&mut window));
+    }
+
+    #[test]
+    fn a_timeout_ends_it() {
+        let (mut rules, _) = shrinking(20.0, 10.0);
+        rules.on_timeout();
+        assert!(!rules.is_shrinking());
+    }
+
+    #[test]
+    fn samples_and_backoff_are_as_configured() {
+        let sample = Duration::from_millis(100);
+        for (samples_every_ack, keeps_backoff, is_first, is_doubled) in [
+            (false, false, false, true),
+            (false, false, true, false),
+            (true, false, false, false),
+            (true, true, true, true),
+        ] {
+            let rules = TcpRules::new(&Config {
+                samples_every_ack,
+                keeps_backoff,
+                ..Config::default()
+            });
+            let mut rtt = RttEstimator::new(Duration::from_millis(200), Duration::ZERO);
+            rtt.back_off();
+            rules.sample(&mut rtt, sample, is_first, true);
+            assert_eq!(rtt.is_backed_off(), is_doubled);
+        }
+    }
+}
