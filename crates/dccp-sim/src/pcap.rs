@@ -23,16 +23,24 @@ const PROTOCOL_ICMPV6: u8 = 58;
 pub struct PcapWriter<W> {
     out: W,
     packet: Vec<u8>,
+    /// Bytes of each packet that are written, at most.
+    snap: usize,
     /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Starts a file.
+    /// Starts a file of whole packets.
     pub fn new(out: W) -> Self {
+        Self::with_snap(out, usize::MAX)
+    }
+
+    /// Starts a file of the first `snap` bytes of each packet.
+    pub fn with_snap(out: W, snap: usize) -> Self {
         let mut writer = Self {
             out,
             packet: Vec::new(),
+            snap,
             error: None,
         };
         // Section header: byte-order magic, version 1.0, length unknown.
@@ -65,6 +73,8 @@ impl<W: Write> PcapWriter<W> {
         write_ip_packet(frame, &mut packet);
         let ns = now.as_nanos();
         let len = len_u32(packet.len()).to_le_bytes();
+        packet.truncate(self.snap);
+        let captured = len_u32(packet.len()).to_le_bytes();
         // Enhanced packet: interface 0, time in two halves, captured and original length.
         self.block(
             6,
@@ -72,7 +82,7 @@ impl<W: Write> PcapWriter<W> {
                 &[0; 4],
                 &len_u32((ns >> 32) as usize).to_le_bytes(),
                 &len_u32((ns & 0xffff_ffff) as usize).to_le_bytes(),
-                &len,
+                &captured,
                 &len,
                 &packet,
                 &[0; 3][..packet.len().next_multiple_of(4) - packet.len()],

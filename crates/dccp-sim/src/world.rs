@@ -188,10 +188,15 @@ impl World {
 
     /// Writes all packets that a node sends and receives from now on to a capture file.
     pub fn capture(&mut self, node: NodeId, out: impl Write + 'static) {
+        self.capture_up_to(node, out, usize::MAX);
+    }
+
+    /// Like [`capture`](Self::capture), but of each packet only the first `snap` bytes.
+    pub fn capture_up_to(&mut self, node: NodeId, out: impl Write + 'static, snap: usize) {
         let out: Box<dyn Write> = Box::new(out);
         self.net.captures.push(Capture {
             node,
-            writer: PcapWriter::new(out),
+            writer: PcapWriter::with_snap(out, snap),
         });
     }
 
