@@ -45,7 +45,7 @@ pub fn seconds(ns: u64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")];
+    const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     // A value that would be printed as 1000 belongs to the next step.
     for (factor, prefix) in STEPS {
         if value >= factor * 0.9995 {
@@ -79,9 +79,9 @@ mod tests {
         for (value, text) in [
             (0.0, "0 bit/s"),
             (999.0, "999 bit/s"),
-            (1000.0, "1.00 Kbit/s"),
+            (1000.0, "1.00 kbit/s"),
             (95_200_112.0, "95.2 Mbit/s"),
-            (999_400.0, "999 Kbit/s"),
+            (999_400.0, "999 kbit/s"),
             (999_600.0, "1.00 Mbit/s"),
             (2.5e9, "2.50 Gbit/s"),
             (1.234e12, "1.23 Tbit/s"),
