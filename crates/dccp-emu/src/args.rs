@@ -3,14 +3,17 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use core::time::Duration;
 use dccp_cli::quantity;
-use dccp_proto::Rate;
-use dccp_sim::loss::{FaultConfig, Jitter};
+use dccp_emu::schedule::{Alteration, Change, LinkPlan};
+use dccp_proto::{Instant, Rate};
+use dccp_sim::loss::{FaultConfig, Jitter, Outage};
 use dccp_sim::queue::{
     CoDelConfig, DropTailConfig, DualPi2Config, FqCoDelConfig, Limit, PieConfig, QueueConfig,
     RedConfig, TokenBucketConfig,
 };
+use dccp_sim::rate_trace::RateTrace;
 use dccp_sim::{LinkConfig, Seed};
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 /// A link in real time: rate, delay, queue, loss.
 #[derive(Parser, Debug)]
@@ -37,16 +40,16 @@ pub(crate) enum Command {
     Tun {
         /// First end: `[namespace/]device,address/prefix[,address/prefix]`.
         #[arg(long, value_name = "END")]
-        left: String,
+        left: TunEnd,
         /// Second end, likewise.
         #[arg(long, value_name = "END")]
-        right: String,
+        right: TunEnd,
         #[command(flatten)]
         link: Link,
     },
 }
 
-/// What manages the queues, with its usual settings.
+/// Active queue management with its default settings.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Aqm {
     /// RED with the thresholds that ns-2 finds for the rate.
@@ -88,14 +91,14 @@ pub(crate) struct Link {
     /// One-way delay, for example 20ms.
     #[arg(long, value_parser = time, default_value = "0ms")]
     delay: Duration,
-    /// A token bucket of so many bytes, for example 10KB: the link is faster, and what leaves keeps to the rate apart
-    /// from such bursts.
+    /// Size of a token bucket, for example 10KB. The link itself is faster; packets leave at the rate, with bursts of
+    /// this size.
     #[arg(long, value_parser = size, requires = "rate", conflicts_with_all = ["aqm", "mark_at"])]
     burst: Option<usize>,
     /// Queue in packets (100p) or bytes (64KiB).
     #[arg(long, value_parser = limit, default_value = "1000p")]
     queue: Limit,
-    /// Mark ECN-capable packets that find so much in the queue.
+    /// Mark ECN-capable packets that find a queue of at least this size.
     #[arg(long, value_parser = limit, conflicts_with = "aqm")]
     mark_at: Option<Limit>,
     /// Manage the queues of both ways; ECN-capable packets are marked instead of dropped early.
@@ -134,10 +137,26 @@ pub(crate) struct Link {
     /// Loss of the way back.
     #[arg(long, value_parser = share)]
     back_loss: Option<f64>,
+    /// File in mahimahi's format with the rate of the way there.
+    #[arg(long, value_name = "FILE", value_parser = trace, conflicts_with_all = ["rate", "burst"])]
+    trace: Option<RateTrace>,
+    /// File with the rate of the way back.
+    #[arg(long, value_name = "FILE", value_parser = trace, conflicts_with_all = ["back_rate", "burst"])]
+    back_trace: Option<RateTrace>,
+    /// New settings of both ways at a time after the start, for example
+    /// `10s:rate=5M,delay=50ms,queue=50p,loss=1%,up=no`. Can be repeated.
+    #[arg(long, value_name = "CHANGE", value_parser = change)]
+    change: Vec<Change>,
+    /// New settings of the way back only.
+    #[arg(long, value_name = "CHANGE", value_parser = change)]
+    back_change: Vec<Change>,
+    /// Lose all packets of both ways in a span of time after the start, for example `10s..12s`. Can be repeated.
+    #[arg(long, value_name = "SPAN", value_parser = outage)]
+    outage: Vec<Outage>,
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Stop sleeping so long before a packet's moment, for exact timing at the cost of CPU.
+    /// Busy-wait for this long before each packet is due: exact timing, at the cost of CPU.
     #[arg(long, value_parser = time, default_value = "0ms")]
     pub(crate) busy_wait: Duration,
     /// End by itself after this time; none: run until interrupted.
@@ -149,10 +168,11 @@ impl Link {
     /// The links there and back.
     ///
     /// # Errors
-    /// What is wrong with them together.
-    pub(crate) fn configs(&self) -> Result<[LinkConfig; 2], String> {
+    /// Settings that are impossible together.
+    pub(crate) fn plans(&self) -> Result<[LinkPlan; 2], String> {
         let forward = LinkConfig {
             rate: self.line_rate(self.rate),
+            trace: self.trace.clone(),
             delay: self.delay,
             queue: self.queue_of(self.rate, self.queue),
             mtu: self.mtu,
@@ -163,6 +183,7 @@ impl Link {
                 reorder: self.reorder,
                 reorder_by: self.reorder_by,
                 jitter: Jitter::Uniform(self.jitter),
+                outages: self.outage.clone(),
                 ..FaultConfig::default()
             },
             ..LinkConfig::default()
@@ -170,16 +191,19 @@ impl Link {
         let mut back = forward.clone();
         let back_rate = self.back_rate.or(self.rate);
         back.rate = self.line_rate(back_rate);
+        back.trace.clone_from(&self.back_trace);
         back.delay = self.back_delay.unwrap_or(back.delay);
         back.queue = self.queue_of(back_rate, self.back_queue.unwrap_or(self.queue));
         back.faults.loss = self.back_loss.unwrap_or(back.faults.loss);
-        for config in [&forward, &back] {
-            config.check().map_err(|e| e.to_string())?;
-        }
-        Ok([forward, back])
+        let back_changes = [&self.change[..], &self.back_change[..]].concat();
+        let plan = |config, changes| LinkPlan::new(config, changes).map_err(|e| e.to_string());
+        Ok([
+            plan(forward, self.change.clone())?,
+            plan(back, back_changes)?,
+        ])
     }
 
-    /// How fast packets go over the link: where a token bucket keeps to the rate, at once.
+    /// The rate of the transmitter: none if a token bucket limits the rate.
     fn line_rate(&self, rate: Option<Rate>) -> Option<Rate> {
         rate.filter(|_| self.burst.is_none())
     }
@@ -243,38 +267,98 @@ fn limit(text: &str) -> Result<Limit, String> {
     if let Some(packets) = text.strip_suffix('p') {
         let n = packets
             .parse()
-            .map_err(|_| format!("`{text}` is no number of packets; write 100p"))?;
+            .map_err(|_| format!("'{text}' is not a number of packets; write 100p"))?;
         return Ok(Limit::Packets(n));
     }
     size(text).map(Limit::Bytes)
 }
 
-/// Reads `[namespace/]device,address/prefix[,…]`.
-#[cfg(target_os = "linux")]
-pub(crate) fn end(text: &str) -> Result<dccp_emu::tun::End, String> {
-    let mut parts = text.split(',');
-    let place = parts.next().unwrap_or_default();
-    let (namespace, device) = match place.split_once('/') {
-        Some((namespace, device)) => (Some(namespace.to_owned()), device),
-        None => (None, place),
-    };
-    if device.is_empty() || device.len() > 15 {
-        return Err(format!("`{place}` names no device of 1 to 15 characters"));
+fn trace(file: &str) -> Result<RateTrace, String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("it cannot be read: {e}"))?;
+    RateTrace::parse(&text).map_err(|e| e.to_string().replace('\n', "; "))
+}
+
+fn outage(text: &str) -> Result<Outage, String> {
+    let (start, end) = text.split_once("..").ok_or("write 10s..12s")?;
+    let (start, end) = (time(start)?, time(end)?);
+    if end <= start {
+        return Err("write the earlier time first".into());
     }
-    let addresses = parts.map(address).collect::<Result<Vec<_>, _>>()?;
-    if addresses.is_empty() {
-        return Err(format!("`{text}` has no address"));
-    }
-    Ok(dccp_emu::tun::End {
-        namespace,
-        device: device.to_owned(),
-        addresses,
+    let instant = |at| Instant::ZERO + at;
+    Ok(Outage {
+        start: instant(start),
+        end: instant(end),
     })
+}
+
+/// Reads `10s:rate=5M,delay=50ms`.
+fn change(text: &str) -> Result<Change, String> {
+    const FORM: &str = "write 10s:rate=5M,delay=50ms,queue=50p,loss=1%,up=no";
+    let (at, settings) = text.split_once(':').ok_or(FORM)?;
+    let alteration = |setting: &str| match setting.split_once('=').ok_or(FORM)? {
+        ("rate", value) => rate(value).map(Alteration::Rate),
+        ("delay", value) => time(value).map(Alteration::Delay),
+        ("queue", value) => limit(value).map(Alteration::Queue),
+        ("loss", value) => share(value).map(Alteration::Loss),
+        ("up", "yes") => Ok(Alteration::Up(true)),
+        ("up", "no") => Ok(Alteration::Up(false)),
+        (key, _) => Err(format!("'{key}' is not a setting that changes; {FORM}")),
+    };
+    Ok(Change {
+        at: time(at)?,
+        alterations: settings
+            .split(',')
+            .map(alteration)
+            .collect::<Result<_, String>>()?,
+    })
+}
+
+/// One end of a tunnel.
+#[derive(Clone, Debug)]
+pub(crate) struct TunEnd(#[cfg(target_os = "linux")] pub(crate) dccp_emu::tun::End);
+
+#[cfg(not(target_os = "linux"))]
+impl FromStr for TunEnd {
+    type Err = String;
+
+    fn from_str(_: &str) -> Result<Self, String> {
+        Ok(Self())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl FromStr for TunEnd {
+    type Err = String;
+
+    /// Reads `[namespace/]device,address/prefix[,…]`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "write an end as namespace/device,address/prefix";
+        let mut parts = text.split(',');
+        let place = parts.next().unwrap_or_default();
+        let (namespace, device) = match place.split_once('/') {
+            Some((namespace, device)) => (Some(namespace.to_owned()), device),
+            None => (None, place),
+        };
+        if device.is_empty() || device.len() > 15 {
+            return Err(format!(
+                "'{place}' names no device of 1 to 15 characters; {FORM}"
+            ));
+        }
+        let addresses = parts.map(address).collect::<Result<Vec<_>, _>>()?;
+        if addresses.is_empty() {
+            return Err(format!("it has no address; {FORM}"));
+        }
+        Ok(Self(dccp_emu::tun::End {
+            namespace,
+            device: device.to_owned(),
+            addresses,
+        }))
+    }
 }
 
 #[cfg(target_os = "linux")]
 fn address(text: &str) -> Result<(std::net::IpAddr, u8), String> {
-    let wrong = || format!("`{text}` is no address with a prefix, such as 10.9.0.1/24");
+    let wrong = || format!("'{text}' is not an address with a prefix, such as 10.9.0.1/24");
     let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
     let address: std::net::IpAddr = address.parse().map_err(|_| wrong())?;
     let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
@@ -294,7 +378,28 @@ mod tests {
         let fixed = "dccp-emu relay --listen 127.0.0.1:0 --to 127.0.0.1:9 ";
         let line = format!("{fixed}{words}");
         match Cli::parse_from(line.split(' ')).command {
-            Command::Relay { link, .. } | Command::Tun { link, .. } => link.configs().unwrap(),
+            Command::Relay { link, .. } | Command::Tun { link, .. } => {
+                link.plans().unwrap().map(|plan| plan.config().clone())
+            }
+        }
+    }
+
+    #[test]
+    fn change_alters_both_ways_and_back_change_one() {
+        let change = change("10s:rate=5M,delay=50ms,queue=50p,loss=1%,up=no").unwrap();
+        assert_eq!(change.at, Duration::from_secs(10));
+        assert_eq!(
+            change.alterations,
+            [
+                Alteration::Rate(Rate::from_bytes_per_s(625e3)),
+                Alteration::Delay(Duration::from_millis(50)),
+                Alteration::Queue(Limit::Packets(50)),
+                Alteration::Loss(0.01),
+                Alteration::Up(false),
+            ]
+        );
+        for wrong in ["10s", "10s:up=maybe", "rate=5M", "x:rate=5M", "1s:mtu=5"] {
+            assert!(super::change(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,25 +1,26 @@
 //! One direction in real time: a simulated link and the packets that are in it.
 
+use crate::schedule::LinkPlan;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
+use dccp_sim::Seed;
 use dccp_sim::link::{Link, LinkStats, Parcel};
 use dccp_sim::loss::Fate;
-use dccp_sim::{LinkConfig, Seed};
 
-/// A packet that leaves later than this after its moment counts as late.
+/// A packet that leaves this long after its due time counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
-/// What a channel did with its packets, and how well it kept time.
+/// Counters of a channel: packets and lateness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelStats {
-    /// What the link did.
+    /// Counters of the link.
     pub link: LinkStats,
     /// Packets that the system refused to take at the far end.
     pub refused: u64,
-    /// Packets that left more than 1 ms after their moment.
+    /// Packets that left more than 1 ms after their due time.
     pub late: u64,
-    /// The longest time that a packet left after its moment.
+    /// The longest time between a packet's due time and its departure.
     pub lateness_max: Duration,
     /// The sum of all lateness.
     pub lateness_sum: Duration,
@@ -29,6 +30,7 @@ pub struct ChannelStats {
 #[derive(Debug)]
 pub struct Channel {
     link: Link<Slot>,
+    plan: LinkPlan,
     packets: Vec<Stored>,
     free: Vec<Slot>,
     /// Bytes of headers below what `offer` is given.
@@ -39,7 +41,7 @@ pub struct Channel {
 /// A packet in the link.
 #[derive(Debug, Default)]
 struct Stored {
-    /// Whose it is, for who delivers it.
+    /// The owner, which the delivery needs.
     owner: usize,
     bytes: Vec<u8>,
 }
@@ -49,11 +51,12 @@ struct Stored {
 struct Slot(usize);
 
 impl Channel {
-    /// A channel for packets below which there are `overhead` bytes of headers, which take their time
-    /// on the link too. `name` names its random streams.
-    pub fn new(config: LinkConfig, seed: Seed, name: &str, overhead: usize) -> Self {
+    /// A channel for packets with `overhead` bytes of headers, which are not part of the packets but take time on the
+    /// link. `name` is the name of the random streams.
+    pub fn new(plan: LinkPlan, seed: Seed, name: &str, overhead: usize) -> Self {
         Self {
-            link: Link::new(config, seed, name),
+            link: Link::new(plan.config().clone(), seed, name),
+            plan,
             packets: Vec::new(),
             free: Vec::new(),
             overhead,
@@ -61,9 +64,8 @@ impl Channel {
         }
     }
 
-    /// Puts a packet in, or drops it as the link does. `owner` comes out with it: it is not part of the
-    /// packet, and nothing that the link does changes it. Packets of one owner are one flow to queues
-    /// that tell flows apart.
+    /// Enqueues a packet, or drops it as the link does. `owner` is delivered with it. Queues with a queue per flow
+    /// treat the packets of one owner as a flow.
     pub fn offer(&mut self, now: Instant, owner: usize, packet: &[u8], ecn: Ecn) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Stored::default());
@@ -77,14 +79,16 @@ impl Channel {
             flow: owner as u64,
             ..Parcel::new(slot, packet.len() + self.overhead, ecn)
         };
+        self.plan.apply(now, &mut self.link);
         if self.link.offer(now, parcel).is_err() {
             self.free.push(slot);
         }
     }
 
-    /// Hands over the packets whose moment has come: `deliver` is given each with its owner and ECN
-    /// field, and says whether the system took it.
+    /// Delivers the packets that are due. `deliver` gets each packet with its owner and ECN field, and returns
+    /// whether the system accepted it.
     pub fn poll(&mut self, now: Instant, deliver: &mut dyn FnMut(usize, &[u8], Ecn) -> bool) {
+        self.plan.apply(now, &mut self.link);
         while let Some(due) = self.link.next_at().filter(|at| *at <= now) {
             let Some(arrival) = self.link.poll(now) else {
                 return;
@@ -107,12 +111,13 @@ impl Channel {
         }
     }
 
-    /// When [`poll`](Self::poll) has something next; a moment that turns out too early does no harm.
+    /// When to call [`poll`](Self::poll) next. Earlier calls have no effect.
     pub fn next_at(&self) -> Option<Instant> {
-        self.link.next_at()
+        let times = [self.link.next_at(), self.plan.next_at()];
+        times.into_iter().flatten().min()
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn stats(&self) -> ChannelStats {
         ChannelStats {
             link: self.link.stats(),
@@ -120,8 +125,8 @@ impl Channel {
         }
     }
 
-    /// Flips a bit, counted from the start of the IP header. A bit of the headers below what we hold
-    /// is one that the receiving system notices: no copy arrives then.
+    /// Flips a bit, counted from the start of the IP header, and returns the number of copies to deliver. The
+    /// receiving system would drop a packet with a wrong bit in the headers below: then none.
     fn flip(&mut self, slot: Slot, bit: usize) -> usize {
         let Some(bit) = bit.checked_sub(8 * self.overhead) else {
             return 0;
@@ -143,7 +148,9 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Alteration, Change};
     use dccp_proto::Rate;
+    use dccp_sim::LinkConfig;
     use dccp_sim::loss::{FaultConfig, Loss};
     use dccp_sim::queue::{FqCoDelConfig, Limit, QueueConfig};
 
@@ -154,7 +161,7 @@ mod tests {
     }
 
     fn channel(config: LinkConfig) -> Channel {
-        Channel::new(config, Seed(1), "test", 28)
+        Channel::new(config.into(), Seed(1), "test", 28)
     }
 
     fn delivered(channel: &mut Channel, now: Instant) -> Vec<(Vec<u8>, Ecn)> {
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_arrive_unchanged_at_the_rate_and_after_the_delay() {
+    fn packets_arrive_at_the_rate_after_the_delay() {
         // 972 + 28 bytes at 1 MB/s: 1 ms each.
         let mut channel = channel(LinkConfig {
             rate: Some(Rate::from_bytes_per_s(1e6)),
@@ -191,7 +198,35 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_and_the_store_is_used_again() {
+    fn link_changes_at_its_times() {
+        let change = |at_ms, alterations: &[Alteration]| Change {
+            at: Duration::from_millis(at_ms),
+            alterations: alterations.to_vec(),
+        };
+        let delay = |ms| Alteration::Delay(Duration::from_millis(ms));
+        let rate = Alteration::Rate(Rate::from_bytes_per_s(1e6));
+        let changes = vec![
+            change(30, &[Alteration::Loss(1.0)]),
+            change(10, &[delay(5), rate]),
+            change(50, &[Alteration::Loss(0.0), Alteration::Up(false)]),
+            change(60, &[Alteration::Up(true)]),
+        ];
+        let plan = LinkPlan::new(LinkConfig::default(), changes).unwrap();
+        let mut channel = Channel::new(plan, Seed(1), "test", 28);
+        assert_eq!(channel.next_at(), Some(ms(10)), "the first change");
+        let mut arrives = |sent: u64| {
+            channel.offer(ms(sent), OWNER, &[0; 972], Ecn::NotEct);
+            (sent..sent + 30).find(|at| !delivered(&mut channel, ms(*at)).is_empty())
+        };
+        // At once; after 1 ms of transmission and 5 ms of delay; lost; only when the link is up.
+        assert_eq!(arrives(0), Some(0));
+        assert_eq!(arrives(30 - 10), Some(26));
+        assert_eq!(arrives(50 - 1), None);
+        assert_eq!(arrives(80), Some(86));
+    }
+
+    #[test]
+    fn full_queue_drops_packets() {
         let mut channel = channel(LinkConfig {
             rate: Some(Rate::from_bytes_per_s(1e6)),
             queue: QueueConfig::drop_tail(Limit::Packets(1)),
@@ -208,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_knows_flows_serves_owners_in_turns() {
+    fn flow_queue_serves_owners_in_turns() {
         let mut channel = channel(LinkConfig {
             rate: Some(Rate::from_bytes_per_s(1e6)),
             queue: QueueConfig::FqCoDel(FqCoDelConfig::default()),
@@ -222,13 +257,13 @@ mod tests {
             owners.push(owner);
             true
         });
-        // Turns of 1514 bytes: two packets of 1000 for each. The second owner's leave before the third
-        // of the first, which had come earlier.
+        // A turn is 1514 bytes: two packets of 1000. The second owner's packets leave before the third packet of the
+        // first owner, which arrived earlier.
         assert_eq!(owners, [1, 1, 2, 2, 1, 1, 1, 1]);
     }
 
     #[test]
-    fn duplicates_arrive_twice_and_refusals_are_counted() {
+    fn duplicates_arrive_twice() {
         let mut channel = channel(LinkConfig {
             faults: FaultConfig {
                 duplicate: 1.0,
@@ -246,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_flips_or_the_receiving_system_drops_the_packet() {
+    fn corruption_flips_one_bit_or_drops_the_packet() {
         let mut channel = channel(LinkConfig {
             faults: FaultConfig {
                 corrupt: 1.0,

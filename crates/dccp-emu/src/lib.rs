@@ -1,18 +1,18 @@
 //! The simulator's link in real time: rate, delay, drop-tail queue, loss.
 //!
-//! | module | carries |
+//! | module | contents |
 //! |---|---|
 //! | [`relay`] | UDP datagrams between clients and one server; needs no privileges |
+//! | [`schedule`] | changes of a link while the emulator runs |
 //! | [`tun`] | IP packets between two TUN devices, each in a network namespace of its own (Linux, root) |
 //!
-//! Both put packets through two [`channel`]s, one for each direction, which are the simulator's
-//! links with a store of packets. What an emulator cannot do in time it says: every packet's
-//! lateness is measured, and packets that it drops itself are counted apart from those that the
-//! link loses.
+//! Packets pass one [`channel`] for each direction: a link of the simulator with a store of packets. The report has
+//! the lateness of packets, and counts the emulator's own drops apart from the losses of the link.
 
 pub mod channel;
 pub mod clock;
 pub mod relay;
 pub mod report;
+pub mod schedule;
 #[cfg(target_os = "linux")]
 pub mod tun;

@@ -6,7 +6,7 @@
 
 mod args;
 
-use args::{Cli, Command, Link};
+use args::{Cli, Command, Link, TunEnd};
 use clap::Parser as _;
 use core::fmt::Display;
 use core::time::Duration;
@@ -14,8 +14,8 @@ use dccp_cli::{Failure, end, exit, interrupt, print};
 use dccp_emu::clock;
 use dccp_emu::relay::Relay;
 use dccp_emu::report::Report;
+use dccp_emu::schedule::LinkPlan;
 use dccp_proto::Instant;
-use dccp_sim::LinkConfig;
 use std::process::ExitCode;
 
 /// How often to look for reasons to warn or to end.
@@ -59,7 +59,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     interrupt::listen()?;
     match &cli.command {
         Command::Relay { listen, to, link } => {
-            let links = configs(link)?;
+            let links = plans(link)?;
             let relay = Relay::new(*listen, *to, links, link.seed(), link.busy_wait);
             let mut relay = relay.map_err(|e| cannot_run(&e, "choose another --listen address"))?;
             print(&format!("ready {}\n", relay.local_addr()))?;
@@ -76,20 +76,16 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-fn configs(link: &Link) -> Result<[LinkConfig; 2], Failure> {
-    link.configs()
+fn plans(link: &Link) -> Result<[LinkPlan; 2], Failure> {
+    link.plans()
         .map_err(|error| Failure::usage(error, "change that setting; see `dccp-emu --help`"))
 }
 
 #[cfg(target_os = "linux")]
-fn tun(left: &str, right: &str, link: &Link) -> Result<(), Failure> {
+fn tun(left: &TunEnd, right: &TunEnd, link: &Link) -> Result<(), Failure> {
     use dccp_emu::tun::Tunnel;
-    let end = |text| {
-        args::end(text)
-            .map_err(|e| Failure::usage(e, "write an end as namespace/device,address/prefix"))
-    };
-    let ends = [end(left)?, end(right)?];
-    let tunnel = Tunnel::start(ends, configs(link)?, link.seed(), link.busy_wait).map_err(|e| {
+    let ends = [left.0.clone(), right.0.clone()];
+    let tunnel = Tunnel::start(ends, plans(link)?, link.seed(), link.busy_wait).map_err(|e| {
         cannot_run(
             &e,
             "TUN devices need root, /dev/net/tun and existing namespaces",
@@ -109,7 +105,7 @@ fn tun(left: &str, right: &str, link: &Link) -> Result<(), Failure> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tun(_: &str, _: &str, _: &Link) -> Result<(), Failure> {
+fn tun(_: &TunEnd, _: &TunEnd, _: &Link) -> Result<(), Failure> {
     Err(cannot_run(
         "TUN devices are for Linux only",
         "use `dccp-emu relay`",

@@ -5,11 +5,12 @@
 //!  client B ──▶ └  socket   ┘ ◀══ back link ═════ └ per client ┘ ◀──
 //! ```
 //! The clients share the two links. Like a NAT, the relay gives each client a socket of its own
-//! towards the server; a client that was silent for two minutes loses it.
+//! towards the server; a client that sends nothing for two minutes loses it.
 
 use crate::channel::Channel;
 use crate::clock;
 use crate::report::{DirectionReport, Report};
+use crate::schedule::LinkPlan;
 use core::time::Duration;
 use dccp_io::{
     Carrier, Encapsulation, OpenError, Options, Poller, Ready, RecvBuffer, Token, Transport,
@@ -18,17 +19,17 @@ use dccp_proto::Instant;
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
-use dccp_sim::{LinkConfig, Seed};
+use dccp_sim::Seed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 
 /// Clients at once; beyond, packets of new ones are dropped.
 const CLIENTS_MAX: usize = 1024;
-/// A client that was silent so long is forgotten.
+/// A client is forgotten after this time without a packet.
 const IDLE: Duration = Duration::from_mins(2);
 const LISTENER: Token = Token(0);
-/// Receive calls in one go: what is due must not wait until a flood is over.
+/// Receive calls in a row. Packets that are due must not wait until a flood is over.
 const RECV_BURST: usize = 4;
 
 /// A relay between clients and one server.
@@ -43,7 +44,7 @@ pub struct Relay {
     next_client: usize,
     /// Sockets that may hold more than was read.
     unread: BTreeSet<usize>,
-    /// Packets of clients that no socket could be had for.
+    /// Packets of clients for which no socket could be opened.
     turned_away: u64,
     buffer: RecvBuffer,
     batch: Batch,
@@ -51,22 +52,22 @@ pub struct Relay {
 
 /// A client with its socket towards the server.
 struct Client {
-    /// How the listening socket sees it.
+    /// The path at the listening socket.
     path: Path,
     socket: Box<dyn Transport>,
     last_heard: Instant,
 }
 
 impl Relay {
-    /// A relay that listens at `listen` and passes on to `server`. `busy_wait`: how long before each
-    /// packet's moment to stop sleeping.
+    /// A relay that listens at `listen` and forwards to `server`. It busy-waits for `busy_wait` before each packet is
+    /// due.
     ///
     /// # Errors
     /// When the sockets cannot be opened.
     pub fn new(
         listen: SocketAddr,
         server: SocketAddr,
-        links: [LinkConfig; 2],
+        links: [impl Into<LinkPlan>; 2],
         seed: Seed,
         busy_wait: Duration,
     ) -> Result<Self, OpenError> {
@@ -80,7 +81,7 @@ impl Relay {
             remote_port: 0,
         };
         let overhead = encap.overhead(is_ipv6);
-        let [forward, back] = links;
+        let [forward, back] = links.map(Into::into);
         Ok(Self {
             poller,
             listener,
@@ -156,7 +157,7 @@ impl Relay {
         }
     }
 
-    /// Takes ICMP errors off a socket. A server that is not there (yet) shows in the client's silence.
+    /// Removes ICMP errors from a socket. The client finds out by itself that the server does not answer.
     fn read_errors(&mut self, news: Ready) -> io::Result<()> {
         let socket = match self.clients.get_mut(&news.token.0) {
             _ if !news.error => return Ok(()),
@@ -168,7 +169,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Reads from the socket of a client, up to a burst; whether it may hold more.
+    /// Reads up to a burst from the socket of a client. Returns whether it may hold more.
     fn receive_from_server(&mut self, number: usize) -> io::Result<bool> {
         let Some(client) = self.clients.get_mut(&number) else {
             return Ok(false);
@@ -187,7 +188,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Reads from the listening socket, up to a burst; whether it may hold more.
+    /// Reads up to a burst from the listening socket. Returns whether it may hold more.
     fn receive_from_clients(&mut self) -> io::Result<bool> {
         let mut arrived = Vec::new();
         for _ in 0..RECV_BURST {
@@ -253,7 +254,7 @@ impl Relay {
         }
     }
 
-    /// Sends on the packets whose moment has come.
+    /// Sends the packets that are due.
     fn deliver(&mut self, now: Instant) {
         let Self {
             forward,
@@ -297,7 +298,7 @@ fn path_between(local: SocketAddr, remote: SocketAddr) -> Path {
     }
 }
 
-/// Sends one datagram. `false` if the host did not take it.
+/// Sends one datagram. Returns `false` if the host refused it.
 fn send(
     socket: &mut dyn Transport,
     batch: &mut Batch,

@@ -1,4 +1,4 @@
-//! What an emulator tells at the end, and while it cannot keep up.
+//! The emulator's report, and its warnings when it cannot keep up.
 
 use crate::channel::ChannelStats;
 use dccp_sim::loss::Loss;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 /// Counters of one direction. Packets: offered = delivered + lost + inside.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DirectionReport {
-    /// Packets that came in.
+    /// Packets that arrived.
     pub offered_packets: u64,
     /// Packets that reached the far end of the link.
     pub delivered_packets: u64,
-    /// Bytes of IP packets that did.
+    /// Bytes of these IP packets.
     pub delivered_bytes: u64,
     /// Packets that the link lost, by reason.
     pub lost_packets: BTreeMap<&'static str, u64>,
@@ -22,16 +22,15 @@ pub struct DirectionReport {
     pub marked_packets: u64,
     /// Most packets in the queue at once.
     pub queue_packets_max: usize,
-    /// The emulator's own drops: packets that the system lost before we read them, and packets of
-    /// clients beyond the most that a relay serves.
+    /// Drops by the emulator: packets that overflowed the system's buffers, and those of clients above the maximum.
     pub overflow_packets: u64,
-    /// The emulator's own drops: packets that the system did not take from us.
+    /// Drops by the emulator: packets that the system refused to send.
     pub refused_packets: u64,
-    /// Packets that left more than 1 ms after their moment.
+    /// Packets that left more than 1 ms after their due time.
     pub late_packets: u64,
-    /// The longest such delay.
+    /// The longest time between due time and departure.
     pub lateness_max_us: u64,
-    /// The mean delay of all packets after their moment.
+    /// The mean time of all packets between due time and departure.
     pub lateness_mean_us: f64,
 }
 
@@ -40,7 +39,7 @@ pub struct DirectionReport {
 pub struct Report {
     /// From the first side (clients) to the second (server).
     pub forward: DirectionReport,
-    /// The other way.
+    /// From the second side to the first.
     pub back: DirectionReport,
 }
 
@@ -67,8 +66,7 @@ impl DirectionReport {
         }
     }
 
-    /// What makes this direction worth a warning since an earlier report, if anything does: its own
-    /// drops, or more than one packet in a hundred late.
+    /// A warning about this direction since an earlier report: drops by the emulator, or more than 1 % of packets late.
     pub fn complaint_since(&self, earlier: &Self) -> Option<String> {
         let own = self.overflow_packets + self.refused_packets;
         let own_before = earlier.overflow_packets + earlier.refused_packets;
@@ -88,7 +86,7 @@ impl DirectionReport {
 }
 
 impl Report {
-    /// What to warn of since an earlier report, a line for each direction.
+    /// The warnings since an earlier report, at most one for each direction.
     pub fn complaints_since(&self, earlier: &Self) -> Vec<String> {
         let forward = self.forward.complaint_since(&earlier.forward);
         let back = self.back.complaint_since(&earlier.back);

@@ -7,11 +7,12 @@
 use crate::channel::Channel;
 use crate::clock;
 use crate::report::{DirectionReport, Report};
+use crate::schedule::LinkPlan;
 use core::time::Duration;
 use dccp_io::{Poller, Token};
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
-use dccp_sim::{LinkConfig, Seed};
+use dccp_sim::Seed;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -60,16 +61,17 @@ impl Tunnel {
     /// When a namespace or a device cannot be had: it takes root.
     pub fn start(
         ends: [End; 2],
-        links: [LinkConfig; 2],
+        links: [impl Into<LinkPlan>; 2],
         seed: Seed,
         busy_wait: Duration,
     ) -> io::Result<Self> {
-        let mtus = [links[0].mtu, links[1].mtu];
+        let links = links.map(Into::into);
+        let mtus = [&links[0], &links[1]].map(|plan: &LinkPlan| plan.config().mtu);
         let [first, second] = ends;
         let sides = [Side::open(first, mtus[0])?, Side::open(second, mtus[1])?];
         let [forward, back] = links;
         let directions = [(forward, "forward"), (back, "back")]
-            .map(|(config, name)| Arc::new(Mutex::new(Channel::new(config, seed, name, 0))));
+            .map(|(plan, name)| Arc::new(Mutex::new(Channel::new(plan, seed, name, 0))));
         let is_stopping = Arc::new(AtomicBool::new(false));
         let threads = (0..2)
             .map(|i| {
@@ -162,7 +164,7 @@ fn open_device(end: &End, mtu: usize) -> io::Result<SyncDevice> {
     builder.build_sync()
 }
 
-/// The column "transmit, drop" of a line of `/proc/net/dev`: for the host, what goes to us is sent.
+/// The column "transmit, drop" of a line of `/proc/net/dev`. The host transmits what the emulator reads.
 fn tx_dropped(table: &str, device: &str) -> u64 {
     let line = table
         .lines()
