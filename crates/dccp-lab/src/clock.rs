@@ -1,4 +1,4 @@
-//! The real clock, for the progress line: no result depends on it.
+//! The real clock. The progress line reads it; no result depends on it.
 
 use std::time::Instant;
 

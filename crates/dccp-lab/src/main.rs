@@ -6,15 +6,15 @@ mod cmd;
 mod progress;
 mod store;
 
-use args::Command;
+use args::{Command, Request};
 use dccp_cli::{end, exit, print};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
-        Command::Check(file) => cmd::check::run(&file),
-        Command::Run(run) => cmd::run::run(&run),
-        Command::Show(text) => {
+    let outcome = args::parse(std::env::args_os().skip(1)).and_then(|request| match request {
+        Request::Do(Command::Check { file }) => cmd::check::run(&file),
+        Request::Do(Command::Run(run)) => cmd::run::run(&run),
+        Request::Print(text) => {
             print(&text)?;
             Ok(exit::DONE)
         }

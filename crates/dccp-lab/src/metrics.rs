@@ -4,28 +4,51 @@
 //! flow's begin; an incomplete last interval is left out.
 
 use core::time::Duration;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// The interval of the series that stability and convergence are made of.
 pub const BIN: Duration = Duration::from_secs(5);
 
-/// What a table of results can show, by the names in scenario files.
-pub const NAMES: &[&str] = &[
-    "goodput",
-    "stability",
-    "fairness",
-    "asymmetry",
-    "convergence",
-    "constancy",
-    "rtt.ping",
-    "rtt.transport",
-    "rtt.increase",
-    "loss",
-    "age",
-    "important",
-    "cwnd",
-    "queue",
-    "utilisation",
-];
+/// A column of the table of results, by its name in scenario files.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Metric {
+    /// Delivered data per second, after what is discarded.
+    Goodput,
+    /// See [`stability`].
+    Stability,
+    /// See [`fairness`].
+    Fairness,
+    /// See [`asymmetry`].
+    Asymmetry,
+    /// See [`convergence`].
+    Convergence,
+    /// The stability of the sum of all flows.
+    Constancy,
+    /// Round trips that the application measures.
+    #[serde(rename = "rtt.ping")]
+    RttPing,
+    /// Round trips that the transport measures.
+    #[serde(rename = "rtt.transport")]
+    RttTransport,
+    /// How much longer pings take under load.
+    #[serde(rename = "rtt.increase")]
+    RttIncrease,
+    /// See [`loss`].
+    Loss,
+    /// The age of data on arrival.
+    Age,
+    /// The share of important datagrams among those that arrive.
+    Important,
+    /// The mean congestion window.
+    Cwnd,
+    /// The mean queue of the busiest link.
+    Queue,
+    /// The utilisation of the busiest link.
+    Utilisation,
+}
 
 /// Arithmetic mean; `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {

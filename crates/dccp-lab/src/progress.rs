@@ -1,11 +1,11 @@
-//! How far it is, on a terminal: a line on standard error that is written over and over.
+//! A progress line on standard error, if that is a terminal.
 
 use crate::clock::now;
 use core::time::Duration;
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Instant;
 
-/// The line.
+/// The progress of all cells.
 pub(crate) struct Progress {
     is_shown: bool,
     begun: Instant,
@@ -17,12 +17,12 @@ pub(crate) struct Progress {
     played: Duration,
 }
 
-/// Not more often than this.
+/// The shortest time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(200);
 const BAR: usize = 24;
 
 impl Progress {
-    /// Of so many cells that last so long in all. Nothing is shown where there is no terminal.
+    /// Progress of this number of cells, with this virtual time in all. Without a terminal, nothing is shown.
     pub(crate) fn new(cells: usize, time: Duration) -> Self {
         let now = now();
         Self {
@@ -36,19 +36,19 @@ impl Progress {
         }
     }
 
-    /// So much more virtual time has been played.
+    /// Adds virtual time that has been played.
     pub(crate) fn played(&mut self, time: Duration) {
         self.played += time;
         let now = now();
         if self.is_shown && now - self.shown >= PAUSE {
             self.shown = now;
             let line = line(self, now - self.begun);
-            // A terminal that is gone needs no progress.
+            // A closed terminal needs no progress line.
             let _ = write!(stderr(), "\r{line}\x1b[K");
         }
     }
 
-    /// A cell is over.
+    /// Counts a finished cell.
     pub(crate) fn cell_over(&mut self) {
         self.cells_over += 1;
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_tells_how_far_and_how_long() {
+    fn line_shows_progress_and_remaining_time() {
         let mut progress = Progress::new(4, Duration::from_secs(100));
         progress.is_shown = false;
         progress.cell_over();

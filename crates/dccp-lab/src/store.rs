@@ -1,5 +1,4 @@
-//! Results on the disk: the document, and beside it the cells that are finished while others run, so
-//! that nothing is lost whatever happens.
+//! Results on the disk: the document, and a companion file with the finished cells while others run.
 
 use dccp_cli::Failure;
 use dccp_lab::output::json::SCHEMA;
@@ -16,12 +15,12 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the companion; what it held before is kept, if it is to be `resumed`.
+    /// Opens the companion file. A resumed run keeps its contents.
     pub(crate) fn open(path: &Path, is_resumed: bool) -> Result<Self, Failure> {
-        // A new file takes the old one's place: that must not happen to /dev/null.
+        // The document replaces the old file, which must not happen to /dev/null.
         if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
             return Err(Failure::usage(
-                format!("{} is no ordinary file", path.display()),
+                format!("{} is not a regular file", path.display()),
                 "write the results to a new file",
             ));
         }
@@ -47,8 +46,8 @@ impl Store {
         written.map_err(|e| Failure::write(&partial(&self.path), &e))
     }
 
-    /// Writes the document, and removes the companion, whose cells it has. Whoever reads the file
-    /// finds the old or the new one, never a part.
+    /// Writes the document and removes the companion file. Readers find the old document or the new one, never a
+    /// part.
     pub(crate) fn finish(self, document: &Value) -> Result<(), Failure> {
         let new = with_ending(&self.path, "new");
         let text = format!("{document}\n");
@@ -59,8 +58,8 @@ impl Store {
     }
 }
 
-/// Cells of this scenario that the same program has finished before, by their keys. A file that holds
-/// anything else is not to be replaced.
+/// Cells of this scenario that the same program has finished before, by their keys. Refuses a file with other
+/// contents, because the results would replace it.
 pub(crate) fn finished(
     path: &Path,
     scenario: &str,
@@ -91,7 +90,7 @@ pub(crate) fn finished(
         }
     }
     if let Some(file) = open(&partial(path))? {
-        // The last line may have been cut off: it is no cell then.
+        // The last line may be incomplete; then it is not a cell.
         for line in BufReader::new(file).lines().map_while(Result::ok) {
             if let Ok(line) = serde_json::from_str::<Value>(&line) {
                 add(&line["program_hash"], &line["cell"]);
@@ -101,7 +100,7 @@ pub(crate) fn finished(
     Ok(cells)
 }
 
-/// The file of the results is not what it should be.
+/// The error for a file that holds something else.
 fn foreign(path: &Path, what: &str) -> Failure {
     Failure::usage(
         format!("{} {what}", path.display()),

@@ -1,69 +1,69 @@
-//! A run summed up: the metrics of `metrics.rs`, of what was recorded.
+//! The summary of a run: the metrics of `metrics.rs`, computed from the recorded values.
 
 use crate::metrics::{self, Distribution};
 use crate::run::agenda::marks;
-use crate::run::outcome::{FlowOutcome, LinkOutcome, Outcome};
+use crate::run::outcome::{Age, FlowOutcome, LinkOutcome, Outcome, RoundTrip};
 use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
 
-/// A run summed up. What a run does not have is `None`.
+/// The summary of a run. Values that a run does not have are `None`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
     /// In the order of the plan.
     pub flows: Vec<FlowSummary>,
     /// Both directions of each link of the plan: there, back.
     pub links: Vec<LinkSummary>,
-    /// Of the means of all bulk flows while all are active.
+    /// Fairness of the means of all streams of bulk flows, while all are active.
     pub fairness: Option<f64>,
     /// Of the first two bulk flows, if there are exactly two.
     pub asymmetry: Option<f64>,
-    /// From the begin of the last bulk flow.
+    /// Measured from the beginning of the last bulk flow.
     pub convergence: Option<Duration>,
     /// Stability of the sum of all flows but probes.
     pub constancy: Option<f64>,
-    /// Round trips of all probes after what is discarded.
+    /// Round trips of all probes after the discarded time.
     pub rtt_ping: Option<Distribution>,
-    /// Their mean less that before the first other flow begins.
+    /// Their mean less the mean before the first other flow begins.
     pub rtt_increase_ns: Option<f64>,
     /// The loaded mean divided by the unloaded one.
     pub rtt_ratio: Option<f64>,
 }
 
-/// A flow summed up.
+/// The summary of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowSummary {
-    /// Over its whole time.
+    /// Over the whole time of the flow.
     pub throughput_bps: f64,
-    /// After what is discarded.
+    /// After the discarded time.
     pub throughput_after_discard_bps: Option<f64>,
     /// Mean while all bulk flows are active.
     pub share_bps: Option<f64>,
-    /// Of the five-second series after what is discarded.
+    /// Stability of the five-second series after the discarded time.
     pub stability: Option<f64>,
-    /// Lost packets of those whose fate is decided.
+    /// The share of datagrams lost after the discarded time.
     pub loss: Option<f64>,
-    /// Measured by the transport.
+    /// Round trips that the transport measured after the discarded time.
     pub rtt_transport: Option<Distribution>,
-    /// Measured by the application.
+    /// Round trips that the application measured after the discarded time.
     pub rtt_ping: Option<Distribution>,
-    /// How old its data was on arrival, if they are stamped.
+    /// The age of data on arrival after the discarded time, if datagrams carry stamps.
     pub age: Option<Distribution>,
-    /// Important datagrams of all delivered ones, if there are such.
+    /// The share of important datagrams among those delivered, if datagrams carry stamps.
     pub important_fraction: Option<f64>,
-    /// Mean of the values at the ends of the intervals after what is discarded.
+    /// The mean of the values at the ends of the intervals after the discarded time.
     pub cwnd_packets_mean: Option<f64>,
 }
 
-/// A direction of a link summed up.
+/// The summary of a direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkSummary {
-    /// Share of the time after what is discarded that it sent.
+    /// The busy share of the time after the discarded time.
     pub utilisation: Option<f64>,
-    /// Packets waiting, mean of the intervals after what is discarded.
+    /// The mean number of packets in the queue after the discarded time.
     pub queue_packets_mean: Option<f64>,
 }
 
-/// Sums a run up.
+/// Computes the summary of a run.
 pub fn sum_up(run: &Run, outcome: &Outcome) -> Summary {
     let flows: Vec<FlowSummary> = (run.flows.iter().zip(&outcome.flows))
         .map(|(flow, recorded)| of_flow(run, flow, recorded, &outcome.ticks))
@@ -72,13 +72,17 @@ pub fn sum_up(run: &Run, outcome: &Outcome) -> Summary {
     let bulk: Vec<usize> = (0..run.flows.len()).filter(bulk).collect();
     let shares: Option<Vec<f64>> = bulk.iter().map(|&n| flows[n].share_bps).collect();
     let shares = shares.unwrap_or_default();
+    let streams = bulk
+        .iter()
+        .flat_map(|&n| stream_shares(run, &outcome.flows[n]));
+    let streams: Vec<f64> = streams.collect();
     let (loaded, unloaded) = round_trips(run, outcome);
     let mean = |d: Option<Distribution>| d.map(|d| d.avg);
     Summary {
         links: (outcome.links.iter())
             .map(|link| of_link(run, link, &outcome.ticks))
             .collect(),
-        fairness: metrics::fairness(&shares),
+        fairness: metrics::fairness(&streams),
         asymmetry: match shares[..] {
             [first, second] => metrics::asymmetry(first, second),
             _ => None,
@@ -92,10 +96,22 @@ pub fn sum_up(run: &Run, outcome: &Outcome) -> Summary {
     }
 }
 
+/// The mean goodput of each stream of a flow, in bits per second, while all bulk flows are active.
+fn stream_shares(run: &Run, recorded: &FlowOutcome) -> Vec<f64> {
+    let marks = marks(run);
+    let time = marks.first_stops.saturating_sub(marks.all_active);
+    if time.is_zero() {
+        return Vec::new();
+    }
+    let bytes = &recorded.stream_marks;
+    let spans = bytes.all_active.iter().zip(&bytes.first_stops);
+    spans.map(|(begin, end)| rate(end - begin, time)).collect()
+}
+
 fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -> FlowSummary {
     let begin = flow.starts.iter().min().copied().unwrap_or_default();
     let end = flow.stop.map_or(run.end, |stop| stop.min(run.end));
-    // Of the time until it stopped, not more: else goodput could be above the rate of a link.
+    // Only bytes until the stop count. Otherwise goodput could exceed the rate of a link.
     let total = recorded
         .stopped_bytes
         .unwrap_or(recorded.totals.goodput_bytes());
@@ -112,6 +128,8 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
     let share = common
         .filter(|time| !time.is_zero())
         .map(|time| rate(bytes.first_stops - bytes.all_active, time));
+    let ages = recorded.ages.iter().filter(|age| age.at > discard);
+    let ages: Vec<&Age> = ages.collect();
     let windows: Vec<f64> = (recorded.intervals.iter().zip(ticks))
         .filter(|(_, at)| **at > discard)
         .filter_map(|(interval, _)| interval.cwnd_packets)
@@ -121,35 +139,33 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         throughput_after_discard_bps: after,
         share_bps: share.filter(|_| flow.kind == Kind::Bulk),
         stability: metrics::stability(bins_after(recorded, begin, discard)),
-        loss: (recorded.totals.lost_packets)
-            .and_then(|lost| metrics::loss(lost, recorded.totals.delivered_packets)),
-        rtt_transport: Distribution::of(&recorded.rtt_transport_ns),
-        rtt_ping: Distribution::of(&of_pings(recorded, discard, run.end)),
-        age: Distribution::of(
-            &recorded
-                .ages
-                .iter()
-                .map(|(age, _)| *age)
-                .collect::<Vec<_>>(),
-        ),
-        important_fraction: important(recorded),
+        loss: loss_after_discard(recorded),
+        rtt_transport: Distribution::of(&within(&recorded.rtt_transport, discard, run.end)),
+        rtt_ping: Distribution::of(&within(&recorded.pings, discard, run.end)),
+        age: Distribution::of(&ages.iter().map(|age| age.age_ns).collect::<Vec<_>>()),
+        important_fraction: important(&ages),
         cwnd_packets_mean: metrics::mean(&windows),
     }
 }
 
-/// Important datagrams of all that arrived.
-#[expect(clippy::cast_precision_loss, reason = "datagrams are below 2^53")]
-fn important(recorded: &FlowOutcome) -> Option<f64> {
-    let all = recorded.ages.len();
-    let important = recorded
-        .ages
-        .iter()
-        .filter(|(_, important)| *important)
-        .count();
-    (all > 0).then(|| important as f64 / all as f64)
+/// The share of datagrams lost after the discarded time.
+fn loss_after_discard(recorded: &FlowOutcome) -> Option<f64> {
+    let (all, discarded) = (&recorded.totals, &recorded.discarded);
+    // A datagram that was lost before may have arrived since.
+    let lost = all
+        .lost_packets?
+        .saturating_sub(discarded.lost_packets.unwrap_or(0));
+    metrics::loss(lost, all.delivered_packets - discarded.delivered_packets)
 }
 
-/// The bins of a flow that begin after what is discarded.
+/// The share of important datagrams.
+#[expect(clippy::cast_precision_loss, reason = "datagrams are below 2^53")]
+fn important(ages: &[&Age]) -> Option<f64> {
+    let important = ages.iter().filter(|age| age.is_important).count();
+    (!ages.is_empty()).then(|| important as f64 / ages.len() as f64)
+}
+
+/// The bins of a flow that begin after the discarded time.
 fn bins_after(recorded: &FlowOutcome, begin: Duration, discard: Duration) -> &[f64] {
     let discarded = discard.saturating_sub(begin).as_nanos();
     let first = discarded.div_ceil(metrics::BIN.as_nanos());
@@ -157,11 +173,12 @@ fn bins_after(recorded: &FlowOutcome, begin: Duration, discard: Duration) -> &[f
     recorded.bins.get(first..).unwrap_or_default()
 }
 
-/// Pings that came back in a span of time.
-fn of_pings(recorded: &FlowOutcome, from: Duration, until: Duration) -> Vec<u64> {
-    let came = recorded.pings.iter();
-    let in_span = came.filter(|ping| from < ping.at && ping.at <= until);
-    in_span.map(|ping| ping.rtt_ns).collect()
+/// The round trips that end in a span of time, in nanoseconds.
+fn within(trips: &[RoundTrip], from: Duration, until: Duration) -> Vec<u64> {
+    let in_span = trips
+        .iter()
+        .filter(|trip| from < trip.at && trip.at <= until);
+    in_span.map(|trip| trip.rtt_ns).collect()
 }
 
 /// Round trips of all probes under load and before it.
@@ -171,14 +188,16 @@ fn round_trips(run: &Run, outcome: &Outcome) -> (Option<Distribution>, Option<Di
     let load = load.unwrap_or(run.end);
     let of = |from, until| {
         let flows = outcome.flows.iter();
-        let all: Vec<u64> = flows.flat_map(|flow| of_pings(flow, from, until)).collect();
+        let all: Vec<u64> = flows
+            .flat_map(|flow| within(&flow.pings, from, until))
+            .collect();
         Distribution::of(&all)
     };
     let loaded = of(load.max(run.measure.discard), run.end);
     (loaded, of(Duration::ZERO, load))
 }
 
-/// From the begin of the last bulk flow on, in its bins: those of the others are cut to fit.
+/// Computed from the beginning of the last bulk flow. The bins of other flows that begin earlier are left out.
 fn convergence(run: &Run, outcome: &Outcome, bulk: &[usize]) -> Option<Duration> {
     let begin = |n: usize| {
         run.flows[n]
@@ -195,7 +214,7 @@ fn convergence(run: &Run, outcome: &Outcome, bulk: &[usize]) -> Option<Duration>
     (series.len() >= 2).then(|| metrics::convergence(&series))?
 }
 
-/// The sum of all flows but probes, interval by interval, after what is discarded.
+/// The sum of all flows but probes, interval by interval, after the discarded time.
 fn load(run: &Run, outcome: &Outcome) -> Vec<f64> {
     let flows = || {
         let flows = run.flows.iter().zip(&outcome.flows);

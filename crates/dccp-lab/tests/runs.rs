@@ -43,14 +43,14 @@ fn results(name: &str, words: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn results_do_not_depend_on_the_number_of_threads() {
+fn results_do_not_depend_on_threads() {
     let one = results("one.json", &["--jobs", "1"]);
     let two = results("two.json", &["--jobs", "2"]);
     assert!(one == two, "same bytes");
 }
 
-/// `tests/scenarios/small.hash` holds the hash of what the program measures, without the program's own
-/// hash. A change of the protocol changes it: `UPDATE=1` writes it anew.
+/// `tests/scenarios/small.hash` is the hash of the measured values. A change of the protocol changes it;
+/// `UPDATE=1` writes it.
 #[test]
 fn results_are_the_same_bits_on_any_machine() {
     let bytes = results("bits.json", &[]);
@@ -71,7 +71,7 @@ fn results_are_the_same_bits_on_any_machine() {
 }
 
 #[test]
-fn results_keep_to_the_published_schema() {
+fn results_follow_the_schema() {
     let schema = include_str!("../schema/dccplab-result-1.json");
     let schema = serde_json::from_str(schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -100,7 +100,7 @@ fn results_keep_to_the_published_schema() {
 }
 
 #[test]
-fn a_flow_that_stopped_sends_no_more() {
+fn stopped_flow_sends_nothing() {
     let document = results("stopped.json", &[]);
     let document: Value = serde_json::from_slice(&document).expect("JSON");
     for cell in document["cells"].as_array().expect("cells") {
@@ -115,7 +115,7 @@ fn a_flow_that_stopped_sends_no_more() {
 }
 
 #[test]
-fn a_resumed_run_plays_only_what_is_missing() {
+fn resumed_run_plays_missing_cells_only() {
     let path = fresh("resumed.json");
     let json = path.display().to_string();
     let output = run(&["run", SMALL, "--json", &json, "--cell", "law=cubic"]);
@@ -135,7 +135,7 @@ fn a_resumed_run_plays_only_what_is_missing() {
 }
 
 #[test]
-fn resuming_does_not_replace_what_is_foreign() {
+fn resume_refuses_other_files() {
     let path = fresh("foreign.json");
     let json = path.display().to_string();
     let other = serde_json::json!({ "schema": "dccplab-result/1", "record": { "name": "other" } });
@@ -164,7 +164,7 @@ fn resuming_does_not_replace_what_is_foreign() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_the_finished_cells() {
+fn ctrl_c_keeps_finished_cells() {
     finished_cells_are_kept_at("-INT");
 }
 
@@ -288,7 +288,7 @@ fn summary(name: &str, link: &str, flow: &str, measure: &str) -> Value {
 
 #[test]
 fn goodput_is_never_above_the_rate_of_a_link() {
-    // What waits in the queue when the flow stops takes another second.
+    // The queue at the stop of the flow takes another second.
     for transport in ["dccp/ccid2", "tcp"] {
         let summary = summary(
             "deep_queue",
@@ -362,7 +362,7 @@ fn losses_are_what_somebody_knows() {
 }
 
 #[test]
-fn answers_are_goodput_too() {
+fn answers_count_as_goodput() {
     for transport in ["dccp/ccid2", "tcp", "udp"] {
         let flow = format!(
             "kind = \"requests\"\nsize = \"100B\"\nanswer = \"10kB\"\ntransport = \"{transport}\""
@@ -386,7 +386,7 @@ fn answers_are_goodput_too() {
 }
 
 #[test]
-fn one_bin_is_neither_steady_nor_not() {
+fn single_bin_has_no_stability() {
     let link = "rate = \"2Mbit\"\ndelay = \"10ms\"";
     let of = |duration: &str| {
         let measure = format!("duration = \"{duration}\"");
@@ -397,7 +397,7 @@ fn one_bin_is_neither_steady_nor_not() {
 }
 
 #[test]
-fn streams_under_one_name_do_not_move_in_step() {
+fn streams_of_a_flow_are_independent() {
     let flow = "kind = \"poisson\"\nrate = \"1Mbit\"\ncc = \"reno*4\"";
     let summary = summary("crowd", "rate = \"1Gbit\"", flow, "duration = \"20s\"");
     let most = summary["links"][0]["queue_packets_max"].as_u64();
@@ -407,16 +407,16 @@ fn streams_under_one_name_do_not_move_in_step() {
 }
 
 #[test]
-fn results_do_not_replace_what_is_no_ordinary_file() {
+fn results_do_not_replace_a_special_file() {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let output = run(&["run", SMALL, "--json", folder]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.ends_with("is no ordinary file\n next: write the results to a new file\n"));
+    assert!(said.ends_with("is not a regular file\n next: write the results to a new file\n"));
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn closed_standard_output_is_no_failure() {
     let mut child = dccplab(&["check", SMALL])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())

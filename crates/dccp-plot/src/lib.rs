@@ -1,26 +1,33 @@
-//! Lines over time as SVG, the panels below each other with a common time axis.
+//! Lines over time as SVG: panels below each other with a common time axis.
 
-use std::error::Error;
-use std::fmt;
-
+use core::fmt;
 use plotters::prelude::*;
 
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
     /// Time and value, in the units of the panel's axes. A value that is not finite leaves a gap.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Curves with a common axis.
+/// Curves with common axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// The label of the vertical axis, with its unit.
     pub y_label: String,
     /// The curves. The n-th has the same colour in every panel.
     pub series: Vec<Series>,
+}
+
+/// A time, or a span of time, that all panels show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mark {
+    /// A vertical line.
+    At(f64),
+    /// A grey band.
+    Span(f64, f64),
 }
 
 /// A picture.
@@ -30,8 +37,10 @@ pub struct Figure {
     pub title: String,
     /// The label of the common horizontal axis, with its unit.
     pub x_label: String,
-    /// From top to bottom.
+    /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
+    /// Times to show in all panels.
+    pub marks: Vec<Mark>,
 }
 
 /// A picture that could not be drawn.
@@ -44,31 +53,39 @@ impl fmt::Display for PlotError {
     }
 }
 
-impl Error for PlotError {}
+impl core::error::Error for PlotError {}
 
-/// Colours that people with colour vision deficiency tell apart (Okabe and Ito).
-const COLOURS: [RGBColor; 6] = [
+/// Colours that people with colour vision deficiency distinguish (Okabe and Ito), then four more.
+const COLOURS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(136, 34, 85),
+    RGBColor(136, 136, 136),
+    RGBColor(102, 68, 0),
 ];
 
-const WIDTH: u32 = 900;
+const WIDTH: u32 = 960;
+const LEGEND_WIDTH: u32 = 150;
 const TITLE_HEIGHT: u32 = 44;
-const PANEL_HEIGHT: u32 = 260;
+const PANEL_HEIGHT: u32 = 240;
 const FONT: &str = "sans-serif";
 
 impl Figure {
     /// Draws the figure.
     ///
     /// # Errors
-    /// When there is nothing to draw, or the plotting library fails.
+    /// There is nothing to draw, or the plotting library fails.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let panels = u32::try_from(self.panels.len()).unwrap_or(u32::MAX);
-        let x_max = self.max(|(x, _)| x);
+        let points = self.panels.iter().flat_map(|panel| &panel.series);
+        let x_max = max(points
+            .flat_map(|series| &series.points)
+            .map(|point| point.0));
         if panels == 0 || x_max <= 0.0 {
             return Err(PlotError("no points".into()));
         }
@@ -86,78 +103,96 @@ impl Figure {
         area.fill(&WHITE)?;
         let area = area.titled(&self.title, (FONT, 20))?;
         let last = self.panels.len() - 1;
-        for (n, (panel, area)) in self
-            .panels
-            .iter()
-            .zip(area.split_evenly((last + 1, 1)))
-            .enumerate()
-        {
+        let areas = area.split_evenly((last + 1, 1));
+        for (n, (panel, area)) in self.panels.iter().zip(areas).enumerate() {
             let x_label = if n == last { self.x_label.as_str() } else { "" };
-            panel.draw(&area, x_label, x_max)?;
+            let (chart, legend) = area.split_horizontally(WIDTH - LEGEND_WIDTH);
+            panel.draw(&chart, x_label, x_max, &self.marks)?;
+            panel.draw_legend(&legend)?;
         }
         area.present()
     }
+}
 
-    fn max(&self, of: impl Fn((f64, f64)) -> f64) -> f64 {
-        let series = self.panels.iter().flat_map(|panel| &panel.series);
-        let points = series.flat_map(|series| &series.points);
-        points
-            .map(|point| of(*point))
-            .filter(|value| value.is_finite())
-            .fold(0.0, f64::max)
-    }
+/// The greatest finite value, at least 0.
+fn max(values: impl Iterator<Item = f64>) -> f64 {
+    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
+}
+
+/// A number of an axis, without digits that are not needed.
+fn number(value: f64) -> String {
+    let value = (value * 1e6).round() / 1e6;
+    // No negative zero.
+    format!("{}", value + 0.0)
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type DrawError = DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>;
 
 impl Panel {
-    fn draw(&self, area: &Area<'_>, x_label: &str, x_max: f64) -> Result<(), DrawError> {
+    fn draw(
+        &self,
+        area: &Area<'_>,
+        x_label: &str,
+        x_max: f64,
+        marks: &[Mark],
+    ) -> Result<(), DrawError> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let y_max = points
-            .map(|point| point.1)
-            .filter(|y| y.is_finite())
-            .fold(0.0, f64::max);
-        // Room for the legend above the highest point; an axis of some length if all are zero.
-        let y_max = if y_max > 0.0 { y_max * 1.25 } else { 1.0 };
+        let y_max = max(points.map(|point| point.1));
+        // An axis of some length even if all values are zero.
+        let y_max = if y_max > 0.0 { y_max * 1.05 } else { 1.0 };
         let mut chart = ChartBuilder::on(area)
             .margin(8)
+            // Half of the last label of the time axis is to the right of it.
+            .margin_right(24)
             .x_label_area_size(36)
             .y_label_area_size(64)
             .build_cartesian_2d(0.0..x_max, 0.0..y_max)?;
+        for mark in marks {
+            let (from, to) = match *mark {
+                Mark::At(at) => (at, at),
+                Mark::Span(from, to) => (from, to.min(x_max)),
+            };
+            if from <= x_max {
+                let style = BLACK.mix(0.15).filled();
+                let band = Rectangle::new([(from, 0.0), (to, y_max)], style);
+                let edge = PathElement::new([(from, 0.0), (from, y_max)], BLACK.mix(0.5));
+                chart.draw_series([band])?;
+                chart.draw_series([edge])?;
+            }
+        }
         chart
             .configure_mesh()
             .x_desc(x_label)
             .y_desc(&self.y_label)
+            .x_label_formatter(&|value| number(*value))
+            .y_label_formatter(&|value| number(*value))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 14))
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.12))
             .draw()?;
         for (series, colour) in self.series.iter().zip(COLOURS.into_iter().cycle()) {
-            let pieces: Vec<_> = series.points.split(|point| !point.1.is_finite()).collect();
-            for (n, piece) in pieces
-                .into_iter()
-                .filter(|piece| !piece.is_empty())
-                .enumerate()
-            {
+            let pieces = series.points.split(|point| !point.1.is_finite());
+            for piece in pieces.filter(|piece| !piece.is_empty()) {
                 let line = LineSeries::new(piece.iter().copied(), colour.stroke_width(2));
-                let drawn = chart.draw_series(line)?;
-                if n == 0 {
-                    let sample = move |(x, y)| {
-                        PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
-                    };
-                    drawn.label(&series.name).legend(sample);
-                }
+                chart.draw_series(line)?;
             }
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .label_font((FONT, 13))
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()
+        Ok(())
+    }
+
+    /// Draws a line and a name for each curve, beside the panel.
+    fn draw_legend(&self, area: &Area<'_>) -> Result<(), DrawError> {
+        const LINE: i32 = 18;
+        let colours = COLOURS.into_iter().cycle();
+        for ((series, colour), y) in self.series.iter().zip(colours).zip((16..).step_by(18)) {
+            let sample = PathElement::new([(0, y), (LINE, y)], colour.stroke_width(2));
+            area.draw(&sample)?;
+            let style = (FONT, 13).into_text_style(area);
+            area.draw(&Text::new(series.name.clone(), (LINE + 6, y - 6), style))?;
+        }
+        Ok(())
     }
 }
 
@@ -178,11 +213,12 @@ mod tests {
             title: "two flows".into(),
             x_label: "time, s".into(),
             panels: vec![Panel { y_label, series }],
+            marks: vec![Mark::At(0.5), Mark::Span(0.25, 9.0)],
         }
     }
 
     #[test]
-    fn a_figure_names_axes_and_curves() {
+    fn figure_names_axes_and_curves() {
         let curves = vec![
             series("one", &[(0.0, 1.0), (1.0, 2.0)]),
             series("two", &[(0.0, 3.0), (1.0, 0.0)]),
@@ -199,7 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_splits_a_curve() {
+    fn axis_numbers_have_no_needless_digits() {
+        let numbers = [10.0, 0.25, 0.1 + 0.2, -0.0].map(number);
+        assert_eq!(numbers, ["10", "0.25", "0.3", "0"]);
+    }
+
+    #[test]
+    fn gap_splits_a_curve() {
         let gap = [
             (0.0, 1.0),
             (1.0, 2.0),
@@ -216,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_an_error() {
+    fn empty_figure_is_an_error() {
         assert!(figure(vec![series("one", &[])]).to_svg().is_err());
         let none = Figure {
             panels: Vec::new(),

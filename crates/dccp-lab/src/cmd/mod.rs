@@ -7,13 +7,21 @@ use dccp_cli::Failure;
 use dccp_lab::scenario::Scenario;
 use std::path::Path;
 
-/// Reads a scenario.
+/// Reads a scenario. Of several mistakes, the last is the failure; the others are printed at once.
 fn scenario(file: &Path) -> Result<Scenario, Failure> {
-    Scenario::read(file).map_err(|error| {
-        let what = error.to_string();
-        match error.line {
-            Some(_) => Failure::usage(what, error.next),
-            None => Failure::run(what, error.next),
+    Scenario::read(file).map_err(|errors| {
+        let failures = errors.into_iter().map(|error| {
+            let what = error.to_string();
+            match error.position {
+                Some(_) => Failure::usage(what, error.next),
+                None => Failure::run(what, error.next),
+            }
+        });
+        let mut failures: Vec<Failure> = failures.collect();
+        let last = failures.pop();
+        for failure in failures {
+            eprintln!("{failure}");
         }
+        last.unwrap_or_else(|| unreachable!("an unreadable scenario has a mistake"))
     })
 }

@@ -8,7 +8,7 @@ use dccp_cli::{Failure, exit, interrupt, print};
 use dccp_lab::output::json::{Record, Status};
 use dccp_lab::output::{figure, json, table};
 use dccp_lab::run::pool::{News, play_all};
-use dccp_lab::run::sim;
+use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
 use dccp_lab::scenario::plan::Run;
 use serde_json::Value;
@@ -20,9 +20,15 @@ use std::path::Path;
 /// Plays what was asked for.
 pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     let scenario = super::scenario(&asked.file)?;
-    let runs = chosen(&scenario, &asked.cells)?;
+    let runs = chosen(&scenario, &asked.cell)?;
     if let Some(pcap) = &asked.pcap {
         one_cell(&runs, pcap)?;
+    }
+    if asked.prints_json() && asked.resume {
+        return Err(Failure::usage(
+            "--json -: --resume needs a file with the results",
+            "write --json FILE",
+        ));
     }
     let record = Record {
         argv: asked.argv(),
@@ -34,8 +40,8 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     interrupt::listen()?;
     let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
     let mut store = match &asked.json {
-        Some(path) => Some(Store::open(path, asked.is_resumed)?),
-        None => None,
+        Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
+        _ => None,
     };
     play(asked, &runs, &mut cells, &mut store, &record)?;
     let all = cells.len() == cells.iter().flatten().count();
@@ -46,11 +52,16 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
         (true, 0) => (Status::Complete, exit::DONE),
         (true, _) => (Status::Incomplete, exit::INCOMPLETE),
     };
+    let document = || json::document(&scenario, &record, &cells, status, code);
     if let Some(store) = store {
-        store.finish(&json::document(&scenario, &record, &cells, status, code))?;
+        store.finish(&document())?;
     }
     if let Some(dir) = &asked.out {
-        draw(dir, &scenario.name, &cells)?;
+        draw(dir, &scenario.name, &runs, &cells)?;
+    }
+    if asked.prints_json() {
+        print(&format!("{}\n", document()))?;
+        return Ok(code);
     }
     let metrics = runs.first().map(|run| &run.measure.metrics[..]);
     print(&table::of_cells(&cells, metrics.unwrap_or_default()))?;
@@ -74,9 +85,9 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
     Ok(scenario.runs.iter().filter(is_chosen).collect())
 }
 
-/// A cell is called by the begin of its key, its label, or `variable=value,…`.
+/// True if a cell has this name: the beginning of its key, its label, or `variable=value,…`.
 fn is_called(run: &Run, name: &str) -> bool {
-    const KEY_DIGITS_MIN: usize = 6;
+    const KEY_DIGITS_MIN: usize = 4;
     let has = |pair: &str| {
         let pair = pair.split_once('=');
         pair.is_some_and(|(n, v)| run.cell.iter().any(|(name, value)| name == n && value == v))
@@ -119,7 +130,7 @@ fn resumed(
     runs: &[&Run],
     record: &Record,
 ) -> Result<Vec<Option<Value>>, Failure> {
-    let Some(path) = asked.json.as_ref().filter(|_| asked.is_resumed) else {
+    let Some(path) = asked.json.as_ref().filter(|_| asked.resume) else {
         return Ok(vec![None; runs.len()]);
     };
     let mut known = finished(path, scenario, &record.program_hash)?;
@@ -148,12 +159,13 @@ fn play(
     };
     let mut result = Ok(());
     if let (Some(pcap), [run]) = (&asked.pcap, &missing_runs[..]) {
-        if let Some(cell) = play_captured(run, pcap, &mut progress)? {
+        if let Some(cell) = play_captured(run, pcap, asked.snap, &mut progress)? {
             result = keep(0, cell);
         }
     } else {
         let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        play_all(&missing_runs, asked.jobs.unwrap_or(cores), |news| {
+        let jobs = asked.jobs.map_or(cores, usize::from);
+        play_all(&missing_runs, jobs, |news| {
             match news {
                 None => {}
                 Some(News::Played(time)) => progress.played(time),
@@ -178,23 +190,30 @@ fn play(
 fn play_captured(
     run: &Run,
     pcap: &Path,
+    snap: Option<u32>,
     progress: &mut Progress,
 ) -> Result<Option<Value>, Failure> {
-    let write = |e| Failure::write(pcap, &e);
+    let write = |e: std::io::Error| Failure::write(pcap, &e);
     let file = File::create(pcap).map_err(write)?;
     let mut last = Duration::ZERO;
-    let outcome = sim::play(run, Some(Box::new(BufWriter::new(file))), |at| {
+    let capture = sim::Capture {
+        out: Box::new(BufWriter::new(file)),
+        snap: snap.map_or(usize::MAX, |bytes| bytes as usize),
+    };
+    let outcome = sim::play(run, Some(capture), |at| {
         progress.played(at.saturating_sub(last));
         last = at;
         !interrupt::is_pressed()
     });
-    Ok(outcome
-        .map_err(write)?
-        .map(|outcome| json::cell(run, &outcome)))
+    match outcome {
+        Ok(outcome) => Ok(outcome.map(|outcome| json::cell(run, &outcome))),
+        Err(PlayError::Capture(error)) => Err(write(error)),
+        Err(error) => Ok(Some(json::failed(run, &error.to_string()))),
+    }
 }
 
 /// Draws each cell into a file of its own.
-fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
+fn draw(dir: &Path, name: &str, runs: &[&Run], cells: &[Value]) -> Result<(), Failure> {
     let mut taken = BTreeSet::new();
     for cell in cells.iter().filter(|cell| cell["error"].is_null()) {
         let label = cell["label"].as_str().unwrap_or_default();
@@ -212,7 +231,8 @@ fn draw(dir: &Path, name: &str, cells: &[Value]) -> Result<(), Failure> {
             format!("{file}-{}.svg", key.get(..12).unwrap_or(key))
         };
         let path = dir.join(file);
-        let svg = figure::of_cell(name, cell)
+        let run = runs.iter().find(|run| run.key() == key);
+        let svg = figure::of_cell(name, cell, run.copied())
             .to_svg()
             .map_err(|e| Failure::run(format!("{label}: {e}"), "leave out --out, or this cell"))?;
         fs::write(&path, svg).map_err(|e| Failure::write(&path, &e))?;

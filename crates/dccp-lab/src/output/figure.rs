@@ -1,11 +1,14 @@
 //! A cell as a picture: goodput, window or rate, round trip and queue over time.
 
 use super::read::{each, numbers, text};
-use dccp_plot::{Figure, Panel, Series};
+use crate::scenario::plan::Run;
+use dccp_plot::{Figure, Mark, Panel, Series};
+use dccp_proto::Instant;
 use serde_json::Value;
 
-/// The picture of a cell of a document, as [`json::cell`](super::json::cell) made it.
-pub fn of_cell(name: &str, cell: &Value) -> Figure {
+/// The picture of a cell of a document, as [`json::cell`](super::json::cell) made it. With its run, the picture
+/// shows when links change and fail.
+pub fn of_cell(name: &str, cell: &Value, run: Option<&Run>) -> Figure {
     let label = text(&cell["label"]);
     let title = if label.is_empty() {
         name.to_owned()
@@ -30,16 +33,38 @@ pub fn of_cell(name: &str, cell: &Value) -> Figure {
         },
     ];
     if panels[1].series.is_empty() {
-        // Beside a window a rate is only how that is paced.
+        // Flows with a window have a rate only for pacing.
         panels[1] = flows("allowed rate, Mbit/s", "rate_bps", 1e6);
     }
-    // What no flow has is not drawn.
+    // Panels without a curve are not drawn.
     panels.retain(|panel| !panel.series.is_empty());
     Figure {
         title,
         x_label: "time, s".into(),
         panels,
+        marks: run.map(marks).unwrap_or_default(),
     }
+}
+
+/// The changes of links as lines, outages as bands.
+fn marks(run: &Run) -> Vec<Mark> {
+    let seconds = |at: Instant| (at - Instant::ZERO).as_secs_f64();
+    let mut marks: Vec<Mark> = Vec::new();
+    for link in &run.network.links {
+        let changes = link.changes.iter();
+        marks.extend(changes.map(|change| Mark::At(change.at.as_secs_f64())));
+        let outages = [&link.there, &link.back].map(|way| &way.faults.outages);
+        let outages = outages.into_iter().flatten();
+        marks.extend(outages.map(|outage| Mark::Span(seconds(outage.start), seconds(outage.end))));
+    }
+    // Both directions often change together.
+    let mut shown: Vec<Mark> = Vec::new();
+    for mark in marks {
+        if !shown.contains(&mark) {
+            shown.push(mark);
+        }
+    }
+    shown
 }
 
 /// A curve, unless there is not one value.
@@ -53,10 +78,15 @@ fn curve(name: &str, times: &[f64], column: &Value, unit: f64) -> Option<Series>
     })
 }
 
-/// A curve for each queue in which something ever waited.
+/// A curve for each queue that is not small beside the longest.
 fn queues(series: &Value, times: &[f64]) -> Vec<Series> {
-    let waited = |link: &&Value| numbers(&link["queue_packets_max"]).iter().any(|n| *n > 0.0);
-    let links = each(&series["links"]).filter(waited);
+    const SMALL: f64 = 0.02;
+    let longest = |link: &Value| {
+        let lengths = numbers(&link["queue_packets_mean"]).into_iter();
+        lengths.fold(0.0, f64::max)
+    };
+    let least = SMALL * each(&series["links"]).map(longest).fold(0.0, f64::max);
+    let links = each(&series["links"]).filter(|link| longest(link) > least);
     let queue = |link: &Value| {
         let id = text(&link["id"]);
         let name = match text(&link["direction"]) {
@@ -74,10 +104,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_panel_for_each_kind_of_value_that_there_is() {
+    fn panel_shows_each_kind_of_value() {
         let link = |id: &str, direction: &str, max: u64| {
             json!({ "id": id, "direction": direction,
-                "queue_packets_max": [0, max], "queue_packets_mean": [0.0, 1.5] })
+                "queue_packets_max": [0, max], "queue_packets_mean": [0, max] })
         };
         let cell = json!({
             "label": "reno",
@@ -88,7 +118,7 @@ mod tests {
                 "links": [link("l", "there", 0), link("l", "back", 2)],
             },
         });
-        let figure = of_cell("name", &cell);
+        let figure = of_cell("name", &cell, None);
         assert_eq!(figure.title, "name: reno");
         let labels: Vec<&str> = figure.panels.iter().map(|p| p.y_label.as_str()).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Results as JSON, `dccplab-result/1`: the schema is in `schema/dccplab-result-1.json`. Every number
-//! has its unit in its name; what is not known is null. Nothing in it depends on the machine, the time
-//! or the number of threads: the same scenario gives the same bytes.
+//! Results as JSON, `dccplab-result/1`, with the schema `schema/dccplab-result-1.json`. Names of numbers end in the
+//! unit; unknown values are null. The results do not depend on the machine, the time or the number of threads: the
+//! same scenario gives the same bytes.
 
 use crate::metrics::Distribution;
 use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 /// The schema's name.
 pub const SCHEMA: &str = "dccplab-result/1";
 
-/// How a program's run ended.
+/// How the program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// All cells are there.
     Complete,
     /// Some cells failed.
     Incomplete,
-    /// Somebody stopped it; cells that were not finished are missing.
+    /// A user stopped the program; unfinished cells are missing.
     Interrupted,
 }
 

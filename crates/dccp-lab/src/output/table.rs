@@ -1,52 +1,125 @@
-//! Results as text: a line for each flow of each cell.
+//! Results as text: a row for each flow of each cell.
 
 use super::read::{each, number, text};
+use crate::metrics::Metric;
 use dccp_cli::quantity::show;
 use serde_json::Value;
 
-/// What is shown if the scenario does not say.
-const USUAL: &[&str] = &[
-    "goodput",
-    "loss",
-    "rtt.transport",
-    "cwnd",
-    "queue",
-    "utilisation",
-    "stability",
+/// The columns, unless the scenario names others.
+const DEFAULT: &[Metric] = &[
+    Metric::Goodput,
+    Metric::Loss,
+    Metric::RttTransport,
+    Metric::Cwnd,
+    Metric::Queue,
+    Metric::Utilisation,
+    Metric::Stability,
 ];
 
-/// The table of a document's cells, as [`json::cell`](super::json::cell) made them, with these
-/// metrics.
-pub fn of_cells(cells: &[Value], metrics: &[String]) -> String {
-    let wanted: Vec<&str> = match metrics {
-        [] => USUAL.to_vec(),
-        some => some.iter().map(String::as_str).collect(),
+/// The table of a document's cells, as [`json::cell`](super::json::cell) made them, with these metrics. Below
+/// the repetitions of a cell stand their mean and standard deviation.
+pub fn of_cells(cells: &[Value], metrics: &[Metric]) -> String {
+    let wanted = match metrics {
+        [] => DEFAULT,
+        some => some,
     };
     let mut head = vec![String::new(), "flow".to_owned()];
-    head.extend(wanted.iter().map(|metric| title(metric).to_owned()));
+    head.extend(wanted.iter().map(|metric| title(*metric).to_owned()));
     let mut rows = vec![head];
-    for cell in cells {
-        if let Some(error) = cell["error"].as_str() {
-            rows.push(vec![
-                text(&cell["label"]).to_owned(),
-                format!("failed: {error}"),
-            ]);
+    let mut rest = cells;
+    while let Some(first) = rest.first() {
+        let same = rest
+            .iter()
+            .skip(1)
+            .take_while(|cell| are_repetitions(first, cell));
+        let (group, after) = rest.split_at(1 + same.count());
+        rows.extend(group.iter().flat_map(|cell| of_cell(cell, wanted)));
+        if group.len() > 1 {
+            rows.extend(of_repetitions(group, wanted));
         }
-        for (n, flow) in each(&cell["summary"]["flows"]).enumerate() {
-            let mut row = vec![
-                text(&cell["label"]).to_owned(),
-                text(&flow["id"]).to_owned(),
-            ];
-            row.extend(wanted.iter().map(|metric| {
-                let summary = &cell["summary"];
-                let of_flow = of_flow(metric, flow);
-                let of_cell = || of_cell(metric, summary).filter(|_| n == 0);
-                of_flow.or_else(of_cell).unwrap_or_else(|| "-".into())
-            }));
-            rows.push(row);
-        }
+        rest = after;
     }
     aligned(&rows)
+}
+
+/// True if cells differ only in their seeds.
+fn are_repetitions(one: &Value, other: &Value) -> bool {
+    let same = |key: &str| one[key] == other[key];
+    same("variables") && same("phase") && one["repeat"].is_u64()
+}
+
+/// The rows of one cell: one for each flow.
+fn of_cell(cell: &Value, metrics: &[Metric]) -> Vec<Vec<String>> {
+    let label = text(&cell["label"]);
+    if let Some(error) = cell["error"].as_str() {
+        return vec![vec![label.to_owned(), format!("failed: {error}")]];
+    }
+    let row = |(n, flow): (usize, &Value)| {
+        let mut row = vec![label.to_owned(), text(&flow["id"]).to_owned()];
+        row.extend(metrics.iter().map(|metric| {
+            let values = values(*metric, flow, n, &cell["summary"]);
+            let shown = values.map(|values| shown(*metric, &values));
+            match busiest_link(&cell["summary"]).filter(|_| is_of_link(*metric) && n == 0) {
+                Some(link) => format!("{} {}", shown.unwrap_or_default(), name(link)),
+                None => shown.unwrap_or_else(|| "-".to_owned()),
+            }
+        }));
+        row
+    };
+    each(&cell["summary"]["flows"])
+        .enumerate()
+        .map(row)
+        .collect()
+}
+
+/// The rows for the repetitions of a cell: mean and standard deviation of each flow.
+fn of_repetitions(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (n, flow) in each(&cells[0]["summary"]["flows"]).enumerate() {
+        let mut mean_row = vec![
+            format!("mean of {}", cells.len()),
+            text(&flow["id"]).to_owned(),
+        ];
+        let mut deviation_row = vec!["  deviation".to_owned(), text(&flow["id"]).to_owned()];
+        for metric in metrics {
+            let played = cells.iter().filter(|cell| cell["error"].is_null());
+            let of_cell = |cell: &Value| {
+                let summary = &cell["summary"];
+                values(*metric, &summary["flows"][n], n, summary)
+            };
+            let all: Vec<Vec<f64>> = played.filter_map(of_cell).collect();
+            let (mean, deviation) = spread(&all);
+            let show = |values: &[f64]| match values {
+                [] => "-".to_owned(),
+                some => shown(*metric, some),
+            };
+            mean_row.push(show(&mean));
+            deviation_row.push(show(&deviation));
+        }
+        rows.extend([mean_row, deviation_row]);
+    }
+    rows
+}
+
+/// Mean and sample standard deviation, element by element; the latter is empty for a single row.
+#[expect(clippy::cast_precision_loss, reason = "repetitions are at most 10,000")]
+fn spread(rows: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+    let width = rows.iter().map(Vec::len).min().unwrap_or(0);
+    let count = rows.len() as f64;
+    let mean = |n: usize| rows.iter().map(|row| row[n]).sum::<f64>() / count;
+    let deviation = |n: usize| {
+        let mean = mean(n);
+        let squares: f64 = rows
+            .iter()
+            .map(|row| (row[n] - mean) * (row[n] - mean))
+            .sum();
+        (squares / (count - 1.0)).sqrt()
+    };
+    let deviations = if rows.len() > 1 { width } else { 0 };
+    (
+        (0..width).map(mean).collect(),
+        (0..deviations).map(deviation).collect(),
+    )
 }
 
 /// Columns of equal width, the first two to the left, numbers to the right.
@@ -74,61 +147,103 @@ fn aligned(rows: &[Vec<String>]) -> String {
     table
 }
 
-fn title(metric: &str) -> &str {
+const fn title(metric: Metric) -> &'static str {
     match metric {
-        "rtt.ping" => "ping p50/p99 ms",
-        "rtt.transport" => "RTT p50/p99 ms",
-        "rtt.increase" => "RTT increase ms",
-        "age" => "age p50/p99 ms",
-        "cwnd" => "mean cwnd",
-        "queue" => "mean queue",
-        other => other,
+        Metric::Goodput => "goodput",
+        Metric::Stability => "stability",
+        Metric::Fairness => "fairness",
+        Metric::Asymmetry => "asymmetry",
+        Metric::Convergence => "convergence",
+        Metric::Constancy => "constancy",
+        Metric::RttPing => "ping p50/p99 ms",
+        Metric::RttTransport => "RTT p50/p99 ms",
+        Metric::RttIncrease => "RTT increase ms",
+        Metric::Loss => "loss",
+        Metric::Age => "age p50/p99 ms",
+        Metric::Important => "important",
+        Metric::Cwnd => "mean cwnd",
+        Metric::Queue => "mean queue",
+        Metric::Utilisation => "utilisation",
     }
 }
 
-/// A metric that each flow has.
-fn of_flow(metric: &str, flow: &Value) -> Option<String> {
-    let of = |key: &str| number(&flow[key]);
-    match metric {
-        "goodput" => of("throughput_after_discard_bps")
-            .or(of("throughput_bps"))
-            .map(show::rate),
-        "stability" => of("stability").map(share),
-        "loss" => of("loss").map(|loss| format!("{:.3} %", loss * 100.0)),
-        "rtt.transport" => percentiles(&flow["rtt_transport_ns"]),
-        "rtt.ping" => percentiles(&flow["rtt_ping_ns"]),
-        "age" => percentiles(&flow["age_ns"]),
-        "important" => of("important_fraction").map(share),
-        "cwnd" => of("cwnd_packets_mean").map(|cwnd| format!("{cwnd:.0} p")),
-        _ => None,
+/// True for metrics of the busiest link.
+const fn is_of_link(metric: Metric) -> bool {
+    matches!(metric, Metric::Queue | Metric::Utilisation)
+}
+
+/// The link with the highest utilisation.
+fn busiest_link(summary: &Value) -> Option<&Value> {
+    let utilisation = |link: &Value| number(&link["utilisation"]).unwrap_or(0.0);
+    each(&summary["links"]).max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))
+}
+
+fn name(link: &Value) -> String {
+    match text(&link["direction"]) {
+        "back" => format!("{} (back)", text(&link["id"])),
+        _ => text(&link["id"]).to_owned(),
     }
 }
 
-/// A metric that all flows of a cell have together, or that of its busiest link.
-fn of_cell(metric: &str, summary: &Value) -> Option<String> {
-    let of = |key: &str| number(&summary[key]);
-    let busiest = || {
-        let utilisation = |link: &Value| number(&link["utilisation"]).unwrap_or(0.0);
-        each(&summary["links"]).max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))
+/// The values of a metric: those of the flow, or in the row of the first flow those of the cell.
+fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec<f64>> {
+    let of_flow = |key: &str| number(&flow[key]);
+    let of_cell = |key: &str| number(&summary[key]).filter(|_| n == 0);
+    let of_link = |key: &str| number(&busiest_link(summary)?[key]).filter(|_| n == 0);
+    let one = match metric {
+        Metric::Goodput => of_flow("throughput_after_discard_bps").or(of_flow("throughput_bps")),
+        Metric::Stability => of_flow("stability"),
+        Metric::Loss => of_flow("loss"),
+        Metric::Important => of_flow("important_fraction"),
+        Metric::Cwnd => of_flow("cwnd_packets_mean"),
+        Metric::Fairness => of_cell("fairness"),
+        Metric::Asymmetry => of_cell("asymmetry"),
+        Metric::Constancy => of_cell("constancy"),
+        Metric::Convergence => of_cell("convergence_ns"),
+        Metric::RttIncrease => of_cell("rtt_increase_ns"),
+        Metric::Queue => of_link("queue_packets_mean"),
+        Metric::Utilisation => of_link("utilisation"),
+        Metric::RttTransport => return percentiles(&flow["rtt_transport_ns"]),
+        Metric::Age => return percentiles(&flow["age_ns"]),
+        Metric::RttPing => {
+            let of_all = || percentiles(&summary["rtt_ping_ns"]).filter(|_| n == 0);
+            return percentiles(&flow["rtt_ping_ns"]).or_else(of_all);
+        }
     };
-    match metric {
-        "fairness" | "asymmetry" | "constancy" => of(metric).map(share),
-        "convergence" => of("convergence_ns").map(|ns| format!("{:.0} s", ns / 1e9)),
-        "rtt.ping" => percentiles(&summary["rtt_ping_ns"]),
-        "rtt.increase" => of("rtt_increase_ns").map(|ns| format!("{:.1}", ns / 1e6)),
-        "queue" => number(&busiest()?["queue_packets_mean"]).map(|n| format!("{n:.0} p")),
-        "utilisation" => number(&busiest()?["utilisation"]).map(share),
-        _ => None,
-    }
+    one.map(|value| vec![value])
 }
 
-fn share(x: f64) -> String {
-    format!("{x:.3}")
+fn percentiles(times: &Value) -> Option<Vec<f64>> {
+    Some(vec![number(&times["p50"])?, number(&times["p99"])?])
 }
 
-fn percentiles(rtt: &Value) -> Option<String> {
-    let millis = |key: &str| rtt[key].as_u64().map(show::millis);
-    Some(format!("{} / {}", millis("p50")?, millis("p99")?))
+/// The values of a metric with their unit.
+fn shown(metric: Metric, values: &[f64]) -> String {
+    let one = |value: f64| match metric {
+        Metric::Goodput => show::rate(value),
+        Metric::Loss => format!("{:.3} %", value * 100.0),
+        Metric::Cwnd | Metric::Queue => format!("{value:.0} p"),
+        Metric::Convergence => format!("{:.0} s", value / 1e9),
+        Metric::RttIncrease => format!("{:.1}", value / 1e6),
+        Metric::RttTransport | Metric::RttPing | Metric::Age => show::millis(nanos(value)),
+        Metric::Stability
+        | Metric::Fairness
+        | Metric::Asymmetry
+        | Metric::Constancy
+        | Metric::Important
+        | Metric::Utilisation => format!("{value:.3}"),
+    };
+    let all: Vec<String> = values.iter().map(|value| one(*value)).collect();
+    all.join(" / ")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time of a run, in nanoseconds"
+)]
+fn nanos(value: f64) -> u64 {
+    value.round() as u64
 }
 
 #[cfg(test)]
@@ -141,33 +256,51 @@ mod tests {
             json!({ "id": id, "throughput_bps": bps, "throughput_after_discard_bps": null,
                 "loss": 0.0125, "rtt_transport_ns": { "p50": 20_400_000, "p99": 31_000_000 } })
         };
-        let link =
-            |utilisation, queue| json!({ "utilisation": utilisation, "queue_packets_mean": queue });
+        let link = |id: &str, utilisation, queue| {
+            json!({ "id": id, "direction": "back", "utilisation": utilisation,
+                "queue_packets_mean": queue })
+        };
         vec![
             json!({ "label": "reno", "summary": {
                 "flows": [flow("x", 95.2e6), flow("second", 1e6)],
-                "links": [link(0.5, 3.0), link(0.99, 41.6)], "fairness": 0.5 } }),
+                "links": [link("wide", 0.5, 3.0), link("neck", 0.99, 41.6)], "fairness": 0.5 } }),
             json!({ "label": "bic, 8MiB", "error": "broken" }),
         ]
     }
 
     #[test]
-    fn a_line_for_each_flow_and_what_all_have_in_the_first() {
+    fn table_has_a_row_per_flow_and_cell_metrics_in_the_first() {
         let metrics = [
-            "goodput",
-            "loss",
-            "fairness",
-            "queue",
-            "rtt.transport",
-            "rtt.ping",
+            Metric::Goodput,
+            Metric::Loss,
+            Metric::Fairness,
+            Metric::Queue,
+            Metric::RttTransport,
+            Metric::RttPing,
         ];
-        let metrics = metrics.map(str::to_owned);
         assert_eq!(
             of_cells(&cells(), &metrics),
-            "           flow                goodput     loss  fairness  mean queue  RTT p50/p99 ms  ping p50/p99 ms\n\
-             reno       x               95.2 Mbit/s  1.250 %     0.500        42 p     20.4 / 31.0                -\n\
-             reno       second          1.00 Mbit/s  1.250 %         -           -     20.4 / 31.0                -\n\
+            "           flow                goodput     loss  fairness        mean queue  RTT p50/p99 ms  ping p50/p99 ms\n\
+             reno       x               95.2 Mbit/s  1.250 %     0.500  42 p neck (back)     20.4 / 31.0                -\n\
+             reno       second          1.00 Mbit/s  1.250 %         -                 -     20.4 / 31.0                -\n\
              bic, 8MiB  failed: broken\n"
+        );
+    }
+
+    #[test]
+    fn repetitions_have_mean_and_deviation() {
+        let cell = |repeat: u64, bps: f64| {
+            json!({ "label": format!("r{repeat}"), "variables": {}, "phase": null, "repeat": repeat,
+                "summary": { "flows": [{ "id": "x", "throughput_bps": bps }] } })
+        };
+        let cells = [cell(0, 1e6), cell(1, 3e6)];
+        assert_eq!(
+            of_cells(&cells, &[Metric::Goodput]),
+            "             flow      goodput\n\
+             r0           x     1.00 Mbit/s\n\
+             r1           x     3.00 Mbit/s\n\
+             mean of 2    x     2.00 Mbit/s\n  \
+               deviation  x     1.41 Mbit/s\n"
         );
     }
 }

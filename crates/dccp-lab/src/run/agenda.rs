@@ -1,18 +1,18 @@
-//! What is to be done during a run, and when: known before it begins.
+//! The tasks of a run with their times, which are known before it begins.
 
 use super::outcome::Marks;
 use crate::metrics::BIN;
 use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
 
-/// Something to do.
+/// A task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Task {
     /// A stream of a flow begins.
     Start { flow: usize, stream: usize },
     /// A flow's application closes.
     Stop { flow: usize },
-    /// Look at queues and round trips.
+    /// Sample queues and round trips.
     Look,
     /// A bin of a flow's series is complete.
     Bin { flow: usize },
@@ -28,13 +28,13 @@ pub(crate) enum Task {
     FirstStops,
 }
 
-/// Queues are looked at this often, or ten times in an interval.
+/// The interval between samples of queues, or a tenth of the measuring interval.
 const LOOK: Duration = Duration::from_millis(10);
-/// But not more often than this in a run, however long it is.
+/// Bounds the samples of a run.
 const LOOKS_MAX: u32 = 1_000_000;
 
-/// All tasks of a run in order of time. What ends is before what begins at the same moment, but that
-/// nothing begins before it is looked at.
+/// All tasks of a run in the order of time. Tasks at the same time have the order of this function: starts and
+/// stops first.
 pub(crate) fn agenda(run: &Run) -> Vec<(Duration, Task)> {
     let mut tasks = Vec::new();
     for (flow, plan) in run.flows.iter().enumerate() {
@@ -60,12 +60,12 @@ pub(crate) fn agenda(run: &Run) -> Vec<(Duration, Task)> {
     tasks.push((marks.all_active, Task::AllActive));
     tasks.push((marks.first_stops, Task::FirstStops));
     tasks.retain(|(at, _)| *at <= run.end);
-    // Stable: of one moment first what is pushed first.
+    // The sort is stable.
     tasks.sort_by_key(|(at, _)| *at);
     tasks
 }
 
-/// Between which moments means are taken.
+/// The times between which means are taken.
 pub(crate) fn marks(run: &Run) -> Marks<Duration> {
     let bulk = || run.flows.iter().filter(|flow| flow.kind == Kind::Bulk);
     let last = |flow: &Flow| flow.starts.iter().max().copied();
@@ -79,7 +79,7 @@ pub(crate) fn marks(run: &Run) -> Marks<Duration> {
     }
 }
 
-/// The ends of all complete intervals between two moments.
+/// The ends of all complete intervals between two times.
 fn every(interval: Duration, from: Duration, until: Duration) -> impl Iterator<Item = Duration> {
     let mut at = from;
     core::iter::from_fn(move || {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_begin_with_their_flow_and_are_complete() {
+    fn bins_begin_with_their_flow() {
         assert_eq!(times(Task::Bin { flow: 0 }), [S(7), S(12), S(17)]);
         assert_eq!(times(Task::Bin { flow: 1 }), [S(12), S(17)]);
         assert_eq!(times(Task::Tick), [S(7), S(14)]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_taken_while_all_bulk_flows_are_there() {
+    fn means_cover_the_time_of_all_bulk_flows() {
         let marks = marks(&run());
         assert_eq!(marks.discarded, S(5));
         assert_eq!((marks.all_active, marks.first_stops), (S(7), S(18)));

@@ -1,8 +1,8 @@
-//! What a run measured: series and totals, before they are summed up.
+//! The recorded values of a run: series and totals, before they are summed up.
 
 use core::time::Duration;
 
-/// What was recorded of one run.
+/// The recorded values of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// The ends of the intervals.
@@ -11,30 +11,33 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Both directions of each link of the plan: there, back.
     pub links: Vec<LinkOutcome>,
-    /// How long the processors of the plan's machines have worked.
+    /// The busy time of each machine's processor.
     pub processors: Vec<Duration>,
     /// Events that the simulator played.
     pub events: u64,
 }
 
-/// What was recorded of a flow: of all its streams together.
+/// The recorded values of a flow: of all its streams together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowOutcome {
     /// One for each interval.
     pub intervals: Vec<FlowInterval>,
     /// Goodput in bits per second in bins of five seconds from the flow's begin.
     pub bins: Vec<f64>,
-    /// Totals at the moments of [`Marks`].
+    /// Bytes delivered at the times of [`Marks`].
     pub marks: Marks<u64>,
-    /// Bytes of goodput when it stopped, if it did before the end: what was on the way still arrives.
+    /// The same of each stream.
+    pub stream_marks: Marks<Vec<u64>>,
+    /// Bytes delivered until the flow stopped, if it stopped before the end. Datagrams on the path still arrive later.
     pub stopped_bytes: Option<u64>,
-    /// Round trips that the transport measured, in nanoseconds.
-    pub rtt_transport_ns: Vec<u64>,
+    /// Round trips that the transport measured.
+    pub rtt_transport: Vec<RoundTrip>,
     /// Round trips that the application measured.
     pub pings: Vec<RoundTrip>,
-    /// How old data was when it arrived, in nanoseconds, of flows that stamp it; and whether it was
-    /// important: pictures that others build on.
-    pub ages: Vec<(u64, bool)>,
+    /// The ages of datagrams on arrival, of flows that stamp them.
+    pub ages: Vec<Age>,
+    /// Sums at the end of the discarded time.
+    pub discarded: Totals,
     /// Sums over the whole run.
     pub totals: Totals,
     /// Why a stream ended before it was stopped.
@@ -44,24 +47,35 @@ pub struct FlowOutcome {
 /// A round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrip {
-    /// When the answer came, or when it was noticed.
+    /// When the answer arrived, or when a sample found it.
     pub at: Duration,
-    /// How long it took, in nanoseconds.
+    /// The round-trip time in nanoseconds.
     pub rtt_ns: u64,
 }
 
-/// Bytes delivered at the moments between which means are taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The age of a datagram on arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Age {
+    /// When it arrived.
+    pub at: Duration,
+    /// Its age in nanoseconds.
+    pub age_ns: u64,
+    /// True for pictures that others build on.
+    pub is_important: bool,
+}
+
+/// Values at the times between which means are taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Marks<T> {
-    /// After what is discarded.
+    /// At the end of the discarded time.
     pub discarded: T,
-    /// When the last bulk flow has begun, or what is discarded has passed.
+    /// When the last bulk flow has begun, but not within the discarded time.
     pub all_active: T,
     /// When the first bulk flow stops, or the end.
     pub first_stops: T,
 }
 
-/// Sums of a flow. What nobody knows is `None`.
+/// Sums of a flow. Unknown ones are `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Datagrams that left the sender.
@@ -72,8 +86,7 @@ pub struct Totals {
     pub delivered_bytes: u64,
     /// Bytes of the answers that the sending application got, of a flow of requests.
     pub answered_bytes: u64,
-    /// Datagrams that the sender's transport took for lost; those that the receiver misses with UDP and
-    /// CCIDs 3 and 4.
+    /// Datagrams that the sender's transport declared lost. With UDP and CCIDs 3 and 4, those that the receiver misses.
     pub lost_packets: Option<u64>,
     /// Datagrams that arrived with a congestion mark. TCP: how often its window answered to marks.
     pub marked_packets: Option<u64>,
@@ -81,11 +94,11 @@ pub struct Totals {
     pub retransmitted_packets: u64,
     /// Times that losses and marks reduced the window or rate.
     pub loss_events: Option<u64>,
-    /// Acknowledgements that told nothing but that another packet arrived: TCP.
+    /// TCP: duplicate acknowledgements.
     pub duplicate_acks: Option<u64>,
     /// Datagrams that the receiving host dropped.
     pub dropped_by_receiver_packets: u64,
-    /// Datagrams of a rhythm that the transport had no room for.
+    /// Datagrams of a rhythm that found no room in the send queue.
     pub dropped_by_sender_packets: u64,
 }
 
@@ -99,7 +112,7 @@ impl Totals {
 /// One interval of a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FlowInterval {
-    /// Delivered to the receiving application; of requests also what came back.
+    /// Goodput; requests and answers together.
     pub goodput_bps: f64,
     /// Congestion window at the end, of all streams.
     pub cwnd_packets: Option<f64>,
@@ -109,7 +122,7 @@ pub struct FlowInterval {
     pub rate_bps: Option<f64>,
     /// The newest round-trip sample at the end, of the first stream that has one.
     pub rtt_ns: Option<u64>,
-    /// Taken for lost in this interval.
+    /// Declared lost in this interval.
     pub lost_packets: Option<u64>,
     /// Marked in this interval.
     pub marked_packets: Option<u64>,
@@ -117,14 +130,14 @@ pub struct FlowInterval {
     pub duplicate_acks: Option<u64>,
 }
 
-/// What was recorded of one direction of a link.
+/// The recorded values of one direction of a link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LinkOutcome {
     /// One for each interval.
     pub intervals: Vec<LinkInterval>,
-    /// How much of the time it sent, at the interval of `link_util`.
+    /// The utilisation in each interval of `link_util`.
     pub utilisation: Vec<f64>,
-    /// Busy time since what is discarded.
+    /// Busy time after the discarded time.
     pub busy: Duration,
     /// Sums over the whole run.
     pub offered_packets: u64,
@@ -134,18 +147,18 @@ pub struct LinkOutcome {
     pub lost_packets: Vec<(&'static str, u64)>,
     /// Packets marked by the queue.
     pub marked_packets: u64,
-    /// The most packets that ever waited.
+    /// The longest queue.
     pub queue_packets_max: u64,
 }
 
 /// One interval of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LinkInterval {
-    /// Packets waiting, on average.
+    /// The mean queue.
     pub queue_packets_mean: f64,
-    /// Packets waiting, at most, as far as it was looked.
+    /// The longest queue of the samples.
     pub queue_packets_max: u64,
-    /// Share of the time that it sent.
+    /// The busy share of the time.
     pub utilisation: f64,
     /// Lost in this interval, whatever the reason.
     pub lost_packets: u64,

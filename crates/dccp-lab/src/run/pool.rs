@@ -1,5 +1,4 @@
-//! Many runs at once, on threads. Runs share nothing, so their results do not depend on how many
-//! threads there are.
+//! Many runs at once, on threads. Runs share nothing, so their results do not depend on the number of threads.
 
 use super::outcome::Outcome;
 use super::sim;
@@ -9,25 +8,25 @@ use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 
-/// What happens while runs are played.
+/// Progress of the runs.
 #[derive(Debug)]
 pub enum News {
-    /// So much virtual time more has passed.
+    /// This much virtual time has passed since the last report.
     Played(Duration),
-    /// The run with this index is over: what it measured, or why it failed.
+    /// The run with this index has ended, with its outcome or the reason of its failure.
     Over(usize, Result<Outcome, String>),
 }
 
-/// Virtual time between two pieces of news.
+/// Virtual time between two reports of progress.
 const STEP: Duration = Duration::from_millis(500);
 /// Real time after which `tell` is called without news.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What is given up ends before it has been quiet so often since the stop, 2 s in all, or hangs.
+/// Quiet periods, 2 s in all, after which a stopped run counts as hanging.
 const PATIENCE: u32 = 20;
 
-/// Plays runs on so many threads, and tells what happens until all are over or `tell` answers `false`:
-/// then the runs at work are given up. It is called without news now and then.
+/// Plays runs on `jobs` threads and reports to `tell`. If `tell` returns `false`, the current runs are given up.
+/// `tell` is also called without news, so that it can stop runs at any time.
 pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bool) {
     let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
     let number = runs.len();
@@ -37,8 +36,8 @@ pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bo
     give_out(number, jobs, play, tell);
 }
 
-/// Gives runs to threads. A thread that does not end when all is given up is left behind, to end with the program:
-/// what others have finished is worth more than an orderly end.
+/// Distributes runs over threads. A thread that hangs when all runs are given up is abandoned, so that finished runs
+/// are not lost. It ends with the program.
 fn give_out<P>(number: usize, jobs: usize, play: P, mut tell: impl FnMut(Option<News>) -> bool)
 where
     P: Fn(usize, &AtomicBool, &mpsc::Sender<News>) -> Option<Result<Outcome, String>>,
@@ -88,7 +87,7 @@ fn play(
     let mut told = Duration::ZERO;
     let progress = |at: Duration| {
         if at >= told + STEP || at == run.end {
-            // Nobody listens any more only when everything is being given up.
+            // The receiver is gone only when all runs are given up.
             let _ = sender.send(News::Played(at.saturating_sub(told)));
             told = at;
         }
@@ -101,11 +100,11 @@ fn play(
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn message(panic: &(dyn core::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("a broken promise").to_owned()
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 #[cfg(test)]
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_hangs_is_left_behind_when_all_is_given_up() {
+    fn hanging_run_is_abandoned() {
         let play = |index: usize, _: &AtomicBool, _: &mpsc::Sender<News>| {
             if index == 0 {
                 return Some(Err("failed".to_owned()));
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_is_played_once_whatever_the_number_of_threads() {
+    fn each_run_is_played_once() {
         for jobs in [1, 3, 100] {
             let play =
                 |index: usize, _: &AtomicBool, _: &mpsc::Sender<News>| Some(Err(index.to_string()));

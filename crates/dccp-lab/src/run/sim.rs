@@ -14,28 +14,71 @@ use dccp_sim::loss::Loss;
 use dccp_sim::{LinkId, World};
 use std::io::Write;
 
-/// Plays a run from its begin to its end. `progress` is told how much virtual time has passed and
-/// says whether to go on; if not, there is no outcome. All packets of the first flow's sender go to
-/// `capture`, if there is one.
+/// Bounds the events of a run: a processor core needs days for them.
+const EVENTS_MAX: u64 = 100_000_000_000;
+
+/// Why a run has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// The capture cannot be written.
+    #[error("the capture cannot be written: {0}")]
+    Capture(#[from] std::io::Error),
+    /// The run makes more events than the simulator should work through.
+    #[error(
+        "more than {max} events until {at_s} s: write lower rates, larger datagrams or a shorter run"
+    )]
+    TooManyEvents {
+        /// The bound.
+        max: u64,
+        /// The virtual time when the run was given up, in seconds.
+        at_s: f64,
+    },
+}
+
+/// Where packets are captured.
+pub struct Capture {
+    /// The capture file.
+    pub out: Box<dyn Write>,
+    /// The bytes of each packet to write, at most.
+    pub snap: usize,
+}
+
+/// Plays a run. `progress` gets the virtual time that has passed, and returns whether to go on; if not, there
+/// is no outcome. All packets of the first flow's sender go to `capture`.
 ///
 /// # Errors
-/// When the capture cannot be written.
+/// The capture cannot be written, or the run makes too many events.
 ///
 /// # Panics
-/// If the simulator or the protocol broke a promise: the message says how to repeat it.
+/// If a checker of the simulator finds a violation: the message says how to repeat it.
 pub fn play(
     run: &Run,
-    capture: Option<Box<dyn Write>>,
+    capture: Option<Capture>,
+    progress: impl FnMut(Duration) -> bool,
+) -> Result<Option<Outcome>, PlayError> {
+    play_within(run, EVENTS_MAX, capture, progress)
+}
+
+/// Like [`play`], with a bound of the events.
+fn play_within(
+    run: &Run,
+    events_max: u64,
+    capture: Option<Capture>,
     mut progress: impl FnMut(Duration) -> bool,
-) -> std::io::Result<Option<Outcome>> {
+) -> Result<Option<Outcome>, PlayError> {
     let mut recorder = Recorder::new(run);
-    if let (Some(out), Some(flow)) = (capture, run.flows.first()) {
+    if let (Some(capture), Some(flow)) = (capture, run.flows.first()) {
         let node = recorder.stage.node(flow.from);
-        recorder.stage.world.capture(node, out);
+        let Capture { out, snap } = capture;
+        recorder.stage.world.capture_up_to(node, out, snap);
     }
     for (at, task) in agenda(run) {
         recorder.stage.world.run_until(Instant::ZERO + at);
         recorder.perform(at, task);
+        if recorder.stage.world.events() > events_max {
+            let (max, at_s) = (events_max, at.as_secs_f64());
+            return Err(PlayError::TooManyEvents { max, at_s });
+        }
         if matches!(task, Task::Look) && !progress(at) {
             return Ok(None);
         }
@@ -46,7 +89,7 @@ pub fn play(
     Ok(Some(recorder.finish()))
 }
 
-/// A run while it is played.
+/// A run in progress.
 struct Recorder<'a> {
     run: &'a Run,
     stage: Stage,
@@ -59,7 +102,7 @@ struct Recorder<'a> {
     links: Vec<Watched>,
 }
 
-/// A direction of a link while it is watched.
+/// A direction of a link with its counters at earlier times.
 struct Watched {
     id: LinkId,
     /// When the last interval ended.
@@ -104,25 +147,40 @@ impl<'a> Recorder<'a> {
             Task::Tick => self.tick(at),
             Task::Utilisation => self.utilisation(),
             Task::Discarded => {
-                self.mark(|marks| &mut marks.discarded);
+                self.stage.meet();
+                self.mark(|marks| &mut marks.discarded, |marks| &mut marks.discarded);
+                for (n, flow) in self.run.flows.iter().enumerate() {
+                    self.outcome.flows[n].discarded = self.stage.totals(n, flow);
+                }
                 for link in &mut self.links {
                     link.discarded_busy = busy(&self.stage.world, link.id);
                 }
             }
-            Task::AllActive => self.mark(|marks| &mut marks.all_active),
-            Task::FirstStops => self.mark(|marks| &mut marks.first_stops),
+            Task::AllActive => {
+                self.mark(|marks| &mut marks.all_active, |marks| &mut marks.all_active);
+            }
+            Task::FirstStops => self.mark(
+                |marks| &mut marks.first_stops,
+                |marks| &mut marks.first_stops,
+            ),
         }
     }
 
-    /// Notes what each flow has delivered.
-    fn mark(&mut self, which: impl Fn(&mut Marks<u64>) -> &mut u64) {
+    /// Records the bytes that each flow and each of its streams has delivered.
+    fn mark(
+        &mut self,
+        of_flow: impl Fn(&mut Marks<u64>) -> &mut u64,
+        of_streams: impl Fn(&mut Marks<Vec<u64>>) -> &mut Vec<u64>,
+    ) {
         for (n, flow) in self.run.flows.iter().enumerate() {
-            let bytes = self.stage.goodput_bytes(n, flow);
-            *which(&mut self.outcome.flows[n].marks) = bytes;
+            let bytes = self.stage.goodput_of_streams(n, flow);
+            let outcome = &mut self.outcome.flows[n];
+            *of_flow(&mut outcome.marks) = bytes.iter().sum();
+            *of_streams(&mut outcome.stream_marks) = bytes;
         }
     }
 
-    /// Looks at what is gone the next moment: queues and round trips.
+    /// Samples queues and round trips.
     fn look(&mut self) {
         self.stage.meet();
         for (n, flow) in self.run.flows.iter().enumerate() {
@@ -131,8 +189,7 @@ impl<'a> Recorder<'a> {
             if flow.transport == Transport::Udp {
                 outcome.pings.extend(measured);
             } else {
-                let times = measured.iter().map(|trip| trip.rtt_ns);
-                outcome.rtt_transport_ns.extend(times);
+                outcome.rtt_transport.extend(measured);
             }
         }
         for link in &mut self.links {
@@ -160,7 +217,7 @@ impl<'a> Recorder<'a> {
             let state = self.stage.state(n, flow);
             let delivered = totals.goodput_bytes() - last.goodput_bytes();
             let since = |now: Option<u64>, last: Option<u64>| {
-                // What was taken for lost may have arrived since.
+                // A datagram that was declared lost may have arrived since.
                 now.map(|now| now.saturating_sub(last.unwrap_or(0)))
             };
             self.outcome.flows[n].intervals.push(FlowInterval {
@@ -240,7 +297,7 @@ impl Watched {
         }
     }
 
-    /// What has happened since the last interval.
+    /// The changes since the last interval.
     fn interval(&mut self, stats: LinkStats, interval: Duration) -> LinkInterval {
         let last = core::mem::replace(&mut self.last, stats);
         let mean = stats.mean_queue_since(&last);
@@ -255,7 +312,7 @@ impl Watched {
     }
 }
 
-/// How long a link has been at work until now.
+/// The busy time of a link until now.
 fn busy(world: &World, link: LinkId) -> Duration {
     world.link(link).busy_by(world.now())
 }
@@ -267,4 +324,40 @@ fn bits_per_s(bytes: u64, time: Duration) -> f64 {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const SMALL: &str = r#"
+schema = "dccplab/1"
+name = "small"
+seed = 1
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "10Mbit"
+[[flow]]
+id = "f"
+from = "a"
+to = "b"
+stop = "2s"
+"#;
+
+    #[test]
+    fn run_with_too_many_events_is_given_up() {
+        let scenario = Scenario::parse(SMALL, "small").expect("a scenario");
+        let run = &scenario.runs[0];
+        let played = |max| play_within(run, max, None, |_| true);
+        let error = played(1000).expect_err("too many events").to_string();
+        assert!(
+            error.starts_with("more than 1000 events until 0."),
+            "{error}"
+        );
+        assert!(played(1_000_000).is_ok_and(|outcome| outcome.is_some()));
+    }
 }

@@ -1,6 +1,6 @@
-//! The connections of a run: how they are begun, ended and asked.
+//! The connections of a run: begins and ends them, and reads their state.
 
-use super::outcome::{RoundTrip, Totals};
+use super::outcome::{Age, RoundTrip, Totals};
 use crate::scenario::plan::{Alteration, Flow, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -21,21 +21,21 @@ const PORT: u16 = 5001;
 const LOCAL_PORT: u16 = 10_000;
 const SERVICE: ServiceCode = ServiceCode(0x4c41_4220);
 
-/// The world of a run, and where its parts are.
+/// The simulated network of a run and its connections.
 pub(crate) struct Stage {
     pub(crate) world: World,
-    /// Those of the nodes that are hosts.
+    /// The hosts, by node.
     hosts: Vec<Option<Handle<Host>>>,
     nodes: Vec<NodeId>,
     /// The clock of each node.
     clocks: Vec<Clock>,
     /// Both directions of each link of the plan: there, back.
     pub(crate) links: Vec<(LinkId, LinkId)>,
-    /// By flow, those that have begun.
+    /// The streams that have begun, by flow.
     streams: Vec<Vec<Stream>>,
-    /// How many accepted connections of each host have been looked at.
+    /// Accepted connections of each host that are known already.
     seen: Vec<usize>,
-    /// Which stream sends from this address and port.
+    /// The stream that sends from an address and port.
     senders: BTreeMap<SocketAddr, (usize, usize)>,
     /// The next port of each node.
     ports: Vec<u16>,
@@ -43,19 +43,19 @@ pub(crate) struct Stage {
 
 /// A connection of a flow.
 struct Stream {
-    /// Its name at the sending host.
+    /// The identifier at the sending host.
     sender: FlowId,
-    /// Its name at the receiving host, once it is known there.
+    /// The identifier at the receiving host, once it is known.
     receiver: Option<FlowId>,
     is_stopped: bool,
-    /// How many round trips it had measured when it was last looked at.
+    /// Round trips measured until the last sample.
     round_trips: u64,
-    /// What only connections that are not over tell, when it was stopped: loss events, and packets that
-    /// the receiver missed.
+    /// Counters that end with the connection, as they were at the stop: loss events, and packets that the receiver
+    /// missed.
     last_known: (Option<u64>, Option<u64>),
 }
 
-/// What a flow's streams show of themselves at one moment.
+/// The state of a flow's streams at one time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     pub(crate) cwnd_packets: Option<f64>,
@@ -184,7 +184,7 @@ impl Stage {
         }
     }
 
-    /// Finds out which accepted connections belong to which streams.
+    /// Finds the streams of accepted connections.
     pub(crate) fn meet(&mut self) {
         for node in 0..self.hosts.len() {
             let Some(handle) = self.hosts[node] else {
@@ -200,8 +200,13 @@ impl Stage {
         }
     }
 
-    /// Bytes that the applications of a flow have got.
+    /// Bytes that the applications of a flow have received.
     pub(crate) fn goodput_bytes(&self, number: usize, flow: &Flow) -> u64 {
+        self.goodput_of_streams(number, flow).iter().sum()
+    }
+
+    /// Bytes that the applications of each stream have received.
+    pub(crate) fn goodput_of_streams(&self, number: usize, flow: &Flow) -> Vec<u64> {
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
         let streams = self.streams[number].iter();
@@ -211,7 +216,7 @@ impl Stage {
                 .map_or(0, |id| receiver.sample(id).received_bytes);
             got + answered_bytes(flow, &sender.sample(s.sender))
         };
-        streams.map(of_stream).sum()
+        streams.map(of_stream).collect()
     }
 
     /// Sums of a flow.
@@ -259,7 +264,7 @@ impl Stage {
         totals
     }
 
-    /// What a flow's streams show of themselves: windows and rates are those of all together.
+    /// The state of a flow's streams. Windows and rates are sums.
     pub(crate) fn state(&self, number: usize, flow: &Flow) -> State {
         let host = self.world.node(self.host(flow.from));
         let mut state = State::default();
@@ -271,7 +276,7 @@ impl Stage {
         state
     }
 
-    /// Round trips measured since the last look: by the transport, or by the pings of UDP.
+    /// Round trips since the last sample: those of the transport, or those of pings over UDP.
     pub(crate) fn round_trips(&mut self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
         let now = self.world.now();
         let host = self.world.node(self.host(flow.from));
@@ -299,10 +304,9 @@ impl Stage {
         all
     }
 
-    /// What the stamps of a flow's datagrams told: round trips to the sender, ages to the receiver,
-    /// by the clocks of the hosts.
+    /// Round trips and ages of a flow's datagrams, measured from their stamps by the clocks of the hosts.
     /// Only DCCP carries stamps.
-    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<RoundTrip>, Vec<(u64, bool)>) {
+    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<RoundTrip>, Vec<Age>) {
         let (mut pings, mut ages) = (Vec::new(), Vec::new());
         let sender = self.world.node(self.host(flow.from));
         let receiver = self.world.node(self.host(flow.to));
@@ -316,13 +320,17 @@ impl Stage {
             }
             if let Some(FlowId::Dccp(number)) = stream.receiver {
                 let arrived = receiver.report(number).delays;
-                ages.extend(arrived.iter().map(|d| (nanos(d.age), d.class > 0)));
+                ages.extend(arrived.iter().map(|delay| Age {
+                    at: self.clocks[flow.to].when(delay.at) - Instant::ZERO,
+                    age_ns: nanos(delay.age),
+                    is_important: delay.class > 0,
+                }));
             }
         }
         (pings, ages)
     }
 
-    /// Why a stream of a flow ended by itself.
+    /// The reason why a stream of a flow ended before its stop.
     pub(crate) fn broken(&self, number: usize, flow: &Flow) -> Option<String> {
         let host = self.world.node(self.host(flow.from));
         let running = self.streams[number].iter().filter(|s| !s.is_stopped);
@@ -386,8 +394,8 @@ fn set_changes(world: &mut World, network: &Network, links: &[(LinkId, LinkId)])
     }
 }
 
-/// Whether receivers tell which packets arrived and which were marked. Those of CCIDs 3 and 4 tell of loss
-/// events only, and those of UDP nothing.
+/// True if receivers report which packets arrived and which were marked. With CCIDs 3 and 4 they report loss events
+/// only, with UDP nothing.
 fn reports_fates(transport: &Transport) -> bool {
     match transport {
         Transport::Dccp(config) => config.tx_ccids == [2],
@@ -396,7 +404,7 @@ fn reports_fates(transport: &Transport) -> bool {
     }
 }
 
-/// What came back to the sender of requests.
+/// Bytes of answers that the sender of requests received.
 fn answered_bytes(flow: &Flow, sender: &FlowSample) -> u64 {
     match flow.sender.source {
         Source::Requests { .. } => sender.received_bytes,
@@ -404,12 +412,12 @@ fn answered_bytes(flow: &Flow, sender: &FlowSample) -> u64 {
     }
 }
 
-/// Adds to a sum that is known as long as all its parts are.
+/// Adds to a sum. It becomes unknown with the first unknown part.
 fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
     *sum = sum.zip(part).map(|(sum, part)| sum + part);
 }
 
-/// Adds what one stream shows to what its flow shows.
+/// Adds the state of one stream to that of its flow.
 fn add(state: &mut State, tx: &Snapshot) {
     let sum = |sum: &mut Option<f64>, value: Option<f64>| {
         if let Some(value) = value {

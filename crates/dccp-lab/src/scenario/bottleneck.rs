@@ -1,23 +1,21 @@
-//! What a flow's way lets through: sizes that never arrive and flows that nothing limits are refused.
+//! Checks that a flow's packets fit through its path, and that something limits the flow.
 
 use super::flow::Packet;
 use super::mistake::{Mistake, Place};
-use super::pace::pace;
 use super::plan::{Flow, Network, Transport};
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::source::Source;
 
-/// Whether a flow's packets fit through its way, and its way limits it. Returns how many datagrams each
-/// stream makes in a second.
-pub(crate) fn passes(
+/// Refuses packets that are larger than an MTU of the path, and flows without any limit. `path` names the nodes.
+pub(crate) fn check(
     place: &Place,
     network: &Network,
-    way: &[usize],
+    path: &[usize],
     flow: &Flow,
     packet: Option<Packet>,
-) -> Result<f64, Mistake> {
-    let links: Vec<(&str, &LinkConfig)> = (way.windows(2))
+) -> Result<(), Mistake> {
+    let links: Vec<(&str, &LinkConfig)> = (path.windows(2))
         .filter_map(|pair| link(network, pair[0], pair[1]))
         .collect();
     let narrowest = links.iter().min_by_key(|(_, link)| link.mtu);
@@ -34,36 +32,33 @@ pub(crate) fn passes(
             format!("write size = \"{room}B\" or less, or a larger mtu"),
         ));
     }
-    let is_endless = matches!(
-        flow.sender.source,
+    let has_delay = links.iter().any(|(_, link)| !link.delay.is_zero());
+    let is_limited = match &flow.sender.source {
         Source::Bulk {
-            count: u64::MAX,
-            ..
-        }
-    );
-    if is_endless && !has_window(flow, &links) && !links.iter().any(|(_, link)| has_rate(link)) {
-        return Err(Mistake::new(
-            place,
-            format!("nothing limits {}: no link on its way has a rate", flow.id),
-            "give a link a rate, or the flow an amount",
-        ));
+            count: u64::MAX, ..
+        } => has_window(flow) && has_delay,
+        Source::Requests { think, .. } => has_delay || !think.mean().is_zero(),
+        _ => true,
+    };
+    if !is_limited && !links.iter().any(|(_, link)| has_rate(link)) {
+        let what = format!("nothing limits {}: no link on its path has a rate", flow.id);
+        let next = "give a link a rate, or the flow an amount or a pause";
+        return Err(Mistake::new(place, what, next));
     }
-    let links: Vec<&LinkConfig> = links.into_iter().map(|(_, link)| link).collect();
-    Ok(pace(flow, &links))
+    Ok(())
 }
 
 fn has_rate(link: &LinkConfig) -> bool {
     link.rate.is_some() || link.trace.is_some() || matches!(link.queue, QueueConfig::TokenBucket(_))
 }
 
-/// A window limits a flow, if a round trip takes time.
-fn has_window(flow: &Flow, links: &[(&str, &LinkConfig)]) -> bool {
-    let window = match &flow.transport {
-        Transport::Dccp(config) => config.max_window,
-        Transport::Tcp(config) => config.max_window,
-        Transport::Udp => None,
-    };
-    window.is_some() && links.iter().any(|(_, link)| !link.delay.is_zero())
+/// True if a window limits the flow, where a round trip takes time.
+fn has_window(flow: &Flow) -> bool {
+    match &flow.transport {
+        Transport::Dccp(config) => config.max_window.is_some(),
+        Transport::Tcp(config) => config.max_window.is_some(),
+        Transport::Udp => false,
+    }
 }
 
 /// The link from one node to its neighbour, in this direction.

@@ -1,114 +1,86 @@
-//! `changes = [{ at = "10s", rate = "5Mbit" }]` of a link: what is another from a moment on.
+//! `changes = [{ at = "10s", rate = "5Mbit" }]`: settings of a link that change during a run.
 
-use super::document::{Item, Table, Value};
-use super::fields::Fields;
-use super::link::rate_of;
-use super::mistake::Mistake;
+use super::keys::{ChangeKeys, File, LinkKeys};
+use super::mistake::{Mistake, Mistakes, Place};
 use super::plan::Alteration;
-use super::queue::{Path, room};
-use super::read;
-use super::topology::sections;
+use super::queue::{Capacity, room};
+use super::values::At;
 use core::time::Duration;
 use dccp_sim::LinkConfig;
 use dccp_sim::queue::QueueConfig;
 
-pub(super) const KNOWN: &[&str] = &["at", "rate", "delay", "up", "queue"];
-
-/// The changes of a direction that begins with these settings, in the order of time.
-pub(super) fn changes(
-    link: &Fields<'_>,
+/// The changes of a direction with these initial settings, in the order of time.
+pub(crate) fn changes(
+    keys: &LinkKeys,
     config: &LinkConfig,
 ) -> Result<Vec<(Duration, Alteration)>, Mistake> {
     let mut config = config.clone();
     let mut last = Duration::ZERO;
     let mut changes = Vec::new();
-    for item in link.list("changes") {
-        let fields = Fields::of_item(item, "a change", KNOWN)?;
-        let at = fields.need("at", read::period)?;
+    for (change, place) in written(keys) {
+        let at = change.at.0;
         if at < last {
-            return Err(Mistake::new(
-                &item.place,
-                "this change comes before the one that is written before it",
-                "write changes in the order of time",
-            ));
+            let what = "this change comes before the one that is written before it";
+            let next = "write changes in the order of time";
+            return Err(Mistake::new(place, what, next));
         }
         last = at;
-        let made = alterations(&fields, &mut config)?;
+        let made = alterations(change, &mut config)?;
         if made.is_empty() {
-            return Err(Mistake::new(
-                &item.place,
-                "this change changes nothing",
-                "add rate, delay, up or queue",
-            ));
+            let what = "this change changes nothing";
+            return Err(Mistake::new(place, what, "add rate, delay, up or queue"));
         }
         config.check().map_err(|error| {
             let what = format!("{} is not possible after this change", error.setting);
-            Mistake::new(&item.place, what, format!("it must be {}", error.must_be))
+            Mistake::new(place, what, format!("it must be {}", error.must_be))
         })?;
         changes.extend(made.into_iter().map(|what| (at, what)));
     }
     Ok(changes)
 }
 
-/// What one entry changes; `config` is what the direction is before it, and after it.
-fn alterations(fields: &Fields<'_>, config: &mut LinkConfig) -> Result<Vec<Alteration>, Mistake> {
+fn written(keys: &LinkKeys) -> Vec<(&ChangeKeys, &Place)> {
+    keys.changes.as_ref().map(At::items).unwrap_or_default()
+}
+
+/// The alterations of one change. `config` has the settings before it, then those after it.
+fn alterations(change: &ChangeKeys, config: &mut LinkConfig) -> Result<Vec<Alteration>, Mistake> {
     let mut made = Vec::new();
-    if let Some(entry) = fields.entry("rate") {
+    if let Some(rate) = &change.rate {
         if matches!(config.queue, QueueConfig::TokenBucket(_)) {
-            return Err(Mistake::new(
-                &entry.place,
-                "a token bucket keeps its rate",
-                "leave out the change, or write another aqm",
-            ));
+            let what = "the rate of a token bucket cannot change";
+            let next = "leave out the change, or write another aqm";
+            return Err(Mistake::new(&rate.place, what, next));
         }
-        let rate = read::rate(&entry.item)?;
-        (config.rate, config.trace) = (Some(rate), None);
-        made.push(Alteration::Rate(rate));
+        (config.rate, config.trace) = (Some(rate.0), None);
+        made.push(Alteration::Rate(rate.0));
     }
-    if let Some(delay) = fields.get("delay", read::time)? {
-        config.delay = delay;
-        made.push(Alteration::Delay(delay));
+    if let Some(delay) = change.delay {
+        config.delay = delay.0;
+        made.push(Alteration::Delay(delay.0));
     }
-    if let Some(item) = fields.item("queue") {
-        let path = Path {
-            rate: rate_of(config),
-            delay: config.delay,
-        };
-        let size = room(item, path)?;
+    if let Some(size) = &change.queue {
+        let size = room(size, Capacity::of(config))?;
         config.queue.set_limit(size);
         made.push(Alteration::Queue(size));
     }
-    made.extend(fields.get("up", read::flag)?.map(Alteration::Up));
+    made.extend(change.up.map(Alteration::Up));
     Ok(made)
 }
 
-/// Refuses changes that no run of the scenario lives to see.
-pub(super) fn before(document: &Table, end: Duration) -> Result<(), Mistake> {
-    for section in sections(document, "link")? {
-        let back = entry(section, "back");
-        for direction in [Some(section), back].into_iter().flatten() {
-            let changes = entry(direction, "changes").map_or(&[][..], Item::items);
-            for at in changes.iter().filter_map(|change| entry(change, "at")) {
-                if read::time(at)? >= end {
-                    return Err(Mistake::new(
-                        &at.place,
-                        format!(
-                            "nothing runs any more at {}: the end is at {}",
-                            at.label(),
-                            super::flow::seconds(end)
-                        ),
-                        "write an earlier time, or let the run last longer",
-                    ));
+/// Refuses changes after the end of the last run.
+pub(crate) fn are_before(file: &File, end: Duration, mistakes: &mut Mistakes) {
+    for link in &file.link {
+        let back = link.back.as_ref().map(|back| &*back.value);
+        for keys in [Some(&link.value), back].into_iter().flatten() {
+            for (change, _) in written(keys) {
+                if change.at.0 >= end {
+                    let (at, end) = (change.at.0.as_secs_f64(), end.as_secs_f64());
+                    let what = format!("a change at {at}s has no effect: the end is at {end}s");
+                    let next = "write an earlier time, or a longer run";
+                    mistakes.add(Mistake::new(&change.at.place, what, next));
                 }
             }
         }
-    }
-    Ok(())
-}
-
-fn entry<'a>(item: &'a Item, key: &str) -> Option<&'a Item> {
-    match &item.value {
-        Value::Table(table) => table.entry(key).map(|entry| &entry.item),
-        _ => None,
     }
 }

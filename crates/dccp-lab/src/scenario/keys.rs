@@ -1,61 +1,503 @@
-//! `docs/scenario-keys.md` lists the keys that are known, all of them and no others.
+//! The keys of scenario files. The comments of this module are the text of `docs/scenario-keys.md`: a test
+//! generates that page from these types.
 
-use super::{changes, flow, host, link, measure, queue, topology};
+use super::numbers::{Number, Share, Whole};
+use super::values::{
+    Amount, At, CongestionControl, DatagramSize, Drift, LinkRate, Mtu, Name, OneOrMany, Pattern,
+    Period, QueueSize, Shape, ShortTime, Size, Start, Time, TimeSpan, Transport,
+};
+use crate::metrics::Metric;
+use core::fmt;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{Error, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-const PAGE: &str = include_str!("../../../../docs/scenario-keys.md");
+/// A whole number of things, at least one.
+pub(crate) type Count = Whole<1, 1_000_000>;
 
-/// The known keys of each section, by its heading in the page.
-fn known() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let sections = [
-        ("The file", super::KNOWN),
-        ("[topology]", topology::TOPOLOGY),
-        ("[[link]]", link::KNOWN),
-        ("aqm", queue::KNOWN),
-        ("ge", link::BURSTS),
-        ("changes", changes::KNOWN),
-        ("[[route]]", topology::ROUTE),
-        ("[[host]]", host::KNOWN),
-        ("clock", host::CLOCK),
-        ("[[flow]]", flow::KNOWN),
-        ("[[phase]]", measure::PHASE),
-        ("[measure]", measure::KNOWN),
-        ("link_util", measure::LINK_UTIL),
-    ];
-    let sorted = |keys: &[&'static str]| {
-        let mut keys = keys.to_vec();
-        keys.sort_unstable();
-        keys
-    };
-    sections
-        .map(|(heading, keys)| (heading, sorted(keys)))
-        .into()
+/// The file.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    /// The version of the format.
+    #[expect(dead_code, reason = "there is one version, which deserializing checks")]
+    pub(crate) schema: FormatVersion,
+    /// The name in results.
+    pub(crate) name: Name,
+    /// Where the experiment was published.
+    pub(crate) source: Option<String>,
+    /// The source of all random numbers.
+    pub(crate) seed: Whole<0, { i64::MAX.unsigned_abs() }>,
+    /// The nodes.
+    pub(crate) topology: At<Topology>,
+    /// The links between nodes.
+    #[serde(default)]
+    pub(crate) link: Sections<LinkKeys>,
+    /// Routes other than those with the fewest links.
+    #[serde(default)]
+    pub(crate) route: Sections<RouteKeys>,
+    /// Processors, interfaces and clocks. Default: hosts take no time, and their clocks are right.
+    #[serde(default)]
+    pub(crate) host: Sections<HostKeys>,
+    /// The traffic between nodes.
+    #[serde(default)]
+    pub(crate) flow: Sections<FlowKeys>,
+    /// Variables and their values. The file is run once for each combination.
+    #[expect(
+        dead_code,
+        reason = "`matrix.rs` reads its values as they stand in the file"
+    )]
+    pub(crate) matrix: Option<MatrixKeys>,
+    /// Parts of the experiment. Default: one, with all flows at their times.
+    #[serde(default)]
+    pub(crate) phase: Sections<PhaseKeys>,
+    /// Durations and results.
+    pub(crate) measure: Option<At<MeasureKeys>>,
 }
 
-/// The keys in the first column of the page's tables.
-fn documented() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let mut sections = BTreeMap::new();
-    for part in PAGE.split("\n## ").skip(1) {
-        let (heading, rest) = part.split_once('\n').expect("a heading");
-        let rows = rest.lines().filter(|line| line.starts_with("| `"));
-        let mut keys: Vec<&str> = rows
-            .filter_map(|row| row.split('|').nth(1))
-            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
-            .collect();
-        keys.sort_unstable();
-        sections.insert(heading.trim_matches('`'), keys);
+/// Repeated sections: `[[link]]`.
+pub(crate) type Sections<T> = Vec<At<T>>;
+
+/// The version of the format.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[schemars(inline)]
+pub(crate) enum FormatVersion {
+    #[serde(rename = "dccplab/1")]
+    One,
+}
+
+/// `[topology]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Topology {
+    /// All nodes. Nodes at an end of a flow are hosts, the others are routers.
+    pub(crate) nodes: At<OneOrMany<Name>>,
+}
+
+/// `[[link]]`
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkKeys {
+    /// The name in results. Default: `from-to`.
+    pub(crate) id: Option<At<Name>>,
+    /// Required: One end; a list makes a link for each pair of ends.
+    pub(crate) from: Option<At<OneOrMany<String>>>,
+    /// Required: The other end.
+    pub(crate) to: Option<At<OneOrMany<String>>>,
+    /// Keys that differ in the direction from `to` to `from`: any of this table but `id`, `from`, `to`, `back`.
+    pub(crate) back: Option<At<Box<Self>>>,
+    /// The rate, 8bit to 10Tbit. Default: no limit, and no queue.
+    pub(crate) rate: Option<LinkRate>,
+    /// The time that a packet takes after it has left the transmitter. Default: 0s.
+    pub(crate) delay: Option<At<Time>>,
+    /// Twice the delay, in place of `delay`.
+    pub(crate) rtt: Option<At<Time>>,
+    /// The largest packet. Default: 1500B.
+    pub(crate) mtu: Option<Mtu>,
+    /// Drops packets above the MTU without an ICMP message. Default: false.
+    pub(crate) pmtu_black_hole: Option<bool>,
+    /// The room of the queue. Default: 1000p; `fq_codel` 10240p, dualpi2 10000p.
+    pub(crate) queue: Option<At<QueueSize>>,
+    /// The name of the queue discipline, or a table with its settings. Default: droptail.
+    pub(crate) aqm: Option<At<Aqm>>,
+    /// droptail: the queue length above which packets are marked. Default: none.
+    pub(crate) mark_at: Option<At<QueueSize>>,
+    /// tbf, required: the size of the bucket.
+    pub(crate) burst: Option<At<Size>>,
+    /// tbf: the longest waiting time, in place of `queue`.
+    pub(crate) latency: Option<At<Period>>,
+    /// The share of packets that are lost. Default: 0.
+    pub(crate) loss: Option<Share>,
+    /// The share of packets that arrive with an error. Default: 0.
+    pub(crate) corrupt: Option<Share>,
+    /// The probability of an error per bit. Default: 0.
+    pub(crate) ber: Option<Number<0, 1>>,
+    /// Losses in bursts. Default: none.
+    pub(crate) ge: Option<At<BurstKeys>>,
+    /// The share of packets that arrive twice. Default: 0.
+    pub(crate) duplicate: Option<Share>,
+    /// The share of packets that are held back, so that others overtake them. Default: 0.
+    pub(crate) reorder: Option<At<Share>>,
+    /// The time for which they are held back. Required with `reorder`.
+    pub(crate) reorder_by: Option<At<Time>>,
+    /// The largest random extra delay; packets stay in order. Default: 0s.
+    pub(crate) jitter: Option<Time>,
+    /// Times without service. Default: none.
+    pub(crate) outages: Option<At<OneOrMany<TimeSpan>>>,
+    /// A file in mahimahi's format, beside the scenario: the rate, in place of `rate`.
+    pub(crate) trace: Option<At<String>>,
+    /// Changes during the run, in the order of time. Default: none.
+    pub(crate) changes: Option<At<OneOrMany<ChangeKeys>>>,
+}
+
+/// `aqm`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AqmKeys {
+    /// The queue discipline.
+    pub(crate) kind: AqmKind,
+    /// red, codel, `fq_codel`, pie: marks packets of ECN-capable flows. Default: red false, else true.
+    pub(crate) ecn: Option<bool>,
+    /// codel, `fq_codel`, pie, dualpi2: the delay to aim for. Default: 5ms; pie and dualpi2 15ms.
+    pub(crate) target: Option<Period>,
+    /// codel, `fq_codel`: the time above the target before the first drop. Default: 100ms.
+    pub(crate) interval: Option<Period>,
+    /// pie, dualpi2: the time between updates of the probability. Default: 15ms.
+    pub(crate) update: Option<Period>,
+    /// `fq_codel`: the number of queues. Default: 1024.
+    pub(crate) flows: Option<Whole<1, 65_536>>,
+    /// `fq_codel`: bytes per queue and round. Default: 1514.
+    pub(crate) quantum: Option<Whole<1, 65_536>>,
+    /// red: the lower threshold in packets. Default: as ns-2 computes it for the rate.
+    pub(crate) min: Option<Number<0, 1_000_000_000>>,
+    /// red: the upper threshold in packets. Default: as ns-2 computes it for the rate.
+    pub(crate) max: Option<Number<0, 1_000_000_000>>,
+    /// red: the probability at the upper threshold. Default: 0.1.
+    pub(crate) max_p: Option<Number<0, 1>>,
+    /// red: the weight of a new sample of the queue. Default: as ns-2 computes it for the rate.
+    pub(crate) weight: Option<Number<0, 1>>,
+    /// red: raises the probability gradually above the upper threshold. Default: true.
+    pub(crate) gentle: Option<bool>,
+    /// red: adapts `max_p`. Default: false.
+    pub(crate) adaptive: Option<bool>,
+    /// pie, dualpi2: the gain of the delay's error, in Hz. Default: pie 0.125, dualpi2 0.15.
+    pub(crate) alpha: Option<Number<0, 1_000_000>>,
+    /// pie, dualpi2: the gain of the delay's trend, in Hz. Default: pie 1.25, dualpi2 3.
+    pub(crate) beta: Option<Number<0, 1_000_000>>,
+    /// dualpi2: the ratio of marking to dropping. Default: 2.
+    pub(crate) coupling: Option<Number<0, 1000>>,
+    /// dualpi2: the delay above which all packets are marked. Default: a ramp from 0.8 to 1.2 ms.
+    pub(crate) step: Option<Period>,
+}
+
+/// A queue discipline.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub(crate) enum AqmKind {
+    Droptail,
+    Tbf,
+    Red,
+    Codel,
+    FqCodel,
+    Pie,
+    Dualpi2,
+}
+
+/// A queue discipline: its name alone, or a table.
+#[derive(Debug)]
+pub(crate) struct Aqm(pub(crate) AqmKeys);
+
+struct AqmVisitor;
+
+impl<'de> Visitor<'de> for AqmVisitor {
+    type Value = Aqm;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("aqm = \"codel\" or { kind = \"codel\", … }")
     }
-    sections
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Aqm, E> {
+        let name: StrDeserializer<'_, E> = name.into_deserializer();
+        AqmKind::deserialize(name).map(|kind| Aqm(AqmKeys::plain(kind)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Aqm, A::Error> {
+        AqmKeys::deserialize(MapAccessDeserializer::new(table)).map(Aqm)
+    }
 }
 
-#[test]
-fn the_documented_keys_are_the_known_ones() {
-    let mut documented = documented();
-    // Its keys are the writer's variables, but for two.
-    assert_eq!(
-        documented.remove("[matrix]"),
-        Some(vec!["only", "pairs"]),
-        "the matrix"
-    );
-    assert_eq!(documented, known());
+impl<'de> Deserialize<'de> for Aqm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AqmVisitor)
+    }
+}
+
+impl JsonSchema for Aqm {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Aqm".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<AqmKeys>();
+        json_schema!({ "title": "a kind, or a table (see `aqm`)" })
+    }
+}
+
+impl AqmKeys {
+    pub(crate) fn plain(kind: AqmKind) -> Self {
+        Self {
+            kind,
+            ecn: None,
+            target: None,
+            interval: None,
+            update: None,
+            flows: None,
+            quantum: None,
+            min: None,
+            max: None,
+            max_p: None,
+            weight: None,
+            gentle: None,
+            adaptive: None,
+            alpha: None,
+            beta: None,
+            coupling: None,
+            step: None,
+        }
+    }
+}
+
+/// `ge`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BurstKeys {
+    /// The share of packets that are lost; with `burst`, in place of the four others.
+    pub(crate) loss: Option<Share>,
+    /// The mean length of a burst in packets.
+    pub(crate) burst: Option<Number<1000, 1_000_000>>,
+    /// The probability per packet that a burst begins.
+    pub(crate) to_bad: Option<Share>,
+    /// The probability per packet that a burst ends.
+    pub(crate) to_good: Option<Share>,
+    /// The share of packets that are lost outside bursts. Default: 0.
+    pub(crate) loss_in_good: Option<Share>,
+    /// The share of packets that are lost in bursts. Default: 1.
+    pub(crate) loss_in_bad: Option<Share>,
+}
+
+/// `changes`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChangeKeys {
+    /// The time of the change.
+    pub(crate) at: At<Period>,
+    /// The rate from then on.
+    pub(crate) rate: Option<At<LinkRate>>,
+    /// The delay from then on.
+    pub(crate) delay: Option<Time>,
+    /// The room of the queue from then on.
+    pub(crate) queue: Option<At<QueueSize>>,
+    /// Whether the link works from then on.
+    pub(crate) up: Option<bool>,
+}
+
+/// `[[route]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RouteKeys {
+    /// The node that forwards.
+    pub(crate) at: At<String>,
+    /// The destination.
+    pub(crate) to: At<String>,
+    /// The neighbour of `at` that gets the packets.
+    pub(crate) via: At<String>,
+}
+
+/// `[[host]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HostKeys {
+    /// A node at an end of a flow, or a list of them.
+    pub(crate) node: At<OneOrMany<String>>,
+    /// Processor time to send a packet. Default: 0s.
+    pub(crate) send_cost: Option<ShortTime>,
+    /// Processor time to receive a packet. Default: 0s.
+    pub(crate) receive_cost: Option<ShortTime>,
+    /// The time from an arrival at an idle host to the first instruction. Default: 0s.
+    pub(crate) wakeup: Option<ShortTime>,
+    /// Received packets that the interface hands over at a time. Default: 64.
+    pub(crate) batch: Option<Count>,
+    /// Packets that a transport sends at a time. Default: 64.
+    pub(crate) quantum: Option<Count>,
+    /// Received packets that wait for the processor, at most. Default: 1000.
+    pub(crate) backlog: Option<Count>,
+    /// The reaction of a sender when the interface is full. Default: wait.
+    pub(crate) local_congestion: Option<LocalCongestion>,
+    /// The room of the queues where links leave this host. Default: that of the link.
+    pub(crate) txqueuelen: Option<At<QueueSize>>,
+    /// The host's clock. Default: right.
+    pub(crate) clock: Option<ClockKeys>,
+}
+
+/// The reaction of a sender when its interface is full.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum LocalCongestion {
+    Wait,
+    Drop,
+    Event,
+}
+
+/// `clock`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClockKeys {
+    /// The clock's lead at the beginning. Default: 0s.
+    pub(crate) offset: Option<ShortTime>,
+    /// The clock's rate less that of a right clock. Default: 0ppm.
+    pub(crate) drift: Option<Drift>,
+    /// The step of the clock's readings. Default: 0s.
+    pub(crate) granularity: Option<ShortTime>,
+}
+
+/// `[[flow]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowKeys {
+    /// The name in results.
+    pub(crate) id: Name,
+    /// The sending node.
+    pub(crate) from: At<String>,
+    /// The receiving node.
+    pub(crate) to: At<String>,
+    /// See "Kinds of flow" in `scenarios.md`. Default: bulk.
+    pub(crate) kind: Option<FlowKind>,
+    /// The transport. Default: dccp/ccid2; kinds udp, ping and rr: udp.
+    pub(crate) transport: Option<At<Transport>>,
+    /// CCID 2, TCP: the law and the number of streams. Default: reno.
+    pub(crate) cc: Option<At<CongestionControl>>,
+    /// CCID 3: `tfrc`, or `tfrc-ns2` for that of ns-2. Default: tfrc.
+    pub(crate) tfrc: Option<At<String>>,
+    /// CCID 2, TCP: the largest window. Default: no limit.
+    pub(crate) window: Option<At<Size>>,
+    /// CCID 2, TCP: packets per acknowledgement. Default: CCID 2 adapts it; TCP 2.
+    pub(crate) ack_ratio: Option<Whole<1, 65_535>>,
+    /// DCCP, TCP: sends ECN-capable packets. Default: DCCP true, TCP false.
+    pub(crate) ecn: Option<bool>,
+    /// CCID 2, TCP: spreads packets over the round trip. Default: CCID 2 true, TCP false.
+    pub(crate) pacing: Option<bool>,
+    /// Bytes of data in a datagram. Default: 1460B; DCCP but bulk 1444B; ping, rr, requests 64B.
+    pub(crate) size: Option<DatagramSize>,
+    /// bulk: bytes to send in all. Default: no end.
+    pub(crate) amount: Option<Amount>,
+    /// cbr, poisson, onoff, exponential, pareto, required: the rate of data.
+    pub(crate) rate: Option<At<LinkRate>>,
+    /// udp, sine, required: the rate over time. For sine, the prefix `sine:` may be left out.
+    pub(crate) shape: Option<At<Shape>>,
+    /// ping, rr, media: the time between datagrams or pictures. Default: 100ms; media 40ms.
+    pub(crate) every: Option<Period>,
+    /// onoff, exponential, pareto, required: the mean time of sending.
+    pub(crate) on: Option<Period>,
+    /// onoff, exponential, pareto, required: the mean time of silence.
+    pub(crate) off: Option<Period>,
+    /// pareto: the shape of the distribution. Default: 1.5.
+    pub(crate) pareto_shape: Option<Number<1010, 100>>,
+    /// media: the order of pictures. Default: IBBPBBPBBPBB.
+    pub(crate) pattern: Option<Pattern>,
+    /// media, required: the sizes of I, P and B pictures.
+    pub(crate) pictures: Option<At<Vec<Amount>>>,
+    /// requests, required: the size of an answer.
+    pub(crate) answer: Option<Amount>,
+    /// requests: the mean pause between an answer and the next request. Default: 0s.
+    pub(crate) think: Option<Time>,
+    /// requests: the time after which a request without an answer is given up. Default: 3s.
+    pub(crate) patience: Option<Period>,
+    /// When the flow begins; in a span, each stream at a random time. Default: 0s.
+    pub(crate) start: Option<Start>,
+    /// The time between the beginnings of two streams. Default: 0s.
+    pub(crate) stagger: Option<Time>,
+    /// When the flow ends. Default: at the end of the run.
+    pub(crate) stop: Option<At<Time>>,
+}
+
+/// The traffic of a flow.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum FlowKind {
+    #[default]
+    Bulk,
+    Udp,
+    Cbr,
+    Poisson,
+    OnOff,
+    Exponential,
+    Pareto,
+    Sine,
+    Media,
+    Ping,
+    Rr,
+    Requests,
+}
+
+/// `[matrix]`
+///
+/// Each other key is a variable with a list of values.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[expect(
+    dead_code,
+    reason = "`matrix.rs` reads its values as they stand in the file"
+)]
+pub(crate) struct MatrixKeys {
+    /// A table of variables and values, or a list of such tables: only cells that agree with one of them are run. Default: all.
+    #[schemars(with = "Option<Vec<BTreeMap<String, String>>>")]
+    pub(crate) only: Option<IgnoredAny>,
+    /// "unordered": of two variables with the same values, (a, b) and (b, a) are one cell. Default: two.
+    pub(crate) pairs: Option<Pairs>,
+}
+
+/// Whether (a, b) and (b, a) are one cell.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Pairs {
+    Unordered,
+}
+
+/// `[[phase]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PhaseKeys {
+    /// The name in results.
+    pub(crate) name: Name,
+    /// `each-alone`: a run for each flow, from 0 s on, with all probes. `schedule`: one run of all flows.
+    pub(crate) run: PhaseRun,
+    /// The time of a run. Default: that of `[measure]`; each-alone: required.
+    pub(crate) duration: Option<Period>,
+}
+
+/// Which flows run together.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum PhaseRun {
+    EachAlone,
+    Schedule,
+}
+
+/// `[measure]`
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MeasureKeys {
+    /// The time of a run, up to 720h. Default: until the last flow stops.
+    pub(crate) duration: Option<Period>,
+    /// The length of the intervals of series. Default: 1s.
+    pub(crate) interval: Option<Period>,
+    /// The time at the beginning that summaries leave out. Default: 0s.
+    pub(crate) discard: Option<Time>,
+    /// The columns of the table. Default: goodput, loss, rtt.transport, cwnd, queue, utilisation, stability.
+    pub(crate) metrics: Option<At<OneOrMany<Metric>>>,
+    /// Runs of each cell, each with a seed of its own. Default: 1.
+    pub(crate) repeat: Option<Whole<1, 10_000>>,
+    /// Links whose utilisation is recorded as a series. Default: none.
+    pub(crate) link_util: Option<LinkUtilKeys>,
+}
+
+/// `link_util`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkUtilKeys {
+    /// The ids of the links.
+    pub(crate) links: At<OneOrMany<String>>,
+    /// The interval of the series.
+    pub(crate) every: Period,
 }

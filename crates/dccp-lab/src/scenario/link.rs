@@ -1,328 +1,330 @@
-//! `[[link]]`: rate, delay, queue and faults of both directions.
+//! `[[link]]`: both directions of links.
 
 use super::changes::changes;
-use super::document::{Entry, Item, Table, Value};
-use super::fields::Fields;
-use super::mistake::{Mistake, Place};
+use super::document::{Item, items, refuse, value};
+use super::keys::{AqmKind, BurstKeys, LinkKeys};
+use super::mistake::{Mistake, Mistakes, Place};
+use super::nodes;
 use super::plan::{Alteration, Change, Link};
-use super::queue::queue;
-use super::read;
-use super::topology::node;
+use super::queue::{mean_rate, queue};
+use super::values::{At, OneOrMany};
 use core::time::Duration;
-use dccp_proto::{Instant, Rate};
+use dccp_proto::Instant;
 use dccp_sim::LinkConfig;
 use dccp_sim::link::TooBig;
 use dccp_sim::loss::{FaultConfig, GilbertElliott, Jitter, Outage};
 use dccp_sim::queue::QueueConfig;
 use dccp_sim::rate_trace::RateTrace;
-use dccp_sim::setting::Impossible;
 use std::path::Path;
+use toml::Spanned;
+use toml::de::DeValue;
 
-pub(super) const KNOWN: &[&str] = &[
-    "id",
-    "from",
-    "to",
-    "back",
-    "rate",
-    "delay",
-    "rtt",
-    "mtu",
-    "pmtu_black_hole",
-    "queue",
-    "aqm",
-    "mark_at",
-    "burst",
-    "latency",
-    "loss",
-    "corrupt",
-    "ber",
-    "ge",
-    "duplicate",
-    "reorder",
-    "reorder_by",
-    "jitter",
-    "outages",
-    "trace",
-    "changes",
-];
+/// Keys of the link as a whole: its directions share them.
+const KEYS_OF_LINKS: [&str; 4] = ["id", "from", "to", "back"];
 
-/// The links of a section: one for each pair of its two ends.
+/// A link before it is part of the network.
+pub(crate) struct NewLink {
+    pub(crate) link: Link,
+    /// Where the file names its second end.
+    pub(crate) place: Place,
+    /// Whether the file gives each direction a queue: there, back.
+    pub(crate) has_queue: [bool; 2],
+}
+
+/// The tables of the sections `[[link]]`.
+pub(crate) fn tables<'a, 'i>(document: &'a Item<'i>) -> &'a [Item<'i>] {
+    value(document, "link").map_or(&[], items)
+}
+
+/// Completes each `back = { … }` with the keys of the other direction, which it does not replace.
+pub(crate) fn complete_back(document: &mut Item<'_>, mistakes: &mut Mistakes) {
+    let DeValue::Table(document) = document.get_mut() else {
+        return;
+    };
+    let Some(DeValue::Array(links)) = document.get_mut("link").map(Spanned::get_mut) else {
+        return;
+    };
+    for link in links.iter_mut() {
+        let DeValue::Table(whole) = link.get_mut() else {
+            continue;
+        };
+        let kept = whole.clone();
+        let Some(back) = whole.get_mut("back") else {
+            continue;
+        };
+        let is_of_links = |key: &str| KEYS_OF_LINKS.contains(&key);
+        refuse(back, "back", is_of_links, mistakes);
+        let DeValue::Table(back) = back.get_mut() else {
+            continue;
+        };
+        for (key, value) in kept.iter().filter(|(key, _)| !is_of_links(key.get_ref())) {
+            let other = match key.get_ref().as_ref() {
+                "rtt" => "delay",
+                "delay" => "rtt",
+                key => key,
+            };
+            if !back.contains_key(key.get_ref().as_ref()) && !back.contains_key(other) {
+                back.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// The links of a section: one for each pair of its two ends. `table` is the section as it stands.
 pub(crate) fn links(
-    section: &Item,
+    keys: &At<LinkKeys>,
+    table: &Item<'_>,
     nodes: &[String],
     folder: &Path,
-) -> Result<Vec<(Link, Place)>, Mistake> {
-    let fields = Fields::of_item(section, "a link", KNOWN)?;
-    let froms = ends(&fields, "from", nodes)?;
-    let tos = ends(&fields, "to", nodes)?;
-    let id = fields.get("id", read::name)?;
-    let (there, changes_there) = direction(&fields, folder)?;
-    let (back, changes_back) = match fields.item("back") {
-        None => (there.clone(), changes_there.clone()),
-        Some(changed) => direction_back(section, changed, folder)?,
+    mistakes: &mut Mistakes,
+) -> Vec<NewLink> {
+    let froms = ends(keys, "from", keys.from.as_ref(), nodes, mistakes);
+    let tos = ends(keys, "to", keys.to.as_ref(), nodes, mistakes);
+    let there = direction(&keys.place, keys, table, folder, mistakes);
+    let back = match (&keys.back, value(table, "back")) {
+        (Some(back), Some(table)) => direction(&back.place, back, table, folder, mistakes),
+        _ => there.clone(),
     };
-    fields.done("a link")?;
+    let (Some((there, changes)), Some((back, changes_back))) = (there, back) else {
+        return Vec::new();
+    };
     let change = |is_back| move |(at, what)| Change { at, is_back, what };
-    let changes_there = changes_there.into_iter().map(change(false));
-    let changes: Vec<Change> = changes_there
+    let changes = changes.into_iter().map(change(false));
+    let changes: Vec<Change> = changes
         .chain(changes_back.into_iter().map(change(true)))
         .collect();
-    let is_one = froms.len() * tos.len() == 1;
+    let has_queue = |keys: &LinkKeys| keys.queue.is_some() || keys.latency.is_some();
+    let back_keys = keys.back.as_ref().map_or(&keys.value, |back| &back.value);
     let mut links = Vec::new();
-    for (from, _) in &froms {
-        for (to, place) in &tos {
-            let id = match &id {
-                None => format!("{}-{}", nodes[*from], nodes[*to]),
-                Some(id) if is_one => id.clone(),
-                Some(id) if froms.len() == 1 => format!("{id}.{}", nodes[*to]),
-                Some(id) if tos.len() == 1 => format!("{id}.{}", nodes[*from]),
-                Some(id) => format!("{id}.{}-{}", nodes[*from], nodes[*to]),
-            };
+    for &(from, _) in &froms {
+        for &(to, place) in &tos {
             let link = Link {
-                id,
-                from: *from,
-                to: *to,
+                id: id(keys, nodes, (from, froms.len()), (to, tos.len())),
+                from,
+                to,
                 there: there.clone(),
                 back: back.clone(),
                 changes: changes.clone(),
             };
-            links.push((link, place.clone()));
+            links.push(NewLink {
+                link,
+                place: place.clone(),
+                has_queue: [has_queue(keys), has_queue(back_keys)],
+            });
         }
     }
-    Ok(links)
+    links
 }
 
-fn ends(
-    fields: &Fields<'_>,
-    key: &'static str,
+/// The name of one link of a section with this many first and second ends.
+fn id(
+    keys: &LinkKeys,
     nodes: &[String],
-) -> Result<Vec<(usize, Place)>, Mistake> {
-    let item = fields.need(key, Ok)?;
-    if item.items().is_empty() {
-        return Err(Mistake::new(
-            &item.place,
+    (from, froms): (usize, usize),
+    (to, tos): (usize, usize),
+) -> String {
+    let (from, to) = (&nodes[from], &nodes[to]);
+    let Some(id) = &keys.id else {
+        return format!("{from}-{to}");
+    };
+    let id = &id.0;
+    match (froms, tos) {
+        (1, 1) => id.clone(),
+        (1, _) => format!("{id}.{to}"),
+        (_, 1) => format!("{id}.{from}"),
+        _ => format!("{id}.{from}-{to}"),
+    }
+}
+
+/// The nodes at one end of a section's links.
+fn ends<'a>(
+    keys: &At<LinkKeys>,
+    key: &str,
+    names: Option<&'a At<OneOrMany<String>>>,
+    nodes: &[String],
+    mistakes: &mut Mistakes,
+) -> Vec<(usize, &'a Place)> {
+    let Some(names) = names else {
+        mistakes.add(Mistake::missing(&keys.place, key));
+        return Vec::new();
+    };
+    if names.items().is_empty() {
+        let next = format!("write {key} = \"NODE\", or several nodes");
+        mistakes.add(Mistake::new(
+            &names.place,
             format!("{key} names no node"),
-            format!("write {key} = \"{}\", or several", nodes[0]),
+            next,
         ));
     }
-    let end = |item: &Item| Ok((node(item, nodes)?, item.place.clone()));
-    fields.list(key).iter().map(end).collect()
-}
-
-/// The way back: as the way there, but for what `back = { … }` says.
-fn direction_back(section: &Item, changed: &Item, folder: &Path) -> Result<Direction, Mistake> {
-    let known: Vec<&str> = (KNOWN.iter().copied())
-        .filter(|key| !["id", "from", "to", "back"].contains(key))
-        .collect();
-    Fields::of_item(changed, "the way back", &known)?;
-    let (Value::Table(whole), Value::Table(changed)) = (&section.value, &changed.value) else {
-        unreachable!("both were opened as tables");
+    let node = |(name, place): (&String, &'a Place)| {
+        let node = mistakes.check(nodes::find(name, place, nodes))?;
+        Some((node, place))
     };
-    let is_replaced = |entry: &&Entry| {
-        let other = match entry.key.as_str() {
-            "rtt" => "delay",
-            "delay" => "rtt",
-            key => key,
-        };
-        changed.entry(&entry.key).is_none() && changed.entry(other).is_none()
-    };
-    let kept = whole.0.iter().filter(is_replaced).cloned();
-    let merged = Table(kept.chain(changed.0.iter().cloned()).collect());
-    let fields = Fields::open(&merged, &section.place, "a link", KNOWN)?;
-    direction(&fields, folder)
+    names.items().into_iter().filter_map(node).collect()
 }
 
 /// The settings of a direction, and how they change.
 type Direction = (LinkConfig, Vec<(Duration, Alteration)>);
 
-fn direction(fields: &Fields<'_>, folder: &Path) -> Result<Direction, Mistake> {
-    let rate = fields.get("rate", read::rate)?;
-    let trace = fields.get("trace", |item| trace(item, folder))?;
-    let delay = delay(fields)?;
-    let queue = queue(fields, rate.or(trace.as_ref().map(mean_rate)), delay)?;
-    let mtu = fields.get("mtu", mtu)?.unwrap_or(1500);
-    let is_black_hole = fields.get("pmtu_black_hole", read::flag)? == Some(true);
-    let default = LinkConfig::default();
+fn direction(
+    place: &Place,
+    keys: &LinkKeys,
+    table: &Item<'_>,
+    folder: &Path,
+    mistakes: &mut Mistakes,
+) -> Option<Direction> {
+    check_keys(keys, table, mistakes);
+    let faults = mistakes.check(faults(keys));
+    let config = mistakes.check(config(place, keys, folder));
     let config = LinkConfig {
-        // A token bucket keeps to the rate by itself.
+        faults: faults?,
+        ..config?
+    };
+    let checked = config.check().map_err(|error| {
+        // The simulator's names, as files write them.
+        let name = |setting: &str| setting.replace("red.", "").replace("_threshold", "");
+        let aqm = error.setting.split_once('.').and(keys.aqm.as_ref());
+        let what = format!("{} is not possible here", name(error.setting));
+        let next = format!("it must be {}", name(error.must_be));
+        Mistake::new(aqm.map_or(place, |aqm| &aqm.place), what, next)
+    });
+    mistakes.check(checked)?;
+    let changes = mistakes.check(changes(keys, &config))?;
+    Some((config, changes))
+}
+
+/// Refuses keys that the queue discipline does not use.
+fn check_keys(keys: &LinkKeys, table: &Item<'_>, mistakes: &mut Mistakes) {
+    let kind = keys
+        .aqm
+        .as_ref()
+        .map_or(AqmKind::Droptail, |aqm| aqm.0.kind);
+    let owner = format!("a link with aqm {}", kind.word());
+    let is_refused = |key: &str| match key {
+        "mark_at" => kind != AqmKind::Droptail,
+        "burst" | "latency" => kind != AqmKind::Tbf,
+        _ => false,
+    };
+    refuse(table, &owner, is_refused, mistakes);
+    if let Some(aqm) = value(table, "aqm") {
+        let is_refused = |key: &str| key != "kind" && !kind.keys().contains(&key);
+        refuse(aqm, kind.word(), is_refused, mistakes);
+    }
+}
+
+fn config(place: &Place, keys: &LinkKeys, folder: &Path) -> Result<LinkConfig, Mistake> {
+    let rate = keys.rate.map(|rate| rate.0);
+    let trace = keys.trace.as_ref().map(|name| trace(name, folder));
+    let trace = trace.transpose()?;
+    let delay = match (&keys.delay, &keys.rtt) {
+        (Some(_), Some(rtt)) => {
+            let next = "leave one of them out; the delay is half of the rtt";
+            let what = "a link has either a delay or an rtt";
+            return Err(Mistake::new(&rtt.place, what, next));
+        }
+        (Some(delay), None) => delay.0,
+        (None, Some(rtt)) => rtt.0 / 2,
+        (None, None) => Duration::ZERO,
+    };
+    let queue = queue(place, keys, rate.or(trace.as_ref().map(mean_rate)), delay)?;
+    let default = LinkConfig::default();
+    Ok(LinkConfig {
+        // A token bucket limits the rate by itself.
         rate: rate.filter(|_| !matches!(queue, QueueConfig::TokenBucket(_))),
         trace,
         delay,
         queue,
-        mtu,
-        too_big: if is_black_hole {
-            TooBig::Silent
-        } else {
-            default.too_big
+        mtu: keys.mtu.map_or(1500, |mtu| mtu.0),
+        too_big: match keys.pmtu_black_hole {
+            Some(true) => TooBig::Silent,
+            _ => default.too_big,
         },
-        faults: faults(fields)?,
         ..default
-    };
-    config.check().map_err(|error| impossible(fields, &error))?;
-    let changes = changes(fields, &config)?;
-    Ok((config, changes))
+    })
 }
 
-/// What the simulator says of a link's settings, by the names that they have in files.
-fn impossible(fields: &Fields<'_>, error: &Impossible) -> Mistake {
-    let name = |setting: &str| setting.replace("red.", "").replace("_threshold", "");
-    let aqm = error.setting.split_once('.').and(fields.item("aqm"));
-    Mistake::new(
-        aqm.map_or(fields.place(), |item| &item.place),
-        format!("{} is not possible here", name(error.setting)),
-        format!("it must be {}", name(error.must_be)),
-    )
-}
-
-/// The rate of a direction, whatever keeps to it; of a trace the mean.
-pub(super) fn rate_of(config: &LinkConfig) -> Option<Rate> {
-    match &config.queue {
-        QueueConfig::TokenBucket(bucket) => Some(bucket.rate),
-        _ => config.rate.or(config.trace.as_ref().map(mean_rate)),
-    }
-}
-
-/// A rate that changes as it was recorded: a file in mahimahi's format, beside the scenario.
-fn trace(item: &Item, folder: &Path) -> Result<RateTrace, Mistake> {
-    let name = read::text(item)?;
-    let text = std::fs::read_to_string(folder.join(name)).map_err(|error| {
-        let what = format!("{name} cannot be read: {error}");
-        Mistake::new(&item.place, what, "check the file's name")
+/// A recorded rate: a file in mahimahi's format.
+fn trace(name: &At<String>, folder: &Path) -> Result<RateTrace, Mistake> {
+    let text = std::fs::read_to_string(folder.join(&name.value)).map_err(|error| {
+        let what = format!("{} cannot be read: {error}", name.value);
+        Mistake::new(&name.place, what, "check the file's name")
     })?;
     RateTrace::parse(&text).map_err(|error| {
         let text = error.to_string();
         let (what, next) = text
             .split_once('\n')
             .unwrap_or((&text, "correct the trace"));
-        Mistake::new(&item.place, format!("{name}: {what}"), next)
+        Mistake::new(&name.place, format!("{}: {what}", name.value), next)
     })
 }
 
-fn mean_rate(trace: &RateTrace) -> Rate {
-    Rate::from_bytes_per_s(trace.bytes_per_s())
-}
-
-fn delay(fields: &Fields<'_>) -> Result<Duration, Mistake> {
-    let delay = fields.get("delay", read::time)?;
-    match fields.entry("rtt") {
-        None => Ok(delay.unwrap_or_default()),
-        Some(entry) if delay.is_some() => Err(Mistake::new(
-            &entry.place,
-            "a link has either a delay or an rtt",
-            "leave one of them out; the delay is half of the rtt",
-        )),
-        Some(entry) => Ok(read::time(&entry.item)? / 2),
+fn faults(keys: &LinkKeys) -> Result<FaultConfig, Mistake> {
+    match (&keys.reorder, &keys.reorder_by) {
+        (Some(share), None) if share.0 > 0.0 => {
+            let what = "reorder needs reorder_by, the time for which packets are held back";
+            return Err(Mistake::new(&share.place, what, "add reorder_by = \"5ms\""));
+        }
+        (None, Some(time)) => {
+            let what = "reorder_by needs reorder, the share of packets that are held back";
+            return Err(Mistake::new(&time.place, what, "add reorder = \"1%\""));
+        }
+        _ => {}
     }
-}
-
-fn mtu(item: &Item) -> Result<usize, Mistake> {
-    let bytes = read::size(item)?;
-    match usize::try_from(bytes) {
-        Ok(mtu) if (576..=65_535).contains(&mtu) => Ok(mtu),
-        _ => Err(Mistake::new(
-            &item.place,
-            format!("an MTU of {bytes} bytes is not possible"),
-            "write 576B to 65535B",
-        )),
-    }
-}
-
-fn faults(fields: &Fields<'_>) -> Result<FaultConfig, Mistake> {
-    let share = |key| fields.get(key, read::share).map(Option::unwrap_or_default);
-    let time = |key| fields.get(key, read::time).map(Option::unwrap_or_default);
-    let faults = FaultConfig {
-        bursts: fields.get("ge", bursts)?,
-        bit_error_rate: fields.get("ber", read::number(0.0..=1.0))?.unwrap_or(0.0),
-        loss: share("loss")?,
-        duplicate: share("duplicate")?,
-        corrupt: share("corrupt")?,
-        reorder: share("reorder")?,
-        reorder_by: time("reorder_by")?,
-        jitter: fields
-            .get("jitter", read::time)?
-            .map_or(Jitter::None, Jitter::Uniform),
-        outages: outages(fields)?,
+    let outages = keys.outages.as_ref().map(At::items).unwrap_or_default();
+    let outage = |(span, _): &(&super::values::TimeSpan, &Place)| Outage {
+        start: Instant::ZERO + span.begin,
+        end: Instant::ZERO + span.end,
+    };
+    Ok(FaultConfig {
+        bursts: keys.ge.as_ref().map(bursts).transpose()?,
+        bit_error_rate: keys.ber.map_or(0.0, |number| number.0),
+        loss: keys.loss.map_or(0.0, |share| share.0),
+        duplicate: keys.duplicate.map_or(0.0, |share| share.0),
+        corrupt: keys.corrupt.map_or(0.0, |share| share.0),
+        reorder: keys.reorder.as_ref().map_or(0.0, |share| share.0),
+        reorder_by: keys
+            .reorder_by
+            .as_ref()
+            .map_or(Duration::ZERO, |time| time.0),
+        jitter: keys
+            .jitter
+            .map_or(Jitter::None, |time| Jitter::Uniform(time.0)),
+        outages: outages.iter().map(outage).collect(),
         ..FaultConfig::default()
-    };
-    match (fields.entry("reorder"), fields.entry("reorder_by")) {
-        (Some(entry), None) if faults.reorder > 0.0 => Err(Mistake::new(
-            &entry.place,
-            "reorder needs reorder_by: for how long packets are held back",
-            "add reorder_by = \"5ms\"",
-        )),
-        (None, Some(entry)) => Err(Mistake::new(
-            &entry.place,
-            "reorder_by needs reorder: how many packets are held back",
-            "add reorder = \"1%\"",
-        )),
-        _ => Ok(faults),
-    }
+    })
 }
 
-pub(super) const BURSTS: &[&str] = &[
-    "loss",
-    "burst",
-    "to_bad",
-    "to_good",
-    "loss_in_good",
-    "loss_in_bad",
-];
-
-/// `ge = { loss = "1%", burst = 5 }`, or the four probabilities of Gilbert's and Elliott's model.
-fn bursts(item: &Item) -> Result<GilbertElliott, Mistake> {
-    let fields = Fields::of_item(item, "a loss in bursts", BURSTS)?;
-    let model = if fields.item("loss").is_some() {
-        let burst = fields.need("burst", read::number(1.0..=1e6))?;
-        let loss = fields.need("loss", read::share)?;
-        if loss * (1.0 + 1.0 / burst) >= 1.0 {
-            let what = "so much loss leaves no room between bursts";
-            return Err(Mistake::new(&item.place, what, "write less loss"));
+/// `ge = { loss = "1%", burst = 5 }`, or the four probabilities of the model of Gilbert and Elliott.
+fn bursts(keys: &At<BurstKeys>) -> Result<GilbertElliott, Mistake> {
+    let place = &keys.place;
+    let missing = |key| Mistake::missing(place, key);
+    if let Some(loss) = keys.loss {
+        let four = [
+            keys.to_bad,
+            keys.to_good,
+            keys.loss_in_good,
+            keys.loss_in_bad,
+        ];
+        if four.iter().any(Option::is_some) {
+            let what = "ge has loss and burst, or the four other keys";
+            return Err(Mistake::new(place, what, "leave out one or the other"));
         }
-        GilbertElliott::bursts(loss, burst)
-    } else {
-        GilbertElliott {
-            to_bad: fields.need("to_bad", read::share)?,
-            to_good: fields.need("to_good", read::share)?,
-            loss_in_good: fields.get("loss_in_good", read::share)?.unwrap_or(0.0),
-            loss_in_bad: fields.get("loss_in_bad", read::share)?.unwrap_or(1.0),
+        let burst = keys.burst.ok_or_else(|| missing("burst"))?.0;
+        if loss.0 * (1.0 + 1.0 / burst) >= 1.0 {
+            let what = "this much loss leaves no time between bursts";
+            return Err(Mistake::new(place, what, "write less loss"));
         }
-    };
-    fields.done("a loss in bursts of this kind")?;
-    Ok(model)
-}
-
-/// `outages = ["10s..12s"]`.
-fn outages(fields: &Fields<'_>) -> Result<Vec<Outage>, Mistake> {
-    let outage = |item: &Item| {
-        let (start, end) = span(item)?;
-        Ok(Outage {
-            start: Instant::ZERO + start,
-            end: Instant::ZERO + end,
-        })
-    };
-    fields.list("outages").iter().map(outage).collect()
-}
-
-/// Two times, `"10s..12s"`, the second after the first.
-pub(crate) fn span(item: &Item) -> Result<(Duration, Duration), Mistake> {
-    let text = read::text(item)?;
-    let Some((start, end)) = text.split_once("..") else {
-        return Err(Mistake::new(
-            &item.place,
-            format!("'{text}' is no span of time"),
-            "write 10s..12s",
-        ));
-    };
-    let time = |text| dccp_cli::quantity::time(text).map_err(|e| read::from_quantity(item, &e));
-    let (start, end) = (time(start)?, time(end)?);
-    if end <= start {
-        return Err(Mistake::new(
-            &item.place,
-            format!("'{text}' ends no later than it begins"),
-            "write the earlier time first",
-        ));
+        return Ok(GilbertElliott::bursts(loss.0, burst));
     }
-    Ok((start, end))
+    if keys.burst.is_some() {
+        return Err(missing("loss"));
+    }
+    Ok(GilbertElliott {
+        to_bad: keys.to_bad.ok_or_else(|| missing("to_bad"))?.0,
+        to_good: keys.to_good.ok_or_else(|| missing("to_good"))?.0,
+        loss_in_good: keys.loss_in_good.map_or(0.0, |share| share.0),
+        loss_in_bad: keys.loss_in_bad.map_or(1.0, |share| share.0),
+    })
 }
 
 #[cfg(test)]

@@ -1,74 +1,74 @@
-//! `[matrix]`: variables with several values each, and one cell for each combination.
+//! `[matrix]`: the combinations of its variables, and `${variable}` in all other sections.
 
-use super::document::{Entry, Item, Table, Value};
-use super::fields::Fields;
-use super::mistake::{Mistake, Place};
-use super::read;
+use super::document::{Item, Key, entries, items, label, value};
+use super::mistake::{Mistake, Mistakes, Place};
 use std::collections::BTreeSet;
+use toml::Spanned;
+use toml::de::DeValue;
 
-/// More combinations than anybody waits for.
+/// Bounds the number of cells of a file.
 const CELLS_MAX: usize = 100_000;
 
 /// The value of each variable in one cell, in the order of the file.
-pub(crate) type Cell = Vec<(String, Item)>;
+pub(crate) type Cell<'i> = Vec<(String, Item<'i>)>;
+
+/// A variable with its values.
+type Variable<'a, 'i> = (&'a Key<'i>, &'a [Item<'i>]);
 
 /// All cells of a document: one without variables if it has no matrix.
-pub(crate) fn cells(document: &Table) -> Result<Vec<Cell>, Mistake> {
-    let Some(section) = document.entry("matrix") else {
-        undefined(document, &[])?;
-        return Ok(vec![Vec::new()]);
+pub(crate) fn cells<'i>(document: &Item<'i>, mistakes: &mut Mistakes) -> Option<Vec<Cell<'i>>> {
+    let Some(matrix) = value(document, "matrix") else {
+        return check_uses(document, &[], mistakes).then(|| vec![Vec::new()]);
     };
-    let Value::Table(table) = &section.item.value else {
-        return Err(Mistake::new(
-            &section.item.place,
-            "the matrix is a table",
-            "write [matrix] and below it name = [\"value\", …]",
-        ));
-    };
-    let variables = variables(table)?;
-    undefined(document, &variables)?;
-    let cells = combine(&variables, &section.place)?;
-    let cells = keep_pairs(cells, table, &variables)?;
-    keep_only(cells, table, &variables)
+    if !matches!(matrix.get_ref(), DeValue::Table(_)) {
+        let next = "write [matrix] and below it name = [\"value\", …]";
+        mistakes.add(Mistake::new(&matrix.span(), "the matrix is a table", next));
+        return None;
+    }
+    let variables = variables(matrix, mistakes)?;
+    if !check_uses(document, &variables, mistakes) {
+        return None;
+    }
+    let cells = mistakes.check(combine(&variables, &matrix.span()))?;
+    let cells = mistakes.check(keep_pairs(cells, matrix, &variables))?;
+    mistakes.check(keep_only(cells, matrix, &variables))
 }
 
 /// The document of one cell: every `${variable}` replaced.
-pub(crate) fn fill_in(document: &Table, cell: &Cell) -> Table {
-    let entries = document.0.iter().map(|entry| Entry {
-        item: fill_in_item(&entry.item, cell),
-        ..entry.clone()
-    });
-    Table(entries.collect())
-}
-
-fn fill_in_item(item: &Item, cell: &Cell) -> Item {
-    let value = match &item.value {
-        Value::Text(text) => match lone_variable(text, cell) {
-            // What is wrong is the value, where it stands.
+pub(crate) fn fill_in<'i>(item: &Item<'i>, cell: &Cell<'i>) -> Item<'i> {
+    let value = match item.get_ref() {
+        DeValue::String(text) => match lone_variable(text, cell) {
+            // A mistake in the value is reported where the value stands.
             Some(value) => return value.clone(),
-            None => Value::Text(fill_in_text(text, cell)),
+            None => DeValue::String(fill_in_text(text, cell).into()),
         },
-        Value::List(items) => Value::List(items.iter().map(|i| fill_in_item(i, cell)).collect()),
-        Value::Table(table) => Value::Table(fill_in(table, cell)),
-        Value::Number(_) | Value::Flag(_) => item.value.clone(),
+        DeValue::Array(_) => DeValue::Array(items(item).iter().map(|i| fill_in(i, cell)).collect()),
+        DeValue::Table(table) => {
+            let entries = table.iter();
+            DeValue::Table(
+                entries
+                    .map(|(key, i)| (key.clone(), fill_in(i, cell)))
+                    .collect(),
+            )
+        }
+        other => other.clone(),
     };
-    let place = item.place.clone();
-    Item { place, value }
+    Spanned::new(item.span(), value)
 }
 
-/// A text that is nothing but one variable stands for its value, of whatever kind.
-fn lone_variable<'a>(text: &str, cell: &'a Cell) -> Option<&'a Item> {
+/// A text that is one variable and nothing else stands for its value, of any kind.
+fn lone_variable<'a, 'i>(text: &str, cell: &'a Cell<'i>) -> Option<&'a Item<'i>> {
     let name = text.strip_prefix("${")?.strip_suffix('}')?;
     cell.iter().find(|(n, _)| n == name).map(|(_, item)| item)
 }
 
-fn fill_in_text(text: &str, cell: &Cell) -> String {
+fn fill_in_text(text: &str, cell: &Cell<'_>) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, name, after)) = next_variable(rest) {
         filled.push_str(before);
         if let Some((_, item)) = cell.iter().find(|(n, _)| n == name) {
-            filled.push_str(&item.label());
+            filled.push_str(&label(item));
         }
         rest = after;
     }
@@ -83,114 +83,129 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
-/// A variable: its entry, and its values.
-type Variable<'a> = (&'a Entry, &'a [Item]);
-
-fn variables(matrix: &Table) -> Result<Vec<Variable<'_>>, Mistake> {
+fn variables<'a, 'i>(
+    matrix: &'a Item<'i>,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<Variable<'a, 'i>>> {
     let mut variables = Vec::new();
-    for entry in &matrix.0 {
-        if ["only", "pairs"].contains(&entry.key.as_str()) {
+    let mut is_good = true;
+    for (key, value) in entries(matrix) {
+        if ["only", "pairs"].contains(&key.get_ref().as_ref()) {
             continue;
         }
-        match &entry.item.value {
-            Value::List(values) if !values.is_empty() => {
-                differ(&entry.key, values)?;
-                variables.push((entry, &values[..]));
-            }
-            _ => {
-                return Err(Mistake::new(
-                    &entry.item.place,
-                    format!("the variable {} needs a list of values", entry.key),
-                    "write [\"one\", \"two\"]",
-                ));
-            }
-        }
+        let result = match value.get_ref() {
+            DeValue::Array(values) if !values.is_empty() => differ(key, items(value)),
+            _ => Err(Mistake::new(
+                &value.span(),
+                format!("the variable {} needs a list of values", key.get_ref()),
+                "write [\"one\", \"two\"]",
+            )),
+        };
+        is_good &= mistakes.check(result).is_some();
+        variables.push((key, items(value)));
     }
-    Ok(variables)
+    is_good.then_some(variables)
 }
 
-/// Cells are told apart by what their values look like.
-fn differ(variable: &str, values: &[Item]) -> Result<(), Mistake> {
+/// Refuses equal values, because the values identify the cells.
+fn differ(variable: &Key<'_>, values: &[Item<'_>]) -> Result<(), Mistake> {
     let mut seen = BTreeSet::new();
-    match values.iter().find(|value| !seen.insert(value.label())) {
+    match values.iter().find(|value| !seen.insert(label(value))) {
         Some(again) => Err(Mistake::new(
-            &again.place,
-            format!("{variable} has the value {} twice", again.label()),
+            &again.span(),
+            format!(
+                "{} has the value {} twice",
+                variable.get_ref(),
+                label(again)
+            ),
             "leave one out; [measure] has repeat for runs with other seeds",
         )),
         None => Ok(()),
     }
 }
 
-/// Looks for uses of variables that there are not, and for variables without a use.
-fn undefined(document: &Table, variables: &[Variable<'_>]) -> Result<(), Mistake> {
-    let names: Vec<&str> = variables.iter().map(|(e, _)| e.key.as_str()).collect();
+/// Finds uses of unknown variables, and variables without a use.
+fn check_uses(
+    document: &Item<'_>,
+    variables: &[Variable<'_, '_>],
+    mistakes: &mut Mistakes,
+) -> bool {
+    let names: Vec<&str> = variables
+        .iter()
+        .map(|(key, _)| key.get_ref().as_ref())
+        .collect();
     let mut used = vec![false; names.len()];
-    for entry in document.0.iter().filter(|entry| entry.key != "matrix") {
-        uses(&entry.item, &mut |place, name| {
-            match names.iter().position(|known| *known == name) {
-                Some(n) => used[n] = true,
-                None if names.is_empty() => {
-                    return Err(Mistake::new(
-                        place,
-                        format!("${{{name}}}: there is no [matrix] with this variable"),
-                        format!("write [matrix] and below it {name} = [\"value\", …]"),
-                    ));
+    let mut is_good = true;
+    for (key, item) in entries(document) {
+        if key.get_ref() == "matrix" {
+            continue;
+        }
+        find_uses(item, &mut |place, name| {
+            let result = match name.map(|name| (name, names.iter().position(|n| *n == name))) {
+                Some((_, Some(n))) => {
+                    used[n] = true;
+                    Ok(())
                 }
-                None => {
-                    return Err(Mistake::unknown(
-                        place,
-                        "variable of the matrix",
-                        name,
-                        &names,
-                    ));
-                }
-            }
-            Ok(())
-        })?;
+                Some((name, None)) => Err(unknown_variable(place, name, &names)),
+                None => Err(Mistake::new(
+                    place,
+                    "this ${ has no end",
+                    "write ${variable}",
+                )),
+            };
+            is_good &= mistakes.check(result).is_some();
+        });
     }
-    match used.iter().position(|used| !used) {
-        Some(n) => Err(Mistake::new(
-            &variables[n].0.place,
+    // An unknown variable is often one without a use, misspelt.
+    if !is_good {
+        return false;
+    }
+    for (n, (key, _)) in variables.iter().enumerate().filter(|(n, _)| !used[*n]) {
+        is_good = false;
+        mistakes.add(Mistake::new(
+            &key.span(),
             format!("nothing uses the variable {}", names[n]),
             format!(
                 "write ${{{}}} where its value belongs, or leave it out",
                 names[n]
             ),
-        )),
-        None => Ok(()),
+        ));
     }
+    is_good
 }
 
-/// Calls `found` for each use of a variable inside an item.
-fn uses(
-    item: &Item,
-    found: &mut impl FnMut(&Place, &str) -> Result<(), Mistake>,
-) -> Result<(), Mistake> {
-    match &item.value {
-        Value::Text(text) => {
-            let mut rest = text.as_str();
+fn unknown_variable(place: &Place, name: &str, names: &[&str]) -> Mistake {
+    if names.is_empty() {
+        return Mistake::new(
+            place,
+            format!("${{{name}}}: there is no [matrix] with this variable"),
+            format!("write [matrix] and below it {name} = [\"value\", …]"),
+        );
+    }
+    Mistake::unknown(place, "variable of the matrix", name, names)
+}
+
+/// Calls `found` for each use of a variable inside an item; without a name for a `${` without an end.
+fn find_uses(item: &Item<'_>, found: &mut dyn FnMut(&Place, Option<&str>)) {
+    match item.get_ref() {
+        DeValue::String(text) => {
+            let mut rest: &str = text;
             while let Some((_, name, after)) = next_variable(rest) {
-                found(&item.place, name)?;
+                found(&item.span(), Some(name));
                 rest = after;
             }
             if rest.contains("${") {
-                return Err(Mistake::new(
-                    &item.place,
-                    "this ${ has no end",
-                    "write ${variable}",
-                ));
+                found(&item.span(), None);
             }
-            Ok(())
         }
-        Value::List(items) => items.iter().try_for_each(|i| uses(i, found)),
-        Value::Table(table) => table.0.iter().try_for_each(|e| uses(&e.item, found)),
-        Value::Number(_) | Value::Flag(_) => Ok(()),
+        DeValue::Array(items) => items.iter().for_each(|item| find_uses(item, found)),
+        DeValue::Table(table) => table.iter().for_each(|(_, item)| find_uses(item, found)),
+        _ => {}
     }
 }
 
 /// All combinations; the last variable changes fastest.
-fn combine(variables: &[Variable<'_>], place: &Place) -> Result<Vec<Cell>, Mistake> {
+fn combine<'i>(variables: &[Variable<'_, 'i>], place: &Place) -> Result<Vec<Cell<'i>>, Mistake> {
     let number = variables
         .iter()
         .try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
@@ -201,11 +216,11 @@ fn combine(variables: &[Variable<'_>], place: &Place) -> Result<Vec<Cell>, Mista
             "leave out values, or split the file",
         ));
     }
-    let mut cells: Vec<Cell> = vec![Vec::new()];
-    for (entry, values) in variables {
-        let with = |cell: &Cell, value: &Item| {
+    let mut cells: Vec<Cell<'i>> = vec![Vec::new()];
+    for (key, values) in variables {
+        let with = |cell: &Cell<'i>, value: &Item<'i>| {
             let mut cell = cell.clone();
-            cell.push((entry.key.clone(), value.clone()));
+            cell.push((key.get_ref().to_string(), value.clone()));
             cell
         };
         cells = (cells.iter())
@@ -216,67 +231,52 @@ fn combine(variables: &[Variable<'_>], place: &Place) -> Result<Vec<Cell>, Mista
 }
 
 /// `pairs = "unordered"`: of two variables with the same values, (a, b) and (b, a) are one cell.
-fn keep_pairs(
-    cells: Vec<Cell>,
-    matrix: &Table,
-    variables: &[Variable<'_>],
-) -> Result<Vec<Cell>, Mistake> {
-    let Some(entry) = matrix.entry("pairs") else {
+fn keep_pairs<'i>(
+    cells: Vec<Cell<'i>>,
+    matrix: &Item<'i>,
+    variables: &[Variable<'_, 'i>],
+) -> Result<Vec<Cell<'i>>, Mistake> {
+    let Some(pairs) = value(matrix, "pairs") else {
         return Ok(cells);
     };
-    if read::text(&entry.item)? != "unordered" {
-        return Err(Mistake::new(
-            &entry.item.place,
-            "pairs can be \"unordered\" only",
-            "write pairs = \"unordered\", or leave it out",
-        ));
-    }
-    let labels = |n: usize| variables[n].1.iter().map(Item::label).collect::<Vec<_>>();
+    let labels = |n: usize| variables[n].1.iter().map(label).collect::<Vec<_>>();
     let count = variables.len();
     let same = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
     let same: Vec<_> = same.filter(|&(a, b)| labels(a) == labels(b)).collect();
     let [(a, b)] = same[..] else {
         return Err(Mistake::new(
-            &entry.place,
+            &pairs.span(),
             format!("{} pairs of variables have the same values", same.len()),
             "give exactly two variables the same list",
         ));
     };
     let known = labels(a);
-    let rank = |cell: &Cell, n: usize| known.iter().position(|k| *k == cell[n].1.label());
+    let rank = |cell: &Cell<'_>, n: usize| known.iter().position(|k| *k == label(&cell[n].1));
     let kept = cells.into_iter().filter(|c| rank(c, a) <= rank(c, b));
     Ok(kept.collect())
 }
 
 /// `only = [{ variable = value, … }, …]`: cells that agree with one of these.
-fn keep_only(
-    cells: Vec<Cell>,
-    matrix: &Table,
-    variables: &[Variable<'_>],
-) -> Result<Vec<Cell>, Mistake> {
-    let Some(entry) = matrix.entry("only") else {
+fn keep_only<'i>(
+    cells: Vec<Cell<'i>>,
+    matrix: &Item<'i>,
+    variables: &[Variable<'_, 'i>],
+) -> Result<Vec<Cell<'i>>, Mistake> {
+    let Some(only) = value(matrix, "only") else {
         return Ok(cells);
     };
-    let wanted = match &entry.item.value {
-        Value::List(items) => &items[..],
-        _ => core::slice::from_ref(&entry.item),
+    let wanted = items(only).iter().map(|item| selection(item, variables));
+    let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
+    let agrees = |cell: &Cell<'_>, selection: &[(usize, String)]| {
+        let mut values = selection.iter();
+        values.all(|(n, value)| label(&cell[*n].1) == *value)
     };
-    let names: Vec<&str> = variables.iter().map(|(e, _)| e.key.as_str()).collect();
-    let mut selections = Vec::new();
-    for item in wanted {
-        selections.push(selection(item, &names, variables)?);
-    }
-    let agrees = |cell: &Cell, selection: &[(usize, String)]| {
-        selection
-            .iter()
-            .all(|(n, label)| cell[*n].1.label() == *label)
-    };
-    let kept: Vec<Cell> = (cells.into_iter())
-        .filter(|cell| selections.iter().any(|s| agrees(cell, s)))
+    let kept: Vec<Cell<'i>> = (cells.into_iter())
+        .filter(|cell| wanted.iter().any(|selection| agrees(cell, selection)))
         .collect();
     if kept.is_empty() {
         return Err(Mistake::new(
-            &entry.place,
+            &only.span(),
             "no cell of the matrix is left",
             "write the values as the variables have them",
         ));
@@ -284,28 +284,38 @@ fn keep_only(
     Ok(kept)
 }
 
+/// Variables, by number, and the label that each has in a selection.
 fn selection(
-    item: &Item,
-    names: &[&str],
-    variables: &[Variable<'_>],
+    item: &Item<'_>,
+    variables: &[Variable<'_, '_>],
 ) -> Result<Vec<(usize, String)>, Mistake> {
-    let Value::Table(table) = &item.value else {
-        return Fields::of_item(item, "a selection of cells", &[]).map(|_| Vec::new());
-    };
+    if !matches!(item.get_ref(), DeValue::Table(_)) {
+        let next = "write only = [{ variable = \"value\" }]";
+        return Err(Mistake::new(&item.span(), "this selects no cells", next));
+    }
+    let names: Vec<&str> = variables
+        .iter()
+        .map(|(key, _)| key.get_ref().as_ref())
+        .collect();
     let mut selection = Vec::new();
-    for entry in &table.0 {
-        let Some(n) = names.iter().position(|name| *name == entry.key) else {
-            let what = "variable of the matrix";
-            return Err(Mistake::unknown(&entry.place, what, &entry.key, names));
+    for (key, value) in entries(item) {
+        let name: &str = key.get_ref();
+        let Some(n) = names.iter().position(|known| *known == name) else {
+            return Err(Mistake::unknown(
+                &key.span(),
+                "variable of the matrix",
+                name,
+                &names,
+            ));
         };
-        let label = entry.item.label();
-        let values: Vec<String> = variables[n].1.iter().map(Item::label).collect();
-        if !values.contains(&label) {
+        let wanted = label(value);
+        let values: Vec<String> = variables[n].1.iter().map(label).collect();
+        if !values.contains(&wanted) {
             let known: Vec<&str> = values.iter().map(String::as_str).collect();
-            let what = format!("value of {}", names[n]);
-            return Err(Mistake::unknown(&entry.item.place, &what, &label, &known));
+            let what = format!("value of {name}");
+            return Err(Mistake::unknown(&value.span(), &what, &wanted, &known));
         }
-        selection.push((n, label));
+        selection.push((n, wanted));
     }
     Ok(selection)
 }
@@ -317,24 +327,33 @@ mod tests {
 
     const USES: &str = "x = [\"${a}\", \"${b}\", \"${c}\"]\n";
 
-    fn labels(text: &str) -> Result<Vec<String>, Mistake> {
-        let document = document::parse(text)?;
-        let cells = cells(&document)?;
-        let label = |cell: &Cell| {
-            let values: Vec<String> = cell.iter().map(|(_, item)| item.label()).collect();
+    fn labels(text: &str) -> Result<Vec<String>, String> {
+        let mut mistakes = Mistakes::default();
+        let document = document::parse(text, &mut mistakes).unwrap();
+        let cells = cells(&document, &mut mistakes);
+        let errors = mistakes.into_errors("f", text);
+        let label = |cell: &Cell<'_>| {
+            let values: Vec<String> = cell.iter().map(|(_, item)| label(item)).collect();
             values.join(" ")
         };
-        Ok(cells.iter().map(label).collect())
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        cells
+            .map(|cells| cells.iter().map(label).collect())
+            .ok_or(errors.join("; "))
     }
 
-    fn matrix(lines: &str) -> Result<Vec<String>, Mistake> {
+    fn matrix(lines: &str) -> Result<Vec<String>, String> {
         labels(&format!("{USES}[matrix]\n{lines}\n"))
+    }
+
+    fn error(text: &str) -> String {
+        labels(text).unwrap_err()
     }
 
     const THREE: &str = "a = [\"p\", \"q\"]\nb = [\"p\", \"q\"]\nc = [1, 2]\n";
 
     #[test]
-    fn every_combination_is_a_cell_and_the_last_variable_changes_fastest() {
+    fn cells_are_all_combinations_with_the_last_variable_fastest() {
         let cells = matrix(THREE).unwrap();
         assert_eq!(cells.len(), 8);
         assert_eq!(cells[..3], ["p p 1", "p p 2", "p q 1"]);
@@ -344,20 +363,16 @@ mod tests {
     #[test]
     fn unordered_pairs_are_one_cell() {
         let cells = matrix(&format!("{THREE}pairs = \"unordered\"")).unwrap();
-        assert_eq!(
-            cells,
-            ["p p 1", "p p 2", "p q 1", "p q 2", "q q 1", "q q 2"]
-        );
-        let mistake = matrix("a = [1]\nb = [2]\nc = [3]\npairs = \"unordered\"").unwrap_err();
-        assert_eq!(mistake.what, "0 pairs of variables have the same values");
+        let expected = ["p p 1", "p p 2", "p q 1", "p q 2", "q q 1", "q q 2"];
+        assert_eq!(cells, expected);
+        let error = matrix("a = [1]\nb = [2]\nc = [3]\npairs = \"unordered\"").unwrap_err();
+        assert_eq!(error, "f:6:9: 0 pairs of variables have the same values");
     }
 
     #[test]
-    fn a_value_that_is_there_twice_is_a_mistake() {
-        let mistake = |text| labels(text).unwrap_err();
+    fn repeated_value_is_refused() {
         let text = "k = \"${a}\"\n[matrix]\na = [\"5\", \"6\", 5]";
-        assert_eq!(mistake(text).what, "a has the value 5 twice");
-        assert_eq!(mistake(text).place.start, text.rfind('5').unwrap());
+        assert_eq!(error(text), "f:3:16: a has the value 5 twice");
         let tables = "k = \"${a}\"\n[matrix]\na = [{ kind = \"pie\" }, { kind = \"red\" }]";
         assert_eq!(
             labels(tables).unwrap(),
@@ -366,51 +381,59 @@ mod tests {
     }
 
     #[test]
-    fn only_keeps_what_agrees_and_knows_its_values() {
+    fn only_keeps_the_cells_that_agree() {
         let only = |selection: &str| matrix(&format!("{THREE}only = {selection}"));
         assert_eq!(only("[{ a = \"q\", c = 2 }]").unwrap(), ["q p 2", "q q 2"]);
         assert_eq!(only("{ a = \"q\", b = \"p\", c = 2 }").unwrap(), ["q p 2"]);
-        let what = |selection| only(selection).unwrap_err().what;
-        assert_eq!(what("[{ c = 3 }]"), "3: there is no such value of c");
-        assert_eq!(
-            what("[{ d = 3 }]"),
-            "d: there is no such variable of the matrix"
-        );
-        assert_eq!(what("[]"), "no cell of the matrix is left");
+        for (selection, error) in [
+            ("[{ c = 3 }]", "f:6:15: 3: there is no such value of c"),
+            (
+                "[{ d = 3 }]",
+                "f:6:11: d: there is no such variable of the matrix",
+            ),
+            ("[]", "f:6:8: no cell of the matrix is left"),
+            ("[5]", "f:6:9: this selects no cells"),
+        ] {
+            assert_eq!(only(selection).unwrap_err(), error);
+        }
     }
 
     #[test]
-    fn a_variable_that_is_not_there_or_not_used_is_a_mistake() {
-        let what = |text| labels(text).unwrap_err().what;
-        assert_eq!(
-            what("k = \"${a}\""),
-            "${a}: there is no [matrix] with this variable"
-        );
-        assert_eq!(
-            what("k = \"${majr}\"\n[matrix]\nmajor = [1]"),
-            "majr: there is no such variable of the matrix"
-        );
-        assert_eq!(
-            what("k = \"${a}\"\n[matrix]\na = [1]\nb = [1]"),
-            "nothing uses the variable b"
-        );
-        assert_eq!(what("k = \"${a\""), "this ${ has no end");
-        assert_eq!(
-            what("k = \"${a}\"\n[matrix]\na = 1"),
-            "the variable a needs a list of values"
-        );
+    fn unknown_and_unused_variables_are_refused() {
+        for (text, expected) in [
+            (
+                "k = \"${a}\"",
+                "f:1:5: ${a}: there is no [matrix] with this variable",
+            ),
+            (
+                "k = \"${majr}\"\n[matrix]\nmajor = [1]",
+                "f:1:5: majr: there is no such variable of the matrix",
+            ),
+            (
+                "k = \"${a}\"\n[matrix]\na = [1]\nb = [1]",
+                "f:4:1: nothing uses the variable b",
+            ),
+            ("k = \"${a\"", "f:1:5: this ${ has no end"),
+            (
+                "k = \"${a}\"\n[matrix]\na = 1",
+                "f:3:5: the variable a needs a list of values",
+            ),
+        ] {
+            assert_eq!(error(text), expected);
+        }
     }
 
     #[test]
-    fn a_lone_variable_keeps_the_kind_of_its_value() {
-        let document = document::parse("k = \"${n}\"\nt = { u = [\"<${n}>\"] }").unwrap();
-        let value = document::parse("n = 5").unwrap().0[0].item.clone();
-        let filled = fill_in(&document, &vec![("n".into(), value)]);
-        assert_eq!(filled.0[0].item.value, Value::Number("5".into()));
-        assert_eq!(filled.0[0].item.place, 4..5, "where the value stands");
-        let Value::Table(t) = &filled.0[1].item.value else {
-            panic!("a table");
-        };
-        assert_eq!(t.0[0].item.label(), "[<5>]");
+    fn lone_variable_keeps_the_kind_of_its_value() {
+        let text = "k = \"${n}\"\nt = { u = [\"<${n}>\"] }";
+        let document = document::parse(text, &mut Mistakes::default()).unwrap();
+        let numbers = document::parse("n = 5", &mut Mistakes::default()).unwrap();
+        let number = value(&numbers, "n").unwrap().clone();
+        let filled = fill_in(&document, &vec![("n".into(), number)]);
+        let k = value(&filled, "k").unwrap();
+        assert!(matches!(k.get_ref(), DeValue::Integer(_)));
+        assert_eq!(k.span(), 4..5, "the place of the value");
+        let u = value(value(&filled, "t").unwrap(), "u").unwrap();
+        assert_eq!(label(u), "[<5>]");
     }
 }

@@ -1,87 +1,43 @@
-//! `[measure]` and `[[phase]]`: how long runs last, and what is recorded of them.
+//! `[measure]` and `[[phase]]`: the durations of runs, and the recorded values.
 
-use super::document::{Item, Table};
-use super::fields::Fields;
-use super::mistake::Mistake;
+use super::keys::{LinkUtilKeys, MeasureKeys, PhaseKeys, PhaseRun, Sections};
+use super::mistake::{Mistake, Place};
 use super::plan::{Flow, Kind, Link, LinkUtil, Measure};
-use super::read;
-use super::topology::sections;
-use crate::metrics;
+use super::values::At;
 use core::time::Duration;
 
-pub(super) const KNOWN: &[&str] = &[
-    "interval",
-    "discard",
-    "duration",
-    "metrics",
-    "repeat",
-    "link_util",
-];
-pub(super) const LINK_UTIL: &[&str] = &["links", "every"];
-pub(super) const PHASE: &[&str] = &["name", "run", "duration"];
+/// The longest run.
+const DURATION_MAX: Duration = Duration::from_hours(720);
+/// Bounds the values of a series.
+const VALUES_MAX: u128 = 1_000_000;
 
-/// What `[measure]` says.
-pub(crate) struct Wanted {
-    pub(crate) measure: Measure,
-    /// How often everything is repeated with another seed.
-    pub(crate) repeat: u32,
-    /// How long runs last if nothing else says so.
-    pub(crate) duration: Option<Duration>,
-}
-
-/// Reads `[measure]`; a file without one gets the defaults.
-pub(crate) fn measure(document: &Table, links: &[Link]) -> Result<Wanted, Mistake> {
-    let empty = Table::default();
-    let fields = match document.entry("measure") {
-        Some(entry) => Fields::of_item(&entry.item, "the measurement", KNOWN)?,
-        None => Fields::open(&empty, &(0..0), "the measurement", KNOWN)?,
-    };
-    let interval = fields.get("interval", read::period)?;
-    let mut wanted = Vec::new();
-    for item in fields.list("metrics") {
-        let name = read::text(item)?;
-        if !metrics::NAMES.contains(&name) {
-            return Err(Mistake::unknown(
-                &item.place,
-                "metric",
-                name,
-                metrics::NAMES,
-            ));
-        }
-        wanted.push(name.to_owned());
-    }
-    let measure = Measure {
-        interval: interval.unwrap_or(Duration::from_secs(1)),
-        discard: fields.get("discard", read::time)?.unwrap_or_default(),
-        metrics: wanted,
-        link_util: fields.get("link_util", |item| link_util(item, links))?,
-    };
-    let repeat = fields.get("repeat", read::whole(1..=10_000))?.unwrap_or(1);
-    Ok(Wanted {
-        measure,
-        repeat: u32::try_from(repeat).unwrap_or(1),
-        duration: fields.get("duration", read::period)?,
+/// The recording of each run. A file without `[measure]` gets the defaults.
+pub(crate) fn measure(keys: &MeasureKeys, links: &[Link]) -> Result<Measure, Mistake> {
+    let link_util = keys.link_util.as_ref().map(|keys| link_util(keys, links));
+    let metrics = keys.metrics.as_ref().map(At::items).unwrap_or_default();
+    Ok(Measure {
+        interval: keys.interval.map_or(Duration::from_secs(1), |time| time.0),
+        discard: keys.discard.map_or(Duration::ZERO, |time| time.0),
+        metrics: metrics.iter().map(|(metric, _)| **metric).collect(),
+        link_util: link_util.transpose()?,
     })
 }
 
-fn link_util(item: &Item, links: &[Link]) -> Result<LinkUtil, Mistake> {
-    let fields = Fields::of_item(item, "link_util", LINK_UTIL)?;
+fn link_util(keys: &LinkUtilKeys, links: &[Link]) -> Result<LinkUtil, Mistake> {
     let known: Vec<&str> = links.iter().map(|link| link.id.as_str()).collect();
     let mut wanted = Vec::new();
-    fields.need("links", Ok)?;
-    for item in fields.list("links") {
-        let id = read::text(item)?;
-        let link = known.iter().position(|known| *known == id);
-        let link = link.ok_or_else(|| Mistake::unknown(&item.place, "link", id, &known))?;
+    for (id, place) in keys.links.items() {
+        let link = known.iter().position(|known| known == id);
+        let link = link.ok_or_else(|| Mistake::unknown(place, "link", id, &known))?;
         if wanted.contains(&link) {
             let what = format!("the link {id} is here twice");
-            return Err(Mistake::new(&item.place, what, "leave one out"));
+            return Err(Mistake::new(place, what, "leave one out"));
         }
         wanted.push(link);
     }
     Ok(LinkUtil {
         links: wanted,
-        every: fields.need("every", read::period)?,
+        every: keys.every.0,
     })
 }
 
@@ -93,20 +49,19 @@ pub(crate) struct Phase {
     pub(crate) end: Duration,
 }
 
-/// The runs of one cell, in order: all flows at their times if the file names no phases.
+/// The phases of one cell, in order: one with all flows if the file has none. `duration` is that of
+/// `[measure]`, which stands at `place`.
 pub(crate) fn phases(
-    document: &Table,
+    sections: &Sections<PhaseKeys>,
     flows: &[Flow],
     duration: Option<Duration>,
+    place: &Place,
 ) -> Result<Vec<Phase>, Mistake> {
-    let schedule = |name, duration: Option<Duration>, place: &_| {
+    let schedule = |name, duration: Option<Duration>, place: &Place| {
         let stop = flows.iter().filter_map(|flow| flow.stop).max();
         let end = duration.or(stop).ok_or_else(|| {
-            Mistake::new(
-                place,
-                "nothing says when the run ends",
-                "give a flow a stop, or add duration = \"60s\" to [measure]",
-            )
+            let next = "give a flow a stop, or add duration = \"60s\" to [measure]";
+            Mistake::new(place, "nothing says when the run ends", next)
         })?;
         Ok(Phase {
             name,
@@ -114,69 +69,91 @@ pub(crate) fn phases(
             end,
         })
     };
-    let sections = sections(document, "phase")?;
     if sections.is_empty() {
-        let place = document.entry("measure").map_or(0..0, |e| e.place.clone());
-        return Ok(vec![schedule(None, duration, &place)?]);
+        return Ok(vec![schedule(None, duration, place)?]);
     }
     let mut phases: Vec<Phase> = Vec::new();
-    for section in sections {
-        const RUNS: &[&str] = &["each-alone", "schedule"];
-        let fields = Fields::of_item(section, "a phase", PHASE)?;
-        let name = fields.need("name", read::name)?;
-        let is_taken = |p: &Phase| {
-            p.name
-                .as_ref()
-                .is_some_and(|n| n.split('/').next() == Some(&name))
-        };
-        if phases.iter().any(is_taken) {
+    for (n, keys) in sections.iter().enumerate() {
+        let name = keys.name.0.clone();
+        if sections[..n].iter().any(|other| other.name == keys.name) {
             let what = format!("there are two phases {name}");
-            return Err(Mistake::new(fields.place(), what, "give each its own name"));
+            return Err(Mistake::new(&keys.place, what, "give each its own name"));
         }
-        let run = fields.need("run", |item| Ok((read::text(item)?, item)))?;
-        match run {
-            ("schedule", _) => {
-                let duration = fields.get("duration", read::period)?.or(duration);
-                phases.push(schedule(Some(name), duration, fields.place())?);
+        let own = keys.duration.map(|time| time.0);
+        match keys.run {
+            PhaseRun::Schedule => {
+                phases.push(schedule(Some(name), own.or(duration), &keys.place)?);
             }
-            ("each-alone", _) => {
-                let duration = fields.need("duration", read::period)?;
-                phases.extend(each_alone(&name, flows, duration));
+            PhaseRun::EachAlone => {
+                let own = own.ok_or_else(|| Mistake::missing(&keys.place, "duration"))?;
+                phases.extend(each_alone(&name, flows, own));
             }
-            (run, item) => return Err(Mistake::unknown(&item.place, "run", run, RUNS)),
         }
     }
     Ok(phases)
 }
 
-/// One run for each flow that carries load, from the begin; probes are there all the time.
+/// One run for each flow that carries load, from the beginning; probes are in each.
 fn each_alone<'a>(
     name: &'a str,
     flows: &'a [Flow],
     duration: Duration,
 ) -> impl Iterator<Item = Phase> + 'a {
     let is_probe = |flow: &Flow| flow.kind == Kind::Probe;
-    flows
-        .iter()
-        .filter(move |flow| !is_probe(flow))
-        .map(move |alone| {
-            let kept = flows.iter().filter(|f| is_probe(f) || f.id == alone.id);
-            let from_begin = |flow: &Flow| {
-                let first = flow.starts.iter().min().copied().unwrap_or_default();
-                Flow {
-                    starts: flow
-                        .starts
-                        .iter()
-                        .map(|start| start.saturating_sub(first))
-                        .collect(),
-                    stop: None,
-                    ..flow.clone()
-                }
-            };
-            Phase {
-                name: Some(format!("{name}/{}", alone.id)),
-                flows: kept.map(from_begin).collect(),
-                end: duration,
-            }
-        })
+    let loads = flows.iter().filter(move |flow| !is_probe(flow));
+    loads.map(move |alone| {
+        let kept = flows.iter().filter(|f| is_probe(f) || f.id == alone.id);
+        Phase {
+            name: Some(format!("{name}/{}", alone.id)),
+            flows: kept.map(from_zero).collect(),
+            end: duration,
+        }
+    })
+}
+
+/// The flow, but its first stream begins at 0 s, and nothing stops it.
+fn from_zero(flow: &Flow) -> Flow {
+    let first = flow.starts.iter().min().copied().unwrap_or_default();
+    let starts = flow.starts.iter().map(|start| start.saturating_sub(first));
+    Flow {
+        starts: starts.collect(),
+        stop: None,
+        ..flow.clone()
+    }
+}
+
+/// Refuses times that contradict each other. `[measure]` stands at `place`.
+pub(crate) fn check(place: &Place, phase: &Phase, measure: &Measure) -> Result<(), Mistake> {
+    let end_s = phase.end.as_secs_f64();
+    let every = measure.link_util.as_ref().map_or(DURATION_MAX, |u| u.every);
+    let every = every.min(measure.interval);
+    let mut flows = phase.flows.iter();
+    let late = flows.find(|flow| flow.starts.iter().any(|start| *start >= phase.end));
+    let (what, next) = match late {
+        _ if measure.discard >= phase.end => (
+            format!("everything is discarded, because the run ends at {end_s}s"),
+            "write a shorter discard",
+        ),
+        _ if measure.interval > phase.end => (
+            format!("no interval is complete, because the run ends at {end_s}s"),
+            "write a shorter interval",
+        ),
+        _ if phase.end > DURATION_MAX => (
+            format!("the run ends at {end_s}s, which is too late"),
+            "write 720h at most",
+        ),
+        _ if phase.end.as_nanos() / every.as_nanos() > VALUES_MAX => (
+            format!(
+                "a series with a value every {}s until {end_s}s has more than {VALUES_MAX} values",
+                every.as_secs_f64()
+            ),
+            "write a longer interval, or every",
+        ),
+        Some(flow) => (
+            format!("{} begins after the end of the run at {end_s}s", flow.id),
+            "write a longer duration, or an earlier start",
+        ),
+        None => return Ok(()),
+    };
+    Err(Mistake::new(place, what, next))
 }

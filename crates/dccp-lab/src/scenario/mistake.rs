@@ -1,12 +1,15 @@
-//! What is wrong in a scenario file, and where.
+//! Mistakes in a scenario file: each has a place, a description and a hint.
 
 use core::fmt;
 use core::ops::Range;
 
-/// Bytes of the file.
+/// A range of bytes of the file.
 pub(crate) type Place = Range<usize>;
 
-/// What is wrong at a place of the file, before the file has a name.
+/// Mistakes that are reported of one file. More would hide the first.
+const REPORTED_MAX: usize = 20;
+
+/// One mistake, before the file has a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mistake {
     pub(crate) place: Place,
@@ -23,48 +26,83 @@ impl Mistake {
         }
     }
 
-    /// A word that is none of the known ones.
-    pub(crate) fn unknown(place: &Place, what: &str, word: &str, known: &[&str]) -> Self {
-        let next = match nearest(word, known) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("choose one of {}", known.join(", ")),
-        };
-        Self::new(place, format!("{word}: there is no such {what}"), next)
+    /// A key that must be there.
+    pub(crate) fn missing(place: &Place, key: &str) -> Self {
+        Self::new(place, format!("{key} is missing"), format!("add {key} = …"))
     }
 
-    /// Something that the format has and this version cannot do.
-    pub(crate) fn not_yet(place: &Place, what: &str) -> Self {
-        Self::new(
-            place,
-            format!("{what}: not yet"),
-            "leave it out; this version would have to ignore it",
-        )
+    /// A word that is none of the known ones.
+    pub(crate) fn unknown(place: &Place, what: &str, word: &str, known: &[&str]) -> Self {
+        let next = suggestion(word, known);
+        Self::new(place, format!("{word}: there is no such {what}"), next)
     }
 }
 
-/// The known word that is the fewest letters away, if that is at most about a third of the letters.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The mistakes found so far: each once, at most [`REPORTED_MAX`].
+#[derive(Default, Debug)]
+pub(crate) struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// Adds a mistake, unless it is known from another cell.
+    pub(crate) fn add(&mut self, mistake: Mistake) {
+        if !self.is_full() && !self.0.contains(&mistake) {
+            self.0.push(mistake);
+        }
+    }
+
+    /// Returns the value, or adds the mistake.
+    pub(crate) fn check<T>(&mut self, result: Result<T, Mistake>) -> Option<T> {
+        result.map_err(|mistake| self.add(mistake)).ok()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.len() >= REPORTED_MAX
+    }
+
+    /// The errors to report, in the order of the file.
+    pub(crate) fn into_errors(mut self, file: &str, text: &str) -> Vec<ScenarioError> {
+        self.0.sort_by_key(|mistake| mistake.place.start);
+        let mistakes = self.0.into_iter();
+        mistakes
+            .map(|mistake| ScenarioError::at(mistake, file, text))
+            .collect()
+    }
+}
+
+/// Suggests the nearest known word, or lists all.
+pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("choose one of {}", known.join(", ")),
+    }
+}
+
+/// The known word with the fewest differing letters, if those are at most about a third.
+fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (word.chars().count() + 1) / 3;
-    let far = |known: &&str| strsim::osa_distance(word, known);
+    let distance = |known: &&str| strsim::osa_distance(word, known);
     known
         .iter()
         .copied()
-        .min_by_key(far)
-        .filter(|near| far(near) <= limit)
+        .min_by_key(distance)
+        .filter(|near| distance(near) <= limit)
 }
 
-/// Why a scenario file cannot be run: two lines, what is wrong and what to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A mistake in a scenario file, or the reason why it cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{file}{}: {what}", Position(*.position))]
 pub struct ScenarioError {
-    /// The file as it was named.
+    /// The file as the caller named it.
     pub file: String,
-    /// Line, from 1; `None` if the file could not be read at all.
-    pub line: Option<usize>,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// What is wrong.
+    /// Line and column in characters, both from 1; `None` if the file could not be read.
+    pub position: Option<(usize, usize)>,
+    /// The description: what is wrong.
     pub what: String,
-    /// What to do about it.
+    /// The hint: what to write instead.
     pub next: String,
 }
 
@@ -72,47 +110,60 @@ impl ScenarioError {
     pub(crate) fn at(mistake: Mistake, file: &str, text: &str) -> Self {
         let before = text.get(..mistake.place.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
         Self {
             file: file.to_owned(),
-            line: Some(before.matches('\n').count() + 1),
-            column: before[line_start..].chars().count() + 1,
+            position: Some((line, column)),
             what: mistake.what,
             next: mistake.next,
         }
     }
 }
 
-impl fmt::Display for ScenarioError {
+/// Shows a position as `:line:column`, and no position as nothing.
+struct Position(Option<(usize, usize)>);
+
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}:{}", self.column)?;
+        match self.0 {
+            Some((line, column)) => write!(f, ":{line}:{column}"),
+            None => Ok(()),
         }
-        write!(f, ": {}", self.what)
     }
 }
-
-impl core::error::Error for ScenarioError {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_told_as_line_and_column_in_characters() {
+    fn position_counts_lines_and_characters() {
         let text = "a = 1\n# µ\nµµb = 2\n";
         let start = text.find('b').unwrap();
         let error = ScenarioError::at(Mistake::new(&(start..start + 1), "what", "next"), "f", text);
-        assert_eq!((error.line, error.column), (Some(3), 3));
+        assert_eq!(error.position, Some((3, 3)));
         assert_eq!(error.to_string(), "f:3:3: what");
     }
 
     #[test]
-    fn only_near_words_are_suggested() {
+    fn suggestion_names_near_words_only() {
         let known = ["queue", "rate", "delay"];
-        assert_eq!(nearest("qeue", &known), Some("queue"));
-        assert_eq!(nearest("rat", &known), Some("rate"));
-        assert_eq!(nearest("raet", &known), Some("rate"));
-        assert_eq!(nearest("colour", &known), None);
+        assert_eq!(suggestion("qeue", &known), "did you mean queue?");
+        assert_eq!(suggestion("rat", &known), "did you mean rate?");
+        assert_eq!(suggestion("raet", &known), "did you mean rate?");
+        let all = "choose one of queue, rate, delay";
+        assert_eq!(suggestion("colour", &known), all);
+    }
+
+    #[test]
+    fn mistakes_are_reported_once_in_the_order_of_the_file() {
+        let mut mistakes = Mistakes::default();
+        for start in [9, 3, 9] {
+            mistakes.add(Mistake::new(&(start..start + 1), format!("{start}"), ""));
+        }
+        let errors = mistakes.into_errors("f", "0123456789");
+        let what: Vec<&str> = errors.iter().map(|error| error.what.as_str()).collect();
+        assert_eq!(what, ["3", "9"]);
     }
 }

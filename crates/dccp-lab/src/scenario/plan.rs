@@ -1,6 +1,7 @@
-//! A scenario that can be run: names resolved, quantities in their units, chances drawn. It cannot be
-//! invalid, since only [`Scenario::parse`](super::Scenario::parse) makes one.
+//! Runs: names are resolved, quantities have units, random values are drawn. Only
+//! [`Scenario::parse`](super::Scenario::parse) makes them, so they cannot be invalid.
 
+use crate::metrics::Metric;
 use core::time::Duration;
 use dccp_proto::{Config, Rate};
 use dccp_sim::LinkConfig;
@@ -16,34 +17,34 @@ pub struct Run {
     pub cell: Vec<(String, String)>,
     /// The phase, and the flow that is alone in it: `baseline/path1`.
     pub phase: Option<String>,
-    /// Which repetition, from 0.
+    /// The number of the repetition, from 0.
     pub repeat: u32,
     /// The seed of the world.
     pub seed: u64,
-    /// Machines and links.
+    /// Nodes and links.
     pub network: Network,
-    /// What they send.
+    /// The traffic between nodes.
     pub flows: Vec<Flow>,
-    /// When it ends.
+    /// The end of the run.
     pub end: Duration,
-    /// What is recorded.
+    /// The recording.
     pub measure: Measure,
 }
 
-/// Machines and what lies between them.
+/// Nodes and the links between them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network {
     /// Nodes. Those at an end of a flow are hosts, the others routers.
     pub nodes: Vec<String>,
     /// Links.
     pub links: Vec<Link>,
-    /// Ways that are not the shortest.
+    /// Routes other than those with the fewest links.
     pub routes: Vec<Route>,
-    /// What hosts are made of; the others take no time.
+    /// Processors, interfaces and clocks of hosts. Other hosts take no time.
     pub machines: Vec<Machine>,
 }
 
-/// What a host is made of.
+/// The processor, interface and clock of a host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Machine {
     /// The host, as an index of the nodes.
@@ -65,42 +66,42 @@ pub struct Link {
     pub there: LinkConfig,
     /// The direction `to` → `from`.
     pub back: LinkConfig,
-    /// What changes while it is used: those of each direction in the order of time.
+    /// Changes during the run: those of each direction in the order of time.
     pub changes: Vec<Change>,
 }
 
 /// A change of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
-    /// When.
+    /// The time of the change.
     pub at: Duration,
-    /// Of the direction `to` → `from`.
+    /// True for the direction `to` → `from`.
     pub is_back: bool,
-    /// To what.
+    /// The new setting.
     pub what: Alteration,
 }
 
-/// What a direction of a link has from then on.
+/// A new setting of a direction of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Alteration {
-    /// This rate.
+    /// The rate.
     Rate(Rate),
-    /// This delay.
+    /// The delay.
     Delay(Duration),
-    /// A queue of this size.
+    /// The room of the queue.
     Queue(Limit),
-    /// Whether it works.
+    /// Whether the link works.
     Up(bool),
 }
 
-/// At the node `at`, what goes to `to` goes to the neighbour `via`. All are indexes of the nodes.
+/// The node `at` sends packets for `to` to its neighbour `via`. All are indexes of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// Where.
+    /// The node that forwards.
     pub at: usize,
-    /// What goes where.
+    /// The destination.
     pub to: usize,
-    /// By which neighbour.
+    /// The neighbour.
     pub via: usize,
 }
 
@@ -113,26 +114,26 @@ pub struct Flow {
     pub from: usize,
     /// The receiving host.
     pub to: usize,
-    /// What carries it.
+    /// The transport.
     pub transport: Transport,
     /// The law of CCID 2 or TCP as text, if the scenario names one.
     pub law: Option<String>,
-    /// What it is for.
+    /// The role in summaries.
     pub kind: Kind,
     /// The application that sends.
     pub sender: App,
-    /// The one at the other end.
+    /// The application that receives.
     pub receiver: App,
-    /// When each of its streams begins: one for each, so `reno*16` has 16.
+    /// The beginning of each stream: `reno*16` has 16.
     pub starts: Vec<Duration>,
-    /// When it is closed; `None`: at the end.
+    /// The end; `None`: the end of the run.
     pub stop: Option<Duration>,
 }
 
-/// What carries a flow, with its settings.
+/// The transport of a flow with its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
-    /// Our DCCP: those of the sender. The receiver has the same.
+    /// DCCP. Both ends have these settings.
     Dccp(Box<Config>),
     /// The simulator's TCP.
     Tcp(tcp::Config),
@@ -140,27 +141,27 @@ pub enum Transport {
     Udp,
 }
 
-/// What a flow is for, which decides what is summed up of it.
+/// The role of a flow in summaries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It takes as much as it gets: fairness, asymmetry and convergence compare these.
+    /// A flow that takes the rate it gets. Fairness, asymmetry and convergence compare these.
     Bulk,
-    /// It sends by a rhythm of its own.
+    /// A flow whose application sets the rate.
     Rhythm,
-    /// It measures round trips.
+    /// A flow that measures round trips.
     Probe,
 }
 
-/// What is recorded of a run.
+/// The recording of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
     /// Length of the intervals of the series.
     pub interval: Duration,
-    /// So much from the begin is left out of summaries.
+    /// The time at the beginning that summaries leave out.
     pub discard: Duration,
-    /// What the table on the screen shows.
-    pub metrics: Vec<String>,
-    /// Links whose utilisation is recorded as a series, and at which interval.
+    /// The columns of the table.
+    pub metrics: Vec<Metric>,
+    /// Links whose utilisation is recorded as a series.
     pub link_util: Option<LinkUtil>,
 }
 
@@ -169,7 +170,7 @@ pub struct Measure {
 pub struct LinkUtil {
     /// Indexes of the links.
     pub links: Vec<usize>,
-    /// From one value to the next.
+    /// The interval of the series.
     pub every: Duration,
 }
 
@@ -177,12 +178,12 @@ impl Run {
     /// The hash of everything that can change the result, as 64 hexadecimal digits.
     pub fn key(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
-        // Debug texts hold every field, and floats to the last bit.
+        // Debug texts have all fields, and floats with all bits.
         let text = format!("dccplab {version} {self:?}");
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// What people call it: the values of its variables, the phase, and which repetition.
+    /// The name in tables: the values of the variables, the phase, and the repetition.
     pub fn label(&self) -> String {
         let mut words: Vec<String> = self.cell.iter().map(|(_, value)| value.clone()).collect();
         words.extend(self.phase.clone());
@@ -192,14 +193,14 @@ impl Run {
         words.join(", ")
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub fn streams(&self) -> usize {
         self.flows.iter().map(|flow| flow.starts.len()).sum()
     }
 }
 
 impl Network {
-    /// Which nodes are at an end of a flow.
+    /// True for each node at an end of a flow.
     pub fn hosts(&self, flows: &[Flow]) -> Vec<bool> {
         let is_end = |node| {
             flows

@@ -1,288 +1,243 @@
-//! The queue of a link: `queue`, how much it holds, and `aqm`, what it does with it.
+//! The queue of a link: `queue` is its room, `aqm` its discipline.
 
-use super::document::{Item, Table, Value};
-use super::fields::Fields;
-use super::mistake::Mistake;
-use super::read;
+use super::keys::{AqmKeys, AqmKind, LinkKeys};
+use super::mistake::{Mistake, Place};
+use super::numbers::Whole;
+use super::values::{At, QueueSize};
 use core::time::Duration;
 use dccp_proto::Rate;
+use dccp_sim::LinkConfig;
 use dccp_sim::queue::{
     AdaptiveRed, CoDelConfig, DropTailConfig, DualPi2Config, FqCoDelConfig, L4sMarking, Limit,
     PieConfig, QueueConfig, RedConfig, TokenBucketConfig,
 };
+use dccp_sim::rate_trace::RateTrace;
 
-const DISCIPLINES: &[&str] = &[
-    "droptail", "tbf", "red", "codel", "fq_codel", "pie", "dualpi2",
-];
+impl AqmKind {
+    /// The name in files.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Droptail => "droptail",
+            Self::Tbf => "tbf",
+            Self::Red => "red",
+            Self::Codel => "codel",
+            Self::FqCodel => "fq_codel",
+            Self::Pie => "pie",
+            Self::Dualpi2 => "dualpi2",
+        }
+    }
 
-/// The queue of a link of this rate and delay.
-pub(super) fn queue(
-    fields: &Fields<'_>,
+    /// The settings in the table `aqm`.
+    pub(crate) const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Droptail | Self::Tbf => &[],
+            Self::Red => &["min", "max", "max_p", "weight", "gentle", "ecn", "adaptive"],
+            Self::Codel => &["target", "interval", "ecn"],
+            Self::FqCodel => &["target", "interval", "ecn", "flows", "quantum"],
+            Self::Pie => &["target", "update", "alpha", "beta", "ecn"],
+            Self::Dualpi2 => &["target", "update", "alpha", "beta", "coupling", "step"],
+        }
+    }
+}
+
+/// The queue of a link with this rate and delay.
+pub(crate) fn queue(
+    place: &Place,
+    keys: &LinkKeys,
     rate: Option<Rate>,
     delay: Duration,
 ) -> Result<QueueConfig, Mistake> {
-    let path = Path { rate, delay };
-    let size = fields.get("queue", |item| room(item, path))?;
-    let empty = Table::default();
-    let (kind, item) = match fields.item("aqm") {
-        None => ("droptail", None),
-        Some(item) => match &item.value {
-            Value::Text(kind) => (kind.as_str(), Some(item)),
-            _ => (kind_of_table(item)?, Some(item)),
-        },
-    };
-    let aqm = match item {
-        Some(
-            item @ Item {
-                value: Value::Table(table),
-                ..
-            },
-        ) => Fields::open(table, &item.place, "an aqm", KNOWN)?,
-        _ => Fields::open(&empty, fields.place(), "an aqm", KNOWN)?,
-    };
-    aqm.item("kind");
-    let mut config = match kind {
-        "droptail" => QueueConfig::DropTail(DropTailConfig {
-            mark_at: fields.get("mark_at", |item| limit(item, path))?,
-            ..DropTailConfig::default()
-        }),
-        "tbf" => token_bucket(fields, path, size)?,
-        "red" => QueueConfig::Red(red(&aqm, rate)?),
-        "codel" => QueueConfig::CoDel(codel(&aqm)?),
-        "fq_codel" => QueueConfig::FqCoDel(fq_codel(&aqm)?),
-        "pie" => QueueConfig::Pie(pie(&aqm)?),
-        "dualpi2" => QueueConfig::DualPi2(dualpi2(&aqm)?),
-        unknown => {
-            let place = item.map_or(fields.place(), |item| &item.place);
-            return Err(Mistake::unknown(place, "aqm", unknown, DISCIPLINES));
+    let capacity = Capacity { rate, delay };
+    let size = keys.queue.as_ref().map(|size| room(size, capacity));
+    let size = size.transpose()?;
+    let droptail = AqmKeys::plain(AqmKind::Droptail);
+    let aqm = keys.aqm.as_ref().map_or(&droptail, |aqm| &aqm.0);
+    let mut config = match aqm.kind {
+        AqmKind::Droptail => {
+            let mark_at = keys.mark_at.as_ref().map(|size| limit(size, capacity));
+            QueueConfig::DropTail(DropTailConfig {
+                mark_at: mark_at.transpose()?,
+                ..DropTailConfig::default()
+            })
         }
+        AqmKind::Tbf => token_bucket(place, keys, size)?,
+        AqmKind::Red => QueueConfig::Red(red(aqm, rate)),
+        AqmKind::Codel => QueueConfig::CoDel(codel(aqm)),
+        AqmKind::FqCodel => QueueConfig::FqCoDel(fq_codel(aqm)),
+        AqmKind::Pie => QueueConfig::Pie(pie(aqm)),
+        AqmKind::Dualpi2 => QueueConfig::DualPi2(dualpi2(aqm)),
     };
-    aqm.done(kind)?;
     if let Some(size) = size {
         config.set_limit(size);
     }
-    if item.is_some() && rate.is_none() {
-        return Err(Mistake::new(
-            fields.place(),
-            "a link without a rate has no queue",
-            "give the link a rate",
-        ));
+    if keys.aqm.is_some() && rate.is_none() {
+        return Err(without_rate(place));
     }
     Ok(config)
 }
 
-pub(super) const KNOWN: &[&str] = &[
-    "kind", "ecn", "target", "interval", "update", "flows", "quantum", "min", "max", "max_p",
-    "weight", "gentle", "adaptive", "alpha", "beta", "coupling", "step",
-];
-
-fn kind_of_table(item: &Item) -> Result<&str, Mistake> {
-    if !matches!(item.value, Value::Table(_)) {
-        return Err(Mistake::new(
-            &item.place,
-            format!("an aqm is a name or a table, not {}", item.kind()),
-            "write aqm = \"codel\" or { kind = \"codel\", … }",
-        ));
-    }
-    Fields::of_item(item, "an aqm", KNOWN)?.need("kind", read::text)
+fn without_rate(place: &Place) -> Mistake {
+    let what = "a link without a rate has no queue";
+    Mistake::new(place, what, "give the link a rate")
 }
 
-/// `aqm = "tbf"`: the link's rate with bursts above it; `latency` says how long packets wait at most.
+/// `aqm = "tbf"`: the link's rate, with bursts above it.
 fn token_bucket(
-    fields: &Fields<'_>,
-    path: Path,
+    place: &Place,
+    keys: &LinkKeys,
     size: Option<Limit>,
 ) -> Result<QueueConfig, Mistake> {
-    let rate = fields.need("rate", read::rate)?;
-    let burst = fields.need("burst", read::size)?;
-    let burst = usize::try_from(burst).unwrap_or(usize::MAX);
-    let latency = fields.get("latency", read::period)?;
+    let rate = keys.rate.ok_or_else(|| Mistake::missing(place, "rate"))?.0;
+    let burst = keys
+        .burst
+        .as_ref()
+        .ok_or_else(|| Mistake::missing(place, "burst"))?;
+    let burst = usize::try_from(burst.0).unwrap_or(usize::MAX);
     let limit = size.unwrap_or(DropTailConfig::default().limit);
-    Ok(QueueConfig::TokenBucket(match latency {
-        Some(latency) => TokenBucketConfig::with_latency(rate, burst, latency),
-        None => TokenBucketConfig {
-            rate: path.rate.unwrap_or(rate),
-            burst,
-            limit,
-        },
+    Ok(QueueConfig::TokenBucket(match &keys.latency {
+        Some(latency) => TokenBucketConfig::with_latency(rate, burst, latency.0),
+        None => TokenBucketConfig { rate, burst, limit },
     }))
 }
 
-/// Without thresholds those that ns-2 finds for the link.
-fn red(aqm: &Fields<'_>, rate: Option<Rate>) -> Result<RedConfig, Mistake> {
+/// RED, by default with the thresholds of ns-2 for the link's rate.
+fn red(keys: &AqmKeys, rate: Option<Rate>) -> RedConfig {
     const PACKET: usize = 1500;
-    let usual = rate.map_or(RedConfig::default(), |rate| {
+    let default = rate.map_or(RedConfig::default(), |rate| {
         RedConfig::automatic(rate, PACKET)
     });
-    let number = |key, usual: f64| -> Result<f64, Mistake> {
-        Ok(aqm.get(key, read::number(0.0..=1e9))?.unwrap_or(usual))
-    };
-    let is_adaptive = aqm.get("adaptive", read::flag)? == Some(true);
-    Ok(RedConfig {
-        min_threshold: number("min", usual.min_threshold)?,
-        max_threshold: number("max", usual.max_threshold)?,
-        max_p: number("max_p", usual.max_p)?,
-        weight: number("weight", usual.weight)?,
-        gentle: aqm.get("gentle", read::flag)?.unwrap_or(usual.gentle),
-        ecn: aqm.get("ecn", read::flag)?.unwrap_or(usual.ecn),
-        adaptive: is_adaptive.then(AdaptiveRed::default),
-        ..usual
-    })
+    RedConfig {
+        min_threshold: keys.min.map_or(default.min_threshold, |number| number.0),
+        max_threshold: keys.max.map_or(default.max_threshold, |number| number.0),
+        max_p: keys.max_p.map_or(default.max_p, |number| number.0),
+        weight: keys.weight.map_or(default.weight, |number| number.0),
+        gentle: keys.gentle.unwrap_or(default.gentle),
+        ecn: keys.ecn.unwrap_or(default.ecn),
+        adaptive: (keys.adaptive == Some(true)).then(AdaptiveRed::default),
+        ..default
+    }
 }
 
-fn codel(aqm: &Fields<'_>) -> Result<CoDelConfig, Mistake> {
-    let usual = CoDelConfig::default();
-    Ok(CoDelConfig {
-        target: aqm.get("target", read::period)?.unwrap_or(usual.target),
-        interval: aqm.get("interval", read::period)?.unwrap_or(usual.interval),
-        ecn: aqm.get("ecn", read::flag)?.unwrap_or(usual.ecn),
-        ..usual
-    })
+fn codel(keys: &AqmKeys) -> CoDelConfig {
+    let default = CoDelConfig::default();
+    CoDelConfig {
+        target: keys.target.map_or(default.target, |time| time.0),
+        interval: keys.interval.map_or(default.interval, |time| time.0),
+        ecn: keys.ecn.unwrap_or(default.ecn),
+        ..default
+    }
 }
 
-fn fq_codel(aqm: &Fields<'_>) -> Result<FqCoDelConfig, Mistake> {
-    let usual = FqCoDelConfig::default();
-    let whole = |key, usual: u32| -> Result<u32, Mistake> {
-        let value = aqm.get(key, read::whole(1..=65_536))?;
-        Ok(value.and_then(|n| u32::try_from(n).ok()).unwrap_or(usual))
-    };
-    Ok(FqCoDelConfig {
-        flows: whole("flows", usual.flows)?,
-        quantum: whole("quantum", usual.quantum)?,
-        codel: codel(aqm)?,
-        ..usual
-    })
+fn fq_codel(keys: &AqmKeys) -> FqCoDelConfig {
+    let default = FqCoDelConfig::default();
+    FqCoDelConfig {
+        flows: keys.flows.map_or(default.flows, Whole::to),
+        quantum: keys.quantum.map_or(default.quantum, Whole::to),
+        codel: codel(keys),
+        ..default
+    }
 }
 
-fn pie(aqm: &Fields<'_>) -> Result<PieConfig, Mistake> {
-    let usual = PieConfig::default();
-    Ok(PieConfig {
-        target: aqm.get("target", read::period)?.unwrap_or(usual.target),
-        update: aqm.get("update", read::period)?.unwrap_or(usual.update),
-        alpha: aqm
-            .get("alpha", read::number(0.0..=1e6))?
-            .unwrap_or(usual.alpha),
-        beta: aqm
-            .get("beta", read::number(0.0..=1e6))?
-            .unwrap_or(usual.beta),
-        ecn: aqm.get("ecn", read::flag)?.unwrap_or(usual.ecn),
-        ..usual
-    })
+fn pie(keys: &AqmKeys) -> PieConfig {
+    let default = PieConfig::default();
+    PieConfig {
+        target: keys.target.map_or(default.target, |time| time.0),
+        update: keys.update.map_or(default.update, |time| time.0),
+        alpha: keys.alpha.map_or(default.alpha, |number| number.0),
+        beta: keys.beta.map_or(default.beta, |number| number.0),
+        ecn: keys.ecn.unwrap_or(default.ecn),
+        ..default
+    }
 }
 
-fn dualpi2(aqm: &Fields<'_>) -> Result<DualPi2Config, Mistake> {
-    let usual = DualPi2Config::default();
-    let step = aqm.get("step", read::period)?.map(L4sMarking::Step);
-    Ok(DualPi2Config {
-        target: aqm.get("target", read::period)?.unwrap_or(usual.target),
-        update: aqm.get("update", read::period)?.unwrap_or(usual.update),
-        alpha: aqm
-            .get("alpha", read::number(0.0..=1e6))?
-            .unwrap_or(usual.alpha),
-        beta: aqm
-            .get("beta", read::number(0.0..=1e6))?
-            .unwrap_or(usual.beta),
-        coupling: aqm
-            .get("coupling", read::number(0.0..=1e3))?
-            .unwrap_or(usual.coupling),
-        marking: step.unwrap_or(usual.marking),
-        ..usual
-    })
+fn dualpi2(keys: &AqmKeys) -> DualPi2Config {
+    let default = DualPi2Config::default();
+    let step = keys.step.map(|time| L4sMarking::Step(time.0));
+    DualPi2Config {
+        target: keys.target.map_or(default.target, |time| time.0),
+        update: keys.update.map_or(default.update, |time| time.0),
+        alpha: keys.alpha.map_or(default.alpha, |number| number.0),
+        beta: keys.beta.map_or(default.beta, |number| number.0),
+        coupling: keys.coupling.map_or(default.coupling, |number| number.0),
+        marking: step.unwrap_or(default.marking),
+        ..default
+    }
 }
 
-/// What the size of a queue may refer to.
+/// The rate and delay of a link: sizes of queues may refer to them.
 #[derive(Clone, Copy)]
-pub(super) struct Path {
-    pub(super) rate: Option<Rate>,
-    pub(super) delay: Duration,
+pub(crate) struct Capacity {
+    rate: Option<Rate>,
+    delay: Duration,
 }
 
-/// `100p`, `64KiB`, `12ms` at the link's rate, or `bdp*0.5`: half of the link's rate times its own
-/// round trip.
-fn limit(item: &Item, path: Path) -> Result<Limit, Mistake> {
-    const NEXT: &str = "write 100p, 64KiB, 12ms or bdp*0.5";
-    let text = read::text(item)?;
-    let Some(rate) = path.rate else {
-        return Err(Mistake::new(
-            &item.place,
-            "a link without a rate has no queue",
-            "give the link a rate",
-        ));
-    };
-    let quantity = |error| read::from_quantity(item, &error);
-    if text.starts_with("bdp") {
-        let factor = match text.strip_prefix("bdp*") {
-            None if text == "bdp" => Some(1.0),
-            None => None,
-            Some(factor) => factor.parse().ok().filter(|f| (1e-6..=1e6).contains(f)),
-        };
-        let Some(factor) = factor else {
-            return Err(Mistake::new(
-                &item.place,
-                format!("'{text}' is no queue"),
-                NEXT,
-            ));
-        };
-        if path.delay.is_zero() {
-            return Err(Mistake::new(
-                &item.place,
-                "the bdp of a link without delay is nothing",
-                "give the link a delay, or write 100p, 64KiB or 12ms",
-            ));
+impl Capacity {
+    pub(crate) fn of(link: &LinkConfig) -> Self {
+        Self {
+            rate: rate_of(link),
+            delay: link.delay,
         }
-        let bytes: f64 = rate.bytes_per_s() * (path.delay * 2).as_secs_f64() * factor;
-        return at_least_a_packet(item, bytes);
     }
-    if text.ends_with('p') {
-        let packets = dccp_cli::quantity::packets(text).map_err(quantity)?;
-        return Ok(Limit::Packets(
-            usize::try_from(packets).unwrap_or(usize::MAX),
-        ));
-    }
-    if text.ends_with('B') {
-        let bytes = dccp_cli::quantity::size_bytes(text).map_err(quantity)?;
-        return Ok(Limit::Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
-    }
-    if text.ends_with('s') {
-        let time = dccp_cli::quantity::time(text).map_err(quantity)?;
-        return at_least_a_packet(item, rate.bytes_per_s() * time.as_secs_f64());
-    }
-    Err(Mistake::new(
-        &item.place,
-        format!("'{text}' is no queue"),
-        NEXT,
-    ))
 }
 
-/// How much a queue holds: something.
-pub(super) fn room(item: &Item, path: Path) -> Result<Limit, Mistake> {
-    match limit(item, path)? {
-        Limit::Packets(0) | Limit::Bytes(0) => Err(Mistake::new(
-            &item.place,
-            "a queue of this size has room for no packet",
-            "write 1p or more",
-        )),
+/// The rate of a direction, whatever limits it; of a trace the mean.
+fn rate_of(link: &LinkConfig) -> Option<Rate> {
+    match &link.queue {
+        QueueConfig::TokenBucket(bucket) => Some(bucket.rate),
+        _ => link.rate.or(link.trace.as_ref().map(mean_rate)),
+    }
+}
+
+/// The mean rate of a trace.
+pub(crate) fn mean_rate(trace: &RateTrace) -> Rate {
+    Rate::from_bytes_per_s(trace.bytes_per_s())
+}
+
+fn limit(size: &At<QueueSize>, link: Capacity) -> Result<Limit, Mistake> {
+    let place = &size.place;
+    let Some(rate) = link.rate else {
+        return Err(without_rate(place));
+    };
+    let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match size.value {
+        QueueSize::Packets(n) => Ok(Limit::Packets(whole(n))),
+        QueueSize::Bytes(n) => Ok(Limit::Bytes(whole(n))),
+        QueueSize::Time(time) => from_bytes(place, rate.bytes_per_s() * time.as_secs_f64()),
+        QueueSize::BandwidthDelay(_) if link.delay.is_zero() => {
+            let what = "the bdp of a link without delay is zero";
+            let next = "give the link a delay, or write 100p, 64KiB or 12ms";
+            Err(Mistake::new(place, what, next))
+        }
+        QueueSize::BandwidthDelay(factor) => {
+            let round_trip = (link.delay * 2).as_secs_f64();
+            from_bytes(place, rate.bytes_per_s() * round_trip * factor)
+        }
+    }
+}
+
+/// The room of a queue: at least a packet.
+pub(crate) fn room(size: &At<QueueSize>, link: Capacity) -> Result<Limit, Mistake> {
+    match limit(size, link)? {
+        Limit::Packets(0) | Limit::Bytes(0) => {
+            let what = "a queue of this size has room for no packet";
+            Err(Mistake::new(&size.place, what, "write 1p or more"))
+        }
         room => Ok(room),
     }
 }
 
-/// A queue that was not asked for in packets or bytes should hold one packet at least.
-fn at_least_a_packet(item: &Item, bytes: f64) -> Result<Limit, Mistake> {
+/// A computed size, which must be at least that of a packet.
+fn from_bytes(place: &Place, bytes: f64) -> Result<Limit, Mistake> {
     const PACKET: f64 = 1500.0;
     if bytes < PACKET {
-        return Err(Mistake::new(
-            &item.place,
-            format!(
-                "{} is {bytes:.0} bytes here: less than a packet",
-                item.label()
-            ),
-            "write more, or the number of packets: 1p",
-        ));
+        let what = format!("this is {bytes:.0} bytes here, less than a packet");
+        let next = "write more, or the number of packets: 1p";
+        return Err(Mistake::new(place, what, next));
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "above 1500; beyond all memory it saturates"
+        reason = "above 1500; it saturates at the largest number"
     )]
     let bytes = bytes.round() as usize;
     Ok(Limit::Bytes(bytes))

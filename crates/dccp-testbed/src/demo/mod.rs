@@ -6,6 +6,7 @@ mod table;
 
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -18,7 +19,7 @@ use result::Document;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Seconds
-    #[arg(short = 't', long, default_value_t = 20)]
+    #[arg(short = 't', long, default_value_t = 60)]
     time: u32,
     /// Where the results go
     #[arg(long, default_value = "demo-out")]
@@ -28,6 +29,8 @@ pub(crate) struct Args {
 /// 50 Mbit/s, 40 ms there and back, a queue of as much as fits into that.
 const LINK: [&str; 6] = ["--rate", "50M", "--delay", "20ms", "--queue", "166p"];
 const CCIDS: [u8; 2] = [2, 3];
+/// Seconds between the starts of the flows. Flows that start together differ from run to run for a long time.
+const APART_S: u32 = 5;
 /// Of an interval, seconds; the table adds up those of a second.
 const INTERVAL: &str = "0.25";
 const INTERVALS_PER_ROW: usize = 4;
@@ -56,9 +59,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     } else {
         Network::on_loopback()?
     };
-    let seconds = args.time.to_string();
-    println!("Two flows at once over 50 Mbit/s, 40 ms, a queue of 166 packets, for {seconds} s …");
-    let documents = measure(&network, &seconds)?;
+    let seconds = args.time;
+    ensure!(
+        seconds > APART_S,
+        "-t {seconds}: must be greater than {APART_S}"
+    );
+    println!("Two flows over 50 Mbit/s, 40 ms, a queue of 166 packets, for {seconds} s …");
+    let documents = measure(&network, seconds)?;
     drop(network);
     table::print(&documents, INTERVALS_PER_ROW);
     std::fs::create_dir_all(&args.out)?;
@@ -115,9 +122,9 @@ impl Network {
     }
 
     /// The command of a client.
-    fn client(&self, ccid: u8, seconds: &str) -> Command {
-        let ccid = ccid.to_string();
-        let options = ["-t", seconds, "-i", INTERVAL, "--ccid", &ccid, "-J"];
+    fn client(&self, ccid: u8, seconds: u32) -> Command {
+        let (ccid, seconds) = (ccid.to_string(), seconds.to_string());
+        let options = ["-t", &seconds, "-i", INTERVAL, "--ccid", &ccid, "-J"];
         let words = [&[MONITOR], &self.target[..], &options].concat();
         match &self.client {
             Some(host) => host.command(&words),
@@ -126,15 +133,19 @@ impl Network {
     }
 }
 
-/// Runs both flows at once; their results, as text and read.
-fn measure(network: &Network, seconds: &str) -> Result<Vec<(String, Document)>> {
+/// Runs both flows, the second [`APART_S`] later. Returns their results as text and parsed.
+fn measure(network: &Network, seconds: u32) -> Result<Vec<(String, Document)>> {
     let texts: Vec<Result<String>> = thread::scope(|scope| {
-        let start = |ccid| {
-            let mut client = network.client(ccid, seconds);
+        let start = |(ccid, delay_s): (u8, u32)| {
+            let mut client = network.client(ccid, seconds - delay_s);
             client.stderr(Stdio::inherit());
-            scope.spawn(move || shell::output(&mut client))
+            scope.spawn(move || {
+                thread::sleep(Duration::from_secs(delay_s.into()));
+                shell::output(&mut client)
+            })
         };
-        let running = CCIDS.map(start);
+        let [first, second] = CCIDS;
+        let running = [(first, 0), (second, APART_S)].map(start);
         let ended = running.map(|client| client.join().unwrap_or_else(|_| Ok(String::new())));
         ended.into()
     });
@@ -148,5 +159,7 @@ fn measure(network: &Network, seconds: &str) -> Result<Vec<(String, Document)>> 
         );
         Ok((text, document))
     };
-    texts.into_iter().map(read).collect()
+    let mut documents: Vec<_> = texts.into_iter().map(read).collect::<Result<_>>()?;
+    documents[1].1.delay(APART_S);
+    Ok(documents)
 }

@@ -28,6 +28,7 @@ pub(super) fn draw(documents: &[(String, Document)]) -> Result<String> {
             panel("goodput, Mbit/s", Interval::rate_mbit_per_s),
             panel("round trip, ms", Interval::rtt_ms),
         ],
+        marks: Vec::new(),
     };
     Ok(figure.to_svg()?)
 }

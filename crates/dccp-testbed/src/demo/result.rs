@@ -49,6 +49,17 @@ pub(super) struct Ledger {
     pub(super) lost_network: u64,
 }
 
+impl Document {
+    /// Moves all intervals to later times.
+    pub(super) fn delay(&mut self, seconds: u32) {
+        let ns = u64::from(seconds) * 1_000_000_000;
+        for interval in &mut self.intervals {
+            interval.t0_ns += ns;
+            interval.t1_ns += ns;
+        }
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 impl Interval {
     /// Its middle, in seconds.

@@ -1,7 +1,7 @@
 //! The two flows beside each other, second by second, then in sum.
 
-use super::CCIDS;
 use super::result::{Document, Interval, Total};
+use super::{APART_S, CCIDS};
 
 /// Prints both tables. A row of the first one adds up `intervals_per_row` intervals.
 pub(super) fn print(documents: &[(String, Document)], intervals_per_row: usize) {
@@ -10,13 +10,14 @@ pub(super) fn print(documents: &[(String, Document)], intervals_per_row: usize) 
         print!(" | CCID {ccid}: Mbit/s  RTT ms  lost");
     }
     println!();
-    let rows = documents
-        .iter()
-        .map(|(_, document)| document.intervals.chunks(intervals_per_row));
+    let rows = documents.iter().enumerate().map(|(n, (_, document))| {
+        let before = std::iter::repeat_n(None, n * APART_S as usize);
+        before.chain(document.intervals.chunks(intervals_per_row).map(Some))
+    });
     let mut rows: Vec<_> = rows.collect();
     let mut second = 0;
     loop {
-        let row: Vec<_> = rows.iter_mut().map(Iterator::next).collect();
+        let row: Vec<_> = rows.iter_mut().map(|rows| rows.next().flatten()).collect();
         if row.iter().all(Option::is_none) {
             break;
         }

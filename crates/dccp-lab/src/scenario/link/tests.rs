@@ -1,26 +1,35 @@
-//! Links as they are written, and what comes of them.
+//! Sections of links, and the links that they give.
 
 use super::super::document;
 use super::*;
+use dccp_proto::Rate;
 use dccp_sim::queue::{DropTailConfig, Limit};
 
-fn read(keys: &str) -> Result<Vec<Link>, Mistake> {
-    let text = format!("l = {{ from = \"a\", to = [\"b\", \"c\"], {keys} }}");
-    let document = document::parse(&text)?;
+fn read(keys: &str) -> Result<Vec<Link>, String> {
+    let text = format!("link = [{{ from = \"a\", to = [\"b\", \"c\"], {keys} }}]");
+    let mut mistakes = Mistakes::default();
+    let mut document = document::parse(&text, &mut mistakes).expect("TOML");
+    complete_back(&mut document, &mut mistakes);
+    let table = &tables(&document)[0];
+    let keys = document::read::<At<LinkKeys>>(table, &mut mistakes);
     let nodes = ["a", "b", "c"].map(str::to_owned);
-    let links = links(&document.0[0].item, &nodes, Path::new(""))?;
-    Ok(links.into_iter().map(|(link, _)| link).collect())
+    let links = keys.map(|keys| links(&keys, table, &nodes, Path::new(""), &mut mistakes));
+    if mistakes.is_empty() {
+        let links = links.unwrap_or_default().into_iter();
+        return Ok(links.map(|new| new.link).collect());
+    }
+    Err(mistakes.into_errors("f", &text).remove(0).what)
 }
 
 fn there(keys: &str) -> LinkConfig {
     read(keys)
-        .unwrap_or_else(|m| panic!("{keys}: {}", m.what))
+        .unwrap_or_else(|what| panic!("{keys}: {what}"))
         .remove(0)
         .there
 }
 
 fn what(keys: &str) -> String {
-    read(keys).expect_err(keys).what
+    read(keys).expect_err(keys)
 }
 
 const LINK: &str = "rate = \"8Mbit\", rtt = \"20ms\"";
@@ -30,7 +39,7 @@ fn queue_of(keys: &str) -> QueueConfig {
 }
 
 #[test]
-fn a_section_may_be_several_links_and_the_way_back_differs_where_it_says_so() {
+fn section_gives_a_link_per_pair_of_ends() {
     let links = read("id = \"x\", rate = \"1Mbit\", delay = \"2ms\", back = { delay = \"9ms\" }");
     let links = links.expect("links");
     let ids: Vec<&str> = links.iter().map(|l| l.id.as_str()).collect();
@@ -46,7 +55,7 @@ fn a_section_may_be_several_links_and_the_way_back_differs_where_it_says_so() {
 }
 
 #[test]
-fn a_queue_is_packets_bytes_time_or_a_part_of_the_bandwidth_delay_product() {
+fn queue_size_has_four_forms() {
     for (queue, limit) in [
         ("100p", Limit::Packets(100)),
         ("64KiB", Limit::Bytes(65_536)),
@@ -69,7 +78,7 @@ fn a_queue_is_packets_bytes_time_or_a_part_of_the_bandwidth_delay_product() {
 }
 
 #[test]
-fn every_discipline_takes_its_settings_and_the_queue_s_size() {
+fn discipline_takes_its_settings_and_the_queue_size() {
     let ms = Duration::from_millis;
     let QueueConfig::Red(red) = queue_of("aqm = { kind = \"red\", min = 7, ecn = true }") else {
         panic!("RED");
@@ -103,7 +112,7 @@ fn every_discipline_takes_its_settings_and_the_queue_s_size() {
 }
 
 #[test]
-fn faults_are_read() {
+fn faults_are_set() {
     let faults = there(
         "loss = \"1%\", ber = 1e-9, duplicate = 0.5, corrupt = 0.25, reorder = \"2%\", \
          reorder_by = \"5ms\", jitter = \"1ms\", outages = [\"1s..2s\"], ge = { loss = 0.1, burst = 5 }",
@@ -124,13 +133,13 @@ fn faults_are_read() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_settings_are_refused() {
     for (keys, said) in [
         ("queue = \"9p\"", "a link without a rate has no queue"),
         ("aqm = \"pie\"", "a link without a rate has no queue"),
         (
             "rate = \"1kbit\", queue = \"1ms\"",
-            "1ms is 0 bytes here: less than a packet",
+            "this is 0 bytes here, less than a packet",
         ),
         (
             "rate = \"1Mbit\", trace = \"none\"",
@@ -138,7 +147,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "reorder = 0.1",
-            "reorder needs reorder_by: for how long packets are held back",
+            "reorder needs reorder_by, the time for which packets are held back",
         ),
         (
             "outages = [\"2s..1s\"]",
@@ -155,16 +164,16 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "ge = { loss = 0.9, burst = 1 }",
-            "so much loss leaves no room between bursts",
+            "this much loss leaves no time between bursts",
         ),
-        ("back = { id = \"y\" }", "the way back has no key id"),
+        ("back = { id = \"y\" }", "back has no use for id"),
     ] {
         assert!(what(keys).starts_with(said), "{keys}: {}", what(keys));
     }
 }
 
 #[test]
-fn changes_are_of_both_directions_unless_the_way_back_has_its_own() {
+fn changes_apply_to_both_directions_unless_back_has_its_own() {
     let what = |back: &str| -> Vec<(u64, bool, Alteration)> {
         let keys = format!(
             "{LINK}, changes = [{{ at = \"1s\", rate = \"16Mbit\", delay = \"1ms\", queue = \"bdp\" }}]{back}"
@@ -180,10 +189,10 @@ fn changes_are_of_both_directions_unless_the_way_back_has_its_own() {
         Alteration::Delay(Duration::from_millis(1)),
         Alteration::Queue(Limit::Bytes(4000)),
     ];
-    let way = |is_back| there.map(|what| (1, is_back, what));
-    assert_eq!(what(""), [way(false), way(true)].concat());
+    let of = |is_back| there.map(|what| (1, is_back, what));
+    assert_eq!(what(""), [of(false), of(true)].concat());
     let none = what(", back = { changes = [] }");
-    assert_eq!(none, way(false));
+    assert_eq!(none, of(false));
     let own = what(", back = { changes = { at = \"2s\", up = false } }");
     assert_eq!(own[3..], [(2, true, Alteration::Up(false))]);
 }

@@ -1,46 +1,46 @@
-//! The ways that packets take, as the simulator finds them: found here first, so that a scenario
-//! whose packets would be lost or go round in circles is refused.
+//! The paths of packets, by the rules of the simulator. A scenario is refused if its packets would be lost or
+//! loop.
 
 use super::plan::{Link, Network};
 use std::collections::VecDeque;
 
-/// Why a packet would not arrive.
+/// Why a packet does not arrive.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Astray {
-    /// No links lead there.
-    NoWay,
-    /// The nodes of a circle, the first one again at the end.
+pub(crate) enum PathError {
+    /// No links lead to the destination.
+    NoPath,
+    /// The nodes of a loop; the last is the first.
     Loop(Vec<usize>),
-    /// This host lies on the way, and hosts do not forward.
+    /// This host is on the path, and hosts do not forward.
     Host(usize),
 }
 
-/// The nodes on the way of a packet, both ends included.
-pub(crate) fn way(
+/// The nodes on the path of a packet, with both ends.
+pub(crate) fn path(
     network: &Network,
     hosts: &[bool],
     from: usize,
     to: usize,
-) -> Result<Vec<usize>, Astray> {
-    let mut way = vec![from];
+) -> Result<Vec<usize>, PathError> {
+    let mut path = vec![from];
     let mut at = from;
     while at != to {
         if at != from && hosts[at] {
-            return Err(Astray::Host(at));
+            return Err(PathError::Host(at));
         }
-        at = next(network, at, to).ok_or(Astray::NoWay)?;
-        if let Some(begin) = way.iter().position(|&node| node == at) {
-            let mut circle = way.split_off(begin);
-            circle.push(at);
-            return Err(Astray::Loop(circle));
+        at = next(network, at, to).ok_or(PathError::NoPath)?;
+        if let Some(begin) = path.iter().position(|&node| node == at) {
+            let mut nodes = path.split_off(begin);
+            nodes.push(at);
+            return Err(PathError::Loop(nodes));
         }
-        way.push(at);
+        path.push(at);
     }
-    Ok(way)
+    Ok(path)
 }
 
-/// Where a node sends what goes to another: by a route, else by the fewest links, and among equals by
-/// the link that comes first in the file.
+/// The next node on the path to another: by a route, else by the fewest links. Among equal paths, the link
+/// that comes first in the file decides.
 fn next(network: &Network, at: usize, to: usize) -> Option<usize> {
     let route = network.routes.iter().find(|r| r.at == at && r.to == to);
     if let Some(route) = route {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use dccp_sim::LinkConfig;
 
-    /// 0–1–2–3 and 0–4, 4–3; 5 stands alone.
+    /// 0–1–2–3 and 0–4, 4–3; 5 has no link.
     fn network(routes: &[(usize, usize, usize)]) -> Network {
         let link = |&(from, to): &(usize, usize)| Link {
             id: String::new(),
@@ -104,23 +104,23 @@ mod tests {
         routes: &[(usize, usize, usize)],
         from: usize,
         to: usize,
-    ) -> Result<Vec<usize>, Astray> {
+    ) -> Result<Vec<usize>, PathError> {
         let hosts = [true, false, false, true, false, false];
-        way(&network(routes), &hosts, from, to)
+        path(&network(routes), &hosts, from, to)
     }
 
     #[test]
-    fn the_shortest_way_is_taken_unless_a_route_says_otherwise() {
+    fn path_is_the_shortest_without_a_route() {
         assert_eq!(find(&[], 0, 3), Ok(vec![0, 4, 3]));
         assert_eq!(find(&[(0, 3, 1)], 0, 3), Ok(vec![0, 1, 2, 3]));
         assert_eq!(find(&[(0, 2, 4)], 0, 3), Ok(vec![0, 4, 3]), "of another");
     }
 
     #[test]
-    fn packets_that_would_not_arrive_are_found() {
-        assert_eq!(find(&[], 0, 5), Err(Astray::NoWay));
-        let circle = find(&[(0, 3, 1), (1, 3, 0)], 0, 3);
-        assert_eq!(circle, Err(Astray::Loop(vec![0, 1, 0])));
-        assert_eq!(find(&[(4, 2, 3)], 4, 2), Err(Astray::Host(3)));
+    fn path_without_arrival_is_refused() {
+        assert_eq!(find(&[], 0, 5), Err(PathError::NoPath));
+        let nodes = find(&[(0, 3, 1), (1, 3, 0)], 0, 3);
+        assert_eq!(nodes, Err(PathError::Loop(vec![0, 1, 0])));
+        assert_eq!(find(&[(4, 2, 3)], 4, 2), Err(PathError::Host(3)));
     }
 }
