@@ -26,9 +26,9 @@ impl Connection {
         }
         self.closing.is_wanted = true;
         match self.state {
-            // Nothing has been promised to anybody yet.
+            // No data can have been promised before the handshake.
             State::Request | State::Invited | State::Listen1 => {
-                self.give_up(now, CloseReason::Aborted(ResetCode::ABORTED), app);
+                self.give_up(now, CloseReason::Local, app);
             }
             _ => self.close_when_drained(now, app),
         }
