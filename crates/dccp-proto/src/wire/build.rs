@@ -162,6 +162,7 @@ fn fixed_part(packet: &Packet<'_>, data_offset: u8) -> [u8; FIXED_MAX] {
 
 /// Makes of a copy of another packet's header that of the packet with this number; it has no checksum yet. The packet
 /// has no Acknowledgement Number.
+#[inline]
 pub(crate) fn renumber(header: &mut [u8], seq: Seq) {
     let Some(fixed) = header.first_chunk_mut::<12>() else {
         return;
@@ -211,6 +212,7 @@ pub fn seal(datagram: &mut [u8], zeros: usize, checksum: ChecksumRule) -> Result
 }
 
 /// As [`seal`], with what [`Place::sum`] knows of the payload.
+#[inline]
 pub(crate) fn seal_summed(
     datagram: &mut [u8],
     zeros: usize,
