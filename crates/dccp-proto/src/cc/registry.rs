@@ -7,7 +7,7 @@ use super::config::CcConfig;
 use super::{HcReceiver, HcSender, ccid2, ccid3, ccid4};
 use crate::wire::features::Feature;
 use core::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A feature value that a CCID needs at one of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,21 +91,23 @@ impl Ccids {
 }
 
 impl Default for Ccids {
-    // 4340-10-2: CCID 2 is always among them.
     fn default() -> Self {
-        Self(Arc::new([
-            Arc::new(ccid2::Ccid2),
-            Arc::new(ccid3::Ccid3),
-            Arc::new(ccid4::Ccid4),
-        ]))
+        static BUILT_IN: LazyLock<Ccids> = LazyLock::new(|| {
+            Ccids(Arc::new([
+                Arc::new(ccid2::Ccid2),
+                Arc::new(ccid3::Ccid3),
+                Arc::new(ccid4::Ccid4),
+            ]))
+        });
+        BUILT_IN.clone()
     }
 }
 
 impl PartialEq for Ccids {
-    /// Two lists are equal if the numbers and names in them are.
+    /// Two lists are equal if they hold the same objects: two CCIDs of one name may have different settings.
     fn eq(&self, other: &Self) -> bool {
-        let name = |c: &dyn Ccid| (c.number(), c.name());
-        self.iter().map(name).eq(other.iter().map(name))
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(&*other.0).all(|(a, b)| Arc::ptr_eq(a, b))
     }
 }
 
@@ -182,6 +184,8 @@ mod tests {
         assert!(replaced.iter().map(Ccid::number).eq([2, 3, 4]));
         assert_eq!(replaced.find(3).map(Ccid::name), Some("own"));
         assert_ne!(replaced, default);
+        assert_eq!(default, Ccids::default());
+        assert_ne!(default.with(Own(249)), default.with(Own(249)));
     }
 
     #[test]

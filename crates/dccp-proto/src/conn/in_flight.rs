@@ -259,7 +259,6 @@ impl InFlight {
     /// A packet departed. Beyond [`IN_FLIGHT_PACKETS`] records (28 MiB) the oldest is dropped: later
     /// reports about it are ignored (4340-11.4.1-3). An open fate becomes `Sent`.
     #[inline]
-    #[inline]
     pub(crate) fn push(&mut self, record: Record, tell: TellFate<'_>) {
         if self.records.len() == IN_FLIGHT_PACKETS {
             self.oddities.forgotten += 1;
