@@ -1,5 +1,5 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr, working copy of August 2026; experimental): models the path, and
-//! keeps as much in flight as fills it, at the rate that it takes.
+//! BBR, version 3 (draft-ietf-ccwg-bbr, working copy of August 2026; experimental). It models the path,
+//! sends at the bandwidth of the path, and keeps as many packets in flight as fill it.
 //!
 //! ```text
 //!   Startup → Drain → Down → Cruise → Refill → Up ─┐        ProbeRtt: from any but Startup,
@@ -7,9 +7,10 @@
 //!                      └───────────────────────────┘
 //! ```
 //!
-//! It has its own slow start. Decided: losses are counted by round trips, not by packets, since a law sees
-//! acknowledgements; a mark counts as a loss, since the draft does not say; and the time until the next
-//! probe is drawn from a hash of the time at hand, because the core has no random numbers.
+//! BBR has its own slow start. It differs from the draft, or completes it, in three rules:
+//! - Losses are counted per round trip, not per packet, because the input of a law is acknowledgements.
+//! - A mark counts as a loss, because the draft does not define it.
+//! - The wait until the next probe comes from a hash of the current time. The core has no random numbers.
 
 mod model;
 mod rounds;
@@ -23,11 +24,11 @@ use rounds::{Plateau, Probe, Round};
 /// Settings of BBR.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// A greater share of lost packets in a round trip is too much.
+    /// The greatest share of packets in a round trip that may be lost.
     pub loss_threshold: f64,
-    /// What losses leave of a bound.
+    /// The share of a bound that remains after losses.
     pub beta: f64,
-    /// The share of the bound that is left to others.
+    /// The share of the bound that is left for other flows.
     pub headroom: f64,
 }
 
@@ -57,17 +58,18 @@ impl LawSettings for Config {
     }
 }
 
-/// Of the rate that the model has, 1 % is not used.
+/// The share of the modelled bandwidth that pacing does not use.
 const PACING_MARGIN: f64 = 0.01;
-/// Slow start also ends where it loses too much, in so many acknowledgements of a round trip at least.
+/// Slow start also ends after too many losses, if at least this many acknowledgements of a round trip
+/// report them.
 const STARTUP_GAPS: u32 = 6;
-/// Draining takes so many round trips at most.
+/// Draining takes at most this many round trips.
 const DRAIN_ROUNDS: u64 = 3;
-/// The next probe comes after 2 to 3 s, or as soon as Reno would have lost a packet, but in so many round
-/// trips at least.
+/// The next probe starts 2 to 3 s after the last one. It starts earlier after as many round trips as Reno
+/// needs from one loss to the next, but at most `PROBE_ROUNDS_MAX`.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 const PROBE_ROUNDS_MAX: f64 = 62.0;
-/// How long the queue is kept empty to measure the round trip.
+/// The time with an empty queue for the measurement of the round trip.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,7 +102,7 @@ impl Phase {
         }
     }
 
-    /// Losses then only say that the probe found the limit.
+    /// Returns true in phases with losses that only show that the probe found the limit.
     const fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
@@ -109,7 +111,7 @@ impl Phase {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// For snapshots.
+    /// Returns the number of the phase in snapshots.
     const fn number(self) -> f64 {
         self as u8 as f64
     }
@@ -123,17 +125,17 @@ pub struct Bbr {
     model: Model,
     phase: Phase,
     round: Round,
-    /// The path was once full: slow start is over.
+    /// The path has been full once, therefore slow start is over.
     is_filled: bool,
     plateau: Plateau,
-    /// When the phase began: round and time.
+    /// The start of the phase: round and time.
     since: (u64, Instant),
-    /// Packets in flight when the phase began that are neither acknowledged nor lost yet: zero after a full
-    /// round trip.
+    /// Packets that were in flight at the start of the phase and are neither acknowledged nor lost yet. It is
+    /// 0 after a full round trip.
     left_of_round_trip: u32,
     /// The same for the end of the last probe.
     left_of_samples: u32,
-    /// When the last probe ended, and how long to wait for the next.
+    /// The end of the last probe, and the wait for the next one.
     probed: (u64, Instant),
     wait: Duration,
     probe: Probe,
@@ -141,9 +143,9 @@ pub struct Bbr {
     was_too_much: bool,
     /// The last probe stopped at the bound. If that cost no losses, the next one follows at once.
     was_precautionary: bool,
-    /// The end of `ProbeRtt`, once little enough is in flight.
+    /// The end of `ProbeRtt`; `None` until few enough packets are in flight.
     probe_rtt_end: Option<Instant>,
-    /// The window before `ProbeRtt` or a timeout, and the round in which it comes back.
+    /// The window before `ProbeRtt` or a timeout, and the round that restores it.
     saved: Option<f64>,
     timeout_round: Option<u64>,
     after_idle: bool,
@@ -199,7 +201,7 @@ impl Bbr {
         self.left_of_round_trip = ack.pipe;
     }
 
-    /// Ends the round trip at hand.
+    /// Ends the current round trip.
     fn end_round(&mut self, w: &Window, ack: &Ack) {
         let round = self.round;
         if round.lost > 0 && !self.phase.is_probing() {
@@ -272,8 +274,8 @@ impl Bbr {
         self.enter(Phase::Refill, ack);
     }
 
-    /// What was sent while probing is accounted for a round trip after the probe. Returns whether the next
-    /// probe follows at once.
+    /// Ends the samples of a probe, one round trip after the probe. Then the packets that it sent are
+    /// acknowledged or lost. Returns true if the next probe follows at once.
     fn end_samples(&mut self) -> bool {
         let is_over = !matches!(self.phase, Phase::Refill | Phase::Up);
         if !is_over || self.left_of_samples > 0 {
@@ -287,7 +289,7 @@ impl Bbr {
 
     fn go_up(&mut self, w: &Window, ack: &Ack) {
         self.probe.is_sampled = true;
-        // What is lost from now on was sent while refilling.
+        // Packets that are lost from now on were sent in the Refill phase.
         self.round.lost = 0;
         self.round.flight_before = ack.flight;
         self.plateau = Plateau {
@@ -298,7 +300,7 @@ impl Bbr {
         self.enter(Phase::Up, ack);
     }
 
-    /// After a while, or when Reno would have probed with its loss.
+    /// Returns true after the wait, or after as many round trips as Reno needs from one loss to the next.
     fn is_probe_due(&self, w: &Window, ack: &Ack) -> bool {
         let (round, at) = self.probed;
         let rounds = self.model.target(w.cwnd).clamp(1.0, PROBE_ROUNDS_MAX);
@@ -314,7 +316,7 @@ impl Bbr {
             return true;
         }
         if is_full(w, ack) && w.cwnd >= bound {
-            // The bound, not the path, keeps the bandwidth from growing.
+            // The bound limits the bandwidth here, not the path.
             self.plateau = Plateau {
                 bw: ack.delivered_rate.unwrap_or(self.plateau.bw),
                 ..Plateau::default()
@@ -323,7 +325,7 @@ impl Bbr {
         self.plateau.is_reached
     }
 
-    /// Moves the bound on what is in flight: down if a probe lost too much, up while none does.
+    /// Moves the bound on packets in flight: down if a probe lost too much, up while no probe does.
     fn bound(&mut self, w: &Window, ack: &Ack, begins_round: bool) {
         let lost = ack.lost + ack.marked;
         if lost > 0 && self.round.is_lossy(self.config.loss_threshold) {
@@ -395,7 +397,7 @@ impl Bbr {
         let bw = self.model.bw();
         if bw > 0.0 {
             let rate = (1.0 - PACING_MARGIN) * gain * bw;
-            // In slow start it never falls.
+            // In slow start the rate never falls.
             let lowest = self.rate.filter(|_| !self.is_filled).unwrap_or(0.0);
             self.rate = Some(rate.max(lowest));
         } else if let (None, Some(rtt)) = (self.rate, ack.rtt) {
@@ -420,17 +422,17 @@ impl Bbr {
         };
         let bound = longterm.min(self.model.inflight_shortterm);
         w.cwnd = w.cwnd.min(bound).max(WINDOW_MIN);
-        // Slow start is this law's own.
+        // BBR has its own slow start.
         w.ssthresh = w.ssthresh.min(1.0);
     }
 }
 
-/// The window was the limit when the acknowledged packets left.
+/// Returns true if the window was the limit when the acknowledged packets were sent.
 fn is_full(w: &Window, ack: &Ack) -> bool {
     f64::from(ack.flight) + 1.0 >= w.cwnd.floor()
 }
 
-/// A number that differs from time to time (the last step of `SplitMix64`).
+/// Hashes the current time (the last step of `SplitMix64`).
 const fn hash(now: Instant) -> u64 {
     let mut x = now.as_nanos();
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -479,7 +481,7 @@ impl Law for Bbr {
         self.set_window(window, ack);
     }
 
-    /// Losses and marks are answered where acknowledgements are counted, by their share.
+    /// Does nothing: `on_ack` reacts to the share of losses and marks.
     fn on_congestion(&mut self, _window: &mut Window, _event: &Congestion) {}
 
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
@@ -497,7 +499,7 @@ impl Law for Bbr {
         }
     }
 
-    /// No slow start but this law's own.
+    /// Returns true: only this law's own slow start may grow the window.
     fn is_holding(&self, _window: &Window, _now: Instant) -> bool {
         true
     }

@@ -1,12 +1,12 @@
-//! What tests of laws share: acknowledgements by hand, and a bottleneck whose sawtooth a person can
-//! check by eye.
+//! Helpers of the tests of laws: acknowledgements by hand, and a bottleneck. A person can check the plot
+//! of its sawtooth by eye.
 
 use super::{Ack, Cause, Congestion, Law, LawConfig, Window};
 use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Net, START, config, ms, us};
 use core::fmt::Write as _;
 
-/// A law with these settings.
+/// Builds a law with these settings.
 pub(crate) fn law(settings: impl Into<LawConfig>) -> Box<dyn Law> {
     settings.into().build()
 }
@@ -26,7 +26,7 @@ pub(crate) fn avoiding(cwnd: f64) -> Window {
     }
 }
 
-/// An acknowledgement of `n` packets, all of which may make the window grow.
+/// An acknowledgement of `n` packets. All of them may make the window grow.
 pub(crate) fn acked(n: u32) -> Ack {
     Ack {
         now: START,
@@ -48,7 +48,7 @@ pub(crate) fn loss(flight: u32) -> Congestion {
     }
 }
 
-/// The value that a law shows under this name.
+/// Returns the inner value that a law reports under this name.
 pub(crate) fn inner(law: &dyn Law, name: &str) -> f64 {
     let mut values = Vec::new();
     law.inner(&mut values);
@@ -67,8 +67,8 @@ pub(crate) fn assert_near(value: f64, expected: f64) {
     );
 }
 
-/// Acknowledges one window of packets, one by one, `round_trips` times; the number of packets is the
-/// whole part of the window at the beginning of each.
+/// Acknowledges one window of packets, one by one, `round_trips` times. The number of packets is the
+/// whole part of the window at the start of each round trip.
 pub(crate) fn round_trips(law: &mut dyn Law, window: &mut Window, round_trips: f64) {
     for _ in 0..whole(round_trips) {
         for _ in 0..window.packets() {
@@ -82,12 +82,12 @@ const RATE: u32 = 2000;
 /// Its base round trip in milliseconds, and the packets that fill it.
 const BASE_MS: u32 = 100;
 const PRODUCT: u32 = RATE * BASE_MS / 1000;
-/// Packets that wait in its queue at most.
+/// The length of its queue in packets.
 const QUEUE: u32 = 100;
 /// Packets per column of the plot.
 const SCALE: f64 = 5.0;
 
-/// One flow of CCID 2 with this law alone on the bottleneck for a minute: the window once a second.
+/// Runs one CCID 2 flow with this law alone on the bottleneck for a minute. Plots the window once a second.
 fn sawtooth(law: LawConfig) -> String {
     let name = law.name();
     let mut net = Net::new(
@@ -125,7 +125,7 @@ fn column(packets: f64) -> usize {
     whole(packets / SCALE).min(79) as usize
 }
 
-/// A number of a table that is a count.
+/// Converts a count in a table to an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -135,8 +135,8 @@ pub(crate) fn whole(n: f64) -> u32 {
     n as u32
 }
 
-/// Compares the sawtooth of a law with the stored one. With `BLESS` set, stores the new one and fails, so
-/// that a run that stores never counts as a run that passed.
+/// Compares the sawtooth of a law with the stored one. With `BLESS` set, stores the new one and fails.
+/// A run that stores therefore never counts as passed.
 #[track_caller]
 pub(crate) fn check_sawtooth(law: LawConfig, expected: &str) {
     let name = law.name();
@@ -149,7 +149,7 @@ pub(crate) fn check_sawtooth(law: LawConfig, expected: &str) {
     assert!(plot == expected, "the sawtooth changed:\n{plot}");
 }
 
-/// The rows of a pinned table: numbers, apart by spaces.
+/// Parses the rows of a table of expected values: numbers, separated by spaces.
 pub(crate) fn table<const N: usize>(text: &str) -> Vec<[f64; N]> {
     let rows = text.lines().filter(|row| !row.trim().is_empty());
     let row = |row: &str| {

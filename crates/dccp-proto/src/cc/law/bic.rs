@@ -1,5 +1,5 @@
 //! BIC (Xu, Harfoush, Rhee: "Binary increase congestion control for fast long-distance networks",
-//! INFOCOM 2004): searches between the window that lost and the one that did not.
+//! INFOCOM 2004): a binary search between the last window with a loss and the last one without.
 
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
@@ -7,9 +7,9 @@ use crate::time::Instant;
 /// Settings of BIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// Below this window, in packets, it is Reno.
+    /// Below this window, in packets, the law is Reno.
     pub low_window: f64,
-    /// An event below the last maximum sets the new one lower, so that others find room.
+    /// An event below the last maximum sets the new maximum lower, which leaves room for other flows.
     pub fast_convergence: bool,
 }
 
@@ -41,18 +41,18 @@ const S_MAX: f64 = 32.0;
 const S_MIN: f64 = 0.01;
 /// The share of the window that an event takes.
 const BETA: f64 = 0.125;
-/// Stands for a maximum that nobody knows.
+/// The value of `max` while the maximum is unknown.
 const UNKNOWN: f64 = 536_870_912.0;
 
 /// BIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bic {
     config: Config,
-    /// The window that lost.
+    /// The window at the last loss.
     max: f64,
-    /// The window that did not.
+    /// The largest window known to cause no loss.
     min: f64,
-    /// Beyond the maximum, the step doubles each time the window reaches a goal.
+    /// The search beyond the maximum. The step doubles each time the window reaches a goal.
     probe: Option<Probe>,
 }
 
@@ -132,7 +132,7 @@ impl Law for Bic {
         window.reduce_to((1.0 - BETA) * window.cwnd);
         self.min = window.cwnd;
         self.probe = None;
-        // Read literally, the paper compares the first event with the default maximum.
+        // The paper, read literally, compares the first event with the default maximum.
         let is_known = last < UNKNOWN;
         if self.config.fast_convergence && is_known && last > self.max {
             self.max = f64::midpoint(self.max, self.min);
@@ -147,7 +147,7 @@ impl Law for Bic {
     }
 
     fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
-        // Before the first event, and while it probes, no maximum is known.
+        // The maximum is unknown before the first event and while the law probes.
         if self.max < UNKNOWN {
             out.push(("max", self.max));
         }

@@ -1,4 +1,4 @@
-//! Which law governs a window, and with which settings.
+//! The choice of a law for a window, and its settings.
 
 use super::{
     Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood,
@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The settings of a law, from which each connection builds a law of its own.
+/// The settings of a law. Each connection builds its own law from them.
 pub trait LawSettings: fmt::Debug + Send + Sync {
     /// The law's name, the same as [`Law::name`].
     fn name(&self) -> &'static str;
@@ -16,15 +16,15 @@ pub trait LawSettings: fmt::Debug + Send + Sync {
     /// Builds a law with these settings.
     fn build(&self) -> Box<dyn Law>;
 
-    /// Says which setting is out of its range.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
-    /// The setting and its range.
+    /// Returns the setting that is out of its range, and the range.
     fn check(&self) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// The pace of slow start that suits the law.
+    /// Returns the default pace of slow start for this law.
     fn pace(&self) -> Pace {
         Pace::Standard
     }
@@ -48,7 +48,7 @@ impl SettingError {
     /// Checks that the value of a setting is in a range.
     ///
     /// # Errors
-    /// The setting and its range.
+    /// Returns the setting that is out of its range, and the range.
     pub fn unless_within(
         setting: &'static str,
         value: f64,
@@ -80,7 +80,7 @@ impl fmt::Display for SettingError {
 
 impl core::error::Error for SettingError {}
 
-/// How a window grows and shrinks: a law, and how slow start leads to it.
+/// The configuration of a window: a law, and the slow start before it.
 ///
 /// The default is CCID 2's own Reno (4341-3.1-1).
 ///
@@ -107,10 +107,10 @@ impl LawConfig {
         self.law.build()
     }
 
-    /// Says which setting of the law or of slow start is out of its range.
+    /// Checks that each setting of the law and of slow start is in its range.
     ///
     /// # Errors
-    /// The setting and its range.
+    /// Returns the setting that is out of its range, and the range.
     pub fn check(&self) -> Result<(), SettingError> {
         self.law.check()?;
         self.slow_start.check()
@@ -118,7 +118,7 @@ impl LawConfig {
 }
 
 impl<L: LawSettings + 'static> From<L> for LawConfig {
-    /// The law after the slow start that suits it.
+    /// The law after its default slow start.
     fn from(law: L) -> Self {
         let slow_start = slow_start::Config {
             pace: law.pace(),
@@ -138,7 +138,7 @@ impl Default for LawConfig {
 }
 
 impl PartialEq for LawConfig {
-    /// Two laws are equal if their names and their settings, as [`Debug`](fmt::Debug) prints them, are.
+    /// Two laws are equal if their names and their settings are equal, as [`Debug`](fmt::Debug) prints them.
     fn eq(&self, other: &Self) -> bool {
         let settings = |law: &Self| format!("{:?}", law.law);
         self.slow_start == other.slow_start
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_that_uses_rates_or_one_way_delays_asks_for_them() {
+    fn law_requests_the_rates_and_one_way_delays_that_it_uses() {
         let wanting = |wants: fn(Wants) -> bool| {
             let laws = all().filter(move |law| wants(law.build().wants()));
             laws.map(|law| law.name())
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_out_of_its_range_is_named() {
+    fn setting_out_of_range_is_named() {
         let law = reno::Config {
             flows: 0,
             ..reno::Config::default()

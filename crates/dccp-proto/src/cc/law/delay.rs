@@ -1,4 +1,4 @@
-//! What laws that listen to delay share: which delay they hear, and its extremes of late.
+//! Helpers of laws that react to delay: the choice of the delay, and its recent extremes.
 
 use super::Ack;
 use crate::time::Instant;
@@ -8,19 +8,19 @@ use core::time::Duration;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sample {
     pub(super) delay: f64,
-    /// It is the first of another kind than those before, which cannot be compared with it.
+    /// The kind of delay changed with this sample. Earlier samples cannot be compared with it.
     pub(super) is_other_kind: bool,
 }
 
-/// Prefers the one-way delay, on which the way back has no influence: once it was known, round trips
-/// count no more.
+/// Prefers the one-way delay, because the reverse path does not influence it. After the first one-way
+/// delay, round trips are ignored.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Signal {
     is_one_way: bool,
 }
 
 impl Signal {
-    /// The delay that an acknowledgement tells.
+    /// Returns the delay that an acknowledgement reports.
     pub(super) fn sample(&mut self, ack: &Ack) -> Option<Sample> {
         let was_one_way = self.is_one_way;
         self.is_one_way |= ack.one_way.is_some();
@@ -40,7 +40,7 @@ impl Signal {
         self.is_one_way
     }
 
-    /// Names the kind of delay in a snapshot.
+    /// Appends the kind of delay to a snapshot.
     pub(super) fn inner(self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("delay_is_one_way", f64::from(u8::from(self.is_one_way))));
     }
@@ -50,13 +50,13 @@ impl Signal {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Extremes<const N: usize> {
     span: Duration,
-    /// When the newest span began.
+    /// The start of the newest span.
     begin: Instant,
-    /// Least and greatest value of each span, the newest first.
+    /// The least and the greatest value of each span, the newest first.
     spans: [(f64, f64); N],
 }
 
-/// The extremes of no values.
+/// The extremes of a span without values.
 const NOTHING: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 
 impl<const N: usize> Extremes<N> {
@@ -83,17 +83,17 @@ impl<const N: usize> Extremes<N> {
         *max = max.max(value);
     }
 
-    /// Forgets all values.
+    /// Discards all values.
     pub(super) const fn clear(&mut self) {
         self.spans = [NOTHING; N];
     }
 
-    /// The least value, infinite if there is none.
+    /// Returns the least value, infinite if there is none.
     pub(super) fn min(&self) -> f64 {
         self.spans.iter().map(|s| s.0).fold(NOTHING.0, f64::min)
     }
 
-    /// The greatest value, negative infinity if there is none.
+    /// Returns the greatest value, negative infinity if there is none.
     pub(super) fn max(&self) -> f64 {
         self.spans.iter().map(|s| s.1).fold(NOTHING.1, f64::max)
     }
@@ -106,7 +106,7 @@ mod tests {
     use crate::cc::law::bench::assert_near;
 
     #[test]
-    fn extremes_are_forgotten_after_their_time() {
+    fn extremes_expire_after_their_spans() {
         let mut e = Extremes::<3>::new(ms(100));
         assert!(e.min().is_infinite() && e.max().is_infinite());
         for (now, value, min, max) in [
@@ -119,7 +119,7 @@ mod tests {
             (400, 7.6, 7.5, 8.5),
             (700, 1.0, 1.0, 1.0),
             (9000, 2.0, 2.0, 2.0),
-            // After silence the spans begin anew, with this value.
+            // After a long silence the spans start again with this value.
             (9350, 3.0, 3.0, 3.0),
             (9649, 4.0, 3.0, 4.0),
             (9650, 5.0, 4.0, 5.0),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_delays_replace_round_trips_for_good() {
+    fn one_way_delays_replace_round_trips_permanently() {
         let mut s = Signal::default();
         let mut hear = |rtt: Option<u64>, one_way: Option<u64>| {
             let ack = Ack {

@@ -1,9 +1,9 @@
 //! Laws: how a congestion window answers to acknowledgements and congestion.
 //!
-//! A [`Law`] knows windows, rates and delays, and nothing of DCCP, so that the simulator's TCP can
-//! use the same ones. Whoever calls it detects losses, measures round trips, tells one congestion
-//! event from another, and runs slow start; see `cc/window.rs`. To add a law, write one file here
-//! and name it in `choice.rs`. Transcendental functions come from `libm`: the same bits everywhere.
+//! A [`Law`] works on windows, rates and delays, and does not depend on DCCP. Therefore the simulator's
+//! TCP uses the same laws. The caller (`cc/window.rs`) detects losses, measures round trips, groups
+//! losses into congestion events, and runs slow start. To add a law, write one file here and name it in
+//! `choice.rs`. Transcendental functions come from `libm`, which returns the same bits on every platform.
 
 pub mod bbr;
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub use config::{LawConfig, LawSettings, SettingError, all};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What a law governs.
+/// The state that a law controls: the congestion window and its threshold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     /// Congestion window in packets, at least 1.
@@ -45,7 +45,7 @@ impl Window {
         }
     }
 
-    /// How many packets may be in flight: the whole part of the window, at least 1.
+    /// Returns the number of packets that may be in flight: the whole part of the window, at least 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -55,12 +55,12 @@ impl Window {
         self.cwnd.max(1.0) as u32
     }
 
-    /// Whether the window still grows by slow start.
+    /// Returns true while the window grows by slow start.
     pub fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Ends slow start where it stands.
+    /// Ends slow start at the current window.
     pub fn leave_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.cwnd);
     }
@@ -78,32 +78,32 @@ impl Window {
     }
 }
 
-/// An acknowledgement, as a law sees it.
+/// An acknowledgement, as the input of a law.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ack {
     /// When it arrived.
     pub now: Instant,
     /// Newly acknowledged unmarked data packets.
     pub acked: u32,
-    /// How many of those may make the window grow: none in slow start, none unless the window was
+    /// The part of `acked` that may make the window grow: 0 in slow start, and 0 unless the window was
     /// the limit.
     pub growth: u32,
     /// Newly acknowledged data packets that were marked.
     pub marked: u32,
     /// Data packets newly found lost.
     pub lost: u32,
-    /// Whether the acknowledgement reports neither loss nor mark.
+    /// The acknowledgement reports neither loss nor mark.
     pub is_clean: bool,
     /// Packets that were sent before the last congestion event was detected are still in flight.
     pub is_recovering: bool,
     /// A round-trip sample.
     pub rtt: Option<Duration>,
-    /// The smoothed round-trip time, once there was a sample.
+    /// The smoothed round-trip time; `None` before the first sample.
     pub smoothed_rtt: Option<Duration>,
-    /// How long the newest packet was under way, plus a constant that nobody knows: only
-    /// differences between samples mean something.
+    /// The one-way delay of the newest packet, plus an unknown constant. Only differences between samples
+    /// have a meaning.
     pub one_way: Option<Duration>,
-    /// How fast data was delivered in packets per second, if this acknowledgement gives a sample.
+    /// The delivery rate in packets per second, if this acknowledgement gives a sample.
     pub delivered_rate: Option<f64>,
     /// The application was the limit while `delivered_rate` was measured.
     pub is_app_limited: bool,
@@ -115,7 +115,7 @@ pub struct Ack {
     pub round: u64,
 }
 
-/// What shows that the network is congested.
+/// The sign of a congested network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// Packets were lost.
@@ -129,17 +129,17 @@ pub enum Cause {
 pub struct Congestion {
     /// When it was detected.
     pub now: Instant,
-    /// What showed it.
+    /// The sign that started the event.
     pub cause: Cause,
-    /// How many packets were lost or marked at once.
+    /// The number of packets that were lost or marked at once.
     pub packets: u32,
-    /// Data packets in flight before these were counted out.
+    /// Data packets in flight before these packets were subtracted.
     pub flight: u32,
-    /// Data packets in flight after that.
+    /// Data packets in flight after the subtraction.
     pub pipe: u32,
 }
 
-/// What a law looks at beside windows, losses and round trips. What nobody looks at need not be measured.
+/// Optional inputs of a law. The caller does not measure an input that the law does not use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants {
     /// [`Ack::delivered_rate`] and [`Ack::is_app_limited`].
@@ -148,49 +148,49 @@ pub struct Wants {
     pub one_way: bool,
 }
 
-/// A rule by which a window grows and shrinks.
+/// A rule for the growth and the reduction of a window.
 pub trait Law: Send {
     /// The law's name in reports.
     fn name(&self) -> &'static str;
 
-    /// What it has to be told, which never changes.
+    /// Returns the optional inputs of the law. They never change.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Sending begins: for laws that want another window than the initial one, or no slow start.
+    /// Handles the start of sending. A law may set another initial window here, or skip slow start.
     fn on_start(&mut self, _window: &mut Window) {}
 
-    /// An acknowledgement arrived. Laws that count only growth use [`Ack::growth`].
+    /// Handles an acknowledgement. Laws that count only growth use [`Ack::growth`].
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// A congestion event began.
+    /// Handles the start of a congestion event.
     fn on_congestion(&mut self, window: &mut Window, event: &Congestion);
 
-    /// Nothing in flight was acknowledged for a whole timeout.
+    /// Handles a timeout: no packet in flight was acknowledged for the whole timeout.
     fn on_timeout(&mut self, window: &mut Window, now: Instant);
 
-    /// The peer's host dropped this many packets for lack of buffers: one packet less for each, and
-    /// no slow start (4341-5.2-1). Other laws want no other answer, since no network is congested.
+    /// Handles `packets` that the peer's host dropped for lack of buffers. The window shrinks by one packet
+    /// for each, and slow start ends (4341-5.2-1). All laws do the same, because no network is congested.
     fn on_host_drop(&mut self, window: &mut Window, packets: u32) {
         window.cwnd = (window.cwnd - f64::from(packets)).max(1.0);
         window.leave_slow_start();
     }
 
-    /// Sending begins again after `idle` without data; the window was already reduced for it.
+    /// Handles the restart of sending after `idle` without data. The window was already reduced for it.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
 
-    /// Whether the window must not grow now, not even by slow start.
+    /// Returns true while the window must not grow, not even by slow start.
     fn is_holding(&self, _window: &Window, _now: Instant) -> bool {
         false
     }
 
-    /// Packets per second at most, of a law that sets a rate beside the window: both then hold, and
-    /// packets are paced even by a sender that does not pace those of other laws.
+    /// Returns the greatest rate in packets per second, if the law sets a rate beside the window. Both limits
+    /// then apply. The sender paces packets at this rate even if it does not pace those of other laws.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
 
-    /// Inner values by name: times in seconds, rates in packets per second.
+    /// Appends inner values by name: times in seconds, rates in packets per second.
     fn inner(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

@@ -1,4 +1,4 @@
-//! Reno: in whole packets, as CCID 2 has it (RFC 4341 §5), or in fractions (RFC 5681).
+//! Reno: in whole packets as in CCID 2 (RFC 4341 §5), or in fractions (RFC 5681).
 
 use super::{Ack, Cause, Congestion, Law, LawSettings, SettingError, Window};
 use crate::cc::slow_start::Pace;
@@ -10,9 +10,9 @@ pub struct Config {
     /// Each acknowledged packet adds 1/w, and an event leaves at least 2 packets. Otherwise the window grows in
     /// whole packets as in RFC 4341.
     pub fractional: bool,
-    /// Behave like this many flows together (MulTCP). More than 1 implies `fractional`.
+    /// The number of Reno flows that the law imitates together (MulTCP). More than 1 implies `fractional`.
     pub flows: u32,
-    /// What an ECN mark leaves of the window: 0.8 is RFC 8511's alternative backoff.
+    /// The share of the window that remains after an ECN mark: 0.8 is RFC 8511's alternative backoff.
     pub ecn_beta: f64,
 }
 
@@ -45,10 +45,10 @@ impl LawSettings for Config {
     }
 }
 
-/// What a loss leaves of the window.
+/// The share of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// One packet more per window acknowledged without loss; half the window per congestion event.
+/// Reno adds one packet per window acknowledged without loss, and halves the window per congestion event.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Reno {
     config: Config,
@@ -62,7 +62,7 @@ impl Reno {
         Self { config, acked: 0 }
     }
 
-    /// Reno that grows by fractions of a packet: what other laws are at small windows.
+    /// Reno that grows by fractions of a packet. Other laws use it at small windows.
     pub const fn fractional() -> Self {
         Self::new(Config {
             fractional: true,
@@ -75,7 +75,7 @@ impl Reno {
         self.config.fractional || self.config.flows > 1
     }
 
-    /// What is left of a window after an event: one of several flows answers it.
+    /// Returns the window after an event. Only one of several flows reduces its share.
     fn reduced(&self, window: &Window, cause: Cause) -> f64 {
         let beta = match cause {
             Cause::Loss => BETA,
@@ -102,7 +102,7 @@ impl Law for Reno {
             }
             return;
         }
-        // 4341-5-8: only a window without any loss or mark makes it grow.
+        // 4341-5-8: the window grows only after a window without loss or mark.
         if !ack.is_clean {
             self.acked = 0;
             return;
@@ -115,13 +115,13 @@ impl Law for Reno {
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
-        // 4341-5-7
+        // 4341-5-7: a congestion event halves the window.
         window.reduce_to(self.reduced(window, event.cause));
         self.acked = 0;
     }
 
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
-        // 4341-5-7
+        // 4341-5-7: a timeout leaves one packet, and half the window as threshold.
         window.collapse(self.reduced(window, Cause::Loss));
         self.acked = 0;
     }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_make_the_window_grow_as_pinned() {
-        // 4341-5-8, congestion-control §3
+        // 4341-5-8: slow start adds one per two packets, congestion avoidance one per window.
         let unlimited = f64::INFINITY;
         for (cwnd, ssthresh, ack_ratio, acks, acked, after, left) in [
             (3, unlimited, 2, 10, 2, 13, 0),
@@ -172,14 +172,14 @@ mod tests {
             }
             assert_eq!(window.packets(), after, "{cwnd} {ssthresh}");
             assert_eq!(reno.acked, left, "{cwnd} {ssthresh}");
-            // Slow start has nothing left either: one more packet does not add one.
+            // Slow start keeps no remainder: one more packet does not add one.
             assert_eq!(start, slow_start());
         }
     }
 
     #[test]
     fn events_and_timeouts_shrink_the_window_as_pinned() {
-        // 4341-5-7, congestion-control §3
+        // 4341-5-7: an event halves the window, a timeout leaves one packet.
         for (cwnd, event, event_ssthresh, timeout_ssthresh) in [
             (1, 1, 2.0, 2.0),
             (2, 1, 2.0, 2.0),
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_window_with_a_loss_does_not_count() {
-        // 4341-5-8: only windows without loss or mark make it grow.
+        // 4341-5-8: the window grows only after windows without loss or mark.
         let mut reno = Reno::default();
         let mut window = Window {
             ssthresh: 10.0,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_its_name_and_what_it_has_counted() {
+    fn law_reports_its_name_and_its_count() {
         let mut inner = Vec::new();
         let reno = Reno {
             acked: 7,
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn buffer_drops_take_one_packet_each_but_not_the_last() {
-        // 4341-5.2-1, 4340-11.7.2-3
+        // 4341-5.2-1, 4340-11.7.2-3: each packet dropped for lack of buffers takes one from the window.
         for (cwnd, drops, after) in [(10, 3, 7.0), (4, 3, 1.0), (3, 3, 1.0), (3, 9, 1.0)] {
             let mut window = Window::new(cwnd);
             Reno::default().on_host_drop(&mut window, drops);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn fractions_add_one_packet_per_window() {
-        // congestion-control §3: w += 1/w, w = max(2, w/2)
+        // Per packet: w += 1/w. Per event: w = max(2, w/2).
         let mut reno = Reno::fractional();
         let mut w = avoiding(10.0);
         reno.on_ack(&mut w, &acked(2));
@@ -281,8 +281,8 @@ mod tests {
     }
 
     #[test]
-    fn several_flows_in_one_lose_the_half_of_one_as_pinned() {
-        // congestion-control §15: a = N, b = 1/(2N)
+    fn several_flows_lose_half_of_one_share_as_pinned() {
+        // N flows: growth a = N per window, decrease b = 1/(2N).
         for [flows, decrease] in table(
             "
              1  0.5
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn several_flows_count_in_fractions_unasked_and_one_does_not() {
+    fn several_flows_imply_fractions_and_one_does_not() {
         for (flows, grown, reduced) in [(1, 101.0, 50.0), (2, 101.02, 75.75)] {
             let mut law = Reno::new(Config {
                 flows,
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_mark_may_take_less_than_a_loss() {
-        // RFC 8511 §3
+        // RFC 8511 §3: alternative backoff.
         let mut law = Reno::new(Config {
             ecn_beta: 0.8,
             ..Config::default()
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_response_to_loss_is_as_pinned() {
-        // congestion-control §3: a window that is w after each w²·3/8·… packets: sqrt(1.5/p)
+        // One loss in 3/8·w² packets sustains a mean window of sqrt(1.5/p).
         for [p, expected] in table("1e-2 12.2474 \n 1e-3 38.7298 \n 1e-4 122.474") {
             let mut reno = Reno::fractional();
             let mut w = avoiding(expected);
@@ -355,7 +355,7 @@ mod tests {
                 }
                 reno.on_congestion(&mut w, &loss(1));
             }
-            // Packets per round trip: fluid and discrete differ by a few percent.
+            // Packets per round trip. The fluid and the discrete result differ by a few percent.
             let mean = sum / windows;
             assert!((mean / expected - 1.0).abs() < 0.03, "{p}: {mean}");
         }

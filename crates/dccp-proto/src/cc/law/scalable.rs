@@ -1,5 +1,5 @@
 //! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks",
-//! 2003): each acknowledged packet adds 0.01, an event takes an eighth, whatever the window.
+//! 2003): each acknowledged packet adds 0.01, and an event takes an eighth of the window.
 
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
@@ -31,7 +31,7 @@ impl LawSettings for Config {
     }
 }
 
-/// Packets that an acknowledged packet adds.
+/// Growth of the window per acknowledged packet.
 const A: f64 = 0.01;
 /// The share of the window that an event takes.
 const B: f64 = 0.125;
@@ -89,7 +89,6 @@ mod tests {
 
     #[test]
     fn growth_and_decrease_are_as_pinned() {
-        // congestion-control §5
         for [w, gain, after_rtt, after_loss] in table(
             "
                 16.1     0.161    16.261   14.0875
@@ -101,7 +100,7 @@ mod tests {
                83333    833.33   84166.3   72916.4
             ",
         ) {
-            // Fluid: w packets at the growth of one.
+            // Fluid: each of w packets adds as much as the first.
             let mut window = avoiding(w);
             Scalable::default().on_ack(&mut window, &acked(1));
             assert!(((window.cwnd - w) * w - gain).abs() < 1e-5 * w, "{w}");
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn recovery_takes_as_many_round_trips_whatever_the_window() {
-        // congestion-control §5: ln(1/0.875)/ln(1.01) = 13.4198, of which 13 are whole.
+        // ln(1/0.875)/ln(1.01) = 13.4198 round trips: 13 whole ones.
         for start in [1000.0, 100_000.0] {
             let mut w = avoiding(start);
             let mut scalable = Scalable::default();
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_response_to_loss_is_as_pinned() {
-        // congestion-control §5: a/(b p)
+        // The window at loss rate p is a/(b p).
         for (p, w) in [(1e-3, 80.0), (1e-4, 800.0), (1e-5, 8000.0), (1e-6, 80000.0)] {
             let mut window = avoiding(w);
             let mut scalable = Scalable::default();
@@ -161,7 +160,7 @@ mod tests {
             let gained = (window.cwnd - w) / p;
             let mut window = avoiding(w);
             scalable.on_congestion(&mut window, &loss(1));
-            // What 1/p packets bring is what an event takes.
+            // 1/p packets add as much as an event takes.
             assert!((gained - (w - window.cwnd)).abs() < 1e-5 * gained);
         }
     }

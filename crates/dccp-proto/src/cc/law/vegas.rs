@@ -1,4 +1,4 @@
-//! Vegas (Brakmo, Peterson: "TCP Vegas", 1995): keeps a few packets in the queue.
+//! Vegas (Brakmo, Peterson: "TCP Vegas", 1995) keeps a few packets in the queue.
 
 use super::reno::Reno;
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
@@ -10,9 +10,9 @@ use core::time::Duration;
 pub struct Config {
     /// The window grows while fewer packets are in the queue.
     pub alpha: f64,
-    /// It shrinks while more are.
+    /// The window shrinks while more packets are in the queue.
     pub beta: f64,
-    /// Slow start ends when more are.
+    /// Slow start ends when more packets are in the queue.
     pub gamma: f64,
 }
 
@@ -42,9 +42,9 @@ impl LawSettings for Config {
     }
 }
 
-/// Fewer samples in a round trip are no measurement.
+/// A round trip with fewer samples is not a measurement.
 const SAMPLES_MIN: u32 = 3;
-/// The least window that Vegas itself leaves, in packets.
+/// The least window after a decrease by Vegas, in packets.
 const FLOOR: f64 = 2.0;
 /// Slow start doubles the window in one of this many round trips.
 const DOUBLING: u64 = 2;
@@ -61,7 +61,7 @@ pub struct Vegas {
     queued: f64,
 }
 
-/// What was heard in the round trip that lasts.
+/// The measurements of the current round trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Round {
     number: u64,
@@ -96,15 +96,15 @@ impl Vegas {
         }
     }
 
-    /// The packets in the queue.
+    /// Returns the packets in the queue.
     fn diff(&self, w: f64, rtt: Duration) -> f64 {
         w * nanos(rtt.saturating_sub(self.base_rtt)) / nanos(rtt)
     }
 
-    /// A round trip is over.
+    /// Ends a round trip and moves the window.
     fn decide(&mut self, window: &mut Window, round: &Round) {
         if round.samples < SAMPLES_MIN || round.is_recovering {
-            // Not enough was heard: as Reno.
+            // Too few samples: grow as Reno.
             let growth = Ack {
                 growth: round.growth,
                 ..Ack::default()
@@ -131,7 +131,7 @@ impl Vegas {
             };
             window.cwnd = (window.cwnd + step).max(FLOOR);
             if has_queue {
-                // After the step: a window below its threshold would grow back by slow start.
+                // The order matters: a window below its threshold would grow back by slow start.
                 window.leave_slow_start();
             }
         }
@@ -165,7 +165,7 @@ impl Law for Vegas {
         self.reno.on_timeout(window, now);
     }
 
-    /// Some round trips of slow start measure without growth.
+    /// Returns true in round trips of slow start that measure without growth.
     fn is_holding(&self, window: &Window, _now: Instant) -> bool {
         window.is_slow_start() && !self.round.number.is_multiple_of(DOUBLING)
     }
@@ -194,7 +194,7 @@ mod tests {
         acked, assert_near, avoiding, check_sawtooth, inner, law, loss, table,
     };
 
-    /// One round trip in which all samples are `rtt_ms`, and the first acknowledgement of the next.
+    /// One round trip with samples of `rtt_ms`, and the first acknowledgement of the next one.
     fn round_trip(vegas: &mut dyn Law, w: &mut Window, round: u64, rtt_ms: u64) {
         for _ in 0..3 {
             let ack = Ack {
@@ -215,7 +215,6 @@ mod tests {
 
     #[test]
     fn decisions_are_as_pinned() {
-        // congestion-control §12
         for [w, base, rtt, queued, action] in table(
             "
              10  100  100         0   1
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_the_shortest_round_trip_once_there_is_one() {
+    fn shortest_round_trip_is_reported_after_the_first_sample() {
         let mut vegas = law(Config::default());
         let shown = |vegas: &dyn Law| {
             let mut out = Vec::new();
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_are_too_few_and_growth_is_renos() {
+    fn two_samples_are_too_few_and_growth_is_that_of_reno() {
         let mut vegas = law(Config::default());
         let mut w = avoiding(10.0);
         for _ in 0..2 {
@@ -296,7 +295,7 @@ mod tests {
         let mut w = Window::new(20);
         round_trip(&mut *vegas, &mut w, 0, 100);
         assert!(w.is_slow_start());
-        // 20 (1 − 100/105) = 0.95 packets: not yet; at 110 ms 1.8.
+        // 20 (1 − 100/105) = 0.95 packets are too few. At 110 ms there are 1.8.
         round_trip(&mut *vegas, &mut w, 1, 105);
         assert!(w.is_slow_start());
         round_trip(&mut *vegas, &mut w, 2, 110);
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_packets_in_the_queue_as_are_wanted_change_nothing() {
+    fn window_stays_while_the_queue_is_within_bounds() {
         let mut vegas = law(Config::default());
         let mut w = Window::new(11);
         round_trip(&mut *vegas, &mut w, 0, 100);
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_gives_its_queue_back_stays_out_of_slow_start() {
+    fn shrunken_window_does_not_return_to_slow_start() {
         let mut vegas = law(Config::default());
         let mut w = Window {
             ssthresh: 20.0,
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_takes_the_last_two_packets_but_a_timeout_does() {
+    fn vegas_keeps_two_packets_but_a_timeout_leaves_one() {
         let mut vegas = law(Config {
             beta: 1.0,
             ..Config::default()

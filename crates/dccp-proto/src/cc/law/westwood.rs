@@ -1,12 +1,12 @@
-//! Westwood+ (Mascolo et al., 2001–2004): after a loss, the window that the measured bandwidth and
-//! the shortest round trip need; growth is Reno's.
+//! Westwood+ (Mascolo et al., 2001–2004). After a loss, the window is the measured bandwidth times the
+//! shortest round trip. Growth is that of Reno.
 
 use super::reno::Reno;
 use super::{Ack, Congestion, Law, LawSettings, Window};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// Settings of Westwood+: it has none.
+/// Settings of Westwood+ (none).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Config;
 
@@ -20,7 +20,7 @@ impl LawSettings for Config {
     }
 }
 
-/// A sample covers a round trip, and this time at least.
+/// A sample covers a round trip, and at least this time.
 const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 /// Westwood+.
@@ -49,7 +49,7 @@ impl Bandwidth {
         }
     }
 
-    /// Two averages with gain 1/8 in a row, as the Linux kernel has it.
+    /// Applies two averages with gain 1/8 in a row, as the Linux kernel does.
     fn next(self, sample: f64) -> Self {
         let average = |old: f64, new: f64| (7.0 * old + new) / 8.0;
         let before = average(self.before, sample);
@@ -89,7 +89,7 @@ impl Westwood {
         self.packets = 0;
     }
 
-    /// The window that fills the path without a queue; half of `window` while nothing is measured.
+    /// Returns the window that fills the path without a queue. Before the first sample, half of `window`.
     fn product(&self, window: &Window) -> f64 {
         match (self.bandwidth, self.rtt_min) {
             (Some(bandwidth), Some(rtt)) => bandwidth.estimate * rtt.as_secs_f64(),
@@ -143,7 +143,6 @@ mod tests {
 
     #[test]
     fn two_averages_in_a_row_are_as_pinned() {
-        // congestion-control §11
         let mut b = Bandwidth::first(500.0);
         for [sample, first, second, ssthresh] in table(
             "
@@ -164,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Acknowledges `packets` after so many milliseconds.
+    /// An acknowledgement of `packets`, `after_ms` milliseconds after the start.
     fn ack(after_ms: u64, packets: u32) -> Ack {
         Ack {
             now: at(after_ms),
@@ -190,7 +189,7 @@ mod tests {
         westwood.on_congestion(&mut w, &loss(100));
         assert_near(w.cwnd, 70.0);
         assert_near(w.ssthresh, 70.0);
-        // A window below that stays.
+        // A smaller window stays.
         let mut w = avoiding(20.0);
         westwood.on_congestion(&mut w, &loss(20));
         assert_near(w.cwnd, 20.0);
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn before_anything_is_measured_it_halves() {
+    fn event_halves_the_window_before_the_first_sample() {
         let mut w = avoiding(100.0);
         law(Config).on_congestion(&mut w, &loss(100));
         assert_near(w.cwnd, 50.0);

@@ -1,19 +1,19 @@
-//! What BBR believes of the path: its bandwidth, its delay, and how much it takes in flight.
+//! BBR's model of the path: its bandwidth, its delay, and the packets in flight that fill it.
 
 use super::{Ack, Config, Duration, Instant};
 
-/// The maximum bandwidth is that of this cycle of probing and of the one before.
+/// Cycles of probing with a stored maximum of the bandwidth: this one and the one before.
 const CYCLES: usize = 2;
-/// The shortest round trip is forgotten after so long …
+/// The shortest round trip expires after this time.
 const MIN_RTT_MEMORY: Duration = Duration::from_secs(10);
-/// … and the shortest of late after so long, when it is measured anew.
+/// The shortest recent round trip expires after this time. Then it is measured again.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Acknowledgements that come in lumps are remembered for one to two times as many round trips.
+/// The excess of acknowledgements in bursts is stored for one to two times this many round trips.
 const EXTRA_ACKED_ROUNDS: u64 = 5;
 /// The least window.
 pub(super) const WINDOW_MIN: f64 = 4.0;
 
-/// A shortest round trip in seconds, and when it was measured.
+/// A shortest round trip in seconds, and the time of its measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Shortest {
     rtt: f64,
@@ -28,19 +28,19 @@ pub(super) struct Model {
     max_bw: [f64; CYCLES],
     min_rtt: Shortest,
     probe_rtt_min: Shortest,
-    /// The shortest round trip of late is too old.
+    /// The shortest recent round trip has expired.
     pub(super) is_probe_rtt_due: bool,
-    /// No more in flight than this, since more was once too much.
+    /// The most packets in flight, because more were once too many.
     pub(super) inflight_longterm: f64,
     /// The same after losses outside of probing, until the next probing.
     pub(super) inflight_shortterm: f64,
     bw_shortterm: f64,
-    /// The highest sample of the round trip, and what it makes in flight.
+    /// The highest bandwidth sample of this round trip, and the most packets that it delivered.
     bw_latest: f64,
     inflight_latest: f64,
-    /// Packets that were acknowledged more than the bandwidth explains, at most.
+    /// The most packets that were acknowledged in excess of the bandwidth.
     extra_acked: [f64; 2],
-    /// Since when they are counted, and how many were acknowledged.
+    /// The start of the count, and the packets acknowledged since.
     lump: (Instant, f64),
 }
 
@@ -66,39 +66,39 @@ impl Model {
         }
     }
 
-    /// The greatest bandwidth of late in packets per second; 0 before the first sample.
+    /// Returns the greatest recent bandwidth in packets per second; 0 before the first sample.
     pub(super) fn max_bw(&self) -> f64 {
         self.max_bw.into_iter().fold(0.0, f64::max)
     }
 
-    /// The bandwidth to count with.
+    /// Returns the bandwidth that sets the window and the rate.
     pub(super) fn bw(&self) -> f64 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// The shortest round trip in seconds, infinite before the first sample.
+    /// Returns the shortest round trip in seconds, infinite before the first sample.
     pub(super) const fn min_rtt(&self) -> f64 {
         self.min_rtt.rtt
     }
 
-    /// Packets in flight that fill the path `gain` times, once both of its sides are known.
+    /// Returns the packets in flight that fill the path `gain` times. `None` until bandwidth and delay are known.
     pub(super) fn bdp(&self, gain: f64) -> Option<f64> {
         let is_known = self.min_rtt.rtt.is_finite() && self.bw() > 0.0;
         is_known.then(|| gain * self.bw() * self.min_rtt.rtt)
     }
 
-    /// The same, and what lumps of acknowledgements need more.
+    /// Returns the same, plus the excess for bursts of acknowledgements.
     pub(super) fn window(&self, gain: f64) -> Option<f64> {
         let lumps = self.extra_acked.into_iter().fold(0.0, f64::max);
         Some((self.bdp(gain)? + lumps).max(WINDOW_MIN))
     }
 
-    /// What may be in flight so that others find room.
+    /// Returns the most packets in flight that leave room for other flows.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
         ((1.0 - self.config.headroom) * self.inflight_longterm).max(WINDOW_MIN)
     }
 
-    /// Takes the samples of an acknowledgement; `begins_round`: it is the first of a round trip.
+    /// Takes the samples of an acknowledgement. `begins_round`: it is the first of a round trip.
     pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: f64, begins_round: bool) {
         self.sample_bw(ack, begins_round);
         self.count_lumps(ack, cwnd, begins_round);
@@ -109,7 +109,7 @@ impl Model {
         let Some(rate) = ack.delivered_rate else {
             return;
         };
-        // ratelimited-3-5: a sample of an application that sent less than it might is a lower bound.
+        // ratelimited-3-5: a sample is only a lower bound while the application is the limit.
         if !ack.is_app_limited || rate >= self.max_bw() {
             self.max_bw[0] = self.max_bw[0].max(rate);
         }
@@ -153,20 +153,20 @@ impl Model {
         }
     }
 
-    /// The round trip has just been measured with an empty queue.
+    /// Handles the end of a measurement of the round trip with an empty queue.
     pub(super) const fn on_probe_rtt(&mut self, now: Instant) {
         self.probe_rtt_min.at = now;
     }
 
-    /// A cycle of probing is over.
+    /// Ends a cycle of probing.
     pub(super) fn advance_cycle(&mut self) {
-        // A cycle without samples says nothing.
+        // A cycle without samples is not a measurement.
         if self.max_bw[0] > 0.0 {
             self.max_bw = [0.0, self.max_bw[0]];
         }
     }
 
-    /// Losses or marks in a round trip without probing: slower for the time being.
+    /// Lowers the short-term bounds after losses or marks in a round trip without probing.
     pub(super) fn lower(&mut self, cwnd: f64) {
         if self.bw_shortterm.is_infinite() {
             self.bw_shortterm = self.max_bw();
@@ -179,32 +179,32 @@ impl Model {
         self.inflight_shortterm = self.inflight_latest.max(beta * self.inflight_shortterm);
     }
 
-    /// Forgets what [`lower`](Self::lower) did.
+    /// Removes the bounds that [`lower`](Self::lower) set.
     pub(super) const fn forget_short_term(&mut self) {
         self.bw_shortterm = f64::INFINITY;
         self.inflight_shortterm = f64::INFINITY;
     }
 
-    /// Slow start ended because of losses: this much was in flight then.
+    /// Sets the bound to the packets in flight, because losses ended slow start.
     pub(super) fn on_lossy_startup(&mut self) {
         let bdp = self.bdp(1.0).unwrap_or_default();
         self.inflight_longterm = bdp.max(self.inflight_latest);
     }
 
-    /// So much in flight, while probing, was too much.
+    /// Lowers the bound, because `inflight` packets were too many in a probe.
     pub(super) fn on_too_much(&mut self, inflight: f64, cwnd: f64) {
         let target = self.target(cwnd);
         self.inflight_longterm = inflight.max(self.config.beta * target);
     }
 
-    /// What is wanted in flight: the path full once, but the window at most.
+    /// Returns the target for packets in flight: as many as fill the path, but at most the window.
     pub(super) fn target(&self, cwnd: f64) -> f64 {
         self.bdp(1.0).map_or(cwnd, |bdp| bdp.min(cwnd))
     }
 }
 
-/// Packets in flight when the share of lost ones reached `threshold`: after `inflight` packets, of which
-/// `lost` were lost, all were.
+/// Returns the packets in flight when the share of losses reached `threshold`. Before, `lost` of `inflight`
+/// packets were lost. All later packets were lost.
 pub(super) fn inflight_at_loss(inflight: f64, lost: f64, threshold: f64) -> f64 {
     inflight + ((threshold * inflight - lost) / (1.0 - threshold)).max(0.0)
 }
@@ -215,7 +215,7 @@ mod tests {
     use crate::cc::fixtures::{at, ms};
     use crate::cc::law::bench::assert_near;
 
-    /// The path of the reference's table: 83333.3 packets per second, 70 ms.
+    /// A path with 83333.3 packets per second and 70 ms.
     fn model() -> Model {
         let mut m = Model::new(Config::default());
         m.max_bw = [250_000.0 / 3.0, 0.0];
@@ -225,7 +225,6 @@ mod tests {
 
     #[test]
     fn the_model_is_as_pinned() {
-        // congestion-control §14
         let mut m = model();
         assert_near(m.bdp(1.0).unwrap_or_default(), 5833.33);
         assert_near(m.window(2.0).unwrap_or_default(), 11_666.7);
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn before_anything_is_measured_there_is_no_product() {
+    fn product_is_none_before_the_first_sample() {
         let mut m = Model::new(Config::default());
         assert_eq!((m.bdp(1.0), m.window(2.0)), (None, None));
         assert_near(m.target(17.0), 17.0);
@@ -277,12 +276,12 @@ mod tests {
         assert_near(sample(&mut m, 60.0, false), 100.0);
         m.advance_cycle();
         assert_near(m.max_bw(), 60.0);
-        // What the application alone limits may raise it, and never lowers it.
+        // A sample limited by the application may raise the maximum, but never lowers it.
         assert_near(sample(&mut m, 70.0, true), 70.0);
     }
 
     #[test]
-    fn the_shortest_round_trip_is_measured_anew_after_5_s_and_forgotten_after_10() {
+    fn shortest_round_trip_is_measured_again_after_5_s_and_expires_after_10() {
         let mut m = Model::new(Config::default());
         let mut hear = |t: u64, rtt_ms: u64| {
             let ack = Ack {
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_that_finds_the_same_does_not_put_off_forgetting() {
+    fn equal_measurement_does_not_delay_expiry() {
         let mut m = Model::new(Config::default());
         for (t, rtt_ms, least) in [(0, 50, 0.05), (5001, 50, 0.05), (10_002, 60, 0.06)] {
             let ack = Ack {
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_equal_round_trip_does_not_put_off_the_next_measurement() {
+    fn equal_round_trip_does_not_delay_the_next_measurement() {
         let mut m = Model::new(Config::default());
         for (t, rtt_ms, is_due) in [(0, 50, false), (4000, 50, false), (5001, 60, true)] {
             let ack = Ack {
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_leaves_beta_of_what_fills_the_path() {
+    fn excess_in_flight_lowers_the_bound_to_beta_of_the_product() {
         for (inflight, cwnd, left) in [
             (100.0, 1000.0, 700.0),
             (900.0, 1000.0, 900.0),
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn lumps_are_forgotten_when_every_fifth_round_trip_begins() {
+    fn bursts_expire_at_the_start_of_every_fifth_round_trip() {
         let mut m = model();
         m.extra_acked = [30.0, 10.0];
         for (round, begins_round, left) in [
@@ -365,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn lumps_of_acknowledgements_widen_the_window() {
+    fn bursts_of_acknowledgements_widen_the_window() {
         let mut m = model();
         m.max_bw = [1000.0, 0.0];
         m.min_rtt.at = at(0);
@@ -379,7 +378,7 @@ mod tests {
             m.on_ack(&ack, 100.0, true);
             m.window(1.0).unwrap_or_default()
         };
-        // 30 at once, then 30 after 30 ms, as many as the bandwidth has in that time.
+        // 30 at once, then 30 after 30 ms. The bandwidth explains the second 30.
         assert_near(ack(0, 30, 1), 100.0);
         assert_near(ack(20, 30, 2), 110.0);
         assert_near(ack(5000, 1, 5), 110.0);

@@ -1,22 +1,23 @@
-//! What BBR counts from round trip to round trip: losses, growth, and the steps of a probe.
+//! BBR's counters per round trip: losses, growth, and the steps of a probe.
 
 use super::Ack;
 
-/// Growth is over when the bandwidth has not grown by a quarter in three round trips.
+/// Growth ends when the bandwidth has not grown by a quarter in three round trips.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
-/// The round trip at hand.
+/// The current round trip.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Round {
     pub(super) number: u64,
-    /// Lost or marked packets, and acknowledgements that told of them.
+    /// Lost or marked packets, and the acknowledgements that reported them.
     pub(super) lost: u32,
     pub(super) gaps: u32,
-    /// The most in flight in it, and in the one before, in which what is lost now was sent.
+    /// The most packets in flight in this round trip and in the one before. Packets that are lost now were sent
+    /// in the one before.
     pub(super) flight: u32,
     pub(super) flight_before: u32,
-    /// Packets of a congestion event were in flight when it began.
+    /// Packets of a congestion event were in flight at the start of this round trip.
     pub(super) began_recovering: bool,
 }
 
@@ -28,7 +29,7 @@ impl Round {
         self.flight = self.flight.max(ack.flight);
     }
 
-    /// In flight when the packets left that are lost in this round trip.
+    /// Returns the packets in flight when the packets lost in this round trip were sent.
     pub(super) fn sent_flight(&self) -> f64 {
         f64::from(self.flight_before.max(self.lost))
     }
@@ -38,7 +39,7 @@ impl Round {
     }
 }
 
-/// Looks for the end of growth.
+/// Detects the end of growth.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Plateau {
     pub(super) bw: f64,
@@ -63,14 +64,14 @@ impl Plateau {
     }
 }
 
-/// The probe at hand: it raises the bound by 1, 2, 4 … packets per round trip.
+/// The current probe: it raises the bound by 1, 2, 4 … packets per round trip.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Probe {
     pub(super) rounds: u32,
-    /// So many acknowledged packets add one, and how many are counted.
+    /// Acknowledged packets that raise the bound by one, and the packets counted towards that.
     pub(super) per_packet: f64,
     pub(super) acked: f64,
-    /// What is acknowledged now was sent while probing.
+    /// The packets that are acknowledged now were sent while probing.
     pub(super) is_sampled: bool,
 }
 
@@ -100,7 +101,7 @@ mod tests {
             probe.begin_round(64.0);
             assert_near((0..16).map(|_| probe.on_ack(4)).sum(), per_round);
         }
-        // What is acknowledged beyond whole packets is kept.
+        // The remainder below a whole packet is kept.
         let mut probe = Probe::default();
         probe.begin_round(10.0);
         for (acked, raised) in [(7, 0.0), (7, 1.0), (6, 1.0), (25, 2.0)] {

@@ -1,11 +1,11 @@
-//! BBR's phases by hand, and on the bench's bottleneck: 2000 packets/s, 100 ms.
+//! Tests BBR's phases by hand, and on the bottleneck of `bench`: 2000 packets/s, 100 ms.
 
 use super::*;
 use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Fate, Net, START, at, config, ms, us};
 use crate::cc::law::bench::{acked, assert_near, check_sawtooth, inner, law, loss};
 
-/// An acknowledgement of `n` packets at this rate and round trip, in this round.
+/// An acknowledgement of `n` packets in round `round`, at this rate.
 fn ack(t: u64, round: u64, n: u32, rate: f64) -> Ack {
     Ack {
         now: at(t),
@@ -47,7 +47,6 @@ fn cruising() -> (Bbr, Window) {
 
 #[test]
 fn rates_are_as_pinned() {
-    // congestion-control §14
     let (mut bbr, w) = started();
     let bw = ack(0, 0, 1, 250_000.0 / 3.0);
     bbr.model.on_ack(&bw, 10.0, true);
@@ -67,7 +66,7 @@ fn rates_are_as_pinned() {
 }
 
 #[test]
-fn before_a_sample_the_window_over_the_round_trip_is_the_rate() {
+fn rate_is_window_over_round_trip_before_the_first_sample() {
     let (mut bbr, mut w) = started();
     assert_eq!(bbr.pacing_rate(), None);
     let ack = Ack {
@@ -93,7 +92,7 @@ fn startup_ends_after_three_rounds_without_growth_by_a_quarter() {
         bbr.on_ack(&mut w, &ack(100 * round, round, 1, rate));
         assert_eq!(bbr.phase, phase, "{round}");
     }
-    // The queue is not drained; three rounds pass.
+    // The queue is not drained, therefore Drain takes three rounds.
     bbr.on_ack(&mut w, &ack(600, 6, 1, 156.0));
     bbr.on_ack(&mut w, &ack(700, 7, 1, 156.0));
     assert_eq!(bbr.phase, Phase::Drain);
@@ -114,8 +113,8 @@ fn an_application_that_is_the_limit_does_not_end_startup() {
     assert_eq!(bbr.phase, Phase::Startup);
 }
 
-/// A slow start that grows, and loses `lost` of 1000 packets in each of `gaps` acknowledgements of its
-/// third round, after a round in recovery.
+/// A slow start that still grows. In its third round, after a round in recovery, each of `gaps`
+/// acknowledgements reports `lost` of 1000 packets as lost.
 fn lossy_startup(gaps: u64, lost: u32) -> Bbr {
     let (mut bbr, mut w) = started();
     for round in 1..=4 {
@@ -165,7 +164,7 @@ fn a_probe_comes_after_2_to_3_s_or_62_rounds() {
 }
 
 #[test]
-fn a_probe_is_due_after_the_wait_not_with_it() {
+fn probe_is_due_only_after_the_wait() {
     let (bbr, w) = cruising();
     let (round, at) = bbr.probed;
     let ack = |now| Ack {
@@ -193,12 +192,12 @@ fn after_idling_it_starts_at_the_bandwidth_and_measures_no_round_trip() {
         assert_near(bbr.pacing_rate().unwrap_or_default(), rate);
         assert!(bbr.after_idle);
     }
-    // Without a bandwidth it keeps the rate that it has.
+    // Without a bandwidth the rate stays.
     let (mut unknown, _) = started();
     (unknown.phase, unknown.rate) = (Phase::Down, Some(1.0));
     unknown.on_idle(at(1000), ms(500));
     assert_near(unknown.pacing_rate().unwrap_or_default(), 1.0);
-    // What was idle has emptied the queue, so the next acknowledgement tells the path's own time.
+    // The queue emptied in the idle time, so the next acknowledgement measures the path without a queue.
     for is_idle in [false, true] {
         bbr.phase = Phase::Cruise;
         bbr.after_idle = is_idle;
@@ -222,7 +221,7 @@ fn probing() -> (Bbr, Window) {
 
 #[test]
 fn a_probe_that_loses_more_than_two_percent_sets_the_bound() {
-    // flight_before is 1000: of these the twentieth lost one is not yet too much.
+    // `flight_before` is 1000. The twentieth loss of these is still allowed.
     let (mut bbr, mut w) = probing();
     bbr.on_ack(
         &mut w,
@@ -240,10 +239,10 @@ fn a_probe_that_loses_more_than_two_percent_sets_the_bound() {
         },
     );
     assert_eq!(bbr.phase, Phase::Down);
-    // 999 packets of which 20 were lost: more than 2 % of them already.
+    // 20 of 999 packets were lost, which is more than 2 %.
     assert_near(bbr.model.inflight_longterm, 999.0);
     assert!(bbr.was_too_much);
-    // The next losses of the same probe change nothing more.
+    // Later losses of the same probe do not change the bound.
     bbr.on_ack(
         &mut w,
         &Ack {
@@ -278,8 +277,8 @@ fn a_probe_ends_when_the_bandwidth_stands_for_three_rounds() {
 }
 
 #[test]
-fn what_was_in_flight_at_two_percent_is_the_bound() {
-    // 970 packets of which 10 were lost: 2 % are reached after (19.4 - 10)/0.98 more.
+fn bound_is_the_packets_in_flight_at_two_percent_loss() {
+    // 10 of 970 packets were lost. The share reaches 2 % after (19.4 - 10)/0.98 more.
     let (mut bbr, mut w) = probing();
     for (lost, phase) in [(10, Phase::Up), (30, Phase::Down)] {
         let ack = Ack {
@@ -305,7 +304,7 @@ fn losses_of_an_application_that_is_the_limit_are_not_too_much() {
         assert_eq!(bbr.phase, Phase::Up);
         assert!(bbr.model.inflight_longterm.is_infinite());
     }
-    // It is still to be found what is too much.
+    // The bound is still unknown.
     let ack = Ack {
         lost: 1,
         ..ack(2022, 101, 1, 2000.0)
@@ -315,7 +314,7 @@ fn losses_of_an_application_that_is_the_limit_are_not_too_much() {
 }
 
 #[test]
-fn what_a_probe_sent_is_acknowledged_until_the_end_of_the_round_after_it() {
+fn samples_of_a_probe_last_until_the_end_of_the_next_round() {
     let (mut bbr, mut w) = probing();
     let mut round = 101;
     while bbr.phase == Phase::Up {
@@ -393,10 +392,10 @@ fn at_the_bound(round: u64, acked: u32, flight: u32) -> Ack {
 fn a_probe_raises_the_bound_while_the_window_is_full_and_at_the_bound() {
     let (mut bbr, mut w) = probing_at_the_bound();
     for (round, acked, flight, bound) in [
-        // A packet per window of 300 in this round trip, two in the next.
+        // One packet per window of 300 in this round trip, two in the next.
         (101, 150, 299, 300.0),
         (102, 150, 299, 301.0),
-        // Two packets less than the window are not full.
+        // With two packets less in flight, the window is not full.
         (102, 150, 299, 301.0),
         (102, 150, 300, 302.0),
         (102, 300, 301, 304.0),
@@ -422,7 +421,7 @@ fn a_bandwidth_that_the_bound_holds_down_does_not_end_a_probe() {
         assert_eq!(bbr.phase, Phase::Up, "{round}");
         w.cwnd = bbr.model.inflight_longterm;
     }
-    // The bandwidth at the bound is what three round trips without growth are counted from.
+    // The three round trips without growth count from the bandwidth at the bound.
     for round in 107..=109 {
         assert_eq!(bbr.phase, Phase::Up, "{round}");
         bbr.on_ack(&mut w, &at_the_bound(round, 1, 200));
@@ -469,7 +468,7 @@ fn losses_while_cruising_lower_the_bounds_until_the_next_probe() {
     );
     assert_near(bbr.model.bw(), 2000.0);
     bbr.on_ack(&mut w, &quiet(700, 7));
-    // The latest were 2000 packets/s: 0.7 of the bound is less.
+    // The latest sample is 2000 packets/s, which is more than 0.7 of the bound.
     assert_near(bbr.model.bw(), 2000.0);
     bbr.on_ack(
         &mut w,
@@ -481,14 +480,14 @@ fn losses_while_cruising_lower_the_bounds_until_the_next_probe() {
     bbr.on_ack(&mut w, &quiet(800, 8));
     assert_near(bbr.model.bw(), 1400.0);
     assert!(w.cwnd < before);
-    // The next probe forgets it.
+    // The next probe removes the short-term bound.
     bbr.on_ack(&mut w, &quiet(2500, 90));
     assert_eq!(bbr.phase, Phase::Refill);
     assert_near(bbr.model.bw(), 2000.0);
 }
 
 #[test]
-fn a_timeout_leaves_a_packet_and_the_window_comes_back() {
+fn timeout_leaves_one_packet_until_the_window_is_restored() {
     let (mut bbr, mut w) = cruising();
     let before = w.cwnd;
     bbr.on_timeout(&mut w, at(900));
@@ -500,7 +499,7 @@ fn a_timeout_leaves_a_packet_and_the_window_comes_back() {
 }
 
 #[test]
-fn an_event_alone_changes_nothing() {
+fn congestion_event_alone_does_not_change_the_window() {
     let (mut bbr, mut w) = cruising();
     let before = (bbr, w);
     bbr.on_congestion(&mut w, &loss(200));
@@ -558,8 +557,8 @@ fn the_queue_is_emptied_every_5_s() {
 #[test]
 fn one_lost_packet_in_a_hundred_leaves_most_of_the_rate_and_passes() {
     let mut net = bottleneck(400);
-    // Each round trip in which packets are lost lowers the bound by what was lost and by the margin of pacing,
-    // and a probe every 2 to 3 s forgets it. Reno would keep 12 packets per round trip, 6 % of the rate.
+    // Each round trip with losses lowers the bound by the lost packets and by the margin of pacing. A probe
+    // every 2 to 3 s removes it. Reno would keep 12 packets per round trip, 6 % of the rate.
     net.fate = Box::new(|n| {
         if n < 60_000 && n % 100 == 99 {
             Fate::Lost
@@ -606,7 +605,7 @@ fn ten_times_the_bandwidth_is_found() {
     net.run(at(40_000), |_| ());
     let rate = net.rate() / 1000.0;
     assert!(rate > 17_000.0, "{rate}");
-    // And a tenth of it again, without losing all.
+    // A tenth of the bandwidth does not lose all packets.
     net.service = us(500);
     net.run(at(60_000), |_| ());
     let rate = net.rate() / 1000.0;
@@ -614,7 +613,7 @@ fn ten_times_the_bandwidth_is_found() {
 }
 
 #[test]
-fn what_it_shows_is_what_it_believes() {
+fn snapshot_reports_the_model() {
     let (bbr, _) = cruising();
     assert_near(inner(&bbr, "phase"), 3.0);
     assert_near(inner(&bbr, "max_bw"), 2000.0);
