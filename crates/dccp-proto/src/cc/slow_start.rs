@@ -1,4 +1,4 @@
-//! Slow start of a window sender (RFC 4341 §5), and how else it may go.
+//! Slow start of a window sender (RFC 4341 §5), and its variants.
 
 mod hystart;
 
@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use hystart::HyStart;
 
-/// How fast a window grows in slow start.
+/// The growth of a window in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
     /// One packet per two acknowledged ones, and at most half the Ack Ratio per acknowledgement (4341-5-8).
@@ -21,7 +21,7 @@ pub enum Pace {
 pub struct Config {
     /// The pace.
     pub pace: Pace,
-    /// Above this window, in packets, it grows more slowly (limited slow start, RFC 3742); 0: never.
+    /// Above this window, in packets, growth is slower (limited slow start, RFC 3742); 0: never.
     pub max_ssthresh: f64,
     /// The first slow start ends when the delay rises (HyStart++, RFC 9406).
     pub hystart: bool,
@@ -30,7 +30,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// As CCID 2 has it.
+    /// The slow start of CCID 2.
     fn default() -> Self {
         Self {
             pace: Pace::Ccid2,
@@ -42,10 +42,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Says which setting is out of its range.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
-    /// The setting and its range.
+    /// Returns the setting that is out of its range, and the range.
     pub fn check(&self) -> Result<(), SettingError> {
         const THRESHOLDS: RangeInclusive<f64> = 0.0..=1e6;
         SettingError::unless_within("max_ssthresh", self.max_ssthresh, THRESHOLDS)?;
@@ -60,11 +60,11 @@ impl Config {
     }
 }
 
-/// Grows a window until its threshold is reached.
+/// The state of slow start: grows a window up to its threshold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowStart {
     pace: Pace,
-    /// Above this window it grows more slowly; 0: never.
+    /// Above this window growth is slower; 0: never.
     max_ssthresh: f64,
     /// With CCID 2's pace: acknowledged packets that have not made the window grow yet, 0 or 1.
     acked: u32,
@@ -72,7 +72,7 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// A slow start with these options, for a sender that paces its packets or does not.
+    /// Creates a slow start with these settings. `is_paced`: the sender paces its packets.
     pub fn new(config: Config, is_paced: bool) -> Self {
         Self {
             pace: config.pace,
@@ -82,7 +82,7 @@ impl SlowStart {
         }
     }
 
-    /// A round-trip sample of this round; may end slow start.
+    /// Takes a round-trip sample of this round. It may end slow start.
     pub fn on_rtt(&mut self, window: &mut Window, round: u64, rtt: Duration) {
         // RFC 9406 §4.3: only the first slow start has no threshold yet.
         if let Some(hystart) = &mut self.hystart
@@ -95,8 +95,8 @@ impl SlowStart {
     /// Takes `acked` newly acknowledged unmarked packets of one acknowledgement. Returns how many
     /// of them slow start did not use, because it is over.
     pub fn grow(&mut self, window: &mut Window, acked: u32, ack_ratio: u32) -> u32 {
-        // 4341-5-8: an acknowledgement adds at most half its Ack Ratio, or a peer that acknowledges
-        // late would make the sender burst. Rounded up, or Ack Ratio 1 would never grow.
+        // 4341-5-8: an acknowledgement adds at most half its Ack Ratio. Otherwise a peer that acknowledges
+        // late would make the sender burst. Rounds up, because Ack Ratio 1 would otherwise never grow.
         let mut allowance = ack_ratio.max(1).div_ceil(2);
         let packets_max = self.hystart.as_ref().map_or(u32::MAX, |h| h.packets_max());
         let mut left = acked;
@@ -122,12 +122,12 @@ impl SlowStart {
         left
     }
 
-    /// Forgets what was counted: the window shrank.
+    /// Discards the count, because the window shrank.
     pub const fn reset(&mut self) {
         self.acked = 0;
     }
 
-    /// What one acknowledged packet adds at most: less above `max_ssthresh` (RFC 3742 §2).
+    /// Returns the most that one acknowledged packet adds. Above `max_ssthresh` it is less (RFC 3742 §2).
     fn step(&self, cwnd: f64) -> f64 {
         let pace = self.hystart.as_ref().map_or(1.0, |h| h.pace());
         let limit = self.max_ssthresh;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_beyond_the_threshold_is_left_for_the_law() {
+    fn packets_beyond_the_threshold_are_returned_to_the_law() {
         let mut w = window(8, 10.0);
         assert_eq!(ccid_2().grow(&mut w, 10, 20), 6);
         assert_eq!(w.packets(), 10);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn limited_slow_start_grows_as_pinned() {
-        // RFC 3742 §2, congestion-control §2.3
+        // RFC 3742 §2: growth above `max_ssthresh` per round trip.
         for [cwnd, increase] in table(
             "
                50  1
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn limited_slow_start_reaches_83000_packets_in_1663_round_trips() {
-        // congestion-control §2.3: the RFC's 836 does not follow from its formula.
+        // RFC 3742 states 836 round trips, which does not follow from its formula.
         let (mut w, start) = (1.0_f64, limited());
         let mut round_trips = 0;
         while w < 83_000.0 {
@@ -287,7 +287,7 @@ mod tests {
             }
             assert_eq!(w.is_slow_start(), is_slow_start);
         }
-        // Not paced: eight packets of an acknowledgement count, the others are used up.
+        // Without pacing, eight packets of an acknowledgement count. The others have no effect.
         let config = Config {
             hystart: true,
             pace: Pace::Standard,

@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event,
-//! flat around the window at which it happened.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event. The
+//! function is flat around the window at that event.
 
 use super::{Ack, Cause, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
@@ -8,14 +8,14 @@ use core::time::Duration;
 /// Settings of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// An event below the last maximum sets the new one lower, so that others find room. Better off for a flow that
-    /// is alone (RFC 9438 §4.7).
+    /// An event below the last maximum sets the new maximum lower, which leaves room for other flows. Disable it
+    /// for a flow that is alone (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// Never slower than Reno would be (RFC 9438 §4.3).
+    /// The window is at least that of Reno (RFC 9438 §4.3).
     pub reno_friendly: bool,
-    /// What a loss leaves of the window (RFC 9438 §4.6).
+    /// The share of the window that remains after a loss (RFC 9438 §4.6).
     pub beta: f64,
-    /// What an ECN mark leaves of the window: 0.85 is RFC 8511's alternative backoff.
+    /// The share of the window that remains after an ECN mark: 0.85 is RFC 8511's alternative backoff.
     pub ecn_beta: f64,
 }
 
@@ -47,8 +47,8 @@ impl LawSettings for Config {
 
 /// C in packets per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;
-/// Growth per window with which Reno, if an event left it `beta`, has the mean window that it has
-/// with 1 and a half (RFC 9438 §4.3).
+/// Returns Reno's growth per window that goes with the decrease factor `beta`. The mean window is the same
+/// as with growth 1 and factor 0.5 (RFC 9438 §4.3).
 const fn alpha(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -57,9 +57,9 @@ const fn alpha(beta: f64) -> f64 {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cubic {
     config: Config,
-    /// Where the cubic function is flat: the window before the last event.
+    /// The flat part of the cubic function: the window before the last event.
     w_max: f64,
-    /// The window when the last event began, which Reno has to reach before it grows at full pace.
+    /// The window at the start of the last event. Reno's window grows at full pace once it reaches this.
     w_prior: f64,
     /// The growth since the last event.
     epoch: Option<Epoch>,
@@ -69,9 +69,9 @@ pub struct Cubic {
 /// Congestion avoidance since an event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Epoch {
-    /// Its begin; later by the time in which the window was not the limit.
+    /// The start of the epoch, moved later by the time during which the window was not the limit.
     start: Instant,
-    /// How long the cubic function takes to reach `w_max`.
+    /// The time that the cubic function takes to reach `w_max`, in seconds.
     k: f64,
     /// Reno's window.
     w_est: f64,
@@ -89,8 +89,8 @@ impl Cubic {
         }
     }
 
-    /// The epoch at `now`, begun if there is none. A window beyond the maximum, or without one,
-    /// begins where the function is flat.
+    /// Returns the current epoch, or a new one that starts at `now`. Without a maximum, or beyond it, the epoch
+    /// starts on the flat part.
     fn epoch(&mut self, window: &Window, now: Instant) -> Epoch {
         if let Some(epoch) = self.epoch {
             return epoch;
@@ -103,7 +103,7 @@ impl Cubic {
         }
     }
 
-    /// One acknowledged packet, `t` seconds into the epoch.
+    /// Grows the window for one acknowledged packet, `t` seconds into the epoch.
     fn grow(&self, w: &mut f64, epoch: &mut Epoch, t: f64, rtt: f64) {
         let alpha = if epoch.w_est < self.w_prior {
             alpha(self.config.beta)
@@ -113,16 +113,16 @@ impl Cubic {
         epoch.w_est += alpha / *w;
         let now = w_cubic(t, epoch.k, self.w_max);
         if self.config.reno_friendly && now < epoch.w_est {
-            // Growth only: what the application did not use is not caught up by shrinking.
+            // The window only grows here, even if the application did not use all of it.
             *w = w.max(epoch.w_est);
         } else {
             *w += (target(t + rtt, epoch.k, self.w_max, *w) - *w) / *w;
         }
     }
 
-    /// What an event leaves of what was in flight (RFC 9438 §4.6).
+    /// Returns the window after an event: a share of the packets in flight (RFC 9438 §4.6).
     fn reduced(&mut self, window: &Window, flight: f64, beta: f64) -> f64 {
-        // In whole packets: the same queue loses at windows that differ in a fraction.
+        // Compares whole packets, because one queue loses packets at windows that differ by a fraction.
         let is_below = window.cwnd.floor() < self.w_max.floor();
         self.w_max = if self.config.fast_convergence && is_below {
             window.cwnd * (1.0 + self.config.beta) / 2.0
@@ -143,7 +143,7 @@ impl Law for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let last = self.last_ack.replace(ack.now).unwrap_or(ack.now);
         if ack.growth == 0 {
-            // RFC 9438 §5.8: time in which the window was not the limit does not count.
+            // RFC 9438 §5.8: the epoch excludes time during which the window was not the limit.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += ack.now - last;
             }
@@ -171,7 +171,7 @@ impl Law for Cubic {
     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
         let left = self.reduced(window, window.cwnd, self.config.beta);
         window.collapse(left);
-        // The next epoch begins flat, at the window that slow start ends with.
+        // The next epoch starts on the flat part, at the window at the end of slow start.
         self.w_max = 0.0;
     }
 
@@ -189,18 +189,18 @@ impl Law for Cubic {
     }
 }
 
-/// How long the function takes from `w` to its flat part at `w_max`, in seconds (RFC 9438 §4.2).
+/// Returns the seconds from `w` to the flat part of the function at `w_max` (RFC 9438 §4.2).
 fn k(w_max: f64, w: f64) -> f64 {
     libm::cbrt((w_max - w) / C)
 }
 
-/// The cubic function `t` seconds after the event (RFC 9438 §4.2).
+/// Returns the cubic function `t` seconds after the event (RFC 9438 §4.2).
 fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
     let x = t - k;
     C * x * x * x + w_max
 }
 
-/// Where the window `w` is to be in one round trip (RFC 9438 §4.2).
+/// Returns the target of the window `w` one round trip later (RFC 9438 §4.2).
 fn target(t: f64, k: f64, w_max: f64, w: f64) -> f64 {
     w_cubic(t, k, w_max).clamp(w, 1.5 * w)
 }

@@ -1,5 +1,5 @@
 //! FAST TCP (Jin, Wei, Low: "FAST TCP", INFOCOM 2004; Wei et al., IEEE/ACM `ToN` 14(6), 2006):
-//! moves towards the window that keeps alpha packets in the queue.
+//! the window moves towards the one that keeps alpha packets in the queue.
 
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
 use crate::time::Instant;
@@ -9,13 +9,13 @@ use crate::time::Instant;
 pub struct Config {
     /// Packets that the flow keeps in the queue.
     pub alpha: f64,
-    /// This many packets more in the queue change nothing.
+    /// The window stays while the queue holds at most this many packets more.
     pub dead_band: f64,
-    /// How far an update goes towards the aim.
+    /// The share of the way to the aim that an update takes.
     pub gamma: f64,
-    /// Below this queueing delay each acknowledged packet adds one.
+    /// Below this queueing delay, each acknowledged packet adds one.
     pub mi_threshold_ms: f64,
-    /// What a loss leaves of the window.
+    /// The share of the window that remains after a loss.
     pub loss_keep: f64,
 }
 
@@ -49,9 +49,9 @@ impl LawSettings for Config {
     }
 }
 
-/// An update in one of so many round trips: the effect of the last must be seen.
+/// Round trips per update: the next update needs the effect of the last one.
 const UPDATE_ROUNDS: u64 = 2;
-/// With a shorter round trip, in seconds, an increase is not spread over it.
+/// The shortest round trip, in seconds, that an increase is spread over.
 const SPREAD_MIN: f64 = 0.004;
 /// The least window.
 const FLOOR: f64 = 2.0;
@@ -63,11 +63,11 @@ pub struct Fast {
     /// The shortest round trip ever, and the average, in seconds.
     rtt: Option<Rtt>,
     round: u64,
-    /// The window when this round trip began, and when the one before did: what is acknowledged
-    /// now was sent with it.
+    /// The windows at the start of this round trip and of the one before. Packets that are acknowledged now
+    /// were sent with the second.
     began_with: f64,
     sent_with: f64,
-    /// The aim of the increase that is under way, and what each acknowledged packet adds.
+    /// The aim of the current increase, and the growth per acknowledged packet.
     rise: Option<(f64, f64)>,
 }
 
@@ -78,7 +78,7 @@ struct Rtt {
 }
 
 impl Rtt {
-    /// The share of the round trip that is no queue.
+    /// Returns the share of the round trip without the queue.
     fn share(&self) -> f64 {
         self.base / self.average
     }
@@ -109,7 +109,7 @@ impl Fast {
         rtt
     }
 
-    /// The window after an update of `w`, if packets were sent with the window `sent_with`.
+    /// Returns the window after an update of `w`, if packets were sent with the window `sent_with`.
     fn update(&self, w: f64, sent_with: f64, share: f64) -> f64 {
         let queued = w * (1.0 - share);
         let enough = self.config.alpha..self.config.alpha + self.config.dead_band;
@@ -144,8 +144,8 @@ impl Fast {
         rtt.average - rtt.base < self.config.mi_threshold_ms / 1000.0
     }
 
-    /// The growth that an acknowledgement allows: doubling while there is no queue, else its part of
-    /// the increase under way.
+    /// Grows the window for an acknowledgement. Without a queue the window doubles. Otherwise it grows by a part
+    /// of the current increase.
     fn grow(&mut self, window: &mut Window, growth: u32, rtt: Rtt) {
         if self.is_queue_empty(rtt) {
             window.cwnd += f64::from(growth);

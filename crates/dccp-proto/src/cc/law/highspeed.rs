@@ -1,8 +1,8 @@
-//! HighSpeed TCP (RFC 3649): the larger the window, the faster it grows and the less it gives up.
+//! HighSpeed TCP (RFC 3649): a larger window grows faster and shrinks by a smaller share.
 //!
 //! Per window of acknowledged packets the window grows by a(w), and an event leaves 1 − b(w) of it. Both come from the
-//! formulas of RFC 3649 §5, not from the table of its appendix B. Between two rows the table is up to half of what the
-//! formula gives, which costs a fifth of the rate at a loss rate of 1e-4.
+//! formulas of RFC 3649 §5, not from the table of its appendix B. Between two rows, the table gives down to half of
+//! the formula's value. That costs a fifth of the rate at a loss rate of 1e-4.
 
 mod by_table;
 
@@ -11,7 +11,7 @@ pub(super) use by_table::ByTable;
 use super::{Ack, Congestion, Law, LawSettings, Window};
 use crate::time::Instant;
 
-/// Settings of HighSpeed: it has none.
+/// Settings of HighSpeed (none).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Config;
 
@@ -56,7 +56,7 @@ impl Law for HighSpeed {
     }
 }
 
-/// The share of the window w that an event takes (RFC 3649 §5).
+/// Returns the share of the window w that an event takes (RFC 3649 §5).
 fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 0.5;
@@ -65,12 +65,12 @@ fn b(w: f64) -> f64 {
     0.5 + (HIGH_DECREASE - 0.5) * share
 }
 
-/// The loss rate that sustains w, rounded as RFC 3649 §5 has it.
+/// Returns the loss rate that sustains w, rounded as in RFC 3649 §5.
 fn p(w: f64) -> f64 {
     0.078 / libm::pow(w, 1.2)
 }
 
-/// The growth per window that, with b(w), sustains w at the loss rate p(w) (RFC 3649 §5).
+/// Returns the growth per window that, with b(w), sustains w at the loss rate p(w) (RFC 3649 §5).
 fn a(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 1.0;

@@ -1,21 +1,21 @@
 //! H-TCP (Leith, Shorten: "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06): the longer since the last event, the faster the growth.
+//! draft-leith-tcp-htcp-06): growth accelerates with the time since the last event.
 
 use super::{Ack, Congestion, Law, LawSettings, Window};
 use crate::time::Instant;
 
-/// Settings of H-TCP, in which published results differ.
+/// Settings of H-TCP. Published results differ in them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a setting of its own"
 )]
 pub struct Config {
-    /// An event leaves RTTmin/RTTmax of the window, otherwise a half.
+    /// An event leaves RTTmin/RTTmax of the window. If disabled, it leaves a half.
     pub adaptive_backoff: bool,
-    /// Growth in proportion to the shortest round trip: the same per second whatever the round trip.
+    /// Growth is proportional to the shortest round trip, so growth per second is the same for all round trips.
     pub rtt_scaling: bool,
-    /// An event after which the throughput had changed by a fifth leaves a half.
+    /// An event leaves a half if the throughput before it had changed by more than a fifth.
     pub rate_test: bool,
     /// A round trip adds at least one packet.
     pub floor: bool,
@@ -42,33 +42,33 @@ impl LawSettings for Config {
     }
 }
 
-/// For so long after an event it grows like Reno, in seconds.
+/// Time after an event during which growth is that of Reno, in seconds.
 const DELTA_L: f64 = 1.0;
-/// Bounds of what an event leaves of the window.
+/// The bounds of the share of the window that remains after an event.
 const BETA_MIN: f64 = 0.5;
 const BETA_MAX: f64 = 0.8;
-/// A throughput that changed by more than this share is another.
+/// The greatest relative change of a steady throughput.
 const RATE_CHANGE: f64 = 0.2;
-/// How much of the queue's share of the longest round trip outlives an event.
+/// The share of the queueing delay in the longest round trip that is kept after an event.
 const FADE: f64 = 0.95;
-/// The round trip at which scaling changes nothing, in seconds, and its bounds.
+/// The round trip with scale 1, in seconds, and the bounds of the scale.
 const RTT_REF: f64 = 0.1;
 const SCALE_MIN: f64 = 0.1;
 const SCALE_MAX: f64 = 2.0;
-/// So many round trips after an event throughput is not averaged.
+/// Round trips after an event without an average of the throughput.
 const SETTLING: u32 = 3;
 
 /// H-TCP.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Htcp {
     config: Config,
-    /// The last event, or the first acknowledgement.
+    /// The time of the last event, or of the first acknowledgement.
     event: Option<Instant>,
     beta: f64,
     rtt_min: f64,
     rtt_max: f64,
     throughput: Throughput,
-    /// The throughput before the event before the last.
+    /// The throughput before the last event.
     last_rate: Option<f64>,
 }
 
@@ -104,7 +104,7 @@ impl Throughput {
         self.packets = 0;
     }
 
-    /// The throughput of the time since the last event, which ends here.
+    /// Ends the time since the last event. Returns the throughput in it.
     fn finish(&mut self) -> Option<f64> {
         let rate = (self.samples > 0).then_some(self.max);
         *self = Self::default();
@@ -133,15 +133,15 @@ impl Htcp {
         self.rtt_max = self.rtt_max.max(rtt);
     }
 
-    /// Packets per round trip, `delta` seconds after the last event, on a path of this round trip: the
-    /// shortest, or a queue would feed itself.
+    /// Returns the growth in packets per round trip, `delta` seconds after the last event. `rtt` is the shortest
+    /// round trip: with a longer one, a queue would accelerate its own growth.
     fn alpha(&self, delta: f64, rtt: f64) -> f64 {
         let late = (delta - DELTA_L).max(0.0);
         let mut alpha = 1.0 + 10.0 * late + 0.25 * late * late;
         if self.config.rtt_scaling {
             alpha *= (rtt / RTT_REF).clamp(SCALE_MIN, SCALE_MAX);
         }
-        // An event that takes less must be made up for in less time.
+        // A smaller decrease goes with slower growth.
         let alpha = 2.0 * (1.0 - self.beta) * alpha;
         if self.config.floor {
             alpha.max(1.0)
@@ -150,7 +150,7 @@ impl Htcp {
         }
     }
 
-    /// What the event leaves of the window, if the throughput before it was `rate`.
+    /// Returns the share of the window that remains after an event with the throughput `rate` before it.
     fn beta(&self, rate: Option<f64>) -> f64 {
         let has_changed = match (rate, self.last_rate) {
             (Some(now), Some(last)) => (now - last).abs() > RATE_CHANGE * last,

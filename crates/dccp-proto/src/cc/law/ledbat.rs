@@ -1,4 +1,4 @@
-//! LEDBAT (RFC 6817): uses what others leave, by keeping the queueing delay below a target.
+//! LEDBAT (RFC 6817) uses the bandwidth that other flows do not use: it keeps the queueing delay below a target.
 
 use super::delay::{Extremes, Signal};
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window};
@@ -8,9 +8,9 @@ use core::time::Duration;
 /// Settings of LEDBAT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// The queueing delay to keep (TARGET): 100 ms at most.
+    /// The queueing delay to keep (TARGET): at most 100 ms.
     pub target_ms: f64,
-    /// Packets per round trip when the queue is empty (GAIN): 1 at most.
+    /// Packets per round trip when the queue is empty (GAIN): at most 1.
     pub gain: f64,
 }
 
@@ -40,12 +40,12 @@ impl LawSettings for Config {
 
 /// `INIT_CWND` and `MIN_CWND`.
 const CWND_MIN: f64 = 2.0;
-/// `ALLOWED_INCREASE`: so many packets more than were in flight.
+/// `ALLOWED_INCREASE`: the window may exceed the packets in flight by this many.
 const ALLOWED_INCREASE: f64 = 1.0;
 /// `BASE_HISTORY` minima, one a minute.
 const BASE_HISTORY: usize = 10;
 const BASE_SPAN: Duration = Duration::from_mins(1);
-/// `CURRENT_FILTER`: the least of so many samples is the current delay.
+/// `CURRENT_FILTER`: the current delay is the least of this many samples.
 const CURRENT_FILTER: usize = 4;
 
 /// LEDBAT.
@@ -82,7 +82,7 @@ impl Ledbat {
         self.current[0] = sample.delay;
     }
 
-    /// The queueing delay in seconds, once there was a sample.
+    /// Returns the queueing delay in seconds; `None` before the first sample.
     fn queueing(&self) -> Option<f64> {
         let current = self.current.iter().copied().fold(f64::INFINITY, f64::min);
         current.is_finite().then(|| current - self.base.min())
@@ -102,7 +102,7 @@ impl Law for Ledbat {
     }
 
     fn on_start(&mut self, window: &mut Window) {
-        // No slow start: RFC 6817 §2.4.2 has none.
+        // RFC 6817 §2.4.2 has no slow start.
         *window = Window {
             cwnd: CWND_MIN,
             ssthresh: CWND_MIN,
@@ -123,8 +123,8 @@ impl Law for Ledbat {
         };
         let w = window.cwnd;
         let moved = w + self.config.gain * off_target * f64::from(packets) / w;
-        // The flight bounds growth only. It may be below the window for a moment, because packets are paced
-        // and acknowledged in groups, and a window that is cut then never fills the path.
+        // The flight bounds growth only. It is briefly below the window, because packets are paced and
+        // acknowledged in groups. A window that is cut at that time never fills the path.
         let allowed = f64::from(ack.flight) + ALLOWED_INCREASE;
         window.cwnd = moved.min(allowed.max(w)).max(CWND_MIN);
         // RFC 6817 has no slow start, also not after a loss or an idle time.
@@ -169,7 +169,6 @@ mod tests {
 
     #[test]
     fn windows_move_as_pinned() {
-        // congestion-control §13
         for [cwnd, n, queueing, flight, after] in table(
             "
               2  1    0    2      2.5
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_with_two_packets_and_without_slow_start() {
+    fn ledbat_starts_with_two_packets_and_without_slow_start() {
         let mut w = Window::new(4);
         law(Config::default()).on_start(&mut w);
         assert_near(w.cwnd, 2.0);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_needed_shrinks_but_does_not_grow() {
+    fn unused_window_shrinks_but_does_not_grow() {
         for (queueing, after) in [(0.0, 100.0), (200.0, 99.99)] {
             let mut ledbat = law(Config::default());
             let mut w = avoiding(100.0);

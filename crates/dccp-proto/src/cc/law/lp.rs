@@ -1,4 +1,4 @@
-//! TCP-LP and HSTCP-LP: give way as soon as the delay shows that others need the path
+//! TCP-LP and HSTCP-LP: the window shrinks as soon as the delay shows that other flows need the path
 //! (Kuzmanovic, Knightly: "TCP-LP", INFOCOM 2003; with Cottrell: "HSTCP-LP", PFLDnet 2004).
 
 use super::delay::{Extremes, Signal};
@@ -15,7 +15,7 @@ pub struct Config {
     pub threshold: f64,
     /// The law does not grow for this many round trips after an indication.
     pub inference: f64,
-    /// The extremes of the delay are remembered for this time in seconds; 0: always, as published.
+    /// The extremes of the delay expire after this time in seconds; 0: never, as published.
     pub memory_s: f64,
 }
 
@@ -65,7 +65,7 @@ impl LawSettings for HighSpeedConfig {
 
 /// A range of delays below this, in seconds, shows no queue.
 const RANGE_MIN: f64 = 0.001;
-/// What is remembered is forgotten in so many parts.
+/// The extremes of the delay expire in this many parts.
 const SPANS: u32 = 6;
 /// Longer than any connection, in seconds.
 const CENTURY_S: f64 = 3.15e9;
@@ -112,7 +112,7 @@ impl Early {
         self.smoothed = Some(mean + (delay - mean) / 8.0);
     }
 
-    /// The delay above which others need the path.
+    /// Returns the delay above which other flows need the path.
     fn threshold(&self, share: f64) -> f64 {
         let (min, max) = (self.extremes.min(), self.extremes.max());
         min + share * (max - min)
@@ -124,7 +124,7 @@ impl Early {
     }
 }
 
-/// A law that grows and answers losses like `G`, and gives way early.
+/// A law that grows and reacts to losses like `G`, and also shrinks at an early indication.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Lp<G> {
     config: Config,
@@ -133,7 +133,7 @@ struct Lp<G> {
     early: Early,
     /// The end of the inference phase.
     inferring_until: Option<Instant>,
-    /// No answer to an indication before.
+    /// Indications before this time are ignored.
     deaf_until: Instant,
 }
 
@@ -149,8 +149,8 @@ impl<G: Law> Lp<G> {
         }
     }
 
-    /// Half the window at the first indication, one packet at another while it still waits whether
-    /// that was enough; one answer per round trip.
+    /// Halves the window at the first indication. Another one in the inference phase leaves one packet. The law
+    /// reacts once per round trip.
     fn give_way(&mut self, window: &mut Window, now: Instant, rtt: Duration) {
         window.cwnd = if self.is_holding(window, now) {
             1.0
@@ -179,7 +179,7 @@ impl<G: Law> Law for Lp<G> {
         self.early.on_ack(ack);
         let is_indicated = self.early.is_indicated(self.config.threshold);
         match ack.smoothed_rtt {
-            // Slow start fills the queue itself.
+            // Slow start itself fills the queue, therefore indications do not count.
             Some(rtt) if is_indicated && !window.is_slow_start() && ack.now >= self.deaf_until => {
                 self.give_way(window, ack.now, rtt);
             }

@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_response_to_loss_is_as_pinned() {
-        // One loss in 3/8·w² packets sustains a mean window of sqrt(1.5/p).
+        // With one loss at window w in each 3/8·w² packets, the mean window is sqrt(1.5/p).
         for [p, expected] in table("1e-2 12.2474 \n 1e-3 38.7298 \n 1e-4 122.474") {
             let mut reno = Reno::fractional();
             let mut w = avoiding(expected);

@@ -1,18 +1,19 @@
-//! `HyStart++` (RFC 9406): leaves the first slow start when the delay rises, before packets are lost.
+//! `HyStart++` (RFC 9406): ends the first slow start when the delay rises, before packets are lost.
 
 use crate::cc::law::Window;
 use core::time::Duration;
 
-/// So many samples make a round trip's minimum (RFC 9406 §4.3).
+/// Samples that a round trip's minimum needs (RFC 9406 §4.3).
 const SAMPLES_MIN: u32 = 8;
-/// The rise of the minimum that counts: an eighth of it, within these bounds.
+/// The least rise of the minimum that ends slow start: an eighth of it, within these bounds.
 const THRESHOLD_MIN: Duration = Duration::from_millis(4);
 const THRESHOLD_MAX: Duration = Duration::from_millis(16);
 const THRESHOLD_DIVISOR: u32 = 8;
-/// Slow start goes on for so many round trips at a quarter of the pace, to see whether it was noise.
+/// After a rise, slow start continues for this many round trips at a quarter of the pace. They show whether
+/// the rise was noise.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 const CONSERVATIVE_DIVISOR: f64 = 4.0;
-/// So many packets of an acknowledgement count where packets are not paced.
+/// Without pacing, at most this many packets of an acknowledgement count.
 const UNPACED_MAX: u32 = 8;
 
 /// The state of `HyStart++`.
@@ -20,7 +21,7 @@ const UNPACED_MAX: u32 = 8;
 pub(super) struct HyStart {
     is_paced: bool,
     round: u64,
-    /// The least sample of the last round trip and of this one.
+    /// The least samples of the last round trip and of this one.
     last: Option<Duration>,
     current: Option<Duration>,
     samples: u32,
@@ -47,7 +48,7 @@ impl HyStart {
         }
     }
 
-    /// A round-trip sample; ends slow start when it is time.
+    /// Takes a round-trip sample, which may end slow start.
     pub(super) fn on_rtt(&mut self, window: &mut Window, round: u64, rtt: Duration) {
         if round != self.round {
             self.begin_round(window, round);
@@ -82,7 +83,7 @@ impl HyStart {
         }
     }
 
-    /// What each acknowledged packet may add.
+    /// Returns the most that each acknowledged packet may add.
     pub(super) const fn pace(&self) -> f64 {
         if self.conservative.is_some() {
             1.0 / CONSERVATIVE_DIVISOR
@@ -91,13 +92,13 @@ impl HyStart {
         }
     }
 
-    /// How many packets of an acknowledgement may make the window grow.
+    /// Returns the most packets of an acknowledgement that may make the window grow.
     pub(super) const fn packets_max(&self) -> u32 {
         if self.is_paced { u32::MAX } else { UNPACED_MAX }
     }
 }
 
-/// The rise of the minimum above `last` that ends slow start.
+/// Returns the rise of the minimum above `last` that ends slow start.
 fn threshold(last: Duration) -> Duration {
     (last / THRESHOLD_DIVISOR).clamp(THRESHOLD_MIN, THRESHOLD_MAX)
 }
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_threshold_is_as_pinned() {
-        // congestion-control §2.3
+        // RFC 9406 §4.3: an eighth of the minimum, at least 4 ms and at most 16 ms.
         for [last_ms, threshold_ms] in table(
             "
               1      4
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// A round trip of so many samples; returns the pace after it.
+    /// Runs a round trip of `samples` samples. Returns the pace after it.
     fn round(h: &mut HyStart, w: &mut Window, round: u64, samples: u32, rtt_ms: u64) -> f64 {
         for _ in 0..samples {
             h.on_rtt(w, round, ms(rtt_ms));
@@ -140,7 +141,7 @@ mod tests {
         let mut h = HyStart::new(true);
         let mut w = Window::new(100);
         assert_near(round(&mut h, &mut w, 1, 8, 80), 1.0);
-        // 80 + 10 ms; seven samples are too few.
+        // The threshold is 80 + 10 ms. Seven samples are too few.
         assert_near(round(&mut h, &mut w, 2, 8, 89), 1.0);
         assert_near(round(&mut h, &mut w, 3, 7, 101), 1.0);
         assert_near(round(&mut h, &mut w, 3, 1, 101), 0.25);

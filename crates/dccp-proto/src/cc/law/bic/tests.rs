@@ -1,4 +1,4 @@
-//! BIC against congestion-control §6.
+//! Tests BIC against values computed from its published rules.
 
 use super::*;
 use crate::cc::fixtures::START;
@@ -7,7 +7,7 @@ use crate::cc::law::bench::{
     table,
 };
 
-/// "none" in the tables.
+/// Stands for "none" in the tables.
 const NONE: f64 = -1.0;
 
 #[test]
@@ -58,7 +58,7 @@ fn a_second_event_below_the_maximum_converges_fast() {
         assert_near(w.cwnd, 787.5);
         assert_near(inner(&*bic, "max"), max);
         assert_near(inner(&*bic, "min"), 787.5);
-        // The first step leads half the way: 815.625 with fast convergence.
+        // The first step goes half of the way: to 815.625 with fast convergence.
         bic.on_ack(&mut w, &acked(1));
         let step = (f64::midpoint(max, 787.5) - 787.5).min(32.0);
         assert_near(w.cwnd, 787.5 + step / 787.5);
@@ -66,7 +66,7 @@ fn a_second_event_below_the_maximum_converges_fast() {
 }
 
 #[test]
-fn a_small_window_is_renos() {
+fn small_window_grows_like_reno() {
     for (low_window, w, grown, reduced) in [
         (14.0, 13.9, 13.9 + 1.0 / 13.9, 6.95),
         (14.0, 14.0, 14.0 + 32.0 / 14.0, 12.25),
@@ -86,7 +86,7 @@ fn a_small_window_is_renos() {
 }
 
 #[test]
-fn a_timeout_forgets_the_maximum() {
+fn timeout_discards_the_maximum() {
     let mut bic = Bic::new(Config::default());
     bic.on_congestion(&mut avoiding(1000.0), &loss(1));
     let mut w = avoiding(80.0);
@@ -109,10 +109,10 @@ fn a_second_event_at_the_same_window_does_not_converge() {
 }
 
 #[test]
-fn a_maximum_that_is_reached_is_one_no_more() {
+fn maximum_is_discarded_when_the_window_reaches_it() {
     let mut bic = Bic::new(Config::default());
     bic.on_congestion(&mut avoiding(16.0), &loss(1));
-    // The shortest step leads just there.
+    // The shortest step ends exactly at the maximum.
     (bic.max, bic.min) = (16.0 + S_MIN / 16.0, 16.0);
     bic.on_ack(&mut avoiding(16.0), &acked(1));
     let mut shown = Vec::new();

@@ -1,4 +1,4 @@
-//! CUBIC against congestion-control §7.
+//! Tests CUBIC against values computed from the formulas of RFC 9438.
 
 use super::*;
 use crate::cc::fixtures::{START, at, ms};
@@ -10,7 +10,7 @@ fn cubic() -> Cubic {
     Cubic::new(Config::default())
 }
 
-/// Acknowledges one packet so many milliseconds after the start.
+/// An acknowledgement of one packet, `after_ms` milliseconds after the start.
 fn acked_at(after_ms: u64) -> Ack {
     Ack {
         now: at(after_ms),
@@ -65,7 +65,7 @@ fn the_cubic_function_is_as_pinned() {
 
 #[test]
 fn a_step_follows_the_function_after_an_event() {
-    // The first and the third row of the table above, through acknowledgements.
+    // The first and the third row of the table above, as acknowledgements.
     let mut c = Cubic::new(Config {
         reno_friendly: false,
         ..Config::default()
@@ -124,7 +124,7 @@ fn at_the_window_of_the_event_renos_grows_at_full_pace() {
 
 #[test]
 fn the_cubic_function_counts_where_renos_window_only_equals_it() {
-    // RFC 9438 §4.3: Reno's window is for where the function is below it.
+    // RFC 9438 §4.3: Reno's window counts only where the function is below it.
     for (w_max, after) in [(10.125, 8.0 + 2.125 / 8.0), (10.12, 10.125)] {
         let mut c = cubic();
         c.w_max = w_max;
@@ -157,7 +157,7 @@ fn events_are_answered_as_pinned() {
         assert_near(w.cwnd, left);
         assert_near(w.ssthresh, left);
     }
-    // A fraction of a packet less is not less.
+    // A window smaller by a fraction of a packet is not below the maximum.
     for (cwnd, after) in [(999.1, 999.1), (998.9, 0.85 * 998.9)] {
         let mut c = cubic();
         c.w_max = 999.9;
@@ -174,8 +174,8 @@ fn events_are_answered_as_pinned() {
 }
 
 #[test]
-fn what_was_in_flight_counts_and_a_mark_may_leave_one_packet() {
-    // RFC 9438 §4.6, RFC 8511 §3
+fn flight_is_reduced_and_a_mark_may_leave_one_packet() {
+    // RFC 9438 §4.6: the flight counts. RFC 8511 §3: a mark has its own factor.
     for (ecn_beta, cause, flight, cwnd, ssthresh) in [
         (0.7, Cause::Loss, 50, 35.0, 35.0),
         (0.7, Cause::Loss, 5000, 70.0, 70.0),
@@ -201,7 +201,7 @@ fn what_was_in_flight_counts_and_a_mark_may_leave_one_packet() {
 }
 
 #[test]
-fn without_an_event_it_begins_flat() {
+fn function_starts_flat_without_an_event() {
     let mut c = cubic();
     let mut w = avoiding(100.0);
     c.on_ack(&mut w, &acked_at(0));
@@ -217,8 +217,8 @@ fn without_an_event_it_begins_flat() {
 }
 
 #[test]
-fn time_without_need_for_the_window_does_not_count() {
-    // RFC 9438 §5.8
+fn application_limited_time_does_not_count() {
+    // RFC 9438 §5.8: application-limited time does not count.
     let mut c = cubic();
     let mut w = avoiding(1000.0);
     c.on_congestion(&mut w, &loss(1000));
@@ -240,7 +240,7 @@ fn time_without_need_for_the_window_does_not_count() {
 }
 
 #[test]
-fn a_small_window_grows_like_reno_and_need_not() {
+fn small_window_grows_like_reno_unless_disabled() {
     let grown = |reno_friendly| {
         let mut c = law(Config {
             reno_friendly,
@@ -253,7 +253,7 @@ fn a_small_window_grows_like_reno_and_need_not() {
         }
         w.cwnd
     };
-    // 100 packets in 0.1 s: Reno gains 7 packets, the cubic function is flat.
+    // 100 packets in 0.1 s: Reno gains 7 packets, while the cubic function is flat.
     assert!(grown(true) > 13.0);
     assert!(grown(false) < 9.0);
 }

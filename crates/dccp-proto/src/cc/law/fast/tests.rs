@@ -1,4 +1,4 @@
-//! FAST against congestion-control §9.
+//! Tests FAST against values computed from its published rules.
 
 use super::*;
 use crate::cc::fixtures::{START, ms};
@@ -59,14 +59,14 @@ fn the_way_to_the_equilibrium_is_as_pinned() {
         }
         assert_near(w, after);
         assert_near(rtt(w) * 1000.0, rtt_ms);
-        // Differences of large numbers: fewer digits agree.
+        // Fewer digits agree, because these are differences of large numbers.
         assert!((w - 0.1 * PACKETS_PER_S - queued).abs() < 0.01 || updates < 4.0);
     }
 }
 
 #[test]
 fn a_queue_on_the_way_back_costs_the_rate_that_is_pinned() {
-    // At the equilibrium alpha packets wait: the rate is alpha/q, with q of both ways.
+    // At the equilibrium alpha packets wait. The rate is alpha/q; q is the queueing delay of both directions.
     for [alpha, forward_ms, back_ms, rate] in table(
         "
         200  2.4   0  83333.3
@@ -88,7 +88,7 @@ fn a_queue_on_the_way_back_costs_the_rate_that_is_pinned() {
 }
 
 #[test]
-fn a_dead_band_changes_nothing() {
+fn window_stays_within_the_dead_band() {
     let fast = Fast::new(Config {
         dead_band: 50.0,
         ..Config::default()
@@ -99,7 +99,7 @@ fn a_dead_band_changes_nothing() {
         (2490.0, false),
         (2510.0, true),
     ] {
-        // A tenth of the window is queued.
+        // A tenth of the window is in the queue.
         let after = fast.update(w, w, 0.9);
         assert_eq!((after - w).abs() > 1e-9, moves, "{w} {after}");
     }
@@ -177,7 +177,7 @@ fn slow_start_ends_when_there_is_a_queue() {
     assert!(!w.is_slow_start());
 }
 
-/// FAST with a window of 1000 packets that has seen 100 ms, and so often 102 ms that it is the mean.
+/// FAST with a window of 1000 packets, a shortest round trip of 100 ms and a mean of 102 ms.
 fn queued() -> (Box<dyn Law>, Window) {
     let mut fast = law(Config::default());
     let mut w = avoiding(1000.0);
@@ -214,7 +214,7 @@ fn an_increase_is_spread_over_a_round_trip_and_made_in_every_other() {
     fast.on_ack(&mut w, &ack(3, 600, 102));
     assert_near(w.cwnd, aim);
     assert_near(inner(&*fast, "queued"), 1000.0 * (1.0 - 1.0 / 1.02));
-    // What is acknowledged in round 4 was sent with the window of round 3.
+    // Packets that are acknowledged in round 4 were sent with the window of round 3.
     fast.on_ack(
         &mut w,
         &Ack {
@@ -271,7 +271,7 @@ fn on_a_short_path_an_increase_comes_at_once() {
 
 #[test]
 fn from_4_ms_on_an_increase_is_spread() {
-    // After two samples of 100 ms more, of weight 3/100, the mean is base + 5.91 ms.
+    // After two samples that are 100 ms longer, with weight 3/100, the mean is base + 5.91 ms.
     let at_once = 50.0 + 0.5 * (100.0 * 3.0 / 8.91 + 200.0);
     for (base, after) in [(3, at_once), (4, 100.0)] {
         let mut fast = law(Config::default());

@@ -1,12 +1,12 @@
-//! HighSpeed by the table of RFC 3649, appendix B: the last row that begins at or below the window.
+//! HighSpeed by the table of RFC 3649, appendix B. The last row that begins at or below the window applies.
 //!
-//! HSTCP-LP grows by it. Two flows of HSTCP-LP share a path evenly with the table, and not with the formula.
+//! HSTCP-LP grows by this table. With it, two flows of HSTCP-LP share a path evenly. With the formula they do not.
 
 use super::b;
 use crate::cc::law::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 
-/// Where row k of the table begins, whose a is k + 1.
+/// The first window of row k of the table. The a of row k is k + 1.
 pub(super) const ROWS: [u32; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
     4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
@@ -21,7 +21,7 @@ pub(super) const ROWS: [u32; 73] = [
 pub(in crate::cc::law) struct ByTable {
     /// b(w) at the beginning of each row.
     pub(super) decrease: [f64; ROWS.len()],
-    /// Row of the window seen last: windows move slowly.
+    /// The row of the last window, where the next search starts: windows move slowly.
     row: usize,
 }
 
@@ -35,7 +35,7 @@ impl Default for ByTable {
 }
 
 impl ByTable {
-    /// How much the window w grows per window, and how much of it an event takes.
+    /// Returns the growth of the window w per window, and the share of it that an event takes.
     pub(super) fn response(&mut self, w: f64) -> (f64, f64) {
         while self.row < ROWS.len() - 1 && f64::from(ROWS[self.row + 1]) <= w {
             self.row += 1;

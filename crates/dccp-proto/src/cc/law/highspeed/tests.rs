@@ -1,4 +1,4 @@
-//! HighSpeed by hand.
+//! Tests HighSpeed by hand.
 
 use super::by_table::ROWS;
 use super::*;
@@ -7,11 +7,11 @@ use crate::cc::law::bench::{
 };
 use crate::cc::law::reno::Reno;
 
-/// What `Low_Window` and `High_Window` are defined by: the loss rates that sustain them.
+/// The loss rates that sustain `Low_Window` and `High_Window`. RFC 3649 defines these windows by them.
 const LOW_P: f64 = 1e-3;
 const HIGH_P: f64 = 1e-7;
 
-/// The loss rate that sustains w, on the line through both points in logarithmic scales.
+/// Returns the loss rate that sustains w, on the line through both points in logarithmic scales.
 fn p_exact(w: f64) -> f64 {
     let share = libm::log(w / LOW_WINDOW) / libm::log(HIGH_WINDOW / LOW_WINDOW);
     LOW_P * libm::exp(share * libm::log(HIGH_P / LOW_P))
@@ -85,7 +85,7 @@ fn the_response_to_loss_is_as_pinned() {
         assert_near(p_exact(w), loss_rate);
         // The formula rounds the same line to 0.078/w^1.2.
         assert!((p(w) / loss_rate - 1.0).abs() < 0.04, "{loss_rate}");
-        // A sawtooth between w and (1 - b) w with growth a has one loss in a(2 - b)/(2 b w²) packets.
+        // A sawtooth between w and (1 - b) w with growth a has the loss rate a(2 - b)/(2 b w²).
         let sustained = a(w) * (2.0 - b(w)) / (2.0 * b(w)) / (w * w);
         if w > LOW_WINDOW {
             assert!((sustained / loss_rate - 1.0).abs() < 0.04, "{loss_rate}");
@@ -124,7 +124,7 @@ fn the_rows_are_those_of_appendix_b() {
         if a > last + 1.0 {
             rows.push(w);
             last = a;
-            // Its whole part is the row's a.
+            // The whole part of a(w) is the row's a.
             assert_eq!(a.floor().to_string(), rows.len().to_string());
         }
     }

@@ -1,4 +1,4 @@
-//! H-TCP against congestion-control §8.
+//! Tests H-TCP against values computed from its published formulas.
 
 use super::*;
 use crate::cc::fixtures::{START, at, ms};
@@ -75,14 +75,14 @@ fn beta_is_as_pinned() {
         (fixed.rtt_min, fixed.rtt_max, fixed.last_rate) = (h.rtt_min, h.rtt_max, h.last_rate);
         assert_near(fixed.beta(Some(now)), 0.5);
     }
-    // Without the test of the throughput only the round trips count.
+    // Without the test of the throughput, only the round trips count.
     let mut h = with(|c| c.rate_test = false);
     (h.rtt_min, h.rtt_max) = (70.0, 100.0);
     assert_near(h.beta(Some(1.0)), 0.7);
 }
 
 #[test]
-fn round_trips_are_shown_and_faded_once_there_is_one() {
+fn round_trips_are_reported_and_faded_after_the_first_sample() {
     let mut h = with(|_| ());
     h.on_congestion(&mut avoiding(100.0), &loss(1));
     assert_near(1.0 + h.rtt_max, 1.0);
@@ -149,7 +149,7 @@ fn second(h: &mut Htcp, w: &mut Window, from_ms: u64) {
 }
 
 #[test]
-fn a_steady_flow_empties_the_queue_and_forgets_its_longest_round_trip_slowly() {
+fn steady_flow_empties_the_queue_and_fades_its_longest_round_trip() {
     let mut h = with(|_| ());
     let mut w = avoiding(100.0);
     let event = |after_ms| Congestion {
@@ -166,7 +166,7 @@ fn a_steady_flow_empties_the_queue_and_forgets_its_longest_round_trip_slowly() {
     h.on_congestion(&mut w, &event(2000));
     assert_near(w.cwnd, 70.0);
     assert_near(inner(&h, "beta"), 0.7);
-    // A timeout keeps beta, and starts the clock anew.
+    // A timeout keeps beta and restarts the time since the event.
     let mut w = avoiding(100.0);
     h.on_timeout(&mut w, at(2500));
     assert_near(w.ssthresh, 70.0);
@@ -175,7 +175,7 @@ fn a_steady_flow_empties_the_queue_and_forgets_its_longest_round_trip_slowly() {
 }
 
 #[test]
-fn throughput_is_averaged_once_it_has_settled() {
+fn throughput_is_averaged_after_the_settling_time() {
     let mut t = Throughput::default();
     assert_eq!(t.finish(), None);
     let mut now = 0;
@@ -195,7 +195,7 @@ fn throughput_is_averaged_once_it_has_settled() {
     }
     assert_eq!(t.finish().map(whole), Some(850));
     assert_eq!(t, Throughput::default());
-    // Two acknowledgements of one moment are no interval.
+    // Two acknowledgements at the same time give no interval.
     t.on_ack(START, 5, 0.0);
     assert_eq!(t.samples, 0);
 }

@@ -1,4 +1,4 @@
-//! TCP-LP and HSTCP-LP against congestion-control §10.
+//! Tests TCP-LP and HSTCP-LP against values computed from their published rules.
 
 use super::*;
 use crate::cc::fixtures::{START, at, ms};
@@ -29,7 +29,7 @@ fn the_threshold_is_as_pinned() {
 
 #[test]
 fn the_indication_is_as_pinned() {
-    // Milliseconds in the table; the threshold is 43.
+    // The table is in milliseconds. The threshold is 43 ms.
     let mut e = early(0.040, 0.060);
     for [delay, smoothed, is_indicated] in table(
         "
@@ -72,7 +72,7 @@ fn a_range_below_a_millisecond_indicates_nothing() {
 }
 
 #[test]
-fn extremes_are_remembered_for_a_minute_or_for_ever() {
+fn extremes_expire_after_a_minute_or_never() {
     for (memory_s, min, max) in [(60.0, 50.0, 55.0), (0.0, 40.0, 60.0)] {
         let mut e = Early::new(memory_s);
         for (s, delay) in [(0, 40.0), (9, 60.0), (10, 55.0), (60, 50.0)] {
@@ -83,7 +83,7 @@ fn extremes_are_remembered_for_a_minute_or_for_ever() {
     }
 }
 
-/// An acknowledgement so many milliseconds after the start, with this round trip.
+/// An acknowledgement `after_ms` milliseconds after the start, with this round trip.
 fn ack(after_ms: u64, rtt_ms: u64) -> Ack {
     Ack {
         now: at(after_ms),
@@ -94,7 +94,7 @@ fn ack(after_ms: u64, rtt_ms: u64) -> Ack {
     }
 }
 
-/// The law with this name.
+/// Builds the law with this name.
 fn named(name: &str) -> Box<dyn Law> {
     match name {
         "tcp-lp" => law(Config::default()),
@@ -102,7 +102,7 @@ fn named(name: &str) -> Box<dyn Law> {
     }
 }
 
-/// A law that has seen 100 and 140 ms, with a window of 64 packets.
+/// A law with samples of 100 and 140 ms, and a window of 64 packets.
 fn seasoned(name: &str) -> (Box<dyn Law>, Window) {
     let mut lp = named(name);
     let mut w = Window {
@@ -118,12 +118,12 @@ fn seasoned(name: &str) -> (Box<dyn Law>, Window) {
 fn an_indication_halves_and_another_leaves_one_packet() {
     for name in ["tcp-lp", "hstcp-lp"] {
         let (mut lp, mut w) = seasoned(name);
-        // The mean is 105 ms, the threshold 106; one more sample at 140 ms passes it.
+        // The mean is 105 ms, the threshold 106 ms. One more sample of 140 ms exceeds it.
         lp.on_ack(&mut w, &ack(10, 140));
         assert_near(w.cwnd, 32.0);
         assert_near(w.ssthresh, 2.0);
         assert!(lp.is_holding(&w, at(10 + 299)) && !lp.is_holding(&w, at(10 + 300)));
-        // One answer per round trip, and no growth.
+        // The law reacts once per round trip, and does not grow.
         lp.on_ack(&mut w, &ack(109, 140));
         assert_near(w.cwnd, 32.0);
         lp.on_ack(&mut w, &ack(110, 140));
@@ -161,7 +161,7 @@ fn an_indication_after_the_phase_halves_again() {
 
 #[test]
 fn a_single_packet_behind_a_delayed_ack_indicates_nothing() {
-    // With one packet in flight each round trip includes the peer's 40 ms, whether there is a queue or not.
+    // With one packet in flight, each round trip includes the peer's delay of 40 ms, even without a queue.
     let (mut lp, mut w) = seasoned("tcp-lp");
     lp.on_ack(&mut w, &ack(10, 140));
     lp.on_ack(&mut w, &ack(110, 140));
@@ -177,7 +177,7 @@ fn a_single_packet_behind_a_delayed_ack_indicates_nothing() {
 }
 
 #[test]
-fn slow_start_hears_nothing() {
+fn indications_in_slow_start_are_ignored() {
     let (mut lp, _) = seasoned("tcp-lp");
     let mut w = Window::new(64);
     lp.on_ack(
@@ -191,7 +191,7 @@ fn slow_start_hears_nothing() {
 }
 
 #[test]
-fn losses_are_answered_like_the_law_that_grows() {
+fn losses_reduce_the_window_like_the_law_that_grows() {
     for (name, left) in [("tcp-lp", 50.0), ("hstcp-lp", 55.893_5)] {
         let mut lp = named(name);
         let mut w = avoiding(100.0);
