@@ -1,10 +1,10 @@
-//! What the tests of laws share: acknowledgements by hand, and tables of pinned values.
+//! Helpers of the tests of laws: acknowledgements by hand, and tables of expected values.
 
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Cause, Congestion, Law, Window};
 
-/// When tests begin.
+/// The start time of tests.
 pub(crate) const START: Instant = Instant::from_nanos(10_000_000_000);
 
 pub(crate) const fn ms(ms: u64) -> Duration {
@@ -16,7 +16,7 @@ pub(crate) fn at(ms: u64) -> Instant {
     START + Duration::from_millis(ms)
 }
 
-/// The law with this name.
+/// Builds the law with this name.
 pub(crate) fn law(name: &str) -> Box<dyn Law> {
     crate::law(name).expect("a name in the list").build()
 }
@@ -29,7 +29,7 @@ pub(crate) fn avoiding(cwnd: f64) -> Window {
     }
 }
 
-/// An acknowledgement of `n` packets, all of which may make the window grow.
+/// An acknowledgement of `n` packets. All of them may make the window grow.
 pub(crate) fn acked(n: u32) -> Ack {
     Ack {
         now: START,
@@ -51,7 +51,7 @@ pub(crate) fn loss(flight: u32) -> Congestion {
     }
 }
 
-/// The value that a law reports under this name.
+/// Returns the inner value that a law reports under this name.
 pub(crate) fn inner(law: &dyn Law, name: &str) -> f64 {
     let mut values = Vec::new();
     law.inner(&mut values);

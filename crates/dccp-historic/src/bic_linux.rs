@@ -1,5 +1,5 @@
-//! BIC of the Linux kernel: whole acknowledgements per packet, steps up to 16 packets per round trip, an event
-//! takes a fifth.
+//! BIC of the Linux kernel: whole acknowledgements per packet, steps of at most 16 packets per round trip. An
+//! event takes a fifth.
 //!
 //! The kernel multiplies the growth by the mean number of packets per acknowledgement, although it counts packets
 //! and not acknowledgements.
@@ -7,14 +7,14 @@
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
-/// Up to this window, in packets, the law is Reno's.
+/// Up to this window, in packets, the law is Reno.
 const LOW_WINDOW: f64 = 14.0;
-/// What is left of the window after an event, and of the maximum with fast convergence.
+/// The share of the window that remains after an event, and of the maximum with fast convergence.
 const BETA: f64 = 819.0 / 1024.0;
 const CONVERGENCE: f64 = (1024.0 + 819.0) / 2048.0;
 /// The most packets per round trip.
 const INCREMENT: u32 = 16;
-/// A step is this part of the way to the maximum.
+/// A step is the way to the maximum divided by this.
 const B: u32 = 4;
 /// Round trips per packet close to the maximum, in quarters.
 const SMOOTH: u32 = 20;
@@ -22,7 +22,7 @@ const SMOOTH: u32 = 20;
 const FIRST: u32 = 20;
 /// The mean number of packets per acknowledgement moves by a sixteenth of the difference.
 const RATIO_SHIFT: u32 = 4;
-/// No acknowledgement counts for more packets.
+/// An acknowledgement counts for at most this many packets.
 const RATIO_MAX: u32 = 1 << 16;
 
 /// BIC of the Linux kernel.
@@ -44,7 +44,7 @@ impl Default for Bic {
 }
 
 impl Bic {
-    /// After how many acknowledged packets the window `w` grows by one.
+    /// Returns the acknowledged packets that add one to the window `w`.
     fn packets_per_step(self, w: u32) -> u32 {
         if f64::from(w) <= LOW_WINDOW {
             return w.max(1);
@@ -67,7 +67,7 @@ impl Bic {
         ((count << RATIO_SHIFT) / self.per_ack.max(1)).max(1)
     }
 
-    /// Remembers the window as the maximum: a smaller one if it is below the last.
+    /// Stores the window as the maximum. Stores a smaller value if the window is below the last maximum.
     fn remember(&mut self, window: &Window) {
         let is_below = f64::from(self.last_max) > window.cwnd;
         let share = if is_below { CONVERGENCE } else { 1.0 };
@@ -78,7 +78,7 @@ impl Bic {
     }
 }
 
-/// What an event leaves of the window.
+/// Returns the window after an event.
 fn reduced(window: &Window) -> f64 {
     if window.cwnd <= LOW_WINDOW {
         window.cwnd / 2.0
@@ -140,7 +140,7 @@ mod tests {
             (1048, 16.1231),
             (2000, 16.0),
         ] {
-            // A mean of one packet per acknowledgement leaves the steps as they are.
+            // With a mean of one packet per acknowledgement the steps do not change.
             let bic = Bic {
                 last_max: 1000,
                 per_ack: 1 << RATIO_SHIFT,
@@ -185,7 +185,7 @@ mod tests {
             bic.on_ack(&mut avoiding(100.0), &ack);
             assert_eq!(bic.per_ack, per_ack);
         }
-        // 20 packets for one before the first event, divided by the mean of 34/16.
+        // Before the first event, 20 packets add one. The mean of 34/16 divides this.
         assert_eq!(bic.packets_per_step(1000), 9);
     }
 }

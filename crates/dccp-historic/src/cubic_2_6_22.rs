@@ -1,23 +1,23 @@
-//! CUBIC of Linux 2.6.22 (version 2.1), in whole packets and acknowledgements: twice the growth of the published
-//! function, and a packet for 26 acknowledged ones before the first event.
+//! CUBIC of Linux 2.6.22 (version 2.1), in whole packets and acknowledgements. It grows at twice the pace of the
+//! published function. Before the first event, 26 acknowledged packets add one.
 
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
 /// C in packets per second cubed.
 const C: f64 = 0.4;
-/// What an event leaves of the window, and Reno's growth per window that has the same mean window.
+/// The share of the window that remains after an event, and Reno's growth per window with the same mean window.
 const BETA: f64 = 0.8;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Before the first event, and after a timeout, this many acknowledged packets add one.
+/// Before the first event and after a timeout, this many acknowledged packets add one.
 const FIRST: u32 = 50;
-/// While the function is at or below the window, a packet takes this many windows.
+/// While the function is at or below the window, this many windows add one packet.
 const FLAT: u32 = 100;
 /// Beyond the flat part the window grows by at most this many packets per second.
 const INCREMENT: f64 = 160.0;
 /// The mean number of packets per acknowledgement moves by a sixteenth of the difference.
 const RATIO_SHIFT: u32 = 4;
-/// No acknowledgement counts for more packets.
+/// An acknowledgement counts for at most this many packets.
 const RATIO_MAX: u32 = 1 << 16;
 /// The shortest round trip is not measured for this time after the start of an epoch, in seconds.
 const SETTLING: f64 = 1.0;
@@ -42,7 +42,7 @@ pub(crate) struct Cubic {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Epoch {
     start: Instant,
-    /// How long the function takes to its flat part, in seconds, and the window there.
+    /// The time that the function takes to its flat part, in seconds, and the window there.
     k: f64,
     origin: u32,
     /// Reno's window, and the acknowledged packets that it has not counted yet.
@@ -84,7 +84,7 @@ impl Cubic {
         }
     }
 
-    /// After how many acknowledged packets the window `w` grows by one.
+    /// Returns the acknowledged packets that add one to the window `w`.
     fn packets_per_step(&self, w: u32, now: Instant, epoch: &mut Epoch) -> u32 {
         let rtt = self.rtt_min.unwrap_or_default();
         let t = (now - epoch.start).as_secs_f64() + rtt;
@@ -101,7 +101,7 @@ impl Cubic {
         ((count << RATIO_SHIFT) / self.per_ack.max(1)).max(1)
     }
 
-    /// What an event leaves of the window.
+    /// Returns the window after an event.
     fn reduced(&mut self, w: u32) -> f64 {
         let share = if w < self.last_max {
             f64::midpoint(1.0, BETA)
@@ -158,12 +158,12 @@ impl Law for Cubic {
     }
 }
 
-/// How long the function takes from `w` to its flat part at `w_max`, in seconds.
+/// Returns the seconds from `w` to the flat part of the function at `w_max`.
 fn k(w_max: f64, w: f64) -> f64 {
     libm::cbrt((w_max - w) / C)
 }
 
-/// After how many acknowledged packets the window grows by one on its way to Reno's.
+/// Returns the acknowledged packets that add one to the window on its way to Reno's.
 fn reno_step(w: u32, epoch: &mut Epoch) -> u32 {
     let per_packet = f64::from(w) / ALPHA;
     epoch.acks += 1.0;
@@ -175,7 +175,7 @@ fn reno_step(w: u32, epoch: &mut Epoch) -> u32 {
     w.checked_div(behind).unwrap_or(u32::MAX)
 }
 
-/// The whole part.
+/// Returns the whole part.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// How many acknowledgements at this time add a packet to the window.
+    /// Returns the number of acknowledgements that add a packet to the window at this time.
     fn step(law: &mut Cubic, window: Window, after_ms: u64) -> u32 {
         let mut grown = window;
         let mut count = 0;
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn before_the_first_event_and_after_a_timeout_26_acknowledgements_add_a_packet() {
-        // 50 × 16/31, and one.
+        // 50 × 16/31, plus one.
         let mut cubic = Cubic::default();
         assert_eq!(step(&mut cubic, avoiding(100.0), 0), 26);
         assert_eq!(step(&mut cubic, avoiding(3000.0), 0), 26);
@@ -241,11 +241,11 @@ mod tests {
         assert_near(w.cwnd, 800.0);
         assert_near(inner(&cubic, "k_s"), 7.937_005);
         for (after_ms, window, acknowledgements) in [
-            // 1000 − 0.4 × 2.837³ = 990.8: 800/190 = 4, × 16/31 = 2, and one; one has been.
+            // 1000 − 0.4 × 2.837³ = 990.8. 800/190 = 4, × 16/31 = 2, plus one, minus one counted before.
             (5_000, 800.0, 2),
             // 999.7: 990/9 = 110, × 16/31 = 56.
             (7_000, 990.0, 57),
-            // Beyond the flat part, 1172.2: 5, but 62 = 1000/16 at least: 32.
+            // Beyond the flat part 1172.2 gives 5. The least is 1000/16 = 62, which gives 32.
             (15_388, 1000.0, 33),
         ] {
             let found = step(&mut cubic, avoiding(window), after_ms);
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_small_window_catches_up_with_reno() {
-        // Reno's window gains a packet for three windows acknowledged, then for one packet more.
+        // Reno's window gains a packet after three acknowledged windows, then after one packet more.
         let mut cubic = Cubic::default();
         let mut w = avoiding(20.0);
         cubic.on_congestion(&mut w, &loss(20));
@@ -282,7 +282,7 @@ mod tests {
         assert_near(inner(&cubic, "w_est"), 16.0);
         cubic.on_ack(&mut w, &acked_at(0));
         assert_near(inner(&cubic, "w_est"), 17.0);
-        // It is behind by one: 16 × 16/31.
+        // The window is one packet below Reno's: 16 × 16/31.
         assert_near(w.cwnd, 17.0);
     }
 }

@@ -6,13 +6,13 @@
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
-/// `Low_Window`: where b begins to fall.
+/// `Low_Window`: b falls above this window.
 const LOW_WINDOW: f64 = 38.0;
-/// `High_Window`, and `High_Decrease`, its b.
+/// `High_Window`, and `High_Decrease`, which is b at `High_Window`.
 const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
-/// Where row k of the kernel's table begins, whose a is k + 1.
+/// The first window of row k of the kernel's table. The a of row k is k + 1.
 const ROWS: [u32; 72] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
     4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
@@ -26,20 +26,20 @@ const ROWS: [u32; 72] = [
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HighSpeed {
     name: &'static str,
-    /// The steps of growth in an acknowledgement.
+    /// Returns the steps of growth for an acknowledgement.
     steps: fn(&Ack) -> u32,
     /// b at the beginning of each row.
     decrease: [f64; ROWS.len()],
-    /// Row of the window seen last: windows move slowly.
+    /// The row of the last window, where the next search starts: windows move slowly.
     row: usize,
 }
 
-/// Each acknowledgement is a step of growth: delayed ones halve it.
+/// Counts each acknowledgement as a step of growth. Delayed acknowledgements halve the growth.
 pub(crate) fn of_acks() -> HighSpeed {
     HighSpeed::new("highspeed-linux", |ack| ack.growth.min(1))
 }
 
-/// Each acknowledged packet is a step of growth.
+/// Counts each acknowledged packet as a step of growth.
 pub(crate) fn of_packets() -> HighSpeed {
     HighSpeed::new("highspeed-2.6.22", |ack| ack.growth)
 }
@@ -54,7 +54,7 @@ impl HighSpeed {
         }
     }
 
-    /// How much the window w grows per window, and how much of it an event takes.
+    /// Returns the growth of the window w per window, and the share of it that an event takes.
     fn response(&mut self, w: f64) -> (f64, f64) {
         let is_below = |row: usize| f64::from(ROWS[row]) < w;
         while self.row < ROWS.len() - 1 && is_below(self.row) {
@@ -95,7 +95,7 @@ impl Law for HighSpeed {
     }
 }
 
-/// The share of the window w that an event takes (RFC 3649 §5).
+/// Returns the share of the window w that an event takes (RFC 3649 §5).
 fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 0.5;

@@ -9,28 +9,28 @@
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
-/// Time after an event in which growth is Reno's, in seconds.
+/// Time after an event during which growth is that of Reno, in seconds.
 const DELTA_L: f64 = 1.0;
-/// The least that an event leaves of the window.
+/// The least share of the window that remains after an event.
 const BETA_MIN: f64 = 0.5;
-/// The most that it leaves, in parts of a window.
+/// The greatest share that remains, in parts of a window.
 const BETA_MAX: f64 = 102.0;
-/// Parts of a window.
+/// Parts that make up a window.
 const PARTS: f64 = 128.0;
-/// A throughput that changed by more than this share is another.
+/// The greatest relative change of a steady throughput.
 const RATE_CHANGE: f64 = 0.2;
-/// How much of the queue's share of the longest round trip outlives an event.
+/// The share of the queueing delay in the longest round trip that is kept after an event.
 const FADE: f64 = 0.95;
-/// The round trip at which scaling changes nothing, in seconds, and the bounds of the scale.
+/// The round trip with scale 1, in seconds, and the bounds of the scale.
 const RTT_REF: f64 = 0.1;
 const SCALE_MIN: f64 = 0.1;
 const SCALE_MAX: f64 = 2.0;
-/// The shortest round trip with adaptive backoff, and the longest step of the longest one, in seconds.
+/// The shortest round trip with adaptive backoff, and the largest increase of the longest one, in seconds.
 const RTT_MIN: f64 = 0.010;
 const RTT_STEP: f64 = 0.020;
 /// The unit of time, in seconds.
 const TICK: f64 = 0.001;
-/// Round trips after an event in which the throughput is not averaged.
+/// Round trips after an event without an average of the throughput.
 const SETTLING: u32 = 3;
 
 /// H-TCP of the Linux kernel.
@@ -107,13 +107,13 @@ impl Throughput {
     }
 }
 
-/// Whole ticks in a time in seconds.
+/// Returns the whole ticks in a time in seconds.
 fn ticks(seconds: f64) -> f64 {
-    // A thousandth of a tick: times that are whole ticks must not lose one to rounding.
+    // The thousandth keeps rounding from removing a tick of a time in whole ticks.
     (seconds / TICK + 0.001).floor()
 }
 
-/// A thousandth of ticks, in whole ticks.
+/// Returns a thousandth of `ticks`, in whole ticks.
 fn ticks_of_ticks(ticks: f64) -> f64 {
     (ticks * TICK).floor()
 }
@@ -133,7 +133,7 @@ impl Htcp {
         }
     }
 
-    /// Packets per round trip, `delta` seconds after the last event.
+    /// Returns the growth in packets per round trip, `delta` seconds after the last event.
     fn alpha(&self, delta: f64) -> f64 {
         let late = ticks((delta - DELTA_L).max(0.0));
         let half = (late / 2.0).floor();
@@ -143,7 +143,7 @@ impl Htcp {
         2.0 * (1.0 - self.beta) * alpha
     }
 
-    /// What an event leaves of the window, if the throughput before it was `rate`.
+    /// Returns the share of the window that remains after an event with the throughput `rate` before it.
     fn beta(&mut self, rate: Option<f64>) -> f64 {
         let has_changed = match (rate, self.last_rate) {
             (Some(now), Some(last)) => (now - last).abs() > RATE_CHANGE * last,
@@ -227,7 +227,7 @@ mod tests {
     use core::time::Duration;
 
     #[test]
-    fn the_second_event_counts_and_no_short_round_trip() {
+    fn backoff_adapts_from_the_second_event_and_only_above_10_ms() {
         let mut h = Htcp {
             rtt_min: 0.07,
             rtt_max: 0.1,
@@ -265,7 +265,7 @@ mod tests {
                 ..Htcp::default()
             };
             assert_near(h.alpha(delta), scaled);
-            // No floor.
+            // Growth has no floor.
             h.beta = BETA_MAX / PARTS;
             assert_near(h.alpha(delta), scaled * 52.0 / 128.0);
         }
@@ -294,7 +294,7 @@ mod tests {
             ..loss(101)
         };
         h.on_congestion(&mut w, &event);
-        // That of the time since the event before.
+        // The throughput since the previous event.
         assert_near(h.pace, 45.0);
     }
 
@@ -335,7 +335,7 @@ mod tests {
             h.on_ack(&mut w, &acked(packets));
             assert_near(w.cwnd, after);
         }
-        // An event resets the count.
+        // An event resets the count of acknowledged packets.
         h.on_congestion(&mut w, &loss(11));
         let mut w = avoiding(11.5);
         h.on_ack(&mut w, &acked(11));

@@ -1,7 +1,7 @@
-//! Congestion control as Linux kernels and the simulator ns-2 have it, for comparisons with them.
+//! Congestion control as Linux kernels and the simulator ns-2 implement it, for comparisons with them.
 //!
-//! Each module holds whole laws without options, chosen by name: [`law`] for a window, [`ccid`] for an own
-//! implementation of a CCID. A law that differs from ours in one rule wraps ours.
+//! Each module contains complete laws without options. The caller selects one by name: [`law`] for a window,
+//! [`ccid`] for another implementation of a CCID. A law that differs from ours in one rule wraps ours.
 //!
 //! ```
 //! let mut config = dccp_proto::Config::default();
@@ -57,7 +57,7 @@ const fn named(name: &'static str, build: fn() -> Box<dyn Law>) -> Named {
 const LAWS: &[Named] = &[
     // Linux up to 3.12.
     named("reno-linux", || Box::new(reno_linux::Reno::default())),
-    // Linux 6.1, and the same with each packet counted, as ns-2's modules of Linux 2.6.22 run.
+    // Linux 6.1, and the same with each packet counted, as in ns-2's modules of Linux 2.6.22.
     named("highspeed-linux", || Box::new(highspeed::of_acks())),
     named("highspeed-2.6.22", || Box::new(highspeed::of_packets())),
     // Linux since 4.15, and before.
@@ -72,16 +72,16 @@ const LAWS: &[Named] = &[
     named("westwood-ns2", || {
         Box::new(westwood_ns2::Westwood::default())
     }),
-    // CCID 2's own in ns-2.
+    // The law of CCID 2 in ns-2.
     named("tcplike-ns2", || Box::new(tcplike_ns2::TcpLike::default())),
 ];
 
-/// The names of all laws.
+/// Returns the names of all laws.
 pub fn law_names() -> impl Iterator<Item = &'static str> {
     LAWS.iter().map(|law| law.name)
 }
 
-/// The law with this name, after the standard slow start.
+/// Returns the law with this name, after the standard slow start.
 pub fn law(name: &str) -> Option<LawConfig> {
     let law = LAWS.iter().find(|law| law.name == name)?;
     Some(LawConfig::from(*law))
@@ -90,7 +90,7 @@ pub fn law(name: &str) -> Option<LawConfig> {
 /// The names of all implementations of CCIDs.
 pub const CCID_NAMES: &[&str] = &["tfrc-ns2"];
 
-/// The built-in CCIDs, one of them replaced by the implementation with this name: `tfrc-ns2` is a CCID 3.
+/// Returns the built-in CCIDs. The implementation with this name replaces one of them: `tfrc-ns2` is a CCID 3.
 pub fn ccid(name: &str) -> Option<Ccids> {
     (name == "tfrc-ns2").then(|| Ccids::default().with(tfrc_ns2::TfrcNs2))
 }

@@ -1,5 +1,5 @@
-//! Scalable TCP of the Linux kernel: each acknowledged packet adds 1/min(w, cap), an event takes an eighth,
-//! whatever the window.
+//! Scalable TCP of the Linux kernel: each acknowledged packet adds 1/min(w, cap), and an event takes an eighth of
+//! the window.
 
 use dccp_proto::Instant;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
@@ -8,7 +8,7 @@ use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Scalable {
     name: &'static str,
-    /// Windows above this, in packets, grow no faster.
+    /// Growth per acknowledged packet does not fall below that of this window, in packets.
     cap: f64,
 }
 

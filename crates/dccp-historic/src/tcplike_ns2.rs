@@ -1,5 +1,5 @@
-//! The window of ns-2's DCCP agent `TCPlike`: CCID 2's Reno, except that later losses of an answered event do not
-//! reset the count towards growth.
+//! The window of ns-2's DCCP agent `TCPlike`: CCID 2's Reno with one difference. Later losses of a handled event
+//! do not reset the count towards growth.
 
 use dccp_proto::Instant;
 use dccp_proto::cc::law::reno::Reno;

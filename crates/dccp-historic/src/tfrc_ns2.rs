@@ -3,10 +3,10 @@
 //! It differs from RFC 5348 in these rules:
 //! - Slow start is that of RFC 3448 ([`SlowStart::Rfc3448`]).
 //! - The receiver measures the receive rate over the last round trip by window counters ([`meter`]).
-//! - The first loss interval comes from a coarse search: a power of two over a small number, up to a quarter away from
-//!   what RFC 5348 §6.3.1 computes.
-//! - The mean loss interval is always that of eight. Missing ones count as empty, and nothing is discounted. After
-//!   the first loss event the rate is 0.4 of what RFC 5348 §5.4 gives.
+//! - The first loss interval comes from a coarse search for a fraction with a power of two. It differs from the
+//!   value of RFC 5348 §6.3.1 by up to a quarter.
+//! - The mean loss interval is always that of eight intervals. Missing ones count as empty, and none is discounted.
+//!   After the first loss event, the rate is 0.4 of that of RFC 5348 §5.4.
 
 mod meter;
 
@@ -17,7 +17,7 @@ use dccp_proto::cc::registry::{Ccid, Dependency};
 use dccp_proto::cc::{HcReceiver, HcSender};
 use meter::Ns2Meter;
 
-/// CCID 3 as ns-2 has it.
+/// CCID 3 as ns-2 implements it.
 #[derive(Clone, Copy, Debug)]
 pub struct TfrcNs2;
 
@@ -82,8 +82,8 @@ impl Variant for Rules {
 /// The weights of closed loss intervals, newest first (RFC 5348 §5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// The loss event rate of these loss intervals, newest first, the open one at the front. Missing intervals are empty
-/// and keep their weight.
+/// Returns the loss event rate of these loss intervals, newest first, the open one at the front. Missing intervals
+/// are empty and keep their weight.
 fn diluted_rate(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
     let open = intervals.next().map_or(0.0, |i| i.length);
     let closed = intervals.take(WEIGHTS.len());
@@ -118,13 +118,13 @@ mod tests {
         };
         assert!(rate(&[]) <= 0.0);
         assert!(rate(&[10.0]) <= 0.0);
-        // One of weights 1 + 1 + 1 + 1 + 0.8 + 0.6 + 0.4 + 0.2; with the open one, if that is more.
+        // One of the weights 1 + 1 + 1 + 1 + 0.8 + 0.6 + 0.4 + 0.2. The open one is included if that gives more.
         assert_near(rate(&[10.0, 600.0]), 6.0 / 610.0);
         let five = [200.0; 5];
         let with = |open: f64, closed: &[f64]| rate(&[&[open], closed].concat());
         assert_near(with(10.0, &five), 6.0 / 960.0);
         assert_near(with(400.0, &five), 6.0 / 1_280.0);
-        // Of eight the oldest leaves when the open one counts, and nothing is discounted.
+        // The oldest of eight drops out when the open one counts. None is discounted.
         let eight = [100.0; 8];
         assert_near(with(10.0, &eight), 6.0 / 600.0);
         assert_near(with(10_000.0, &eight), 6.0 / 10_500.0);

@@ -1,15 +1,15 @@
-//! Vegas of the Linux kernel: slow start doubles in each round trip.
+//! Vegas of the Linux kernel: slow start doubles the window in each round trip.
 
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::law::reno::Reno;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
-/// A round trip with fewer samples is no measurement.
+/// A round trip with fewer samples is not a measurement.
 const SAMPLES_MIN: u32 = 3;
 /// Slow start ends when more packets are in the queue.
 const GAMMA: f64 = 1.0;
-/// The window shrinks while more are.
+/// The window shrinks while more packets are in the queue.
 const BETA: f64 = 4.0;
 /// The least window.
 const FLOOR: f64 = 2.0;
@@ -28,19 +28,19 @@ pub(crate) struct Vegas {
     earlier: Option<f64>,
 }
 
-/// In what the versions differ.
+/// The differences between the versions.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     name: &'static str,
     /// The window grows while fewer packets are in the queue.
     alpha: f64,
-    /// The packets in the queue, by how many wait times the round trip; of the round trip and the shortest one.
+    /// Returns the packets in the queue. Arguments: these packets times the round trip, the round trip, the shortest one.
     queued: fn(f64, Duration, Duration) -> f64,
-    /// The window from which a decision starts; of the window and the one before the last decision.
+    /// Returns the start window of a decision. Arguments: the window, and the one before the last decision.
     from: fn(f64, Option<f64>) -> f64,
 }
 
-/// Linux 6.1: counts whole packets of w (RTT − base)/base.
+/// Linux 6.1: counts the whole packets in w (RTT − base)/base.
 pub(crate) const LINUX: Vegas = Vegas::new(Rules {
     name: "vegas-linux",
     alpha: 2.0,
@@ -57,7 +57,7 @@ pub(crate) const LINUX_2_6_22: Vegas = Vegas::new(Rules {
     from: |window, earlier| earlier.unwrap_or(window),
 });
 
-/// What was measured in the current round trip.
+/// The measurements of the current round trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Round {
     number: u64,
@@ -92,11 +92,11 @@ impl Vegas {
         }
     }
 
-    /// A round trip is over.
+    /// Ends a round trip and moves the window.
     fn decide(&mut self, window: &mut Window, round: &Round) {
         let earlier = self.earlier.replace(window.cwnd);
         if round.samples < SAMPLES_MIN || round.is_recovering {
-            // Too few measurements: as Reno.
+            // Too few samples: grow as Reno.
             let growth = Ack {
                 growth: round.growth,
                 ..Ack::default()
@@ -105,7 +105,7 @@ impl Vegas {
             return;
         }
         let rtt = round.rtt_min;
-        // Whole nanoseconds: the kernel's rounding needs an exact difference.
+        // The kernel's rounding needs an exact difference, therefore in whole nanoseconds.
         let waiting = window.cwnd * nanos(rtt.saturating_sub(self.base_rtt));
         self.queued = (self.rules.queued)(waiting, rtt, self.base_rtt);
         if window.is_slow_start() {
@@ -166,7 +166,7 @@ impl Law for Vegas {
     }
 }
 
-/// The window `w` one packet nearer to `aim`.
+/// Returns the window `w`, one packet nearer to `aim`.
 fn stepped(w: f64, aim: f64) -> f64 {
     w + (aim - w).clamp(-1.0, 1.0)
 }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::bench::{START, acked, assert_near, avoiding, inner, law, ms};
 
-    /// One round trip in which all samples are `rtt_ms`, and the first acknowledgement of the next.
+    /// One round trip with samples of `rtt_ms`, and the first acknowledgement of the next one.
     fn round_trip(vegas: &mut dyn Law, w: &mut Window, round: u64, rtt_ms: u64) {
         for _ in 0..3 {
             let ack = Ack {

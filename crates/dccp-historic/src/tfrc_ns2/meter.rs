@@ -1,19 +1,19 @@
-//! How ns-2's TFRC measures the receive rate, and how it derives the first loss interval from it.
+//! The meter of ns-2's TFRC: it measures the receive rate and derives the first loss interval from it.
 
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::ccid3::{Meter, Path};
 use std::collections::VecDeque;
 
-/// Ticks of the window counter over which a round trip is measured, at least: one more than it lasts.
+/// The fewest ticks of the window counter for the measurement of a round trip: one more than a round trip has.
 const TICKS_MIN: u64 = 5;
-/// Ticks that are stored: enough to find one that far back.
+/// The number of stored ticks. It covers `TICKS_MIN`.
 const TICKS: usize = 8;
-/// A counter that moves by more from one packet to the next measures no time.
+/// The largest step of the counter between two packets that still measures time.
 const STEP_MAX: u64 = 4;
-/// Packets that are stored, at most: a third of a second at 1 Gbit/s.
+/// The most packets that are stored: a third of a second at 1 Gbit/s.
 const PACKETS_MAX: usize = 1 << 15;
-/// How near the rate of the first loss interval is to the receive rate (`p_tol_`).
+/// The tolerance between the rate of the first loss interval and the receive rate (`p_tol_`).
 const TOLERANCE: f64 = 0.05;
 /// The search ends after this many steps.
 const STEPS: usize = 50;
@@ -29,19 +29,19 @@ struct Tick {
 #[derive(Debug)]
 pub(super) struct Ns2Meter {
     ticks: VecDeque<Tick>,
-    /// When the latest data packets arrived, and their bytes.
+    /// The arrival times of the latest data packets, and their bytes.
     arrived: VecDeque<(Instant, u64)>,
     rtt: Duration,
-    /// When feedback left last, or data first arrived.
+    /// The time of the last feedback, or of the first data.
     last_feedback: Instant,
-    /// Feedback has left.
+    /// Feedback was sent at least once.
     has_told: bool,
     /// Bytes that arrived since `last_feedback`.
     bytes: u64,
 }
 
 impl Ns2Meter {
-    /// The receive rate in bytes per second.
+    /// Returns the receive rate in bytes per second.
     fn measured(&self, now: Instant) -> f64 {
         let since = now - self.last_feedback;
         if since >= self.rtt {
@@ -52,8 +52,8 @@ impl Ns2Meter {
         float(recent.map(|(_, bytes)| bytes).sum()) / self.rtt.as_secs_f64()
     }
 
-    /// The round trip: four parts of the time since the last packet that is five ticks or more back. `None` if all
-    /// packets came at one time.
+    /// Returns the round trip: four ticks. The length of a tick comes from the time since the last packet that is at
+    /// least five ticks old. `None` if all packets arrived at one time.
     fn sample(&self) -> Option<Duration> {
         let newest = self.ticks.back()?;
         let mut later = newest.counter;
@@ -102,7 +102,7 @@ impl Meter for Ns2Meter {
         self.rtt = self.sample().unwrap_or(self.rtt);
     }
 
-    /// Since the last feedback, and over a round trip at least. The first feedback says 0.
+    /// Returns the rate since the last feedback, measured over at least a round trip. The first feedback reports 0.
     fn rate(&self, now: Instant) -> Option<f64> {
         Some(if self.has_told {
             self.measured(now)
@@ -125,7 +125,7 @@ impl Meter for Ns2Meter {
     }
 }
 
-/// A loss event rate at which the equation gives `x` bytes per second, more or less.
+/// Returns a loss event rate for which the equation gives approximately `x` bytes per second.
 fn coarse_loss_event_rate(path: &Path, x: f64) -> f64 {
     if x <= path.rate(1.0) {
         return 1.0;
@@ -142,7 +142,7 @@ fn coarse_loss_event_rate(path: &Path, x: f64) -> f64 {
     p
 }
 
-/// A count as a float.
+/// Converts a count to a float.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of packets and bytes stay below 2^53"
@@ -151,7 +151,7 @@ const fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// The whole number at or above `x`.
+/// Returns the least whole number that is not below `x`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -166,8 +166,8 @@ mod tests {
     use super::*;
     use crate::bench::{at, ms};
 
-    /// A meter that knows 100 ms from the handshake, after packets of 1000 bytes at these milliseconds with these
-    /// counters.
+    /// A meter with a round trip of 100 ms from the handshake. It received packets of 1000 bytes at these
+    /// milliseconds with these counters.
     fn after(arrivals: &[(u64, u64)]) -> Ns2Meter {
         let mut meter = Ns2Meter::new(at(0), ms(100));
         for &(time, counter) in arrivals {
@@ -178,15 +178,15 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_four_fifths_of_five_ticks() {
-        // The last packet of counter 0 came at 5 ms.
+        // The last packet of counter 0 arrived at 5 ms.
         let mut ticks = vec![(0, 0), (5, 0), (20, 1), (40, 2), (60, 3), (80, 4)];
         assert_eq!(after(&ticks).rtt, ms(100));
         ticks.push((105, 5));
         assert_eq!(after(&ticks).rtt, ms(80));
-        // Six ticks back, where the fifth was passed over: 4/6 of 90 ms.
+        // No packet is five ticks old. The one that is six ticks old gives 4/6 of 90 ms.
         let skipped = [(0, 0), (30, 2), (60, 4), (90, 6)];
         assert_eq!(after(&skipped).rtt, ms(60));
-        // Nothing smooths it.
+        // The round trip is not smoothed.
         ticks.push((205, 6));
         assert_eq!(after(&ticks).rtt, ms(148));
     }
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn the_rate_is_over_a_round_trip_at_least() {
-        // 100 ms back from 120 ms are four packets, from the one at 20 ms on.
+        // The 100 ms before 120 ms contain four packets, starting with the one at 20 ms.
         let mut meter = after(&[(0, 0), (20, 0), (60, 0), (100, 0), (120, 0)]);
         assert_eq!(meter.rate(at(120)), Some(0.0), "the first feedback");
         meter.on_feedback(at(50));
         assert!((meter.measured(at(120)) - 40_000.0).abs() < 1e-6);
-        // Only this packet was counted since the feedback at 50 ms, which the meter learned late.
+        // Only this packet was counted since the feedback at 50 ms, because `on_feedback` was called late.
         meter.on_data(at(150), 0, 700);
         assert!((meter.measured(at(150)) - 7_000.0).abs() < 1e-6);
         assert!((meter.measured(at(250)) - 3_500.0).abs() < 1e-6);
@@ -247,7 +247,7 @@ mod tests {
             let path = Path::new(1468.0, Duration::from_micros(us).as_secs_f64());
             assert_eq!(packets(1.0 / coarse_loss_event_rate(&path, x)), interval);
         }
-        // From arrivals: 4 packets in a round trip, 40 kB/s; 3/64 gives 39.0.
+        // The arrivals give 4 packets in a round trip, 40 kB/s. 3/64 gives 39.0.
         let meter = after(&[(0, 0), (25, 0), (50, 0), (75, 0)]);
         assert_eq!(meter.first_interval(at(100), 1000.0), Some(22));
     }
