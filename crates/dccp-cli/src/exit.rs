@@ -1,4 +1,4 @@
-//! Exit codes. Each program's `--help` names those that it has.
+//! Exit codes. Each program's `--help` lists the codes that it uses.
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -10,5 +10,5 @@ pub const USAGE: u8 = 2;
 pub const REFUSED: u8 = 4;
 /// Ran, but the result is incomplete.
 pub const INCOMPLETE: u8 = 5;
-/// Interrupted; what was finished is complete.
+/// Interrupted. The finished parts of the result are complete.
 pub const INTERRUPTED: u8 = 130;

@@ -1,4 +1,4 @@
-//! Why a program ends without a result.
+//! The failure of a program that ends without a result.
 
 use crate::exit;
 use core::fmt;
@@ -12,27 +12,27 @@ pub struct Failure {
     pub code: u8,
     /// The problem: the first line.
     pub what: String,
-    /// A hint what to do: the second line.
+    /// A hint for the user: the second line.
     pub next: String,
 }
 
 impl Failure {
-    /// The command line is wrong, or a file that it names.
+    /// Creates a failure for a wrong command line, or for a wrong file that it names.
     pub fn usage(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(exit::USAGE, what, next)
     }
 
-    /// It could not run.
+    /// Creates a failure for a program that could not run.
     pub fn run(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(exit::FAILED, what, next)
     }
 
-    /// The peer refused.
+    /// Creates a failure for a peer that refused.
     pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(exit::REFUSED, what, next)
     }
 
-    /// A file cannot be written.
+    /// Creates a failure for a file that cannot be written.
     pub fn write(path: &Path, error: &io::Error) -> Self {
         let path = path.display();
         Self::run(

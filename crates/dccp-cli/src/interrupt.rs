@@ -1,15 +1,15 @@
-//! Ctrl-C, or a request to terminate: after the first a program ends by itself, with what it has; the second
-//! ends it at once.
+//! Ctrl-C, or a request to terminate. After the first, the program ends by itself with the results so far. The
+//! second ends it at once.
 
 use crate::{Failure, exit};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen.
+/// Installs the handler.
 ///
 /// # Errors
-/// The system does not let it.
+/// The system rejects the handler.
 pub fn listen() -> Result<(), Failure> {
     let handler = || {
         if IS_INTERRUPTED.swap(true, Ordering::SeqCst) {
@@ -24,7 +24,7 @@ pub fn listen() -> Result<(), Failure> {
     })
 }
 
-/// Whether it came.
+/// Returns true after the first Ctrl-C or request to terminate.
 pub fn is_pressed() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)
 }

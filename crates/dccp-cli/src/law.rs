@@ -16,7 +16,7 @@ use dccp_proto::cc::law::{
 };
 use dccp_proto::cc::slow_start::{self, Pace};
 
-/// A law and the text that stands for it: the name, and the options that differ from the law's defaults.
+/// A law and its text: the name, and the options that differ from the law's defaults.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NamedLaw {
     /// The law.
@@ -25,7 +25,7 @@ pub struct NamedLaw {
 }
 
 impl Default for NamedLaw {
-    /// CCID 2's Reno.
+    /// Returns CCID 2's Reno.
     fn default() -> Self {
         Self {
             config: LawConfig::default(),
@@ -40,12 +40,12 @@ impl fmt::Display for NamedLaw {
     }
 }
 
-/// Why a text names no law.
+/// The reason why a text is not a law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LawError {
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to write instead.
+    /// A hint that says how to write it.
     pub next: String,
 }
 
@@ -167,21 +167,21 @@ fn lp(o: &mut Options<'_>) -> Result<lp::Config, LawError> {
     Ok(law)
 }
 
-/// The names of all laws: ours, then those of other programs.
+/// Returns the names of all laws: ours, then those of other programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let ours = LAWS.iter().map(|(name, _)| *name);
     ours.chain(dccp_historic::law_names())
 }
 
-/// Reads a law for CCID 2.
+/// Parses a law for CCID 2.
 ///
 /// # Errors
-/// The name, the option or the value that does not exist, and what to write instead.
+/// Returns the unknown name, option or value, and a hint that says how to write it.
 pub fn parse(text: &str) -> Result<NamedLaw, LawError> {
     read(text, built_in)
 }
 
-/// Reads a law for the simulator's TCP, whose own Reno has the standard slow start and counts fractions of packets.
+/// Parses a law for the simulator's TCP. Its own Reno has the standard slow start and counts fractions of packets.
 ///
 /// # Errors
 /// As [`parse`].
@@ -236,7 +236,7 @@ fn slow_start(o: &mut Options<'_>, config: &mut slow_start::Config) -> Result<()
     o.value("initial_ssthresh", &mut config.initial_ssthresh)
 }
 
-/// The options in a text, and those that a law has.
+/// The options in a text, and the options of a law.
 struct Options<'a> {
     law: &'a str,
     written: Vec<(&'a str, &'a str)>,
@@ -246,7 +246,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// `key=value,…` in its parts. No key may be there twice.
+    /// Splits `key=value,…` into its parts. A repeated key is an error.
     fn new(law: &'a str, text: &'a str) -> Result<Self, LawError> {
         let mut written: Vec<(&str, &str)> = Vec::new();
         for option in text.split(',').filter(|o| !o.is_empty()) {
@@ -270,14 +270,14 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Takes the value of an option that the law has.
+    /// Removes an option of the law and returns its value.
     fn take(&mut self, key: &'static str) -> Option<&'a str> {
         self.known.push(key);
         let place = self.written.iter().position(|(k, _)| *k == key)?;
         Some(self.written.remove(place).1)
     }
 
-    /// Sets an option from text, and keeps the text if the value differs from the default.
+    /// Sets an option from text. Stores the text if the value differs from the default.
     fn set<T: PartialEq>(
         &mut self,
         key: &'static str,
@@ -297,7 +297,7 @@ impl<'a> Options<'a> {
         Ok(())
     }
 
-    /// A number; the law checks its range.
+    /// Parses a number. The law checks its range.
     fn value<T: FromStr + PartialEq>(
         &mut self,
         key: &'static str,
@@ -321,7 +321,7 @@ impl<'a> Options<'a> {
         self.set(key, to, read, &names.join(" or "))
     }
 
-    /// The law's text, unless an option is left that it does not have.
+    /// Returns the law's text, or an error for an option that the law does not have.
     fn finish(self) -> Result<String, LawError> {
         match self.written.first() {
             None => Ok(self.text),
@@ -333,7 +333,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The known word with the fewest letters to change, if these are at most about a third of its letters.
+/// Returns the known word with the fewest letters to change, if these are at most about a third of its letters.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (word.len() + 1) / 3;
     let near = known
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_what_is_near() {
+    fn mistakes_suggest_the_nearest_word() {
         for (text, error) in [
             (
                 "highsped",

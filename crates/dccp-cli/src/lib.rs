@@ -12,7 +12,7 @@ pub use print::print;
 
 use std::process::ExitCode;
 
-/// Ends a program: with the exit code that it gives, or with its failure on standard error.
+/// Returns the exit code of a program. Prints a failure to standard error.
 pub fn end(outcome: Result<u8, Failure>) -> ExitCode {
     let code = outcome.unwrap_or_else(|failure| {
         eprintln!("{failure}");

@@ -1,10 +1,10 @@
-//! Answers on standard output.
+//! Results on standard output.
 
 use crate::Failure;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-/// Prints a text. That the reader has seen enough (`| head`) is no failure.
+/// Prints a text. A reader that closes the pipe early (`| head`) is not a failure.
 ///
 /// # Errors
 /// Standard output cannot be written.

@@ -1,5 +1,5 @@
-//! Reads quantities as people write them on command lines and in scenario files: `50M`, `20ms`,
-//! `64KiB`, `1%`. All programs of the project read them by the same rules:
+//! Parses quantities on command lines and in scenario files: `50M`, `20ms`, `64KiB`, `1%`. All programs of the
+//! project use the same rules:
 //!
 //! | what | examples | rule |
 //! |---|---|---|
@@ -9,16 +9,16 @@
 //! | time | `20ms`, `1.5s`, `2m`, `20min`, `1h` | needs a unit, unless the caller names one for bare numbers |
 //! | share | `1%`, `0.01` | 0 to 1 |
 //!
-//! [`show`] writes them. Numbers are decimal, may have a fraction, and have no sign. Nothing is guessed: what does not read
-//! as a quantity is an error that says how to write one.
+//! [`show`] formats them. Numbers are decimal, may have a fraction, and have no sign. Any other text is an error that
+//! says how to write the quantity.
 
 pub mod show;
 
 use core::fmt;
 use core::time::Duration;
 
-/// Why a text is no quantity. `Display` says what is wrong; [`next_step`](Self::next_step) how to
-/// write it.
+/// The reason why a text is not a quantity. `Display` states the problem, and
+/// [`next_step`](Self::next_step) says how to write it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     problem: String,
@@ -33,7 +33,7 @@ impl QuantityError {
         }
     }
 
-    /// How to write it.
+    /// Returns a hint that says how to write the quantity.
     pub const fn next_step(&self) -> &'static str {
         self.next_step
     }
@@ -138,18 +138,18 @@ const SHARE: Kind = Kind {
     units: &[("", 1.0), ("%", 0.01)],
 };
 
-/// A rate in bits per second, above 0.
+/// Parses a rate in bits per second, above 0.
 ///
 /// # Errors
-/// When the text is no rate, or one of 10^18 bit/s or more.
+/// The text is not a rate, or the rate is 10^18 bit/s or more.
 pub fn rate_bits_per_s(text: &str) -> Result<u64, QuantityError> {
     whole(positive(text, &RATE)?, text, &RATE)
 }
 
-/// A size in bytes; 0 is one.
+/// Parses a size in bytes; 0 is valid.
 ///
 /// # Errors
-/// When the text is no size, no whole number of bytes, or one of 10^18 bytes or more.
+/// The text is not a size, not a whole number of bytes, or 10^18 bytes or more.
 pub fn size_bytes(text: &str) -> Result<u64, QuantityError> {
     let bytes = number(text, &SIZE)?;
     if bytes.fract() != 0.0 {
@@ -161,10 +161,10 @@ pub fn size_bytes(text: &str) -> Result<u64, QuantityError> {
     whole(bytes, text, &SIZE)
 }
 
-/// A number of packets; 0 is one.
+/// Parses a number of packets; 0 is valid.
 ///
 /// # Errors
-/// When the text is no whole number, or one of 10^18 or more.
+/// The text is not a whole number, or it is 10^18 or more.
 pub fn packets(text: &str) -> Result<u64, QuantityError> {
     let packets = number(text, &PACKETS)?;
     if packets.fract() != 0.0 {
@@ -176,18 +176,18 @@ pub fn packets(text: &str) -> Result<u64, QuantityError> {
     whole(packets, text, &PACKETS)
 }
 
-/// A time with a unit; `0s` is one.
+/// Parses a time with a unit; `0s` is valid.
 ///
 /// # Errors
-/// When the text is no time, or one of more than a century.
+/// The text is not a time, or the time is more than a century.
 pub fn time(text: &str) -> Result<Duration, QuantityError> {
     duration(text, &TIME)
 }
 
-/// A time; a bare number is in seconds, as iperf3 has it.
+/// Parses a time. A bare number is in seconds, as in iperf3.
 ///
 /// # Errors
-/// As [`time`].
+/// The same as [`time`].
 pub fn time_or_seconds(text: &str) -> Result<Duration, QuantityError> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return duration(&format!("{text}s"), &SECONDS);
@@ -195,10 +195,10 @@ pub fn time_or_seconds(text: &str) -> Result<Duration, QuantityError> {
     duration(text, &SECONDS)
 }
 
-/// A share of a whole, 0 to 1.
+/// Parses a share, 0 to 1.
 ///
 /// # Errors
-/// When the text is no share, or more than the whole.
+/// The text is not a share, or the share is more than 1.
 pub fn share(text: &str) -> Result<f64, QuantityError> {
     let value = number(text, &SHARE)?;
     if value > 1.0 {
@@ -216,7 +216,7 @@ fn duration(text: &str, kind: &Kind) -> Result<Duration, QuantityError> {
     if s > CENTURY_S {
         return Err(too_large(text, kind));
     }
-    // Nanoseconds are whole: what the fraction of a binary number adds is rounded away.
+    // Rounds to whole nanoseconds, which removes the error of the binary fraction.
     let ns = (s * 1e9).round();
     Ok(Duration::from_nanos(whole_number(ns)))
 }
@@ -251,7 +251,7 @@ fn too_large(text: &str, kind: &Kind) -> QuantityError {
     QuantityError::new(format!("'{text}' is too large for a {}", kind.name), kind)
 }
 
-/// The number times the factor of its unit.
+/// Returns the number times the factor of its unit.
 fn number(text: &str, kind: &Kind) -> Result<f64, QuantityError> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_reach_from_none_to_the_whole() {
+    fn shares_are_from_0_to_1() {
         assert_eq!(share("1%"), Ok(0.01));
         assert_eq!(share("0.25"), Ok(0.25));
         assert_eq!(share("100%"), Ok(1.0));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_and_how() {
+    fn errors_state_the_problem_and_the_next_step() {
         for (error, what, how) in [
             (
                 time_or_seconds("5x").unwrap_err(),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_exponents_and_floods_are_no_quantities() {
+    fn signs_exponents_and_long_texts_are_rejected() {
         for text in ["", "-5s", "+5s", "5e3s", "1..2s", "infs", "nans", "."] {
             assert!(time(text).is_err(), "{text}");
         }

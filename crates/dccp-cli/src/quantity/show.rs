@@ -1,16 +1,16 @@
-//! Numbers with their units, as people read them: decimal factors, three digits.
+//! Formats numbers with their units for people: decimal factors, three digits.
 
-/// A rate: `95.2 Mbit/s`.
+/// Formats a rate: `95.2 Mbit/s`.
 pub fn rate(bits_per_s: f64) -> String {
     scaled(bits_per_s, "bit/s")
 }
 
-/// A size: `12.0 MB`.
+/// Formats a size: `12.0 MB`.
 pub fn bytes(n: u64) -> String {
     scaled(as_f64(n), "B")
 }
 
-/// Milliseconds of nanoseconds: `20.4`.
+/// Formats nanoseconds as milliseconds: `20.4`.
 pub fn millis(ns: u64) -> String {
     let ms = as_f64(ns) / 1e6;
     if ms < 1.0 {
@@ -20,17 +20,17 @@ pub fn millis(ns: u64) -> String {
     }
 }
 
-/// Microseconds of nanoseconds: `0.9`.
+/// Formats nanoseconds as microseconds: `0.9`.
 pub fn micros(ns: u64) -> String {
     format!("{:.1}", as_f64(ns) / 1e3)
 }
 
-/// A share: `60 %`.
+/// Formats a share: `60 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A share of packets: `0.05 %`.
+/// Formats a share of packets: `0.05 %`.
 pub fn loss(lost: u64, of: u64) -> String {
     if of == 0 {
         return "-".into();
@@ -38,7 +38,7 @@ pub fn loss(lost: u64, of: u64) -> String {
     format!("{:.2} %", as_f64(lost) * 100.0 / as_f64(of))
 }
 
-/// Seconds without needless digits: `1`, `0.5`, `12.34`.
+/// Formats nanoseconds as seconds, without trailing zeros: `1`, `0.5`, `12.34`.
 pub fn seconds(ns: u64) -> String {
     let text = format!("{:.2}", as_f64(ns) / 1e9);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -46,7 +46,7 @@ pub fn seconds(ns: u64) -> String {
 
 fn scaled(value: f64, unit: &str) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    // A value that would be printed as 1000 belongs to the next step.
+    // A value that would be printed as 1000 uses the next unit.
     for (factor, prefix) in STEPS {
         if value >= factor * 0.9995 {
             return format!("{} {prefix}{unit}", three_digits(value / factor));
