@@ -185,7 +185,7 @@ impl Model {
         self.inflight_shortterm = f64::INFINITY;
     }
 
-    /// Sets the bound to the packets in flight, because losses ended slow start.
+    /// Sets the bound, because losses ended slow start: the packets in flight, at least as many as fill the path.
     pub(super) fn on_lossy_startup(&mut self) {
         let bdp = self.bdp(1.0).unwrap_or_default();
         self.inflight_longterm = bdp.max(self.inflight_latest);
