@@ -60,7 +60,7 @@ impl Socket {
         self.service
     }
 
-    /// The most bytes that a datagram can hold now; `None` before the connection is open. [`Event::Mps`] reports changes.
+    /// The most bytes that a datagram can hold now; `None` before the connection is open. [`Event::Mps`](crate::Event::Mps) reports changes.
     pub fn max_packet_size(&self) -> Option<usize> {
         self.shared.lock().mps
     }
@@ -100,7 +100,7 @@ impl Socket {
     }
 
     /// The rate that the network takes now, and how long a datagram that is sent now would be queued. `None` before there
-    /// is a round-trip time, and after the end. [`Options::rate_hints`] reports changes as events. Asks the engine.
+    /// is a round-trip time, and after the end. [`Options::rate_hints`](crate::Options::rate_hints) reports changes as events. Asks the engine.
     ///
     /// # Errors
     /// When the engine is gone.
