@@ -1,22 +1,22 @@
-//! How often the peer is asked to acknowledge: Ack Ratio (RFC 4341 §6.1.2; design 8c).
+//! Ack Ratio: how often the peer acknowledges (RFC 4341 §6.1.2; `docs/design.md`, decision 8c).
 
-/// Above this many packets per round trip the Ack Ratio rises so as to keep this many
-/// acknowledgements per round trip (design 8c).
+/// The acknowledgements per round trip that a higher Ack Ratio must keep (`docs/design.md`,
+/// decision 8c).
 const ACKS_PER_RTT: u32 = 16;
-/// No Ack Ratio is raised above this for the sake of fewer acknowledgements (design 8c).
+/// The largest Ack Ratio that saves acknowledgements (`docs/design.md`, decision 8c).
 const RATIO_MAX: u32 = 64;
 
 /// The Ack Ratio of a CCID 2 sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AckRatio {
-    /// What the loss of acknowledgements asks for.
+    /// The value that the loss of acknowledgements requires.
     congestion: u32,
     /// The value that the application fixed.
     fixed: Option<u32>,
     is_strict: bool,
-    /// The value wished for.
+    /// The value to request next.
     wanted: u32,
-    /// The value last asked for.
+    /// The value last requested.
     asked: u32,
     /// The value that the peer is known to use.
     in_use: u32,

@@ -1,4 +1,4 @@
-//! What a connection tells the controllers that it makes.
+//! The settings that a connection passes to its controllers.
 
 use super::law::LawConfig;
 use crate::time::Instant;
@@ -14,21 +14,21 @@ pub struct CcConfig {
     pub now: Instant,
     /// Maximum packet size in bytes of application data.
     pub mps: usize,
-    /// The law of a window sender (design 9).
+    /// The law of a window sender (`docs/design.md`, decision 9).
     pub law: LawConfig,
     /// The window of CCID 2 at the start in packets, at least 1; `None`: by the packet size (4341-5-9).
     pub initial_window: Option<u32>,
     /// The largest window of CCID 2 in packets, at least 1.
     pub max_window: u32,
-    /// Spread packets over the round trip (design 8b).
+    /// Spread packets over the round trip (`docs/design.md`, decision 8b).
     pub is_paced: bool,
     /// The Ack Ratio that the application fixed; `None`: the controller chooses.
     pub ack_ratio: Option<u16>,
-    /// Keep to the RFC's values where design 8c departs from them.
+    /// Keep the RFC's values where `docs/design.md`, decision 8c, departs from them.
     pub is_strict: bool,
     /// The lowest RTO of a window sender.
     pub rto_min: Duration,
-    /// The clock granularity of whoever calls: `t_gran` of RFC 5348.
+    /// The clock granularity of the caller: `t_gran` of RFC 5348.
     pub granularity: Duration,
     /// The longest delay of an acknowledgement (4340-11.3-3).
     pub delayed_ack: Duration,

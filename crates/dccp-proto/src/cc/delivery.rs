@@ -1,15 +1,15 @@
-//! How fast data is delivered: bytes over time between two acknowledgements, by the longer of the
-//! time it took to send them and the time it took to learn of them.
+//! The delivery rate: bytes over time between two acknowledgements. The time is the longer of the
+//! time to send the bytes and the time until they were acknowledged.
 
 use crate::time::{Instant, Rate};
 
-/// Which bits of a count of delivered bytes a [`Stamp`] has.
+/// The bits of a count of delivered bytes that a [`Stamp`] stores.
 const DELIVERED: u64 = (1 << 36) - 1;
 
-/// What had been delivered when a packet was sent.
+/// The delivered data at the time that a packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// Bytes, modulo 2^36: at most so many can be in flight.
+    /// Bytes, modulo 2^36. At most 2^36 bytes can be in flight.
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Instant,
     /// When the packet was sent whose receipt was known last.
@@ -18,7 +18,7 @@ pub struct Stamp {
     pub is_app_limited: bool,
 }
 
-/// What has been delivered so far.
+/// The data delivered so far.
 #[derive(Debug, Default)]
 pub struct Delivery {
     delivered: u64,

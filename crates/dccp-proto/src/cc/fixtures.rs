@@ -1,5 +1,5 @@
-//! What tests of congestion controls share: settings, an empty feedback, and a network of one link
-//! in virtual time.
+//! Shared fixtures for tests of congestion controls: settings, an empty feedback, and a network of
+//! one link in virtual time.
 
 use super::config::CcConfig;
 use super::delivery::{Delivery, Stamp};
@@ -49,7 +49,7 @@ pub(crate) fn config() -> CcConfig {
     }
 }
 
-/// An acknowledgement that tells nothing.
+/// An acknowledgement that reports nothing.
 pub(crate) fn feedback() -> Feedback<'static> {
     Feedback {
         seq: Seq::ZERO,
@@ -76,7 +76,7 @@ pub(crate) fn feedback() -> Feedback<'static> {
     }
 }
 
-/// So many packets.
+/// A count of `n` packets.
 pub(crate) fn packets(n: u32) -> Count {
     Count {
         packets: n,
@@ -84,12 +84,12 @@ pub(crate) fn packets(n: u32) -> Count {
     }
 }
 
-/// Whether two numbers agree to five digits, as the pinned tables want.
+/// Whether two numbers agree to five digits, as the pinned tables require.
 pub(crate) fn is_near(value: f64, expected: f64) -> bool {
     (value - expected).abs() <= 1e-5 * expected.abs()
 }
 
-/// What becomes of a data packet on its way.
+/// The fate of a data packet in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Arrives,
@@ -153,7 +153,7 @@ pub(crate) struct Net {
     app_interval: Duration,
     pub(crate) is_app_silent: bool,
     pub(crate) are_acks_lost: bool,
-    /// What every acknowledgement says of the receiver's host, besides.
+    /// The drops that every acknowledgement reports for the receiver's host.
     pub(crate) drops: Drops,
     pub(crate) is_receiver_slow: bool,
     /// Every packet sent.
@@ -411,7 +411,7 @@ impl Net {
         }
     }
 
-    /// Does what `conn/in_flight.rs` does, for a network that never reorders.
+    /// Processes an acknowledgement as `conn/in_flight.rs` does, in a network that never reorders.
     fn take_ack(&mut self, ack: &AckPacket) {
         let mut fb = feedback();
         fb.ack = ack.ack;

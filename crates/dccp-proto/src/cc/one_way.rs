@@ -8,9 +8,9 @@
 //!  +--------+--------+--------+--------+--------+
 //! ```
 //!
-//! The time is by the receiver's clock, and of the packet with the Acknowledgement Number. What the
-//! sender makes of it contains the unknown difference of the two clocks, so only changes of the
-//! delay mean something; their drift is that of the hosts' clocks.
+//! The option contains the arrival time, by the receiver's clock, of the packet with the
+//! Acknowledgement Number. The sender's result contains the unknown offset of the two clocks, so only
+//! changes of the delay are meaningful. The delay drifts as the hosts' clocks drift.
 
 use super::Feedback;
 use crate::seq::Seq;
@@ -29,7 +29,7 @@ const WRAP: u32 = 1 << 24;
 /// The first delay counts as this, so that later ones may be shorter by as much as clocks drift.
 const FIRST: Duration = Duration::from_secs(1000);
 
-/// What a receiver knows of the newest packet.
+/// The arrival of the newest packet at a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Newest(Option<(Seq, Instant)>);
 
@@ -53,8 +53,8 @@ impl Newest {
     }
 }
 
-/// When a packet left by the clock of its sender, and when it arrived by that of its receiver: in
-/// units of 10 µs, of which the low 24 bits count.
+/// The send time of a packet by its sender's clock and the arrival time by its receiver's clock. Both
+/// are in units of 10 µs; only the low 24 bits count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
     /// When it left.
@@ -64,7 +64,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Those of the packet that an acknowledgement of CCID 2 names, if it tells them.
+    /// The times of the packet that an acknowledgement of CCID 2 names, if it reports them.
     pub(crate) fn of(fb: &Feedback<'_>) -> Option<Self> {
         let sent = fb.ack_sent_at?.timestamp();
         fb.options.iter().find_map(|option| match option {
@@ -80,7 +80,7 @@ impl Times {
     }
 }
 
-/// What a sender makes of the arrival times.
+/// The one-way delays that a sender computes from arrival times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OneWay {
     /// The last difference of the clocks, modulo the option's wrap, and the delay that it stands for.
@@ -88,7 +88,7 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    /// The one-way delay that an acknowledgement tells, plus a constant.
+    /// The one-way delay that an acknowledgement reports, plus a constant.
     pub(crate) fn sample(&mut self, times: Times) -> Duration {
         let ticks = times.arrived.wrapping_sub(times.sent) % WRAP;
         let delay = self.last.map_or(FIRST, |(last, delay)| {

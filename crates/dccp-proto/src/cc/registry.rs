@@ -111,7 +111,8 @@ impl PartialEq for Ccids {
     }
 }
 
-/// What CCID 3 and its variant need. RFC 4342 requires neither of a peer, so none is mandatory.
+/// The features that CCID 3 and its variant need. RFC 4342 requires neither of a peer, so none is
+/// mandatory.
 pub(super) const TFRC_NEEDS: &[Dependency] = &[
     // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
     Dependency {

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn samples_move_mean_variation_and_timeout_as_pinned() {
-        // 4341-5-5, congestion-control §2.2
+        // 4341-5-5: the timeout follows RFC 6298.
         let mut e = RttEstimator::new(Duration::ZERO, Duration::ZERO);
         for (sample, mean, variation, rto) in [
             (ms(100), 100_000_000, 50_000_000, 300_000_000),

@@ -152,7 +152,7 @@ fn marks_halve_the_window_without_loss() {
 
 #[test]
 fn acknowledgements_stay_sixteen_per_round_trip() {
-    // Design 8c, 4341-6.1.2-1
+    // 4341-6.1.2-1; `docs/design.md`, decision 8c
     let mut net = Net::new(2, &config());
     net.run(at(400), |_| {});
     let cwnd = net.cwnd();
@@ -174,8 +174,8 @@ fn acknowledgements_stay_sixteen_per_round_trip() {
 
 #[test]
 fn two_hundred_thousand_packets_pass_without_a_step() {
-    // 4342-8.1-1, congestion-control §16.5: the rate must never change at a power of two. One packet
-    // in 1000 is lost, so that otherwise it does not change at all.
+    // 4342-8.1-1: the rate must never change at a power of two. The loss of one packet in 1000 keeps
+    // the rate constant otherwise.
     let mut net = Net::new(
         3,
         &CcConfig {
@@ -377,7 +377,7 @@ fn every_twentieth(fate: Fate) -> Box<dyn FnMut(u64) -> Fate> {
     Box::new(move |n| if n % 20 == 19 { fate } else { Fate::Arrives })
 }
 
-/// What a profile must say is put to every congestion control as a question.
+/// Checks that every congestion control answers each question that its profile must answer.
 #[test]
 fn every_ccid_has_an_answer_to_what_its_profile_must_name() {
     // 4340-10.4-1

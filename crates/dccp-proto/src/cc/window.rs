@@ -61,7 +61,7 @@ pub struct WindowSender<R = Ccid2Rules> {
     slow_start: SlowStart,
     rtt: RttEstimator,
     one_way: OneWay,
-    /// The one-way delay that the acknowledgement at hand tells.
+    /// The one-way delay that the current acknowledgement reports.
     one_way_now: Option<Nanos>,
     /// The round of the last sample that the timeout took.
     sampled_round: Option<u64>,
@@ -199,8 +199,8 @@ impl<R: WindowRules> WindowSender<R> {
         window.packets().min(self.max_window).saturating_sub(pipe)
     }
 
-    /// When a packet left and arrived, told by the acknowledgement that [`on_feedback`](Self::on_feedback)
-    /// takes next.
+    /// Stores when a packet left and arrived, as reported by the acknowledgement that
+    /// [`on_feedback`](Self::on_feedback) processes next.
     pub fn on_times(&mut self, times: Times) {
         self.one_way_now = Some(self.one_way.sample(times).into());
     }

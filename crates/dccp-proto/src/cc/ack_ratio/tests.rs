@@ -1,8 +1,8 @@
-//! The table of congestion-control §2.5, and the rules of RFC 4341 §6.1.2.
+//! Ack Ratios by window and loss, and the rules of RFC 4341 §6.1.2.
 
 use super::*;
 
-/// A control after `rounds` round trips at one window, the losses of which `lost` tells.
+/// A control after `rounds` round trips at one window; `lost` returns the losses of each round trip.
 fn after(mut control: AckRatio, rounds: u64, cwnd: u32, lost: impl Fn(u64) -> u32) -> AckRatio {
     for round in 1..=rounds {
         // The loss belongs to the round trip that ends with the next one.
@@ -18,7 +18,7 @@ fn strict(cwnd: u32) -> AckRatio {
 
 #[test]
 fn ack_ratio_falls_by_one_after_clean_windows() {
-    // 4341-6.1.2-2, congestion-control §2.5; R = 2 is the least for windows of 4 and more.
+    // 4341-6.1.2-2: R = 2 is the minimum for windows of 4 packets and more.
     for (cwnd, ratio, clean_windows) in [
         (24, 4, 2),
         (100, 3, 17),
@@ -44,7 +44,7 @@ fn ack_ratio_falls_by_one_after_clean_windows() {
 
 #[test]
 fn the_largest_legal_value_is_as_pinned() {
-    // 4341-6.1.2-1, congestion-control §2.5
+    // 4341-6.1.2-1: the window limits the Ack Ratio.
     for (cwnd, most) in [
         (1, 2),
         (2, 2),
@@ -99,7 +99,7 @@ fn small_windows_have_every_packet_acknowledged() {
 
 #[test]
 fn large_windows_keep_sixteen_acknowledgements_per_round_trip() {
-    // Design 8c.
+    // `docs/design.md`, decision 8c
     for (cwnd, ratio) in [
         (32, 2),
         (47, 2),

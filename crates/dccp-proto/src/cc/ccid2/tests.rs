@@ -102,7 +102,7 @@ fn ccval_is_zero() {
 
 #[test]
 fn acknowledgements_are_acknowledged_four_times_per_window_and_every_128_packets() {
-    // 4341-6.2-1, design 8c
+    // 4341-6.2-1; `docs/design.md`, decision 8c
     for (cwnd, packets) in [
         (4, 1),
         (8, 2),
@@ -134,7 +134,7 @@ fn without_new_acknowledgements_there_is_nothing_to_acknowledge() {
 }
 
 #[test]
-fn the_ack_ratio_is_asked_for_and_followed() {
+fn the_ack_ratio_is_requested_and_followed() {
     // 4341-6.1.2-3, LINUX-10: a window of 3 wants every packet acknowledged.
     let config = CcConfig {
         mps: 1400,
@@ -278,8 +278,8 @@ fn gaps_and_late_packets_are_acknowledged_at_once() {
 }
 
 #[test]
-fn of_scattered_gaps_one_per_half_an_ack_ratio_is_told_at_once() {
-    // 4340-11.3-4, design 8c
+fn one_scattered_gap_per_half_an_ack_ratio_is_reported_at_once() {
+    // 4340-11.3-4; `docs/design.md`, decision 8c
     let urgent = |is_strict| {
         let mut r = Receiver::new(&CcConfig {
             is_strict,
@@ -355,7 +355,7 @@ fn the_sender_is_quiescent_after_two_round_trips_and_0_2_s() {
     });
     assert!(!r.is_quiescent(at(1199)));
     assert!(r.is_quiescent(at(1200)));
-    // What is no data does not end it.
+    // A packet without data does not end quiescence.
     r.on_packet(&pure_ack(at(1200), 3));
     assert!(r.is_quiescent(at(1200)));
 }
@@ -387,7 +387,7 @@ fn ccid_2_has_no_options_signals_or_receiver_timer() {
 }
 
 #[test]
-fn a_receiver_tells_when_data_arrived_and_a_law_hears_it() {
+fn a_receiver_reports_when_data_arrived_and_a_law_receives_it() {
     // 4341-10-1: an option for experiments.
     assert_eq!(Ccid2.receiver(&config()).ack_options_len(START), 5);
     for (is_strict, is_one_way) in [(false, 1.0), (true, 0.0)] {

@@ -4,17 +4,18 @@ use crate::time::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Runs that are remembered.
+/// The number of runs to store.
 const RUNS: usize = 16;
 
-/// When the rate, not the application, allowed no more (5348-8.2.1-1).
+/// The times when the rate, not the application, was the limit (5348-8.2.1-1).
 ///
-/// RFC 5348 remembers two moments. The second of two feedback packets within a round trip, as each loss
-/// event causes them, then finds the moment of the first replaced by one that is too late for it, takes the
-/// sender for data-limited, and costs it 15 % of its rate. So whole runs of packets are remembered here.
+/// RFC 5348 stores only two such times. Each loss event causes two feedback packets within a round trip.
+/// The first replaces the stored time with a time that is too late for the second. The second then
+/// classifies the sender as data-limited, which reduces its rate by 15 %. This type therefore stores whole
+/// runs of packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NotLimited {
-    /// The first and the last packet of runs after each of which more data waited; oldest first.
+    /// The first and the last packet of each run that left more data waiting; oldest first.
     runs: VecDeque<(Instant, Instant)>,
     is_held: bool,
 }

@@ -5,7 +5,7 @@ pub(crate) const T_MBI: f64 = 64.0;
 /// The lowest loss event rate that the inverse gives: one event per 10^16 packets.
 const P_MIN: f64 = 1e-16;
 
-/// What the equation needs besides the loss event rate.
+/// The inputs of the equation besides the loss event rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
     /// Packet size in bytes.

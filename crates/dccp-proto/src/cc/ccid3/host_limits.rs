@@ -1,8 +1,8 @@
-//! What a CCID 3 sender does for a peer whose host, not the network, is congested (RFC 4342 §5.2).
+//! Limits of a CCID 3 sender whose peer's host, not the network, is congested (RFC 4342 §5.2).
 
 use crate::cc::Feedback;
 
-/// What the peer reported since the last feedback packet.
+/// Reports of the peer since the last feedback packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct HostLimits {
     /// Packets dropped for lack of buffers (Drop Code 2).
@@ -12,7 +12,7 @@ pub(crate) struct HostLimits {
 }
 
 impl HostLimits {
-    /// Takes what an acknowledgement tells. Corrupt packets are no matter of the host: the receiver
+    /// Processes the reports of an acknowledgement. Corrupt packets are no matter of the host: the receiver
     /// counts them as marked (4342-5.2-1).
     pub(crate) fn on_feedback(&mut self, fb: &Feedback<'_>) {
         self.drops = self.drops.saturating_add(fb.drops.receive_buffer);
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn buffer_drops_lower_the_receive_rate_as_pinned() {
-        // 4342-5.2-1, 4340-11.7.2-3, congestion-control §16.4
+        // 4342-5.2-1, 4340-11.7.2-3: drops at the host limit the rate.
         for (x_inrecv, drops, s, r, x_recv) in [
             (1e6, 1, 1460.0, 0.1, 492_700.0),
             (1e6, 3, 1460.0, 0.1, 478_100.0),

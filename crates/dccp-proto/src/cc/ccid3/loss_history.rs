@@ -39,7 +39,7 @@ pub(crate) struct Packet {
     pub(crate) ndp_count: u64,
 }
 
-/// What a packet changed.
+/// The change that a packet caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     /// It came twice, or too late to count.
@@ -52,7 +52,7 @@ pub(crate) enum Change {
     EventGone,
 }
 
-/// What is known of all packets before a sequence number.
+/// A summary of all packets before a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Prefix {
     /// The window counter of the last of them, continued beyond 15.
@@ -252,7 +252,7 @@ impl LossHistory {
         })
     }
 
-    /// What is known of all packets before `seq`, the first one that is in no interval.
+    /// Summarizes all packets before `seq`, the first packet that is in no interval.
     fn known_before(&self, seq: Seq) -> Prefix {
         self.losses
             .range(self.counted..)
@@ -356,8 +356,8 @@ impl LossHistory {
         }
     }
 
-    /// Makes events of the runs that are lost by now: up to the last one that 3 packets followed, or
-    /// a mark, which needs no proof and makes a hole before it part of its event (5348-5.1-1).
+    /// Counts each run that is lost by now as an event (5348-5.1-1). A run is lost once 3 packets
+    /// followed it. A mark needs no later packets, and its event includes the hole before it.
     fn count_losses(&mut self) {
         let lost = self
             .losses

@@ -53,7 +53,8 @@ pub(crate) fn loss_event_rate(
     }
 }
 
-/// What a long open interval leaves of the weight of the closed ones, `DF` (5348-5.5-1).
+/// Returns the discount factor `DF` that a long open interval applies to the closed ones
+/// (5348-5.5-1).
 pub(crate) fn discount(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
     let open = intervals.next().map_or(0.0, |i| i.length);
     let (total, weight) = sum(intervals.take(N));

@@ -4,18 +4,16 @@
 //! The sender computes the rate that a TCP would have at the loss event rate which the receiver
 //! reports about once per round trip. Symbols are those of RFC 5348:
 //!
-//! | symbol | meaning | unit |
-//! |---|---|---|
-//! | `s` | mean packet size, application data only | bytes |
-//! | `r` | round-trip time | s |
-//! | `p` | loss event rate: loss events per data packet | 1 |
-//! | `x` | allowed sending rate | bytes/s |
-//! | `x_bps` | rate by the throughput equation | bytes/s |
-//! | `x_recv` | rate at which the receiver got data | bytes/s |
-//! | `x_inst` | `x` corrected for short-term queueing | bytes/s |
-//! | `t_ipi` | time between two packets, `s / x_inst` | s |
-//! | `t_mbi` | longest time between two packets, 64 s | s |
-//! | `tld` | when `x` was last doubled | |
+//! - `s`: mean packet size in bytes of application data.
+//! - `r`: round-trip time in seconds.
+//! - `p`: loss event rate, in loss events per data packet.
+//! - `x`: allowed sending rate in bytes/s.
+//! - `x_bps`: rate by the throughput equation in bytes/s.
+//! - `x_recv`: receive rate in bytes/s.
+//! - `x_inst`: `x` corrected for short-term queueing, in bytes/s.
+//! - `t_ipi`: time between two packets, `s / x_inst`, in seconds.
+//! - `t_mbi`: longest time between two packets, 64 s.
+//! - `tld`: time when `x` was last doubled.
 
 mod data_limited;
 mod equation;

@@ -71,7 +71,7 @@ impl ReceiveRate {
         float(self.now.bytes - from.bytes) / time.as_secs_f64()
     }
 
-    /// A feedback packet tells the rate.
+    /// A feedback packet reports the rate.
     pub(crate) fn on_feedback(&mut self, rtt: Duration) -> f64 {
         let rate = self.rate(rtt);
         self.max = self.max.max(rate);
@@ -103,9 +103,9 @@ fn interval(rtt: Duration) -> Duration {
     rtt.max(INTERVAL_MIN)
 }
 
-/// What counts as a round trip between feedback packets. They are due each round trip of the sender
-/// (4342-10.3-1), which may be a little early by this end's estimate; measured over two round trips in place
-/// of one, the rate would double in 2.7 round trips at the start, not in two.
+/// Returns the least time that counts as a round trip between feedback packets. Feedback is due once per
+/// round trip of the sender (4342-10.3-1), which may be slightly early by this end's estimate. Measuring over
+/// two round trips would slow the start: the rate would double in 2.7 round trips instead of two.
 fn enough(rtt: Duration) -> Duration {
     interval(rtt * 7 / 8)
 }

@@ -23,7 +23,7 @@ const FIRST_RATE_MIN: f64 = 0.5;
 const FEEDBACK_LEN_MAX: usize = 6 + 6 + 3 + 9 * INTERVALS;
 /// Dropped Packets with as many counts.
 const DROPS_LEN_MAX: usize = 2 + 3 * INTERVALS;
-/// Feedback that found no room waits for so long: a round trip may be microseconds.
+/// The retry delay of feedback that found no room, because a round trip may be microseconds.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// Loss Event Rate while nothing was lost (RFC 4342 §8.5).
 const NO_LOSS: u32 = u32::MAX;
@@ -134,7 +134,7 @@ impl<V: Variant> Receiver<V> {
         told
     }
 
-    /// The loss event rate as Loss Event Rate tells it: data packets per event, rounded up.
+    /// The loss event rate in the form of Loss Event Rate: data packets per event, rounded up.
     fn inverse_loss_event_rate(&self) -> u32 {
         let intervals = self.history.intervals().enumerate();
         let weighed = intervals.map(|(place, interval)| {
@@ -153,7 +153,7 @@ impl<V: Variant> Receiver<V> {
         }
     }
 
-    /// The receive rate in bytes per second, as a feedback packet tells it. The first tells 0 (5348-6.3-1).
+    /// The receive rate in bytes per second, as a feedback packet reports it. The first reports 0 (5348-6.3-1).
     fn told_rate(&self, now: Instant) -> Option<f64> {
         let rate = self.rate?;
         let own = self.meter.as_ref().and_then(|meter| meter.rate(now));
@@ -226,8 +226,8 @@ impl<V: Variant> HcReceiver for Receiver<V> {
     fn ack_due(&self, now: Instant) -> AckDue {
         match self.pending_since {
             _ if self.is_due => AckDue::Now,
-            // The feedback timer of 4342-10.3-1: for the last packets before a pause, which no
-            // later counter reports.
+            // The feedback timer of 4342-10.3-1 covers the last packets before a pause. No later
+            // counter reports them.
             Some(since) => AckDue::at(since + 2 * self.rtt.rtt(), now),
             None => AckDue::No,
         }
@@ -243,7 +243,7 @@ impl<V: Variant> HcReceiver for Receiver<V> {
 
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool {
         let is_due = self.ack_due(ack.now) == AckDue::Now;
-        // 5348-6.2-1: nothing to tell before data, and nothing new without any since.
+        // 5348-6.2-1: without new data there is nothing to report.
         let (Some(rate), true) = (self.told_rate(ack.now), is_due) else {
             return true;
         };

@@ -5,18 +5,18 @@ use crate::cc::config::DEFAULT_RTT;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// Without any sign, from a sender that promised RTT Estimates (6323-3.4-1) …
+/// Without any sign, from a sender that announced RTT Estimates (6323-3.4-1) …
 const PROMISED_DEFAULT: Duration = Duration::from_millis(500);
 /// … and the most to which its silence raises that.
 const PROMISED_MAX: Duration = Duration::from_secs(64);
 /// How many ticks of the window counter a round trip has.
 const TICKS: u64 = 4;
-/// With so many packets per round trip, counters are better than this end's own estimate: each tick
-/// waits for the next packet, but while data flows one way only, the other may be as old as the
-/// handshake, and know nothing of the queue that has grown since.
+/// From this many packets per round trip, counters are better than this end's own estimate. Each tick
+/// waits for the next packet, so counters need many packets. This end's own estimate may be as old as
+/// the handshake while data flows one way only: it then misses the queue that has grown since.
 const PACKETS_MIN: u32 = 32;
 
-/// What a data packet tells of the round-trip time.
+/// The information of a data packet about the round-trip time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hint {
     /// When it arrived.
@@ -34,7 +34,7 @@ pub(crate) struct Hint {
 pub(crate) struct ReceiverRtt {
     own: Option<Duration>,
     counted: Option<Duration>,
-    /// The first arrival with a counter, from which the next sample is taken.
+    /// The first arrival with a counter. The next sample starts there.
     anchor: Option<(Instant, u64)>,
     /// Packets since then.
     packets: u32,
@@ -43,7 +43,7 @@ pub(crate) struct ReceiverRtt {
     promised: Option<Promised>,
 }
 
-/// The state of a sender that promised RTT Estimates.
+/// The state of a sender that announced RTT Estimates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Promised {
     rtt: Duration,
@@ -60,7 +60,7 @@ impl ReceiverRtt {
         }
     }
 
-    /// The sender promises RTT Estimates, or takes that back.
+    /// The sender announces RTT Estimates, or withdraws that.
     pub(crate) fn on_promise(&mut self, is_promised: bool) {
         self.promised = is_promised.then_some(Promised {
             rtt: PROMISED_DEFAULT,
@@ -68,12 +68,12 @@ impl ReceiverRtt {
         });
     }
 
-    /// Whether RTT Estimates are promised.
+    /// Whether the sender announced RTT Estimates.
     pub(crate) const fn is_promised(&self) -> bool {
         self.promised.is_some()
     }
 
-    /// The round-trip time (6323-3.3-2: the sender's word counts, where it is promised).
+    /// The round-trip time (6323-3.3-2: the sender's estimate, if it announced RTT Estimates).
     pub(crate) fn rtt(&self) -> Duration {
         let own = || self.counted.or(self.own).unwrap_or(DEFAULT_RTT);
         self.promised.map_or_else(own, |promised| promised.rtt)
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(r.rtt(), ms(80));
     }
 
-    /// An estimator that knows 70 ms of its own, after so many packets in a round trip of 100 ms.
+    /// An estimator with its own estimate of 70 ms, after `n` packets in a round trip of 100 ms.
     fn after_packets(n: u64) -> ReceiverRtt {
         let mut r = ReceiverRtt::new(None);
         let own = Some(ms(70));

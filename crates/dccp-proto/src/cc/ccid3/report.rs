@@ -1,4 +1,4 @@
-//! What a feedback packet tells a CCID 3 sender (RFC 4342 §6, §8), and what the sender remembers of
+//! The contents of a feedback packet for a CCID 3 sender (RFC 4342 §6, §8), and the sender's record of
 //! earlier ones.
 
 use super::float;
@@ -13,7 +13,7 @@ use core::time::Duration;
 /// A length that fills its 24 bits means "at least".
 const SATURATED: u32 = 0xFF_FFFF;
 
-/// What one feedback packet tells.
+/// The contents of one feedback packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Report {
     /// The receive rate in bytes per second.
@@ -35,7 +35,7 @@ struct Known {
     drops: u32,
     /// Whether it lasted two round trips at most, if the variant knows and wants to.
     is_short: Option<bool>,
-    /// What is left of its weight.
+    /// The share of its weight that remains.
     discount: f64,
     /// It begins with a loss: all do but the one before the first event.
     has_loss: bool,
@@ -77,7 +77,7 @@ impl List {
         self.items.iter().copied().flatten()
     }
 
-    /// What counts of them; the first is open.
+    /// The weighed form of the intervals; the first is open.
     fn weighed<V: Variant>(&self) -> impl Iterator<Item = Weighed> + Clone {
         let intervals = self.iter().enumerate();
         intervals.map(|(place, k)| k.weighed::<V>(place == 0))
@@ -94,14 +94,14 @@ impl List {
 pub(crate) struct Reports {
     known: List,
     p: f64,
-    /// Loss events that were told; what turned out to be none is not taken back.
+    /// Loss events that the peer reported. An event that turns out to be none still counts.
     events: u64,
-    /// A peer that sends no Loss Intervals tells of none of them.
+    /// The peer sends no Loss Intervals, so it reports no loss events.
     has_silent: bool,
 }
 
 impl Reports {
-    /// How many loss events the peer has told of, if it tells of them.
+    /// The number of loss events that the peer reported, if it reports them.
     pub(crate) fn events(&self) -> Option<u64> {
         (!self.has_silent).then_some(self.events)
     }
@@ -168,7 +168,7 @@ impl Reports {
                     start: Some(known), ..
                 }),
             ) => start.is_after(known),
-            // It was too far back to tell where, and no longer is.
+            // Its start was too far back to be known, and now is known.
             (Some(_), Some(_)) => true,
             (None, Some(_)) => false,
             (_, None) => told.has_loss,
@@ -176,7 +176,7 @@ impl Reports {
         list.iter().take_while(is_new).count() as u64
     }
 
-    /// Puts what is told in front of what is known and older. A receiver may leave out intervals
+    /// Puts the reported intervals in front of the older known ones. A receiver may omit intervals
     /// that it knows to have arrived (4342-8.6-1).
     fn merge<V: Variant>(&mut self, told: &List, is_new: bool) {
         let old = self.known;
@@ -225,7 +225,7 @@ impl Reports {
             return 1.0 / newest.weighed::<V>(false).length;
         }
         let discount = discount(self.known.weighed::<V>());
-        // Without bound, if all that was told is of no length.
+        // The rate is unbounded if all reported intervals have no length.
         loss_event_rate(self.known.weighed::<V>(), discount).min(1.0)
     }
 }

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_longer_round_trip_damps_the_rate_as_pinned() {
-        // 5348-4.5-1, congestion-control §16.3
+        // 5348-4.5-1: the damping follows the square roots of the round-trip times.
         for (before, sample, after, damping) in [
             (0.316_228, 0.1, 0.316_228, 1.0),
             (0.316_228, 0.12, 0.319_246, 0.921_584),

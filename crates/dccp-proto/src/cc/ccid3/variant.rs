@@ -22,7 +22,7 @@ pub struct Counted {
 
 /// A variant of TFRC. Sizes are in bytes of application data, `r` in seconds.
 pub trait Variant: Debug + Default + Send {
-    /// What its receiver measures beside the receive rate of RFC 5348; `()`: nothing.
+    /// The receiver's measurements beside the receive rate of RFC 5348; `()`: none.
     type Meter: Meter;
     /// Its CCID.
     const CCID: u8;
@@ -75,7 +75,7 @@ pub enum SlowStart {
     Rfc3448,
 }
 
-/// What a receiver measures beside the receive rate of RFC 5348.
+/// A receiver's measurements beside the receive rate of RFC 5348.
 pub trait Meter: Debug + Send {
     /// A meter for data that arrive from now on; `rtt`: what is known of the round trip.
     fn new(now: Instant, rtt: Duration) -> Self;

@@ -19,10 +19,10 @@ pub(crate) struct WindowCounter {
 }
 
 impl WindowCounter {
-    /// The counter of a packet that leaves now, with a round-trip time if there is one
-    /// (4342-8.1-1). Without one it ticks all the same: a peer that sends feedback only as the counter
-    /// moves (LINUX-12) would otherwise never repeat a first feedback that was lost, and the sender
-    /// never learn the round-trip time.
+    /// Returns the counter of a packet that leaves now (4342-8.1-1). Without a round-trip time the
+    /// counter advances too, because some peers send feedback only when the counter moves (LINUX-12).
+    /// Such a peer would otherwise never repeat a first feedback that was lost. The sender would then
+    /// never measure the round-trip time.
     pub(crate) fn on_send(&mut self, now: Instant, rtt: Option<Duration>) -> u8 {
         let since = *self.since.get_or_insert(now);
         let quarter = rtt.unwrap_or(DEFAULT_RTT).as_nanos() / 4;

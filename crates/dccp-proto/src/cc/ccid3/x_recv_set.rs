@@ -6,7 +6,7 @@ use core::time::Duration;
 /// Rates kept (5348-8.2.2-1).
 const MAX: usize = 3;
 
-/// Receive rates in bytes per second and when they were told, oldest first.
+/// Receive rates in bytes per second and the times of their reports, oldest first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct XRecvSet {
     items: [(Instant, f64); MAX],

@@ -251,7 +251,7 @@ fn an_interval_ends_with_the_next_loss_or_the_acknowledged_packet() {
 
 #[test]
 fn loss_event_rate_is_at_most_one_per_packet() {
-    // A peer that tells of a first interval without packets, behind an open one that does not count.
+    // A peer that reports a first interval without packets, behind an open one that does not count.
     let mut s = after_300_packets();
     let told = [(20, 1, 21), (279, 0, 0)];
     assert_near(tell(s.as_mut(), at(3100), 300, &told, Some(&[1, 0])), 1.0);
@@ -298,7 +298,7 @@ fn data(now: Instant, seq: u64, ccval: u8) -> Arrival<'static> {
     }
 }
 
-/// The intervals with their drops that a receiver tells now, and its Loss Event Rate.
+/// The intervals with their drops that a receiver reports now, and its Loss Event Rate.
 fn feedback_of(r: &mut dyn HcReceiver, now: Instant) -> (Vec<(u32, u32, u32)>, Option<u32>) {
     assert_eq!(r.ack_due(now), AckDue::Now);
     let room = r.ack_options_len(now);

@@ -83,7 +83,7 @@ impl Law for Rated {
 }
 
 #[test]
-fn the_rate_of_a_law_holds_beside_the_window_whoever_paces() {
+fn the_rate_of_a_law_limits_beside_the_window_with_and_without_pacing() {
     for is_paced in [false, true] {
         let config = CcConfig {
             is_paced,
@@ -108,7 +108,7 @@ pub(super) fn cwnd(s: &WindowSender) -> u32 {
 
 #[test]
 fn the_initial_window_depends_on_the_packet_size_as_pinned() {
-    // 4341-5-9, congestion-control §2.1
+    // 4341-5-9: the packet size sets the initial window.
     for (size, window) in [
         (100, 4),
         (536, 4),
@@ -147,7 +147,7 @@ fn no_more_than_the_window_is_in_flight() {
 
 #[test]
 fn a_batch_is_a_quarter_of_the_window_and_250_us_at_most() {
-    // Design 8b.
+    // `docs/design.md`, decision 8b
     let now = |s: &WindowSender| match s.permit(START, 0) {
         Permit::Now { packets } => packets,
         other => panic!("{other:?}"),
@@ -175,7 +175,7 @@ fn a_batch_is_a_quarter_of_the_window_and_250_us_at_most() {
 
 #[test]
 fn paced_packets_spread_over_the_round_trip() {
-    // 4341-5-10, design 8b: 2 × w/RTT in slow start, 1.2 × after.
+    // 4341-5-10; `docs/design.md`, decision 8b: 2 × w/RTT in slow start, 1.2 × after.
     for (ssthresh, interval) in [(f64::INFINITY, us(5_000)), (10.0, us(8_333))] {
         let mut s = sender_with(
             10.0,
@@ -209,8 +209,8 @@ fn an_acknowledgement_that_opens_a_full_window_makes_no_burst() {
     }
 }
 
-/// After an acknowledgement at 100 ms, which finds so many of 10 packets in flight, a packet leaves at
-/// once: how much later the next one may.
+/// Returns the time until the next packet may leave. An acknowledgement at 100 ms finds `in_flight` of
+/// 10 packets in flight, and one packet leaves at once.
 fn next_after_an_acknowledgement(in_flight: u32) -> Duration {
     let config = CcConfig {
         rtt: Some(RTT),
@@ -259,7 +259,7 @@ fn losses_of_one_window_are_one_event() {
 }
 
 #[test]
-fn events_are_told_apart_across_the_wrap_of_numbers() {
+fn events_are_distinguished_across_the_wrap_of_numbers() {
     // 4340-3.1-2, 4341-5-6
     let top = (1 << 48) - 2;
     let mut s = sender(16.0, 16.0);

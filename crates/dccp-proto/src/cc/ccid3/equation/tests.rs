@@ -1,4 +1,4 @@
-//! The tables of congestion-control §16.1 and of the requirements' appendix A.4.
+//! Values of the throughput equation, among them those of `specs/requirements.md`, appendix A.4.
 #![expect(
     clippy::unreadable_literal,
     reason = "the tables are easier to compare as they are"

@@ -242,7 +242,7 @@ fn marks_on_packets_without_data_do_not_count() {
 
 #[test]
 fn ndp_count_tells_which_lost_packets_had_no_data() {
-    // 4342-6.1-2, 4342-6.1.1-1: five are missing, so many of which just before packet 16.
+    // 4342-6.1-2, 4342-6.1.1-1: five packets are missing. The NDP Count of packet 16 is `ndp_count`.
     for (ndp_count, newest, count) in [
         (0, (3, 5, 8), 1),
         (2, (5, 3, 6), 1),
@@ -414,7 +414,7 @@ fn lengths_beyond_their_field_are_cut() {
 }
 
 proptest! {
-    /// What arrives, in any order and twice: as the model says, as long as nothing is too late.
+    /// Packets that arrive in any order and twice give the model's result, unless one is too late.
     #[test]
     fn intervals_are_those_of_the_model(script in model::script()) {
         let mut history = LossHistory::default();

@@ -1,4 +1,4 @@
-//! The tables of congestion-control §16.2.
+//! Loss event rates and discounts of pinned interval lists (RFC 5348 §5.4, §5.5).
 
 use super::*;
 use crate::cc::fixtures::is_near;

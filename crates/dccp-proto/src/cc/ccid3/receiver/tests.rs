@@ -40,7 +40,7 @@ fn pure_ack(now: Instant, seq: u64) -> Arrival<'static> {
     }
 }
 
-/// What a feedback packet said.
+/// The contents of a feedback packet.
 #[derive(PartialEq, Debug, Default)]
 struct Said {
     rate: Option<u32>,
@@ -333,7 +333,7 @@ fn loss_event_rate_is_sent_where_it_was_negotiated() {
 }
 
 #[test]
-fn at_least_nine_intervals_are_told() {
+fn at_least_nine_intervals_are_reported() {
     // 4342-8.6-1, 4340-11-1: every twentieth packet is lost, a round trip and more apart.
     let mut r = receiver();
     r.on_feature(Feature::SendLossEventRate.number(), 1);

@@ -1,4 +1,4 @@
-//! What the peer's host reports: Data Dropped and Slow Receiver (RFC 4341 §5.2).
+//! Reports of the peer's host: Data Dropped and Slow Receiver (RFC 4341 §5.2).
 
 use super::*;
 

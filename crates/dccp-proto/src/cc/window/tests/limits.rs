@@ -1,4 +1,4 @@
-//! What a caller may limit besides the law, and the rules of another transport protocol.
+//! Limits that a caller sets besides the law, and the rules of another transport protocol.
 
 use super::*;
 use crate::cc::window_rules::WindowRules;

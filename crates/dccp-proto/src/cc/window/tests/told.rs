@@ -1,8 +1,8 @@
-//! What a law is told of an acknowledgement.
+//! The arguments that a law receives with an acknowledgement.
 
 use super::*;
 
-/// A law that keeps the window and shows, as its inner values, what it was told.
+/// A law that keeps the window and shows, as its inner values, its arguments.
 #[derive(Default)]
 struct Witness {
     heard: Vec<(&'static str, f64)>,
@@ -39,7 +39,7 @@ impl Law for Witness {
 }
 
 #[test]
-fn a_law_hears_how_many_packets_were_in_flight_lost_and_marked() {
+fn a_law_receives_the_counts_of_packets_in_flight_lost_and_marked() {
     // 4341-7-1, 4340-11.7.2-4: a corrupt packet is as good as a marked one; beside a loss, both are
     // part of its event.
     for (lost, event) in [(5, ("loss", 12.0)), (0, ("mark", 7.0))] {

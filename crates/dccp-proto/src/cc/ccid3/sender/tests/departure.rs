@@ -57,7 +57,7 @@ fn a_new_rate_counts_for_the_packet_that_waits() {
 
 #[test]
 fn fast_senders_get_a_batch_of_250_us() {
-    // Design 8b.
+    // `docs/design.md`, decision 8b
     let mut s = sender();
     send_all(&mut s, 0, 100, true);
     s.x = 1e8;

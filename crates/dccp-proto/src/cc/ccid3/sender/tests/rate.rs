@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_first_round_trip_time_gives_the_initial_rate() {
-    // 5348-4.2-1, 4342-5-1, congestion-control §16.3
+    // 5348-4.2-1, 4342-5-1: the first sample sets the initial rate.
     for (size, rtt_ms, rate, rto_ms) in [
         (1460, 100, 43_800.0, 400),
         (1460, 10, 438_000.0, 40),
@@ -108,7 +108,7 @@ fn a_receive_rate_that_was_not_measured_limits_nothing() {
     };
     tell(&mut s, at(1100), &told(0));
     assert_near(s.x, Path::new(1000.0, 0.1).rate(0.2));
-    // What is measured later does limit.
+    // A receive rate that is measured later is a limit.
     send(&mut s, at(1100), true);
     tell(&mut s, at(1200), &told(1000));
     assert_near(s.x, 2000.0);
@@ -363,7 +363,7 @@ fn buffer_drops_and_slow_receiver_lower_the_limit_once() {
 }
 
 #[test]
-fn drops_told_without_a_receive_rate_wait_for_it() {
+fn drops_reported_without_a_receive_rate_wait_for_it() {
     // 4342-5.2-1
     let mut s = sender();
     send_all(&mut s, 0, 100, true);

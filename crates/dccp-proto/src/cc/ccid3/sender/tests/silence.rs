@@ -21,7 +21,7 @@ fn without_any_feedback_the_rate_halves_every_nofeedback_interval() {
     s.on_timeout(at(14_000));
     assert_near(s.x, 250.0);
     assert_eq!(s.poll_timeout(), None);
-    // What was lost so far is not won by pausing: two packets' time is 8 s.
+    // A pause does not restore the reduced rate: the time of two packets is 8 s.
     send(&mut s, at(50_000), true);
     assert_near(s.x, 250.0);
     assert_eq!(s.poll_timeout(), Some(at(58_000)));
@@ -105,7 +105,7 @@ fn an_idle_sender_keeps_what_it_may_start_with() {
     s.on_timeout(at(900));
     assert_near(s.x, 40_000.0);
     assert_eq!(s.poll_timeout(), None);
-    // The timer starts anew with data.
+    // The timer starts again with data.
     send(&mut s, at(60_000), true);
     assert_eq!(s.poll_timeout(), Some(at(60_400)));
 }
