@@ -164,7 +164,7 @@ impl Config {
     /// Says what contradicts itself.
     ///
     /// # Errors
-    /// The sentence that tells the caller.
+    /// A sentence that describes the problem to the caller.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_known = |ccids: &[u8]| {
             !ccids.is_empty() && ccids.iter().all(|&ccid| self.ccids.find(ccid).is_some())

@@ -56,8 +56,8 @@ pub struct RateHint {
     /// The application sent less than it was allowed. The network has then not been tested at `bits_per_s`: only
     /// `delivered_bits_per_s` is proven.
     pub is_app_limited: bool,
-    /// The time that a datagram pushed now waits before it leaves: for the window or the pacer, for the retransmission
-    /// timer while the path is silent, and for the datagrams before it.
+    /// The time that a datagram pushed now waits before it leaves. It waits for the window or the pacer and for the
+    /// datagrams before it. While the path is silent, it also waits for the retransmission timer.
     pub wait: Duration,
 }
 

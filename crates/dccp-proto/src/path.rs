@@ -70,7 +70,7 @@ impl Path {
         }
     }
 
-    /// Which checksum protects packets on this path, in either direction (4340-9.1-2, 6773-3.3-2).
+    /// The checksum that protects packets on this path, in either direction (4340-9.1-2, 6773-3.3-2).
     pub fn checksum_rule(&self) -> ChecksumRule {
         match self.encap {
             Encap::Ip => ChecksumRule::Ip(PseudoHeader::new(self.local, self.remote)),

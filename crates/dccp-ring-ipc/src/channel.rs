@@ -69,7 +69,7 @@ impl Channel {
         Self { fd }
     }
 
-    /// Which process is at the other end.
+    /// The process at the other end.
     pub(crate) fn caller(&self) -> io::Result<RingCaller> {
         let Peer { pid, uid, gid } = local::peer(self.fd.as_fd())?;
         Ok(RingCaller { pid, uid, gid })
@@ -89,7 +89,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the other side has read all that it was sent. Where the system is too old to tell, we take it that it has.
+    /// Whether the other side has read all that it was sent. On systems too old to report it, returns `true`.
     pub(crate) fn is_read(&self) -> bool {
         local::is_read(self.fd.as_fd()).unwrap_or(true)
     }

@@ -243,7 +243,7 @@ impl RingClient {
         self.mps
     }
 
-    /// Why nothing more will come, as last heard.
+    /// The last reported reason why nothing more will come.
     pub fn over(&self) -> Option<&RingError> {
         self.over.as_ref()
     }

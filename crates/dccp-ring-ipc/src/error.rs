@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub enum RingServerError {
     /// Caller: the path cannot be had, for example because another server runs there.
     Path {
-        /// Which.
+        /// The path of the server's socket.
         path: PathBuf,
         /// The error of the system.
         error: io::Error,

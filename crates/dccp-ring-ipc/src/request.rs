@@ -103,7 +103,7 @@ impl RingListenRequest {
     }
 }
 
-/// Which process asks: what the system said of it when it connected to the server.
+/// The requesting process, as the system reported it when it connected to the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingCaller {
     /// Its process; 0: it is of another PID namespace and has no number here.

@@ -84,8 +84,8 @@ impl Session {
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// Descriptors to watch: its messages, and its connection's events or its listener; or, if it does not read, room to
-    /// tell them.
+    /// Descriptors to watch: its messages, and its connection's events or its listener. If it does not read, the room
+    /// to send events instead.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let news = match &self.has {
             Resource::Connection(lent) if self.unsent_reply.is_none() => {
@@ -402,7 +402,7 @@ mod tests {
         (session, theirs, listener)
     }
 
-    /// Tells events until its application, which does not read, cannot be told more.
+    /// Sends events until the channel to its application, which does not read, is full.
     fn tell_until_full(session: &mut Session) {
         while session.unsent_reply.is_none() {
             assert_eq!(session.sources().count(), 2);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_is_told_all_when_it_does() {
+    fn a_client_that_did_not_read_gets_all_events_when_it_reads() {
         let (mut session, theirs, _listener) = session();
         tell_until_full(&mut session);
         let socket = &session.lent().unwrap().socket;

@@ -109,7 +109,7 @@ fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     panic!("the server says nothing");
 }
 
-/// How a connection ended, from what its application hears.
+/// The end of a connection, from the messages to its application.
 fn end(channel: &Channel) -> CloseReason {
     loop {
         let (message, _) = hear(channel).expect("a reason");
@@ -186,7 +186,7 @@ fn who_breaks_the_rules_of_a_ring_has_no_connection_any_more() {
 }
 
 #[test]
-fn a_bell_that_rings_all_the_time_harms_nobody() {
+fn a_bell_that_rings_all_the_time_does_not_stop_the_server() {
     let world = World::new("bell", RingLimits::default());
     let (_channel, _memory, bell, _socket) = world.lawless();
     (0..10_000).for_each(|_| bell.ring());
@@ -319,7 +319,7 @@ fn what_is_said_once_must_not_be_said_again() {
     assert_eq!(reasons, [Ok(aborted.clone()), Ok(aborted)]);
 }
 
-/// Panics whatever it is asked or told.
+/// Panics in every method.
 struct Rash;
 
 impl RingPolicy for Rash {
@@ -419,7 +419,7 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
 }
 
 #[test]
-fn what_is_told_together_with_the_begin_or_the_end_of_a_connection_does_not_hide_it() {
+fn events_together_with_the_begin_or_the_end_of_a_connection_do_not_hide_it() {
     let connected = connect_to_who_says("told", Event::Connected);
     assert!(connected.is_ok(), "{connected:?}");
     let closed = Event::Closed(CloseReason::TimedOut);
@@ -443,7 +443,7 @@ fn a_server_that_goes_leaves_no_datagrams_and_fates_that_never_were() {
 }
 
 #[test]
-fn who_has_no_room_for_the_descriptors_of_a_ring_is_told_so() {
+fn a_client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
     let path = std::env::temp_dir().join(format!("dccp-many-{}", std::process::id()));
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {

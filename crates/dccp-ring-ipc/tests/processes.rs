@@ -213,7 +213,7 @@ fn a_client_hears_that_its_server_was_killed() {
 }
 
 #[test]
-fn a_client_hears_of_the_end_of_its_connection() {
+fn a_client_notices_the_end_of_its_connection() {
     let (listener, peer) = listen();
     let path = path("end");
     let server = serve(&path);
@@ -254,7 +254,7 @@ fn serve_listeners(path: &Path) -> RingServer {
     RingServer::bind(path, RingLimits::default(), Lets(engine)).unwrap()
 }
 
-/// Listens in the second process, where it was told to.
+/// Listens in the second process, at the requested address.
 fn listen_through(path: &Path, local: SocketAddr) -> RingListener {
     let request = RingListenRequest::new(local, PORT, Shape::new(16, 100));
     let mut listener = RingListener::bind(path, &request).unwrap();

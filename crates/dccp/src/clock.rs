@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(from_std(to_std(past)), past);
     }
 
-    /// This program runs the same test again, as another process that tells its time.
+    /// This program runs the same test again, as another process that prints its time.
     #[cfg(target_os = "linux")]
     #[test]
     fn all_processes_of_a_host_have_one_clock() {

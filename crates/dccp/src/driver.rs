@@ -99,7 +99,7 @@ impl Driver {
         while !(self.is_finishing && self.ports.is_empty()) {
             now = match self.wait(now, &mut ready) {
                 Ok(woken) => woken,
-                // The poller is broken, and with it everything: `drop` tells the sockets.
+                // The poller is broken, so the engine cannot run: `drop` notifies the sockets.
                 Err(_) => return,
             };
             // Before the ports' turns: who rang waits no longer than this.

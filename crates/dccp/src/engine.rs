@@ -249,7 +249,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// One thread. Dropped, it tells the thread that no more commands come.
+/// One thread. Dropping this signals to the thread that no more commands come.
 struct Handle {
     mailbox: Arc<Mailbox>,
     /// Where the thread runs: in child processes it is gone.

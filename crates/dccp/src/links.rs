@@ -22,7 +22,7 @@ pub(crate) struct Links {
     by_id: HashMap<ConnId, Link>,
     /// Connections that something happened to since the last [`wake`](Self::wake).
     touched: Vec<ConnId>,
-    /// Buffers of the connections that we are not told of yet.
+    /// Buffers of the connections that the core has not announced yet.
     pub(crate) buffers: Buffers,
     /// Intakes to be used again.
     idle_intakes: Vec<Intake>,

@@ -32,7 +32,7 @@ const PORT_ATTEMPTS: usize = 64;
 
 impl Listener {
     /// Listens at every address that `addrs` gives. UDP port 0 and DCCP port 0 stand for any that is free:
-    /// [`local_addrs`](Self::local_addrs) tells which.
+    /// [`local_addrs`](Self::local_addrs) returns them.
     ///
     /// To serve both families, give both `0.0.0.0` and `[::]`; to serve link-local IPv6 peers too, this host's own
     /// link-local address with its interface.

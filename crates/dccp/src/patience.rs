@@ -5,7 +5,7 @@ use crate::error::{AcceptError, CloseError, EngineGone, RecvError, SendError};
 use core::time::Duration;
 use dccp_proto::Instant;
 
-/// Which side of a connection a call waits on.
+/// The side of a connection that a call waits on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     /// Datagrams, fates and events.

@@ -332,7 +332,7 @@ impl Port {
         self.has_errors |= ready.error;
     }
 
-    /// Takes one batch in, expires timers, sends what may leave, and tells the applications. Returns
+    /// Takes one batch in, expires timers, sends what may leave, and notifies the applications. Returns
     /// whether there is more to do at once.
     ///
     /// The whole turn happens at one moment: so pacing bounds what it sends, however slow the
@@ -539,7 +539,7 @@ fn wrong(problem: &str) -> OptionError {
 }
 
 /// The core takes the sizes as integers of the machine, and wants to know the mark that the router
-/// saw, which the system does not tell.
+/// saw, which the system does not report.
 fn icmp_kind(kind: IcmpKind) -> proto::IcmpKind {
     match kind {
         IcmpKind::TooBig { mtu } => proto::IcmpKind::TooBig {

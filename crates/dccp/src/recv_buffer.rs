@@ -170,7 +170,7 @@ impl RecvBuffer {
         }
     }
 
-    /// Whether nothing waits here; what waits in a ring is the ring's to tell.
+    /// Whether nothing waits here. Datagrams in a ring do not count.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_after_close() {
+    fn closed_buffer_has_no_listener() {
         let mut buffer = filled(2);
         buffer.close();
         assert!(buffer.is_empty());

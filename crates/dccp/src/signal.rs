@@ -1,7 +1,7 @@
 //! A file descriptor that is readable while something waits: what `poll`, `epoll`, `kqueue` and the
 //! event loops above them can watch. On systems without such descriptors there is none.
 
-/// One byte lies in a socket pair while the signal is up.
+/// A socket pair holds one byte while the signal is up.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct Signal {

@@ -45,7 +45,7 @@ pub struct Socket {
 impl Socket {
     /// Connects to a DCCP port. If the name has several addresses, they are tried in turn.
     ///
-    /// A non-blocking socket is returned at once; [`Event::Connected`] or the error of a receive then tells the outcome. A
+    /// A non-blocking socket is returned at once; [`Event::Connected`] or the error of a receive then reports the outcome. A
     /// link-local IPv6 address needs its interface, as in `[fe80::1%eth0]:14233/5001`, and works over UDP only.
     ///
     /// ```no_run
@@ -402,7 +402,7 @@ impl Socket {
 /// The end.
 impl Socket {
     /// Ends one direction or both, without waiting. DCCP has no half-close: ending `Write` sends what is queued and then
-    /// closes the connection; ending `Read` tells the peer that its data are not read.
+    /// closes the connection; ending `Read` signals to the peer that its data are not read.
     pub fn shutdown(&self, how: Shutdown) {
         if !self.engine.is_here() {
             return;

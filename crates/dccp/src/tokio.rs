@@ -166,13 +166,13 @@ impl Socket {
         self.until(Side::Recv, |state| state.pop_batch(batch)).await
     }
 
-    /// The next event; `None` if the connection has ended and all have been told.
+    /// The next event; `None` if the connection has ended and all events have been returned.
     pub async fn event(&self) -> Option<Event> {
         next_event(&self.inner).await
     }
 
     /// Appends the fates that are known to `reports`, at most `at_most`; waits for the first. Returns how many:
-    /// none if the connection has ended and all have been told. Needs [`Options::fate_buffer`].
+    /// none if the connection has ended and all fates have been returned. Needs [`Options::fate_buffer`].
     pub async fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) -> usize {
         let before = reports.len();
         let take = |state: &mut State| {
@@ -252,7 +252,7 @@ impl Listener {
     }
 }
 
-/// The next event of a connection; `None` if it has ended and all have been told.
+/// The next event of a connection; `None` if it has ended and all events have been returned.
 async fn next_event(socket: &crate::Socket) -> Option<Event> {
     let next = |state: &mut State| {
         let event = state.pop_event();

@@ -24,7 +24,7 @@ mod withdraw;
 type Outcome = Result<(), Box<dyn Error>>;
 
 #[test]
-fn pushed_datagrams_arrive_and_their_fates_are_told() -> Outcome {
+fn pushed_datagrams_arrive_and_their_fates_are_reported() -> Outcome {
     push::main()
 }
 

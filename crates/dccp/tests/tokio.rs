@@ -45,7 +45,7 @@ async fn pair(options: &Options) -> (Socket, Socket) {
     (client.unwrap(), server.unwrap())
 }
 
-/// Looks at a future once; its task will not be told more.
+/// Polls a future once, with a waker that does nothing.
 async fn begun<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     // A task with a budget of its own: the future decides, not the runtime.
     tokio::task::yield_now().await;
@@ -80,7 +80,7 @@ fn a_cancelled_receive_takes_no_datagram() {
 }
 
 #[test]
-fn who_was_cancelled_keeps_nobody_else_from_being_woken() {
+fn a_cancelled_task_does_not_prevent_other_wakes() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let server = Arc::new(server);
@@ -140,7 +140,7 @@ fn sending_waits_for_room_and_what_is_cancelled_is_not_sent() {
 }
 
 #[test]
-fn the_end_is_told_to_all_who_wait() {
+fn the_end_wakes_all_waiting_tasks() {
     run(async {
         let (client, server) = pair(&Options::new().send_buffer(1)).await;
         let server = Arc::new(server);
@@ -255,7 +255,7 @@ fn ring(socket: Socket) -> RingSocket {
 }
 
 #[test]
-fn a_task_pushes_into_a_ring_receives_from_it_and_hears_fates() {
+fn a_task_pushes_into_a_ring_receives_from_it_and_receives_fates() {
     const DATAGRAMS: u64 = 200;
     run(async {
         let (client, server) = pair(&Options::new()).await;
@@ -298,7 +298,7 @@ fn a_task_pushes_into_a_ring_receives_from_it_and_hears_fates() {
 }
 
 #[test]
-fn tasks_that_wait_for_a_ring_hear_of_the_end() {
+fn the_end_wakes_tasks_that_wait_for_a_ring() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let mut client = ring(client);
@@ -444,7 +444,7 @@ fn a_ring_without_its_sending_half_goes_on_receiving() {
 }
 
 #[test]
-fn a_ring_without_its_receiving_half_goes_on_sending_and_the_peer_hears_of_it() {
+fn a_ring_without_its_receiving_half_sends_on_and_the_peer_is_notified() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let (mut send, recv) = ring(client).into_split();
@@ -471,7 +471,7 @@ fn a_ring_without_its_receiving_half_goes_on_sending_and_the_peer_hears_of_it() 
 }
 
 #[test]
-fn a_half_that_waits_hears_that_the_other_has_ended_its_direction() {
+fn a_waiting_half_wakes_when_the_other_has_ended_its_direction() {
     run(async {
         let (client, _server) = pair(&Options::new()).await;
         let (mut send, mut recv) = ring(client).into_split();

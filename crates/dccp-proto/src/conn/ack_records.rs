@@ -1,4 +1,4 @@
-//! Which of our packets told the peer what, until one of them is acknowledged (RFC 4340 §11.4.2,
+//! The reports that our packets contained, until one of them is acknowledged (RFC 4340 §11.4.2,
 //! appendix A.2 and A.3). Ack Vectors and Data Dropped each keep one such list.
 
 use crate::config::bounds::ACK_RECORDS;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_records_are_kept() {
+    fn the_number_of_records_is_bounded() {
         // 4340-18-4
         let bound = ACK_RECORDS as u64;
         let mut records = AckRecords::default();

@@ -26,7 +26,7 @@ impl Connection {
         }
         self.closing.is_wanted = true;
         match self.state {
-            // No data can have been promised before the handshake.
+            // No data can have been accepted before the handshake.
             State::Request | State::Invited | State::Listen1 => {
                 self.give_up(now, CloseReason::Local, app);
             }

@@ -78,8 +78,8 @@ impl Connection {
             && p.seq == self.seqs.gsr
     }
 
-    /// Asks the server with a Sync whether it has its cookies: data that leave no room for cookies
-    /// wait until then, and a server with nothing to send would never tell. Returns `false` if the
+    /// Sends a Sync to learn whether the server has its cookies. Data that leave no room for cookies
+    /// wait until then, and a server with nothing to send would never confirm them. Returns `false` if the
     /// last Sync left less than [`ASK_INTERVAL`] ago.
     pub(super) fn ask_for_cookies(&mut self, now: Instant) -> bool {
         let is_due = now >= self.cookies.ask_at;

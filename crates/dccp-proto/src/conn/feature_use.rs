@@ -16,7 +16,7 @@ use core::time::Duration;
 const CCID_CHANGE_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Connection {
-    /// Which values this end would agree to if the peer asked, preferred first.
+    /// The values that this end accepts when the peer proposes them, preferred first.
     pub(super) fn prefer_features(features: &mut Features, config: &Config) {
         features.set_strict(config.strict);
         features.prefer(Side::Local, Feature::CongestionControlId, &config.tx_ccids);

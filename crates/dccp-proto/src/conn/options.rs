@@ -247,7 +247,7 @@ impl Connection {
             self.tell(Event::PeerNotListening);
         }
         if fb.drops.protocol > 0 {
-            // 4340-11.7.2-1: nothing tells when the constraint is gone; try again a round trip later.
+            // 4340-11.7.2-1: no option reports the end of the constraint, so try again a round trip later.
             self.data_hold = Some(now + self.rtt_or_default());
         }
     }

@@ -183,8 +183,8 @@ impl Pmtu {
         has_changed.then_some(mps)
     }
 
-    /// Data longer than this makes a packet so large that its loss may mean a black hole; what
-    /// [`LargeNews`] is to tell of.
+    /// Data longer than this makes a packet so large that its loss may mean a black hole.
+    /// [`LargeNews`] reports on such packets.
     pub(crate) fn large_len(&self) -> usize {
         match self.fallback() {
             Some(size) if self.can_probe => size.saturating_sub(self.overhead + HEADER_LEAST),

@@ -143,7 +143,7 @@ impl Connection {
             self.features.set_isr(p.seq);
             return Continue(());
         }
-        // AMB-3: with our next number, unless a Sync tells which number its sender awaits: a half-open
+        // AMB-3: with our next number, unless a Sync names the number that its sender expects: a half-open
         // connection that challenges our last Reset must be able to believe this one (4340-7.5.4-5).
         let seq = match p.kind {
             Kind::Sync { ack } if !is_ours(ack) => Some(ack.next()),

@@ -1,14 +1,14 @@
 //! Sequence number variables and validity windows (RFC 4340 §7).
 //!
-//! | variable | meaning |
-//! |---|---|
-//! | `iss`, `isr` | first sequence number sent, received |
-//! | `gss` | greatest sent |
-//! | `gsr` | greatest received on an acknowledgeable packet |
-//! | `gar` | greatest Acknowledgement Number received, Syncs apart |
-//! | `osr` | sequence number of the packet that moved this end to OPEN |
-//! | SWL, SWH | what may arrive: `gsr` + 1 − ⌊W/4⌋ … `gsr` + ⌈3W/4⌉, W the peer's Sequence Window |
-//! | AWL, AWH | what may be acknowledged: `gss` + 1 − W′ … `gss`, W′ our own |
+//! - `iss`, `isr`: first sequence number sent, received.
+//! - `gss`: greatest sequence number sent.
+//! - `gsr`: greatest sequence number received on an acknowledgeable packet.
+//! - `gar`: greatest Acknowledgement Number received, except on Syncs.
+//! - `osr`: sequence number of the packet that moved this end to OPEN.
+//! - SWL, SWH: valid sequence numbers, `gsr` + 1 − ⌊W/4⌋ … `gsr` + ⌈3W/4⌉. W is the peer's
+//!   Sequence Window.
+//! - AWL, AWH: valid Acknowledgement Numbers, `gss` + 1 − W′ … `gss`. W′ is our own Sequence
+//!   Window.
 
 use super::stats::DropReason;
 use crate::seq::Seq;

@@ -136,7 +136,7 @@ mod tests {
         Duration::from_secs(s)
     }
 
-    /// An open connection that heard its peer at [`START`], and an hour passes in steps of its timer. Returns the
+    /// Runs an open connection that received a packet at [`START`] for an hour, in steps of its timer. Returns the
     /// seconds at which a Sync was due, and at which the connection ended.
     fn silence(mut conn: Connection, asked_at: Option<Duration>) -> (Vec<u64>, Option<u64>) {
         conn.timers.clear_all();

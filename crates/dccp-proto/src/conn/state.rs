@@ -1,6 +1,6 @@
 //! The states of a connection and the moves between them (RFC 4340 §8.1–8.4).
 
-/// Which end of the connection this is: who sent the Request.
+/// This end's role in the connection: the client sends the Request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// The end that opened actively.

@@ -90,7 +90,7 @@ fn try_connect(to: SocketAddr) -> Result<Socket, ConnectError> {
     Socket::connect((to, PORT), &Options::new().recv_timeout(PATIENCE))
 }
 
-/// Both ends say something, and hear what the other says.
+/// Both ends send a datagram and receive the other's.
 fn talk(ring: &mut RingClient, socket: &Socket) {
     let mut buf = [0; 100];
     socket.send(b"to the ring").unwrap();
@@ -159,7 +159,7 @@ fn accepted_connections_talk_and_outlive_their_listener() {
 }
 
 #[test]
-fn nobody_listens_where_the_policy_does_not_say_so() {
+fn listening_is_refused_unless_the_policy_allows_it() {
     let world = World::new("default", RingLimits::default());
     is_refused(
         RingListener::bind(&world.path, &request()),
@@ -327,7 +327,7 @@ fn what_is_said_at_the_wrong_time_ends_a_listener_and_no_other() {
 }
 
 #[test]
-fn descriptors_that_nobody_asked_for_harm_nobody() {
+fn unexpected_descriptors_are_harmless() {
     let host = Host::plain("descriptors");
     let (channel, at) = host.lawless();
     let (mine, _other) = UnixStream::pair().unwrap();

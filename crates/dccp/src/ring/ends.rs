@@ -15,7 +15,7 @@ use dccp_ring::{Receiver, Sender};
 use std::net::Shutdown;
 use std::sync::Arc;
 
-/// Sends, and hears fates.
+/// Sends datagrams and receives their fates.
 #[derive(Debug)]
 pub(crate) struct SendEnd {
     socket: Arc<Socket>,
@@ -23,7 +23,7 @@ pub(crate) struct SendEnd {
     pub(crate) ear: Ear,
 }
 
-/// Receives. Dropped, it tells the peer that its data are no longer read.
+/// Receives datagrams. Dropping it signals to the peer that its data are no longer read.
 #[derive(Debug)]
 pub(crate) struct RecvEnd {
     socket: Arc<Socket>,
@@ -60,7 +60,7 @@ impl SendEnd {
 
     /// Whether there are fates, or never will be. Otherwise the bell rings when this changes.
     pub(crate) fn try_fates(&mut self) -> Option<bool> {
-        // Asked first: what has ended has told all fates.
+        // Checked first: a connection that has ended has reported all fates.
         let is_ended = self.sweep_if_ended();
         let has_fates = self.sender.prepare_to_wait_for_fates() == Ok(false);
         (has_fates || is_ended).then_some(has_fates)

@@ -79,7 +79,7 @@ impl RingInbox {
         self.sink.flush();
     }
 
-    /// How many datagrams the application has taken, as far as it tells.
+    /// The number of datagrams that the application reports as taken.
     pub(crate) fn taken(&self) -> u64 {
         self.delivered.saturating_sub(self.sink.waiting().into())
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// nothing is locked: after the engine's turn that rang the bell.
 #[derive(Debug, Default)]
 pub(crate) struct Parker {
-    /// How often it has rung.
+    /// The number of rings.
     rings: Mutex<u64>,
     condvar: Condvar,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Parker {
 #[derive(Clone, Debug)]
 pub(crate) struct Ear {
     parker: Arc<Parker>,
-    /// How often it had rung when this one heard it last.
+    /// The number of rings at this listener's last check.
     heard: u64,
 }
 
@@ -39,7 +39,7 @@ impl Ear {
         Self { parker, heard: 0 }
     }
 
-    /// Sleeps until the bell rings, or has rung since it was last heard, at most for `at_most`.
+    /// Sleeps until the bell rings, or has rung since the last check, for at most `at_most`.
     pub(crate) fn listen(&mut self, at_most: Option<Duration>) {
         let Self { parker, heard } = self;
         let is_silent = |rings: &mut u64| rings == heard;
@@ -55,7 +55,7 @@ impl Ear {
         *heard = *rings;
     }
 
-    /// Whether the bell has rung since it was last heard.
+    /// Whether the bell has rung since the last check.
     #[cfg(feature = "tokio")]
     pub(crate) fn hears(&mut self) -> bool {
         let rings = *self.parker.rings();

@@ -139,7 +139,7 @@ impl Socket {
         self.shared.lock().tx.len()
     }
 
-    /// Which calls would not wait now.
+    /// The calls that would not wait now.
     pub fn ready(&self) -> Ready {
         self.shared.lock().ready()
     }

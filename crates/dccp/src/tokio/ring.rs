@@ -19,7 +19,7 @@ pub struct RingSocket {
     recv: RingRecvHalf,
 }
 
-/// The half of a [`RingSocket`] that sends, and hears what became of it.
+/// The half of a [`RingSocket`] that sends datagrams and receives their fates.
 ///
 /// Dropping it ends nothing as long as the other half lives: what waits in the ring leaves. DCCP has no half-close;
 /// to close, [shut down](crate::Socket::shutdown) writing. Once both halves are dropped, what waits is sent and the
@@ -31,7 +31,7 @@ pub struct RingSendHalf {
 
 /// The half of a [`RingSocket`] that receives.
 ///
-/// Dropping it tells the peer that its data are not read, as [`crate::Socket::shutdown`] of reading does; the other half goes on
+/// Dropping it signals to the peer that its data are not read, as [`crate::Socket::shutdown`] of reading does; the other half goes on
 /// sending. Once both halves are dropped, what waits is sent and the connection is closed in the background.
 #[derive(Debug)]
 pub struct RingRecvHalf {
@@ -89,12 +89,12 @@ impl RingSocket {
     }
 
     /// Appends the fates that are known to `fates`, at most `at_most`; waits for the first. Returns how many: none
-    /// if the connection has ended and all have been told.
+    /// if the connection has ended and all fates have been returned.
     pub async fn recv_fates(&mut self, fates: &mut Vec<RingFate>, at_most: usize) -> usize {
         self.send.recv_fates(fates, at_most).await
     }
 
-    /// The next event of the connection; `None` if it has ended and all have been told.
+    /// The next event of the connection; `None` if it has ended and all events have been returned.
     pub async fn event(&self) -> Option<Event> {
         self.send.event().await
     }

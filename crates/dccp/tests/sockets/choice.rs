@@ -155,7 +155,7 @@ fn more_than_a_turns_worth_may_expire_before_the_end() {
 }
 
 #[test]
-fn the_application_is_asked_when_a_datagram_may_leave() {
+fn the_source_is_polled_when_a_datagram_may_leave() {
     const N: u64 = 500;
     let (client, server) = pair(&options().fate_buffer(1000), &options());
     let mps = client.max_packet_size().unwrap();
@@ -187,7 +187,7 @@ fn the_application_is_asked_when_a_datagram_may_leave() {
 }
 
 #[test]
-fn who_had_nothing_is_asked_again_when_it_says_so() {
+fn an_empty_source_is_polled_again_after_a_wake() {
     let (client, server) = pair(&options(), &options());
     let (has, asked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (left, count) = (has.clone(), asked.clone());
@@ -265,7 +265,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_closure_that_panics_when_it_is_dropped_harms_nobody() {
+fn a_closure_that_panics_when_dropped_does_not_stop_the_engine() {
     let (other, other_server) = pair(&options(), &options());
     for panics_when_asked in [false, true] {
         let (client, server) = pair(&options(), &options());
@@ -325,7 +325,7 @@ fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
 }
 
 #[test]
-fn every_ccid_tells_what_arrived_where_fates_are_asked_for() {
+fn every_ccid_reports_arrivals_where_fates_are_requested() {
     const N: usize = 200;
     for ccid in [2, 3, 4] {
         let ours = options().ccid(ccid);

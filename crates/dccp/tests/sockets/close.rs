@@ -116,7 +116,7 @@ fn aborting_ends_at_once() {
 }
 
 #[test]
-fn a_listener_that_goes_aborts_what_nobody_accepted() {
+fn a_dropped_listener_aborts_connections_not_accepted() {
     let (listener, address) = listen(&options());
     let client = Socket::connect((address, crate::PORT), &options()).unwrap();
     drop(listener);

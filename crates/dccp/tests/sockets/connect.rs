@@ -83,7 +83,7 @@ fn a_link_local_address_needs_its_interface() {
 }
 
 #[test]
-fn a_service_code_that_nobody_serves_is_refused() {
+fn an_unknown_service_code_is_refused() {
     // 5595-3.3.1-2
     let (_listener, address) = listen(&options());
     let other = Options::new().service_code(*b"ELSE");
@@ -101,7 +101,7 @@ fn a_service_code_that_nobody_serves_is_refused() {
 }
 
 #[test]
-fn a_dccp_port_that_nobody_listens_on_is_refused() {
+fn a_dccp_port_without_a_listener_is_refused() {
     // 5595-3.3.1-1
     let (_listener, address) = listen(&options());
     let error = Socket::connect((address, PORT + 1), &options()).unwrap_err();
@@ -136,7 +136,7 @@ fn silence_is_an_error_that_counts_the_requests() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_udp_port_is_told_by_icmp() {
+fn a_closed_udp_port_is_reported_by_icmp() {
     // 6773-3.6-1
     let closed = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
@@ -274,9 +274,9 @@ fn many_connections_live_side_by_side() {
 }
 
 #[test]
-fn a_request_that_nobody_follows_up_is_not_accepted() {
+fn a_request_without_a_following_ack_is_not_accepted() {
     let (listener, address) = listen(&options().backlog(1));
-    // Requests of clients that do not hear the answers.
+    // Requests of clients that do not receive the answers.
     for port in [40_001, 40_002] {
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
         stranger.send_to(&request(port), address).unwrap();

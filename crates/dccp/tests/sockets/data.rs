@@ -193,7 +193,7 @@ fn the_counters_of_both_ends_agree() {
 }
 
 #[test]
-fn a_reader_that_stops_is_told_to_the_sender() {
+fn a_reader_that_stops_is_reported_to_the_sender() {
     // 4340-8.3-6: Drop Code 1
     let (client, server) = pair(&options(), &options());
     server.shutdown(std::net::Shutdown::Read);
@@ -207,7 +207,7 @@ fn a_reader_that_stops_is_told_to_the_sender() {
 }
 
 #[test]
-fn a_slow_receiver_is_told_to_the_sender() {
+fn a_slow_receiver_is_reported_to_the_sender() {
     let (client, server) = pair(&options(), &options());
     server.set_slow_receiver(true);
     client.send(b"fast").unwrap();

@@ -18,7 +18,7 @@ fn engines_do_not_share_anything() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_engine_ends_when_nobody_needs_it() {
+fn an_engine_ends_when_it_is_unused() {
     let threads = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         tasks

@@ -121,17 +121,17 @@ impl App {
         }
     }
 
-    /// Takes back all that can be: what is neither that nor has left is committed.
+    /// Withdraws all datagrams that can be withdrawn. The others that have not left are committed.
     fn committed(&mut self) -> usize {
         let held = self.ring.sender().take_back(usize::MAX).unwrap();
         let claimed = self.pushed - held.len();
-        // What has been claimed before this moment may leave until the link has looked: so much for the ring.
+        // Datagrams claimed before now may leave until the link has polled the ring.
         self.link.turn();
         drop(held);
         claimed - self.link.left
     }
 
-    /// Works until all has left; the most that was committed at any moment.
+    /// Sends until all datagrams have left. Returns the most that were committed at any time.
     fn send_all(&mut self) -> usize {
         let begin = clock::now();
         let mut most = 0;

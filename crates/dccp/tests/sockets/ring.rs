@@ -199,7 +199,7 @@ fn what_arrives_is_received_through_the_ring() {
 }
 
 #[test]
-fn what_finds_no_room_in_the_ring_is_dropped_and_the_sender_hears_it() {
+fn a_datagram_without_room_in_the_ring_is_dropped_and_reported_to_the_sender() {
     let (client, server) = pair(&options(), &options());
     let shape = Shape {
         arrivals: 8,

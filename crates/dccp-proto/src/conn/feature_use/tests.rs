@@ -28,7 +28,7 @@ fn settle(conn: &mut Connection, side: Side, feature: Feature) {
 }
 
 #[test]
-fn a_coverage_to_send_is_asked_for_from_the_largest_to_the_smallest() {
+fn a_coverage_to_send_is_requested_from_the_largest_to_the_smallest() {
     // 4340-9.2.1-1: the peer's minimum must not exceed what we cover.
     for (send_cscov, asked) in [(0, None), (3, Some(&[3, 2, 1][..]))] {
         let mut conn = client(Config {

@@ -275,7 +275,7 @@ impl Features {
         self.in_force.set(Slot { side, feature }, value);
     }
 
-    /// Whether [`poll_changed`](Self::poll_changed) has something to tell.
+    /// Whether [`poll_changed`](Self::poll_changed) has something to return.
     pub(crate) fn has_changed(&self) -> bool {
         let under_way = self.under_way.as_ref();
         under_way.is_some_and(|u| !u.changed.is_empty())

@@ -46,8 +46,8 @@ impl<'t> News<'t> {
     }
 
     /// The packet at `pos`, `before` as it was known, is reported as received, with a mark or not,
-    /// and with a Drop Code that is new. A packet taken for lost has already told of congestion and
-    /// keeps the fate that was told; one reported again with a mark is counted as marked too.
+    /// and with a Drop Code that is new. A packet taken for lost has already counted as congestion
+    /// and keeps its reported fate. A packet reported again with a mark also counts as marked.
     pub(super) fn note_report(
         &mut self,
         pos: u64,

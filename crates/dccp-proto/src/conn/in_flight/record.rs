@@ -14,7 +14,7 @@ pub(super) enum State {
     InFlight,
     /// Nothing is known, but a timeout has taken it out of the pipe.
     TimedOut,
-    /// Nothing is known and nothing will be: its fate has been told as sent.
+    /// No report will come. Its fate has been reported as sent.
     Passed,
     /// Taken for lost.
     Lost,
@@ -130,7 +130,7 @@ impl Record {
         self.bits & STATE >= State::Received as u16
     }
 
-    /// Whether its fate has not been told.
+    /// Whether its fate has not been reported.
     pub(super) fn is_open(&self) -> bool {
         self.bits & STATE <= State::TimedOut as u16
     }

@@ -243,7 +243,7 @@ fn a_timeout_leaves_what_is_decided() {
 }
 
 #[test]
-fn nothing_reported_is_told_as_sent_at_the_end() {
+fn unreported_packets_are_reported_as_sent_at_the_end() {
     let mut flow = Flow::new("d.dd");
     flow.ack(2, &vector("0"));
     flow.close();

@@ -371,7 +371,7 @@ fn full_datagrams_that_arrive_verify_a_size_before_the_search() {
     assert_eq!(pmtu.poll_probe(), None);
     pmtu.on_large(s(601), received(pmtu.mps()));
     assert_eq!(pmtu.poll_probe(), Some(1500));
-    // Whether more gets through no data can tell.
+    // Data cannot show whether larger packets arrive.
     pmtu.on_probe_sent(s(601), Seq::new(2));
     pmtu.on_large(s(601), received(1444));
     assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (1400, None));

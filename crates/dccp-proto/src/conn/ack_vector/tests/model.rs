@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 enum Step {
     /// A packet so far ahead of (or behind) the newest arrives.
     Arrive { ahead: i64, ecn: Ecn },
-    /// We send a vector of at most so many bytes.
+    /// We send a vector of at most `room` bytes.
     Report { room: usize },
-    /// The peer acknowledges the packet so far back among those that we sent.
+    /// The peer acknowledges the packet that is `back` places behind the newest one sent.
     Acked { back: usize },
 }
 
@@ -26,14 +26,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a map knows: position after the base → state and nonce.
+/// A map from the position after the base to the state and the nonce.
 #[derive(Default)]
 struct Model {
     arrived: BTreeMap<i64, (AckState, bool)>,
     newest: i64,
-    /// Per packet of ours: what its vector said of which arrived packets.
+    /// For each packet of ours: the states of arrived packets in its vector.
     sent: Vec<BTreeMap<i64, AckState>>,
-    /// What the peer knows for sure.
+    /// The states that have certainly reached the peer.
     known: BTreeMap<i64, AckState>,
 }
 
@@ -161,7 +161,8 @@ proptest! {
         let base = Seq::new(base);
         let mut v = AckVector::default();
         let mut model = Model::default();
-        // Truncated reports give up what they leave out (design 8c); from then on only truth is due.
+        // A truncated report omits packets for good (`docs/design.md`, decision 8c). From then on the
+        // reports must be correct, not complete.
         let mut is_complete = true;
         model.arrive(0, Ecn::Ect0);
         v.on_packet(base, Ecn::Ect0);
@@ -183,7 +184,7 @@ proptest! {
                             prop_assert!(was_there);
                             model.arrive(at, ecn);
                         }
-                        // What is not kept is older than something that the peer knows.
+                        // A packet that is not kept is older than one that the peer knows.
                         Recorded::Forgotten => prop_assert!(model.known.keys().any(|&k| k >= at)),
                     }
                 }

@@ -120,7 +120,7 @@ fn the_change_sender_waits_and_the_confirm_sender_switches_as_it_sends() {
 }
 
 #[test]
-fn values_that_took_effect_are_told_in_order_and_once() {
+fn values_that_took_effect_are_reported_in_order_and_once() {
     let mut a = End::server();
     a.f.prefer(Remote, CCID, &[3, 2]);
     a.hear(&[32, 5, 5, 0, 4]).unwrap();
@@ -487,7 +487,7 @@ fn old_and_new_stay_apart_across_half_of_the_number_space() {
     assert_eq!(a.values(RATIO), [4, 2]);
     assert_eq!(a.ack(), [35, 5, 5, 0, 9]);
 
-    // Exactly: only what has come to lie ahead is moved, to Wmax behind.
+    // Only a number that is now ahead is moved, to exactly Wmax behind.
     let w_max = (1 << 46) - 1;
     let (received, sent) = (a.f.fgsr.unwrap(), a.f.fgss);
     a.f.after_packet(received, sent);

@@ -37,7 +37,7 @@ pub(super) struct Sent {
 }
 
 impl End {
-    /// A client of `iss` 1000 and a server of 5000 that have heard of each other.
+    /// A client of `iss` 1000 and a server of 5000 that have received each other's packets.
     pub(super) fn pair() -> (Self, Self) {
         (Self::new(false, 1000, 5000), Self::new(true, 5000, 1000))
     }

@@ -89,7 +89,7 @@ fn request_and_response_carry_all_outstanding_changes() {
 }
 
 #[test]
-fn a_confirm_wants_a_packet_at_once_but_not_twice_per_round_trip() {
+fn a_confirm_requests_a_packet_at_once_but_not_twice_per_round_trip() {
     // 4340-6.6.1-3
     let mut a = end();
     assert!(!a.f.wants_packet(a.now));
@@ -118,7 +118,7 @@ fn what_is_due_first_counts() {
 }
 
 #[test]
-fn a_wish_wants_a_packet() {
+fn a_changed_preference_requests_a_packet() {
     let mut a = end();
     a.f.change_number(RATIO, 4);
     assert!(a.f.wants_packet(a.now));
@@ -189,7 +189,7 @@ fn an_outdated_change_is_repeated_while_its_successor_must_wait() {
 }
 
 #[test]
-fn what_does_not_fit_wants_no_more_than_a_packet_per_round_trip() {
+fn options_that_do_not_fit_request_one_packet_per_round_trip() {
     // 4340-6.6.1-3
     let mut a = end();
     a.f.change_number(WINDOW, 1024);
@@ -204,7 +204,7 @@ fn window(n: u8) -> [u8; 9] {
 }
 
 #[test]
-fn options_that_leave_with_another_packet_begin_the_round_trip_anew() {
+fn options_that_leave_with_another_packet_restart_the_round_trip() {
     // 4340-6.6.1-3
     let mut a = end();
     a.hear(&window(1)).unwrap();

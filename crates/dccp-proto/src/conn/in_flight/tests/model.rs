@@ -12,7 +12,7 @@ enum Step {
     Timeout,
 }
 
-/// What the model knows of a packet.
+/// The state of a packet in the model.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     is_data: bool,

@@ -158,7 +158,7 @@ fn without_vectors_an_acknowledgement_tells_of_one_packet() {
     let fb = flow.ack(2, &[]);
     assert_eq!((fb.acked, fb.lost.packets, fb.pipe), (packets(1), 0, 1));
     assert_eq!(flow.take_fates(), [(0, Sent), (1, Sent), (2, Acked)]);
-    // A reordered acknowledgement still counts, but fates are told.
+    // A reordered acknowledgement still counts, but the fates are already reported.
     let fb = flow.ack(0, &[]);
     assert_eq!((fb.acked, fb.pipe), (packets(1), 1));
     assert_eq!(flow.take_fates(), []);
@@ -170,7 +170,7 @@ fn without_vectors_an_acknowledgement_tells_of_one_packet() {
 }
 
 #[test]
-fn a_vector_that_was_not_asked_for_is_read() {
+fn a_vector_that_was_not_requested_is_read() {
     let mut flow = Flow::new("dddd");
     flow.flight.expect_vectors(false);
     let fb = flow.ack(3, &vector("0003"));
@@ -329,7 +329,7 @@ fn records_outlive_their_decision_by_a_round_trip() {
     assert_eq!(flow.ack(3, &[]).ack_sent_at, Some(ms(3)), "not decided");
 }
 
-/// What the last acknowledgement told of datagrams longer than 100 bytes.
+/// The last acknowledgement's report on datagrams longer than 100 bytes.
 fn large(flow: &Flow) -> (usize, u32, usize) {
     let news = flow.flight.large_news();
     (news.received_len, news.gone, news.gone_len)
@@ -345,7 +345,7 @@ fn flow_of(lens: &[usize]) -> Flow {
 }
 
 #[test]
-fn large_datagrams_that_are_lost_are_told_apart() {
+fn large_datagrams_that_are_lost_are_counted_separately() {
     let mut flow = flow_of(&[100, 101, 300, 20, 50, 40, 60]);
     assert_eq!(large(&flow), (0, 0, usize::MAX));
     assert_eq!(flow.flight.large_in_flight().gone, 2);
@@ -371,7 +371,7 @@ fn large_datagrams_that_pass_unreported_are_gone_too() {
 
 #[test]
 fn drop_code_of_a_marked_packet_counts() {
-    // 4340-11.7-2, 4340-11.7.2-4: a mark and a drop are told of one packet.
+    // 4340-11.7-2, 4340-11.7.2-4: one packet is reported as marked and as dropped.
     let mut flow = Flow::new("ddd");
     let options = [vector("010"), option(40, &[0, 0x80 | 2 << 4])].concat();
     let fb = flow.ack(2, &options);

@@ -42,7 +42,7 @@ fn a_packet_gives_one_sample() {
 
 #[test]
 fn the_packet_that_is_named_gives_the_sample_whatever_its_cell_says() {
-    // 4340-11.4-2: it is received, though the vector tells only of older ones.
+    // 4340-11.4-2: it is received, though the vector reports only older packets.
     let mut flow = Flow::new("ddd");
     assert_eq!(
         flow.ack_at(ms(10), 2, None, &vector("300")).rtt,

@@ -1,4 +1,4 @@
-//! Black holes: large packets vanish and nobody says so (RFC 8899 §4.3).
+//! Black holes: large packets disappear without an error message (RFC 8899 §4.3).
 
 use super::*;
 
