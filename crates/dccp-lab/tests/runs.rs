@@ -327,7 +327,7 @@ fn every_rhythm_gets_through_over_dccp_without_a_size() {
 const LOSSY: &str = "rate = \"2Mbit\"\ndelay = \"10ms\"\nloss = \"1%\"\nback = { loss = \"0%\" }";
 
 #[test]
-fn losses_are_what_somebody_knows() {
+fn reported_losses_match_known_losses() {
     for (transport, has_events, has_duplicates) in [
         ("transport = \"dccp/ccid2\"", true, false),
         ("transport = \"dccp/ccid3\"", true, false),

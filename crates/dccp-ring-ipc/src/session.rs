@@ -84,8 +84,8 @@ impl Session {
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// Descriptors to watch: its messages, and its connection's events or its listener. If it does not read, the room
-    /// to send events instead.
+    /// Descriptors to watch: its messages, and its connection's events or its listener. If it does not read, its
+    /// channel is watched for room to send events.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let news = match &self.has {
             Resource::Connection(lent) if self.unsent_reply.is_none() => {

@@ -319,7 +319,7 @@ fn what_is_said_once_must_not_be_said_again() {
     assert_eq!(reasons, [Ok(aborted.clone()), Ok(aborted)]);
 }
 
-/// Panics in every method.
+/// A policy that panics unless a request names CCID 2, and whenever a connection ends.
 struct Rash;
 
 impl RingPolicy for Rash {

@@ -101,7 +101,7 @@ pub struct Frame {
     pub sent: Instant,
     /// The node that it goes to, if there is one.
     pub(crate) to: Option<NodeId>,
-    /// Which line of the trace is about it.
+    /// The line of the trace that describes it.
     pub(crate) line: Option<usize>,
 }
 

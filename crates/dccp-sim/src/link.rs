@@ -40,7 +40,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// The fate of packets that are larger than the link's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TooBig {
-    /// They are dropped, and an ICMP message tells their sender (RFC 1191, RFC 8201).
+    /// They are dropped, and an ICMP message notifies their sender (RFC 1191, RFC 8201).
     Icmp {
         /// How many bytes of the DCCP datagram the message quotes. Old routers quote 8, modern ones
         /// as much as fits.

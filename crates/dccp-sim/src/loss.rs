@@ -202,7 +202,7 @@ pub enum Fate {
     Duplicated,
     /// It arrives with this bit changed, counted from the start of the IP header.
     Corrupted {
-        /// Which bit, most significant first.
+        /// The index of the bit, most significant first.
         bit: usize,
     },
     /// It does not arrive.

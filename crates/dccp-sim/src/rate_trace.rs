@@ -18,7 +18,7 @@ pub struct RateTrace {
 /// An error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RateTraceError {
-    /// Which line, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
     what: String,
     next_step: &'static str,

@@ -1,4 +1,4 @@
-//! Which way to which address.
+//! Routes: the next hop for each address.
 
 use crate::ids::{LinkId, NodeId};
 use crate::random::mix;

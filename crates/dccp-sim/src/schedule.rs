@@ -258,7 +258,7 @@ mod tests {
         ) {
             let mut schedule = Schedule::default();
             let mut model = std::collections::BTreeMap::new();
-            // By moment, then by when it was made: moments lie after all of these.
+            // By deadline, then by creation: deadlines are later than all of these.
             for (made, (actor, moment, pops)) in (0..).zip(steps) {
                 let moment = moment.map(|m: u64| m + 200);
                 if pops {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The number of newest datagrams among which second copies are detected.
 const WINDOW: u64 = 64;
 
-/// Which datagrams of the peer have arrived, by their numbers.
+/// The datagrams of the peer that have arrived, by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Seen {
     /// One more than the greatest number.

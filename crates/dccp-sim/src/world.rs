@@ -1,4 +1,4 @@
-//! The simulated world: nodes, what lies between them, and the loop that plays events.
+//! The simulated world: nodes, the links between them, and the loop that plays events.
 
 pub use crate::check::Checks;
 

@@ -97,7 +97,7 @@ fn with_vectors(ccid: u8, peer: Profile) -> Setup {
 }
 
 #[test]
-fn ccids_3_and_4_tell_the_fate_of_each_datagram_where_vectors_are_asked_for() {
+fn ccids_3_and_4_report_the_fate_of_each_datagram_where_vectors_are_requested() {
     for ccid in [3, 4] {
         let setup = with_vectors(ccid, Profile::ours());
         let mut pair = Pair::start(setup, App::bulk(500, 2000), App::default());

@@ -72,7 +72,7 @@ fn a_client_of_each_kind_can_ask_our_server() {
 }
 
 #[test]
-fn without_a_common_ccid_nobody_connects() {
+fn without_a_common_ccid_no_connection_opens() {
     for make in [ours, linux] {
         let setup = Setup {
             client: ours(&[3], &[3]),

@@ -89,7 +89,7 @@ fn a_closed_port_refuses() {
 }
 
 #[test]
-fn a_service_code_that_nobody_offers_is_refused() {
+fn an_unknown_service_code_is_refused() {
     // 4340-8.1.2-2
     for_both_peers(|peer| {
         let mut pair = Pair::new(Setup::with_server(peer));

@@ -111,7 +111,7 @@ fn chatty() -> App {
     }
 }
 
-/// Loses the handshake's last packet, whose repetition by a timer tells no round trip.
+/// Drops the handshake's last packet. Its repetition by a timer is no round-trip sample.
 fn lose_first_ack(pair: &mut Pair) {
     let rule = Rule::new(Action::Drop).of_type(PacketType::Ack);
     pair.world.add_rule(pair.there, rule.nth(1));

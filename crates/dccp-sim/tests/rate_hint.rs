@@ -56,6 +56,6 @@ fn the_hint_comes_near_what_the_link_carries() {
 }
 
 #[test]
-fn who_does_not_ask_is_told_nothing() {
+fn a_sender_that_requests_no_hint_gets_none() {
     assert_eq!(hints(2, false, Duration::from_secs(5)), []);
 }

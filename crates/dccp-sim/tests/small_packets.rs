@@ -75,7 +75,7 @@ fn speech_passes_untouched() {
 }
 
 #[test]
-fn nobody_sends_more_than_100_packets_per_second() {
+fn no_sender_exceeds_100_packets_per_second() {
     // 5622-5-2, 4828-3-2
     let (received, pair) = per_minute(setup(20), flood(100));
     assert!((5990..=6000).contains(&received), "{received}");

@@ -96,7 +96,7 @@ impl Net {
     }
 }
 
-/// Which TCP segments with data to lose at the entrance of the bottleneck, counted from 1.
+/// The TCP segments with data to drop at the entrance of the bottleneck, counted from 1.
 fn lose(net: &mut Net, first: u64, count: u64) {
     let rule = Rule::new(Action::Drop)
         .matching(has_data)
@@ -250,7 +250,7 @@ fn a_lost_syn_and_a_lost_answer_are_repeated() {
 }
 
 #[test]
-fn nobody_answers_and_the_connection_fails() {
+fn a_connection_without_answers_fails() {
     let mut net = Net::new(link());
     lose_all(&mut net);
     net.connect(calm(), App::bulk(1448, 10));

@@ -59,7 +59,7 @@ const FIELDS: [&str; 9] = [
 /// Severity of an expert's "Warning"; an "Error" is above.
 const WARNING: u32 = 6_291_456;
 
-/// Whether a line with these fields tells of something wrong. Status 0 of a checksum is "bad".
+/// Whether a line with these fields reports an error. Status 0 of a checksum is "bad".
 fn is_wrong(line: &str) -> bool {
     let fields: Vec<&str> = line.split('\t').collect();
     let is_bad = |field: &&str| field.split(',').any(|status| status == "0");

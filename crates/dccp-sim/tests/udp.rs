@@ -115,7 +115,7 @@ fn nothing_slows_a_source_down_and_what_does_not_fit_is_lost() {
 }
 
 #[test]
-fn a_late_datagram_and_a_second_copy_are_told_apart() {
+fn a_late_datagram_and_a_second_copy_are_counted_separately() {
     let held = Rule::new(Action::Hold(ms(5))).nth(50);
     let [_, received] = net(slow(), Some(held), App::default()).run();
     assert_eq!((received.received, received.reordered), (100, 1));

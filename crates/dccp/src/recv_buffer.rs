@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_buffer_has_no_listener() {
+    fn closed_buffer_rejects_datagrams_as_not_listening() {
         let mut buffer = filled(2);
         buffer.close();
         assert!(buffer.is_empty());

@@ -19,14 +19,14 @@ pub enum News {
 
 /// Virtual time between two reports of progress.
 const STEP: Duration = Duration::from_millis(500);
-/// Real time after which `tell` is called without news.
+/// Real time after which `tell` is called without a new result.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// Quiet periods, 2 s in all, after which a stopped run counts as hanging.
 const PATIENCE: u32 = 20;
 
-/// Plays runs on `jobs` threads and reports to `tell`. If `tell` returns `false`, the current runs are given up.
-/// `tell` is also called without news, so that it can stop runs at any time.
+/// Plays runs on `jobs` threads and reports to `tell`. If `tell` returns `false`, the current runs are cancelled.
+/// `tell` is also called without a new result, so that it can stop runs at any time.
 pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bool) {
     let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
     let number = runs.len();

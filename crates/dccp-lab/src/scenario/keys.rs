@@ -465,7 +465,7 @@ pub(crate) struct PhaseKeys {
     pub(crate) duration: Option<Period>,
 }
 
-/// Which flows run together.
+/// The flows that run together.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]

@@ -3,16 +3,15 @@
 //! ```text
 //! text ─ document ─ matrix ─→ a document per cell ─ keys ─→ File ─ topology, flow, measure ─→ Run …
 //! ```
-//! | file | contents |
-//! |---|---|
-//! | `document.rs`, `mistake.rs` | TOML with places · mistakes at places |
-//! | `matrix.rs` | `[matrix]`, and `${variable}` in all sections |
-//! | `keys.rs`, `values.rs`, `numbers.rs`, `placed.rs` | the keys of all sections · the forms of their values |
-//! | `topology.rs`, `nodes.rs`, `link.rs`, `queue.rs`, `changes.rs`, `host.rs` | the network |
-//! | `paths.rs`, `bottleneck.rs` | the paths of packets · their limits |
-//! | `flow.rs`, `traffic.rs` | `[[flow]]` · its traffic |
-//! | `measure.rs` | `[measure]`, `[[phase]]` |
-//! | [`plan`] | the result |
+//! - `document.rs`, `mistake.rs`: TOML with places, and mistakes at places.
+//! - `matrix.rs`: `[matrix]`, and `${variable}` in all sections.
+//! - `keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of
+//!   their values.
+//! - `topology.rs`, `nodes.rs`, `link.rs`, `queue.rs`, `changes.rs`, `host.rs`: the network.
+//! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
+//! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
+//! - `measure.rs`: `[measure]`, `[[phase]]`.
+//! - [`plan`]: the result.
 //!
 //! `docs/scenarios.md` shows the format by example, `docs/scenario-keys.md` lists all keys.
 //!

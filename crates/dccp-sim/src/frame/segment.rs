@@ -100,11 +100,11 @@ pub struct Segment {
     pub ack: u32,
     /// Bytes that it has room for. On the wire in units of `2^window_scale`.
     pub window: u32,
-    /// The Window Scale option of the sender (RFC 7323 §2): told with SYN.
+    /// The Window Scale option of the sender (RFC 7323 §2): sent with SYN.
     pub window_scale: u8,
     /// Flags.
     pub flags: Flags,
-    /// The Maximum Segment Size option of the sender: told with SYN.
+    /// The Maximum Segment Size option of the sender: sent with SYN.
     pub mss: u16,
     /// Bytes of data; all are zeros.
     pub len: u16,

@@ -339,7 +339,7 @@ fn confirms_for(packet: &Packet<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn without_the_confirms_nobody_connects() {
+fn without_the_confirms_no_connection_opens() {
     // LINUX-22
     let (mut world, tap, _) = against_a_tap();
     let request = Kind::Request { service: SERVICE };

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn gilbert_losses_come_in_bursts_of_the_length_asked_for() {
+    fn gilbert_losses_come_in_bursts_of_the_configured_length() {
         let model = GilbertElliott::bursts(0.1, 4.0);
         assert!((model.mean_loss() - 0.1).abs() < 1e-12);
         let (share, burst) = share_and_burst(&losses(LossModel::GilbertElliott(model)));

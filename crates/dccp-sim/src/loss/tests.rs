@@ -93,7 +93,7 @@ fn losses_add_up_by_reason() {
 }
 
 #[test]
-fn jitter_has_the_law_asked_for() {
+fn jitter_has_the_configured_distribution() {
     let draws = |jitter| {
         let mut faults = faults(FaultConfig {
             jitter,
@@ -147,7 +147,7 @@ fn bursts_and_bit_errors_are_faults_of_a_link() {
 }
 
 #[test]
-fn faults_that_make_no_sense_are_told() {
+fn invalid_faults_are_reported() {
     let told = |config: FaultConfig| config.check().unwrap_err().to_string();
     assert_eq!(FaultConfig::default().check(), Ok(()));
     let bursts = Some(GilbertElliott::bursts(0.9, 0.5));

@@ -7,7 +7,7 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + US * u32::try_from(n).unwrap()
 }
 
-/// Plays arrivals at these microseconds and tells when each packet was handed over.
+/// Plays arrivals at these microseconds and returns the time at which each packet was handed over.
 fn hand_overs(config: MachineConfig, arrivals: &[u64]) -> Vec<(u64, u64)> {
     let mut machine = Machine::new(config);
     let mut handed = Vec::new();

@@ -91,7 +91,7 @@ impl<T: Token> FqCoDel<T> {
         }
     }
 
-    /// Which queue a flow has.
+    /// The queue of a flow.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the high half of a product with a 32-bit number"

@@ -69,7 +69,7 @@ impl Bench {
         self.queue.books().marked
     }
 
-    /// Offers packets every `gap` and takes one every millisecond until `end`, and tells for each one
+    /// Offers packets every `gap` and takes one every millisecond until `end`. Returns for each one
     /// that left when it did and how long it had waited.
     pub(super) fn overload(&mut self, gap: u64, end: u64, ecn: Ecn) -> Vec<(u64, u64)> {
         let mut left = Vec::new();

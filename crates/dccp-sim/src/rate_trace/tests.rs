@@ -26,7 +26,7 @@ fn a_trace_is_repeated_from_its_last_moment_on() {
 }
 
 #[test]
-fn a_trace_from_0_on_has_two_opportunities_where_it_begins_anew() {
+fn a_trace_from_0_on_has_two_opportunities_where_it_repeats() {
     let trace = RateTrace::parse("0\n5").unwrap();
     let moments: Vec<_> = (0..5).map(|n| trace.at(n)).collect();
     assert_eq!(moments, [0, 5, 5, 10, 10].map(ms));
@@ -36,7 +36,7 @@ fn a_trace_from_0_on_has_two_opportunities_where_it_begins_anew() {
 }
 
 #[test]
-fn what_is_no_trace_is_told_with_line_and_remedy() {
+fn an_invalid_trace_is_reported_with_line_and_remedy() {
     let told = |text: &str| RateTrace::parse(text).unwrap_err().to_string();
     assert_eq!(
         told("1\n2\n\n3"),

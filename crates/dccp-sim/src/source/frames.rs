@@ -20,7 +20,7 @@ pub struct Frames {
 /// A part of a picture that fills a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
-    /// Which picture.
+    /// The number of the picture.
     pub(crate) picture: u64,
     pub(crate) len: usize,
     /// 2: I, which the others need; 1: P; 0: B, which none needs.

@@ -45,8 +45,8 @@ pub struct Config {
     /// The timeout takes a sample of the round trip from every acknowledgement, and is no nearer than 3 ms to the
     /// mean, as in ns-2.
     pub samples_every_ack: bool,
-    /// A doubled timeout stays so until a packet is acknowledged that was sent for the first time after it expired,
-    /// whatever timestamps tell before, as in ns-2.
+    /// A doubled timeout stays doubled until a packet is acknowledged that was first sent after the timeout. Timestamps
+    /// do not end it earlier, as in ns-2.
     pub keeps_backoff: bool,
 }
 
@@ -104,7 +104,7 @@ impl Config {
         }
     }
 
-    /// The least Window Scale option that lets the receive window be told (RFC 7323 §2).
+    /// The least Window Scale option that can announce the receive window (RFC 7323 §2).
     pub(super) fn window_scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS).min(14) as u8

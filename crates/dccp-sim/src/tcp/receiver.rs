@@ -1,4 +1,4 @@
-//! The receiving half: what has arrived, what to tell of it, and when (RFC 9293 §3.8.6.3, RFC 5681
+//! The receiving half: the data that have arrived, and their acknowledgements (RFC 9293 §3.8.6.3, RFC 5681
 //! §4.2, RFC 2018 §4, RFC 7323 §4.3, RFC 3168 §6.1.3).
 
 use super::config::Config;
@@ -88,7 +88,7 @@ impl Receiver {
         self.echo = value;
     }
 
-    /// ECE if a mark has to be told.
+    /// ECE if a mark must be reported.
     pub(super) fn flags(&self) -> Flags {
         Flags::default().with_if(self.is_marked, Flags::ECE)
     }
@@ -180,7 +180,7 @@ impl Receiver {
         self.is_ack_due || self.ack_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether the next acknowledgement has blocks to tell, which take the room of data.
+    /// Whether the next acknowledgement contains blocks, which take the room of data.
     pub(super) fn has_blocks(&self) -> bool {
         !self.beyond.is_empty()
     }
@@ -208,7 +208,7 @@ impl Receiver {
         sack
     }
 
-    /// RFC 2018 §4: the block of the newest segment first, then those told before.
+    /// RFC 2018 §4: the block of the newest segment first, then those reported before.
     fn remember(&mut self, block: (u64, u64)) {
         let old = self.recent;
         let apart = |b: &&(u64, u64)| b.1 < block.0 || b.0 > block.1;

@@ -1,4 +1,4 @@
-//! The rules in which TCP's use of a window differs from CCID 2's.
+//! The window rules of TCP that differ from CCID 2's.
 
 use super::config::Config;
 use core::time::Duration;

@@ -180,7 +180,7 @@ impl Socket {
             _ => return false,
         }
         self.state = State::Open;
-        // Karn: the answer to a repeated SYN tells no round trip.
+        // Karn: the answer to a repeated SYN is no round-trip sample.
         if let Some(syn) = self.syn.take().filter(|syn| syn.tries == 1) {
             self.sender.window.on_rtt_hint(now - syn.first_sent);
         }
@@ -188,7 +188,7 @@ impl Socket {
         true
     }
 
-    /// Takes what the peer's SYN tells.
+    /// Stores the options of the peer's SYN.
     fn negotiate(&mut self, now: Instant, s: &Segment, peer_has_ecn: bool) {
         self.plain.to = s.from;
         self.config.ecn &= peer_has_ecn;

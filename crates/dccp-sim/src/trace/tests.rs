@@ -66,7 +66,7 @@ fn numbers_count_from_the_first_of_each_direction() {
 }
 
 #[test]
-fn options_are_told_in_words() {
+fn options_are_described_in_words() {
     let mut trace = Trace::default();
     let options = [
         Opt::Mandatory,
@@ -137,7 +137,7 @@ fn a_line_tells_the_end_of_its_packet() {
 }
 
 #[test]
-fn what_is_no_packet_is_told_too() {
+fn malformed_packets_and_icmp_errors_are_described() {
     let mut trace = Trace::default();
     let mut broken = testing::frame(PacketType::Data);
     broken.bytes[4] = 0;

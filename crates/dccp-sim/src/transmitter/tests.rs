@@ -44,7 +44,7 @@ fn small_packets_share_an_opportunity_and_large_ones_take_several() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_lost() {
+fn an_unused_opportunity_is_lost() {
     let mut t = traced();
     t.rest(ms(0));
     assert_eq!(t.send(t.free_at(), 100), ms(1));

@@ -279,7 +279,7 @@ fn a_capture_has_the_packets_of_its_node_both_ways() {
     );
 }
 
-/// A node that breaks its promise when it is woken.
+/// A node that violates its lookahead when it is woken.
 struct Liar;
 
 impl Node for Liar {
@@ -429,7 +429,7 @@ fn a_route_begins_at_its_node() {
 }
 
 #[test]
-fn promises_are_looked_at_as_often_as_asked() {
+fn lookaheads_are_checked_as_often_as_configured() {
     for (checks, is_noticed) in [
         (Checks::EveryEvent, true),
         (Checks::Sampled(2), true),

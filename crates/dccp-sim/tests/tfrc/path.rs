@@ -44,7 +44,7 @@ impl Cell {
         (self.product() / INITIAL_WINDOW).log2().max(0.0)
     }
 
-    /// The share of the line that can be told after a loss: Loss Event Rate has 32 bits (RFC 4342 §8.5), and one
+    /// The share of the line that can be reported after a loss: Loss Event Rate has 32 bits (RFC 4342 §8.5), and one
     /// loss in 2^32 packets stands for √(1.5 · 2^32) = 80,264 packets per round trip.
     pub(crate) fn most_after_loss(self) -> f64 {
         (80_264.0 / self.product()).min(1.0)

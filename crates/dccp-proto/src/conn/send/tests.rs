@@ -221,7 +221,7 @@ fn a_batch_holds_no_more_than_may_be_committed() {
         lens.push(batch.len());
     }
     assert_eq!(lens, [3, 1, 4]);
-    // The outbox receives the limit before the first request: at most one batch.
+    // The outbox receives the limit before the first request. The batch bounds the limit.
     assert_eq!(waiting.1, [3, 1, 8]);
 }
 

@@ -17,7 +17,7 @@ fn start(source: Source) -> RunningSource {
     RunningSource::new(&app, ms(100))
 }
 
-/// Asks at each millisecond up to `end` and tells when something came.
+/// Polls at each millisecond up to `end` and returns the times of datagrams.
 fn moments_until(end: u64, source: &mut RunningSource) -> Vec<u64> {
     let mut moments = Vec::new();
     for at in 100..end {
@@ -63,7 +63,7 @@ fn a_script_sends_its_own_bytes() {
 }
 
 #[test]
-fn independent_datagrams_come_so_many_on_average_and_at_other_times_with_another_stream() {
+fn independent_datagrams_come_at_the_mean_rate_and_at_other_times_with_another_stream() {
     let poisson = Source::Poisson {
         len: 100,
         interval: MS,

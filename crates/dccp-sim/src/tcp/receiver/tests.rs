@@ -39,7 +39,7 @@ fn every_second_segment_is_acknowledged_and_a_single_one_after_a_while() {
 }
 
 #[test]
-fn gaps_copies_and_filled_gaps_are_told_at_once() {
+fn gaps_copies_and_filled_gaps_are_reported_at_once() {
     // RFC 5681 §4.2
     for segments in [&[0, 1, 3][..], &[0, 1, 1], &[1, 0]] {
         let (last, before) = segments.split_last().unwrap();
@@ -66,7 +66,7 @@ fn the_application_gets_bytes_in_order() {
 }
 
 #[test]
-fn the_newest_block_is_told_first_and_three_at_most() {
+fn the_newest_block_is_reported_first_and_three_at_most() {
     // RFC 2018 §4
     let mut r = after(&[0, 2, 4, 6, 8]);
     assert_eq!(r.sack().blocks(), [block(8, 9), block(6, 7), block(4, 5)]);
@@ -118,7 +118,7 @@ fn the_timestamp_of_the_first_segment_not_acknowledged_is_echoed() {
 }
 
 #[test]
-fn the_end_counts_as_a_number_and_is_told_at_once() {
+fn the_end_counts_as_a_number_and_is_reported_at_once() {
     let fin = Segment {
         flags: Flags::ACK.with(Flags::FIN),
         ..testing::segment()

@@ -261,7 +261,7 @@ fn a_link_that_loses_its_delay_keeps_its_place_among_others() {
 
 /// Each failure names its seed.
 #[test]
-fn in_any_network_nobody_can_tell_that_routers_forward_late() {
+fn late_forwarding_changes_nothing_observable_in_any_network() {
     let mut routers = 0;
     for seed in 1..=150 {
         let mut at = Duration::ZERO;

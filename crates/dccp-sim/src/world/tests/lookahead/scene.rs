@@ -128,7 +128,7 @@ impl Scene {
         self.flows.push((host, FlowId::Dccp(number.unwrap())));
     }
 
-    /// Plays until then, with late routers or without, and tells all that there is to tell.
+    /// Plays until then, with late routers or without, and returns all observations.
     pub(super) fn run(&mut self, end: Duration, may_be_late: bool) -> Vec<String> {
         let end = Instant::ZERO + end;
         if may_be_late {
