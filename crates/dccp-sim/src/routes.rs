@@ -6,7 +6,7 @@ use core::hash::{BuildHasherDefault, Hasher};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// The topology, and the shortest ways through it by number of hops. Among equals the link that was
+/// The topology, and the shortest paths through it by number of hops. Among equals the link that was
 /// added first wins. Routes that were set win over the shortest way, unless their link is down and
 /// there is another way.
 ///

@@ -116,7 +116,7 @@ impl Mailbox {
         core::mem::swap(&mut self.lock().commands, into);
     }
 
-    /// The thread wants to sleep; `false` if there are commands.
+    /// Announces that the thread will sleep; `false` if there are commands.
     pub(crate) fn fall_asleep(&self) -> bool {
         let mut inner = self.lock();
         inner.is_asleep = inner.commands.is_empty();

@@ -472,7 +472,7 @@ impl Options {
         self
     }
 
-    /// The engine asked for, or the one that the process shares.
+    /// The requested engine, or the one that the process shares.
     pub(crate) fn engine_or_shared(&self) -> io::Result<Engine> {
         match &self.engine {
             Some(engine) => Ok(engine.clone()),
@@ -480,7 +480,7 @@ impl Options {
         }
     }
 
-    /// The Service Codes asked for or served: the unspecific one if none was given.
+    /// The Service Codes to request or to serve: the unspecific one if none was given.
     pub(crate) fn services(&self) -> Vec<ServiceCode> {
         if self.services.is_empty() {
             vec![ServiceCode::NONE]

@@ -123,7 +123,7 @@ impl Port {
     }
 
     pub(crate) fn unwatch(&mut self, poller: &mut Poller) {
-        // A source that the poller does not know is what we want.
+        // The source must be unknown to the poller.
         let _ = poller.remove(self.transport.source());
     }
 
@@ -367,7 +367,7 @@ impl Port {
         Ok(self.is_readable || self.has_errors || !unfinished.is_empty())
     }
 
-    /// When it wants its next turn. While the transport has no room nothing can be drained, so timers
+    /// The deadline of its next turn. While the transport has no room nothing can be drained, so timers
     /// wait too.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         if self.blocked_at.is_some() {

@@ -70,7 +70,7 @@ struct Entry {
     bytes: Option<Vec<u8>>,
 }
 
-/// The application's wishes for one datagram.
+/// The application's options for one datagram.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) label: Label,

@@ -431,7 +431,7 @@ impl State {
         self.events.push_back(event);
     }
 
-    /// The descriptor's signal, made when first asked for.
+    /// The descriptor's signal, created at the first request.
     #[cfg(unix)]
     pub(crate) fn signal(&mut self) -> std::io::Result<&Signal> {
         if self.signal.is_none() {

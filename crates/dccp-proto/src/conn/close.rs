@@ -7,7 +7,7 @@ use crate::queue::{Fate, Waiting};
 use crate::time::Instant;
 use crate::wire::ResetCode;
 
-/// How far this end's wish to close has got.
+/// The progress of this end's close.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closing {
     /// The application closed: Close or `CloseReq` follows when the outbox is empty.

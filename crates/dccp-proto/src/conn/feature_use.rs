@@ -289,7 +289,7 @@ impl Connection {
         self.adapt_sequence_window();
     }
 
-    /// A controller wants another value of a feature at this end.
+    /// A controller requires another value of a feature at this end.
     fn change_feature(&mut self, number: u8, value: u64) {
         let Some(feature) = Feature::from_number(number) else {
             return;

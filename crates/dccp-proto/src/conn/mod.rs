@@ -80,7 +80,8 @@ const INITIAL_WINDOW: u64 = Feature::SequenceWindow.info().initial;
 
 /// One end of a DCCP connection, without I/O.
 ///
-/// Its [`Endpoint`](crate::Endpoint) gives it packets, deadlines and the application's wishes; others can look at it.
+/// Its [`Endpoint`](crate::Endpoint) passes it packets, deadlines and the application's requests.
+/// Other callers can only read it.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, each with its own rule"
@@ -147,7 +148,7 @@ pub struct Connection {
     is_drained: bool,
     /// Time of the last `handle_timeout`.
     timed: Instant,
-    /// A controller asked for this Reset.
+    /// The Reset that a controller requested.
     controller_reset: Option<Reset>,
     /// Events for the application, oldest first.
     events: VecDeque<Event>,

@@ -212,7 +212,7 @@ impl Features {
         self.unsettled().any(|n| n.slot == slot)
     }
 
-    /// Whether `preferences` are what we asked for last, or would accept.
+    /// Whether `preferences` equal our last proposal, or the values that we accept.
     pub(crate) fn asks_for(&self, side: Side, feature: Feature, preferences: &[u8]) -> bool {
         self.at(Slot { side, feature }).wish.values.as_slice() == preferences
     }
@@ -250,7 +250,7 @@ impl Features {
     }
 
     /// Announces a new value of an NN feature at this end; it is brought into the feature's range.
-    /// (4340-6.3.2-2: the peer's cannot be asked for.)
+    /// (4340-6.3.2-2: this end cannot request the peer's value.)
     pub(crate) fn change_number(&mut self, feature: Feature, value: u64) {
         let info = feature.info();
         debug_assert_eq!(

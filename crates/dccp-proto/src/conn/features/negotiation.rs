@@ -1,4 +1,4 @@
-//! One feature at one end that is being negotiated: what we want it to be, and how far we have come.
+//! One feature at one end during its negotiation: our preferences and the negotiation's state.
 
 use super::table::Slot;
 use super::values::Values;
@@ -18,7 +18,7 @@ pub(super) const PATIENCE: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Negotiation {
     pub(super) slot: Slot,
-    /// Our wish. SP: preferences, which also answer the peer's Changes. NN: the number as on the wire.
+    /// Our proposal. SP: preferences, which also answer the peer's Changes. NN: the number as on the wire.
     pub(super) wish: Offer,
     /// The contents of our outstanding Change, in CHANGING.
     pub(super) offer: Offer,
@@ -54,7 +54,7 @@ pub(super) enum Phase {
 }
 
 impl Offer {
-    /// The values that we accept before the connection states a wish.
+    /// The values that we accept before the connection sets preferences.
     pub(super) fn initial(slot: Slot) -> Self {
         let info = slot.feature.info();
         let values = match info.reconciliation {
@@ -97,7 +97,7 @@ impl Negotiation {
         }
     }
 
-    /// Sets what we want, and asks for it if `is_asking`.
+    /// Sets our proposal, and sends a Change for it if `is_asking`.
     ///
     /// 4340-6.6.5-1: in CHANGING the new preferences wait for the end of the negotiation, so that what
     /// is being negotiated never changes. Only what a peer does not answer is given up for them, by
@@ -141,7 +141,7 @@ impl Negotiation {
         may_be_stale
     }
 
-    /// A new Change, with what we want now, leaves.
+    /// A new Change with our current proposal leaves.
     pub(super) fn on_change_sent(&mut self, now: Instant, interval: Duration) {
         self.phase = Phase::Changing;
         self.is_superseding = self.unanswered > 0;

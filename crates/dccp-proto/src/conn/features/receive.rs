@@ -157,7 +157,7 @@ impl Features {
             return Err(o.refusal(ResetCode::MANDATORY_ERROR));
         }
         // 4340-6.6.6-1: the peer's Change answers ours too, because both ends reconcile the same lists.
-        // A mandatory value that this did not give us is still to be asked for.
+        // A mandatory value that this Confirm did not contain must still be requested.
         let must_ask = shared.is_none() && n.wish.is_mandatory;
         if list == n.preferences() && !must_ask {
             self.update(slot, Negotiation::settle);
@@ -180,7 +180,7 @@ impl Features {
 
     /// Our preferences as the peer may already know them from an answer. The list of our last Confirm
     /// answers a Change that the peer repeats, or that it sent before it can have seen that Confirm. The
-    /// peer stops at the first answer that reaches it. A newer wish of ours goes into a Change of our own.
+    /// peer stops at the first answer that reaches it. A newer proposal of ours leaves in our own Change.
     fn list_to_answer(&self, slot: Slot, o: &Received<'_>) -> Values {
         let last = self.answered.iter().find(|answered| answered.slot == slot);
         let known = last.filter(|answered| {

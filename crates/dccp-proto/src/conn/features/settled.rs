@@ -1,4 +1,4 @@
-//! The values in force, and what we want of features that are not being negotiated.
+//! The values in force, and our preferences for features that are not being negotiated.
 
 use super::negotiation::Offer;
 use super::table::{FEATURES, Slot, index};
@@ -96,12 +96,12 @@ impl InForce {
     }
 }
 
-/// Our wishes for features that are not being negotiated, where they differ from [`Offer::initial`].
+/// Our preferences for features that are not being negotiated, where they differ from [`Offer::initial`].
 #[derive(Debug, Default)]
 pub(super) struct Wishes(Vec<(Slot, Offer)>);
 
 impl Wishes {
-    /// Our wish, or the values that we accept before there is one.
+    /// Our preferences, or the values that we accept before there are any.
     pub(super) fn of(&self, slot: Slot) -> Offer {
         let wish = self.0.iter().find(|(s, _)| *s == slot);
         wish.map_or_else(|| Offer::initial(slot), |(_, offer)| *offer)

@@ -97,10 +97,10 @@ fn runs<T>(
     })
 }
 
-/// Finds the Drop Codes of packets asked for from new to old, in one pass over the blocks.
+/// Finds the Drop Codes of packets in one pass over the blocks. Requests go from new to old packets.
 pub(super) struct DropCursor<I> {
     runs: I,
-    /// Everything down to here has been asked for or lies in the current run.
+    /// All packets down to here were requested or are in the current run.
     start: u64,
     code: Option<DropCode>,
 }

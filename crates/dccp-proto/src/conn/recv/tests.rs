@@ -71,7 +71,7 @@ fn skipped_steps_have_no_effect_on_open_data() {
 
 #[test]
 fn data_packet_is_followed_by_pending_work() {
-    // A controller asked for a Reset; a Data packet is the next input.
+    // A controller requested a Reset; a Data packet is the next input.
     let mut conn = open(config());
     conn.controller_reset = Some(Reset::new(ResetCode::AGGRESSION_PENALTY));
     let options = OptionWriter::new(0);

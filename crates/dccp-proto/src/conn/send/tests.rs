@@ -78,7 +78,7 @@ fn data_wait_if_the_cookies_to_echo_do_not_fit_beside_them() {
         keep_cookie(&mut conn, room - NDP + excess);
         let mut batch = Batch::new(8);
         assert!(send(&mut conn, &mut Waiting::new(&[len]), &mut batch));
-        // The server is asked whether it has them.
+        // A Sync checks whether the server has them.
         assert_eq!(conn.due.sync, (excess > 0).then_some(conn.seqs.gsr));
         let echoed = batch.bytes().windows(4).any(|b| b[2..] == [9, 9]);
         assert_eq!((batch.len(), echoed), (1 - excess, excess == 0));
@@ -233,7 +233,7 @@ fn batch_stores_the_scheduled_departure_of_its_first_datagram() {
     let mut waiting = Waiting::new(&[100, 99, 100]);
     let mut batch = Batch::new(1);
     let mut poll = |conn: &mut Connection, now, permit| {
-        // Whether the timer expires first or the connection is asked for another reason, is the same.
+        // The result is the same if the timer expires first or if the connection is polled for another reason.
         if now == later {
             conn.handle_timeout(
                 now,

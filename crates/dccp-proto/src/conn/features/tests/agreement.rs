@@ -15,7 +15,7 @@ const WISHES_END: u64 = 100;
 const LOSS_ENDS: u64 = 150;
 const GIVE_UP: u64 = 10_000;
 
-/// A wish of one end, and its time.
+/// A proposal of one end, and its time.
 #[derive(Clone, Debug)]
 struct Wish {
     tick: u64,
@@ -51,7 +51,7 @@ fn wish() -> impl Strategy<Value = Wish> {
     })
 }
 
-/// The wishes of a round: of each end at most one for each feature.
+/// The proposals of a round: at most one per end and feature.
 fn round() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec(wish(), 0..12).prop_map(|wishes| {
         let mut kept: Vec<Wish> = Vec::new();

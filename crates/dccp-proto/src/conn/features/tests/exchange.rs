@@ -260,7 +260,7 @@ fn crossing_changes_of_the_ccid_agree_for_all_lists() {
 
 #[test]
 fn a_mandatory_change_outlives_a_crossing_that_did_not_meet_it() {
-    // 4340-6.6.9-1: what must be is asked for again, so that the peer accepts or resets.
+    // 4340-6.6.9-1: a mandatory value is requested again, so that the peer accepts or resets.
     let mut a = End::server();
     a.f.change(Local, Feature::EcnIncapable, &[1], true);
     a.hear(&[34, 4, 4, 0]).unwrap();
@@ -303,7 +303,7 @@ fn new_preferences_wait_for_the_answer_to_the_old() {
 
 #[test]
 fn a_crossing_change_is_reconciled_with_what_was_sent() {
-    // 4340-6.6.6-1: the server's list says 3; what the client wants by now, says the next Change.
+    // 4340-6.6.6-1: the server's list contains 3; the next Change contains the client's new preference.
     let mut a = End::client();
     a.f.change(Local, CCID, &[2, 3], false);
     a.ack();
@@ -392,7 +392,7 @@ fn a_repeated_change_gets_the_same_answer() {
         assert_eq!(answer[..6], [33, 6, 1, 3, 3, 2]);
         assert!(a.f.is_negotiating(Local, CCID));
     }
-    // Another, sent when our answers had arrived, is reconciled with what we want now.
+    // Another, sent when our answers had arrived, is reconciled with our current preferences.
     let mut a = End::server();
     a.f.prefer(Local, CCID, &[3, 2]);
     a.hear(&[34, 5, 1, 2, 3]).unwrap();

@@ -167,7 +167,7 @@ fn an_unstable_feature_does_not_wait_for_a_repeated_change() {
 
 #[test]
 fn an_outdated_change_is_repeated_while_its_successor_must_wait() {
-    // Otherwise it would want a packet and have nothing to say.
+    // Otherwise it would request a packet without options.
     let mut a = end();
     a.f.change(Remote, NDP, &[1], false);
     for _ in 0..6 {
