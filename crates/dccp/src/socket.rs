@@ -45,7 +45,7 @@ pub struct Socket {
 impl Socket {
     /// Connects to a DCCP port. If the name has several addresses, they are tried in turn.
     ///
-    /// A non-blocking socket is returned at once; [`Event::Connected`] or the error of a receive then reports the outcome.
+    /// A non-blocking socket is returned at once. [`Event::Connected`] or the error of a receive reports the outcome.
     /// A link-local IPv6 address needs its interface, as in `[fe80::1%eth0]:14233/5001`, and works over UDP only.
     ///
     /// ```no_run

@@ -31,8 +31,9 @@ pub struct RingSendHalf {
 
 /// The half of a [`RingSocket`] that receives.
 ///
-/// Dropping it signals to the peer that its data are not read, as [`crate::Socket::shutdown`] of reading does. The other
-/// half goes on sending. Once both halves are dropped, what waits is sent and the connection is closed in the background.
+/// Dropping it signals to the peer that its data are not read, as [`crate::Socket::shutdown`] of reading does.
+/// The other half goes on sending. Once both halves are dropped, the waiting datagrams are sent and the
+/// connection is closed in the background.
 #[derive(Debug)]
 pub struct RingRecvHalf {
     end: RecvEnd,
