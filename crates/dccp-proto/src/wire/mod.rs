@@ -3,14 +3,12 @@
 //! [`parse`] and [`build`] are mirrors: what one reads the other writes, byte for byte.
 //! Nothing here knows a connection. All numbers are in network byte order (4340-3.1-1).
 //!
-//! | file | holds |
-//! |---|---|
-//! | [`header`], [`service_code`] | the generic header, the packet types, Reset and Service Codes |
-//! | [`options`], [`option_writer`] | options, in and out |
-//! | [`ack_cells`] | the inside of Ack Vector and Data Dropped |
-//! | [`ccid_options`] | the options of CCID 3 and 4 |
-//! | [`features`] | numbers and constants of the features |
-//! | [`checksum`] | header checksum and CRC |
+//! - [`header`], [`service_code`]: the generic header, packet types, Reset and Service Codes.
+//! - [`options`], [`option_writer`]: reading and writing options.
+//! - [`ack_cells`]: the contents of Ack Vector and Data Dropped.
+//! - [`ccid_options`]: the options of CCIDs 3 and 4.
+//! - [`features`]: numbers and constants of the features.
+//! - [`checksum`]: header checksum and CRC.
 
 #![warn(clippy::indexing_slicing)]
 

@@ -65,7 +65,7 @@ fn datagrams() -> Vec<(Vec<u8>, usize)> {
     all
 }
 
-/// What the server's host shows.
+/// The server's host as seen from outside.
 fn told(net: &mut Net) -> String {
     net.drain(1);
     let host = &net.hosts[1];
