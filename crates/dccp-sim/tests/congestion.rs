@@ -1,6 +1,7 @@
 //! Congestion control from end to end: how flows begin, and what losses do to them.
 
 use core::time::Duration;
+use dccp_proto::wire::ResetCode;
 use dccp_proto::{Config, Rate};
 use dccp_sim::link::TooBig;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
@@ -96,13 +97,17 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// How often each flow found a black hole in a minute and a half, and its path MTU then. A flow is left
-    /// out that a Linux server reset because the client's first packets were lost (LINUX-22).
+    /// How often each flow found a black hole in a minute and a half, and its path MTU then.
+    ///
+    /// A flow is left out that a Linux server reset because the client's first packets were lost (LINUX-22). Full
+    /// data packets have no room for all Confirms, so a flow ends whose first Acks meet a full queue. Their number
+    /// depends on the exact times of all packets: four bytes less in a Request change it.
     fn run(self) -> Vec<(u64, usize)> {
         let config = Config {
             mtu: self.mtu,
             ..Config::default()
         };
+        let is_linux = matches!(self.server, Profile::Linux(_));
         let mut setup = setup(self.ccid, self.server);
         setup.client = Profile::Ours(config).with_ccid(self.ccid);
         setup.there.too_big = TooBig::Silent;
@@ -118,11 +123,17 @@ impl Crowd {
         let host = pair.world.node(pair.host(End::Client));
         let result = |flow| {
             let holes = host.stats(flow).counters.pmtu_black_holes;
-            Some((holes, host.snapshot(flow)?.pmtu))
+            let Some(snapshot) = host.snapshot(flow) else {
+                let reset = pair.report_of(End::Client, flow).reset;
+                assert!(is_linux, "flow {flow}: {reset:?}");
+                assert_eq!(reset, Some(ResetCode::TOO_BUSY), "flow {flow}");
+                return None;
+            };
+            Some((holes, snapshot.pmtu))
         };
         let results: Vec<_> = (0..self.flows).filter_map(result).collect();
         let reset = self.flows - results.len();
-        assert!(reset <= 2, "{reset} flows were reset");
+        assert!(reset <= self.flows / 2, "{reset} flows were reset");
         results
     }
 }
