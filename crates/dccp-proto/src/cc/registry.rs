@@ -92,6 +92,7 @@ impl Ccids {
 
 impl Default for Ccids {
     fn default() -> Self {
+        // 4340-10-2: CCID 2 is always there.
         static BUILT_IN: LazyLock<Ccids> = LazyLock::new(|| {
             Ccids(Arc::new([
                 Arc::new(ccid2::Ccid2),

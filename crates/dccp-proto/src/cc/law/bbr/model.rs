@@ -276,7 +276,7 @@ mod tests {
         assert_near(sample(&mut m, 60.0, false), 100.0);
         m.advance_cycle();
         assert_near(m.max_bw(), 60.0);
-        // A sample limited by the application may raise the maximum, but never lowers it.
+        // ratelimited-3-5: a sample limited by the application may raise the maximum, but never lowers it.
         assert_near(sample(&mut m, 70.0, true), 70.0);
     }
 
