@@ -2,7 +2,7 @@
 //!
 //! It differs from RFC 5348 in these rules:
 //! - Slow start is that of RFC 3448 ([`SlowStart::Rfc3448`]).
-//! - The receiver measures the receive rate over the last round trip by window counters ([`meter`]).
+//! - The receiver measures the receive rate over the last round trip by window counters (`meter.rs`).
 //! - The first loss interval comes from a coarse search for a fraction with a power of two. It differs from the
 //!   value of RFC 5348 §6.3.1 by up to a quarter.
 //! - The mean loss interval is always that of eight intervals. Missing ones count as empty, and none is discounted.
