@@ -155,6 +155,7 @@ pub struct Datagrams<'a> {
 
 impl<'a> Datagrams<'a> {
     /// One datagram.
+    #[cfg(target_os = "linux")]
     pub(crate) const fn one(bytes: &'a [u8]) -> Self {
         let len = bytes.len();
         Self {

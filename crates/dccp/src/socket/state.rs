@@ -14,6 +14,7 @@ use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::path::{Encap, Flow};
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Instant, RateHint};
+#[cfg(unix)]
 use std::io;
 use std::sync::mpsc::sync_channel;
 
