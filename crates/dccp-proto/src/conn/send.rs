@@ -44,7 +44,7 @@ impl Connection {
         self.scheduled = self.scheduled.or(self.timers.take(Timer::Pace));
         while self.transmit(now, app, batch) {}
         self.scheduled = None;
-        if batch.is_empty() {
+        if batch.is_empty() || self.is_drained {
             self.expire_datagrams(now, app);
         }
         !batch.is_empty()

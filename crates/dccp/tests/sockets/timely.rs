@@ -1,6 +1,6 @@
 //! Messages, target rates, and many sockets closed at once.
 
-use crate::PATIENCE;
+use crate::{PATIENCE, options};
 use core::time::Duration;
 use dccp::message::{MessageError, MessageOptions, MessageSocket, with_messages};
 use dccp::{Fate, Options, Socket, clock};
@@ -20,7 +20,7 @@ fn messages(options: Options) -> (MessageSocket, MessageSocket) {
 
 #[test]
 fn messages_larger_than_a_packet_arrive() {
-    let (client, server) = messages(Options::new());
+    let (client, server) = messages(options());
     for n in 0..20_u8 {
         let data = vec![n; usize::from(n) * 1500];
         let tagged = MessageOptions::new().tag(u64::from(n));
@@ -44,7 +44,7 @@ fn messages_larger_than_a_packet_arrive() {
 
 #[test]
 fn closing_sends_the_messages_that_wait() {
-    let (client, server) = messages(Options::new());
+    let (client, server) = messages(options());
     client
         .send(vec![7; 300_000], MessageOptions::new())
         .unwrap();
@@ -54,13 +54,13 @@ fn closing_sends_the_messages_that_wait() {
 
 #[test]
 fn connections_without_messages_are_refused() {
-    let (client, _server) = pair(&Options::new());
+    let (client, _server) = pair(&options());
     assert!(MessageSocket::new(client).is_err());
 }
 
 #[test]
 fn fillers_reach_the_target_and_yield_to_data() {
-    let (client, server) = pair(&Options::new());
+    let (client, server) = pair(&options());
     // 100 fillers of 100 bytes a second.
     client.set_target_rate(80_000, &[0; 100]);
     let begin = clock::now();
@@ -78,7 +78,7 @@ fn fillers_reach_the_target_and_yield_to_data() {
 
 #[test]
 fn many_sockets_close_within_one_deadline() {
-    let pairs: Vec<_> = (0..10).map(|_| pair(&Options::new())).collect();
+    let pairs: Vec<_> = (0..10).map(|_| pair(&options())).collect();
     let begin = clock::now();
     let clients = pairs.iter().map(|(client, _)| client);
     assert_eq!(Socket::close_all(clients, PATIENCE), 0);
@@ -87,7 +87,7 @@ fn many_sockets_close_within_one_deadline() {
 
 #[test]
 fn the_time_of_the_last_packet_of_the_peer_is_reported() {
-    let (client, server) = pair(&Options::new());
+    let (client, server) = pair(&options());
     let before = client.last_heard().unwrap();
     std::thread::sleep(Duration::from_millis(5));
     server.send(b"here").unwrap();

@@ -322,3 +322,43 @@ fn poll_reports_drained_once_nothing_more_may_leave() {
     assert!(conn.poll_transmit(START, &mut app, &mut Batch::new(8)));
     assert!(conn.has_control_due() && !conn.is_drained());
 }
+
+/// An outbox whose next datagram comes by itself at a time of its own.
+struct Timed(Waiting, Instant);
+
+impl Outbox for Timed {
+    fn peek(&mut self, now: Instant) -> Option<Offer> {
+        self.0.peek(now)
+    }
+
+    fn expire(&mut self, _now: Instant) -> Option<Instant> {
+        Some(self.1)
+    }
+
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
+        self.0.claim_into(now, slot, place)
+    }
+
+    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.0.refuse(now, slot, fate);
+    }
+
+    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
+        self.0.on_fate(now, slot, fate);
+    }
+}
+
+#[test]
+fn the_last_batch_sets_the_timer_for_the_outbox() {
+    let mut conn = open(Config::default());
+    let later = START + core::time::Duration::from_millis(10);
+    let mut timed = Timed(Waiting::new(&[100]), later);
+    let mut app = App {
+        outbox: &mut timed,
+        inbox: &mut NoApp,
+    };
+    // The endpoint polls no further once a connection is drained.
+    assert!(conn.poll_transmit(START, &mut app, &mut Batch::new(8)));
+    assert!(conn.is_drained());
+    assert_eq!(conn.timers.take(Timer::Expiry), Some(later));
+}
