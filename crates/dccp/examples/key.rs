@@ -29,7 +29,9 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         arrived += 1;
         last[usize::from(buf[0])] = buf[1];
     }
-    println!("{arrived} readings arrived, {superseded} were superseded; the last: {last:?}");
+    let [first, second] = last;
+    println!("{arrived} readings arrived, {superseded} were superseded");
+    println!("the last of each sensor: {first} and {second}");
     assert_eq!(arrived + superseded, 50);
     assert_eq!(last, [48, 49]);
     Ok(())

@@ -10,6 +10,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = listener.accept()?;
     let mut ring = RingSocket::new(socket, Shape::new(64, 100))?;
 
+    let begin = dccp::clock::now();
     let mut batch = ring.sender().batch();
     for tag in 0..20 {
         let label = Label {
@@ -29,7 +30,12 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut fates = Vec::new();
     ring.recv_fates(&mut fates, 100);
     for told in &fates {
-        println!("{} was {} at {:?}", told.tag, told.fate.name(), told.at);
+        let ms = (told.at - begin).as_secs_f64() * 1000.0;
+        println!(
+            "datagram {}: {} after {ms:.1} ms",
+            told.tag,
+            told.fate.name()
+        );
     }
     assert_eq!(fates.len(), 20);
     Ok(())

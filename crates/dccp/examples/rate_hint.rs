@@ -36,9 +36,9 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let hint = socket.rate_hint()?.ok_or("no hint")?;
     println!(
-        "now {} kbit/s, after {:?}",
+        "now {} kbit/s, after {} ms in the send buffer",
         hint.bits_per_s / 1000,
-        hint.wait
+        hint.wait.as_millis()
     );
     assert!(hints > 0 && hint.bits_per_s > 0);
     Ok(())

@@ -57,7 +57,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let (shown, oldest) = viewer.join().map_err(|_| "the viewer panicked")?;
     let of = |fate: Fate| reports.iter().filter(|report| report.fate == fate).count();
     println!(
-        "{shown} of {FRAMES} frames shown, the oldest {oldest:?} old; {} expired, {} lost",
+        "{shown} of {FRAMES} frames shown, the oldest {} ms old; {} expired, {} lost",
+        oldest.as_millis(),
         of(Fate::Expired),
         of(Fate::Lost)
     );

@@ -33,7 +33,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     while server.recv(&mut buf).is_ok() {
         got.push(u64::from(buf[0]));
     }
-    println!("what arrived: {got:?}");
+    let arrived: Vec<_> = got.iter().map(u64::to_string).collect();
+    println!("arrived: {}", arrived.join(", "));
     assert!(got.ends_with(&expected));
     Ok(())
 }

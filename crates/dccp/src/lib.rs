@@ -16,13 +16,14 @@
 //! client.send_with(b"key frame", frame.priority(1))?;
 //! for _ in 0..2 {
 //!     let datagram = server.recv_datagram()?;
-//!     println!("{} bytes, at {:?}", datagram.len(), datagram.meta().arrived);
+//!     println!("{} bytes arrived", datagram.len());
 //! }
 //!
 //! // How fast an encoder may go: as an event when it changes, or on demand.
 //! while let Some(event) = client.poll_event() {
 //!     if let Event::Rate(hint) = event {
-//!         println!("{} bit/s, {:?} in the send buffer", hint.bits_per_s, hint.wait);
+//!         let wait_ms = hint.wait.as_millis();
+//!         println!("{} bit/s, {wait_ms} ms in the send buffer", hint.bits_per_s);
 //!     }
 //! }
 //! client.close()?;

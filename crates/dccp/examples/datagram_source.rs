@@ -1,5 +1,5 @@
-//! Lets itself be asked for each datagram at the moment when it may leave: what leaves is never older than the
-//! decision to send it, and nothing waits in a buffer.
+//! Makes each datagram when it may leave: a closure is the source, so no datagram is older than the decision to send
+//! it, and none waits in a buffer.
 
 use dccp::{Listener, Options, Socket, SourceReply, clock};
 
