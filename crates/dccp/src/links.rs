@@ -5,7 +5,7 @@
 
 use crate::recv_buffer::Intake;
 use crate::settings::{Buffers, Waiting};
-use crate::shared::{Shared, State};
+use crate::shared::{Shared, SocketState};
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
@@ -168,11 +168,11 @@ impl Queues for Links {
 /// asked for data.
 struct Out<'a> {
     shared: &'a Shared,
-    state: Option<MutexGuard<'a, State>>,
+    state: Option<MutexGuard<'a, SocketState>>,
 }
 
 impl<'a> Out<'a> {
-    fn state(&mut self) -> &mut MutexGuard<'a, State> {
+    fn state(&mut self) -> &mut MutexGuard<'a, SocketState> {
         self.state.get_or_insert_with(|| self.shared.lock())
     }
 }

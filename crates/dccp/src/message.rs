@@ -26,7 +26,7 @@ use crate::error::{CloseError, ConnectError, OptionError, RecvError};
 use crate::options::Options;
 use crate::patience::{Patience, Side};
 use crate::send_buffer::FateReport;
-use crate::shared::{Shared, State};
+use crate::shared::{Shared, SocketState};
 use crate::socket::Socket;
 use crate::source::{SourceReply, SourceRequest};
 use core::fmt;
@@ -278,7 +278,7 @@ impl MessageSocket {
     /// # Errors
     /// When the connection has not ended in time. Messages that wait after the first `at_most` are withdrawn.
     pub fn close(&self, at_most: Duration) -> Result<CloseReason, CloseError> {
-        let is_empty = |state: &mut State| {
+        let is_empty = |state: &mut SocketState| {
             let is_waiting = self.outgoing.has_waiting.load(Ordering::Relaxed);
             (!is_waiting || state.is_ended()).then_some(())
         };

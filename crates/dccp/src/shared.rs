@@ -61,7 +61,7 @@ pub struct Ready {
 pub(crate) struct Shared {
     /// The process of the engine.
     process: ProcessGeneration,
-    state: Mutex<State>,
+    state: Mutex<SocketState>,
     receivers: Condvar,
     senders: Condvar,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Shared {
 /// The contents of the mutex of [`Shared`].
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
-pub(crate) struct State {
+pub(crate) struct SocketState {
     pub(crate) phase: Phase,
     pub(crate) tx: SendBuffer,
     pub(crate) rx: RecvBuffer,
@@ -108,7 +108,7 @@ impl Shared {
     pub(crate) fn new(buffers: Buffers, waiting: Waiting) -> Self {
         Self {
             process: ProcessGeneration::watched(),
-            state: Mutex::new(State {
+            state: Mutex::new(SocketState {
                 phase: Phase::Connecting,
                 tx: SendBuffer::new(buffers),
                 rx: RecvBuffer::new(buffers.recv_packets),
@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// The state. A panic elsewhere while it was held does not make it unusable.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SocketState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +146,7 @@ impl Shared {
     pub(crate) fn wait_as_set<T>(
         &self,
         side: Side,
-        attempt: impl FnMut(&mut State) -> Option<T>,
+        attempt: impl FnMut(&mut SocketState) -> Option<T>,
     ) -> Result<T, Waited> {
         self.wait_with(side, |state| state.waiting.patience(side), attempt)
     }
@@ -156,7 +156,7 @@ impl Shared {
         &self,
         side: Side,
         patience: Patience,
-        attempt: impl FnMut(&mut State) -> Option<T>,
+        attempt: impl FnMut(&mut SocketState) -> Option<T>,
     ) -> Result<T, Waited> {
         self.wait_with(side, |_| patience, attempt)
     }
@@ -164,8 +164,8 @@ impl Shared {
     fn wait_with<T>(
         &self,
         side: Side,
-        patience: impl FnOnce(&State) -> Patience,
-        mut attempt: impl FnMut(&mut State) -> Option<T>,
+        patience: impl FnOnce(&SocketState) -> Patience,
+        mut attempt: impl FnMut(&mut SocketState) -> Option<T>,
     ) -> Result<T, Waited> {
         // The engine, and a thread that held the lock, may have been left behind by a fork.
         if !self.process.is_current() {
@@ -191,18 +191,18 @@ impl Shared {
     pub(crate) async fn until<T>(
         &self,
         side: Side,
-        mut attempt: impl FnMut(&mut State) -> Option<T>,
+        mut attempt: impl FnMut(&mut SocketState) -> Option<T>,
     ) -> T {
-        let attempt = move |state: &mut State| try_once(state, &mut attempt);
+        let attempt = move |state: &mut SocketState| try_once(state, &mut attempt);
         sleepers::until(|| self.lock(), |state| state.sleepers(side), attempt).await
     }
 
     fn sleep<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, SocketState>,
         side: Side,
         at_most: Option<Duration>,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, SocketState> {
         let condvar = match side {
             Side::Recv => &self.receivers,
             Side::Send => &self.senders,
@@ -234,7 +234,7 @@ impl Shared {
         self.wake_from(self.lock());
     }
 
-    fn wake_from(&self, mut state: MutexGuard<'_, State>) {
+    fn wake_from(&self, mut state: MutexGuard<'_, SocketState>) {
         if let Some(ring) = &mut state.ring {
             ring.flush();
         }
@@ -258,13 +258,16 @@ impl Shared {
     }
 }
 
-fn try_once<T>(state: &mut State, attempt: &mut impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+fn try_once<T>(
+    state: &mut SocketState,
+    attempt: &mut impl FnMut(&mut SocketState) -> Option<T>,
+) -> Option<T> {
     let found = attempt(state);
     state.update_signal();
     found
 }
 
-impl State {
+impl SocketState {
     /// Whether the connection is over.
     pub(crate) fn is_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
@@ -482,7 +485,7 @@ impl State {
 }
 
 /// The application's source of datagrams.
-impl State {
+impl SocketState {
     /// Sets the source of datagrams. Returns the one before.
     #[must_use]
     pub(crate) fn set_source(&mut self, source: DatagramSource) -> Option<DatagramSource> {

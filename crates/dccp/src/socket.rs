@@ -15,7 +15,7 @@ use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
 use crate::request::{Calls, Request};
 use crate::send_buffer::{DatagramId, FateReport, QueuedDatagram};
 use crate::sending::{SendItem, SendOptions};
-use crate::shared::{Shared, State};
+use crate::shared::{Shared, SocketState};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use core::time::Duration;
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
@@ -226,7 +226,7 @@ impl Socket {
     /// Puts a datagram into the send buffer, or gives the error; `None`: there is no room now.
     pub(crate) fn push(
         &self,
-        state: &mut State,
+        state: &mut SocketState,
         payload: Payload<'_>,
         options: &SendOptions,
     ) -> Option<Result<DatagramId, SendError>> {
@@ -259,7 +259,7 @@ impl Socket {
     /// Puts the datagrams from `done` on into the send buffer, as many as find room; gives the next `done`.
     pub(crate) fn push_batch(
         &self,
-        state: &mut State,
+        state: &mut SocketState,
         items: &mut [SendItem<'_>],
         mut done: usize,
     ) -> usize {
@@ -348,7 +348,7 @@ impl Socket {
     }
 
     /// Tells the engine that there is something to send, if it does not look by itself.
-    fn feed(&self, state: &mut State) {
+    fn feed(&self, state: &mut SocketState) {
         let is_earlier = state.tx.take_earlier_expiry();
         if core::mem::take(&mut state.is_starving) || is_earlier {
             self.request(Request::DataReady);
@@ -380,7 +380,7 @@ impl Socket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub fn recv_datagram(&self) -> Result<Received, RecvError> {
-        self.shared.wait_as_set(Side::Recv, State::pop)?
+        self.shared.wait_as_set(Side::Recv, SocketState::pop)?
     }
 
     /// Takes the datagrams that are there, up to the limit of `batch`; a blocking socket waits for the first. Returns how

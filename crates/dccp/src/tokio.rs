@@ -34,7 +34,7 @@ use crate::patience::Side;
 use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
 use crate::send_buffer::{DatagramId, FateReport};
 use crate::sending::{SendItem, SendOptions};
-use crate::shared::State;
+use crate::shared::SocketState;
 use crate::{clock, listener, socket};
 use ::tokio::runtime::Handle;
 use ::tokio::task::coop;
@@ -114,7 +114,7 @@ impl Socket {
         options: SendOptions,
     ) -> Result<DatagramId, SendError> {
         let payload = Payload::Bytes(data);
-        let push = |state: &mut State| self.inner.push(state, payload, &options);
+        let push = |state: &mut SocketState| self.inner.push(state, payload, &options);
         self.until(Side::Send, push).await
     }
 
@@ -125,7 +125,7 @@ impl Socket {
     /// The error of the first, if the buffer took none.
     pub async fn send_batch(&self, items: &mut [SendItem<'_>]) -> Result<usize, SendError> {
         let mut done = 0;
-        let push = |state: &mut State| {
+        let push = |state: &mut SocketState| {
             done = self.inner.push_batch(state, items, done);
             (done == items.len()).then_some(())
         };
@@ -138,7 +138,7 @@ impl Socket {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn recv_datagram(&self) -> Result<Received, RecvError> {
-        self.until(Side::Recv, State::pop).await
+        self.until(Side::Recv, SocketState::pop).await
     }
 
     /// Copies the next datagram into `buf` and returns the number of bytes copied.
@@ -175,7 +175,7 @@ impl Socket {
     /// none if the connection has ended and all fates have been returned. Needs [`Options::fate_buffer`].
     pub async fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) -> usize {
         let before = reports.len();
-        let take = |state: &mut State| {
+        let take = |state: &mut SocketState| {
             state.tx.pop_fates(reports, at_most);
             let taken = reports.len() - before;
             (taken > 0 || at_most == 0 || state.is_ended()).then_some(taken)
@@ -210,7 +210,7 @@ impl Socket {
     }
 
     /// Waits for something that may also be there all the time: then other tasks get their turns, too.
-    async fn until<T>(&self, side: Side, attempt: impl FnMut(&mut State) -> Option<T>) -> T {
+    async fn until<T>(&self, side: Side, attempt: impl FnMut(&mut SocketState) -> Option<T>) -> T {
         coop::consume_budget().await;
         self.inner.shared().until(side, attempt).await
     }
@@ -254,7 +254,7 @@ impl Listener {
 
 /// The next event of a connection; `None` if it has ended and all events have been returned.
 async fn next_event(socket: &crate::Socket) -> Option<Event> {
-    let next = |state: &mut State| {
+    let next = |state: &mut SocketState| {
         let event = state.pop_event();
         (event.is_some() || state.is_ended()).then_some(event)
     };

@@ -9,7 +9,7 @@ use crate::error::{RecvError, SendError};
 use crate::patience::Side;
 use crate::recv_buffer::RecvMeta;
 #[cfg(feature = "tokio")]
-use crate::shared::State;
+use crate::shared::SocketState;
 use crate::socket::Socket;
 use dccp_ring::{Receiver, Sender};
 use std::net::Shutdown;
@@ -127,13 +127,19 @@ impl Drop for RecvEnd {
 impl SendEnd {
     /// For room.
     pub(crate) async fn room_rung(&mut self) {
-        let is_over = |state: &State| state.sending_over().is_some();
+        let is_over = |state: &SocketState| state.sending_over().is_some();
         rung(&self.socket, &mut self.ear, Side::Send, is_over).await;
     }
 
     /// For fates.
     pub(crate) async fn fates_rung(&mut self) {
-        rung(&self.socket, &mut self.ear, Side::Recv, State::is_ended).await;
+        rung(
+            &self.socket,
+            &mut self.ear,
+            Side::Recv,
+            SocketState::is_ended,
+        )
+        .await;
     }
 }
 
@@ -145,13 +151,13 @@ impl RecvEnd {
 
     /// For a datagram.
     pub(crate) async fn recv_rung(&mut self) {
-        let is_over = |state: &State| state.recv_over().is_some();
+        let is_over = |state: &SocketState| state.recv_over().is_some();
         rung(&self.socket, &mut self.ear, Side::Recv, is_over).await;
     }
 }
 
 #[cfg(feature = "tokio")]
-async fn rung(socket: &Socket, ear: &mut Ear, side: Side, is_over: impl Fn(&State) -> bool) {
-    let is_rung = |state: &mut State| (ear.hears() || is_over(state)).then_some(());
+async fn rung(socket: &Socket, ear: &mut Ear, side: Side, is_over: impl Fn(&SocketState) -> bool) {
+    let is_rung = |state: &mut SocketState| (ear.hears() || is_over(state)).then_some(());
     socket.shared().until(side, is_rung).await;
 }

@@ -1,13 +1,13 @@
 //! The core's view of the datagrams to send: those of calls, of a ring and of a source, and fillers.
 
-use super::{Phase, State};
+use super::{Phase, SocketState};
 use crate::filler::Filler;
 use dccp_proto::Instant;
 use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
 use dccp_proto::wire::Place;
 
 /// Fillers.
-impl State {
+impl SocketState {
     /// Fills up to a rate from now on; without one nothing.
     pub(crate) fn set_filler(&mut self, filler: Option<Filler>) {
         self.filler = filler.map(Box::new);
@@ -42,7 +42,7 @@ impl State {
 }
 
 /// Datagrams of calls leave before those in a ring, and these before those of a source.
-impl Outbox for State {
+impl Outbox for SocketState {
     fn peek(&mut self, now: Instant) -> Option<Offer> {
         let ring = &mut self.ring;
         let offer = self.tx.peek(now).or_else(|| ring.as_mut()?.peek(now));
