@@ -101,9 +101,9 @@ impl Fate {
     }
 }
 
-/// The application's wishes for one datagram.
+/// The order, deadline and key of one datagram in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Label {
+pub struct QueueLabel {
     /// A datagram overtakes waiting datagrams of lower priority.
     pub priority: u8,
     /// From this time on it is not sent: [`Fate::Expired`].
@@ -112,7 +112,7 @@ pub struct Label {
     pub key: Option<u64>,
 }
 
-impl Label {
+impl QueueLabel {
     /// Whether the deadline has come.
     pub fn is_late(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)

@@ -9,7 +9,7 @@ use crate::counts::SendCounts;
 use crate::settings::Buffers;
 use core::time::Duration;
 use dccp_proto::Instant;
-use dccp_proto::queue::{Fate, Label, Offer, Outbox, SendQueue, Slot, Waiting, WhenFull};
+use dccp_proto::queue::{Fate, Offer, Outbox, QueueLabel, SendQueue, Slot, Waiting, WhenFull};
 use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ struct Entry {
 /// The application's options for one datagram.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
-    pub(crate) label: Label,
+    pub(crate) label: QueueLabel,
     pub(crate) tag: u64,
     pub(crate) when_full: WhenFull,
 }
@@ -253,7 +253,7 @@ impl SendBuffer {
         };
         // Queued before its bytes are copied to their place: reading bytes just written waits until they have left the
         // processor.
-        let is_plain = label == Label::default() && self.has_room();
+        let is_plain = label == QueueLabel::default() && self.has_room();
         let pushed = if is_plain {
             self.queue.push(offer)
         } else {

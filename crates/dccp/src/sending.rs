@@ -4,7 +4,7 @@ use crate::clock;
 use crate::error::SendError;
 use crate::send_buffer::DatagramId;
 use core::time::Duration;
-use dccp_proto::queue::{Label, WhenFull};
+use dccp_proto::queue::{QueueLabel, WhenFull};
 use dccp_proto::wire::Payload;
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct SendOptions {
-    label: Label,
+    label: QueueLabel,
     lifetime: Option<Duration>,
     pub(crate) tag: u64,
     pub(crate) when_full: Option<WhenFull>,
@@ -74,12 +74,12 @@ impl SendOptions {
     }
 
     /// The queue's label of a datagram that is sent now.
-    pub(crate) fn label(&self) -> Label {
+    pub(crate) fn label(&self) -> QueueLabel {
         let Some(lifetime) = self.lifetime else {
             return self.label;
         };
         let end = clock::now() + lifetime;
-        Label {
+        QueueLabel {
             deadline: Some(self.label.deadline.map_or(end, |at| at.min(end))),
             ..self.label
         }

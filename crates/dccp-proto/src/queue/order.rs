@@ -12,7 +12,7 @@
 //! A heap beside the list finds the earliest deadline. Entries of removed datagrams stay in it until they
 //! reach its top, or until they outnumber the others.
 
-use super::{Label, Offer, Slot};
+use super::{Offer, QueueLabel, Slot};
 use crate::time::Instant;
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,7 +28,7 @@ const STALE_MIN: usize = 64;
 pub(super) struct Entry {
     pub(super) offer: Offer,
     /// Without a deadline while the place is free.
-    pub(super) label: Label,
+    pub(super) label: QueueLabel,
     /// The number of datagrams that were pushed before this one.
     age: u64,
     previous: u32,
@@ -84,7 +84,7 @@ impl Order {
     }
 
     /// Whether a datagram with the same key waits.
-    pub(super) fn has_key(&self, label: &Label) -> bool {
+    pub(super) fn has_key(&self, label: &QueueLabel) -> bool {
         label.key.is_some_and(|key| self.keys.contains_key(&key))
     }
 
@@ -103,7 +103,7 @@ impl Order {
     /// Removes the datagrams for which `is_unwanted` returns true, in the order of leaving.
     pub(super) fn remove_if(
         &mut self,
-        mut is_unwanted: impl FnMut(Offer, &Label) -> bool,
+        mut is_unwanted: impl FnMut(Offer, &QueueLabel) -> bool,
         mut on_removed: impl FnMut(Slot),
     ) {
         let mut place = self.head;
@@ -131,7 +131,7 @@ impl Order {
     }
 
     /// Adds a datagram behind those of its priority. None with its key may be waiting.
-    pub(super) fn push(&mut self, offer: Offer, label: Label) {
+    pub(super) fn push(&mut self, offer: Offer, label: QueueLabel) {
         let previous = self.ends.last_from(label.priority);
         let next = match self.list.get(index(previous)) {
             Some(previous) => previous.next,
@@ -158,7 +158,7 @@ impl Order {
 
     /// Replaces the waiting datagram with the same key. The new one takes its place, or goes behind those of its own
     /// priority if that differs. Returns the slot of the old one.
-    pub(super) fn supersede(&mut self, offer: Offer, label: Label) -> Option<Slot> {
+    pub(super) fn supersede(&mut self, offer: Offer, label: QueueLabel) -> Option<Slot> {
         let place = *self.keys.get(&label.key?)?;
         let old = self.list[index(place)];
         if old.label.priority == label.priority {

@@ -1,7 +1,7 @@
 //! The waiting datagrams of one connection, and the fate of each datagram.
 
 use super::order::Order;
-use super::{Fate, Label, Offer, Slot, WhenFull};
+use super::{Fate, Offer, QueueLabel, Slot, WhenFull};
 use crate::time::Instant;
 use std::collections::VecDeque;
 
@@ -147,7 +147,7 @@ impl SendQueue {
         if !self.has_room() {
             return Err(Full);
         }
-        self.order.push(datagram, Label::default());
+        self.order.push(datagram, QueueLabel::default());
         self.ledger.pushed += 1;
         Ok(())
     }
@@ -161,7 +161,7 @@ impl SendQueue {
         &mut self,
         now: Instant,
         datagram: Offer,
-        label: Label,
+        label: QueueLabel,
         when_full: WhenFull,
     ) -> Result<(), Full> {
         if !self.takes(&label, when_full) {
@@ -190,7 +190,7 @@ impl SendQueue {
     }
 
     /// Whether [`push_with`](Self::push_with) would add such a datagram.
-    pub fn takes(&self, label: &Label, when_full: WhenFull) -> bool {
+    pub fn takes(&self, label: &QueueLabel, when_full: WhenFull) -> bool {
         let makes_room = matches!(
             when_full,
             WhenFull::DropOldest | WhenFull::DropLowestPriority
@@ -221,7 +221,7 @@ impl SendQueue {
     pub fn withdraw_if(
         &mut self,
         now: Instant,
-        is_unwanted: impl FnMut(Offer, &Label) -> bool,
+        is_unwanted: impl FnMut(Offer, &QueueLabel) -> bool,
     ) -> usize {
         let Self { order, ledger, .. } = self;
         let before = order.len();

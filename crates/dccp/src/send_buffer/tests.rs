@@ -18,7 +18,7 @@ fn buffer(packets: usize, fates: usize) -> SendBuffer {
     })
 }
 
-fn labelled(label: Label) -> Wishes {
+fn labelled(label: QueueLabel) -> Wishes {
     Wishes {
         label,
         ..Wishes::default()
@@ -95,9 +95,9 @@ fn every_datagram_has_one_fate() {
 #[test]
 fn a_dropped_datagram_has_its_fate_at_once() {
     let mut buffer = buffer(2, 8);
-    let key = Label {
+    let key = QueueLabel {
         key: Some(7),
-        ..Label::default()
+        ..QueueLabel::default()
     };
     buffer.push(Payload::Bytes(b"old"), labelled(key));
     buffer.push(Payload::Bytes(b"new"), labelled(key));
@@ -122,9 +122,9 @@ fn a_dropped_datagram_has_its_fate_at_once() {
 
 #[test]
 fn one_turn_expires_a_bounded_number_of_datagrams() {
-    let late = Label {
+    let late = QueueLabel {
         deadline: Some(NOW),
-        ..Label::default()
+        ..QueueLabel::default()
     };
     let now = Instant::from_nanos(1);
     let n = EXPIRED_MAX as usize;
@@ -240,9 +240,9 @@ fn a_socket_wide_lifetime_bounds_every_deadline() {
     let soon = clock::now() + lifetime / 2;
     let late = clock::now() + 2 * lifetime;
     for deadline in [None, Some(late), Some(soon)] {
-        let label = Label {
+        let label = QueueLabel {
             deadline,
-            ..Label::default()
+            ..QueueLabel::default()
         };
         buffer.push(Payload::Zeros(1), labelled(label));
     }
@@ -257,9 +257,9 @@ fn a_socket_wide_lifetime_bounds_every_deadline() {
 fn only_an_earlier_deadline_needs_a_new_timer() {
     let mut buffer = buffer(8, 0);
     let due = |s| {
-        labelled(Label {
+        labelled(QueueLabel {
             deadline: Some(clock::now() + Duration::from_secs(s)),
-            ..Label::default()
+            ..QueueLabel::default()
         })
     };
     for (s, is_earlier) in [(20, true), (30, false), (10, true)] {

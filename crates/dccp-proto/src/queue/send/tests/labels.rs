@@ -18,22 +18,22 @@ fn fates(queue: &mut SendQueue) -> Vec<(u32, Fate)> {
         .collect()
 }
 
-fn priority(priority: u8) -> Label {
-    Label {
+fn priority(priority: u8) -> QueueLabel {
+    QueueLabel {
         priority,
-        ..Label::default()
+        ..QueueLabel::default()
     }
 }
 
-fn key(key: u64, priority: u8) -> Label {
-    Label {
+fn key(key: u64, priority: u8) -> QueueLabel {
+    QueueLabel {
         key: Some(key),
         priority,
         deadline: None,
     }
 }
 
-fn push(queue: &mut SendQueue, slot: u32, label: Label, when_full: WhenFull) {
+fn push(queue: &mut SendQueue, slot: u32, label: QueueLabel, when_full: WhenFull) {
     queue
         .push_with(T, offer(slot, 1), label, when_full)
         .unwrap();
@@ -50,17 +50,22 @@ fn datagrams_overtake_those_of_lower_priority() {
     assert_eq!(order(&queue), [3, 7, 5, 6, 1, 4, 0, 2, 8]);
 }
 
-fn due(ns: u64) -> Label {
-    Label {
+fn due(ns: u64) -> QueueLabel {
+    QueueLabel {
         deadline: Some(Instant::from_nanos(ns)),
-        ..Label::default()
+        ..QueueLabel::default()
     }
 }
 
 #[test]
 fn a_datagram_expires_at_its_deadline_wherever_it_waits() {
     let mut queue = SendQueue::new(20, 20);
-    for (slot, label) in [(0, Label::default()), (1, due(8)), (2, due(7)), (3, due(9))] {
+    for (slot, label) in [
+        (0, QueueLabel::default()),
+        (1, due(8)),
+        (2, due(7)),
+        (3, due(9)),
+    ] {
         push(&mut queue, slot, label, WhenFull::Wait);
     }
     assert_eq!(queue.next_expiry(), Some(T));
@@ -94,7 +99,7 @@ fn a_claimed_datagram_expires_no_more() {
 #[test]
 fn a_newer_datagram_brings_its_own_deadline() {
     let mut queue = SendQueue::new(20, 20);
-    let keyed = |ns| Label {
+    let keyed = |ns| QueueLabel {
         key: Some(1),
         ..due(ns)
     };
@@ -124,9 +129,9 @@ fn the_queue_is_bounded_in_bytes() {
     queue.push(offer(1, 9)).unwrap();
     assert_eq!(queue.push(offer(2, 1)), Err(Full));
     // Both old datagrams must go before fewer than 10 bytes wait.
-    push(&mut queue, 3, Label::default(), WhenFull::DropOldest);
+    push(&mut queue, 3, QueueLabel::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [1, 3]);
-    push(&mut queue, 4, Label::default(), WhenFull::DropOldest);
+    push(&mut queue, 4, QueueLabel::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [3, 4]);
     assert_eq!(
         fates(&mut queue),
@@ -165,7 +170,7 @@ fn a_newer_datagram_takes_the_place_of_the_one_with_its_key() {
     assert_eq!(order(&queue), [0, 4, 2, 3]);
     // A replacement is as old as the datagram it replaces.
     push(&mut queue, 5, key(0, 0), WhenFull::Error);
-    push(&mut queue, 6, Label::default(), WhenFull::DropOldest);
+    push(&mut queue, 6, QueueLabel::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [4, 2, 3, 6]);
     // A replacement of another priority goes behind those of its priority.
     push(&mut queue, 7, key(2, 9), WhenFull::Error);
@@ -218,13 +223,13 @@ fn a_full_queue_follows_its_policy() {
 fn a_smaller_queue_drops_the_excess() {
     let mut queue = SendQueue::new(3, 20);
     for slot in 0..3 {
-        push(&mut queue, slot, Label::default(), WhenFull::Wait);
+        push(&mut queue, slot, QueueLabel::default(), WhenFull::Wait);
     }
     queue.set_capacity(1);
-    push(&mut queue, 3, Label::default(), WhenFull::DropOldest);
+    push(&mut queue, 3, QueueLabel::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [3]);
     queue.set_capacity(0);
-    push(&mut queue, 4, Label::default(), WhenFull::DropOldest);
+    push(&mut queue, 4, QueueLabel::default(), WhenFull::DropOldest);
     assert_eq!(order(&queue), [0; 0]);
     let all = [0, 1, 2, 3, 4].map(|slot| (slot, Fate::Overflowed));
     assert_eq!(fates(&mut queue), all);
@@ -243,7 +248,7 @@ fn freed_places_are_reused() {
 /// The queue as a list from old to young.
 #[derive(Default)]
 struct Plain {
-    waiting: Vec<(Offer, Label)>,
+    waiting: Vec<(Offer, QueueLabel)>,
     open: Vec<u32>,
     fates: Vec<(u32, Fate)>,
 }
@@ -260,8 +265,8 @@ impl Plain {
     }
 
     /// Whether the datagram was taken.
-    fn push(&mut self, new: (Offer, Label), capacity: usize, when_full: WhenFull) -> bool {
-        let has_key = |(_, l): &(Offer, Label)| l.key.is_some() && l.key == new.1.key;
+    fn push(&mut self, new: (Offer, QueueLabel), capacity: usize, when_full: WhenFull) -> bool {
+        let has_key = |(_, l): &(Offer, QueueLabel)| l.key.is_some() && l.key == new.1.key;
         if let Some(at) = self.waiting.iter().position(has_key) {
             let (old, label) = self.waiting[at];
             self.fates.push((old.slot.0, Fate::Superseded));
@@ -276,7 +281,7 @@ impl Plain {
         self.waiting.push(new);
         while self.waiting.len() > capacity {
             let lowest = self.waiting.iter().map(|(_, l)| l.priority).min();
-            let is_lowest = |(_, l): &(Offer, Label)| Some(l.priority) == lowest;
+            let is_lowest = |(_, l): &(Offer, QueueLabel)| Some(l.priority) == lowest;
             let at = match when_full {
                 WhenFull::Wait | WhenFull::Error => {
                     self.waiting.pop();
@@ -299,11 +304,11 @@ const POLICIES: [WhenFull; 4] = [
     WhenFull::DropLowestPriority,
 ];
 
-fn a_label() -> impl Strategy<Value = Label> {
+fn a_label() -> impl Strategy<Value = QueueLabel> {
     let key = proptest::option::of(0..4_u64);
     let deadline = proptest::option::of((0..300_u64).prop_map(Instant::from_nanos));
     let priority = (0..PRIORITIES.len()).prop_map(|p| PRIORITIES[p]);
-    (priority, deadline, key).prop_map(|(priority, deadline, key)| Label {
+    (priority, deadline, key).prop_map(|(priority, deadline, key)| QueueLabel {
         priority,
         deadline,
         key,
