@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use crate::buffer::RecvBuffer;
 use crate::sys::error_queue::{self, Entry};
-use crate::transport::IcmpKind;
+use dccp_proto::IcmpKind;
 
 /// Entries read at a time: a flood of ICMP must not keep the thread from its work.
 const ENTRIES_MAX: usize = 64;
@@ -50,7 +50,8 @@ fn report(entry: &Entry) -> Option<Report> {
         kind: error.kind,
         code: error.code,
     };
-    let too_big = IcmpKind::TooBig { mtu: error.info };
+    let mtu = usize::try_from(error.info).unwrap_or(usize::MAX);
+    let too_big = IcmpKind::TooBig { mtu };
     let kind = match (error.origin, error.kind, error.code) {
         (libc::SO_EE_ORIGIN_ICMP, ICMP_UNREACHABLE, ICMP_FRAGMENTATION_NEEDED)
         | (libc::SO_EE_ORIGIN_ICMP6, ICMPV6_TOO_BIG, _) => too_big,

@@ -54,7 +54,7 @@ pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
 pub use transport::{
-    BufferSizes, Datagrams, DropReason, Encapsulation, IcmpKind, IcmpReport, LocalDrop, Options,
-    Received, Sent, Source, Transport, UnknownEncapsulation,
+    BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
+    Source, Transport, UnknownEncapsulation,
 };
 pub use udp::Udp;

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use dccp_proto::IcmpError;
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
@@ -23,9 +24,7 @@ use crate::send::{drop_reason, is_queue_full, past_pending};
 use crate::sys::cmsg::{Control, Writer};
 use crate::sys::mmsg::{self, Message};
 use crate::sys::sockopt;
-use crate::transport::{
-    BufferSizes, Datagrams, IcmpReport, Options, Received, Sent, Source, Transport,
-};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
 
 const DCCP: i32 = 33;
 const IPV4_HEADER_MIN: usize = 20;
@@ -187,13 +186,13 @@ impl Transport for Raw {
     fn recv_errors(
         &mut self,
         buffer: &mut RecvBuffer,
-        sink: &mut dyn FnMut(IcmpReport<'_>),
+        sink: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize> {
         let bound = self.local;
         let count = &mut self.counters.icmp;
         icmp::read_queue(self.socket.as_fd(), buffer, |report, quoted| {
             *count += 1;
-            sink(IcmpReport {
+            sink(IcmpError {
                 path: Path {
                     local: report.local.unwrap_or(bound),
                     remote: report.remote.ip(),

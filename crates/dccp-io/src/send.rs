@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::counters::Counters;
-use crate::transport::{DropReason, LocalDrop, Sent};
+use crate::transport::{LocalDrop, LocalDropReason, Sent};
 
 /// A pending error of the socket hides the next call; this many are passed over at a time.
 pub(crate) const PENDING_ERRORS_MAX: usize = 2;
@@ -32,10 +32,10 @@ impl Sent {
     }
 
     /// The host refused `n` datagrams.
-    pub(crate) fn refuse(&mut self, counters: &mut Counters, n: usize, reason: DropReason) {
+    pub(crate) fn refuse(&mut self, counters: &mut Counters, n: usize, reason: LocalDropReason) {
         match reason {
-            DropReason::QueueFull => counters.dropped_queue_full += n as u64,
-            DropReason::TooBig { .. } => counters.dropped_too_big += n as u64,
+            LocalDropReason::QueueFull => counters.dropped_queue_full += n as u64,
+            LocalDropReason::TooBig { .. } => counters.dropped_too_big += n as u64,
             _ => counters.dropped_other += n as u64,
         }
         let before = self
@@ -97,20 +97,20 @@ pub(crate) fn is_queue_full(e: &io::Error) -> bool {
 }
 
 /// Sorts the error of a refused datagram.
-pub(crate) fn drop_reason(e: &io::Error, mtu: impl FnOnce() -> Option<u32>) -> DropReason {
+pub(crate) fn drop_reason(e: &io::Error, mtu: impl FnOnce() -> Option<u32>) -> LocalDropReason {
     use io::ErrorKind as K;
     if quinn_udp::is_msg_size_err(e) {
-        return DropReason::TooBig { mtu: mtu() };
+        return LocalDropReason::TooBig { mtu: mtu() };
     }
     if is_queue_full(e) {
-        return DropReason::QueueFull;
+        return LocalDropReason::QueueFull;
     }
     match e.kind() {
         K::HostUnreachable | K::NetworkUnreachable | K::NetworkDown | K::AddrNotAvailable => {
-            DropReason::Unreachable
+            LocalDropReason::Unreachable
         }
-        K::PermissionDenied => DropReason::NotPermitted,
-        _ => DropReason::Other(e.raw_os_error().unwrap_or(0)),
+        K::PermissionDenied => LocalDropReason::NotPermitted,
+        _ => LocalDropReason::Other(e.raw_os_error().unwrap_or(0)),
     }
 }
 
@@ -123,9 +123,9 @@ mod tests {
         let mut counters = Counters::default();
         let mut sent = Sent::from(2);
         sent.accept(&mut counters, 3);
-        sent.refuse(&mut counters, 1, DropReason::QueueFull);
+        sent.refuse(&mut counters, 1, LocalDropReason::QueueFull);
         sent.accept(&mut counters, 1);
-        let too_big = DropReason::TooBig { mtu: Some(1400) };
+        let too_big = LocalDropReason::TooBig { mtu: Some(1400) };
         sent.refuse(&mut counters, 2, too_big);
         let dropped = LocalDrop {
             first: 5,
@@ -158,19 +158,19 @@ mod tests {
     fn refusals_are_sorted_by_cause() {
         let reason = |e: io::Error| drop_reason(&e, || Some(1500));
         let full = io::Error::from_raw_os_error(NO_BUFFERS);
-        assert_eq!(reason(full), DropReason::QueueFull);
+        assert_eq!(reason(full), LocalDropReason::QueueFull);
         let kind = |k: io::ErrorKind| reason(k.into());
         assert_eq!(
             kind(io::ErrorKind::NetworkUnreachable),
-            DropReason::Unreachable
+            LocalDropReason::Unreachable
         );
         assert_eq!(
             kind(io::ErrorKind::PermissionDenied),
-            DropReason::NotPermitted
+            LocalDropReason::NotPermitted
         );
         assert_eq!(
             reason(io::Error::from_raw_os_error(9)),
-            DropReason::Other(9)
+            LocalDropReason::Other(9)
         );
     }
 }

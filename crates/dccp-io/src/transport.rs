@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
+use dccp_proto::IcmpError;
 use dccp_proto::batch::Batch;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
@@ -111,12 +112,12 @@ pub struct LocalDrop {
     /// How many.
     pub datagrams: usize,
     /// Why the last of them was refused.
-    pub reason: DropReason,
+    pub reason: LocalDropReason,
 }
 
 /// Why the host refused a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropReason {
+pub enum LocalDropReason {
     /// A queue of the host is full (`ENOBUFS`).
     QueueFull,
     /// Larger than the interface's MTU, and unfragmentable. The MTU is that of the IP packet in
@@ -187,34 +188,6 @@ impl<'a> Iterator for Datagrams<'a> {
     }
 }
 
-/// An ICMP error about a datagram that we sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IcmpReport<'a> {
-    /// The path of the datagram, seen from here.
-    pub path: Path,
-    /// The datagram from its DCCP header on, as far as it is quoted; can be empty (6773-3.6-1).
-    pub quoted: &'a [u8],
-    /// The error.
-    pub kind: IcmpKind,
-}
-
-/// Kind of an ICMP error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IcmpKind {
-    /// Too big for the next hop (4340-14.1-2).
-    TooBig {
-        /// MTU of the next hop in bytes; 0 where an old router did not tell.
-        mtu: u32,
-    },
-    /// Destination unreachable, or any other error.
-    Unreachable {
-        /// Type in ICMP or `ICMPv6`.
-        kind: u8,
-        /// Code in ICMP or `ICMPv6`.
-        code: u8,
-    },
-}
-
 /// Handle of a transport for a [`Poller`](crate::Poller).
 #[cfg(target_os = "linux")]
 pub type Source<'a> = std::os::fd::BorrowedFd<'a>;
@@ -251,7 +224,7 @@ pub trait Transport: Send {
     fn recv_errors(
         &mut self,
         buffer: &mut RecvBuffer,
-        sink: &mut dyn FnMut(IcmpReport<'_>),
+        sink: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize>;
 
     /// The counters at this moment.

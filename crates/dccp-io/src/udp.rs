@@ -7,6 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use dccp_proto::IcmpError;
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
@@ -23,9 +24,7 @@ use crate::counters::Counters;
 use crate::error::OpenError;
 use crate::route;
 use crate::send::{drop_reason, past_pending};
-use crate::transport::{
-    BufferSizes, Datagrams, IcmpReport, Options, Received, Sent, Source, Transport,
-};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -223,7 +222,7 @@ impl Transport for Udp {
     fn recv_errors(
         &mut self,
         buffer: &mut RecvBuffer,
-        sink: &mut dyn FnMut(IcmpReport<'_>),
+        sink: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize> {
         self.read_error_queue(buffer, sink)
     }
@@ -232,7 +231,7 @@ impl Transport for Udp {
     fn recv_errors(
         &mut self,
         _: &mut RecvBuffer,
-        _: &mut dyn FnMut(IcmpReport<'_>),
+        _: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize> {
         Ok(0)
     }

@@ -53,7 +53,7 @@ pub trait Queues {
 pub struct IcmpError<'a> {
     /// The path of the packet, as we sent it.
     pub path: Path,
-    /// The beginning of its DCCP header, as far as it is quoted.
+    /// The packet from its DCCP header on, as far as it is quoted; can be empty (6773-3.6-1).
     pub quoted: &'a [u8],
     /// Kind of error.
     pub kind: IcmpKind,
@@ -64,16 +64,14 @@ pub struct IcmpError<'a> {
 pub enum IcmpKind {
     /// Fragmentation needed, or Packet Too Big.
     TooBig {
-        /// MTU of the next hop in bytes; 0 if the router did not say.
+        /// MTU of the next hop in bytes; 0 if the router did not report it (4340-14.1-2).
         mtu: usize,
-        /// The ECN field of the quoted IP header.
-        ecn: Ecn,
     },
-    /// Destination unreachable.
+    /// Destination unreachable, or any other error.
     Unreachable {
-        /// ICMP type.
+        /// Type in ICMP or `ICMPv6`.
         kind: u8,
-        /// ICMP code.
+        /// Code in ICMP or `ICMPv6`.
         code: u8,
     },
 }

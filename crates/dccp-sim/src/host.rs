@@ -362,12 +362,9 @@ impl Host {
                 self.endpoint
                     .handle_datagram(now, &path, ecn, &datagram, &mut self.apps);
             }
-            Content::Icmp { error, about } => {
+            Content::Icmp { error, .. } => {
                 let kind = match error {
-                    IcmpError::TooBig { mtu } => IcmpKind::TooBig {
-                        mtu,
-                        ecn: about.ecn,
-                    },
+                    IcmpError::TooBig { mtu } => IcmpKind::TooBig { mtu },
                     IcmpError::Unreachable { kind, code } => IcmpKind::Unreachable { kind, code },
                 };
                 let quoted = &frame.bytes;

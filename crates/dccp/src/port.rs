@@ -15,17 +15,14 @@ use crate::settings::Buffers;
 use crate::shared::Phase;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{
-    Carrier, Encapsulation, IcmpKind, Poller, PortClaim, Ready, RecvBuffer, Token, Transport,
-};
+use dccp_io::{Carrier, Encapsulation, Poller, PortClaim, Ready, RecvBuffer, Token, Transport};
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
 use dccp_proto::queue::Outbox as _;
-use dccp_proto::wire::{Ecn, ResetCode, ServiceCode};
+use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{
-    self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, IcmpError, Instant,
-    ListenError,
+    self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, Instant, ListenError,
 };
 use std::collections::HashMap;
 use std::io;
@@ -388,12 +385,7 @@ impl Port {
 
     fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        let n = self.transport.recv_errors(buffer, &mut |report| {
-            let error = IcmpError {
-                path: report.path,
-                quoted: report.quoted,
-                kind: icmp_kind(report.kind),
-            };
+        let n = self.transport.recv_errors(buffer, &mut |error| {
             endpoint.handle_icmp(now, &error, links);
         })?;
         self.has_errors = n > 0;
@@ -536,16 +528,4 @@ fn claim(carrier: &Carrier, port: u16) -> io::Result<Option<PortClaim>> {
 /// The core's objection to options that passed the checks here.
 fn wrong(problem: &str) -> OptionError {
     OptionError::new("configure", problem)
-}
-
-/// The core takes the sizes as integers of the machine, and wants to know the mark that the router
-/// saw, which the system does not report.
-fn icmp_kind(kind: IcmpKind) -> proto::IcmpKind {
-    match kind {
-        IcmpKind::TooBig { mtu } => proto::IcmpKind::TooBig {
-            mtu: usize::try_from(mtu).unwrap_or(usize::MAX),
-            ecn: Ecn::NotEct,
-        },
-        IcmpKind::Unreachable { kind, code } => proto::IcmpKind::Unreachable { kind, code },
-    }
 }

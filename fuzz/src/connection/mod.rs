@@ -256,7 +256,6 @@ impl World {
             0 => IcmpKind::Unreachable { kind: 3, code: 1 },
             _ => IcmpKind::TooBig {
                 mtu: input.pick(&[0, 68, 576, 600, 1280, 1499, 1500, 9000]),
-                ecn: Ecn::NotEct,
             },
         };
         let error = IcmpError {

@@ -13,7 +13,8 @@ use crate::buffer::RecvBuffer;
 use crate::counters::Wrapping;
 use crate::icmp;
 use crate::sys::sockopt;
-use crate::transport::{IcmpReport, Options};
+use crate::transport::Options;
+use dccp_proto::IcmpError;
 
 /// 6773-3.3-1: drops a packet without UDP checksum, which the kernel takes over IPv4 (over IPv6 it
 /// does not). The filter sees the UDP header first; a checksum that is not complete yet, as on the
@@ -61,7 +62,7 @@ impl Udp {
     pub(super) fn read_error_queue(
         &mut self,
         buffer: &mut RecvBuffer,
-        sink: &mut dyn FnMut(IcmpReport<'_>),
+        sink: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize> {
         let bound = self.local;
         let icmp = &mut self.counters.icmp;
@@ -75,7 +76,7 @@ impl Udp {
                 },
             };
             *icmp += 1;
-            sink(IcmpReport {
+            sink(IcmpError {
                 path,
                 quoted,
                 kind: entry.kind,

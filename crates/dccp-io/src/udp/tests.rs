@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::*;
 use crate::poll::{Poller, Token};
-use crate::transport::{DropReason, IcmpKind};
+use crate::transport::LocalDropReason;
+use dccp_proto::{IcmpError, IcmpKind};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -192,7 +193,7 @@ fn icmp_port_unreachable_is_reported_with_the_datagram() {
         assert!(ready[0].error);
         let mut buffer = RecvBuffer::new();
         let mut reports = Vec::new();
-        let mut sink = |r: IcmpReport<'_>| reports.push((r.path, r.quoted.to_vec(), r.kind));
+        let mut sink = |r: IcmpError<'_>| reports.push((r.path, r.quoted.to_vec(), r.kind));
         assert_eq!(a.recv_errors(&mut buffer, &mut sink).unwrap(), 1);
         let unreachable = IcmpKind::Unreachable { kind, code };
         assert_eq!(reports, [(there, vec![1; 40], unreachable)]);
@@ -265,7 +266,7 @@ fn a_refused_datagram_is_dropped_and_the_reason_told() {
     assert!(sent.is_done(&refused));
     let dropped = sent.dropped.unwrap();
     assert_eq!((dropped.first, dropped.datagrams), (0, 2));
-    assert_ne!(dropped.reason, DropReason::QueueFull);
+    assert_ne!(dropped.reason, LocalDropReason::QueueFull);
     assert_eq!(a.counters().dropped_other, 2);
     // Whatever went wrong there, offload and marks still work.
     let bulk = batch(&path(&a, &b), Ecn::Ce, &[500; 10]);

@@ -3,8 +3,9 @@
 use core::time::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use dccp_io::{IcmpKind, IcmpReport, Options, Poller, RecvBuffer, Token};
+use dccp_io::{Options, Poller, RecvBuffer, Token};
 use dccp_proto::path::{Encap, Path};
+use dccp_proto::{IcmpError, IcmpKind};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::support::{PATIENCE, both, datagram, internet_sum, is_inside};
@@ -79,7 +80,7 @@ fn too_big_is_reported_with_mtu_path_and_quote() {
             poller.wait(Some(PATIENCE), &mut ready).unwrap();
             assert!(ready[0].error, "{path:?}");
             let mut reports = Vec::new();
-            let mut sink = |r: IcmpReport<'_>| reports.push((r.path, r.quoted.to_vec(), r.kind));
+            let mut sink = |r: IcmpError<'_>| reports.push((r.path, r.quoted.to_vec(), r.kind));
             let mut buffer = RecvBuffer::new();
             assert_eq!(transport.recv_errors(&mut buffer, &mut sink).unwrap(), 1);
             let kind = IcmpKind::TooBig { mtu: MTU.into() };

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::net::IpAddr;
 use std::process::Command;
 
-use dccp_io::{DropReason, LocalDrop, Options, Poller, Token, Transport};
+use dccp_io::{LocalDrop, LocalDropReason, Options, Poller, Token, Transport};
 use dccp_proto::batch::Batch;
 use dccp_proto::path::Path;
 use dccp_proto::wire::Ecn;
@@ -53,7 +53,7 @@ fn what_is_larger_than_the_mtu_leaves_only_in_fragments() {
         let dropped = sent.dropped.unwrap();
         assert!(sent.is_done(&too_big));
         assert_eq!((dropped.first, dropped.datagrams), (0, 2));
-        assert_eq!(dropped.reason, DropReason::TooBig { mtu: Some(1500) });
+        assert_eq!(dropped.reason, LocalDropReason::TooBig { mtu: Some(1500) });
         assert_eq!(transport.counters().dropped_too_big, 2);
 
         let cut = fragmentable_batch(&path, Ecn::Ect0, 9, &[2000, 2000], true);
@@ -131,7 +131,7 @@ fn drops_of_a_full_host_queue_are_reported_and_counted() {
         let expected = LocalDrop {
             first: 1,
             datagrams: 2,
-            reason: DropReason::QueueFull,
+            reason: LocalDropReason::QueueFull,
         };
         assert_eq!(sent.dropped, Some(expected), "{path:?}");
         let counters = transport.counters();

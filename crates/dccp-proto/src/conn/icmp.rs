@@ -19,7 +19,7 @@ impl Connection {
         });
         let is_plausible = quoted.is_some_and(|seq| self.seqs.is_ack_valid(seq));
         match error.kind {
-            IcmpKind::TooBig { mtu, .. } => {
+            IcmpKind::TooBig { mtu } => {
                 let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
                 let counters = &mut self.stats.counters;
                 counters.icmp_used += u64::from(is_used);

@@ -134,10 +134,7 @@ fn short_numbers_are_extended_before_they_are_compared() {
         let mut bench = Bench::open_client(Bench::config());
         bench.exchange_syncs(150);
         let seq = bench.gss.minus(back);
-        let mtu = IcmpKind::TooBig {
-            mtu: 800,
-            ecn: dccp_proto::wire::Ecn::NotEct,
-        };
+        let mtu = IcmpKind::TooBig { mtu: 800 };
         bench.give_icmp(&quoted(Kind::Data, seq, true)[..12], mtu);
         let expected = if is_plausible { 800 } else { 1100 };
         assert_eq!(bench.snapshot().pmtu, expected, "{back}");

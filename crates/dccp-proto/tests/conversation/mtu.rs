@@ -3,7 +3,7 @@
 use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::Fate;
-use dccp_proto::wire::{Ecn, Kind, Opt, PacketType, header_len};
+use dccp_proto::wire::{Kind, Opt, PacketType, header_len};
 use dccp_proto::{Config, Event, IcmpKind, Seq};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -18,8 +18,7 @@ fn give_too_big(bench: &mut Bench, seq: Seq) {
     quoted.extend(PEER_PORT.to_be_bytes());
     quoted.extend([4, 0, 0, 0, 5, 0]); // a Data packet with a long number
     quoted.extend_from_slice(&seq.value().to_be_bytes()[2..]);
-    let ecn = Ecn::NotEct;
-    bench.give_icmp(&quoted, IcmpKind::TooBig { mtu: 900, ecn });
+    bench.give_icmp(&quoted, IcmpKind::TooBig { mtu: 900 });
 }
 
 /// Bytes of the whole packet.
