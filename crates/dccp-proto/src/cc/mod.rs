@@ -259,20 +259,20 @@ pub struct Arrival<'a> {
     pub options: Options<'a>,
 }
 
-/// Is an acknowledgement due?
+/// When an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckDue {
-    /// No.
+    /// None is due.
     No,
-    /// At this moment, if none has left before.
+    /// At this time, if none has left before.
     At(Instant),
-    /// Yes.
+    /// It is due now.
     Now,
 }
 
 impl AckDue {
-    /// Due at the moment `at`, as seen `now`.
-    fn at(at: Instant, now: Instant) -> Self {
+    /// Returns when an acknowledgement is due whose deadline is `at`.
+    pub fn at(at: Instant, now: Instant) -> Self {
         if at <= now { Self::Now } else { Self::At(at) }
     }
 }
