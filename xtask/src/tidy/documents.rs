@@ -14,8 +14,11 @@ pub(super) fn lints_of_crates(files: &[File]) -> Vec<Finding> {
     let manifests = files
         .iter()
         .filter(|file| file.path.ends_with("/Cargo.toml"));
-    let members = manifests
-        .filter(|file| file.path.starts_with("crates/") || file.path.starts_with("xtask/"));
+    let members = manifests.filter(|file| {
+        ["crates/", "examples/", "xtask/"]
+            .iter()
+            .any(|folder| file.path.starts_with(folder))
+    });
     let lax = members.filter(|file| !file.text.contains("[lints]\nworkspace = true\n"));
     lax.map(|file| Finding::new(&file.path, "lints.workspace is not true"))
         .collect()
