@@ -5,14 +5,13 @@
 
 use crate::recv_buffer::Intake;
 use crate::settings::{Buffers, Waiting};
-use crate::shared::{Shared, SocketState};
+use crate::shared::Shared;
+use crate::shared::outbox::SocketOutbox;
 use dccp_io::PortClaim;
 use dccp_proto::conn::App;
-use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
-use dccp_proto::wire::Place;
-use dccp_proto::{ConnId, Event, Instant, Queues};
+use dccp_proto::{ConnId, Queues};
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// The connections of an endpoint and the state that each shares with its application.
 ///
@@ -153,79 +152,9 @@ impl Links {
 impl Queues for Links {
     fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
         let Link { shared, intake, .. } = self.touch(id);
-        let mut outbox = Out {
-            shared,
-            state: None,
-        };
         run(&mut App {
-            outbox: &mut outbox,
+            outbox: &mut SocketOutbox::new(shared),
             inbox: intake.get_or_insert_default(),
         });
-    }
-}
-
-/// The sending queue, locked from its first use to the end of the core's call, but not while the application is
-/// asked for data.
-struct Out<'a> {
-    shared: &'a Shared,
-    state: Option<MutexGuard<'a, SocketState>>,
-}
-
-impl<'a> Out<'a> {
-    fn state(&mut self) -> &mut MutexGuard<'a, SocketState> {
-        self.state.get_or_insert_with(|| self.shared.lock())
-    }
-}
-
-impl Outbox for Out<'_> {
-    fn peek(&mut self, now: Instant) -> Option<Offer> {
-        let offer = self.state().peek(now);
-        if offer.is_some() {
-            return offer;
-        }
-        let Some((mut source, request)) = self.state().begin_request(now) else {
-            return self.state().fill_up(now);
-        };
-        // Unlocked, so that the application can use its socket.
-        self.state = None;
-        let answer = source.ask(&request).ok();
-        if answer.is_none() {
-            self.state().push_event(Event::SourcePanicked);
-        }
-        if let Some(replaced) = self.state().end_request(source, &request, answer) {
-            self.state = None;
-            replaced.dismiss();
-        }
-        let state = self.state();
-        let offer = state.peek(now);
-        offer.or_else(|| state.fill_up(now))
-    }
-
-    fn waiting(&mut self, now: Instant) -> Queued {
-        self.state().waiting(now)
-    }
-
-    fn expire(&mut self, now: Instant) -> Option<Instant> {
-        self.state().expire(now)
-    }
-
-    fn backlog(&mut self) -> u64 {
-        self.state().backlog()
-    }
-
-    fn prepare(&mut self, datagrams: usize) {
-        self.state().prepare(datagrams);
-    }
-
-    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
-        self.state().claim_into(now, slot, place)
-    }
-
-    fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.state().refuse(now, slot, fate);
-    }
-
-    fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.state().on_fate(now, slot, fate);
     }
 }

@@ -19,7 +19,6 @@ use dccp_io::{Carrier, Encapsulation, Poller, PortClaim, Ready, RecvBuffer, Toke
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
-use dccp_proto::queue::Outbox as _;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{
     self as proto, CloseReason, Config, ConnId, Connection, Endpoint, Event, Instant, ListenError,
@@ -294,7 +293,7 @@ impl Port {
             Request::Close => self.endpoint.close(now, id, &mut self.links),
             Request::Abort => self.endpoint.abort(now, id, &mut self.links),
             Request::RateHint(reply) => {
-                let backlog = self.links.shared(id).lock().backlog();
+                let backlog = self.links.shared(id).lock().tx.bytes();
                 let connection = self.endpoint.connection(id);
                 // The asking thread may have ended.
                 let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));

@@ -2,7 +2,7 @@
 //! one mutex. The engine wakes the application only if it sleeps, and once for
 //! each batch of packets, not for each packet.
 
-mod outbox;
+pub(crate) mod outbox;
 
 use crate::counts::SendCounts;
 use crate::error::{RecvError, SendError};
@@ -25,7 +25,7 @@ use crate::thread_mark::is_on_engine;
 use core::time::Duration;
 use dccp_io::ProcessGeneration;
 use dccp_proto::config::bounds;
-use dccp_proto::queue::{Outbox, Slot, WhenFull};
+use dccp_proto::queue::WhenFull;
 use dccp_proto::wire::Payload;
 use dccp_proto::{CloseReason, Event, Instant, RateHint};
 use std::collections::VecDeque;
@@ -466,14 +466,6 @@ impl SocketState {
     /// [`SendBuffer::is_worth_filling`]).
     fn is_worth_sending(&self) -> bool {
         self.is_sending_over() || (self.phase == Phase::Open && self.tx.is_worth_filling())
-    }
-
-    /// Where a datagram came from.
-    fn outbox_of(&mut self, slot: Slot) -> &mut dyn Outbox {
-        match &mut self.ring {
-            Some(ring) if RingOutbox::has_named(slot) => &mut **ring,
-            _ => &mut self.tx,
-        }
     }
 
     pub(crate) fn sleepers(&mut self, side: Side) -> &mut Sleepers {

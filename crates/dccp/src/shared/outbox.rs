@@ -1,10 +1,12 @@
 //! The core's view of the datagrams to send: those of calls, of a ring and of a source, and fillers.
 
-use super::{Phase, SocketState};
+use super::{Phase, Shared, SocketState};
 use crate::filler::Filler;
-use dccp_proto::Instant;
+use crate::ring::outbox::RingOutbox;
 use dccp_proto::queue::{Fate, Offer, Outbox, Slot, Waiting as Queued};
 use dccp_proto::wire::Place;
+use dccp_proto::{Event, Instant};
+use std::sync::MutexGuard;
 
 /// Fillers.
 impl SocketState {
@@ -41,54 +43,115 @@ impl SocketState {
     }
 }
 
-/// Datagrams of calls leave before those in a ring, and these before those of a source.
-impl Outbox for SocketState {
-    fn peek(&mut self, now: Instant) -> Option<Offer> {
+/// The datagrams of calls and of a ring.
+impl SocketState {
+    /// Offers the next datagram. Those of calls leave before those in a ring.
+    fn peek_queued(&mut self, now: Instant) -> Option<Offer> {
         let ring = &mut self.ring;
         let offer = self.tx.peek(now).or_else(|| ring.as_mut()?.peek(now));
         self.is_starving = offer.is_none();
         offer
     }
 
+    /// Returns the store that holds this datagram.
+    fn store_of(&mut self, slot: Slot) -> &mut dyn Outbox {
+        match &mut self.ring {
+            Some(ring) if RingOutbox::has_named(slot) => &mut **ring,
+            _ => &mut self.tx,
+        }
+    }
+}
+
+/// The datagrams of one connection during a call of the core. Datagrams of calls leave before those in a ring, these
+/// before those of a source, and fillers last.
+///
+/// The state is locked from its first use to the end of the core's call, but not while the application's source runs.
+pub(crate) struct SocketOutbox<'a> {
+    shared: &'a Shared,
+    locked: Option<MutexGuard<'a, SocketState>>,
+}
+
+impl<'a> SocketOutbox<'a> {
+    pub(crate) const fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            locked: None,
+        }
+    }
+
+    fn state(&mut self) -> &mut SocketState {
+        self.locked.get_or_insert_with(|| self.shared.lock())
+    }
+}
+
+impl Outbox for SocketOutbox<'_> {
+    fn peek(&mut self, now: Instant) -> Option<Offer> {
+        let state = self.state();
+        let offer = state.peek_queued(now);
+        if offer.is_some() {
+            return offer;
+        }
+        let Some((mut source, request)) = state.begin_request(now) else {
+            return state.fill_up(now);
+        };
+        // Unlocked, so that the application can use its socket.
+        self.locked = None;
+        let answer = source.ask(&request).ok();
+        let state = self.state();
+        if answer.is_none() {
+            state.push_event(Event::SourcePanicked);
+        }
+        if let Some(replaced) = state.end_request(source, &request, answer) {
+            self.locked = None;
+            replaced.dismiss();
+        }
+        let state = self.state();
+        let offer = state.peek_queued(now);
+        offer.or_else(|| state.fill_up(now))
+    }
+
     fn waiting(&mut self, now: Instant) -> Queued {
-        let mut queued = self.tx.waiting(now);
-        if let (Queued::Nothing, Some(ring)) = (queued, &mut self.ring) {
+        let state = self.state();
+        let mut queued = state.tx.waiting(now);
+        if let (Queued::Nothing, Some(ring)) = (queued, &mut state.ring) {
             queued = ring.waiting(now);
         }
-        if queued == Queued::Nothing && (self.may_request() || self.is_filler_due(now)) {
+        if queued == Queued::Nothing && (state.may_request() || state.is_filler_due(now)) {
             queued = Queued::OnRequest;
         }
-        self.is_starving = queued == Queued::Nothing;
+        state.is_starving = queued == Queued::Nothing;
         queued
     }
 
     /// Datagrams in a ring expire when it is their turn to leave.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
-        let expiry = self.tx.expire(now);
-        expiry.into_iter().chain(self.filler_due_at(now)).min()
+        let state = self.state();
+        let expiry = state.tx.expire(now);
+        expiry.into_iter().chain(state.filler_due_at(now)).min()
     }
 
     /// Datagrams in a ring are counted when it is their turn.
     fn backlog(&mut self) -> u64 {
-        self.tx.bytes()
+        self.state().tx.bytes()
     }
 
     fn prepare(&mut self, datagrams: usize) {
-        if let Some(ring) = &mut self.ring {
+        if let Some(ring) = &mut self.state().ring {
             ring.prepare(datagrams);
         }
     }
 
     fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
-        self.outbox_of(slot).claim_into(now, slot, place)
+        self.state().store_of(slot).claim_into(now, slot, place)
     }
 
     fn refuse(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.is_source_deferred = true;
-        self.outbox_of(slot).refuse(now, slot, fate);
+        let state = self.state();
+        state.is_source_deferred = true;
+        state.store_of(slot).refuse(now, slot, fate);
     }
 
     fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
-        self.outbox_of(slot).on_fate(now, slot, fate);
+        self.state().store_of(slot).on_fate(now, slot, fate);
     }
 }
