@@ -24,10 +24,12 @@ const PORT: u16 = 5001;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn options() -> Options {
-    Options::new()
-        .service_code(*b"TEST")
-        .recv_timeout(PATIENCE)
-        .send_timeout(PATIENCE)
+    patient_options().service_code(*b"TEST")
+}
+
+/// Options without a Service Code. Calls that wait fail after `PATIENCE`.
+fn patient_options() -> Options {
+    Options::new().recv_timeout(PATIENCE).send_timeout(PATIENCE)
 }
 
 fn listen(options: &Options) -> (Listener, SocketAddr) {

@@ -1,6 +1,6 @@
 //! Messages, target rates, and many sockets closed at once.
 
-use crate::{PATIENCE, options};
+use crate::{PATIENCE, options, patient_options};
 use core::time::Duration;
 use dccp::message::{MessageError, MessageOptions, MessageSocket, with_messages};
 use dccp::{Fate, Options, Socket, clock};
@@ -20,7 +20,7 @@ fn messages(options: Options) -> (MessageSocket, MessageSocket) {
 
 #[test]
 fn messages_larger_than_a_packet_arrive() {
-    let (client, server) = messages(options());
+    let (client, server) = messages(patient_options());
     for n in 0..20_u8 {
         let data = vec![n; usize::from(n) * 1500];
         let tagged = MessageOptions::new().tag(u64::from(n));
@@ -44,7 +44,7 @@ fn messages_larger_than_a_packet_arrive() {
 
 #[test]
 fn closing_sends_the_messages_that_wait() {
-    let (client, server) = messages(options());
+    let (client, server) = messages(patient_options());
     client
         .send(vec![7; 300_000], MessageOptions::new())
         .unwrap();
