@@ -4,6 +4,7 @@
 //! target, fillers make up the difference. They obey congestion control as all data do, leave only when nothing else
 //! waits, and never raise the sum above the target.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 use dccp_proto::Instant;
 
@@ -24,10 +25,11 @@ pub(crate) struct Filler {
 }
 
 impl Filler {
-    /// Fills up to this rate with copies of this datagram.
-    pub(crate) fn new(bits_per_s: u64, datagram: &[u8]) -> Self {
+    /// Fills up to this rate, in bits per second, with copies of this datagram. It is not 0, so the next filler always has
+    /// a time.
+    pub(crate) fn new(bits_per_s: NonZeroU64, datagram: &[u8]) -> Self {
         Self {
-            bytes_per_s: to_f64(bits_per_s) / 8.0,
+            bytes_per_s: to_f64(bits_per_s.get()) / 8.0,
             datagram: datagram.to_vec(),
             credit: 0.0,
             updated: None,
@@ -84,10 +86,12 @@ mod tests {
     use super::*;
 
     const START: Instant = Instant::from_nanos(1_000_000_000);
+    /// 10,000 bytes a second.
+    const RATE: NonZeroU64 = NonZeroU64::new(80_000).unwrap();
 
     /// Bytes of fillers within a second at 80 kbit/s, beside an application that sends `app` bytes every 10 ms.
     fn filled(app: u64) -> u64 {
-        let mut filler = Filler::new(80_000, &[0; 100]);
+        let mut filler = Filler::new(RATE, &[0; 100]);
         let (mut sent, mut fillers) = (0, 0);
         for tick in 0..100 {
             let now = START + tick * Duration::from_millis(10);
@@ -102,7 +106,6 @@ mod tests {
 
     #[test]
     fn fillers_make_up_the_difference_to_the_target() {
-        // The target is 10,000 bytes a second.
         assert!((9_700..=10_000).contains(&filled(0)), "{}", filled(0));
         assert!((5_700..=6_000).contains(&filled(40)), "{}", filled(40));
         assert_eq!(filled(100), 0);
@@ -110,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_connection_gets_no_burst() {
-        let mut filler = Filler::new(80_000, &[0; 100]);
+    fn idle_connection_gets_no_burst() {
+        let mut filler = Filler::new(RATE, &[0; 100]);
         assert!(!filler.is_due(START, 0));
         let later = START + Duration::from_mins(1);
         let mut sent = 0;
@@ -122,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn the_next_filler_is_due_when_the_credit_is_enough() {
-        let mut filler = Filler::new(80_000, &[0; 100]);
+    fn filler_is_due_when_the_credit_is_enough() {
+        let mut filler = Filler::new(RATE, &[0; 100]);
         let due = filler.due_at(START, 0).unwrap();
         assert!(due - START >= Duration::from_millis(10));
         assert!(due - START <= Duration::from_millis(11));

@@ -17,6 +17,7 @@ use crate::send_buffer::{DatagramId, FateReport, QueuedDatagram};
 use crate::sending::{SendItem, SendOptions};
 use crate::shared::{Shared, SocketState};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
+use core::num::NonZeroU64;
 use core::time::Duration;
 use dccp_proto::wire::{PacketType, Payload, ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, Instant};
@@ -307,8 +308,8 @@ impl Socket {
 
     /// Changes [`Options::target_rate`]; 0 ends the fillers.
     pub fn set_target_rate(&self, bits_per_s: u64, filler: &[u8]) {
-        let filler =
-            (bits_per_s > 0 && !filler.is_empty()).then(|| Filler::new(bits_per_s, filler));
+        let rate = NonZeroU64::new(bits_per_s).filter(|_| !filler.is_empty());
+        let filler = rate.map(|rate| Filler::new(rate, filler));
         let mut state = self.shared.lock();
         state.set_filler(filler);
         self.feed(&mut state);
