@@ -24,6 +24,7 @@ use std::io;
 #[must_use]
 pub struct Options {
     pub(crate) config: Config,
+    is_law_chosen: bool,
     pub(crate) mtu: Option<usize>,
     pub(crate) services: Vec<ServiceCode>,
     pub(crate) encapsulation: Encapsulation,
@@ -44,6 +45,7 @@ impl Default for Options {
                 connect_timeout: Duration::from_secs(10),
                 ..Config::default()
             },
+            is_law_chosen: false,
             mtu: None,
             services: Vec::new(),
             encapsulation: Encapsulation::Udp,
@@ -90,9 +92,12 @@ impl Options {
         self
     }
 
-    /// How the window of CCID 2 grows and shrinks for the data that this end sends: the settings of a built-in law, such
-    /// as `cubic::Config::default()`, or of one of your own. Reno by default. The peer need not know.
+    /// The rule for growth and reduction of the window of CCID 2 at this end: the settings of a built-in
+    /// law, such as `cubic::Config::default()`, or of one of your own. Reno by default. The peer need not know.
+    ///
+    /// CCIDs 3 and 4 have no law: if this end sends with them only, the options are refused.
     pub fn law(mut self, law: impl Into<LawConfig>) -> Self {
+        self.is_law_chosen = true;
         self.config.law = law.into();
         self
     }
@@ -456,6 +461,11 @@ impl Options {
         for (option, ccids) in [("send_ccids", &c.tx_ccids), ("recv_ccids", &c.rx_ccids)] {
             check_ccids(option, ccids, &c.ccids)?;
         }
+        let has_law = |&ccid: &u8| c.ccids.find(ccid).is_some_and(Ccid::has_law);
+        if self.is_law_chosen && !c.tx_ccids.iter().any(has_law) {
+            let problem = "must be left out, because no CCID of `send_ccids` has a law: use CCID 2";
+            return Err(OptionError::new("law", problem));
+        }
         c.law
             .check()
             .map_err(|e| OptionError::new("law", e.to_string()))?;
@@ -519,14 +529,14 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_can_be() {
+    fn defaults_are_allowed() {
         let config = Options::new().checked_config(1).unwrap();
         assert_eq!(config.service_code, ServiceCode::NONE);
         assert_eq!(config.connect_timeout, Duration::from_secs(10));
     }
 
     #[test]
-    fn who_asks_for_fates_gets_ack_vectors() {
+    fn fate_buffer_asks_for_ack_vectors() {
         let has_vectors = |options: Options| options.checked_config(1).unwrap().ack_vectors;
         assert!(!has_vectors(Options::new()));
         assert!(has_vectors(Options::new().fate_buffer(1)));
@@ -565,7 +575,22 @@ mod tests {
     }
 
     #[test]
-    fn a_law_is_this_ends_choice() {
+    fn law_without_a_ccid_that_has_one_is_refused() {
+        let options = || Options::new().law(cubic::Config::default());
+        for ccid in [3, 4] {
+            let error = options().ccid(ccid).checked_config(1).unwrap_err();
+            assert_eq!(error.option, "law");
+            assert!(error.problem.contains("use CCID 2"), "{error}");
+        }
+        assert!(options().ccid(2).checked_config(1).is_ok());
+        // The data that the peer sends have a CCID of their own.
+        let options = options().send_ccids(&[2]).recv_ccids(&[3]);
+        assert!(options.checked_config(1).is_ok());
+        assert!(Options::new().ccid(3).checked_config(1).is_ok());
+    }
+
+    #[test]
+    fn law_is_the_choice_of_this_end() {
         let law = cubic::Config {
             fast_convergence: false,
             ..cubic::Config::default()
@@ -576,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_serves_several_codes_and_a_client_asks_for_one() {
+    fn listener_serves_several_codes_and_client_asks_for_one() {
         // 5595-3.3-2
         let two = Options::new().service_code(*b"AAAA").service_code(*b"BBBB");
         assert_eq!(problem_of(&two), "service_code");

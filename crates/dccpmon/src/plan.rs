@@ -36,10 +36,14 @@ impl Plan {
             .service_code(SERVICE)
             .encapsulation(asked.over)
             .connect_timeout(ANSWER);
+        let mut data = data_options(common.clone().ccid(asked.ccid));
+        if asked.ccid == 2 {
+            data = data.law(asked.law.config.clone());
+        }
         Ok(Self {
             remotes,
-            control: common.clone().ccid(2),
-            data: data_options(common.ccid(asked.ccid).law(asked.law.config.clone())),
+            control: common.ccid(2),
+            data,
             asked,
         })
     }

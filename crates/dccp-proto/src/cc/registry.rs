@@ -38,6 +38,12 @@ pub trait Ccid: fmt::Debug + Send + Sync {
     /// Makes the receiving half.
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver>;
 
+    /// Whether the sending half follows [`CcConfig::law`]. A program that chooses a law for other CCIDs only has made a
+    /// mistake.
+    fn has_law(&self) -> bool {
+        true
+    }
+
     /// Features that a half-connection with this CCID needs. The connection asks for them, and sends no data before
     /// they have these values or, for those that are not mandatory, before the peer has refused them.
     fn needs(&self) -> &[Dependency] {

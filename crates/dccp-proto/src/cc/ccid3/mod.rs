@@ -60,6 +60,10 @@ impl Ccid for Ccid3 {
         receiver::<Tfrc>(config)
     }
 
+    fn has_law(&self) -> bool {
+        false
+    }
+
     fn needs(&self) -> &[Dependency] {
         TFRC_NEEDS
     }

@@ -39,6 +39,10 @@ impl Ccid for Ccid4 {
         ccid3::receiver::<SmallPackets>(config)
     }
 
+    fn has_law(&self) -> bool {
+        false
+    }
+
     fn needs(&self) -> &[Dependency] {
         TFRC_NEEDS
     }
