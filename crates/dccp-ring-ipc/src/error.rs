@@ -1,6 +1,5 @@
 //! Errors between a ring server and its clients.
 
-use core::fmt;
 use dccp::{Fault, printable, reason_text};
 use dccp_proto::CloseReason;
 use dccp_ring::Violation;
@@ -9,16 +8,20 @@ use std::io;
 use std::path::PathBuf;
 
 /// Why there is no [`RingServer`](crate::RingServer).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RingServerError {
-    /// Caller: the path cannot be had, for example because another server runs there.
+    /// Caller: the path cannot be used, for example because another server runs there.
+    #[error("cannot lend rings at {}: {error}", path.display())]
     Path {
         /// The path of the server's socket.
         path: PathBuf,
         /// The error of the system.
+        #[source]
         error: io::Error,
     },
     /// System: there is no descriptor or no thread.
+    #[error(transparent)]
     System(io::Error),
 }
 
@@ -45,39 +48,34 @@ impl RingServerError {
     }
 }
 
-impl fmt::Display for RingServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path { path, error } => {
-                write!(f, "rings cannot be lent at {}: {error}", path.display())
-            }
-            Self::System(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RingServerError {}
-
 /// Why [`RingClient::connect`](crate::RingClient::connect) gave no ring, or
 /// [`RingListener::bind`](crate::RingListener::bind) no listener.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RingConnectError {
     /// Caller: no server lends rings at the path, or this program may not connect to it.
+    #[error("no server lends rings at {}: {error}", path.display())]
     NoServer {
-        /// Where.
+        /// The path of the server's socket.
         path: PathBuf,
         /// The error of the system.
+        #[source]
         error: io::Error,
     },
-    /// Caller: the server does not allow it; its words.
+    /// Caller: the server does not allow it. The text gives the server's reason.
+    #[error("the server refused: {}", printable(.0))]
     Refused(String),
     /// Peer: the connection ended before it was open.
+    #[error("the connection did not open: {}", reason_text(.0))]
     Ended(CloseReason),
     /// System: the server has ended, or did not answer.
+    #[error("the program that lends rings has ended")]
     ServerGone,
-    /// System: what the server sends is not what this library understands: another version?
+    /// System: the server's messages have another protocol version.
+    #[error("incompatible ring server: protocol version mismatch")]
     Foreign,
     /// System: the ring cannot be used.
+    #[error(transparent)]
     Ring(SharedError),
 }
 
@@ -95,8 +93,8 @@ impl RingConnectError {
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::NoServer { .. } => "start the program that lends rings, or check the path",
-            Self::Refused(_) => "ask for something else, or change what the server allows",
-            Self::Ended(_) => "is the program running there, and does it serve this port?",
+            Self::Refused(_) => "change the request, or the server's policy",
+            Self::Ended(_) => "check that the program runs there and serves this port",
             Self::ServerGone => "start the program that lends rings again",
             Self::Foreign => "use the same version of this library on both sides",
             Self::Ring(_) => "free memory, or raise the limits of this process",
@@ -104,43 +102,31 @@ impl RingConnectError {
     }
 }
 
-impl fmt::Display for RingConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoServer { path, error } => {
-                write!(f, "nobody lends rings at {}: {error}", path.display())
-            }
-            Self::Refused(why) => write!(f, "the server refused: {}", printable(why)),
-            Self::Ended(reason) => {
-                write!(f, "the connection did not open: {}", reason_text(reason))
-            }
-            Self::ServerGone => f.write_str(SERVER_GONE),
-            Self::Foreign => f.write_str(FOREIGN),
-            Self::Ring(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RingConnectError {}
-
 /// Why [`RingListener::accept`](crate::RingListener::accept) gave no connection.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RingAcceptError {
-    /// None came in time.
+    /// No connection arrived in time.
+    #[error("no connection arrived in time")]
     TimedOut,
-    /// Caller: a connection waits, but the server has nothing for it, or you have as many as you asked for; its words. The
-    /// connection still waits, unless it was the server's system that had nothing left for it.
+    /// Caller: a connection waits, but the server has no ring left, or the program holds as many connections as it
+    /// requested. The text gives the server's reason. The connection goes on waiting, unless the server's system has no
+    /// resources.
+    #[error("the server refused: {}", printable(.0))]
     Refused(String),
     /// System: the server has ended, and with it the listener.
+    #[error("the program that lends rings has ended")]
     ServerGone,
-    /// System: what the server sends is not what this library understands: another version?
+    /// System: the server's messages have another protocol version.
+    #[error("incompatible ring server: protocol version mismatch")]
     Foreign,
     /// System: the ring cannot be used.
+    #[error(transparent)]
     Ring(SharedError),
 }
 
 impl RingAcceptError {
-    /// The party that can mend it; none if there was just nothing.
+    /// The party that can mend it; `None` if the time was just too short.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
@@ -161,38 +147,26 @@ impl RingAcceptError {
     }
 }
 
-impl fmt::Display for RingAcceptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TimedOut => f.write_str("no connection came in time"),
-            Self::Refused(why) => write!(f, "the server refused: {}", printable(why)),
-            Self::ServerGone => f.write_str(SERVER_GONE),
-            Self::Foreign => f.write_str(FOREIGN),
-            Self::Ring(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RingAcceptError {}
-
-const SERVER_GONE: &str = "the program that lends rings has ended";
-const FOREIGN: &str = "incompatible ring server: protocol version mismatch";
-
-/// Why a lent ring gives nothing.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Why a call on a lent ring failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RingError {
-    /// Not in time.
+    /// Nothing arrived in time, or there was no room in time.
+    #[error("nothing arrived in time")]
     TimedOut,
     /// The connection is over.
+    #[error("the connection is over: {}", reason_text(.0))]
     Closed(CloseReason),
     /// System: the program that lent the ring has ended, and with it the connection.
+    #[error("the program that lent the ring has ended")]
     ServerGone,
     /// System: the program that lent the ring breaks its rules.
-    Broken(Violation),
+    #[error(transparent)]
+    Broken(#[from] Violation),
 }
 
 impl RingError {
-    /// The party that can mend it; none if there was just nothing.
+    /// The party that can mend it; `None` if the time was just too short.
     pub fn fault(&self) -> Option<Fault> {
         match self {
             Self::TimedOut => None,
@@ -201,39 +175,48 @@ impl RingError {
             Self::ServerGone | Self::Broken(_) => Some(Fault::System),
         }
     }
-}
 
-impl fmt::Display for RingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The next step for the user, in one line.
+    pub fn next_step(&self) -> &'static str {
         match self {
-            Self::TimedOut => f.write_str("nothing came in time: wait longer, or check the peer"),
-            Self::Closed(reason) => write!(
-                f,
-                "the connection is over ({}): connect again",
-                reason_text(reason)
-            ),
-            Self::ServerGone => {
-                f.write_str("the program that lent the ring has ended: start it, and connect again")
-            }
-            Self::Broken(violation) => write!(f, "{violation}: connect again"),
+            Self::TimedOut => "wait longer, or check the peer",
+            Self::Closed(_) | Self::Broken(_) => "connect again",
+            Self::ServerGone => "start the program that lends rings, and connect again",
         }
-    }
-}
-
-impl std::error::Error for RingError {}
-
-impl From<Violation> for RingError {
-    fn from(violation: Violation) -> Self {
-        Self::Broken(violation)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::error::Error as _;
 
     #[test]
-    fn errors_say_whose_fault_they_are_and_what_to_do() {
+    fn errors_keep_their_source() {
+        let no_server = || io::Error::from(io::ErrorKind::NotFound);
+        let error = RingConnectError::NoServer {
+            path: "/run/rings".into(),
+            error: no_server(),
+        };
+        let source = error.source().expect("the system's error");
+        assert_eq!(source.to_string(), no_server().to_string());
+        let error = RingServerError::Path {
+            path: "/run/rings".into(),
+            error: no_server(),
+        };
+        assert!(error.source().is_some());
+        // The next step stands beside the message, not in it.
+        for error in [
+            RingError::TimedOut,
+            RingError::Closed(CloseReason::Peer),
+            RingError::ServerGone,
+        ] {
+            assert!(!error.to_string().contains(error.next_step()), "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_fault_and_the_next_step() {
         let error = RingServerError::Path {
             path: "/run/rings".into(),
             error: io::ErrorKind::AddrInUse.into(),
