@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Tells the other process where the server is.
+/// The variable with the path of the server.
 const PATH: &str = "RING_LISTENER";
 const PORT: u16 = 5001;
 
@@ -36,7 +36,7 @@ impl RingPolicy for Policy {
         request: &RingListenRequest,
     ) -> Result<Options, String> {
         println!("process {} listens at {}", caller.pid, request.local);
-        if request.port == PORT && request.connections <= 2 {
+        if request.local.dccp_port == PORT && request.connections <= 2 {
             Ok(Options::new().backlog(8))
         } else {
             Err("two connections to port 5001".into())
@@ -59,7 +59,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let place = place.ok_or("it does not listen")?;
 
     for name in ["Ann", "Bob"] {
-        let socket = Socket::connect((&*place, PORT), &Options::new())?;
+        let socket = Socket::connect(&*place, &Options::new())?;
         socket.send(name.as_bytes())?;
         let mut buf = [0; 100];
         let len = socket.recv(&mut buf)?;
@@ -71,8 +71,8 @@ fn server() -> Result<(), Box<dyn Error>> {
 
 /// The process without an engine.
 fn application(path: &str) -> Result<(), Box<dyn Error>> {
-    let local = "127.0.0.1:0".parse()?;
-    let request = RingListenRequest::new(local, PORT, Shape::new(16, 100)).connections(2);
+    let local = "127.0.0.1:0/5001".parse()?;
+    let request = RingListenRequest::new(local, Shape::new(16, 100)).connections(2);
     let mut listener = RingListener::bind(path, &request)?;
     println!("listens: {}", listener.local_addr());
     for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! Lends a connection to another process: this program again, which says what is to be sent and hears what came of
-//! it through a ring in memory that the two share. (Linux)
+//! Lends a connection to another process: this program again. It pushes datagrams into a ring in memory that the two
+//! share, and receives their fates there. (Linux)
 
 use dccp::packet_ring::{Label, Shape};
 use dccp::{Listener, Options};
@@ -8,9 +8,9 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Duration;
 
-/// Tells the other process where the server is.
+/// The variable with the path of the server.
 const PATH: &str = "RING_SERVER";
-/// And where to connect to.
+/// The variable with the peer's address.
 const PEER: &str = "RING_PEER";
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -25,7 +25,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let listener = Listener::bind("127.0.0.1:0/5001", &Options::new())?;
     let policy = |caller: &RingCaller, request: &RingRequest| {
         println!("process {} asks for {}", caller.pid, request.remote);
-        if request.port == 5001 {
+        if request.remote.dccp_port == 5001 {
             Ok(Options::new())
         } else {
             Err("connect to port 5001".into())
@@ -36,7 +36,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let mut application = Command::new(std::env::current_exe()?)
         .arg("lent")
         .env(PATH, &path)
-        .env(PEER, listener.local_addrs()[0].udp_addr().to_string())
+        .env(PEER, listener.local_addrs()[0].to_string())
         .spawn()?;
 
     let socket = listener.accept()?;
@@ -52,7 +52,7 @@ fn server() -> Result<(), Box<dyn Error>> {
 
 /// The process without an engine.
 fn application(path: &str, peer: &str) -> Result<(), Box<dyn Error>> {
-    let request = RingRequest::new(peer.parse()?, 5001, Shape::new(64, 100));
+    let request = RingRequest::new(peer.parse()?, Shape::new(64, 100));
     let mut ring = RingClient::connect(path, &request)?;
     let mut batch = ring.sender().batch();
     for tag in 0..20 {

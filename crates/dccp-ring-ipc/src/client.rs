@@ -6,8 +6,8 @@ use crate::message::{Ask, Tell};
 use crate::request::RingRequest;
 use crate::server::timespec;
 use crate::wait::Waiting;
-use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::DccpAddr;
 use dccp::RecvMeta;
 use dccp::RingFate;
 use dccp::clock;
@@ -35,7 +35,7 @@ pub struct RingClient {
     receiver: Receiver,
     channel: Channel,
     bell: Arc<Doorbell>,
-    peer: SocketAddr,
+    peer: DccpAddr,
     service: ServiceCode,
     /// The other end of the bell is closed.
     is_bell_cut: bool,
@@ -96,7 +96,7 @@ impl RingClient {
     pub(crate) fn new(
         [memory, bell]: [OwnedFd; 2],
         channel: Channel,
-        peer: SocketAddr,
+        peer: DccpAddr,
         service: ServiceCode,
         mps: Option<u32>,
     ) -> Result<Self, SharedError> {
@@ -221,8 +221,8 @@ impl RingClient {
 
 /// The connection.
 impl RingClient {
-    /// The peer's address and, over UDP, its UDP port: as it was asked for, or where an accepted connection came from.
-    pub fn peer_addr(&self) -> SocketAddr {
+    /// The peer's address: the requested one, or the origin of an accepted connection.
+    pub fn peer_addr(&self) -> DccpAddr {
         self.peer
     }
 

@@ -6,9 +6,8 @@ use crate::error::{RingAcceptError, RingConnectError};
 use crate::message::{Ask, Tell};
 use crate::request::RingListenRequest;
 use crate::wait::Waiting;
-use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::clock;
+use dccp::{DccpAddr, clock};
 use dccp_proto::config::bounds;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +20,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct RingListener {
     channel: Channel,
-    local: SocketAddr,
+    local: DccpAddr,
     /// The server owes an answer.
     has_asked: bool,
     is_over: bool,
@@ -36,10 +35,10 @@ impl RingListener {
     /// use dccp::packet_ring::{Label, Shape};
     /// use dccp_ring_ipc::{RingListenRequest, RingListener};
     ///
-    /// let request = RingListenRequest::new("0.0.0.0:14233".parse()?, 5001, Shape::new(64, 1400));
+    /// let request = RingListenRequest::new("0.0.0.0:14233/5001".parse()?, Shape::new(64, 1400));
     /// let mut listener = RingListener::bind("/run/rings", &request)?;
     /// let mut ring = listener.accept()?;
-    /// println!("somebody came from {}", ring.peer_addr());
+    /// println!("a connection from {}", ring.peer_addr());
     /// ring.sender().push(b"welcome", Label::default())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -71,8 +70,8 @@ impl RingListener {
         }
     }
 
-    /// The address and UDP port where the server listens.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// The address where the server listens, with the ports that it got.
+    pub fn local_addr(&self) -> DccpAddr {
         self.local
     }
 

@@ -5,7 +5,7 @@ use crate::lent::{Lent, RingFds, check_room, make_ring};
 use crate::message::Tell;
 use crate::request::RingListenRequest;
 use crate::server::{FULL, Stock};
-use core::net::SocketAddr;
+use dccp::DccpAddr;
 use dccp::Listener;
 use dccp::Options;
 use dccp::ReadyFd;
@@ -20,7 +20,7 @@ const UNACCEPTED: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: Listener,
-    local: SocketAddr,
+    local: DccpAddr,
     /// Readable while a connection waits.
     arrivals: ReadyFd,
     shape: Shape,
@@ -43,14 +43,13 @@ impl Listening {
     pub(crate) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
         request.shape.bytes().map_err(|error| error.to_string())?;
         let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
-        let listener = Listener::bind((request.local, request.port), &options);
+        let listener = Listener::bind(request.local, &options);
         let listener = listener.map_err(|error| error.to_string())?;
         Ok(Self {
-            local: listener
+            local: *listener
                 .local_addrs()
                 .first()
-                .ok_or("there is no address")?
-                .udp_addr(),
+                .ok_or("there is no address")?,
             arrivals: listener.ready_fd().map_err(|error| error.to_string())?,
             listener,
             shape: request.shape,
@@ -60,7 +59,7 @@ impl Listening {
     }
 
     /// Where it listens.
-    pub(crate) fn local_addr(&self) -> SocketAddr {
+    pub(crate) fn local_addr(&self) -> DccpAddr {
         self.local
     }
 
@@ -115,7 +114,7 @@ impl Accepted {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
         Tell::Accepted {
-            peer: socket.peer_addr().udp_addr(),
+            peer: socket.peer_addr(),
             service: socket.service_code(),
             mps: mps.and_then(|mps| u32::try_from(mps).ok()),
         }

@@ -4,8 +4,9 @@
 //! with other values than its name demands are invalid.
 
 use crate::request::{RingListenRequest, RingRequest};
-use core::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
+use dccp::DccpAddr;
 use dccp_proto::config::bounds;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, RateHint};
@@ -36,11 +37,11 @@ pub(crate) enum Tell {
     /// Something happened to the connection; how much a datagram can hold now, if that is known.
     Event(Event, Option<u32>),
     /// Connections can come in at this address.
-    Listening(SocketAddr),
+    Listening(DccpAddr),
     /// Here is one that came in: its ring's memory, the bell and a channel of its own come with this message.
     Accepted {
         /// Where it came from.
-        peer: SocketAddr,
+        peer: DccpAddr,
         /// The Service Code that it asked for.
         service: ServiceCode,
         /// How much a datagram can hold now, if that is known.
@@ -51,7 +52,7 @@ pub(crate) enum Tell {
 /// No message is longer.
 pub(crate) const MESSAGE_MAX: usize = 256;
 /// The name of the protocol and its version.
-const MAGIC: [u8; 8] = *b"DCCPRS\0\x01";
+const MAGIC: [u8; 8] = *b"DCCPRS\0\x02";
 /// Longest text in a message, in bytes.
 const TEXT_MAX: usize = 200;
 
@@ -88,10 +89,9 @@ pub fn rebuilt(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     ]
 }
 
-/// Address of the peer, its DCCP port, Service Code, CCID, shape.
+/// Address of the peer, Service Code, CCID, shape.
 fn build_request(request: &RingRequest) -> Vec<u8> {
     let mut bytes = build_address(request.remote);
-    bytes.extend(request.port.to_le_bytes());
     bytes.extend(request.service.0.to_le_bytes());
     bytes.push(request.ccid.unwrap_or(NO_CCID));
     bytes.extend(build_shape(&request.shape));
@@ -102,7 +102,6 @@ fn parse_request(bytes: &[u8]) -> Option<RingRequest> {
     let mut read = Reader(bytes);
     let request = RingRequest {
         remote: read.address()?,
-        port: read.u16()?,
         service: ServiceCode(read.u32()?),
         ccid: ccid_of(read.take()?),
         shape: read.shape()?,
@@ -110,10 +109,9 @@ fn parse_request(bytes: &[u8]) -> Option<RingRequest> {
     read.0.is_empty().then_some(request)
 }
 
-/// Address to listen at, DCCP port, CCID, shape, connections, Service Codes.
+/// Address to listen at, CCID, shape, connections, Service Codes.
 fn build_listen_request(request: &RingListenRequest) -> Vec<u8> {
     let mut bytes = build_address(request.local);
-    bytes.extend(request.port.to_le_bytes());
     bytes.push(request.ccid.unwrap_or(NO_CCID));
     bytes.extend(build_shape(&request.shape));
     bytes.extend(request.connections.to_le_bytes());
@@ -127,7 +125,6 @@ fn parse_listen_request(bytes: &[u8]) -> Option<RingListenRequest> {
     let mut read = Reader(bytes);
     let mut request = RingListenRequest {
         local: read.address()?,
-        port: read.u16()?,
         ccid: ccid_of(read.take()?),
         shape: read.shape()?,
         connections: read.u32()?,
@@ -145,16 +142,17 @@ fn parse_listen_request(bytes: &[u8]) -> Option<RingListenRequest> {
     Some(request)
 }
 
-/// Family, address, scope, UDP port.
-fn build_address(address: SocketAddr) -> Vec<u8> {
-    let (ip, scope) = match address {
-        SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0),
-        SocketAddr::V6(v6) => (*v6.ip(), v6.scope_id()),
+/// Family, address, scope, UDP port, DCCP port.
+fn build_address(address: DccpAddr) -> Vec<u8> {
+    let (family, ip, scope) = match address.ip {
+        IpAddr::V4(v4) => (4, v4.to_ipv6_mapped(), 0),
+        IpAddr::V6(v6) => (6, v6, address.scope_id),
     };
-    let mut bytes = vec![if address.is_ipv4() { 4 } else { 6 }];
+    let mut bytes = vec![family];
     bytes.extend(ip.octets());
     bytes.extend(scope.to_le_bytes());
-    bytes.extend(address.port().to_le_bytes());
+    bytes.extend(address.udp_port.to_le_bytes());
+    bytes.extend(address.dccp_port.to_le_bytes());
     bytes
 }
 
@@ -341,16 +339,18 @@ impl Reader<'_> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn address(&mut self) -> Option<SocketAddr> {
+    fn address(&mut self) -> Option<DccpAddr> {
         let [family] = self.take()?;
         let ip = Ipv6Addr::from(self.take::<16>()?);
-        let scope = self.u32()?;
-        let port = self.u16()?;
-        match (family, ip.to_ipv4_mapped()) {
-            (4, Some(v4)) if scope == 0 => Some(SocketAddr::new(IpAddr::V4(v4), port)),
-            (6, _) => Some(SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope))),
-            _ => None,
-        }
+        let scope_id = self.u32()?;
+        let ip = match (family, ip.to_ipv4_mapped()) {
+            (4, Some(v4)) if scope_id == 0 => IpAddr::V4(v4),
+            (6, _) => IpAddr::V6(ip),
+            _ => return None,
+        };
+        let mut address = DccpAddr::new(ip, self.u16()?, self.u16()?);
+        address.scope_id = scope_id;
+        Some(address)
     }
 
     fn shape(&mut self) -> Option<Shape> {
@@ -376,16 +376,20 @@ mod tests {
             arrivals: u32::MAX,
             arrival_bytes: 5,
         };
-        let remotes = ["192.0.2.1:14233", "[2001:db8::1]:7", "[fe80::1%9]:1"];
+        let remotes = [
+            "192.0.2.1:14233/5001",
+            "[2001:db8::1]:7/1",
+            "[fe80::1%9]:1/2",
+        ];
         let lend = remotes.map(|remote| {
-            let request = RingRequest::new(remote.parse().unwrap(), 5001, shape);
+            let request = RingRequest::new(remote.parse().unwrap(), shape);
             Ask::Lend(request.service_code(*b"TEST"))
         });
-        let listen = ["0.0.0.0:14233", "[::]:0", "[fe80::1%9]:1"].map(|local| {
-            let request = RingListenRequest::new(local.parse().unwrap(), 5001, shape);
+        let listen = ["0.0.0.0:14233/5001", "[::]:0/0", "[fe80::1%9]:1/2"].map(|local| {
+            let request = RingListenRequest::new(local.parse().unwrap(), shape);
             Ask::Listen(request.connections(7))
         });
-        let mut most = RingListenRequest::new(([192, 0, 2, 1], 7).into(), 1, shape).ccid(3);
+        let mut most = RingListenRequest::new("192.0.2.1:7/1".parse().unwrap(), shape).ccid(3);
         for code in (0..).take(bounds::SERVICE_CODES) {
             most = most.service_code([code, 0, 0, 1]);
         }
@@ -437,14 +441,14 @@ mod tests {
             Tell::Lent,
             Tell::Refused("no".into()),
             Tell::Event(Event::Connected, None),
-            Tell::Listening("[::]:14233".parse().unwrap()),
+            Tell::Listening("[::]:14233/5001".parse().unwrap()),
             Tell::Accepted {
-                peer: "[fe80::1%9]:14233".parse().unwrap(),
+                peer: "[fe80::1%9]:14233/5001".parse().unwrap(),
                 service: ServiceCode(7),
                 mps: Some(1400),
             },
             Tell::Accepted {
-                peer: "192.0.2.1:0".parse().unwrap(),
+                peer: "192.0.2.1:0/7".parse().unwrap(),
                 service: ServiceCode::NONE,
                 mps: None,
             },
@@ -499,7 +503,7 @@ mod tests {
         // Another protocol, another version, no family, an address that is not of the family, a scope.
         for (at, value) in [
             (3, 0),
-            (8, 2),
+            (8, 1),
             (family, 5),
             (family + 1, 1),
             (family + 17, 1),

@@ -1,7 +1,6 @@
 //! Requests of applications in other processes, and the policy that decides on them.
 
-use core::net::SocketAddr;
-use dccp::Options;
+use dccp::{DccpAddr, Options};
 use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,10 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A connection that an application wants, and the ring before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingRequest {
-    /// Address and, over UDP, UDP port of the peer.
-    pub remote: SocketAddr,
-    /// DCCP port of the peer.
-    pub port: u16,
+    /// The peer's address.
+    pub remote: DccpAddr,
     /// Service Code (RFC 5595).
     pub service: ServiceCode,
     /// The CCID of both directions; `None`: as the server's options have it.
@@ -22,11 +19,10 @@ pub struct RingRequest {
 }
 
 impl RingRequest {
-    /// A connection to the DCCP port `port` at `remote` without Service Code, behind a ring of this shape.
-    pub const fn new(remote: SocketAddr, port: u16, shape: Shape) -> Self {
+    /// A connection to `remote` without Service Code, behind a ring of this shape.
+    pub const fn new(remote: DccpAddr, shape: Shape) -> Self {
         Self {
             remote,
-            port,
             service: ServiceCode::NONE,
             ccid: None,
             shape,
@@ -51,11 +47,8 @@ impl RingRequest {
 /// Connections that an application wants to accept, and the rings before them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RingListenRequest {
-    /// Address and, over UDP, UDP port to listen at; 0 for the address stands for all of its family, 0 for the UDP port
-    /// for one that is free.
-    pub local: SocketAddr,
-    /// DCCP port.
-    pub port: u16,
+    /// The address to listen at. The unspecified IP address stands for all of its family, port 0 for any that is free.
+    pub local: DccpAddr,
     /// The Service Codes that are served (RFC 5595), 32 at most, each once however often it is here; none: only
     /// connections without one.
     pub services: Vec<ServiceCode>,
@@ -68,12 +61,10 @@ pub struct RingListenRequest {
 }
 
 impl RingListenRequest {
-    /// Up to 16 connections at a time to the DCCP port `port` at `local` without Service Code, each behind a ring of
-    /// this shape.
-    pub const fn new(local: SocketAddr, port: u16, shape: Shape) -> Self {
+    /// Up to 16 connections at a time to `local` without Service Code, each behind a ring of this shape.
+    pub const fn new(local: DccpAddr, shape: Shape) -> Self {
         Self {
             local,
-            port,
             services: Vec::new(),
             ccid: None,
             shape,

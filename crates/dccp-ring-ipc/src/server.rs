@@ -38,7 +38,7 @@ impl RingServer {
     /// use dccp_ring_ipc::{RingCaller, RingLimits, RingRequest, RingServer};
     ///
     /// let policy = |caller: &RingCaller, request: &RingRequest| {
-    ///     if caller.uid == 1000 && request.port == 5001 {
+    ///     if caller.uid == 1000 && request.remote.dccp_port == 5001 {
     ///         Ok(Options::new())
     ///     } else {
     ///         Err("only user 1000, to port 5001".into())

@@ -241,7 +241,7 @@ impl Session {
         let options = settle(options, request.ccid, &[request.service]);
         let options = options.recv_buffer(request.shape.arrivals as usize);
         let (ring, fds) = make_ring(request.shape)?;
-        let socket = Socket::connect((request.remote, request.port), &options);
+        let socket = Socket::connect(request.remote, &options);
         let socket = socket.map_err(|error| error.to_string())?;
         let lent = ring.lend(socket).map_err(|error| error.to_string())?;
         self.tell(&Tell::Lent, &fds.as_fds()).map(|()| lent)
@@ -483,7 +483,8 @@ mod tests {
     /// A session with a listener for one connection at a time, its application's channel, and two that connect.
     fn listener(stock: &mut Stock<'_>) -> (Session, Channel, [Socket; 2]) {
         let (mut session, theirs) = visitor();
-        let request = RingListenRequest::new(([127, 0, 0, 1], 0).into(), 5001, Shape::new(2, 100));
+        let request =
+            RingListenRequest::new("127.0.0.1:0/5001".parse().unwrap(), Shape::new(2, 100));
         let listen = Ask::Listen(request.connections(1)).build();
         theirs.send(&listen, &[]).unwrap();
         assert!(session.turn(stock));
@@ -491,7 +492,7 @@ mod tests {
         let Tell::Listening(to) = told(&theirs) else {
             panic!("{:?}", session.has);
         };
-        let sockets = [(); 2].map(|()| Socket::connect((to, 5001), &Options::new()).unwrap());
+        let sockets = [(); 2].map(|()| Socket::connect(to, &Options::new()).unwrap());
         (session, theirs, sockets)
     }
 

@@ -7,9 +7,8 @@ use crate::channel::{Channel, Doorbell, Gate, Heard};
 use crate::message::{Ask, Tell};
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
-use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::{Listener, Options, Socket};
+use dccp::{DccpAddr, Listener, Options, Socket};
 use dccp_proto::wire::ResetCode;
 use dccp_proto::{CloseReason, Event};
 use dccp_ring::shared::SharedError;
@@ -37,7 +36,7 @@ const ARRIVALS_TAKEN: u64 = 128 * 9;
 struct World {
     path: PathBuf,
     listener: Listener,
-    peer: SocketAddr,
+    peer: DccpAddr,
     _server: RingServer,
 }
 
@@ -48,21 +47,21 @@ impl World {
         let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
         let policy = |caller: &RingCaller, request: &RingRequest| {
             assert_eq!(caller.pid, std::process::id());
-            match request.port {
+            match request.remote.dccp_port {
                 PORT => Ok(Options::new()),
                 _ => Err("only to port 5001".to_owned()),
             }
         };
         Self {
             _server: RingServer::bind(&path, limits, policy).unwrap(),
-            peer: listener.local_addrs()[0].udp_addr(),
+            peer: listener.local_addrs()[0],
             listener,
             path,
         }
     }
 
     fn request(&self) -> RingRequest {
-        RingRequest::new(self.peer, PORT, SHAPE)
+        RingRequest::new(self.peer, SHAPE)
     }
 
     fn connect(&self) -> Result<RingClient, RingConnectError> {
@@ -89,6 +88,11 @@ impl World {
             }
         }
     }
+}
+
+/// An address that no packet is sent to.
+fn unused() -> DccpAddr {
+    "127.0.0.1:1/1".parse().unwrap()
 }
 
 fn ask(path: &Path, message: &[u8]) -> Channel {
@@ -202,7 +206,7 @@ fn what_is_not_allowed_is_refused_in_words() {
         change(&mut request);
         RingClient::connect(&world.path, &request)
     };
-    is_refused(with(|r| r.port = 5002), "only to port 5001");
+    is_refused(with(|r| r.remote.dccp_port = 5002), "only to port 5001");
     is_refused(with(|r| r.shape.slots = 3), "a power of two");
     is_refused(with(|r| r.shape = Shape::new(1 << 16, 65535)), "are left");
     is_refused(with(|r| r.ccid = Some(77)), "77: must be one of");
@@ -411,7 +415,7 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
         // Its memory goes with it.
         transport
     });
-    let request = RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE);
+    let request = RingRequest::new(unused(), SHAPE);
     let connected = RingClient::connect(&path, &request);
     drop(server.join().unwrap());
     std::fs::remove_file(&path).unwrap();
@@ -450,7 +454,7 @@ fn a_client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
         let channel = first_visitor(&gate);
         send_with(&channel, &Tell::Lent.build(), &sockets(8));
     });
-    let request = RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE);
+    let request = RingRequest::new(unused(), SHAPE);
     let connected = RingClient::connect(&path, &request);
     server.join().unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -469,10 +473,7 @@ fn there_is_one_server_at_a_path() {
     world.connect().unwrap();
     let path = world.path.clone();
     drop(world);
-    let gone = RingClient::connect(
-        &path,
-        &RingRequest::new(([127, 0, 0, 1], 1).into(), 1, SHAPE),
-    );
+    let gone = RingClient::connect(&path, &RingRequest::new(unused(), SHAPE));
     assert!(
         matches!(gone, Err(RingConnectError::NoServer { .. })),
         "{gone:?}"

@@ -5,13 +5,14 @@
 use dccp::Fate;
 use dccp::packet_ring::{Label, PushError, Shape};
 use dccp::{
-    CloseReason, Engine, EngineOptions, Event, Listener, Options, RecvError, RingFate, Socket,
+    CloseReason, DccpAddr, Engine, EngineOptions, Event, Listener, Options, RecvError, RingFate,
+    Socket,
 };
 use dccp_ring_ipc::{
     RingCaller, RingClient, RingError, RingLimits, RingListenRequest, RingListener, RingPolicy,
     RingRequest, RingServer,
 };
-use std::net::SocketAddr;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -27,10 +28,10 @@ fn path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()))
 }
 
-fn listen() -> (Listener, SocketAddr) {
+fn listen() -> (Listener, DccpAddr) {
     let options = Options::new().recv_timeout(PATIENCE);
     let listener = Listener::bind(("127.0.0.1:0", PORT), &options).unwrap();
-    let address = listener.local_addrs()[0].udp_addr();
+    let address = listener.local_addrs()[0];
     (listener, address)
 }
 
@@ -40,7 +41,7 @@ fn serve(path: &Path) -> RingServer {
 }
 
 /// This program runs the test again in a second process.
-fn spawn(test: &str, path: &Path, peer: SocketAddr) -> Child {
+fn spawn(test: &str, path: &Path, peer: DccpAddr) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test])
         .env(PATH, path)
@@ -51,7 +52,7 @@ fn spawn(test: &str, path: &Path, peer: SocketAddr) -> Child {
 }
 
 /// Where the server is and where to connect to, in the second process.
-fn given() -> Option<(PathBuf, SocketAddr)> {
+fn given() -> Option<(PathBuf, DccpAddr)> {
     let path = std::env::var_os(PATH)?;
     let peer = std::env::var(PEER).ok()?;
     Some((path.into(), peer.parse().ok()?))
@@ -64,15 +65,15 @@ fn tag(tag: u64) -> Label {
     }
 }
 
-fn connect(path: &Path, peer: SocketAddr) -> RingClient {
-    let request = RingRequest::new(peer, PORT, Shape::new(16, 100));
+fn connect(path: &Path, peer: DccpAddr) -> RingClient {
+    let request = RingRequest::new(peer, Shape::new(16, 100));
     let mut ring = RingClient::connect(path, &request).unwrap();
     ring.set_timeout(Some(PATIENCE));
     ring
 }
 
 /// A lent ring and the other end of its connection.
-fn join(listener: &Listener, path: &Path, peer: SocketAddr) -> (RingClient, Socket) {
+fn join(listener: &Listener, path: &Path, peer: DccpAddr) -> (RingClient, Socket) {
     thread::scope(|scope| {
         let ring = scope.spawn(|| connect(path, peer));
         let socket = listener.accept().unwrap();
@@ -255,24 +256,24 @@ fn serve_listeners(path: &Path) -> RingServer {
 }
 
 /// Listens in the second process, at the requested address.
-fn listen_through(path: &Path, local: SocketAddr) -> RingListener {
-    let request = RingListenRequest::new(local, PORT, Shape::new(16, 100));
+fn listen_through(path: &Path, local: DccpAddr) -> RingListener {
+    let request = RingListenRequest::new(local, Shape::new(16, 100));
     let mut listener = RingListener::bind(path, &request).unwrap();
     listener.set_timeout(Some(PATIENCE));
     listener
 }
 
 /// A UDP port that is free at this moment.
-fn free_place() -> SocketAddr {
+fn free_place() -> DccpAddr {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap()
+    (socket.local_addr().unwrap(), PORT).into()
 }
 
 /// Connects as soon as the listener is there.
-fn connect_in_time(to: SocketAddr) -> Socket {
+fn connect_in_time(to: DccpAddr) -> Socket {
     let options = Options::new().recv_timeout(PATIENCE);
     for _ in 0..1000 {
-        if let Ok(socket) = Socket::connect((to, PORT), &options) {
+        if let Ok(socket) = Socket::connect(to, &options) {
             return socket;
         }
         thread::sleep(PATIENCE / 1000);
@@ -338,7 +339,7 @@ fn the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed() 
     let mut buf = [0; 8];
     assert_eq!(accepted.recv(&mut buf), Ok(8));
     let engine = Engine::start(&EngineOptions::new()).unwrap();
-    let again = || Listener::bind((local, PORT), &Options::new().engine(&engine));
+    let again = || Listener::bind(local, &Options::new().engine(&engine));
     assert!(again().is_err());
     child.kill().unwrap();
     child.wait().unwrap();

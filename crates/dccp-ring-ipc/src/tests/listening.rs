@@ -23,7 +23,7 @@ impl RingPolicy for Lets {
         request: &RingListenRequest,
     ) -> Result<Options, String> {
         assert_eq!(caller.pid, std::process::id());
-        match request.port {
+        match request.local.dccp_port {
             PORT => Ok(self.options.clone()),
             _ => Err("only at port 5001".into()),
         }
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// An application that listens, but keeps to no rules.
-    fn lawless(&self) -> (Channel, SocketAddr) {
+    fn lawless(&self) -> (Channel, DccpAddr) {
         let channel = ask(&self.path, &Ask::Listen(request()).build());
         let (message, fds) = hear(&channel).unwrap();
         assert!(fds.is_empty());
@@ -79,15 +79,15 @@ impl Host {
 }
 
 fn request() -> RingListenRequest {
-    RingListenRequest::new(([127, 0, 0, 1], 0).into(), PORT, SHAPE)
+    RingListenRequest::new("127.0.0.1:0/5001".parse().unwrap(), SHAPE)
 }
 
-fn connect(to: SocketAddr) -> Socket {
+fn connect(to: DccpAddr) -> Socket {
     try_connect(to).unwrap()
 }
 
-fn try_connect(to: SocketAddr) -> Result<Socket, ConnectError> {
-    Socket::connect((to, PORT), &Options::new().recv_timeout(PATIENCE))
+fn try_connect(to: DccpAddr) -> Result<Socket, ConnectError> {
+    Socket::connect(to, &Options::new().recv_timeout(PATIENCE))
 }
 
 /// Both ends send a datagram and receive the other's.
@@ -128,20 +128,20 @@ fn accepted_connections_talk_and_outlive_their_listener() {
         .fold(request(), RingListenRequest::service_code);
     let mut listener = host.listen(&request.ccid(3));
     let to = listener.local_addr();
-    assert_ne!(to.port(), 0);
+    assert_ne!(to.udp_port, 0);
     let mut pairs: Vec<_> = [*b"BBBB", *b"AAAA"]
         .map(|code| {
             let options = Options::new().service_code(code).recv_timeout(PATIENCE);
-            let socket = Socket::connect((to, PORT), &options).unwrap();
+            let socket = Socket::connect(to, &options).unwrap();
             let mut ring = listener.accept().unwrap();
             ring.set_timeout(Some(PATIENCE));
             assert_eq!(ring.service_code(), ServiceCode(u32::from_be_bytes(code)));
-            assert_eq!(ring.peer_addr().ip(), to.ip());
+            assert_eq!(ring.peer_addr().ip, to.ip);
             assert!(ring.max_packet_size().is_some());
             let Encap::Udp { local_port, .. } = socket.flow().path.encap else {
                 panic!("over UDP");
             };
-            assert_eq!(ring.peer_addr().port(), local_port);
+            assert_eq!(ring.peer_addr().udp_port, local_port);
             assert_eq!(socket.snapshot().unwrap().tx_ccid, 3);
             (ring, socket)
         })
@@ -171,11 +171,11 @@ fn listening_is_refused_unless_the_policy_allows_it() {
         change(&mut request);
         RingListener::bind(&host.path, &request)
     };
-    is_refused(with(|r| r.port = 5002), "only at port 5001");
+    is_refused(with(|r| r.local.dccp_port = 5002), "only at port 5001");
     assert_eq!(host.ended.load(Ordering::Relaxed), 0);
     is_refused(with(|r| r.shape.slots = 3), "a power of two");
     is_refused(with(|r| r.ccid = Some(77)), "77: must be one of");
-    is_refused(with(|r| r.local.set_port(6511)), "reserved for the system");
+    is_refused(with(|r| r.local.udp_port = 6511), "reserved for the system");
     let many = |r: &mut RingListenRequest| r.services = vec![ServiceCode(7); 33];
     is_refused(with(many), "32 Service Codes at most");
     // Listeners that were not opened have ended.
@@ -300,7 +300,7 @@ fn what_is_said_at_the_wrong_time_ends_a_listener_and_no_other() {
     let host = Host::plain("wrong");
     let mut honest = host.listen(&request());
     let listen = Ask::Listen(request()).build();
-    let lend = Ask::Lend(RingRequest::new(honest.local_addr(), PORT, SHAPE)).build();
+    let lend = Ask::Lend(RingRequest::new(honest.local_addr(), SHAPE)).build();
     let accept = Ask::Accept.build();
     // Before it listens.
     assert!(hear(&ask(&host.path, &accept)).is_none());

@@ -245,7 +245,7 @@ fn lent(peers: &Peers, meter: &mut Meter, samples: usize) -> Outcome<&'static st
     let path = std::env::temp_dir().join(format!("ring-latency-{}", std::process::id()));
     let (_server, at) = peers.start(&["lend", path.to_str().ok_or("no path")?])?;
     let mut relay = Relay::to(address(&at)?)?;
-    let request = RingRequest::new(relay.local_addr()?, PORT, SHAPE);
+    let request = RingRequest::new((relay.local_addr()?, PORT).into(), SHAPE);
     let ring = thread::scope(|scope| {
         let connecting = scope.spawn(|| RingClient::connect(&path, &request));
         while !connecting.is_finished() {

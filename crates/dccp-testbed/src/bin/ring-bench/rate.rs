@@ -77,7 +77,7 @@ fn ring(peers: &Peers, time: Duration, is_lent: bool) -> Outcome<(&'static str, 
     let mut ring = if is_lent {
         let place = path.to_str().ok_or("no path")?;
         server = Some(peers.start(&["lend", place])?);
-        let request = RingRequest::new(address(&at)?, PORT, SHAPE);
+        let request = RingRequest::new((address(&at)?, PORT).into(), SHAPE);
         Ring::Lent(RingClient::connect(&path, &request)?)
     } else {
         let socket = Socket::connect((address(&at)?, PORT), &peers.options()?)?;
