@@ -7,17 +7,14 @@ use crate::request::RingRequest;
 use crate::server::timespec;
 use crate::wait::Waiting;
 use core::time::Duration;
-use dccp::DccpAddr;
-use dccp::RecvMeta;
-use dccp::RingFate;
-use dccp::clock;
 use dccp::unstable::delivery;
+use dccp::{DccpAddr, Ready, ReadyFd, RecvMeta, RingFate, clock};
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
 use dccp_ring::shared::SharedError;
-use dccp_ring::{Receiver, Sender, shared};
-use rustix::event::{PollFd, PollFlags, poll};
+use dccp_ring::{Receiver, Sender, Violation, shared};
+use rustix::event::{PollFd, PollFlags, epoll, poll};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -274,6 +271,79 @@ impl RingClient {
     fn ask(&mut self, ask: &Ask) {
         // If the server has ended, the next receive finds the channel closed.
         let _ = self.channel.send(&ask.build(), &[]);
+    }
+}
+
+/// Event loops.
+impl RingClient {
+    /// Calls that would not wait now, and a request to the server: [`ready_fd`](Self::ready_fd) shall become readable at
+    /// the next change.
+    ///
+    /// Datagrams and fates arrive in memory, without a system call, unless this process sleeps. Therefore call this before
+    /// each wait, and wait only if it reports nothing to do. With a [timeout](Self::set_timeout) of zero no other call waits.
+    ///
+    /// ```no_run
+    /// use dccp_ring_ipc::RingClient;
+    /// use rustix::event::{PollFd, PollFlags, poll};
+    ///
+    /// fn receive(ring: &mut RingClient) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let ready_fd = ring.ready_fd()?;
+    ///     let mut buf = [0; 1500];
+    ///     loop {
+    ///         let ready = ring.ready()?;
+    ///         if ready.recv {
+    ///             let len = ring.recv(&mut buf)?;
+    ///             println!("{len} bytes arrived");
+    ///         } else if ready.event {
+    ///             ring.poll_event();
+    ///         } else {
+    ///             poll(&mut [PollFd::new(&ready_fd, PollFlags::IN)], None)?;
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the server breaks the rules.
+    pub fn ready(&mut self) -> Result<Ready, RingError> {
+        if !self.is_bell_cut {
+            self.is_bell_cut = !self.bell.hear();
+        }
+        self.listen();
+        let announced = self.announce_sleep();
+        let ready = self.unless_broken(announced)?;
+        let is_over = self.over.is_some();
+        Ok(Ready {
+            recv: ready.recv || is_over,
+            send: ready.send || is_over,
+            event: !self.events.is_empty(),
+            fates: ready.fates || is_over && self.sender.waiting().is_ok_and(|n| n > 0),
+        })
+    }
+
+    /// Requests wake-ups for datagrams, fates and room. What is there already needs none.
+    fn announce_sleep(&mut self) -> Result<Ready, Violation> {
+        Ok(Ready {
+            recv: !self.receiver.prepare_to_sleep()?,
+            send: !self.sender.prepare_to_wait_for_room()?,
+            fates: !self.sender.prepare_to_wait_for_fates()?,
+            ..Ready::default()
+        })
+    }
+
+    /// A descriptor for `poll`, `epoll` and their relatives, such as tokio's `AsyncFd`. It becomes readable when what
+    /// [`ready`](Self::ready) last reported may have changed, and stays readable until the next call of `ready`.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn ready_fd(&self) -> io::Result<ReadyFd> {
+        let both = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let sources: [&dyn AsFd; 2] = [&self.channel, &*self.bell];
+        for source in sources {
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&both, source.as_fd(), data, epoll::EventFlags::IN)?;
+        }
+        Ok(dccp::unstable::ready_fd(both))
     }
 }
 

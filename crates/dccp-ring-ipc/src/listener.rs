@@ -7,10 +7,10 @@ use crate::message::{Ask, Tell};
 use crate::request::RingListenRequest;
 use crate::wait::Waiting;
 use core::time::Duration;
-use dccp::{DccpAddr, clock};
+use dccp::{DccpAddr, ReadyFd, clock};
 use dccp_proto::config::bounds;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 /// Waits for connections that a [`RingServer`](crate::RingServer) in another process takes in, each with a ring before it.
@@ -23,6 +23,8 @@ pub struct RingListener {
     local: DccpAddr,
     /// The server owes an answer.
     has_asked: bool,
+    /// A descriptor shall become readable without a call of `accept`.
+    is_watched: bool,
     is_over: bool,
     timeout: Option<Duration>,
 }
@@ -61,6 +63,7 @@ impl RingListener {
                     channel,
                     local,
                     has_asked: false,
+                    is_watched: false,
                     is_over: false,
                     timeout: None,
                 }),
@@ -96,13 +99,26 @@ impl RingListener {
         self.timeout = at_most;
     }
 
+    /// A descriptor for `poll`, `epoll` and their relatives. It is readable while a connection waits, and from the end of
+    /// the server on.
+    ///
+    /// From now on the server makes the ring of the next connection before [`accept`](Self::accept) is called. When `accept`
+    /// fails with [`RingAcceptError::Refused`], the descriptor becomes readable only after another call of `accept`, for
+    /// example once a connection has ended.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn ready_fd(&mut self) -> io::Result<ReadyFd> {
+        let fd = self.channel.as_fd().try_clone_to_owned()?;
+        self.is_watched = true;
+        self.request_connection();
+        Ok(dccp::unstable::ready_fd(fd))
+    }
+
     fn take(&mut self, timeout: Option<Duration>) -> Result<RingClient, RingAcceptError> {
         let mut waiting = Waiting::within(timeout);
         while !self.is_over {
-            if !core::mem::replace(&mut self.has_asked, true) {
-                // If the server has ended, the receive below finds the channel closed.
-                let _ = self.channel.send(&Ask::Accept.build(), &[]);
-            }
+            self.request_connection();
             match self.channel.recv() {
                 Heard::Message(message, fds) => return self.answer(&message, fds),
                 Heard::End => self.is_over = true,
@@ -116,6 +132,14 @@ impl RingListener {
         Err(RingAcceptError::ServerGone)
     }
 
+    /// Requests the next connection, unless the server owes one already.
+    fn request_connection(&mut self) {
+        if !core::mem::replace(&mut self.has_asked, true) {
+            // If the server has ended, the next receive finds the channel closed.
+            let _ = self.channel.send(&Ask::Accept.build(), &[]);
+        }
+    }
+
     /// Reads the server's answer.
     fn answer(
         &mut self,
@@ -125,6 +149,9 @@ impl RingListener {
         self.has_asked = false;
         match (Tell::parse(message), fds.map(<[_; 3]>::try_from)) {
             (Some(Tell::Accepted { peer, service, mps }), Ok(Ok([memory, bell, channel]))) => {
+                if self.is_watched {
+                    self.request_connection();
+                }
                 let ring = [memory, bell];
                 RingClient::new(ring, Channel::of(channel), peer, service, mps)
                     .map_err(RingAcceptError::Ring)

@@ -158,6 +158,12 @@ pub mod unstable {
     pub use crate::ring::{attach_ring, detach_ring};
     pub use crate::ring::{delivery, ring_fate};
 
+    /// Makes a descriptor that becomes readable by other means a [`ReadyFd`](crate::ReadyFd).
+    #[cfg(unix)]
+    pub fn ready_fd(fd: std::os::fd::OwnedFd) -> crate::ReadyFd {
+        crate::ReadyFd { fd }
+    }
+
     /// Adds an event to those that wait for the application.
     pub fn push_event(socket: &crate::Socket, event: crate::Event) {
         socket.shared().lock().push_event(event);

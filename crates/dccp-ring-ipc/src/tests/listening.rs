@@ -423,3 +423,23 @@ fn a_listener_of_a_server_that_talks_nonsense_is_over() {
         );
     }
 }
+
+#[test]
+fn ready_fd_of_listener_is_readable_while_a_connection_waits() {
+    let host = Host::plain("ready-listener");
+    let mut listener = host.listen(&request());
+    let fd = listener.ready_fd().unwrap();
+    assert!(!is_readable(&fd, Duration::ZERO));
+    for _ in 0..2 {
+        let socket = connect(listener.local_addr());
+        assert!(is_readable(&fd, PATIENCE));
+        let mut ring = listener.accept_timeout(Duration::ZERO).unwrap();
+        assert!(!is_readable(&fd, Duration::ZERO));
+        ring.set_timeout(Some(PATIENCE));
+        talk(&mut ring, &socket);
+    }
+    drop(host);
+    assert!(is_readable(&fd, PATIENCE), "the end of the server");
+    let over = listener.accept_timeout(Duration::ZERO);
+    assert!(matches!(over, Err(RingAcceptError::ServerGone)), "{over:?}");
+}
