@@ -307,6 +307,7 @@ impl InFlight {
         tell: TellFate<'_>,
     ) -> Option<Feedback<'a>> {
         let named = self.position(ack.names)?;
+        self.pipe.note_max();
         let before = self.record_at(named).copied();
         let mut news = News::new(now, self.large_len, tell);
         let has_vector = self.read_reports(ack.options, named, &mut news);
@@ -372,6 +373,7 @@ impl InFlight {
         let Some(record) = self.records.pop_front() else {
             return;
         };
+        self.pipe.note_max();
         self.pipe.remove(&record);
         self.front += 1;
         self.decided = self.decided.max(self.front);

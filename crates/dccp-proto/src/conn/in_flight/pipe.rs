@@ -25,12 +25,17 @@ impl Pipe {
         core::mem::replace(&mut self.max, self.packets)
     }
 
+    /// Must be called before packets leave the pipe. Sending a packet does not look at the maximum, because most
+    /// packets are sent in runs.
+    pub(super) fn note_max(&mut self) {
+        self.max = self.max.max(self.packets);
+    }
+
     /// A data packet was sent (4341-5-1).
     #[inline]
     pub(super) fn add(&mut self, len: u16) {
         self.packets += 1;
         self.bytes += u64::from(len);
-        self.max = self.max.max(self.packets);
     }
 
     /// A packet stops being in flight, if it was: only data counts, and only once (4341-5-4).
@@ -45,6 +50,7 @@ impl Pipe {
 
     /// Nothing is in flight (4341-5-2).
     pub(super) fn clear(&mut self) {
+        self.note_max();
         self.packets = 0;
         self.bytes = 0;
     }
