@@ -22,6 +22,7 @@ mod opening;
 mod using;
 
 pub use opening::{AcceptError, BindError, ConnectError};
+pub(crate) use using::reason_fault;
 pub use using::{CloseError, RecvError, SendError};
 
 use crate::addr::AddrError;
@@ -123,7 +124,8 @@ into_io_error! {
     CloseError: |e| e.io_kind(),
 }
 
-fn reason_kind(reason: &CloseReason) -> io::ErrorKind {
+/// The kind of the system's error that is nearest to a connection's end.
+pub(crate) fn reason_kind(reason: &CloseReason) -> io::ErrorKind {
     match reason {
         CloseReason::Local => io::ErrorKind::NotConnected,
         CloseReason::Peer | CloseReason::Aborted(_) => io::ErrorKind::ConnectionAborted,

@@ -22,18 +22,21 @@
 
 use crate::addr::ToDccpAddrs;
 use crate::clock;
-use crate::error::{CloseError, ConnectError, OptionError, RecvError};
+use crate::error::{CloseError, ConnectError, OptionError, RecvError, reason_fault, reason_kind};
+use crate::fault::Fault;
 use crate::options::Options;
 use crate::patience::{Patience, Side};
+use crate::recv_buffer;
 use crate::send_buffer::FateReport;
 use crate::shared::{Shared, SocketState};
 use crate::socket::Socket;
 use crate::source::{SourceReply, SourceRequest};
-use core::fmt;
+use crate::words::reason_text;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp_proto::CloseReason;
 use dccp_proto::message::{MessageLabel, MessageSender, NotTaken, Reassembler};
+use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -113,40 +116,80 @@ impl MessageOptions {
 }
 
 /// Why a message was not taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
     /// The messages without a fate reach the bounds of [`SendLimits`]. A message whose deadline has come frees its room.
+    #[error("too many messages wait for their fate")]
     Full,
-    /// It is longer than [`LEN_MAX`].
+    /// Caller: it is longer than [`LEN_MAX`].
+    #[error("message too long: must be at most {LEN_MAX} bytes")]
     TooLong,
     /// The connection has ended.
+    #[error("the connection is over: {}", reason_text(.0))]
     Closed(CloseReason),
 }
 
-impl fmt::Display for MessageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl MessageError {
+    /// The party that can mend it; `None` if too many messages wait.
+    pub fn fault(&self) -> Option<Fault> {
         match self {
-            Self::Full => f.write_str("too many messages wait for their fate"),
-            Self::TooLong => write!(f, "message too long: at most {LEN_MAX} bytes"),
-            Self::Closed(_) => f.write_str("the connection has ended"),
+            Self::Full => None,
+            Self::TooLong => Some(Fault::Caller),
+            Self::Closed(reason) => Some(reason_fault(reason)),
+        }
+    }
+
+    /// The next step for the user, in one line.
+    pub fn next_step(&self) -> &'static str {
+        match self {
+            Self::Full => "skip this message, or give messages a lifetime",
+            Self::TooLong => "cut the message",
+            Self::Closed(_) => "connect again",
         }
     }
 }
 
-impl std::error::Error for MessageError {}
-
-/// The connection's Service Code does not announce messages: see [`with_messages`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoMessages;
-
-impl fmt::Display for NoMessages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("service code without messages: it must begin with M")
+impl From<MessageError> for io::Error {
+    fn from(error: MessageError) -> Self {
+        let kind = match &error {
+            MessageError::Full => io::ErrorKind::WouldBlock,
+            MessageError::TooLong => io::ErrorKind::InvalidInput,
+            MessageError::Closed(reason) => reason_kind(reason),
+        };
+        Self::new(kind, error)
     }
 }
 
-impl std::error::Error for NoMessages {}
+/// Caller: the connection's Service Code does not announce messages. See [`with_messages`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("service code without messages: it must begin with M")]
+pub struct NoMessages;
+
+impl NoMessages {
+    /// Always [`Fault::Caller`].
+    pub fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+
+    /// The next step for the user, in one line.
+    pub fn next_step(&self) -> &'static str {
+        "make the options with `with_messages`"
+    }
+}
+
+impl From<NoMessages> for io::Error {
+    fn from(error: NoMessages) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, error)
+    }
+}
+
+impl From<NoMessages> for ConnectError {
+    fn from(_: NoMessages) -> Self {
+        let problem = "must be that of `with_messages`";
+        Self::Option(OptionError::new("service_code", problem))
+    }
+}
 
 /// A connection that carries messages.
 #[derive(Debug)]
@@ -178,10 +221,7 @@ impl MessageSocket {
     /// As [`Socket::connect`], or if the Service Code does not announce messages.
     pub fn connect(addr: impl ToDccpAddrs, options: &Options) -> Result<Self, ConnectError> {
         let socket = Socket::connect(addr, options)?;
-        Self::new(socket).map_err(|NoMessages| {
-            let problem = "must be that of `with_messages`";
-            ConnectError::Option(OptionError::new("service_code", problem))
-        })
+        Ok(Self::new(socket)?)
     }
 
     /// Carries messages over a connection with options of [`with_messages`], such as an accepted one. It becomes the
@@ -265,11 +305,18 @@ impl MessageSocket {
     pub fn recv(&self) -> Result<Message, RecvError> {
         loop {
             let datagram = self.socket.recv_datagram()?;
-            let mut incoming = lock(&self.incoming);
-            let received = incoming.receive(datagram.meta().arrived, datagram.bytes());
-            if let Received::Message(message) = received {
+            if let Some(message) = self.reassemble(&datagram) {
                 return Ok(message);
             }
+        }
+    }
+
+    /// Takes the next datagram; returns the message that it completes.
+    pub(crate) fn reassemble(&self, datagram: &recv_buffer::Received) -> Option<Message> {
+        let mut incoming = lock(&self.incoming);
+        match incoming.receive(datagram.meta().arrived, datagram.bytes()) {
+            Received::Message(message) => Some(message),
+            _ => None,
         }
     }
 
@@ -278,17 +325,21 @@ impl MessageSocket {
     /// # Errors
     /// When the connection has not ended in time. Messages that wait after the first `at_most` are withdrawn.
     pub fn close(&self, at_most: Duration) -> Result<CloseReason, CloseError> {
-        let is_empty = |state: &mut SocketState| {
-            let is_waiting = self.outgoing.has_waiting.load(Ordering::Relaxed);
-            (!is_waiting || state.is_ended()).then_some(())
-        };
         // The rest is withdrawn if time is over.
         let _ = self
             .socket
             .shared()
-            .wait(Side::Send, Patience::For(at_most), is_empty);
+            .wait(Side::Send, Patience::For(at_most), |state| {
+                self.all_left(state)
+            });
         self.socket.shutdown(Shutdown::Write);
         self.socket.wait_closed(at_most)
+    }
+
+    /// Whether all messages have left, or the connection has ended; `None`: not yet.
+    pub(crate) fn all_left(&self, state: &SocketState) -> Option<()> {
+        let is_waiting = self.outgoing.has_waiting.load(Ordering::Relaxed);
+        (!is_waiting || state.is_ended()).then_some(())
     }
 
     /// Fills the rate up to `bits_per_s` with datagrams that the peer ignores, as

@@ -23,8 +23,10 @@
 //! `connect` and `bind` look up names on tokio's threads for blocking calls. Outside a runtime they return an error. Other
 //! calls work in any runtime.
 
+mod message;
 mod ring;
 
+pub use message::MessageSocket;
 pub use ring::{RingRecvHalf, RingSendHalf, RingSocket};
 
 use crate::addr::{DccpAddr, ToDccpAddrs};

@@ -166,7 +166,8 @@ impl CloseError {
     }
 }
 
-fn reason_fault(reason: &CloseReason) -> Fault {
+/// The party that ended the connection.
+pub(crate) fn reason_fault(reason: &CloseReason) -> Fault {
     match reason {
         CloseReason::Local | CloseReason::Aborted(ResetCode::ABORTED) => Fault::Caller,
         _ => Fault::Peer,
