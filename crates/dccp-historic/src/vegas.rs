@@ -4,6 +4,8 @@ use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::law::reno::Reno;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
+use dccp_proto::number::to_f64;
+use dccp_proto::time::nanos;
 
 /// A round trip with fewer samples is not a measurement.
 const SAMPLES_MIN: u32 = 3;
@@ -44,7 +46,7 @@ struct Rules {
 pub(crate) const LINUX: Vegas = Vegas::new(Rules {
     name: "vegas-linux",
     alpha: 2.0,
-    queued: |waiting, _, base| (waiting / nanos(base)).floor(),
+    queued: |waiting, _, base| (waiting / to_f64(nanos(base))).floor(),
     from: |window, _| window,
 });
 
@@ -53,7 +55,7 @@ pub(crate) const LINUX: Vegas = Vegas::new(Rules {
 pub(crate) const LINUX_2_6_22: Vegas = Vegas::new(Rules {
     name: "vegas-2.6.22",
     alpha: 1.5,
-    queued: |waiting, rtt, _| waiting / nanos(rtt),
+    queued: |waiting, rtt, _| waiting / to_f64(nanos(rtt)),
     from: |window, earlier| earlier.unwrap_or(window),
 });
 
@@ -106,11 +108,11 @@ impl Vegas {
         }
         let rtt = round.rtt_min;
         // The kernel's rounding needs an exact difference, therefore in whole nanoseconds.
-        let waiting = window.cwnd * nanos(rtt.saturating_sub(self.base_rtt));
+        let waiting = window.cwnd * to_f64(nanos(rtt.saturating_sub(self.base_rtt)));
         self.queued = (self.rules.queued)(waiting, rtt, self.base_rtt);
         if window.is_slow_start() {
             if self.queued > GAMMA {
-                let filled = window.cwnd * nanos(self.base_rtt) / nanos(rtt) + 1.0;
+                let filled = window.cwnd * to_f64(nanos(self.base_rtt)) / to_f64(nanos(rtt)) + 1.0;
                 window.cwnd = window.cwnd.min(filled);
                 window.leave_slow_start();
             }
@@ -169,14 +171,6 @@ impl Law for Vegas {
 /// Returns the window `w`, one packet nearer to `aim`.
 fn stepped(w: f64, aim: f64) -> f64 {
     w + (aim - w).clamp(-1.0, 1.0)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a round trip is far below 2^53 ns"
-)]
-fn nanos(time: Duration) -> f64 {
-    time.as_nanos() as f64
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! flow's begin; an incomplete last interval is left out.
 
 use core::time::Duration;
+use dccp_proto::number::to_f64;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,7 +53,7 @@ pub enum Metric {
 
 /// Arithmetic mean; `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / to_f64(values.len()))
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / to_f64(values.len() as u64))
 }
 
 /// Population standard deviation of a series divided by its mean: 0 is steady. Also aggregate
@@ -60,7 +61,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 pub fn stability(series: &[f64]) -> Option<f64> {
     let mean = mean(series).filter(|&mean| mean > 0.0 && series.len() >= 2)?;
     let squares = series.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
-    Some((squares / to_f64(series.len())).sqrt() / mean)
+    Some((squares / to_f64(series.len() as u64)).sqrt() / mean)
 }
 
 /// Jain's index of the flows' means, from 1/n (one has all) to 1 (equal shares); `None` for fewer
@@ -68,7 +69,7 @@ pub fn stability(series: &[f64]) -> Option<f64> {
 pub fn fairness(means: &[f64]) -> Option<f64> {
     let sum: f64 = means.iter().sum();
     let squares: f64 = means.iter().map(|x| x * x).sum();
-    (means.len() >= 2 && squares > 0.0).then(|| sum * sum / (to_f64(means.len()) * squares))
+    (means.len() >= 2 && squares > 0.0).then(|| sum * sum / (to_f64(means.len() as u64) * squares))
 }
 
 /// How far two means are apart, from −1 to 1: positive if the first gets more.
@@ -106,7 +107,7 @@ pub fn aggregate(series: &[&[f64]]) -> Vec<f64> {
 /// Lost packets of those whose fate is decided; `None` if there are none.
 pub fn loss(lost: u64, delivered: u64) -> Option<f64> {
     let decided = lost + delivered;
-    (decided > 0).then(|| to_f64_u64(lost) / to_f64_u64(decided))
+    (decided > 0).then(|| to_f64(lost) / to_f64(decided))
 }
 
 /// The share of a time that a transmitter was at work.
@@ -140,30 +141,17 @@ impl Distribution {
         sorted.sort_unstable();
         let (&min, &max) = (sorted.first()?, sorted.last()?);
         let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
-        let sum: f64 = sorted.iter().map(|&ns| to_f64_u64(ns)).sum();
+        let sum: f64 = sorted.iter().map(|&ns| to_f64(ns)).sum();
         Some(Self {
             samples: sorted.len(),
             min,
-            avg: sum / to_f64(sorted.len()),
+            avg: sum / to_f64(sorted.len() as u64),
             max,
             p50: rank(50),
             p95: rank(95),
             p99: rank(99),
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-const fn to_f64(n: usize) -> f64 {
-    n as f64
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "packets and nanoseconds of hours are below 2^53"
-)]
-const fn to_f64_u64(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

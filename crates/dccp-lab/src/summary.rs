@@ -5,6 +5,7 @@ use crate::run::agenda::marks;
 use crate::run::outcome::{Age, FlowOutcome, LinkOutcome, Outcome, RoundTrip};
 use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
+use dccp_proto::Rate;
 
 /// The summary of a run. Values that a run does not have are `None`.
 #[derive(Clone, PartialEq, Debug)]
@@ -237,7 +238,7 @@ fn of_link(run: &Run, recorded: &LinkOutcome, ticks: &[Duration]) -> LinkSummary
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bytes of hours are below 2^53")]
+/// Returns bits per second.
 fn rate(bytes: u64, time: Duration) -> f64 {
-    bytes as f64 * 8.0 / time.as_secs_f64()
+    Rate::over(bytes, time).bits_per_s()
 }

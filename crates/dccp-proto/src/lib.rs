@@ -13,6 +13,7 @@ pub mod error;
 pub mod event;
 mod limiter;
 pub mod message;
+pub mod number;
 pub mod path;
 pub mod queue;
 pub mod seq;

@@ -1,5 +1,6 @@
 //! Time as the core sees it: an argument, never a clock that is read.
 
+use crate::number::to_f64;
 use core::fmt;
 use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Sub};
@@ -100,8 +101,9 @@ impl Sub for Instant {
     }
 }
 
-fn nanos(d: Duration) -> u64 {
-    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+/// Returns the nanoseconds of `time`. 584 years and more count as `u64::MAX`.
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A span of time as connections keep it: in 8 bytes, also in an `Option`, where a `Duration` takes 16. Spans beyond
@@ -128,12 +130,8 @@ impl Nanos {
         Duration::from_nanos(self.get())
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "to the nanosecond for a hundred days"
-    )]
     pub(crate) const fn as_secs_f64(self) -> f64 {
-        self.get() as f64 / 1e9
+        to_f64(self.get()) / 1e9
     }
 }
 
@@ -160,12 +158,8 @@ impl Rate {
     }
 
     /// The rate at which `bytes` pass in `time`; zero time gives an infinite rate.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "byte counts stay far below 2^53"
-    )]
     pub fn over(bytes: u64, time: Duration) -> Self {
-        Self(bytes as f64 / time.as_secs_f64())
+        Self(to_f64(bytes) / time.as_secs_f64())
     }
 
     /// Bytes per second.
@@ -179,13 +173,9 @@ impl Rate {
     }
 
     /// How long `bytes` take at this rate; a century at most.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "byte counts stay far below 2^53"
-    )]
     pub fn time_for(self, bytes: u64) -> Duration {
         const CENTURY_S: f64 = 3.15e9;
-        let s = bytes as f64 / self.0;
+        let s = to_f64(bytes) / self.0;
         Duration::from_secs_f64(if s.is_finite() {
             s.clamp(0.0, CENTURY_S)
         } else if self.0 > 0.0 {

@@ -34,6 +34,7 @@ use crate::setting::Impossible;
 use crate::transmitter::Transmitter;
 use core::cmp::Reverse;
 use core::time::Duration;
+use dccp_proto::time::nanos;
 use dccp_proto::{Instant, Rate};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -511,11 +512,6 @@ impl<T: Token> Link<T> {
     const fn after_delay(&self, end: Instant) -> Instant {
         Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns))
     }
-}
-
-/// A time in ns; centuries saturate.
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

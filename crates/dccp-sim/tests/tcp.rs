@@ -3,6 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::Rate;
+use dccp_proto::number::to_f64;
 use dccp_sim::frame::{Content, Frame};
 use dccp_sim::loss::Loss;
 use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
@@ -301,11 +302,6 @@ fn a_largest_congestion_window_does_the_same() {
     let windows = to_f64(net.receiver().received_bytes) / (20.0 * 1448.0);
     assert!((windows / 250.0 - 1.0).abs() < 0.02, "{windows}");
     assert_eq!(net.sender().cc.cwnd_packets, Some(20.0));
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes of a test are few")]
-fn to_f64(n: u64) -> f64 {
-    n as f64
 }
 
 #[test]

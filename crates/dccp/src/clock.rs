@@ -30,8 +30,7 @@ pub fn now() -> Instant {
 pub fn now() -> Instant {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
     let origin = ORIGIN.get_or_init(std::time::Instant::now);
-    let ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Instant::from_nanos(ns)
+    Instant::from_nanos(dccp_proto::time::nanos(origin.elapsed()))
 }
 
 /// The same time as the standard library's clock shows it.

@@ -1,6 +1,7 @@
 //! How late quanta leave: a histogram that does not grow.
 
 use core::time::Duration;
+use dccp_proto::time::nanos;
 
 /// Buckets of one octave: a quantile is at most an eighth too high.
 const PER_OCTAVE: u32 = 8;
@@ -71,7 +72,7 @@ fn open_bits(ns: u64) -> u32 {
 }
 
 fn bucket(time: Duration) -> usize {
-    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let ns = nanos(time);
     let open = open_bits(ns);
     let n = u64::from(PER_OCTAVE * open) + (ns >> open);
     usize::try_from(n).map_or(BUCKETS - 1, |n| n.min(BUCKETS - 1))

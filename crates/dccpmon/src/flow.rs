@@ -3,6 +3,7 @@
 use crate::packet::{Head, Kind};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp::proto::wire::Ecn;
 use dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, clock};
 use std::io;
@@ -154,7 +155,7 @@ impl Schedule {
         if due_at > now {
             return 0;
         }
-        let due = crate::host::nanos(now - due_at) / self.gap_ns + 1;
+        let due = nanos(now - due_at) / self.gap_ns + 1;
         let excess = due.saturating_sub(BATCH as u64);
         self.begin += Duration::from_nanos(excess.saturating_mul(self.gap_ns));
         usize::try_from(due - excess).unwrap_or(BATCH)

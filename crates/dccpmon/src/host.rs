@@ -2,6 +2,7 @@
 
 use crate::report::Host;
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
 use std::collections::BTreeMap;
 
@@ -35,10 +36,6 @@ impl Usage {
             dccp_mib,
         }
     }
-}
-
-pub(crate) fn nanos(d: Duration) -> u64 {
-    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(unix)]

@@ -2,7 +2,6 @@
 //! same.
 
 use crate::flow::{Receiver, RxCounts, Sender, Traffic, TxCounts};
-use crate::host::nanos;
 use crate::report::{
     FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, Spread, TxInterval, TxTotal,
 };
@@ -10,6 +9,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use dccp::proto::cc::Snapshot;
 use dccp::proto::conn::ConnSnapshot;
+use dccp::proto::time::nanos;
 use dccp::{Instant, Socket, Stats, clock};
 use std::collections::BTreeMap;
 use std::io;

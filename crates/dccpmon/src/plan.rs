@@ -5,6 +5,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::cc::registry::{Ccid, Ccids};
+use dccp::proto::time::nanos;
 use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
 use std::net::ToSocketAddrs;
@@ -89,7 +90,7 @@ impl fmt::Display for Plan {
                 .into(),
         };
         let several = if *flows == 1 { "" } else { "s" };
-        let time = units::seconds(crate::host::nanos(*duration));
+        let time = units::seconds(nanos(*duration));
         let length = self.asked.length.unwrap_or(LENGTH);
         write!(
             f,

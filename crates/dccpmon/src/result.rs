@@ -5,6 +5,7 @@ use crate::ledger::{Ledger, share};
 use crate::report::{FlowTotal, Host, Interval, RxTotal, TxTotal};
 use crate::verdict::{Limit, Sight};
 use core::time::Duration;
+use dccp::Rate;
 use std::collections::BTreeMap;
 
 /// How a test ended.
@@ -138,12 +139,11 @@ pub(crate) fn combine(
 }
 
 /// Bits per second.
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() {
         return 0.0;
     }
-    bytes as f64 * 8.0 / time.as_secs_f64()
+    Rate::over(bytes, time).bits_per_s()
 }
 
 /// Drops of a transport that several flows share are each end's together: divides them by what the

@@ -2,6 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::report::{Host, TxTotal};
+use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
 use serde::Serialize;
 
@@ -78,10 +79,10 @@ fn of_application(s: &Sight<'_>) -> Option<Limit> {
         Some(asked) => {
             evidence.push(format!(
                 "asked for {}, got {}",
-                units::rate(as_f64(asked)),
+                units::rate(to_f64(asked)),
                 units::rate(s.goodput_bps)
             ));
-            s.goodput_bps >= as_f64(asked) * REACHED
+            s.goodput_bps >= to_f64(asked) * REACHED
         }
     };
     is_reached.then(|| Limit::new("application", evidence))
@@ -159,19 +160,14 @@ fn of_pacing(s: &Sight<'_>) -> Option<Limit> {
 /// CPU time of a process in percent of one core.
 pub(crate) fn cpu_percent(host: &Host) -> Option<f64> {
     let cpu = host.cpu_ns?;
-    (host.wall_ns > 0).then(|| as_f64(cpu) * 100.0 / as_f64(host.wall_ns))
+    (host.wall_ns > 0).then(|| to_f64(cpu) * 100.0 / to_f64(host.wall_ns))
 }
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
-    as_f64(part) / as_f64(whole)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
-fn as_f64(n: u64) -> f64 {
-    n as f64
+    to_f64(part) / to_f64(whole)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Formats numbers with their units for people: decimal factors, three digits.
 
+use dccp_proto::number::to_f64;
+
 /// Formats a rate: `95.2 Mbit/s`.
 pub fn rate(bits_per_s: f64) -> String {
     scaled(bits_per_s, "bit/s")
@@ -7,12 +9,12 @@ pub fn rate(bits_per_s: f64) -> String {
 
 /// Formats a size: `12.0 MB`.
 pub fn bytes(n: u64) -> String {
-    scaled(as_f64(n), "B")
+    scaled(to_f64(n), "B")
 }
 
 /// Formats nanoseconds as milliseconds: `20.4`.
 pub fn millis(ns: u64) -> String {
-    let ms = as_f64(ns) / 1e6;
+    let ms = to_f64(ns) / 1e6;
     if ms < 1.0 {
         format!("{ms:.3}")
     } else {
@@ -22,7 +24,7 @@ pub fn millis(ns: u64) -> String {
 
 /// Formats nanoseconds as microseconds: `0.9`.
 pub fn micros(ns: u64) -> String {
-    format!("{:.1}", as_f64(ns) / 1e3)
+    format!("{:.1}", to_f64(ns) / 1e3)
 }
 
 /// Formats a share: `60 %`.
@@ -35,12 +37,12 @@ pub fn loss(lost: u64, of: u64) -> String {
     if of == 0 {
         return "-".into();
     }
-    format!("{:.2} %", as_f64(lost) * 100.0 / as_f64(of))
+    format!("{:.2} %", to_f64(lost) * 100.0 / to_f64(of))
 }
 
 /// Formats nanoseconds as seconds, without trailing zeros: `1`, `0.5`, `12.34`.
 pub fn seconds(ns: u64) -> String {
-    let text = format!("{:.2}", as_f64(ns) / 1e9);
+    let text = format!("{:.2}", to_f64(ns) / 1e9);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -63,11 +65,6 @@ fn three_digits(value: f64) -> String {
     } else {
         format!("{value:.0}")
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
-fn as_f64(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::ccid3::{Meter, Path};
+use dccp_proto::number::to_f64;
 use std::collections::VecDeque;
 
 /// The fewest ticks of the window counter for the measurement of a round trip: one more than a round trip has.
@@ -45,11 +46,11 @@ impl Ns2Meter {
     fn measured(&self, now: Instant) -> f64 {
         let since = now - self.last_feedback;
         if since >= self.rtt {
-            return float(self.bytes) / since.as_secs_f64();
+            return to_f64(self.bytes) / since.as_secs_f64();
         }
         let newest_first = self.arrived.iter().rev();
         let recent = newest_first.take_while(|(at, _)| now - *at <= self.rtt);
-        float(recent.map(|(_, bytes)| bytes).sum()) / self.rtt.as_secs_f64()
+        to_f64(recent.map(|(_, bytes)| bytes).sum()) / self.rtt.as_secs_f64()
     }
 
     /// Returns the round trip: four ticks. The length of a tick comes from the time since the last packet that is at
@@ -140,15 +141,6 @@ fn coarse_loss_event_rate(path: &Path, x: f64) -> f64 {
         step /= 2.0;
     }
     p
-}
-
-/// Converts a count to a float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of packets and bytes stay below 2^53"
-)]
-const fn float(n: u64) -> f64 {
-    n as f64
 }
 
 /// Returns the least whole number that is not below `x`.

@@ -7,7 +7,7 @@ use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, 
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
-use core::time::Duration;
+use dccp_proto::time::nanos;
 use serde_json::{Value, json};
 
 /// The schema's name.
@@ -264,8 +264,4 @@ fn series(run: &Run, outcome: &Outcome) -> Value {
 
 fn column<I, V: Into<Value>>(intervals: &[I], of: impl Fn(&I) -> V) -> Value {
     intervals.iter().map(|i| of(i).into()).collect()
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

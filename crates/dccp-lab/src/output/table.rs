@@ -225,7 +225,7 @@ fn shown(metric: Metric, values: &[f64]) -> String {
         Metric::Cwnd | Metric::Queue => format!("{value:.0} p"),
         Metric::Convergence => format!("{:.0} s", value / 1e9),
         Metric::RttIncrease => format!("{:.1}", value / 1e6),
-        Metric::RttTransport | Metric::RttPing | Metric::Age => show::millis(nanos(value)),
+        Metric::RttTransport | Metric::RttPing | Metric::Age => show::millis(whole_nanos(value)),
         Metric::Stability
         | Metric::Fairness
         | Metric::Asymmetry
@@ -242,7 +242,7 @@ fn shown(metric: Metric, values: &[f64]) -> String {
     clippy::cast_sign_loss,
     reason = "a time of a run, in nanoseconds"
 )]
-fn nanos(value: f64) -> u64 {
+fn whole_nanos(value: f64) -> u64 {
     value.round() as u64
 }
 

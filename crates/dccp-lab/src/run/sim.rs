@@ -8,7 +8,8 @@ use super::streams::Stage;
 use crate::metrics::BIN;
 use crate::scenario::plan::{Run, Transport};
 use core::time::Duration;
-use dccp_proto::Instant;
+use dccp_proto::time::nanos;
+use dccp_proto::{Instant, Rate};
 use dccp_sim::link::LinkStats;
 use dccp_sim::loss::Loss;
 use dccp_sim::{LinkId, World};
@@ -205,7 +206,7 @@ impl<'a> Recorder<'a> {
         self.last_bin[flow] = bytes;
         self.outcome.flows[flow]
             .bins
-            .push(bits_per_s(delivered, BIN));
+            .push(Rate::over(delivered, BIN).bits_per_s());
     }
 
     fn tick(&mut self, at: Duration) {
@@ -221,7 +222,7 @@ impl<'a> Recorder<'a> {
                 now.map(|now| now.saturating_sub(last.unwrap_or(0)))
             };
             self.outcome.flows[n].intervals.push(FlowInterval {
-                goodput_bps: bits_per_s(delivered, interval),
+                goodput_bps: Rate::over(delivered, interval).bits_per_s(),
                 cwnd_packets: state.cwnd_packets,
                 ssthresh_packets: state.ssthresh_packets,
                 rate_bps: state.rate_bps,
@@ -315,15 +316,6 @@ impl Watched {
 /// The busy time of a link until now.
 fn busy(world: &World, link: LinkId) -> Duration {
     world.link(link).busy_by(world.now())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes of hours are below 2^53")]
-fn bits_per_s(bytes: u64, time: Duration) -> f64 {
-    bytes as f64 * 8.0 / time.as_secs_f64()
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::cc::Snapshot;
 use dccp_proto::path::{Encap, Flow as Ports, Path};
+use dccp_proto::time::nanos;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::{FlowId, FlowSample};
@@ -427,10 +428,6 @@ fn add(state: &mut State, tx: &Snapshot) {
     sum(&mut state.cwnd_packets, tx.cwnd_packets);
     sum(&mut state.ssthresh_packets, tx.ssthresh_packets);
     sum(&mut state.rate_bps, tx.rate.map(Rate::bits_per_s));
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// 10.0.0.1 and the following.

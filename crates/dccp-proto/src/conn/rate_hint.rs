@@ -3,6 +3,7 @@
 use super::{App, Connection, State};
 use crate::cc::{Feedback, Permit};
 use crate::event::{Event, RateHint};
+use crate::number::to_f64;
 use crate::time::{Instant, Rate};
 use core::time::Duration;
 
@@ -46,7 +47,7 @@ impl RateMeter {
         let elapsed = (now - sampled).as_secs_f64();
         let weight = elapsed / (elapsed + SMOOTHING.as_secs_f64());
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| old + (new - old) * weight);
-        let delivered = float(self.acked_bytes) / elapsed;
+        let delivered = to_f64(self.acked_bytes) / elapsed;
         Self {
             sampled: Some(now),
             allowed: allowed.map(|allowed| smooth(self.allowed, allowed)),
@@ -140,7 +141,7 @@ impl Connection {
         let rtt = self.rtt?.as_secs_f64();
         let by_window = snapshot
             .cwnd_packets
-            .map(|packets| packets * float(self.usual_len()) / rtt);
+            .map(|packets| packets * to_f64(self.usual_len()) / rtt);
         let by_rate = snapshot.rate.map(Rate::bytes_per_s);
         let least = by_window.into_iter().chain(by_rate).reduce(f64::min);
         least.filter(|rate| *rate > 0.0).map(Rate::from_bytes_per_s)
@@ -153,14 +154,6 @@ impl Connection {
             mean => mean as u64,
         }
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "lengths of packets are far below 2^53"
-)]
-fn float(bytes: u64) -> f64 {
-    bytes as f64
 }
 
 #[expect(

@@ -2,6 +2,7 @@
 
 use dccp_proto::config::bounds;
 use dccp_proto::conn::ConnSnapshot;
+use dccp_proto::number::to_f64;
 use dccp_proto::{Connection, Instant};
 
 /// The history of a connection that its invariants need.
@@ -108,12 +109,4 @@ fn bounded(s: &ConnSnapshot) -> Result<(), String> {
         return Err(format!("{} packets in flight", s.pipe_packets));
     }
     Ok(())
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "byte counts stay far below 2^53"
-)]
-const fn to_f64(n: u64) -> f64 {
-    n as f64
 }

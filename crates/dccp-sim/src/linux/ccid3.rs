@@ -1,6 +1,7 @@
 //! CCID 3 as in Linux 6.1: Receive Rate and Loss Event Rate, never Loss Intervals.
 
 use core::time::Duration;
+use dccp_proto::number::to_f64;
 use dccp_proto::wire::{CcidOpt, Opt, Packet};
 use dccp_proto::{Instant, Seq};
 use std::collections::VecDeque;
@@ -85,15 +86,15 @@ impl Sender {
         }
         if self.size == 0.0 {
             // Four packets in the first round trip.
-            self.size = bytes(len.max(1));
+            self.size = to_f64(len.max(1) as u64);
             self.x = 4.0 * self.size / self.rtt.unwrap_or(RTT_FALLBACK).as_secs_f64().max(1e-4);
         }
-        self.size = 0.9 * self.size + 0.1 * bytes(len);
+        self.size = 0.9 * self.size + 0.1 * to_f64(len as u64);
         self.sent.push_back((seq, now));
         if self.sent.len() > HISTORY_MAX {
             self.sent.pop_front();
         }
-        let gap = Duration::from_secs_f64((bytes(len) / self.x).min(LONGEST_GAP_S));
+        let gap = Duration::from_secs_f64((to_f64(len as u64) / self.x).min(LONGEST_GAP_S));
         self.next_at = self.next_at.max(now - gap) + gap;
         self.no_feedback_at
             .get_or_insert(now + Duration::from_secs(2));
@@ -189,7 +190,11 @@ impl Receiver {
         if is_new_loss && self.losses.intervals.len() == 1 {
             // RFC 5348 §6.3.1: the first interval is one that explains the rate so far.
             let rate = self.rate_until(now).max(1.0);
-            let p = inverse(bytes(self.size.max(1)), self.rtt.as_secs_f64(), rate);
+            let p = inverse(
+                to_f64(self.size.max(1) as u64),
+                self.rtt.as_secs_f64(),
+                rate,
+            );
             self.losses.intervals[0] = 1.0 / p;
         }
         match self.last {
@@ -203,7 +208,7 @@ impl Receiver {
         if since.is_zero() {
             self.receive_rate
         } else {
-            bytes(self.bytes) / since.as_secs_f64()
+            to_f64(self.bytes as u64) / since.as_secs_f64()
         }
     }
 
@@ -286,12 +291,4 @@ impl Losses {
                 .max(1.0),
         )
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "byte counts stay far below 2^53"
-)]
-const fn bytes(n: usize) -> f64 {
-    n as f64
 }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use dccp_proto::Rate;
+use dccp_proto::number::to_f64;
 use dccp_sim::pair::{End, Pair, Profile, Setup};
 use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::App;
@@ -26,7 +27,7 @@ impl Cell {
 
     /// The capacity of the line in bytes of data per second.
     pub(crate) fn line(self) -> f64 {
-        self.packets_per_s() * to_f64(DATA)
+        self.packets_per_s() * to_f64(DATA as u64)
     }
 
     /// The shortest round trip: the path's, and one packet's time on the link.
@@ -106,11 +107,6 @@ pub(crate) fn received_in(pair: &mut Pair, span: Duration) -> f64 {
     let before = pair.report(End::Server).received;
     pair.run_for(span);
     (pair.report(End::Server).received - before) as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes of a datagram")]
-fn to_f64(n: usize) -> f64 {
-    n as f64
 }
 
 #[expect(

@@ -3,7 +3,7 @@
 use crate::args::Bulk;
 use crate::control::{Channel, Lost, Message, Setup};
 use crate::flow::Traffic;
-use crate::host::{Usage, nanos};
+use crate::host::Usage;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::json::{self, Document};
 use crate::output::table::{self, Table};
@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::report::{FlowTotal, Host};
 use crate::result::{Sides, Status, TestResult, combine};
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp::{ConnectError, Encapsulation, Socket, clock};
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;

@@ -12,6 +12,7 @@ use crate::report::FlowTotal;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp::{AcceptError, BindError, Encapsulation, Listener, Options, Socket, clock};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
@@ -295,8 +296,8 @@ fn refuse(channel: &mut Channel, refusal: &Refusal) -> Result<(), Lost> {
 }
 
 fn check(setup: &Setup) -> Result<(), Refusal> {
-    let longest = crate::host::nanos(DURATION_MAX);
-    let shortest_interval = crate::host::nanos(Duration::from_millis(100));
+    let longest = nanos(DURATION_MAX);
+    let shortest_interval = nanos(Duration::from_millis(100));
     let holds = (1..=FLOWS_MAX).contains(&setup.flows)
         && (1..=longest).contains(&setup.duration_ns)
         && setup.interval_ns >= shortest_interval

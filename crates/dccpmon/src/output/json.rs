@@ -3,13 +3,13 @@
 //! `schema/dccpmon-1.json` is generated from these types: a test compares the two.
 
 use crate::args::Bulk;
-use crate::host::nanos;
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::report::{self, Host, Samples, Spread};
 use crate::result::{FlowResult, Status, TestResult, rate};
 use crate::verdict::Limit;
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp::{Encapsulation, clock};
 use dccp_cli::Failure;
 #[cfg(test)]

@@ -87,15 +87,6 @@ pub fn receiver<V: Variant + 'static>(config: &CcConfig) -> Box<dyn HcReceiver> 
     Box::new(receiver::Receiver::<V>::new(config))
 }
 
-/// A count as a float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of packets and bytes stay below 2^53"
-)]
-const fn float(n: u64) -> f64 {
-    n as f64
-}
-
 /// The whole number at or above `x`, at most `u32::MAX`.
 fn whole(x: f64) -> u32 {
     u32::try_from(packets(x)).unwrap_or(u32::MAX)

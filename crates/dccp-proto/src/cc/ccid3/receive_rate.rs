@@ -1,6 +1,6 @@
 //! The rate at which data arrives (RFC 4342 §8.3 with errata 610 and 611, RFC 5348 §6.2).
 
-use super::float;
+use crate::number::to_f64;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -68,7 +68,7 @@ impl ReceiveRate {
         } else {
             time.max(interval(rtt))
         };
-        float(self.now.bytes - from.bytes) / time.as_secs_f64()
+        to_f64(self.now.bytes - from.bytes) / time.as_secs_f64()
     }
 
     /// A feedback packet reports the rate.
@@ -89,7 +89,7 @@ impl ReceiveRate {
 
     /// Mean size of the data packets so far, at least one byte.
     pub(crate) fn mean_size(&self) -> f64 {
-        (float(self.now.bytes) / float(self.packets)).max(1.0)
+        (to_f64(self.now.bytes) / to_f64(self.packets)).max(1.0)
     }
 }
 

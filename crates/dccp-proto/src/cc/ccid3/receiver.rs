@@ -6,9 +6,10 @@ use super::loss_intervals::{INTERVALS, Weighed, loss_event_rate};
 use super::receive_rate::ReceiveRate;
 use super::receiver_rtt::{Hint, ReceiverRtt};
 use super::variant::{Counted, Meter, Tfrc, Variant};
-use super::{float, packets, whole};
+use super::{packets, whole};
 use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
+use crate::number::to_f64;
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, LossInterval, push_dropped_packets, push_loss_intervals};
 use crate::wire::features::Feature;
@@ -139,8 +140,8 @@ impl<V: Variant> Receiver<V> {
         let intervals = self.history.intervals().enumerate();
         let weighed = intervals.map(|(place, interval)| {
             Weighed::new(V::length(&Counted {
-                data: float(interval.data),
-                drops: float(interval.drops),
+                data: to_f64(interval.data),
+                drops: to_f64(interval.drops),
                 is_short: interval.loss > 0 && interval.ticks <= 2 * ROUND_TRIP,
                 is_open: place == 0,
             }))

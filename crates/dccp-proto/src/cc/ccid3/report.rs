@@ -1,10 +1,10 @@
 //! The contents of a feedback packet for a CCID 3 sender (RFC 4342 §6, §8), and the sender's record of
 //! earlier ones.
 
-use super::float;
 use super::loss_intervals::{INTERVALS, Weighed, discount, loss_event_rate};
 use super::variant::{Counted, Variant};
 use crate::cc::Feedback;
+use crate::number::to_f64;
 use crate::seq::Seq;
 use crate::wire::Opt;
 use crate::wire::ccid_options::{CcidOpt, LossInterval, LossIntervals};
@@ -44,8 +44,8 @@ struct Known {
 impl Known {
     fn weighed<V: Variant>(&self, is_open: bool) -> Weighed {
         let length = V::length(&Counted {
-            data: float(self.data.into()),
-            drops: float(self.drops.into()),
+            data: to_f64(self.data.into()),
+            drops: to_f64(self.drops.into()),
             // Unknown, it counts for what is safe.
             is_short: self.has_loss && self.is_short.unwrap_or(true),
             is_open,

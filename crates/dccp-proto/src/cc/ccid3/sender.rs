@@ -5,13 +5,14 @@ use super::equation::{T_MBI, initial_window};
 use super::host_limits::HostLimits;
 use super::report::{Report, Reports};
 use super::round_trip::RoundTrip;
+use super::seconds;
 use super::variant::{SlowStart, Tfrc, Variant};
 use super::window_counter::WindowCounter;
 use super::x_recv_set::XRecvSet;
-use super::{float, seconds};
 use crate::cc::config::CcConfig;
 use crate::cc::pacer::{Pacer, commit_horizon};
 use crate::cc::{Feedback, HcSender, Permit, Run, Signal, Snapshot};
+use crate::number::to_f64;
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, RttEstimate};
 use crate::wire::features::Feature;
@@ -94,7 +95,7 @@ impl<V: Variant> Sender<V> {
         variant.on_mps(config.mps);
         let mut sender = Self {
             variant,
-            s: float(config.mps as u64).max(1.0),
+            s: to_f64(config.mps as u64).max(1.0),
             last_len: 0.0,
             granularity: config.granularity,
             x: 0.0,
@@ -327,7 +328,7 @@ impl<V: Variant> HcSender for Sender<V> {
 
     fn on_sent(&mut self, run: &Run) {
         let now = run.now;
-        let len = float(run.payload_len as u64);
+        let len = to_f64(run.payload_len as u64);
         if self.stage == Stage::New {
             self.stage = Stage::Sent;
             self.s = len.max(1.0);
@@ -370,7 +371,7 @@ impl<V: Variant> HcSender for Sender<V> {
         // Not to the letter of 5348-4.1-1: the mean of the latest packets, not of four loss
         // intervals. Where nothing is lost those never end, and an application that turns to smaller
         // packets would see its receive rate, and with it its limit, collapse.
-        self.s = float(fb.mean_size as u64).max(1.0);
+        self.s = to_f64(fb.mean_size as u64).max(1.0);
         if let Some(sample) = fb.rtt {
             self.on_rtt_sample(now, sample);
         }

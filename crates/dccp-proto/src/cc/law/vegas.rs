@@ -2,7 +2,8 @@
 
 use super::reno::Reno;
 use super::{Ack, Congestion, Law, LawSettings, SettingError, Window};
-use crate::time::Instant;
+use crate::number::to_f64;
+use crate::time::{Instant, nanos};
 use core::time::Duration;
 
 /// Settings of Vegas.
@@ -98,7 +99,7 @@ impl Vegas {
 
     /// Returns the packets in the queue.
     fn diff(&self, w: f64, rtt: Duration) -> f64 {
-        w * nanos(rtt.saturating_sub(self.base_rtt)) / nanos(rtt)
+        w * to_f64(nanos(rtt.saturating_sub(self.base_rtt))) / to_f64(nanos(rtt))
     }
 
     /// Ends a round trip and moves the window.
@@ -116,7 +117,7 @@ impl Vegas {
         self.queued = self.diff(window.cwnd, rtt);
         if window.is_slow_start() {
             if self.queued > self.config.gamma {
-                let filled = window.cwnd * nanos(self.base_rtt) / nanos(rtt) + 1.0;
+                let filled = window.cwnd * to_f64(nanos(self.base_rtt)) / to_f64(nanos(rtt)) + 1.0;
                 window.cwnd = window.cwnd.min(filled);
                 window.leave_slow_start();
             }
@@ -176,14 +177,6 @@ impl Law for Vegas {
         }
         out.push(("queued", self.queued));
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a round trip is far below 2^53 ns"
-)]
-fn nanos(time: Duration) -> f64 {
-    time.as_nanos() as f64
 }
 
 #[cfg(test)]
