@@ -13,8 +13,7 @@ mod meter;
 use core::time::Duration;
 use dccp_proto::cc::ccid3::{Ccid3, Counted, SlowStart, Tfrc, Variant, Weighed, receiver, sender};
 use dccp_proto::cc::config::CcConfig;
-use dccp_proto::cc::registry::{Ccid, Dependency};
-use dccp_proto::cc::{HcReceiver, HcSender};
+use dccp_proto::cc::{Ccid, Dependency, HcReceiver, HcSender};
 use meter::Ns2Meter;
 
 /// CCID 3 as ns-2 implements it.

@@ -8,8 +8,7 @@ mod receiver;
 mod sender;
 
 use dccp_proto::cc::config::CcConfig;
-use dccp_proto::cc::registry::{Ccid, Dependency};
-use dccp_proto::cc::{HcReceiver, HcSender};
+use dccp_proto::cc::{Ccid, Dependency, HcReceiver, HcSender};
 use dccp_proto::wire::features::Feature;
 
 /// The number of this CCID, one of those for experiments (RFC 4340 §19.5).

@@ -7,11 +7,11 @@ use super::ack_ratio::AckRatio;
 use super::config::{CcConfig, DEFAULT_RTT};
 use super::law::Law;
 use super::one_way::{self, Newest, Times};
-use super::registry::{Ccid, Dependency};
 use super::window::{Sent, WindowSender};
 use super::window_rules::Ccid2Rules;
 use super::{
-    AckDue, Arrival, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal, Snapshot,
+    AckDue, Arrival, Ccid, Dependency, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run,
+    Signal, Snapshot,
 };
 use crate::seq::Seq;
 use crate::time::{Instant, Nanos};

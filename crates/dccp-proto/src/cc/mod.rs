@@ -2,13 +2,14 @@
 //!
 //! An endpoint holds an [`HcSender`] for the half-connection that it sends on and an [`HcReceiver`]
 //! for the other; they may be of different CCIDs. Neither has I/O, a clock or a log.
-//! [`registry`] maps CCID numbers to both halves; [`registry::Ccid`] is what one of your own implements.
+//! [`registry`] lists the CCIDs by number. A CCID of your own implements [`Ccid`].
 //!
 //! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`prepare`, `on_ack`),
 //! loss, marks and the receiver's host ([`Feedback`]), idle and limited applications (`permit`,
 //! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]), quiescence.
 
 mod ack_ratio;
+mod ccid;
 pub mod ccid2;
 pub mod ccid3;
 pub mod ccid4;
@@ -24,6 +25,8 @@ pub mod rtt;
 pub mod slow_start;
 pub mod window;
 pub mod window_rules;
+
+pub use ccid::{Ccid, Dependency};
 
 use crate::seq::Seq;
 use crate::time::{Instant, Rate};

@@ -35,8 +35,8 @@ pub use loss_intervals::Weighed;
 pub use variant::{Counted, Meter, SlowStart, Tfrc, Variant};
 
 use super::config::CcConfig;
-use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
-use super::{HcReceiver, HcSender};
+use super::{Ccid, Dependency, HcReceiver, HcSender};
+use crate::wire::features::Feature;
 use core::time::Duration;
 
 /// CCID 3.
@@ -65,17 +65,41 @@ impl Ccid for Ccid3 {
     }
 
     fn needs(&self) -> &[Dependency] {
-        TFRC_NEEDS
+        NEEDS
     }
 
     fn features(&self) -> &[u8] {
-        TFRC_FEATURES
+        FEATURES
     }
 
     fn options(&self) -> &[u8] {
         &[128, 192, 193, 194]
     }
 }
+
+/// The features that CCID 3 and its variants need. RFC 4342 requires neither of a peer, so none is mandatory.
+const NEEDS: &[Dependency] = &[
+    // Its 32 bits go on where the 24 of Loss Intervals end (4342-8.4-1).
+    Dependency {
+        feature: Feature::SendLossEventRate,
+        at_sender: false,
+        value: 1,
+        is_mandatory: false,
+    },
+    // Else the receiver takes lost acknowledgements for lost data (4342-6.1-2).
+    Dependency {
+        feature: Feature::SendNdpCount,
+        at_sender: true,
+        value: 1,
+        is_mandatory: false,
+    },
+];
+
+/// The features of CCID 3 and its variants.
+const FEATURES: &[u8] = &[
+    Feature::SendRttEstimate.number(),
+    Feature::SendLossEventRate.number(),
+];
 
 /// The sending half of a variant.
 pub fn sender<V: Variant + 'static>(config: &CcConfig) -> Box<dyn HcSender> {

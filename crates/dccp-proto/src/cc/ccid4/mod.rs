@@ -12,10 +12,9 @@
 
 mod small_packets;
 
-use super::ccid3;
+use super::ccid3::{self, Ccid3};
 use super::config::CcConfig;
-use super::registry::{Ccid, Dependency, TFRC_FEATURES, TFRC_NEEDS};
-use super::{HcReceiver, HcSender};
+use super::{Ccid, Dependency, HcReceiver, HcSender};
 use small_packets::SmallPackets;
 
 /// CCID 4.
@@ -44,11 +43,11 @@ impl Ccid for Ccid4 {
     }
 
     fn needs(&self) -> &[Dependency] {
-        TFRC_NEEDS
+        Ccid3.needs()
     }
 
     fn features(&self) -> &[u8] {
-        TFRC_FEATURES
+        Ccid3.features()
     }
 
     fn options(&self) -> &[u8] {
