@@ -44,12 +44,30 @@ impl RingFds {
     }
 }
 
-/// Says in words if a ring is larger than what is left, in bytes.
-pub(crate) fn check_room(shape: Shape, left: u64) -> Result<(), String> {
-    match shape.bytes() {
-        Ok(bytes) if bytes > left => Err(format!("a ring of {bytes} bytes: {left} are left")),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
+/// The reason for refusing an application when no seat is left.
+pub(crate) const FULL: &str = "too many applications have rings";
+
+/// The memory and seats that the server can still lend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Bytes for rings.
+    pub(crate) memory: u64,
+    /// The number of further applications.
+    pub(crate) seats: usize,
+}
+
+impl Room {
+    /// Checks that a ring of this shape fits the memory.
+    ///
+    /// # Errors
+    /// Returns the reason if it does not.
+    pub(crate) fn check(self, shape: Shape) -> Result<(), String> {
+        let left = self.memory;
+        match shape.bytes() {
+            Ok(bytes) if bytes > left => Err(format!("a ring of {bytes} bytes: {left} are left")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

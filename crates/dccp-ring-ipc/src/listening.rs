@@ -1,10 +1,9 @@
 //! A listener that an application of another process has.
 
 use crate::channel::Channel;
-use crate::lent::{Lent, RingFds, check_room, make_ring};
+use crate::lent::{FULL, Lent, RingFds, Room, make_ring};
 use crate::message::Tell;
 use crate::request::RingListenRequest;
-use crate::server::{FULL, Stock};
 use dccp::DccpAddr;
 use dccp::Listener;
 use dccp::Options;
@@ -75,26 +74,22 @@ impl Listening {
 
     /// The next connection if the application wants one and one waits. Or in words why it does not get it: then the
     /// connection still waits. `held`: how many the application has.
-    pub(crate) fn accept(
-        &mut self,
-        stock: &Stock<'_>,
-        held: usize,
-    ) -> Option<Result<Accepted, String>> {
+    pub(crate) fn accept(&mut self, room: Room, held: usize) -> Option<Result<Accepted, String>> {
         if !self.is_asked || !self.listener.is_ready() {
             return None;
         }
         self.is_asked = false;
-        Some(self.take(stock, held))
+        Some(self.take(room, held))
     }
 
-    fn take(&self, stock: &Stock<'_>, held: usize) -> Result<Accepted, String> {
+    fn take(&self, room: Room, held: usize) -> Result<Accepted, String> {
         if held >= self.connections {
             return Err(format!("{held} connections at a time were asked for"));
         }
-        if stock.seats == 0 {
+        if room.seats == 0 {
             return Err(FULL.into());
         }
-        check_room(self.shape, stock.memory)?;
+        room.check(self.shape)?;
         // The connection comes last: what fails before leaves it where it is.
         let (ring, fds) = make_ring(self.shape)?;
         let (channel, their_channel) = Channel::pair().map_err(|error| error.to_string())?;

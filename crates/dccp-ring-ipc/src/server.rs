@@ -2,12 +2,13 @@
 
 use crate::channel::Gate;
 use crate::error::RingServerError;
+use crate::lent::{FULL, Room};
 use crate::request::{Policy, RingLimits, RingPolicy};
-use crate::session::Session;
+use crate::session::{Session, Stock};
+use crate::wait::timespec;
 use core::time::Duration;
 use dccp::clock;
-use dccp_proto::Instant;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -100,37 +101,6 @@ struct Hall {
     sessions: Vec<Session>,
 }
 
-/// Resources for the session whose turn it is.
-pub(crate) struct Stock<'a> {
-    pub(crate) policy: &'a mut Policy,
-    /// Bytes for rings.
-    pub(crate) memory: u64,
-    /// Room for applications.
-    pub(crate) seats: usize,
-    /// New sessions of accepted connections.
-    newcomers: Vec<Session>,
-}
-
-impl<'a> Stock<'a> {
-    pub(crate) fn new(policy: &'a mut Policy, memory: u64, seats: usize) -> Self {
-        Self {
-            policy,
-            memory,
-            seats,
-            newcomers: Vec::new(),
-        }
-    }
-
-    /// Adds a session that has a ring.
-    pub(crate) fn take_in(&mut self, session: Session) {
-        self.memory = self.memory.saturating_sub(session.memory());
-        self.seats = self.seats.saturating_sub(1);
-        self.newcomers.push(session);
-    }
-}
-
-/// Reason for refusing an application.
-pub(crate) const FULL: &str = "too many applications have rings";
 /// Pause before the next application when the system has no descriptor left.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
 
@@ -195,7 +165,7 @@ impl Hall {
         let lent: u64 = self.sessions.iter().map(Session::memory).sum();
         let seats = self.limits.clients.saturating_sub(self.sessions.len());
         let memory = self.limits.memory.saturating_sub(lent);
-        let mut stock = Stock::new(&mut self.policy, memory, seats);
+        let mut stock = Stock::new(&mut self.policy, Room { memory, seats });
         let mut has_news = has_news.iter();
         self.sessions.retain_mut(|session| {
             if has_news.next() != Some(&true) {
@@ -204,7 +174,8 @@ impl Hall {
             let before = session.memory();
             let stays = session.turn(&mut stock);
             let after = if stays { session.memory() } else { 0 };
-            stock.memory = (stock.memory + before).saturating_sub(after);
+            let memory = &mut stock.room.memory;
+            *memory = (*memory + before).saturating_sub(after);
             stays
         });
         self.sessions.append(&mut stock.newcomers);
@@ -221,14 +192,5 @@ impl Hall {
         } else if let Ok(session) = Session::new(channel) {
             self.sessions.push(session);
         }
-    }
-}
-
-/// From `now` until `due`.
-pub(crate) fn timespec(due: Instant, now: Instant) -> Timespec {
-    let left = due - now;
-    Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
     }
 }

@@ -1,11 +1,10 @@
 //! One application of another process, as the server sees it.
 
 use crate::channel::{Channel, Heard};
-use crate::lent::{Lent, check_room, make_ring};
+use crate::lent::{Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, Ask, MESSAGE_MAX, Tell};
 use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
-use crate::server::Stock;
 use core::time::Duration;
 use dccp::Options;
 use dccp::Socket;
@@ -50,6 +49,31 @@ enum Resource {
     Nothing,
     Connection(Lent),
     Listener(Box<Listening>),
+}
+
+/// The server's resources that a session can take during its turn.
+pub(crate) struct Stock<'a> {
+    policy: &'a mut Policy,
+    pub(crate) room: Room,
+    /// New sessions of accepted connections.
+    pub(crate) newcomers: Vec<Session>,
+}
+
+impl<'a> Stock<'a> {
+    pub(crate) fn new(policy: &'a mut Policy, room: Room) -> Self {
+        Self {
+            policy,
+            room,
+            newcomers: Vec::new(),
+        }
+    }
+
+    /// Adds a session that has a ring.
+    fn add(&mut self, session: Session) {
+        self.room.memory = self.room.memory.saturating_sub(session.memory());
+        self.room.seats = self.room.seats.saturating_sub(1);
+        self.newcomers.push(session);
+    }
 }
 
 impl Session {
@@ -235,7 +259,7 @@ impl Session {
 
     /// Opens a connection with a ring before it, and hands the ring over.
     fn open(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> Result<Lent, String> {
-        check_room(request.shape, stock.memory)?;
+        stock.room.check(request.shape)?;
         let options = stock.policy.allow(&self.caller, request)?;
         self.permit = Some(Arc::new(()));
         let options = settle(options, request.ccid, &[request.service]);
@@ -274,7 +298,7 @@ impl Session {
         };
         // The listener's own is one of them.
         let held = Arc::strong_count(permit) - 1;
-        let Some(accepted) = listening.accept(stock, held) else {
+        let Some(accepted) = listening.accept(stock.room, held) else {
             return true;
         };
         let handed = accepted.and_then(|accepted| self.hand_over(stock, accepted));
@@ -291,7 +315,7 @@ impl Session {
         let Accepted { lent, channel, .. } = accepted;
         if told.is_ok() {
             let has = Resource::Connection(lent);
-            stock.take_in(Self {
+            stock.add(Self {
                 permit: self.permit.clone(),
                 ..Self::with(self.caller, channel, has, None)
             });
@@ -374,6 +398,10 @@ mod tests {
     use dccp::Listener;
     use dccp::unstable::push_event;
     use dccp_ring::Shape;
+
+    fn room(memory: u64, seats: usize) -> Room {
+        Room { memory, seats }
+    }
 
     /// A session of an application that has connected, and its channel.
     fn visitor() -> (Session, Channel) {
@@ -459,7 +487,7 @@ mod tests {
         let mut policy = Policy(Box::new(|_: &RingCaller, _: &RingRequest| {
             Err("nothing".into())
         }));
-        let mut stock = Stock::new(&mut policy, 0, 0);
+        let mut stock = Stock::new(&mut policy, room(0, 0));
         assert!(!session.turn(&mut stock), "its time is over");
     }
 
@@ -519,12 +547,12 @@ mod tests {
     #[test]
     fn who_asks_for_connections_and_does_not_read_the_answers_is_sent_away() {
         let mut policy = Policy(Box::new(Open));
-        let mut stock = Stock::new(&mut policy, u64::MAX, 1);
+        let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
         let (mut session, theirs, _sockets) = listener(&mut stock);
         assert!(is_answered(&mut session, &theirs, &mut stock));
         assert!(matches!(told(&theirs), Tell::Accepted { .. }));
-        assert_eq!(stock.seats, 0);
-        assert!(stock.memory < u64::MAX);
+        assert_eq!(stock.room.seats, 0);
+        assert!(stock.room.memory < u64::MAX);
         // An application that reads the answer may ask again.
         assert!(is_answered(&mut session, &theirs, &mut stock));
         assert!(matches!(told(&theirs), Tell::Refused(_)));
@@ -535,7 +563,7 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_handed_over_does_not_end_its_listener() {
         let mut policy = Policy(Box::new(Open));
-        let mut stock = Stock::new(&mut policy, u64::MAX, 1);
+        let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
         let (mut session, theirs, _sockets) = listener(&mut stock);
         if dccp_io::local::refuse_descriptors(theirs.as_fd()).is_err() {
             // A system before Linux 6.16: nothing that concerns only this test makes it refuse descriptors.
@@ -545,6 +573,6 @@ mod tests {
             assert!(is_answered(&mut session, &theirs, &mut stock));
             assert!(matches!(told(&theirs), Tell::Refused(_)));
         }
-        assert_eq!(stock.seats, 1);
+        assert_eq!(stock.room.seats, 1);
     }
 }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use dccp::clock;
 use dccp_proto::Instant;
+use rustix::event::Timespec;
 
 /// A call that waits.
 pub(crate) struct Waiting {
@@ -35,5 +36,14 @@ impl Waiting {
         } else {
             Ok(Some(left))
         }
+    }
+}
+
+/// Returns the time from `now` until `due`.
+pub(crate) fn timespec(due: Instant, now: Instant) -> Timespec {
+    let left = due - now;
+    Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
     }
 }
