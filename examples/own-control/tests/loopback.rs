@@ -62,6 +62,14 @@ fn law_with_an_impossible_setting_is_refused() {
 }
 
 #[test]
+fn law_for_a_ccid_without_laws_is_refused() {
+    let options = options().add_ccid(Paced).ccid(NUMBER).law(Aimd::default());
+    let error = Listener::bind("127.0.0.1:0/0", &options).expect_err("refused");
+    let text = error.to_string();
+    assert!(text.contains("no CCID of `send_ccids` has a law"), "{text}");
+}
+
+#[test]
 fn both_ends_negotiate_the_ccid_and_data_arrive() {
     let options = options().add_ccid(Paced).ccid(NUMBER);
     let (client, server) = connect(&options, &options);

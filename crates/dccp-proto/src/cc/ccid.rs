@@ -14,8 +14,8 @@ pub struct Dependency {
     pub at_sender: bool,
     /// The value that the CCID needs.
     pub value: u8,
-    /// The CCID cannot work without it: a peer that refuses it ends the connection. Without this mark the
-    /// half-connection lives with a refusal.
+    /// A peer that refuses the value ends the connection, because the CCID cannot work without it. Otherwise the
+    /// half-connection works with a refusal.
     pub is_mandatory: bool,
 }
 
@@ -34,10 +34,10 @@ pub trait Ccid: fmt::Debug + Send + Sync {
     /// Makes the receiving half.
     fn receiver(&self, config: &CcConfig) -> Box<dyn HcReceiver>;
 
-    /// Whether the sending half follows [`CcConfig::law`]. A program that chooses a law for other CCIDs only has made a
-    /// mistake.
+    /// Returns true if the sending half follows [`CcConfig::law`]. A program that chooses a law, and only CCIDs that
+    /// ignore it, made a mistake: `Options` of `usrdccp` refuses this.
     fn has_law(&self) -> bool {
-        true
+        false
     }
 
     /// Returns the features that a half-connection with this CCID needs. The connection negotiates them. It sends data

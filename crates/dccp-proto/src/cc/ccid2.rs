@@ -47,6 +47,10 @@ impl Ccid for Ccid2 {
         Box::new(Receiver::new(config))
     }
 
+    fn has_law(&self) -> bool {
+        true
+    }
+
     fn needs(&self) -> &[Dependency] {
         // 4341-4-1: the receiver sends Ack Vectors.
         const {

@@ -60,10 +60,6 @@ impl Ccid for Ccid3 {
         receiver::<Tfrc>(config)
     }
 
-    fn has_law(&self) -> bool {
-        false
-    }
-
     fn needs(&self) -> &[Dependency] {
         NEEDS
     }

@@ -38,10 +38,6 @@ impl Ccid for Ccid4 {
         ccid3::receiver::<SmallPackets>(config)
     }
 
-    fn has_law(&self) -> bool {
-        false
-    }
-
     fn needs(&self) -> &[Dependency] {
         Ccid3.needs()
     }
