@@ -426,3 +426,85 @@ fn closed_standard_output_is_no_failure() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }
+
+/// The round trips of a link that becomes fast after 10 s, summed up without the first `discard`: of a probe at their
+/// 99th percentile, and of the transport at the greatest.
+fn slowest_round_trips(name: &str, discard: &str) -> [u64; 2] {
+    let link = "rate = \"10Mbit\"\ndelay = \"100ms\"\n\
+        changes = [{ at = \"10s\", delay = \"10ms\" }]\nback = { delay = \"10ms\" }";
+    let flow = "transport = \"dccp/ccid2\"\nkind = \"cbr\"\nrate = \"1Mbit\"\n\
+        [[flow]]\nid = \"ping\"\nfrom = \"a\"\nto = \"b\"\nkind = \"ping\"";
+    let measure = format!("duration = \"20s\"\ndiscard = \"{discard}\"");
+    let summary = summary(name, link, flow, &measure);
+    ["rtt_transport_ns", "rtt_ping_ns"].map(|key| {
+        let flows = summary["flows"].as_array().expect("flows");
+        let found = flows.iter().find_map(|flow| flow[key]["max"].as_u64());
+        found.unwrap_or_else(|| panic!("{key}: {summary}"))
+    })
+}
+
+#[test]
+fn discard_leaves_early_round_trips_out_of_the_summary() {
+    let of_all = slowest_round_trips("discard_nothing", "0s");
+    assert!(of_all.iter().all(|ns| *ns > 100_000_000), "{of_all:?}");
+    let later = slowest_round_trips("discard_11s", "11s");
+    assert!(later.iter().all(|ns| *ns < 100_000_000), "{later:?}");
+}
+
+#[test]
+fn json_dash_prints_the_results_and_writes_no_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("json_dash");
+    fs::create_dir_all(&folder).expect("a folder");
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL);
+    let scenario = scenario.display().to_string();
+    let words = ["run", &scenario, "--cell", "reno", "--json", "-"];
+    let output = dccplab(&words).current_dir(&folder).output();
+    let output = output.expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    assert_eq!(document["cells"].as_array().map(Vec::len), Some(1));
+    let files = fs::read_dir(&folder).expect("the folder").count();
+    assert_eq!(files, 0, "no file named -");
+    let output = run(&[&words[..], &["--resume"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("write --json FILE"), "{said}");
+}
+
+/// The captured and the original length of each packet in a pcapng file.
+fn packet_lengths(path: &Path) -> Vec<(u32, u32)> {
+    /// The type of an Enhanced Packet Block.
+    const PACKET: u32 = 6;
+    let bytes = fs::read(path).expect("a capture");
+    let number = |at: usize| {
+        let four = bytes[at..].first_chunk().expect("four bytes");
+        u32::from_le_bytes(*four)
+    };
+    let mut packets = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if number(at) == PACKET {
+            packets.push((number(at + 20), number(at + 24)));
+        }
+        at += number(at + 4) as usize;
+    }
+    packets
+}
+
+#[test]
+fn snap_cuts_captured_packets_and_keeps_their_lengths() {
+    let [whole, cut] = ["whole.pcapng", "cut.pcapng"].map(fresh);
+    let (all, part) = (whole.display().to_string(), cut.display().to_string());
+    let words = ["run", SMALL, "--cell", "reno", "--pcap"];
+    for options in [&[&*all][..], &[&*part, "--snap", "64"]] {
+        let output = run(&[&words[..], options].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let (whole, cut) = (packet_lengths(&whole), packet_lengths(&cut));
+    assert!(whole.iter().any(|(captured, _)| *captured > 1000));
+    let expected: Vec<_> = whole
+        .iter()
+        .map(|(_, len)| ((*len).min(64), *len))
+        .collect();
+    assert!(cut == expected, "same packets, at most 64 bytes of each");
+}
