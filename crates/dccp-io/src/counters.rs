@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_of_32_bits_is_followed_across_its_wrap() {
+    fn counter_of_32_bits_is_followed_across_its_wrap() {
         let mut counter = Wrapping::default();
         assert_eq!(counter.advance_to(0xffff_fff0), 0xffff_fff0);
         assert_eq!(counter.advance_to(0x10), 0x1_0000_0010);

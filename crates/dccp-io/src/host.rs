@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_own_dccp_is_found_in_its_list() {
+    fn dccp_of_the_kernel_is_found_in_its_list() {
         let list = "protocol  size sockets\nUDP       1344      0\nDCCP 1500 0\n";
         assert!(lists_dccp(list));
         assert!(lists_dccp("DCCPv6 1600 0\n"));
@@ -190,7 +190,7 @@ mod tests {
     // Two hosts in one program stand for two programs. The names are those of the machine, so the
     // ports are such that no other test uses them.
     #[test]
-    fn a_port_belongs_to_the_program_that_claimed_it_until_its_last_claim_ends() {
+    fn port_belongs_to_the_program_that_claimed_it_until_its_last_claim_ends() {
         let (a, b) = (Host::join().unwrap(), Host::join().unwrap());
         let first = a.claim(64_999).unwrap();
         let again = a.claim(64_999).unwrap();

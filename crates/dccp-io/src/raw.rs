@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ipv4_header_is_taken_off_with_its_options_and_padding() {
+    fn ipv4_header_is_taken_off_with_its_options_and_padding() {
         let bytes = ipv4(24, 28);
         let packet = unwrap_ipv4(&bytes).unwrap();
         assert_eq!(packet.payload, [1, 2, 3, 4]);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_ipv4_header_is_no_packet() {
+    fn bad_ipv4_header_is_no_packet() {
         assert!(unwrap_ipv4(&ipv4(16, 28)).is_none());
         assert!(unwrap_ipv4(&ipv4(24, 23)).is_none());
         assert!(unwrap_ipv4(&ipv4(20, 31)).is_none());

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_ourselves_is_the_loopback() {
+    fn route_to_this_host_uses_the_loopback() {
         let v4 = to(Ipv4Addr::LOCALHOST.into()).unwrap();
         assert_eq!(v4.source, Ipv4Addr::LOCALHOST);
         let v6 = to(Ipv6Addr::LOCALHOST.into()).unwrap();

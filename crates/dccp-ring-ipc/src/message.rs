@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_is_read_as_it_was_meant() {
+    fn built_messages_are_parsed_unchanged() {
         for ask in asks() {
             let bytes = ask.build();
             assert!(bytes.len() <= MESSAGE_MAX);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_or_shorter_is_no_message() {
+    fn longer_or_shorter_message_is_invalid() {
         for ask in asks() {
             let mut bytes = ask.build();
             bytes.push(0);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_impossible_values_is_no_message() {
+    fn message_with_impossible_values_is_invalid() {
         let is_lend = |ask: &Ask| matches!(ask, Ask::Lend(_));
         let lend = asks().into_iter().find(is_lend);
         let good = lend.expect("the one over IPv4").build();

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_did_not_read_gets_all_events_when_it_reads() {
+    fn client_that_did_not_read_gets_all_events_when_it_reads() {
         let (mut session, theirs, _listener) = session();
         tell_until_full(&mut session);
         let socket = &session.lent().unwrap().socket;
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_who_does_not_read_is_taken_back_after_the_end() {
+    fn memory_of_client_that_does_not_read_is_reclaimed_after_the_end() {
         let (mut session, _theirs, _listener) = session();
         tell_until_full(&mut session);
         let before = clock::now();
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_connections_and_does_not_read_the_answers_is_sent_away() {
+    fn client_that_does_not_read_its_answers_is_disconnected() {
         let mut policy = Policy(Box::new(Open));
         let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
         let (mut session, theirs, _sockets) = listener(&mut stock);
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_cannot_be_handed_over_does_not_end_its_listener() {
+    fn connection_without_handover_does_not_end_its_listener() {
         let mut policy = Policy(Box::new(Open));
         let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
         let (mut session, theirs, _sockets) = listener(&mut stock);

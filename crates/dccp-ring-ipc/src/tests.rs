@@ -132,7 +132,7 @@ fn is_refused<T: Debug>(outcome: Result<T, RingConnectError>, why: &str) {
 }
 
 #[test]
-fn what_is_no_message_ends_its_channel_and_no_other() {
+fn invalid_message_ends_its_channel_and_no_other() {
     let world = World::new("messages", RingLimits::default());
     let (mut honest, _peer) = world.honest();
     let long = [0; 300];
@@ -162,7 +162,7 @@ fn what_is_no_message_ends_its_channel_and_no_other() {
 }
 
 #[test]
-fn who_breaks_the_rules_of_a_ring_has_no_connection_any_more() {
+fn client_that_breaks_the_rules_of_its_ring_loses_its_connection() {
     let world = World::new("rules", RingLimits::default());
     let (honest, _peer) = world.honest();
     // More is ready than is there.
@@ -191,7 +191,7 @@ fn who_breaks_the_rules_of_a_ring_has_no_connection_any_more() {
 }
 
 #[test]
-fn a_bell_that_rings_all_the_time_does_not_stop_the_server() {
+fn bell_that_rings_all_the_time_does_not_stop_the_server() {
     let world = World::new("bell", RingLimits::default());
     let (_channel, _memory, bell, _socket) = world.lawless();
     (0..10_000).for_each(|_| bell.ring());
@@ -200,7 +200,7 @@ fn a_bell_that_rings_all_the_time_does_not_stop_the_server() {
 }
 
 #[test]
-fn what_is_not_allowed_is_refused_in_words() {
+fn forbidden_request_is_refused_with_a_reason() {
     let world = World::new("refusals", RingLimits::default());
     let with = |change: fn(&mut RingRequest)| {
         let mut request = world.request();
@@ -226,7 +226,7 @@ fn what_is_not_allowed_is_refused_in_words() {
 }
 
 #[test]
-fn a_server_lends_no_more_than_it_has_and_gets_it_back() {
+fn server_lends_at_most_its_limits_and_reclaims_memory() {
     let bytes = SHAPE.bytes().unwrap();
     let limits = RingLimits {
         clients: 2,
@@ -268,7 +268,7 @@ impl RingPolicy for One {
 }
 
 #[test]
-fn a_policy_can_count_what_a_user_has() {
+fn policy_can_count_what_a_user_has() {
     let world = World::new("other", RingLimits::default());
     let path = world.path.with_extension("one");
     let ended = Arc::new(AtomicUsize::new(0));
@@ -306,7 +306,7 @@ fn a_policy_can_count_what_a_user_has() {
 }
 
 #[test]
-fn what_is_said_once_must_not_be_said_again() {
+fn repeated_close_or_abort_ends_the_channel() {
     let world = World::new("again", RingLimits::default());
     for ask in [Ask::Close, Ask::Abort].map(|ask| ask.build()) {
         let (channel, _memory, _bell, _socket) = world.lawless();
@@ -339,7 +339,7 @@ impl RingPolicy for Rash {
 }
 
 #[test]
-fn a_policy_that_panics_refuses_and_the_server_goes_on() {
+fn policy_that_panics_refuses_and_the_server_goes_on() {
     let world = World::new("panics", RingLimits::default());
     let path = world.path.with_extension("rash");
     let server = RingServer::bind(&path, RingLimits::default(), Rash).unwrap();
@@ -353,7 +353,7 @@ fn a_policy_that_panics_refuses_and_the_server_goes_on() {
 }
 
 #[test]
-fn who_says_nothing_is_sent_away() {
+fn silent_client_is_disconnected() {
     let world = World::new("silence", RingLimits::default());
     let begin = dccp::clock::now();
     let silent = Channel::connect(&world.path).unwrap();
@@ -424,7 +424,7 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
 }
 
 #[test]
-fn events_together_with_the_begin_or_the_end_of_a_connection_do_not_hide_it() {
+fn events_do_not_hide_the_begin_or_the_end_of_a_connection() {
     let connected = connect_to_who_says("told", Event::Connected);
     assert!(connected.is_ok(), "{connected:?}");
     let closed = Event::Closed(CloseReason::TimedOut);
@@ -436,7 +436,7 @@ fn events_together_with_the_begin_or_the_end_of_a_connection_do_not_hide_it() {
 }
 
 #[test]
-fn a_server_that_goes_leaves_no_datagrams_and_fates_that_never_were() {
+fn ended_server_leaves_no_false_datagrams_or_fates() {
     // It has taken its memory back.
     let mut ring = connect_to_who_says("gone", Event::Connected).unwrap();
     let mut fates = Vec::new();
@@ -448,7 +448,7 @@ fn a_server_that_goes_leaves_no_datagrams_and_fates_that_never_were() {
 }
 
 #[test]
-fn a_client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
+fn client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
     let path = std::env::temp_dir().join(format!("dccp-many-{}", std::process::id()));
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {
@@ -466,7 +466,7 @@ fn a_client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
 }
 
 #[test]
-fn there_is_one_server_at_a_path() {
+fn second_server_at_a_path_is_refused() {
     let world = World::new("path", RingLimits::default());
     let policy = |_: &RingCaller, _: &RingRequest| Ok(Options::new());
     let second = RingServer::bind(&world.path, RingLimits::default(), policy);

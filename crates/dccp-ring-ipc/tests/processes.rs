@@ -144,7 +144,7 @@ fn datagrams_and_fates_cross_two_processes_and_an_echo_comes_back() {
 }
 
 #[test]
-fn what_a_killed_client_had_pushed_leaves_and_its_connection_is_closed() {
+fn datagrams_of_a_killed_client_leave_and_its_connection_closes() {
     const N: u64 = 10;
     if let Some((path, peer)) = given() {
         let mut ring = connect(&path, peer);
@@ -160,7 +160,7 @@ fn what_a_killed_client_had_pushed_leaves_and_its_connection_is_closed() {
     let (listener, peer) = listen();
     let path = path("killed-client");
     let _server = serve(&path);
-    let test = "what_a_killed_client_had_pushed_leaves_and_its_connection_is_closed";
+    let test = "datagrams_of_a_killed_client_leave_and_its_connection_closes";
     let mut child = spawn(test, &path, peer);
     let socket = listener.accept().unwrap();
     let mut buf = [0; 8];
@@ -179,7 +179,7 @@ fn what_a_killed_client_had_pushed_leaves_and_its_connection_is_closed() {
 }
 
 #[test]
-fn a_client_hears_that_its_server_was_killed() {
+fn client_detects_that_its_server_was_killed() {
     if let Some((path, _)) = given() {
         let _server = serve(&path);
         thread::sleep(PATIENCE);
@@ -187,7 +187,7 @@ fn a_client_hears_that_its_server_was_killed() {
     }
     let (listener, peer) = listen();
     let path = path("killed-server");
-    let mut child = spawn("a_client_hears_that_its_server_was_killed", &path, peer);
+    let mut child = spawn("client_detects_that_its_server_was_killed", &path, peer);
     while !path.exists() {
         thread::sleep(Duration::from_millis(10));
     }
@@ -214,7 +214,7 @@ fn a_client_hears_that_its_server_was_killed() {
 }
 
 #[test]
-fn a_client_notices_the_end_of_its_connection() {
+fn client_detects_the_end_of_its_connection() {
     let (listener, peer) = listen();
     let path = path("end");
     let server = serve(&path);
@@ -321,7 +321,7 @@ fn another_process_accepts_connections_and_echoes() {
 }
 
 #[test]
-fn the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed() {
+fn port_of_killed_listener_is_free_and_its_connections_are_closed() {
     if let Some((path, local)) = given() {
         let mut listener = listen_through(&path, local);
         let mut ring = listener.accept().unwrap();
@@ -332,7 +332,7 @@ fn the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed() 
     let local = free_place();
     let path = path("killed-listener");
     let _server = serve_listeners(&path);
-    let test = "the_port_of_a_killed_listener_is_free_again_and_its_connections_are_closed";
+    let test = "port_of_killed_listener_is_free_and_its_connections_are_closed";
     let mut child = spawn(test, &path, local);
     let accepted = connect_in_time(local);
     let waiting = connect_in_time(local);

@@ -73,7 +73,7 @@ fn oversized_datagram_is_refused() {
 }
 
 #[test]
-fn a_ticket_is_good_only_while_its_datagram_waits() {
+fn ticket_is_good_only_while_its_datagram_waits() {
     let (mut app, mut transport) = ring(1);
     let sender = &mut app.sender;
     let first = sender.push(&[1], tag(1)).unwrap().ticket;
@@ -108,7 +108,7 @@ fn ticket_of_another_ring_identifies_no_datagram() {
 
 #[test]
 #[should_panic(expected = "the offered length")]
-fn a_datagram_is_not_claimed_into_a_buffer_of_another_length() {
+fn datagram_is_not_claimed_into_a_buffer_of_another_length() {
     let (mut app, mut transport) = ring(2);
     app.sender.push(&[1], tag(1)).unwrap();
     assert_eq!(transport.source.look(0), Ok(Look::Offer { len: 1 }));
@@ -256,7 +256,7 @@ fn newer_datagram_supersedes_same_key() {
 }
 
 #[test]
-fn a_datagram_is_not_revised_into_another_ones_key() {
+fn datagram_is_not_revised_into_another_ones_key() {
     let (mut app, mut transport) = ring(4);
     let keyed = |number, key| Label {
         key: Some(key),

@@ -15,7 +15,7 @@ const LAST: u64 = u64::MAX;
 
 /// The test runs its own binary again as the application.
 #[test]
-fn a_ring_joins_two_processes_and_outlives_one() {
+fn ring_joins_two_processes_and_outlives_one() {
     if let Ok(memory) = std::env::var(MEMORY) {
         application(&memory);
         // The application dies while it holds datagrams.
@@ -24,7 +24,7 @@ fn a_ring_joins_two_processes_and_outlives_one() {
     let (mut transport, fd) = shared::create(Shape::new(8, 100), silent()).expect("memory");
     let memory = format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd());
     let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "a_ring_joins_two_processes_and_outlives_one"])
+        .args(["--exact", "ring_joins_two_processes_and_outlives_one"])
         .env(MEMORY, memory)
         .spawn()
         .expect("a second process");

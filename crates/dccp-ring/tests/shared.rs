@@ -69,7 +69,7 @@ fn datagrams_fates_and_arrivals_cross_the_memory() {
 }
 
 #[test]
-fn the_memory_cannot_be_made_shorter_or_longer() {
+fn memory_cannot_be_made_shorter_or_longer() {
     let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");
     let file = File::from(fd);
     let len = file.metadata().expect("a file").len();
@@ -80,7 +80,7 @@ fn the_memory_cannot_be_made_shorter_or_longer() {
 }
 
 #[test]
-fn a_ring_has_one_application() {
+fn ring_has_one_application() {
     let (_transport, fd) = shared::create(SHAPE, silent()).expect("memory");
     let first = shared::attach(&fd, silent());
     let second = shared::attach(&fd, silent());
@@ -94,7 +94,7 @@ fn a_ring_has_one_application() {
 }
 
 #[test]
-fn a_transport_that_ends_takes_its_memory_back() {
+fn transport_that_ends_takes_its_memory_back() {
     let (mut transport, fd) = shared::create(SHAPE, silent()).expect("memory");
     let mut app = shared::attach(&fd, silent()).expect("a ring");
     let file = File::from(fd);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_moves_forward() {
+    fn clock_moves_forward() {
         let before = now();
         std::thread::sleep(Duration::from_millis(2));
         assert!(now() - before >= Duration::from_millis(2));

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_depends_on_data_and_key() {
+    fn hash_depends_on_data_and_key() {
         let ours = ProcessHash::new().unwrap();
         let again = ProcessHash::new().unwrap();
         let other = ProcessHash {

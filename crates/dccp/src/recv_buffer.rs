@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_drops_the_newest_and_counts() {
+    fn full_buffer_drops_the_newest_and_counts() {
         let mut buffer = filled(4);
         assert_eq!(push(&mut buffer, Payload::Zeros(9)), Accepted::Full);
         assert_eq!(buffer.waiting.len(), 4);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_buffer_gets_the_beginning_and_the_whole_length() {
+    fn small_buffer_gets_the_beginning_and_the_whole_length() {
         let mut buffer = filled(1);
         let mut small = [9; 2];
         assert_eq!(buffer.pop_into(&mut small), Some(RecvMeta::new(3, 2, META)));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_spare_memory_comes_back_to_whose_it_is() {
+    fn list_of_spare_memory_returns_to_its_buffer() {
         // The intake goes from connection to connection, turn by turn.
         let (mut busy, mut idle) = (RecvBuffer::new(1024), RecvBuffer::new(1024));
         let (mut intake, mut batch) = (Intake::default(), RecvBatch::new(1024));
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_takes_no_more_than_there_was_room_for() {
+    fn turn_takes_at_most_the_datagrams_that_had_room() {
         let mut buffer = filled(1);
         let mut intake = Intake::default();
         buffer.open(&mut intake);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_while_the_application_closes_is_counted_as_dropped() {
+    fn datagrams_that_arrive_while_the_application_closes_are_counted_as_dropped() {
         let mut buffer = filled(0);
         let mut intake = Intake::default();
         buffer.open(&mut intake);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_takes_over_what_waits_and_what_is_just_arriving() {
+    fn ring_takes_over_datagrams_that_wait_or_are_arriving() {
         let mut buffer = filled(2);
         let mut one = [0; 3];
         buffer.pop_into(&mut one).unwrap();

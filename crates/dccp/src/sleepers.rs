@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_waits_once_is_called_once_and_leaves_nothing_behind() {
+    fn task_is_woken_once_and_leaves_no_entry() {
         let state = Mutex::new((Sleepers::default(), None));
         let lock = || state.lock().unwrap();
         let wait = || until(lock, |state| &mut state.0, |state| state.1);

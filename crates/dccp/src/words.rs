@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_ccid_is_named() {
+    fn missing_ccid_is_named() {
         let reason = CloseReason::Reset {
             code: ResetCode::MANDATORY_ERROR,
             data: [32, 1, 4],

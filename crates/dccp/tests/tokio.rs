@@ -56,12 +56,12 @@ async fn begun<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
 }
 
 #[test]
-fn the_example_does_what_it_says() -> Result<(), Box<dyn std::error::Error>> {
+fn example_runs_to_its_end() -> Result<(), Box<dyn std::error::Error>> {
     example::main()
 }
 
 #[test]
-fn a_cancelled_receive_takes_no_datagram() {
+fn cancelled_receive_takes_no_datagram() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let mut buf = [0; 9];
@@ -80,7 +80,7 @@ fn a_cancelled_receive_takes_no_datagram() {
 }
 
 #[test]
-fn a_cancelled_task_does_not_prevent_other_wakes() {
+fn cancelled_task_does_not_prevent_other_wakes() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let server = Arc::new(server);
@@ -100,7 +100,7 @@ fn a_cancelled_task_does_not_prevent_other_wakes() {
 }
 
 #[test]
-fn sending_waits_for_room_and_what_is_cancelled_is_not_sent() {
+fn send_waits_for_room_and_cancelled_send_has_no_effect() {
     run(async {
         let options = Options::new().send_buffer(2).recv_buffer(4096);
         let (client, server) = pair(&options).await;
@@ -140,7 +140,7 @@ fn sending_waits_for_room_and_what_is_cancelled_is_not_sent() {
 }
 
 #[test]
-fn the_end_wakes_all_waiting_tasks() {
+fn end_of_connection_wakes_all_waiting_tasks() {
     run(async {
         let (client, server) = pair(&Options::new().send_buffer(1)).await;
         let server = Arc::new(server);
@@ -170,7 +170,7 @@ fn the_end_wakes_all_waiting_tasks() {
 }
 
 #[test]
-fn ending_a_direction_wakes_who_waits_there() {
+fn shutdown_wakes_the_task_that_waits_for_this_direction() {
     run(async {
         let (_client, server) = pair(&Options::new()).await;
         let mut buf = [0; 9];
@@ -215,7 +215,7 @@ fn connecting_fails_as_it_does_for_threads() {
 }
 
 #[test]
-fn a_connection_whose_begin_is_cancelled_is_closed() {
+fn cancelled_connect_closes_its_connection() {
     run(async {
         let listener = Listener::bind(("127.0.0.1:0", PORT), &Options::new()).await;
         let listener = listener.unwrap();
@@ -234,7 +234,7 @@ fn a_connection_whose_begin_is_cancelled_is_closed() {
 }
 
 #[test]
-fn a_cancelled_accept_takes_no_connection() {
+fn cancelled_accept_takes_no_connection() {
     run(async {
         let listener = Listener::bind(("127.0.0.1:0", PORT), &Options::new()).await;
         let listener = listener.unwrap();
@@ -255,7 +255,7 @@ fn ring(socket: Socket) -> RingSocket {
 }
 
 #[test]
-fn a_task_pushes_into_a_ring_receives_from_it_and_receives_fates() {
+fn task_pushes_into_a_ring_and_receives_datagrams_and_fates() {
     const DATAGRAMS: u64 = 200;
     run(async {
         let (client, server) = pair(&Options::new()).await;
@@ -298,7 +298,7 @@ fn a_task_pushes_into_a_ring_receives_from_it_and_receives_fates() {
 }
 
 #[test]
-fn the_end_wakes_tasks_that_wait_for_a_ring() {
+fn end_of_connection_wakes_tasks_that_wait_for_a_ring() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let mut client = ring(client);
@@ -324,7 +324,7 @@ fn the_end_wakes_tasks_that_wait_for_a_ring() {
 }
 
 #[test]
-fn no_task_waits_for_room_once_sending_is_over() {
+fn waiting_for_room_fails_once_sending_is_over() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let mut client = ring(client);
@@ -340,7 +340,7 @@ fn no_task_waits_for_room_once_sending_is_over() {
 }
 
 #[test]
-fn none_of_no_fates_is_had_at_once() {
+fn receiving_zero_fates_returns_at_once() {
     run(async {
         let (client, _server) = pair(&Options::new()).await;
         let fates = &mut Vec::new();
@@ -399,7 +399,7 @@ fn halves_of_a_ring_wait_for_room_and_for_datagrams_at_once() {
 }
 
 #[test]
-fn a_half_receives_while_the_other_waits_for_room() {
+fn receiving_half_works_while_the_other_waits_for_room() {
     run(async {
         let (client, server) = pair(&Options::new().recv_buffer(4096)).await;
         let (mut send, mut recv) = ring(client).into_split();
@@ -427,7 +427,7 @@ fn a_half_receives_while_the_other_waits_for_room() {
 }
 
 #[test]
-fn a_ring_without_its_sending_half_goes_on_receiving() {
+fn ring_without_its_sending_half_goes_on_receiving() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let (mut send, recv) = ring(client).into_split();
@@ -444,7 +444,7 @@ fn a_ring_without_its_sending_half_goes_on_receiving() {
 }
 
 #[test]
-fn a_ring_without_its_receiving_half_sends_on_and_the_peer_is_notified() {
+fn ring_without_its_receiving_half_sends_and_notifies_the_peer() {
     run(async {
         let (client, server) = pair(&Options::new()).await;
         let (mut send, recv) = ring(client).into_split();
@@ -471,7 +471,7 @@ fn a_ring_without_its_receiving_half_sends_on_and_the_peer_is_notified() {
 }
 
 #[test]
-fn a_waiting_half_wakes_when_the_other_has_ended_its_direction() {
+fn waiting_half_wakes_when_the_other_ends_its_direction() {
     run(async {
         let (client, _server) = pair(&Options::new()).await;
         let (mut send, mut recv) = ring(client).into_split();

@@ -36,7 +36,7 @@ macro_rules! poller_tests {
             }
 
             #[test]
-            fn a_wait_ends_at_its_time_out_and_not_before() {
+            fn wait_ends_at_its_timeout_and_not_before() {
                 let mut poller = <$poller>::new(Duration::ZERO).unwrap();
                 let mut ready = Vec::new();
                 let start = Instant::now();
@@ -52,7 +52,7 @@ macro_rules! poller_tests {
             }
 
             #[test]
-            fn a_wait_up_to_the_busy_time_only_looks() {
+            fn wait_of_the_busy_time_polls_without_sleep() {
                 let us = Duration::from_micros;
                 let poller = <$poller>::new(us(50)).unwrap();
                 assert!(poller.sleeps(None) && poller.sleeps(Some(us(51))));
@@ -60,7 +60,7 @@ macro_rules! poller_tests {
             }
 
             #[test]
-            fn a_datagram_makes_its_transport_readable_and_no_other() {
+            fn datagram_makes_its_transport_readable_and_no_other() {
                 let mut poller = <$poller>::new(Duration::ZERO).unwrap();
                 let (a, b) = sockets();
                 let mut ready = Vec::new();
@@ -124,7 +124,7 @@ macro_rules! poller_tests {
             }
 
             #[test]
-            fn a_wait_within_the_busy_time_only_looks() {
+            fn wait_within_the_busy_time_polls_without_sleep() {
                 let mut poller = <$poller>::new(Duration::from_secs(30)).unwrap();
                 let start = Instant::now();
                 poller.wait(LONG, &mut Vec::new()).unwrap();

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_writer_wrote_is_read_back() {
+    fn written_control_messages_are_read_back() {
         let mut control = Control::EMPTY;
         let mut writer = Writer::new(&mut control);
         writer.push(libc::IPPROTO_IP, libc::IP_TOS, &[3]);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_message_ends_the_list() {
+    fn truncated_message_ends_the_list() {
         let mut control = Control::EMPTY;
         let mut writer = Writer::new(&mut control);
         writer.push(libc::IPPROTO_IP, libc::IP_TOS, &[3]);

@@ -119,7 +119,7 @@ fn batches_and_marks_travel_both_ways_over_both_families() {
 }
 
 #[test]
-fn a_batch_is_one_call_out_and_one_call_in() {
+fn batch_is_one_call_out_and_one_call_in() {
     for ip in [V4, V6] {
         let (mut a, mut b) = (bind(ip), bind(ip));
         let batch = batch(&path(&a, &b), Ecn::Ect0, &[1200; 50]);
@@ -133,7 +133,7 @@ fn a_batch_is_one_call_out_and_one_call_in() {
 }
 
 #[test]
-fn a_batch_can_be_sent_from_its_middle_on() {
+fn batch_can_be_sent_from_its_middle_on() {
     let (mut a, mut b) = (bind(V4), bind(V4));
     let batch = batch(&path(&a, &b), Ecn::Ect0, &[100, 100, 100, 100, 7]);
     let sent = a.send(&batch, 2);
@@ -159,7 +159,7 @@ fn empty_datagrams_are_not_lost_in_a_batch() {
 }
 
 #[test]
-fn a_socket_for_all_addresses_tells_and_uses_the_one_that_was_meant() {
+fn unbound_socket_reports_and_uses_the_right_local_address() {
     let mut server = bind(Ipv4Addr::UNSPECIFIED.into());
     let mut client = bind(V4);
     let second = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -203,7 +203,7 @@ fn icmp_port_unreachable_is_reported_with_the_datagram() {
 
 /// The kernel answers the call after an ICMP error with that error, whichever peer the call was for.
 #[test]
-fn an_icmp_error_about_one_peer_loses_nothing_for_another() {
+fn icmp_error_of_one_peer_loses_no_packet_of_another() {
     let (mut a, mut b) = (bind(V4), bind(V4));
     let closed = bind(V4);
     let nowhere = path(&a, &closed);
@@ -219,7 +219,7 @@ fn an_icmp_error_about_one_peer_loses_nothing_for_another() {
 }
 
 #[test]
-fn what_a_slow_reader_misses_is_counted() {
+fn packets_that_a_slow_reader_misses_are_counted() {
     let small = Options {
         recv_buffer: 8192,
         ..Options::default()
@@ -253,7 +253,7 @@ fn buffers_are_as_large_as_asked_for_or_as_the_system_grants() {
 }
 
 #[test]
-fn a_refused_datagram_is_dropped_and_the_reason_told() {
+fn refused_datagram_is_dropped_and_reported_with_its_reason() {
     let mut a = bind(V4);
     let mut b = bind(V4);
     // A loopback address cannot reach it.

@@ -32,8 +32,8 @@ fn ways(options: &Options) -> Vec<(Box<dyn Transport>, Path)> {
 
 /// 4340-14.2-1, 4340-14.1-2: what is larger than the MTU leaves in fragments or not at all.
 #[test]
-fn what_is_larger_than_the_mtu_leaves_only_in_fragments() {
-    let name = "limits::what_is_larger_than_the_mtu_leaves_only_in_fragments";
+fn packet_larger_than_the_mtu_leaves_only_in_fragments() {
+    let name = "limits::packet_larger_than_the_mtu_leaves_only_in_fragments";
     if !is_inside(name, &(CABLE.to_owned() + NEIGHBOURS)) {
         return;
     }
@@ -70,8 +70,8 @@ fn what_is_larger_than_the_mtu_leaves_only_in_fragments() {
 
 /// While a neighbour's address is not known, packets wait in the host and fill the send buffer.
 #[test]
-fn a_socket_without_room_keeps_the_rest_of_the_batch_for_later() {
-    let name = "limits::a_socket_without_room_keeps_the_rest_of_the_batch_for_later";
+fn socket_without_room_keeps_the_rest_of_the_batch() {
+    let name = "limits::socket_without_room_keeps_the_rest_of_the_batch";
     if !is_inside(name, CABLE) {
         return;
     }

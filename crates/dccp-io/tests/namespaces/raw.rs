@@ -72,8 +72,8 @@ fn batches_marks_and_addresses_travel_both_ways_over_both_families() {
 }
 
 #[test]
-fn what_a_slow_reader_misses_is_counted() {
-    if !is_inside("raw::what_a_slow_reader_misses_is_counted", "") {
+fn packets_that_a_slow_reader_misses_are_counted() {
+    if !is_inside("raw::packets_that_a_slow_reader_misses_are_counted", "") {
         return;
     }
     let host = Host::join().unwrap();

@@ -11,7 +11,7 @@ use dccp_proto::wire::Ecn;
 
 use crate::support::{batch, is_inside, raw, receive};
 
-const NAME: &str = "sharing::the_second_program_stays_silent_and_both_get_their_packets";
+const NAME: &str = "sharing::second_program_stays_silent_and_both_get_their_packets";
 const SECOND: &str = "DCCP_IO_SECOND";
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATH: Path = Path {
@@ -79,7 +79,7 @@ impl Program {
 }
 
 #[test]
-fn the_second_program_stays_silent_and_both_get_their_packets() {
+fn second_program_stays_silent_and_both_get_their_packets() {
     if env::var_os(SECOND).is_some() {
         return second();
     }

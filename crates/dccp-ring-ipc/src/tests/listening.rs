@@ -185,7 +185,7 @@ fn listening_is_refused_unless_the_policy_allows_it() {
 }
 
 #[test]
-fn what_was_said_before_it_was_accepted_comes_through_the_ring() {
+fn datagrams_sent_before_accept_arrive_through_the_ring() {
     let host = Host::plain("before");
     let mut listener = host.listen(&request());
     let socket = connect(listener.local_addr());
@@ -200,7 +200,7 @@ fn what_was_said_before_it_was_accepted_comes_through_the_ring() {
 }
 
 #[test]
-fn who_waits_in_vain_gets_what_comes_later() {
+fn accept_after_a_timeout_returns_a_later_connection() {
     let host = Host::plain("later");
     let mut listener = host.listen(&request());
     for at_most in [Duration::ZERO, Duration::from_millis(1)] {
@@ -214,7 +214,7 @@ fn who_waits_in_vain_gets_what_comes_later() {
 }
 
 #[test]
-fn a_connection_without_room_for_its_ring_waits_until_there_is() {
+fn connection_without_room_for_its_ring_waits_until_there_is() {
     let bytes = SHAPE.bytes().unwrap();
     let memory = |memory| RingLimits {
         memory,
@@ -251,7 +251,7 @@ fn a_connection_without_room_for_its_ring_waits_until_there_is() {
 }
 
 #[test]
-fn who_never_accepts_has_no_more_than_the_backlog() {
+fn listener_that_never_accepts_holds_at_most_the_backlog() {
     let options = Options::new().backlog(2);
     let host = Host::new("backlog", RingLimits::default(), options);
     let listener = host.listen(&request());
@@ -270,7 +270,7 @@ fn who_never_accepts_has_no_more_than_the_backlog() {
 }
 
 #[test]
-fn a_listener_has_ended_when_all_that_it_accepted_has() {
+fn listener_has_ended_once_all_its_connections_have() {
     let host = Host::plain("ended");
     let ended = || host.ended.load(Ordering::Relaxed);
     let mut listener = host.listen(&request());
@@ -296,7 +296,7 @@ fn a_listener_has_ended_when_all_that_it_accepted_has() {
 }
 
 #[test]
-fn what_is_said_at_the_wrong_time_ends_a_listener_and_no_other() {
+fn untimely_message_ends_its_listener_and_no_other() {
     let host = Host::plain("wrong");
     let mut honest = host.listen(&request());
     let listen = Ask::Listen(request()).build();
@@ -389,7 +389,7 @@ fn accept_from_who_says(
 }
 
 #[test]
-fn a_listener_of_a_server_that_talks_nonsense_is_over() {
+fn invalid_message_of_the_server_ends_the_listener() {
     let accepted = Tell::Accepted {
         peer: request().local,
         service: ServiceCode::NONE,

@@ -124,7 +124,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_known_of_a_datagram_comes_back() {
+    fn arrival_keeps_all_facts_of_a_datagram() {
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             for is_corrupt in [false, true] {
                 let meta = Delivery {

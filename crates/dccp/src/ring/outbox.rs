@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_expires_or_is_refused_in_one_turn_is_bounded() {
+    fn expired_and_refused_datagrams_of_one_turn_are_bounded() {
         let (_app, mut expired, asked) = full(0);
         assert_eq!(expired.peek(NOW), None);
         assert_eq!(expired.counts().fates.expired, u64::from(SKIPPED_MAX));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_together_is_claimed_together() {
+    fn datagrams_that_leave_together_are_claimed_together() {
         let (mut app, mut outbox, _) = full(9);
         outbox.prepare(3);
         let offer = outbox.peek(NOW).unwrap();

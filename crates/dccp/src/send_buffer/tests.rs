@@ -93,7 +93,7 @@ fn every_datagram_has_one_fate() {
 }
 
 #[test]
-fn a_dropped_datagram_has_its_fate_at_once() {
+fn dropped_datagram_has_its_fate_at_once() {
     let mut buffer = buffer(2, 8);
     let key = QueueLabel {
         key: Some(7),
@@ -143,7 +143,7 @@ fn one_turn_expires_a_bounded_number_of_datagrams() {
 }
 
 #[test]
-fn an_unneeded_name_is_given_again() {
+fn unused_name_is_given_again() {
     let mut buffer = buffer(4, 0);
     let id = buffer.reserve_id();
     buffer.return_id(id);
@@ -183,7 +183,7 @@ fn slots_and_memory_are_reused() {
 }
 
 #[test]
-fn a_sender_is_woken_for_a_batch() {
+fn sender_is_woken_for_a_batch() {
     let mut buffer = buffer(256, 0);
     for _ in 0..256 {
         buffer.send(Payload::Zeros(1));
@@ -197,7 +197,7 @@ fn a_sender_is_woken_for_a_batch() {
 }
 
 #[test]
-fn a_report_has_times_size_and_tag() {
+fn report_has_times_size_and_tag() {
     let mut buffer = buffer(8, 8);
     let before = clock::now();
     let wishes = Wishes {
@@ -228,7 +228,7 @@ fn a_report_has_times_size_and_tag() {
 }
 
 #[test]
-fn a_socket_wide_lifetime_bounds_every_deadline() {
+fn socket_wide_lifetime_bounds_every_deadline() {
     let mut buffer = buffer(8, 8);
     let lifetime = Duration::from_secs(10);
     buffer.set_limits(Buffers {

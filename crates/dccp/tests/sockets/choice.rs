@@ -51,7 +51,7 @@ fn when_full(policy: WhenFull) -> SendOptions {
 }
 
 #[test]
-fn a_full_buffer_does_what_the_datagram_says() {
+fn full_buffer_follows_the_policy_of_the_datagram() {
     let (socket, _silent) = waiting(2);
     socket
         .send_with(b"a", SendOptions::new().priority(1))
@@ -76,7 +76,7 @@ fn a_full_buffer_does_what_the_datagram_says() {
 }
 
 #[test]
-fn a_policy_of_error_does_not_wait_though_the_socket_would() {
+fn policy_error_does_not_wait_on_a_blocking_socket() {
     let (socket, _silent) = waiting(1);
     socket.set_nonblocking(false);
     let error = when_full(WhenFull::Error);
@@ -90,7 +90,7 @@ fn a_policy_of_error_does_not_wait_though_the_socket_would() {
 }
 
 #[test]
-fn the_sockets_policy_counts_where_the_datagram_says_nothing() {
+fn policy_of_the_socket_is_the_default_of_its_datagrams() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options()
         .send_buffer(1)
@@ -106,7 +106,7 @@ fn the_sockets_policy_counts_where_the_datagram_says_nothing() {
 }
 
 #[test]
-fn a_newer_datagram_with_the_same_key_takes_the_place() {
+fn newer_datagram_with_the_same_key_takes_the_place() {
     let (socket, _silent) = waiting(2);
     let key = |key| SendOptions::new().key(key);
     for n in 0..10 {
@@ -118,7 +118,7 @@ fn a_newer_datagram_with_the_same_key_takes_the_place() {
 }
 
 #[test]
-fn the_important_leaves_first_and_the_late_never() {
+fn important_datagram_leaves_first_and_late_one_never() {
     let (client, server) = pair(&options().fate_buffer(100), &options());
     // Not just now: a turn of the engine may have begun before.
     let late = SendOptions::new().deadline(clock::to_std(Instant::ZERO));
@@ -155,7 +155,7 @@ fn more_than_a_turns_worth_may_expire_before_the_end() {
 }
 
 #[test]
-fn the_source_is_polled_when_a_datagram_may_leave() {
+fn source_is_polled_when_a_datagram_may_leave() {
     const N: u64 = 500;
     let (client, server) = pair(&options().fate_buffer(1000), &options());
     let mps = client.max_packet_size().unwrap();
@@ -187,7 +187,7 @@ fn the_source_is_polled_when_a_datagram_may_leave() {
 }
 
 #[test]
-fn an_empty_source_is_polled_again_after_a_wake() {
+fn empty_source_is_polled_again_after_a_wake() {
     let (client, server) = pair(&options(), &options());
     let (has, asked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (left, count) = (has.clone(), asked.clone());
@@ -213,7 +213,7 @@ fn an_empty_source_is_polled_again_after_a_wake() {
 }
 
 #[test]
-fn a_closure_may_send_through_its_socket_and_a_panic_ends_only_the_asking() {
+fn source_may_send_through_its_socket_and_its_panic_removes_it() {
     let (client, server) = pair(&options(), &options());
     let client = Arc::new(client);
     let weak = Arc::downgrade(&client);
@@ -265,7 +265,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_closure_that_panics_when_dropped_does_not_stop_the_engine() {
+fn source_that_panics_when_dropped_does_not_stop_the_engine() {
     let (other, other_server) = pair(&options(), &options());
     for panics_when_asked in [false, true] {
         let (client, server) = pair(&options(), &options());
@@ -287,7 +287,7 @@ fn a_closure_that_panics_when_dropped_does_not_stop_the_engine() {
 }
 
 #[test]
-fn a_closure_is_dropped_when_it_is_replaced_or_the_connection_ends() {
+fn source_is_dropped_when_replaced_or_when_the_connection_ends() {
     let (client, server) = pair(&options(), &options());
     let token = Arc::new(());
     let held = token.clone();
@@ -347,7 +347,7 @@ fn every_ccid_reports_arrivals_where_fates_are_requested() {
 }
 
 #[test]
-fn a_datagram_expires_at_its_deadline_while_nothing_may_leave() {
+fn datagram_expires_at_its_deadline_while_nothing_may_leave() {
     // No connection: nothing can leave, and yet the deadline frees the room and reports the fate.
     let (socket, _silent) = waiting(1);
     let begin = clock::now();

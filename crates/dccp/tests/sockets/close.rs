@@ -36,7 +36,7 @@ fn closing_sends_what_waits() {
 }
 
 #[test]
-fn the_server_can_close_too() {
+fn server_can_close() {
     let (client, server) = pair(&options(), &options());
     server.send(b"bye").unwrap();
     assert_eq!(server.close(), Ok(CloseReason::Local));
@@ -116,7 +116,7 @@ fn aborting_ends_at_once() {
 }
 
 #[test]
-fn a_dropped_listener_aborts_connections_not_accepted() {
+fn dropped_listener_aborts_connections_not_accepted() {
     let (listener, address) = listen(&options());
     let client = Socket::connect((address, crate::PORT), &options()).unwrap();
     drop(listener);
@@ -162,7 +162,7 @@ fn nothing_is_lost_from_the_books_at_the_end() {
 }
 
 #[test]
-fn the_last_counters_stay_after_the_end() {
+fn last_counters_stay_after_the_end() {
     let (client, server) = pair(&options(), &options());
     client.send(b"one").unwrap();
     client.close().unwrap();
@@ -173,7 +173,7 @@ fn the_last_counters_stay_after_the_end() {
 }
 
 #[test]
-fn a_closed_clients_udp_port_rests() {
+fn udp_port_of_closed_client_rests() {
     // 4340-8.3-2
     let (client, server) = pair(&options(), &options());
     let port = server.peer_addr().udp_addr();

@@ -71,7 +71,7 @@ fn all_names_of_this_host_reach_it() {
 }
 
 #[test]
-fn a_link_local_address_needs_its_interface() {
+fn link_local_address_needs_its_interface() {
     let error = Socket::connect(("[fe80::1]:14233", PORT), &options()).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
     assert_eq!(error.fault(), Fault::Caller);
@@ -83,7 +83,7 @@ fn a_link_local_address_needs_its_interface() {
 }
 
 #[test]
-fn an_unknown_service_code_is_refused() {
+fn unknown_service_code_is_refused() {
     // 5595-3.3.1-2
     let (_listener, address) = listen(&options());
     let other = Options::new().service_code(*b"ELSE");
@@ -101,7 +101,7 @@ fn an_unknown_service_code_is_refused() {
 }
 
 #[test]
-fn a_dccp_port_without_a_listener_is_refused() {
+fn dccp_port_without_a_listener_is_refused() {
     // 5595-3.3.1-1
     let (_listener, address) = listen(&options());
     let error = Socket::connect((address, PORT + 1), &options()).unwrap_err();
@@ -136,7 +136,7 @@ fn silence_is_an_error_that_counts_the_requests() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_udp_port_is_reported_by_icmp() {
+fn closed_udp_port_is_reported_by_icmp() {
     // 6773-3.6-1
     let closed = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
@@ -183,7 +183,7 @@ fn several_listeners_share_an_address_and_a_port() {
 }
 
 #[test]
-fn the_port_of_the_systems_service_is_refused() {
+fn udp_port_of_the_system_service_is_refused() {
     // 6773-3.8-1
     let error = Listener::bind(("127.0.0.1:6511", PORT), &options()).unwrap_err();
     assert!(matches!(error, BindError::ReservedUdpPort));
@@ -191,7 +191,7 @@ fn the_port_of_the_systems_service_is_refused() {
 }
 
 #[test]
-fn a_taken_udp_port_is_the_systems_fault() {
+fn taken_udp_port_is_a_fault_of_the_system() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let error = Listener::bind((taken.local_addr().unwrap(), PORT), &options()).unwrap_err();
     assert!(
@@ -237,7 +237,7 @@ fn more_connections_than_the_backlog_are_refused() {
 }
 
 #[test]
-fn the_ends_can_use_different_congestion_controls() {
+fn both_ends_can_use_different_congestion_controls() {
     let server = options().send_ccids(&[3]).recv_ccids(&[2]);
     let client = options().send_ccids(&[2]).recv_ccids(&[3]);
     let (client, server) = pair(&client, &server);
@@ -274,7 +274,7 @@ fn many_connections_live_side_by_side() {
 }
 
 #[test]
-fn a_request_without_a_following_ack_is_not_accepted() {
+fn request_without_a_following_ack_is_not_accepted() {
     let (listener, address) = listen(&options().backlog(1));
     // Requests of clients that do not receive the answers.
     for port in [40_001, 40_002] {

@@ -7,7 +7,7 @@ use dccp::{DatagramId, Event, RecvBatch, RecvError, SendError, SendItem, Socket}
 use std::net::UdpSocket;
 
 #[test]
-fn what_is_sent_comes_back() {
+fn echo_returns_every_datagram() {
     let (client, server) = pair(&options(), &options());
     let mut buf = [0; 2000];
     for n in 0..100_usize {
@@ -71,7 +71,7 @@ fn truncated_datagram_gives_the_copied_length() {
 }
 
 #[test]
-fn a_datagram_larger_than_a_packet_is_refused() {
+fn datagram_larger_than_a_packet_is_refused() {
     let (client, _server) = pair(&options().mtu(1500).probe_mtu(false), &options());
     let mps = client.max_packet_size().unwrap();
     assert!((1300..1500).contains(&mps), "{mps}");
@@ -104,7 +104,7 @@ fn receiving_waits_as_long_as_it_may() {
 }
 
 #[test]
-fn a_full_send_buffer_waits_as_long_as_it_may() {
+fn send_waits_for_room_until_its_timeout() {
     // No peer answers, so nothing leaves.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().send_buffer(3).nonblocking(true);
@@ -154,7 +154,7 @@ fn every_datagram_has_exactly_one_fate() {
 }
 
 #[test]
-fn a_full_receive_buffer_drops_and_tells_the_sender() {
+fn full_receive_buffer_drops_and_informs_the_sender() {
     let (client, server) = pair(&options(), &options().recv_buffer(10));
     for _ in 0..40 {
         client.send_zeros(100).unwrap();
@@ -170,7 +170,7 @@ fn a_full_receive_buffer_drops_and_tells_the_sender() {
 }
 
 #[test]
-fn the_counters_of_both_ends_agree() {
+fn counters_of_both_ends_agree() {
     let (client, server) = pair(&options(), &options());
     let mut buf = [0; 1000];
     for _ in 0..200 {
@@ -193,7 +193,7 @@ fn the_counters_of_both_ends_agree() {
 }
 
 #[test]
-fn a_reader_that_stops_is_reported_to_the_sender() {
+fn reader_that_stops_is_reported_to_the_sender() {
     // 4340-8.3-6: Drop Code 1
     let (client, server) = pair(&options(), &options());
     server.shutdown(std::net::Shutdown::Read);
@@ -207,7 +207,7 @@ fn a_reader_that_stops_is_reported_to_the_sender() {
 }
 
 #[test]
-fn a_slow_receiver_is_reported_to_the_sender() {
+fn slow_receiver_is_reported_to_the_sender() {
     let (client, server) = pair(&options(), &options());
     server.set_slow_receiver(true);
     client.send(b"fast").unwrap();

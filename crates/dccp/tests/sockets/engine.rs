@@ -18,7 +18,7 @@ fn engines_do_not_share_anything() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_engine_ends_when_it_is_unused() {
+fn engine_ends_when_it_is_unused() {
     let threads = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         tasks
@@ -39,7 +39,7 @@ fn an_engine_ends_when_it_is_unused() {
 }
 
 #[test]
-fn how_late_paced_packets_leave_is_measured() {
+fn lateness_of_paced_packets_is_measured() {
     let busy = EngineOptions::new().busy_wait(Duration::from_millis(1));
     for engine in [EngineOptions::new(), busy] {
         let options = options().ccid(3).engine(&Engine::start(&engine).unwrap());

@@ -19,7 +19,7 @@ const SOON: Duration = Duration::from_secs(10);
 const NOW: Duration = Duration::ZERO;
 
 #[test]
-fn the_descriptor_is_readable_while_a_datagram_waits() {
+fn descriptor_is_readable_while_a_datagram_waits() {
     let (client, server) = pair(&options(), &options().nonblocking(true));
     // A connection can be accepted before the client's first Ack has opened it.
     await_event(&server, &Event::Connected);
@@ -37,7 +37,7 @@ fn the_descriptor_is_readable_while_a_datagram_waits() {
 }
 
 #[test]
-fn a_listeners_descriptor_is_readable_while_a_connection_waits() {
+fn descriptor_of_listener_is_readable_while_a_connection_waits() {
     let (listener, address) = listen(&options().nonblocking(true));
     let fd = listener.ready_fd().unwrap();
     assert!(!is_readable(&fd, NOW));
@@ -48,7 +48,7 @@ fn a_listeners_descriptor_is_readable_while_a_connection_waits() {
 }
 
 #[test]
-fn a_connection_can_be_made_without_waiting() {
+fn nonblocking_connect_completes_in_the_background() {
     let (listener, address) = listen(&options());
     let client = Socket::connect((address, PORT), &options().nonblocking(true)).unwrap();
     let fd = client.ready_fd().unwrap();
@@ -59,7 +59,7 @@ fn a_connection_can_be_made_without_waiting() {
 }
 
 #[test]
-fn the_descriptor_tells_when_there_is_room_again() {
+fn descriptor_is_readable_when_there_is_room_again() {
     // The listener does not exist yet, so that the buffer fills.
     let place = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = place.local_addr().unwrap();

@@ -49,7 +49,7 @@ fn received(server: &Socket) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_pushed_arrives_and_has_a_fate() {
+fn pushed_datagram_arrives_and_has_a_fate() {
     const N: u64 = 2000;
     let (mut ring, server) = ring(16);
     let server = thread::spawn(move || received(&server));
@@ -74,7 +74,7 @@ fn what_is_pushed_arrives_and_has_a_fate() {
 }
 
 #[test]
-fn what_was_withdrawn_or_revised_in_time_does_not_arrive_as_it_was() {
+fn withdrawn_or_revised_datagram_does_not_arrive_unchanged() {
     const N: u64 = 1000;
     // Two in a round trip: most wait, however late this thread is.
     let slow = options().configure(|config| config.max_window = Some(2));
@@ -110,7 +110,7 @@ fn what_was_withdrawn_or_revised_in_time_does_not_arrive_as_it_was() {
 }
 
 #[test]
-fn what_is_late_or_too_long_has_that_fate() {
+fn late_and_too_long_datagrams_have_these_fates() {
     let (client, server) = pair(&options().mtu(1500).probe_mtu(false), &options());
     let mps = client.max_packet_size().unwrap();
     let mut ring = RingSocket::new(client, Shape::new(4, 1500)).unwrap();
@@ -131,7 +131,7 @@ fn what_is_late_or_too_long_has_that_fate() {
 }
 
 #[test]
-fn what_waits_at_the_end_is_withdrawn() {
+fn waiting_datagrams_are_withdrawn_at_the_end() {
     const N: u64 = 500;
     let (mut ring, server) = ring(512);
     let mut held = {
@@ -152,7 +152,7 @@ fn what_waits_at_the_end_is_withdrawn() {
 }
 
 #[test]
-fn what_is_pushed_after_the_end_is_withdrawn_too() {
+fn datagram_pushed_after_the_end_is_withdrawn() {
     let (mut ring, server) = ring(4);
     ring.socket().close().unwrap();
     received(&server);
@@ -169,7 +169,7 @@ fn what_is_pushed_after_the_end_is_withdrawn_too() {
 }
 
 #[test]
-fn what_arrives_is_received_through_the_ring() {
+fn arriving_datagrams_are_received_through_the_ring() {
     const N: u64 = 2000;
     let (client, server) = pair(&options(), &options());
     // Some come before there is a ring.
@@ -199,7 +199,7 @@ fn what_arrives_is_received_through_the_ring() {
 }
 
 #[test]
-fn a_datagram_without_room_in_the_ring_is_dropped_and_reported_to_the_sender() {
+fn datagram_without_room_in_the_ring_is_dropped_and_reported() {
     let (client, server) = pair(&options(), &options());
     let shape = Shape {
         arrivals: 8,

@@ -67,7 +67,7 @@ fn connections_are_divided_between_threads_and_all_transfer() {
 }
 
 #[test]
-fn a_flow_stays_with_its_thread_when_others_have_nothing_to_do_any_more() {
+fn flow_stays_with_its_thread_when_other_threads_are_idle() {
     let (client, server) = (threads(1), threads(3));
     let (listener, address) = listen(&server);
     let mut pairs: Vec<_> = (0..CONNECTIONS)
@@ -134,7 +134,7 @@ fn over_ip_one_thread_serves_all() {
 }
 
 #[test]
-fn an_address_can_be_listened_at_again_at_once() {
+fn address_can_be_bound_again_at_once() {
     let server = threads(3);
     let (mut listener, address) = listen(&server);
     for _ in 0..100 {
@@ -144,7 +144,7 @@ fn an_address_can_be_listened_at_again_at_once() {
 }
 
 #[test]
-fn an_address_can_be_listened_at_again_while_a_flow_of_it_rests() {
+fn address_can_be_bound_again_while_one_of_its_flows_rests() {
     let (client, server) = (threads(1), threads(3));
     let (listener, address) = listen(&server);
     let (one, other) = connect(address, &client, &listener);

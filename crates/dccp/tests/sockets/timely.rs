@@ -86,7 +86,7 @@ fn many_sockets_close_within_one_deadline() {
 }
 
 #[test]
-fn the_time_of_the_last_packet_of_the_peer_is_reported() {
+fn last_heard_follows_the_packets_of_the_peer() {
     let (client, server) = pair(&options());
     let before = client.last_heard().unwrap();
     std::thread::sleep(Duration::from_millis(5));

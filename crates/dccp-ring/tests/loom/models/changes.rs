@@ -49,7 +49,7 @@ fn pushed_datagrams_are_claimed_once_in_order() {
 }
 
 #[test]
-fn a_batch_is_seen_as_a_whole() {
+fn batch_is_seen_as_a_whole() {
     explore("batch", |way| {
         let (during, after) = race(way, 2, &[], |sender, _| {
             let mut batch = sender.batch();
@@ -62,7 +62,7 @@ fn a_batch_is_seen_as_a_whole() {
 }
 
 #[test]
-fn a_slot_is_filled_again_only_after_it_was_copied() {
+fn slot_is_filled_again_only_after_it_was_copied() {
     explore("slots again", |way| {
         let mut third = false;
         let claimed = race(way, 1, &[1], |sender, _| match sender.push(&[2], tag(2)) {
@@ -87,7 +87,7 @@ fn held_datagram_is_not_claimed_until_released() {
 }
 
 #[test]
-fn the_older_ones_stay_ready_when_the_newest_is_taken_back() {
+fn older_datagrams_stay_ready_when_the_newest_is_taken_back() {
     explore("take back one", |way| {
         let mut was_held = false;
         let (during, after) = race(way, 2, &[1, 2], |sender, _| {
@@ -114,7 +114,7 @@ fn revised_datagram_leaves_with_latest_data() {
 }
 
 #[test]
-fn a_withdrawn_datagram_does_not_leave() {
+fn withdrawn_datagram_does_not_leave() {
     explore("withdraw", |way| {
         let mut is_out = false;
         let claimed = race(way, 2, &[1, 2], |sender, tickets| {
@@ -126,7 +126,7 @@ fn a_withdrawn_datagram_does_not_leave() {
 }
 
 #[test]
-fn the_last_datagram_can_be_withdrawn_and_another_pushed() {
+fn last_datagram_can_be_withdrawn_and_another_pushed() {
     explore("withdraw all, push", |way| {
         let mut is_out = false;
         let claimed = race(way, 2, &[1], |sender, tickets| {

@@ -28,7 +28,7 @@ impl Bell for Count {
 }
 
 #[test]
-fn a_push_wakes_the_transport_that_found_nothing() {
+fn push_wakes_the_transport_that_found_nothing() {
     explore("transport sleeps", || {
         let bell = Count::new();
         let Ring {
@@ -44,7 +44,7 @@ fn a_push_wakes_the_transport_that_found_nothing() {
 }
 
 #[test]
-fn a_release_wakes_the_transport_whose_claim_failed() {
+fn release_wakes_the_transport_whose_claim_failed() {
     explore("transport sleeps after a take-back", || {
         let bell = Count::new();
         let Ring {
@@ -66,7 +66,7 @@ fn a_release_wakes_the_transport_whose_claim_failed() {
 }
 
 #[test]
-fn a_claim_wakes_the_application_that_waits_for_room() {
+fn claim_wakes_the_application_that_waits_for_room() {
     explore("application waits for room", || {
         let bell = Count::new();
         let Ring {
@@ -87,7 +87,7 @@ fn a_claim_wakes_the_application_that_waits_for_room() {
 }
 
 #[test]
-fn a_fate_wakes_the_application_that_waits_for_it() {
+fn fate_wakes_the_application_that_waits_for_it() {
     explore("application waits for fates", || {
         let bell = Count::new();
         let Ring {
@@ -112,7 +112,7 @@ fn a_fate_wakes_the_application_that_waits_for_it() {
 }
 
 #[test]
-fn a_delivery_wakes_the_application_that_waits_for_it() {
+fn delivery_wakes_the_application_that_waits_for_it() {
     explore("application waits for arrivals", || {
         let bell = Count::new();
         let Ring {
