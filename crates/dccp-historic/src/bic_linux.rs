@@ -120,7 +120,7 @@ impl Law for Bic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{START, acked, assert_near, avoiding, inner, loss};
+    use dccp_proto::cc::law::testing::{START, acked, assert_near, avoiding, inner, loss};
 
     #[test]
     fn steps_are_as_pinned() {

@@ -188,7 +188,7 @@ const fn whole(x: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{START, acked, assert_near, at, avoiding, inner, loss, ms};
+    use dccp_proto::cc::law::testing::{START, acked, assert_near, at, avoiding, inner, loss, ms};
 
     /// Acknowledges one packet `after_ms` milliseconds after the start, with a round trip of 100 ms.
     fn acked_at(after_ms: u64) -> Ack {

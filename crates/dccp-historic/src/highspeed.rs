@@ -4,23 +4,11 @@
 //! 256ths.
 
 use dccp_proto::Instant;
+use dccp_proto::cc::law::highspeed::{ROWS, b};
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
-/// `Low_Window`: b falls above this window.
-const LOW_WINDOW: f64 = 38.0;
-/// `High_Window`, and `High_Decrease`, which is b at `High_Window`.
-const HIGH_WINDOW: f64 = 83_000.0;
-const HIGH_DECREASE: f64 = 0.1;
-
-/// The first window of row k of the kernel's table. The a of row k is k + 1.
-const ROWS: [u32; 72] = [
-    38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
-    4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
-    12834, 13614, 14424, 15265, 16137, 17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402,
-    25618, 26881, 28193, 29557, 30975, 32450, 33986, 35586, 37253, 38992, 40808, 42707, 44694,
-    46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401, 79517, 84035,
-    89053,
-];
+/// Rows of the kernel's table: all but the last.
+const ROWS_LEN: usize = ROWS.len() - 1;
 
 /// HighSpeed TCP of the Linux kernel.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +17,7 @@ pub(crate) struct HighSpeed {
     /// Returns the steps of growth for an acknowledgement.
     steps: fn(&Ack) -> u32,
     /// b at the beginning of each row.
-    decrease: [f64; ROWS.len()],
+    decrease: [f64; ROWS_LEN],
     /// The row of the last window, where the next search starts: windows move slowly.
     row: usize,
 }
@@ -49,7 +37,7 @@ impl HighSpeed {
         Self {
             name,
             steps,
-            decrease: ROWS.map(|w| (256.0 * b(f64::from(w))).floor() / 256.0),
+            decrease: core::array::from_fn(|row| (256.0 * b(f64::from(ROWS[row]))).floor() / 256.0),
             row: 0,
         }
     }
@@ -57,7 +45,7 @@ impl HighSpeed {
     /// Returns the growth of the window w per window, and the share of it that an event takes.
     fn response(&mut self, w: f64) -> (f64, f64) {
         let is_below = |row: usize| f64::from(ROWS[row]) < w;
-        while self.row < ROWS.len() - 1 && is_below(self.row) {
+        while self.row < ROWS_LEN - 1 && is_below(self.row) {
             self.row += 1;
         }
         while self.row > 0 && !is_below(self.row - 1) {
@@ -95,19 +83,11 @@ impl Law for HighSpeed {
     }
 }
 
-/// Returns the share of the window w that an event takes (RFC 3649 §5).
-fn b(w: f64) -> f64 {
-    if w <= LOW_WINDOW {
-        return 0.5;
-    }
-    let share = libm::log(w / LOW_WINDOW) / libm::log(HIGH_WINDOW / LOW_WINDOW);
-    0.5 + (HIGH_DECREASE - 0.5) * share
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{acked, assert_near, avoiding, law};
+    use crate::built;
+    use dccp_proto::cc::law::testing::{acked, assert_near, avoiding};
 
     #[test]
     fn the_row_above_is_read() {
@@ -136,7 +116,7 @@ mod tests {
     fn packets_or_acknowledgements_count() {
         for (name, steps) in [("highspeed-2.6.22", 4.0), ("highspeed-linux", 1.0)] {
             let mut w = avoiding(1e5);
-            let mut law = law(name);
+            let mut law = built(name);
             law.on_ack(&mut w, &acked(4));
             assert!((w.cwnd - 1e5 - steps * 72.0 / 1e5).abs() < 1e-5, "{name}");
             law.on_ack(&mut w, &acked(0));

@@ -7,6 +7,7 @@
 //! is computed again only when the window has grown by one packet.
 
 use dccp_proto::Instant;
+use dccp_proto::cc::law::htcp::Throughput;
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 
 /// Time after an event during which growth is that of Reno, in seconds.
@@ -30,8 +31,6 @@ const RTT_MIN: f64 = 0.010;
 const RTT_STEP: f64 = 0.020;
 /// The unit of time, in seconds.
 const TICK: f64 = 0.001;
-/// Round trips after an event without an average of the throughput.
-const SETTLING: u32 = 3;
 
 /// H-TCP of the Linux kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -64,46 +63,6 @@ impl Default for Htcp {
             waited: 0,
             pace: 1.0,
         }
-    }
-}
-
-/// The greatest average throughput since the last event, in packets per second.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Throughput {
-    since: Option<Instant>,
-    packets: u32,
-    average: f64,
-    max: f64,
-    /// Samples since the event.
-    samples: u32,
-}
-
-impl Throughput {
-    fn on_ack(&mut self, now: Instant, acked: u32, rtt_min: f64) {
-        self.packets += acked;
-        let since = *self.since.get_or_insert(now);
-        let time = (now - since).as_secs_f64();
-        if time < rtt_min || time <= 0.0 {
-            return;
-        }
-        let sample = f64::from(self.packets) / time;
-        self.samples += 1;
-        if self.samples <= SETTLING {
-            self.average = sample;
-            self.max = sample;
-        } else {
-            self.average = 0.75 * self.average + 0.25 * sample;
-            self.max = self.max.max(self.average);
-        }
-        self.since = Some(now);
-        self.packets = 0;
-    }
-
-    /// Ends the time since the last event. Returns the throughput in it.
-    fn finish(&mut self) -> Option<f64> {
-        let rate = (self.samples > 0).then_some(self.max);
-        *self = Self::default();
-        rate
     }
 }
 
@@ -216,15 +175,15 @@ impl Law for Htcp {
             out.push(("rtt_min_s", self.rtt_min));
             out.push(("rtt_max_s", self.rtt_max));
         }
-        out.push(("throughput", self.throughput.max));
+        out.push(("throughput", self.throughput.max()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{acked, assert_near, at, avoiding, loss};
     use core::time::Duration;
+    use dccp_proto::cc::law::testing::{acked, assert_near, at, avoiding, loss};
 
     #[test]
     fn backoff_adapts_from_the_second_event_and_only_above_10_ms() {

@@ -9,8 +9,6 @@
 //! assert_eq!(config.law.name(), "bic-linux");
 //! ```
 
-#[cfg(test)]
-mod bench;
 mod bic_linux;
 mod cubic_2_6_22;
 mod highspeed;
@@ -85,6 +83,12 @@ pub fn law_names() -> impl Iterator<Item = &'static str> {
 pub fn law(name: &str) -> Option<LawConfig> {
     let law = LAWS.iter().find(|law| law.name == name)?;
     Some(LawConfig::from(*law))
+}
+
+/// Builds the law with this name.
+#[cfg(test)]
+fn built(name: &str) -> Box<dyn Law> {
+    law(name).expect("a name in the list").build()
 }
 
 /// The names of all implementations of CCIDs.

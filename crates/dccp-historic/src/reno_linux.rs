@@ -46,7 +46,7 @@ impl Law for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{acked, assert_near, avoiding, inner, loss};
+    use dccp_proto::cc::law::testing::{acked, assert_near, avoiding, inner, loss};
 
     #[test]
     fn a_packet_more_than_a_window_adds_one() {

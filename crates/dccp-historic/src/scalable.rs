@@ -53,7 +53,8 @@ impl Law for Scalable {
 
 #[cfg(test)]
 mod tests {
-    use crate::bench::{START, acked, assert_near, avoiding, law, loss};
+    use crate::built;
+    use dccp_proto::cc::law::testing::{START, acked, assert_near, avoiding, loss};
 
     #[test]
     fn growth_has_a_cap_and_the_decrease_no_threshold() {
@@ -64,13 +65,13 @@ mod tests {
             ("scalable-2.6.22", 8333.0, 0.02),
         ] {
             let mut window = avoiding(w);
-            law(name).on_ack(&mut window, &acked(1));
+            built(name).on_ack(&mut window, &acked(1));
             assert!((window.cwnd - w - step).abs() < 1e-9, "{name} {w}");
             let mut window = avoiding(w);
-            law(name).on_congestion(&mut window, &loss(1));
+            built(name).on_congestion(&mut window, &loss(1));
             assert_near(window.cwnd, 0.875 * w);
             let mut window = avoiding(w);
-            law(name).on_timeout(&mut window, START);
+            built(name).on_timeout(&mut window, START);
             assert_near(window.ssthresh, 0.875 * w);
             assert_near(window.cwnd, 1.0);
         }

@@ -38,7 +38,7 @@ impl Law for TcpLike {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{acked, assert_near, avoiding, inner, loss};
+    use dccp_proto::cc::law::testing::{acked, assert_near, avoiding, inner, loss};
 
     #[test]
     fn later_losses_of_an_event_keep_the_count() {

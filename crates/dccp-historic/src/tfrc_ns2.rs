@@ -104,7 +104,7 @@ fn diluted_rate(mut intervals: impl Iterator<Item = Weighed> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::assert_near;
+    use dccp_proto::cc::law::testing::assert_near;
 
     #[test]
     fn missing_intervals_are_empty() {

@@ -3,12 +3,11 @@
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::cc::law::reno::Reno;
+use dccp_proto::cc::law::vegas::{Round, Rounds};
 use dccp_proto::cc::law::{Ack, Congestion, Law, Window};
 use dccp_proto::number::to_f64;
 use dccp_proto::time::nanos;
 
-/// A round trip with fewer samples is not a measurement.
-const SAMPLES_MIN: u32 = 3;
 /// Slow start ends when more packets are in the queue.
 const GAMMA: f64 = 1.0;
 /// The window shrinks while more packets are in the queue.
@@ -21,9 +20,7 @@ const FLOOR: f64 = 2.0;
 pub(crate) struct Vegas {
     rules: Rules,
     reno: Reno,
-    /// The shortest round trip ever.
-    base_rtt: Duration,
-    round: Round,
+    rounds: Rounds,
     /// The packets in the queue at the last decision.
     queued: f64,
     /// The window before the last decision.
@@ -59,36 +56,12 @@ pub(crate) const LINUX_2_6_22: Vegas = Vegas::new(Rules {
     from: |window, earlier| earlier.unwrap_or(window),
 });
 
-/// The measurements of the current round trip.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Round {
-    number: u64,
-    rtt_min: Duration,
-    samples: u32,
-    /// Acknowledged packets that may make the window grow.
-    growth: u32,
-    is_recovering: bool,
-}
-
-impl Round {
-    const fn new(number: u64) -> Self {
-        Self {
-            number,
-            rtt_min: Duration::MAX,
-            samples: 0,
-            growth: 0,
-            is_recovering: false,
-        }
-    }
-}
-
 impl Vegas {
     const fn new(rules: Rules) -> Self {
         Self {
             rules,
             reno: Reno::fractional(),
-            base_rtt: Duration::MAX,
-            round: Round::new(0),
+            rounds: Rounds::new(),
             queued: 0.0,
             earlier: None,
         }
@@ -97,7 +70,7 @@ impl Vegas {
     /// Ends a round trip and moves the window.
     fn decide(&mut self, window: &mut Window, round: &Round) {
         let earlier = self.earlier.replace(window.cwnd);
-        if round.samples < SAMPLES_MIN || round.is_recovering {
+        if round.is_unsuitable() {
             // Too few samples: grow as Reno.
             let growth = Ack {
                 growth: round.growth,
@@ -108,11 +81,11 @@ impl Vegas {
         }
         let rtt = round.rtt_min;
         // The kernel's rounding needs an exact difference, therefore in whole nanoseconds.
-        let waiting = window.cwnd * to_f64(nanos(rtt.saturating_sub(self.base_rtt)));
-        self.queued = (self.rules.queued)(waiting, rtt, self.base_rtt);
+        let waiting = window.cwnd * to_f64(nanos(rtt.saturating_sub(self.rounds.base_rtt)));
+        self.queued = (self.rules.queued)(waiting, rtt, self.rounds.base_rtt);
         if window.is_slow_start() {
             if self.queued > GAMMA {
-                let filled = window.cwnd * to_f64(nanos(self.base_rtt)) / to_f64(nanos(rtt)) + 1.0;
+                let filled = self.rounds.without_queue(window.cwnd, rtt);
                 window.cwnd = window.cwnd.min(filled);
                 window.leave_slow_start();
             }
@@ -139,17 +112,10 @@ impl Law for Vegas {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.round != self.round.number {
-            let round = core::mem::replace(&mut self.round, Round::new(ack.round));
+        if let Some(round) = self.rounds.begin(ack) {
             self.decide(window, &round);
         }
-        if let Some(rtt) = ack.rtt {
-            self.base_rtt = self.base_rtt.min(rtt);
-            self.round.rtt_min = self.round.rtt_min.min(rtt);
-            self.round.samples += 1;
-        }
-        self.round.growth += ack.growth;
-        self.round.is_recovering |= ack.is_recovering;
+        self.rounds.measure(ack);
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
@@ -161,8 +127,9 @@ impl Law for Vegas {
     }
 
     fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
-        if self.base_rtt < Duration::MAX {
-            out.push(("base_rtt_s", self.base_rtt.as_secs_f64()));
+        let base_rtt = self.rounds.base_rtt;
+        if base_rtt < Duration::MAX {
+            out.push(("base_rtt_s", base_rtt.as_secs_f64()));
         }
         out.push(("queued", self.queued));
     }
@@ -176,7 +143,8 @@ fn stepped(w: f64, aim: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{START, acked, assert_near, avoiding, inner, law, ms};
+    use crate::built;
+    use dccp_proto::cc::law::testing::{START, acked, assert_near, avoiding, inner, ms};
 
     /// One round trip with samples of `rtt_ms`, and the first acknowledgement of the next one.
     fn round_trip(vegas: &mut dyn Law, w: &mut Window, round: u64, rtt_ms: u64) {
@@ -206,7 +174,7 @@ mod tests {
             (10.0, 150, 5.0, -1.0),
             (20.0, 125, 5.0, -1.0),
         ] {
-            let mut vegas = law("vegas-linux");
+            let mut vegas = built("vegas-linux");
             let mut window = avoiding(w);
             let base = Ack {
                 rtt: Some(ms(100)),
@@ -230,7 +198,7 @@ mod tests {
             ("vegas-linux", [11.0, 12.0, 13.0, 13.0, 13.0, 12.0, 11.0]),
             ("vegas-2.6.22", [11.0, 11.0, 12.0, 11.0, 12.0, 11.0, 11.0]),
         ] {
-            let mut vegas = law(name);
+            let mut vegas = built(name);
             let mut w = avoiding(10.0);
             let round_trips = [100, 100, 100, 120, 120, 160, 160];
             for (round, (rtt, expected)) in (0..).zip(round_trips.into_iter().zip(windows)) {
@@ -246,7 +214,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_in_each_round_trip_until_packets_queue() {
-        let mut vegas = law("vegas-linux");
+        let mut vegas = built("vegas-linux");
         let mut w = Window::new(20);
         for round in 0..2 {
             assert!(!vegas.is_holding(&w, START));

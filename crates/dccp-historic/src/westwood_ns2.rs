@@ -39,7 +39,7 @@ impl Law for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{START, acked, assert_near, at, avoiding, inner, loss, ms};
+    use dccp_proto::cc::law::testing::{START, acked, assert_near, at, avoiding, inner, loss, ms};
 
     #[test]
     fn an_event_and_a_timeout_leave_half_at_least() {

@@ -156,7 +156,7 @@ fn packets(x: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{at, ms};
+    use dccp_proto::cc::law::testing::{at, ms};
 
     /// A meter with a round trip of 100 ms from the handshake. It received packets of 1000 bytes at these
     /// milliseconds with these counters.

@@ -4,6 +4,7 @@
 use super::config::CcConfig;
 use super::delivery::{Delivery, Stamp};
 use super::law::LawConfig;
+pub(crate) use super::law::testing::{START, at, ms};
 use super::registry::Ccids;
 use super::{
     AckDue, Arrival, Count, Drops, Feedback, HcReceiver, HcSender, OutgoingAck, Permit, Run, Signal,
@@ -15,20 +16,8 @@ use core::num::NonZeroU128;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// When tests begin.
-pub(crate) const START: Instant = Instant::from_nanos(10_000_000_000);
-
-pub(crate) const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
 pub(crate) const fn us(us: u64) -> Duration {
     Duration::from_micros(us)
-}
-
-/// `ms` milliseconds after the start.
-pub(crate) fn at(ms: u64) -> Instant {
-    START + Duration::from_millis(ms)
 }
 
 /// Settings without pacing, round trip or floors.

@@ -1,7 +1,8 @@
-//! Helpers of the tests of laws: acknowledgements by hand, and a bottleneck. A person can check the plot
-//! of its sawtooth by eye.
+//! Helpers of the tests of built-in laws: tables, and a bottleneck. A person can check the plot of its
+//! sawtooth by eye.
 
-use super::{Ack, Cause, Congestion, Law, LawConfig, Window};
+pub(crate) use super::testing::{acked, assert_near, avoiding, inner, loss};
+use super::{Law, LawConfig, Window};
 use crate::cc::config::CcConfig;
 use crate::cc::fixtures::{Net, START, config, ms, us};
 use core::fmt::Write as _;
@@ -16,55 +17,6 @@ pub(crate) fn from_threshold(settings: impl Into<LawConfig>) -> LawConfig {
     let mut law = settings.into();
     law.slow_start.initial_ssthresh = 150.0;
     law
-}
-
-/// A window in congestion avoidance.
-pub(crate) fn avoiding(cwnd: f64) -> Window {
-    Window {
-        cwnd,
-        ssthresh: 2.0,
-    }
-}
-
-/// An acknowledgement of `n` packets. All of them may make the window grow.
-pub(crate) fn acked(n: u32) -> Ack {
-    Ack {
-        now: START,
-        acked: n,
-        growth: n,
-        is_clean: true,
-        ..Ack::default()
-    }
-}
-
-/// A loss, when `flight` packets were in flight.
-pub(crate) fn loss(flight: u32) -> Congestion {
-    Congestion {
-        now: START,
-        cause: Cause::Loss,
-        packets: 1,
-        flight,
-        pipe: flight.saturating_sub(1),
-    }
-}
-
-/// Returns the inner value that a law reports under this name.
-pub(crate) fn inner(law: &dyn Law, name: &str) -> f64 {
-    let mut values = Vec::new();
-    law.inner(&mut values);
-    let found = values.iter().find(|(n, _)| *n == name);
-    found
-        .unwrap_or_else(|| panic!("{name} is not among {values:?}"))
-        .1
-}
-
-/// Fails unless the two numbers agree to five digits.
-#[track_caller]
-pub(crate) fn assert_near(value: f64, expected: f64) {
-    assert!(
-        (value - expected).abs() <= 1e-5 * expected.abs(),
-        "{value} is not {expected}"
-    );
 }
 
 /// Acknowledges one window of packets, one by one, `round_trips` times. The number of packets is the

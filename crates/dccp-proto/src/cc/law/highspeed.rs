@@ -7,6 +7,7 @@
 mod by_table;
 
 pub(super) use by_table::ByTable;
+pub use by_table::ROWS;
 
 use super::{Ack, Congestion, Law, LawSettings, Window};
 use crate::time::Instant;
@@ -56,8 +57,8 @@ impl Law for HighSpeed {
     }
 }
 
-/// Returns the share of the window w that an event takes (RFC 3649 §5).
-fn b(w: f64) -> f64 {
+/// Returns the share of the window w that an event takes: b(w) of RFC 3649 §5.
+pub fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 0.5;
     }

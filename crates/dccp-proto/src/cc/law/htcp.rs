@@ -74,7 +74,7 @@ pub struct Htcp {
 
 /// The greatest average throughput since the last event, in packets per second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Throughput {
+pub struct Throughput {
     since: Option<Instant>,
     packets: u32,
     average: f64,
@@ -84,7 +84,8 @@ struct Throughput {
 }
 
 impl Throughput {
-    fn on_ack(&mut self, now: Instant, acked: u32, rtt_min: f64) {
+    /// Counts acknowledged packets, in samples of at least the shortest round trip `rtt_min`, in seconds.
+    pub fn on_ack(&mut self, now: Instant, acked: u32, rtt_min: f64) {
         self.packets += acked;
         let since = *self.since.get_or_insert(now);
         let time = (now - since).as_secs_f64();
@@ -105,10 +106,15 @@ impl Throughput {
     }
 
     /// Ends the time since the last event. Returns the throughput in it.
-    fn finish(&mut self) -> Option<f64> {
+    pub fn finish(&mut self) -> Option<f64> {
         let rate = (self.samples > 0).then_some(self.max);
         *self = Self::default();
         rate
+    }
+
+    /// Returns the greatest average so far, in packets per second.
+    pub const fn max(&self) -> f64 {
+        self.max
     }
 }
 

@@ -19,6 +19,8 @@ pub mod ledbat;
 pub mod lp;
 pub mod reno;
 pub mod scalable;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod vegas;
 pub mod westwood;
 

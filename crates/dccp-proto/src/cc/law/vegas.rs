@@ -55,21 +55,29 @@ const DOUBLING: u64 = 2;
 pub struct Vegas {
     config: Config,
     reno: Reno,
-    /// The shortest round trip ever.
-    base_rtt: Duration,
-    round: Round,
+    rounds: Rounds,
     /// The packets in the queue at the last decision.
     queued: f64,
 }
 
-/// The measurements of the current round trip.
+/// The round trips of a flow: the current one, and the shortest time of all.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Round {
-    number: u64,
-    rtt_min: Duration,
+pub struct Rounds {
+    /// The shortest round trip ever; `Duration::MAX` before the first sample.
+    pub base_rtt: Duration,
+    current: Round,
+}
+
+/// The measurements of one round trip.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Round {
+    /// Its number, as in [`Ack::round`].
+    pub number: u64,
+    /// The shortest sample in it.
+    pub rtt_min: Duration,
     samples: u32,
     /// Acknowledged packets that may make the window grow.
-    growth: u32,
+    pub growth: u32,
     is_recovering: bool,
 }
 
@@ -83,6 +91,55 @@ impl Round {
             is_recovering: false,
         }
     }
+
+    /// Returns true if the samples are too few for a decision, or the flow was recovering.
+    pub const fn is_unsuitable(&self) -> bool {
+        self.samples < SAMPLES_MIN || self.is_recovering
+    }
+}
+
+impl Rounds {
+    /// Begins round trip 0 without samples.
+    pub const fn new() -> Self {
+        Self {
+            base_rtt: Duration::MAX,
+            current: Round::new(0),
+        }
+    }
+
+    /// Returns the number of the current round trip.
+    pub const fn number(&self) -> u64 {
+        self.current.number
+    }
+
+    /// Begins the round trip of `ack` if it is a new one. Returns the one that ends.
+    pub fn begin(&mut self, ack: &Ack) -> Option<Round> {
+        let is_new = ack.round != self.current.number;
+        is_new.then(|| core::mem::replace(&mut self.current, Round::new(ack.round)))
+    }
+
+    /// Adds `ack` to the current round trip.
+    pub fn measure(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.current.rtt_min = self.current.rtt_min.min(rtt);
+            self.current.samples += 1;
+        }
+        self.current.growth += ack.growth;
+        self.current.is_recovering |= ack.is_recovering;
+    }
+
+    /// Returns `cwnd` without the packets that a round trip of `rtt` keeps in the queue, and one more: the window
+    /// after slow start.
+    pub fn without_queue(&self, cwnd: f64, rtt: Duration) -> f64 {
+        cwnd * to_f64(nanos(self.base_rtt)) / to_f64(nanos(rtt)) + 1.0
+    }
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Vegas {
@@ -91,20 +148,19 @@ impl Vegas {
         Self {
             config,
             reno: Reno::fractional(),
-            base_rtt: Duration::MAX,
-            round: Round::new(0),
+            rounds: Rounds::new(),
             queued: 0.0,
         }
     }
 
     /// Returns the packets in the queue.
     fn diff(&self, w: f64, rtt: Duration) -> f64 {
-        w * to_f64(nanos(rtt.saturating_sub(self.base_rtt))) / to_f64(nanos(rtt))
+        w * to_f64(nanos(rtt.saturating_sub(self.rounds.base_rtt))) / to_f64(nanos(rtt))
     }
 
     /// Ends a round trip and moves the window.
     fn decide(&mut self, window: &mut Window, round: &Round) {
-        if round.samples < SAMPLES_MIN || round.is_recovering {
+        if round.is_unsuitable() {
             // Too few samples: grow as Reno.
             let growth = Ack {
                 growth: round.growth,
@@ -117,7 +173,7 @@ impl Vegas {
         self.queued = self.diff(window.cwnd, rtt);
         if window.is_slow_start() {
             if self.queued > self.config.gamma {
-                let filled = window.cwnd * to_f64(nanos(self.base_rtt)) / to_f64(nanos(rtt)) + 1.0;
+                let filled = self.rounds.without_queue(window.cwnd, rtt);
                 window.cwnd = window.cwnd.min(filled);
                 window.leave_slow_start();
             }
@@ -145,17 +201,10 @@ impl Law for Vegas {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.round != self.round.number {
-            let round = core::mem::replace(&mut self.round, Round::new(ack.round));
+        if let Some(round) = self.rounds.begin(ack) {
             self.decide(window, &round);
         }
-        if let Some(rtt) = ack.rtt {
-            self.base_rtt = self.base_rtt.min(rtt);
-            self.round.rtt_min = self.round.rtt_min.min(rtt);
-            self.round.samples += 1;
-        }
-        self.round.growth += ack.growth;
-        self.round.is_recovering |= ack.is_recovering;
+        self.rounds.measure(ack);
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &Congestion) {
@@ -168,12 +217,13 @@ impl Law for Vegas {
 
     /// Returns true in round trips of slow start that measure without growth.
     fn is_holding(&self, window: &Window, _now: Instant) -> bool {
-        window.is_slow_start() && !self.round.number.is_multiple_of(DOUBLING)
+        window.is_slow_start() && !self.rounds.number().is_multiple_of(DOUBLING)
     }
 
     fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
-        if self.base_rtt < Duration::MAX {
-            out.push(("base_rtt_s", self.base_rtt.as_secs_f64()));
+        let base_rtt = self.rounds.base_rtt;
+        if base_rtt < Duration::MAX {
+            out.push(("base_rtt_s", base_rtt.as_secs_f64()));
         }
         out.push(("queued", self.queued));
     }

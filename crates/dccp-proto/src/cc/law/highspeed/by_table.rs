@@ -6,8 +6,8 @@ use super::b;
 use crate::cc::law::{Ack, Congestion, Law, Window};
 use crate::time::Instant;
 
-/// The first window of row k of the table. The a of row k is k + 1.
-pub(super) const ROWS: [u32; 73] = [
+/// The first window of row k of the table (RFC 3649, appendix B). The a of row k is k + 1.
+pub const ROWS: [u32; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
     4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
     12834, 13614, 14424, 15265, 16137, 17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402,

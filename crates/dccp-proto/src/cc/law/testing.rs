@@ -1,28 +1,24 @@
-//! Helpers of the tests of laws: acknowledgements by hand, and tables of expected values.
+//! Helpers for tests of laws: acknowledgements and losses by hand. Feature `testing`.
 
+use super::{Ack, Cause, Congestion, Law, Window};
+use crate::time::Instant;
 use core::time::Duration;
-use dccp_proto::Instant;
-use dccp_proto::cc::law::{Ack, Cause, Congestion, Law, Window};
 
 /// The start time of tests.
-pub(crate) const START: Instant = Instant::from_nanos(10_000_000_000);
+pub const START: Instant = Instant::from_nanos(10_000_000_000);
 
-pub(crate) const fn ms(ms: u64) -> Duration {
+/// A duration of `ms` milliseconds.
+pub const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 /// `ms` milliseconds after the start.
-pub(crate) fn at(ms: u64) -> Instant {
+pub fn at(ms: u64) -> Instant {
     START + Duration::from_millis(ms)
 }
 
-/// Builds the law with this name.
-pub(crate) fn law(name: &str) -> Box<dyn Law> {
-    crate::law(name).expect("a name in the list").build()
-}
-
-/// A window in congestion avoidance.
-pub(crate) fn avoiding(cwnd: f64) -> Window {
+/// A window of `cwnd` packets in congestion avoidance.
+pub const fn avoiding(cwnd: f64) -> Window {
     Window {
         cwnd,
         ssthresh: 2.0,
@@ -30,7 +26,7 @@ pub(crate) fn avoiding(cwnd: f64) -> Window {
 }
 
 /// An acknowledgement of `n` packets. All of them may make the window grow.
-pub(crate) fn acked(n: u32) -> Ack {
+pub fn acked(n: u32) -> Ack {
     Ack {
         now: START,
         acked: n,
@@ -41,7 +37,7 @@ pub(crate) fn acked(n: u32) -> Ack {
 }
 
 /// A loss, when `flight` packets were in flight.
-pub(crate) fn loss(flight: u32) -> Congestion {
+pub const fn loss(flight: u32) -> Congestion {
     Congestion {
         now: START,
         cause: Cause::Loss,
@@ -52,16 +48,24 @@ pub(crate) fn loss(flight: u32) -> Congestion {
 }
 
 /// Returns the inner value that a law reports under this name.
-pub(crate) fn inner(law: &dyn Law, name: &str) -> f64 {
+///
+/// # Panics
+/// If the law reports no such value.
+#[track_caller]
+pub fn inner(law: &dyn Law, name: &str) -> f64 {
     let mut values = Vec::new();
     law.inner(&mut values);
     let found = values.iter().find(|(n, _)| *n == name);
-    found.expect("a value with this name").1
+    assert!(found.is_some(), "{name} is not among {values:?}");
+    found.map_or(f64::NAN, |(_, value)| *value)
 }
 
 /// Fails unless the two numbers agree to five digits.
+///
+/// # Panics
+/// If they differ by more.
 #[track_caller]
-pub(crate) fn assert_near(value: f64, expected: f64) {
+pub fn assert_near(value: f64, expected: f64) {
     assert!(
         (value - expected).abs() <= 1e-5 * expected.abs(),
         "{value} is not {expected}"
