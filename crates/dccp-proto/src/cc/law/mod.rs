@@ -1,9 +1,85 @@
-//! Laws: how a congestion window answers to acknowledgements and congestion.
+//! Laws: rules for the growth and reduction of a congestion window.
 //!
 //! A [`Law`] works on windows, rates and delays, and does not depend on DCCP. Therefore the simulator's
 //! TCP uses the same laws. The caller (`cc/window.rs`) detects losses, measures round trips, groups
-//! losses into congestion events, and runs slow start. To add a law, write one file here and name it in
-//! `choice.rs`. Transcendental functions come from `libm`, which returns the same bits on every platform.
+//! losses into congestion events, and runs slow start.
+//!
+//! # How to write a law
+//! A law is two types: its settings ([`LawSettings`]), and its state in one connection ([`Law`]). This law
+//! adds `increase` packets per round trip, and takes a quarter of the window at each congestion event:
+//!
+//! ```
+//! use dccp_proto::cc::law::{Ack, Congestion, Law, LawSettings, SettingError, Window};
+//! use dccp_proto::{Config, Instant};
+//!
+//! #[derive(Clone, Copy, Debug)]
+//! struct Gentle {
+//!     increase: f64,
+//! }
+//!
+//! impl LawSettings for Gentle {
+//!     fn name(&self) -> &'static str {
+//!         "gentle"
+//!     }
+//!
+//!     fn build(&self) -> Box<dyn Law> {
+//!         Box::new(GentleWindow { settings: *self, events: 0 })
+//!     }
+//!
+//!     fn check(&self) -> Result<(), SettingError> {
+//!         SettingError::unless_within("increase", self.increase, 0.01..=10.0)
+//!     }
+//! }
+//!
+//! struct GentleWindow {
+//!     settings: Gentle,
+//!     events: u32,
+//! }
+//!
+//! impl Law for GentleWindow {
+//!     fn name(&self) -> &'static str {
+//!         "gentle"
+//!     }
+//!
+//!     // In a round trip, as many packets are acknowledged as the window holds.
+//!     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+//!         window.cwnd += self.settings.increase * f64::from(ack.growth) / window.cwnd;
+//!     }
+//!
+//!     fn on_congestion(&mut self, window: &mut Window, _event: &Congestion) {
+//!         self.events += 1;
+//!         window.reduce_to(0.75 * window.cwnd);
+//!     }
+//!
+//!     fn on_timeout(&mut self, window: &mut Window, _now: Instant) {
+//!         window.collapse(0.75 * window.cwnd);
+//!     }
+//!
+//!     // Optional: values for reports.
+//!     fn inner(&self, out: &mut Vec<(&'static str, f64)>) {
+//!         out.push(("events", f64::from(self.events)));
+//!     }
+//! }
+//!
+//! let config = Config { law: Gentle { increase: 0.5 }.into(), ..Config::default() };
+//! assert_eq!(config.law.check(), Ok(()));
+//!
+//! // Without a network: one round trip of a window of 40 packets, then a timeout.
+//! let mut law = config.law.build();
+//! let mut window = Window { cwnd: 40.0, ssthresh: 2.0 };
+//! law.on_ack(&mut window, &Ack { growth: 40, ..Ack::default() });
+//! assert_eq!(window.cwnd, 40.5);
+//! law.on_timeout(&mut window, Instant::from_nanos(0));
+//! assert_eq!((window.cwnd, window.ssthresh), (1.0, 30.375));
+//! ```
+//!
+//! - Grow by [`Ack::growth`], not by [`Ack::acked`]: it is 0 in slow start, and while the window is not the limit.
+//! - Count packets, not acknowledgements, because an Ack Ratio divides the number of acknowledgements.
+//! - [`Law::wants`] requests delivery rates or one-way delays. [`Law::pacing_rate`] adds a rate to the window.
+//! - Take transcendental functions from `libm`, which returns the same bits on every platform.
+//!
+//! The package `examples/own-control` runs such a law in the simulator and over sockets. A built-in law is one file
+//! here, and an entry of [`all`].
 
 pub mod bbr;
 #[cfg(test)]
@@ -152,7 +228,7 @@ pub struct Wants {
 
 /// A rule for the growth and the reduction of a window.
 pub trait Law: Send {
-    /// The law's name in reports.
+    /// Returns the law's name in reports.
     fn name(&self) -> &'static str;
 
     /// Returns the optional inputs of the law. They never change.
