@@ -122,7 +122,7 @@ pub use dccp_io::{Counters as TransportCounters, Encapsulation, OpenError};
 #[doc(inline)]
 pub use dccp_proto::cc::Snapshot as ControllerSnapshot;
 #[doc(inline)]
-pub use dccp_proto::cc::law::LawConfig;
+pub use dccp_proto::cc::law::{self, LawConfig};
 #[doc(inline)]
 pub use dccp_proto::conn::stats::Stats as ProtocolStats;
 #[doc(inline)]

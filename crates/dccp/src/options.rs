@@ -75,7 +75,7 @@ impl Options {
     }
 
     /// Adds a CCID of your own, or replaces the built-in one with its number. [`ccid`](Self::ccid) then chooses it.
-    /// The peer needs it too.
+    /// The peer needs it too. The trait and its types are in the crate `dccp-proto`; see `examples/own-control`.
     pub fn add_ccid(mut self, ccid: impl Ccid + 'static) -> Self {
         self.config.ccids = self.config.ccids.with(ccid);
         self
@@ -97,6 +97,13 @@ impl Options {
     /// law, such as `cubic::Config::default()`, or of one of your own. Reno by default. The peer need not know.
     ///
     /// CCIDs 3 and 4 have no law: if this end sends with them only, the options are refused.
+    ///
+    /// ```
+    /// use dccp::law::cubic;
+    ///
+    /// let gentle = cubic::Config { beta: 0.8, ..cubic::Config::default() };
+    /// let options = dccp::Options::new().ccid(2).law(gentle);
+    /// ```
     pub fn law(mut self, law: impl Into<LawConfig>) -> Self {
         self.is_law_chosen = true;
         self.config.law = law.into();
