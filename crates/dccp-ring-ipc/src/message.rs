@@ -8,6 +8,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
 use dccp::DccpAddr;
 use dccp_proto::config::bounds;
+use dccp_proto::time::nanos;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use dccp_proto::{CloseReason, Event, RateHint};
 use dccp_ring::Shape;
@@ -261,7 +262,7 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
         Event::Closed(CloseReason::TimedOut) => vec![9],
         Event::Closed(CloseReason::Unreachable { kind, code }) => vec![10, *kind, *code],
         Event::Rate(hint) => {
-            let wait = u64::try_from(hint.wait.as_nanos()).unwrap_or(u64::MAX);
+            let wait = nanos(hint.wait);
             [
                 &[11],
                 &hint.bits_per_s.to_le_bytes()[..],
@@ -272,7 +273,7 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
             .concat()
         }
         Event::Silent { silent_for } => {
-            let silent_for = u64::try_from(silent_for.as_nanos()).unwrap_or(u64::MAX);
+            let silent_for = nanos(*silent_for);
             [&[12], &silent_for.to_le_bytes()[..]].concat()
         }
         Event::Unreachable { kind, code } => vec![13, *kind, *code],

@@ -7,6 +7,7 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::number::to_f64;
 
 /// Credit is kept for at most this time: fillers leave in small bursts.
 const BURST: Duration = Duration::from_millis(20);
@@ -71,14 +72,6 @@ impl Filler {
         self.updated = Some(now);
         self.sent_bytes = sent_bytes;
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "rates and lengths are far below 2^53"
-)]
-fn to_f64(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]
