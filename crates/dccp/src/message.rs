@@ -28,6 +28,7 @@ use crate::options::Options;
 use crate::patience::{Patience, Side};
 use crate::recv_buffer;
 use crate::send_buffer::FateReport;
+use crate::sending::Terms;
 use crate::shared::{Shared, SocketState};
 use crate::socket::Socket;
 use crate::source::{SourceReply, SourceRequest};
@@ -63,10 +64,7 @@ pub fn with_messages(options: Options, application: [u8; 3]) -> Options {
 /// Options of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
-pub struct MessageOptions {
-    label: MessageLabel,
-    lifetime: Option<Duration>,
-}
+pub struct MessageOptions(Terms);
 
 impl MessageOptions {
     /// Priority 0, no deadline, no key, tag 0.
@@ -76,41 +74,43 @@ impl MessageOptions {
 
     /// Lets the message overtake those of lower priority, also between their datagrams.
     pub fn priority(mut self, priority: u8) -> Self {
-        self.label.priority = priority;
+        self.0.priority = priority;
         self
     }
 
     /// The latest time to leave. A message that cannot leave entirely until then gets the fate
     /// [`Expired`](crate::Fate::Expired).
     pub fn deadline(mut self, at: Instant) -> Self {
-        self.label.deadline = Some(clock::from_std(at));
+        self.0.set_deadline(at);
         self
     }
 
     /// A deadline at this time after the message is sent. With a deadline too, the earlier one counts.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
-        self.lifetime = Some(lifetime);
+        self.0.lifetime = Some(lifetime);
         self
     }
 
     /// Replaces the message with the same key that has not begun, which gets the fate
     /// [`Superseded`](crate::Fate::Superseded).
     pub fn key(mut self, key: u64) -> Self {
-        self.label.key = Some(key);
+        self.0.key = Some(key);
         self
     }
 
     /// A number for the report.
     pub fn tag(mut self, tag: u64) -> Self {
-        self.label.tag = tag;
+        self.0.tag = tag;
         self
     }
 
     fn label(&self, now: dccp_proto::Instant) -> MessageLabel {
-        let end = self.lifetime.map(|lifetime| now + lifetime);
+        let Self(terms) = self;
         MessageLabel {
-            deadline: self.label.deadline.into_iter().chain(end).min(),
-            ..self.label
+            priority: terms.priority,
+            deadline: terms.deadline(|| now),
+            key: terms.key,
+            tag: terms.tag,
         }
     }
 }

@@ -4,9 +4,33 @@ use crate::clock;
 use crate::error::SendError;
 use crate::send_buffer::DatagramId;
 use core::time::Duration;
+use dccp_proto as proto;
 use dccp_proto::queue::{QueueLabel, WhenFull};
 use dccp_proto::wire::Payload;
 use std::time::Instant;
+
+/// Priority, deadline, key and tag of a datagram or a message. The deadline can depend on the time of sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) priority: u8,
+    deadline: Option<proto::Instant>,
+    pub(crate) lifetime: Option<Duration>,
+    pub(crate) key: Option<u64>,
+    pub(crate) tag: u64,
+}
+
+impl Terms {
+    pub(crate) fn set_deadline(&mut self, at: Instant) {
+        self.deadline = Some(clock::from_std(at));
+    }
+
+    /// Returns the earlier one of the deadline and the end of the lifetime, which begins now. Calls `now` only if a
+    /// lifetime is set.
+    pub(crate) fn deadline(&self, now: impl FnOnce() -> proto::Instant) -> Option<proto::Instant> {
+        let end = self.lifetime.map(|lifetime| now() + lifetime);
+        self.deadline.into_iter().chain(end).min()
+    }
+}
 
 /// Options of one datagram. They count while the datagram is in the send buffer.
 ///
@@ -23,9 +47,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct SendOptions {
-    label: QueueLabel,
-    lifetime: Option<Duration>,
-    pub(crate) tag: u64,
+    pub(crate) terms: Terms,
     pub(crate) when_full: Option<WhenFull>,
 }
 
@@ -37,33 +59,33 @@ impl SendOptions {
 
     /// Lets the datagram overtake those of lower priority. Datagrams of one priority leave in the order of sending.
     pub fn priority(mut self, priority: u8) -> Self {
-        self.label.priority = priority;
+        self.terms.priority = priority;
         self
     }
 
     /// The latest time to leave. A datagram that is still queued then gets the fate
     /// [`Expired`](crate::Fate::Expired). The engine reads the clock once a turn, so one may leave late by one turn.
     pub fn deadline(mut self, at: Instant) -> Self {
-        self.label.deadline = Some(clock::from_std(at));
+        self.terms.set_deadline(at);
         self
     }
 
     /// A deadline at this time after the datagram is sent. With a deadline too, the earlier one counts.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
-        self.lifetime = Some(lifetime);
+        self.terms.lifetime = Some(lifetime);
         self
     }
 
     /// Replaces the queued datagram with the same key, which gets the fate [`Superseded`](crate::Fate::Superseded). The new
     /// one takes its place, or the last place of its own priority if that differs. It needs no further room.
     pub fn key(mut self, key: u64) -> Self {
-        self.label.key = Some(key);
+        self.terms.key = Some(key);
         self
     }
 
     /// A number for the report of the datagram's fate, and for [`Socket::withdraw_if`](crate::Socket::withdraw_if).
     pub fn tag(mut self, tag: u64) -> Self {
-        self.tag = tag;
+        self.terms.tag = tag;
         self
     }
 
@@ -75,13 +97,10 @@ impl SendOptions {
 
     /// The queue's label of a datagram that is sent now.
     pub(crate) fn label(&self) -> QueueLabel {
-        let Some(lifetime) = self.lifetime else {
-            return self.label;
-        };
-        let end = clock::now() + lifetime;
         QueueLabel {
-            deadline: Some(self.label.deadline.map_or(end, |at| at.min(end))),
-            ..self.label
+            priority: self.terms.priority,
+            deadline: self.terms.deadline(clock::now),
+            key: self.terms.key,
         }
     }
 }

@@ -325,7 +325,7 @@ impl SocketState {
         let when_full = options.when_full.unwrap_or(self.waiting.when_full);
         let wishes = Wishes {
             label: options.label(),
-            tag: options.tag,
+            tag: options.terms.tag,
             when_full,
         };
         let pushed = self.tx.push(payload, wishes).map(Ok);
