@@ -1,4 +1,4 @@
-//! A ring, and the connection behind it that an application of another process has.
+//! A ring for an application of another process, and the connection behind it.
 
 use crate::channel::Doorbell;
 use dccp::ReadyFd;
@@ -8,13 +8,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A connection that an application was lent.
+/// A connection that is lent to an application.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(crate) socket: Socket,
-    /// Readable while the connection has events. `None`: it has ended.
+    /// A descriptor that is readable while the connection has events. `None` after its end.
     pub(crate) events: Option<ReadyFd>,
-    /// Bytes of its ring.
+    /// The size of its ring in bytes.
     pub(crate) memory: u64,
 }
 
@@ -24,21 +24,21 @@ impl Drop for Lent {
     }
 }
 
-/// A ring that no connection stands behind yet: what the engine gets of it.
+/// The engine's side of a ring that has no connection yet.
 pub(crate) struct Ring {
     transport: Transport,
     bell: Arc<Doorbell>,
     bytes: u64,
 }
 
-/// And what the application gets.
+/// The application's side of a ring, as descriptors.
 pub(crate) struct RingFds {
     memory: OwnedFd,
     bell: Doorbell,
 }
 
 impl RingFds {
-    /// Both, in the order of sending.
+    /// Returns both descriptors in the order of sending.
     pub(crate) fn as_fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.memory.as_fd(), self.bell.as_fd()]
     }
@@ -50,9 +50,9 @@ pub(crate) const FULL: &str = "too many applications have rings";
 /// The memory and seats that the server can still lend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Bytes for rings.
+    /// The bytes left for rings.
     pub(crate) memory: u64,
-    /// The number of further applications.
+    /// The number of applications that can still be served.
     pub(crate) seats: usize,
 }
 
@@ -71,7 +71,10 @@ impl Room {
     }
 }
 
-/// Makes a ring, or says in words why not.
+/// Makes a ring.
+///
+/// # Errors
+/// Returns the reason if it cannot.
 pub(crate) fn make_ring(shape: Shape) -> Result<(Ring, RingFds), String> {
     let bytes = shape.bytes().map_err(|error| error.to_string())?;
     let (bell, theirs) = Doorbell::pair().map_err(|error| error.to_string())?;
@@ -91,10 +94,10 @@ pub(crate) fn make_ring(shape: Shape) -> Result<(Ring, RingFds), String> {
 }
 
 impl Ring {
-    /// Puts it before a connection.
+    /// Puts the ring before a connection.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// Fails if the system has no descriptor left.
     pub(crate) fn lend(self, socket: Socket) -> io::Result<Lent> {
         let events = socket.ready_fd()?;
         let wake_fd = self.bell.as_fd().try_clone_to_owned()?;

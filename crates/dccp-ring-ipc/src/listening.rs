@@ -1,4 +1,4 @@
-//! A listener that an application of another process has.
+//! A listener of the server for an application of another process.
 
 use crate::channel::Channel;
 use crate::lent::{FULL, Lent, RingFds, Room, make_ring};
@@ -11,24 +11,24 @@ use dccp::ReadyFd;
 use dccp_ring::Shape;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Datagrams that a connection keeps at most before it is accepted; later ones are dropped and reported to the peer.
-/// From then on the ring has them.
+/// The most datagrams that a connection stores before it is accepted. Later ones are dropped and reported to the peer.
+/// Accepting moves them to the ring.
 const UNACCEPTED: usize = 64;
 
-/// Connections wait in its backlog, without a ring, until the application asks for them one by one.
+/// A listener whose connections wait in its backlog, without a ring, until the application asks for each.
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: Listener,
     local: DccpAddr,
-    /// Readable while a connection waits.
+    /// A descriptor that is readable while a connection waits.
     arrivals: ReadyFd,
     shape: Shape,
     connections: usize,
-    /// The application has asked for a connection, and has no answer yet.
+    /// The application has asked for a connection, and is not answered yet.
     is_asked: bool,
 }
 
-/// A connection for the application, and what it gets of it.
+/// An accepted connection, and the descriptors for the application.
 pub(crate) struct Accepted {
     pub(crate) lent: Lent,
     /// The server's end of its channel.
@@ -38,7 +38,10 @@ pub(crate) struct Accepted {
 }
 
 impl Listening {
-    /// Begins to listen, or says in words why not.
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// Returns the reason if it cannot.
     pub(crate) fn begin(request: &RingListenRequest, options: Options) -> Result<Self, String> {
         request.shape.bytes().map_err(|error| error.to_string())?;
         let options = options.recv_buffer(UNACCEPTED.min(request.shape.arrivals as usize));
@@ -57,23 +60,23 @@ impl Listening {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub(crate) fn local_addr(&self) -> DccpAddr {
         self.local
     }
 
-    /// Takes the question for a connection; `false`: the one before has no answer yet.
+    /// Notes that the application asks for a connection. Returns false if its last question is not answered yet.
     pub(crate) fn ask(&mut self) -> bool {
         !core::mem::replace(&mut self.is_asked, true)
     }
 
-    /// The descriptor to watch: connections only while the application wants one.
+    /// Returns the descriptor to watch for arrivals; `None` while the application does not ask.
     pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.is_asked.then(|| self.arrivals.as_fd())
     }
 
-    /// The next connection if the application wants one and one waits. Or in words why it does not get it: then the
-    /// connection still waits. `held`: how many the application has.
+    /// Returns the next connection, or the reason for a refusal; the connection then still waits. Returns `None` unless
+    /// the application asks and a connection waits. `held`: the number of connections that the application holds.
     pub(crate) fn accept(&mut self, room: Room, held: usize) -> Option<Result<Accepted, String>> {
         if !self.is_asked || !self.listener.is_ready() {
             return None;
@@ -90,7 +93,7 @@ impl Listening {
             return Err(FULL.into());
         }
         room.check(self.shape)?;
-        // The connection comes last: what fails before leaves it where it is.
+        // Accept last, because a connection then stays in the backlog if an earlier step fails.
         let (ring, fds) = make_ring(self.shape)?;
         let (channel, their_channel) = Channel::pair().map_err(|error| error.to_string())?;
         let socket = self.listener.accept().map_err(|error| error.to_string())?;
@@ -104,7 +107,7 @@ impl Listening {
 }
 
 impl Accepted {
-    /// The message to the application.
+    /// Returns the message to the application.
     pub(crate) fn told(&self) -> Tell {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
@@ -115,7 +118,7 @@ impl Accepted {
         }
     }
 
-    /// And what comes with it.
+    /// Returns the descriptors that the message carries.
     pub(crate) fn fds(&self) -> [BorrowedFd<'_>; 3] {
         let [memory, bell] = self.ring.as_fds();
         [memory, bell, self.their_channel.as_fd()]

@@ -1,4 +1,4 @@
-//! Lending rings to other processes.
+//! The server, which lends rings to other processes.
 
 use crate::channel::Gate;
 use crate::error::RingServerError;
@@ -15,14 +15,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// Lends connections of this process's engine to applications of other processes, each through a ring in
-/// memory that the two share: they push, change and receive datagrams without a system call
-/// ([`RingClient`](crate::RingClient)). Where its policy says so it also listens for them, and lends each connection
-/// that they accept ([`RingListener`](crate::RingListener)).
+/// Lends connections of this process's engine to applications of other processes, each through a ring in shared memory.
 ///
-/// An application is believed nothing: what breaks the rules of its ring or of its messages ends its
-/// connection, and no other. When it ends, what it has pushed leaves, and its connection is closed.
-/// One thread serves them all; dropping the server ends it, and all that it has lent.
+/// Applications push, change and receive datagrams without a system call ([`RingClient`](crate::RingClient)). If the
+/// policy allows it, the server also listens for them, and lends the connections that they accept
+/// ([`RingListener`](crate::RingListener)).
+///
+/// The server trusts no application: one that breaks the rules of its ring or of its messages loses its own connection
+/// only. After the end of an application, the datagrams that it pushed are sent, and its connection is closed.
+/// One thread serves all applications. Dropping the server ends the thread and all lent connections.
 #[derive(Debug)]
 pub struct RingServer {
     path: PathBuf,
@@ -50,7 +51,7 @@ impl RingServer {
     /// ```
     ///
     /// # Errors
-    /// When the path cannot be had, or the system has no thread.
+    /// Fails if the path cannot be bound, or the system has no thread.
     pub fn bind(
         path: impl AsRef<Path>,
         limits: RingLimits,
@@ -62,7 +63,7 @@ impl RingServer {
             error,
         })?;
         let (stop, stopped) = UnixStream::pair().map_err(RingServerError::System)?;
-        let hall = Hall {
+        let service = Service {
             gate,
             stopped,
             limits,
@@ -71,7 +72,7 @@ impl RingServer {
         };
         let thread = std::thread::Builder::new().name("dccp-rings".into());
         let thread = thread
-            .spawn(move || hall.run())
+            .spawn(move || service.run())
             .map_err(RingServerError::System)?;
         Ok(Self {
             path,
@@ -83,7 +84,7 @@ impl RingServer {
 
 impl Drop for RingServer {
     fn drop(&mut self) {
-        // The thread sees the end of this line.
+        // The thread polls the other end.
         let _ = self.stop.shutdown(std::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -92,8 +93,8 @@ impl Drop for RingServer {
     }
 }
 
-/// The thread's.
-struct Hall {
+/// The state of the server's thread.
+struct Service {
     gate: Gate,
     stopped: UnixStream,
     limits: RingLimits,
@@ -101,25 +102,26 @@ struct Hall {
     sessions: Vec<Session>,
 }
 
-/// Pause before the next application when the system has no descriptor left.
+/// The pause before the next application when the system has no descriptor left.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
 
 /// The result of polling all sources.
 struct News {
     is_stopped: bool,
-    has_visitor: bool,
-    /// For each session.
+    /// An application connects.
+    has_caller: bool,
+    /// The sessions that need a turn, by index.
     sessions: Vec<bool>,
 }
 
-impl Hall {
+impl Service {
     fn run(mut self) {
         while let Ok(news) = self.wait()
             && !news.is_stopped
         {
             self.serve(&news.sessions);
-            if news.has_visitor {
-                self.let_in();
+            if news.has_caller {
+                self.admit();
             }
         }
         for session in self.sessions {
@@ -127,7 +129,7 @@ impl Hall {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for a stop, an application, a message or a deadline.
     fn wait(&self) -> io::Result<News> {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN),
@@ -155,12 +157,12 @@ impl Hall {
         }
         Ok(News {
             is_stopped: is_ready(&fds[0]),
-            has_visitor: is_ready(&fds[1]),
+            has_caller: is_ready(&fds[1]),
             sessions,
         })
     }
 
-    /// Gives a turn to those that have news.
+    /// Gives a turn to the sessions that need one.
     fn serve(&mut self, has_news: &[bool]) {
         let lent: u64 = self.sessions.iter().map(Session::memory).sum();
         let seats = self.limits.clients.saturating_sub(self.sessions.len());
@@ -181,7 +183,7 @@ impl Hall {
         self.sessions.append(&mut stock.newcomers);
     }
 
-    fn let_in(&mut self) {
+    fn admit(&mut self) {
         let Ok(channel) = self.gate.accept() else {
             // Without a descriptor, the waiting application would wake this thread again at once.
             std::thread::sleep(NO_DESCRIPTOR);

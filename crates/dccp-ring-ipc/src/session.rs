@@ -1,4 +1,4 @@
-//! One application of another process, as the server sees it.
+//! The server's session with one application of another process.
 
 use crate::channel::{Channel, Heard};
 use crate::lent::{Lent, Room, make_ring};
@@ -16,30 +16,30 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// How long an application may take to say what it wants.
+/// The longest time from connecting to the request of an application.
 const ASKING: Duration = Duration::from_secs(5);
-/// How long it may read what its ring holds when the connection has ended; and how long a connection may take
-/// to end when its application has gone.
+/// The longest time to read the rest of a ring after its connection has ended, and to end a connection after its
+/// application has ended.
 const LINGER: Duration = Duration::from_secs(10);
-/// Messages taken from an application in one turn.
+/// The most messages that a session reads in one turn.
 const MESSAGES_MAX: usize = 16;
 
-/// An application, or what it has left behind.
+/// An application, or the connection that remains after it.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// `None`: it has gone.
+    /// `None` after the application has ended.
     channel: Option<Channel>,
     caller: RingCaller,
-    has: Resource,
-    /// The policy has allowed it: this one, or the listener that it comes from.
+    resource: Resource,
+    /// Held by all sessions of one permission of the policy: a listener's, and its connections'.
     permit: Option<Arc<()>>,
     has_closed: bool,
     has_aborted: bool,
-    /// The last message, while it does not read.
+    /// The last message, while the application does not read.
     unsent_reply: Option<Vec<u8>>,
-    /// Then it is over.
+    /// The deadline of the session.
     until: Option<Instant>,
-    /// It does not read: then we look whether its connection has ended.
+    /// The time of the next check whether the connection has ended, while the application does not read.
     recheck_at: Option<Instant>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Stock<'a> {
 }
 
 impl Session {
-    /// An application has connected.
+    /// Begins the session of an application that has connected.
     pub(crate) fn new(channel: Channel) -> io::Result<Self> {
         let until = Some(clock::now() + ASKING);
         Ok(Self::with(
@@ -88,11 +88,16 @@ impl Session {
         ))
     }
 
-    fn with(caller: RingCaller, channel: Channel, has: Resource, until: Option<Instant>) -> Self {
+    fn with(
+        caller: RingCaller,
+        channel: Channel,
+        resource: Resource,
+        until: Option<Instant>,
+    ) -> Self {
         Self {
             channel: Some(channel),
             caller,
-            has,
+            resource,
             permit: None,
             has_closed: false,
             has_aborted: false,
@@ -108,10 +113,10 @@ impl Session {
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
 
-    /// Descriptors to watch: its messages, and its connection's events or its listener. If it does not read, its
-    /// channel is watched for room to send events.
+    /// Returns the descriptors to watch: the channel, and the events of the connection or the arrivals of the listener.
+    /// While the application does not read, the channel is also watched for room to send.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let news = match &self.has {
+        let news = match &self.resource {
             Resource::Connection(lent) if self.unsent_reply.is_none() => {
                 lent.events.as_ref().map(AsFd::as_fd)
             }
@@ -128,30 +133,30 @@ impl Session {
         channel.into_iter().chain(news)
     }
 
-    /// When it wants a turn although nothing happens.
+    /// Returns when the session needs a turn although no descriptor is ready.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.until.into_iter().chain(self.recheck_at).min()
     }
 
-    /// Bytes of its ring.
+    /// Returns the bytes of the session's ring.
     pub(crate) fn memory(&self) -> u64 {
         self.lent().map_or(0, |lent| lent.memory)
     }
 
     fn lent(&self) -> Option<&Lent> {
-        match &self.has {
+        match &self.resource {
             Resource::Connection(lent) => Some(lent),
             _ => None,
         }
     }
 
-    /// Does what is to be done; whether it goes on.
+    /// Handles messages, arrivals, events and the deadline. Returns false when the session is over.
     pub(crate) fn turn(&mut self, stock: &mut Stock<'_>) -> bool {
         let is_over = self.until.is_some_and(|until| until <= clock::now());
         let stays = if is_over {
             self.expire()
         } else {
-            self.listen(stock) && self.accept(stock) && self.tell_events()
+            self.listen(stock) && self.accept(stock) && self.send_events()
         };
         if !stays {
             self.give_permit_back(stock.policy);
@@ -159,9 +164,9 @@ impl Session {
         stays
     }
 
-    /// The server ends: what was lent is taken back.
+    /// Takes back the resource, because the server ends.
     pub(crate) fn end(mut self, policy: &mut Policy) {
-        self.has = Resource::Nothing;
+        self.resource = Resource::Nothing;
         self.give_permit_back(policy);
     }
 
@@ -171,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Its time is over: what was lent is taken back.
+    /// Aborts the connection and ends the session.
     fn expire(&mut self) -> bool {
         if let Some(lent) = self.lent() {
             lent.socket.abort();
@@ -179,22 +184,22 @@ impl Session {
         false
     }
 
-    /// Hears what the application has to say.
+    /// Reads messages of the application. Returns false when the session is over.
     fn listen(&mut self, stock: &mut Stock<'_>) -> bool {
         for _ in 0..MESSAGES_MAX {
-            let heard = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
-            let ask = match heard {
+            let received = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
+            let ask = match received {
                 Heard::Nothing => return true,
                 Heard::End => return self.leave(),
                 Heard::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
                 Heard::Message(bytes, _) => Ask::parse(&bytes),
             };
-            let is_obeyed = match (ask, &mut self.has) {
+            let is_obeyed = match (ask, &mut self.resource) {
                 (Some(Ask::Lend(request)), Resource::Nothing) => self.lend(stock, &request),
                 (Some(Ask::Listen(request)), Resource::Nothing) => {
                     self.lend_listener(stock, &request)
                 }
-                // Each is said once: what the engine has not done yet must not grow.
+                // Each is accepted once, so that the engine's commands stay few.
                 (Some(Ask::Close), Resource::Connection(lent)) if !self.has_closed => {
                     lent.socket.shutdown(std::net::Shutdown::Write);
                     self.has_closed = true;
@@ -209,7 +214,7 @@ impl Session {
                 (Some(Ask::Accept), Resource::Listener(listening)) => {
                     self.channel.as_ref().is_some_and(Channel::is_read) && listening.ask()
                 }
-                // It does not keep to the rules.
+                // The message is invalid here.
                 _ => return self.expire(),
             };
             if !is_obeyed {
@@ -219,7 +224,7 @@ impl Session {
         true
     }
 
-    /// The application has gone: its connection is closed, or its listener.
+    /// Closes the connection or the listener of an application that has ended.
     fn leave(&mut self) -> bool {
         self.channel = None;
         self.until = Some(clock::now() + LINGER);
@@ -240,11 +245,11 @@ impl Session {
         self.take(listening.map(Box::new).map(Resource::Listener))
     }
 
-    /// Stores the resource, or sends the reason for the refusal; returns whether the session goes on.
+    /// Stores the resource, or sends the reason for the refusal. Returns false when the session is over.
     fn take(&mut self, given: Result<Resource, String>) -> bool {
         match given {
-            Ok(has) => {
-                self.has = has;
+            Ok(resource) => {
+                self.resource = resource;
                 self.until = None;
                 true
             }
@@ -257,7 +262,7 @@ impl Session {
         }
     }
 
-    /// Opens a connection with a ring before it, and hands the ring over.
+    /// Opens a connection with a ring before it, and sends the ring to the application.
     fn open(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> Result<Lent, String> {
         stock.room.check(request.shape)?;
         let options = stock.policy.allow(&self.caller, request)?;
@@ -271,7 +276,7 @@ impl Session {
         self.tell(&Tell::Lent, &fds.as_fds()).map(|()| lent)
     }
 
-    /// Opens a listener, and says where.
+    /// Opens a listener, and sends its address to the application.
     fn open_listener(
         &mut self,
         stock: &mut Stock<'_>,
@@ -286,17 +291,18 @@ impl Session {
     }
 
     fn tell(&self, tell: &Tell, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
-        let channel = self.channel.as_ref().ok_or("nobody is there")?;
+        let channel = self.channel.as_ref().ok_or("the application has ended")?;
         let sent = channel.send(&tell.build(), fds);
         sent.map_err(|error| error.to_string())
     }
 
-    /// Gives the application a connection if it wants one and one waits; whether it goes on.
+    /// Gives the application a connection if it asked for one and one waits. Returns false when the session is over.
     fn accept(&mut self, stock: &mut Stock<'_>) -> bool {
-        let (Resource::Listener(listening), Some(permit)) = (&mut self.has, &self.permit) else {
+        let (Resource::Listener(listening), Some(permit)) = (&mut self.resource, &self.permit)
+        else {
             return true;
         };
-        // The listener's own is one of them.
+        // The listener's session holds one of them.
         let held = Arc::strong_count(permit) - 1;
         let Some(accepted) = listening.accept(stock.room, held) else {
             return true;
@@ -308,16 +314,16 @@ impl Session {
             .is_ok()
     }
 
-    /// Hands a connection to the application: from now on it has a session of its own. Or says in words why it cannot be
-    /// had, as when the system has too many descriptors on their way: then the connection is aborted.
+    /// Sends a connection to the application, and begins a session for it. On failure, for example when the system has
+    /// too many descriptors in flight, aborts the connection and returns the reason.
     fn hand_over(&self, stock: &mut Stock<'_>, accepted: Accepted) -> Result<(), String> {
         let told = self.tell(&accepted.told(), &accepted.fds());
         let Accepted { lent, channel, .. } = accepted;
         if told.is_ok() {
-            let has = Resource::Connection(lent);
+            let resource = Resource::Connection(lent);
             stock.add(Self {
                 permit: self.permit.clone(),
-                ..Self::with(self.caller, channel, has, None)
+                ..Self::with(self.caller, channel, resource, None)
             });
         } else {
             lent.socket.abort();
@@ -325,8 +331,8 @@ impl Session {
         told
     }
 
-    /// Tells the application what has happened to its connection, as fast as it reads; whether it goes on.
-    fn tell_events(&mut self) -> bool {
+    /// Sends events of the connection, as fast as the application reads. Returns false when the session is over.
+    fn send_events(&mut self) -> bool {
         self.recheck_at = None;
         while let Some(message) = self.unsent_reply.take().or_else(|| self.next_event()) {
             let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
@@ -344,8 +350,8 @@ impl Session {
         true
     }
 
-    /// An application that does not read gets no events, and events are not watched meanwhile. So the end of its connection
-    /// starts the time after which its memory is taken back.
+    /// Sets the deadline after which the ring is taken back if the connection has ended. Needed because events are not
+    /// watched while the application does not read.
     fn linger_if_ended(&mut self) {
         if self.until.is_some() {
             return;
@@ -359,9 +365,9 @@ impl Session {
         }
     }
 
-    /// The next event as a message.
+    /// Returns the next event as a message.
     fn next_event(&mut self) -> Option<Vec<u8>> {
-        let Resource::Connection(lent) = &mut self.has else {
+        let Resource::Connection(lent) = &mut self.resource else {
             return None;
         };
         let mut events = core::iter::from_fn(|| lent.socket.poll_event());
@@ -375,13 +381,13 @@ impl Session {
         Some(Tell::Event(event, mps).build())
     }
 
-    /// Whether its connection has.
+    /// Returns true if the connection has ended.
     fn has_ended(&self) -> bool {
         self.lent().is_some_and(|lent| lent.events.is_none())
     }
 }
 
-/// The policy's options with the request's Service Codes and CCID.
+/// Adds the Service Codes and the CCID of the request to the policy's options.
 fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Options {
     let options = allowed.nonblocking(true).service_codes(services);
     match ccid {
@@ -422,7 +428,7 @@ mod tests {
         let socket = Socket::connect(to, &Options::new()).unwrap();
         let (mut session, theirs) = visitor();
         session.until = None;
-        session.has = Resource::Connection(Lent {
+        session.resource = Resource::Connection(Lent {
             events: Some(socket.ready_fd().unwrap()),
             socket,
             memory: 0,
@@ -436,7 +442,7 @@ mod tests {
             assert_eq!(session.sources().count(), 2);
             let socket = &session.lent().unwrap().socket;
             (0..32).for_each(|_| push_event(socket, Event::SlowReceiver));
-            assert!(session.tell_events());
+            assert!(session.send_events());
         }
     }
 
@@ -446,7 +452,7 @@ mod tests {
         tell_until_full(&mut session);
         let socket = &session.lent().unwrap().socket;
         push_event(socket, Event::PeerNotListening);
-        assert!(session.tell_events());
+        assert!(session.send_events());
         assert!(session.until.is_none() && session.due().is_some());
         let flags: Vec<_> = session.sources().map(|(_, flags)| flags).collect();
         assert_eq!(flags, [PollFlags::IN | PollFlags::OUT]);
@@ -456,7 +462,7 @@ mod tests {
                 if session.unsent_reply.is_none() {
                     break;
                 }
-                assert!(session.tell_events());
+                assert!(session.send_events());
                 continue;
             };
             last = Tell::parse(&message);
@@ -480,7 +486,7 @@ mod tests {
         socket.wait_closed(LINGER).unwrap();
         // It looks again, although nothing it watches happens.
         assert!(session.due().is_some_and(|at| at <= before + LINGER));
-        assert!(session.tell_events());
+        assert!(session.send_events());
         let until = session.until.unwrap();
         assert!(until >= before + LINGER && until <= clock::now() + LINGER);
         session.until = Some(clock::now());
@@ -508,7 +514,7 @@ mod tests {
         }
     }
 
-    /// A session with a listener for one connection at a time, its application's channel, and two that connect.
+    /// Returns a session with a listener for one connection at a time, its application's channel, and two clients.
     fn listener(stock: &mut Stock<'_>) -> (Session, Channel, [Socket; 2]) {
         let (mut session, theirs) = visitor();
         let request =
@@ -518,7 +524,7 @@ mod tests {
         assert!(session.turn(stock));
         assert_eq!(session.sources().count(), 1, "nobody waits for connections");
         let Tell::Listening(to) = told(&theirs) else {
-            panic!("{:?}", session.has);
+            panic!("{:?}", session.resource);
         };
         let sockets = [(); 2].map(|()| Socket::connect(to, &Options::new()).unwrap());
         (session, theirs, sockets)
@@ -531,7 +537,7 @@ mod tests {
         }
     }
 
-    /// Asks for a connection; whether there is an answer and the session goes on.
+    /// Asks for a connection. Returns true if an answer arrives before the session is over.
     fn is_answered(session: &mut Session, theirs: &Channel, stock: &mut Stock<'_>) -> bool {
         theirs.send(&Ask::Accept.build(), &[]).unwrap();
         while session.turn(stock) {

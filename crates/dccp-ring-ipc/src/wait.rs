@@ -1,22 +1,22 @@
-//! How long calls wait.
+//! Timeouts of calls.
 
 use core::time::Duration;
 use dccp::clock;
 use dccp_proto::Instant;
 use rustix::event::Timespec;
 
-/// A call that waits.
+/// The timeout of a call that waits.
 pub(crate) struct Waiting {
     timeout: Option<Duration>,
     deadline: Option<Instant>,
 }
 
-/// The call has waited for its whole time.
+/// The timeout of a call has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TimedOut;
 
 impl Waiting {
-    /// Waits for `timeout` at most; `None`: without limit.
+    /// Limits a call to `timeout`; `None`: no limit.
     pub(crate) fn within(timeout: Option<Duration>) -> Self {
         Self {
             timeout,
@@ -24,7 +24,7 @@ impl Waiting {
         }
     }
 
-    /// How long the next sleep may last; `None`: without limit. The time counts from the first call.
+    /// Returns the longest time of the next sleep; `None`: no limit. The time counts from the first call.
     pub(crate) fn left(&mut self) -> Result<Option<Duration>, TimedOut> {
         let Some(timeout) = self.timeout else {
             return Ok(None);
