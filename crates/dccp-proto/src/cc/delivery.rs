@@ -18,16 +18,16 @@ pub struct Stamp {
     pub is_app_limited: bool,
 }
 
-/// The data delivered so far.
+/// Estimates the delivery rate from the data delivered so far.
 #[derive(Debug, Default)]
-pub struct Delivery {
+pub struct DeliveryRate {
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     app_limited_until: u64,
 }
 
-impl Delivery {
+impl DeliveryRate {
     /// A data packet leaves; `is_first`: nothing was in flight, so idle time ends here.
     pub fn on_send(&mut self, now: Instant, is_first: bool) -> Stamp {
         if is_first {

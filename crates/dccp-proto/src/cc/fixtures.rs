@@ -2,7 +2,7 @@
 //! one link in virtual time.
 
 use super::config::CcConfig;
-use super::delivery::{Delivery, Stamp};
+use super::delivery::{DeliveryRate, Stamp};
 use super::law::LawConfig;
 pub(crate) use super::law::testing::{START, at, ms};
 use super::registry::Ccids;
@@ -160,7 +160,7 @@ pub(crate) struct Net {
     pipe: u32,
     pipe_max: u32,
     round: (u64, Seq),
-    delivery: Delivery,
+    delivery: DeliveryRate,
 }
 
 impl Net {
@@ -198,7 +198,7 @@ impl Net {
             pipe: 0,
             pipe_max: 0,
             round: (0, Seq::ZERO),
-            delivery: Delivery::default(),
+            delivery: DeliveryRate::default(),
         }
     }
 

@@ -26,7 +26,7 @@ mod report;
 mod tests;
 
 use crate::cc::Feedback;
-use crate::cc::delivery::Delivery;
+use crate::cc::delivery::DeliveryRate;
 use crate::config::bounds::IN_FLIGHT_PACKETS;
 use crate::queue::{Fate, Offer, Slot};
 use crate::seq::Seq;
@@ -156,7 +156,7 @@ pub(crate) struct InFlight {
     pipe: Pipe,
     /// Mean size of data packets, in bytes times [`MEAN_SIZE_GAIN`].
     mean_size_scaled: u64,
-    delivery: Delivery,
+    delivery: DeliveryRate,
     acked_vector: Option<Seq>,
     /// Datagrams longer than this are large.
     large_len: usize,
@@ -179,7 +179,7 @@ impl InFlight {
             expects_vectors: false,
             pipe: Pipe::default(),
             mean_size_scaled: 0,
-            delivery: Delivery::default(),
+            delivery: DeliveryRate::default(),
             acked_vector: None,
             large_len: usize::MAX,
             large: LargeNews::NONE,

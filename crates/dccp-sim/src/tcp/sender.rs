@@ -12,7 +12,7 @@ use super::scoreboard::{News, Scoreboard};
 use super::{duration, ticks_since};
 use crate::frame::segment::Timestamps;
 use core::time::Duration;
-use dccp_proto::cc::delivery::{Delivery, Stamp};
+use dccp_proto::cc::delivery::{DeliveryRate, Stamp};
 use dccp_proto::cc::one_way::Times;
 use dccp_proto::cc::window::{Sent, WindowSender};
 use dccp_proto::cc::{Count, Drops, Feedback, Permit};
@@ -94,7 +94,7 @@ pub(super) struct Sender {
     pub(super) window: WindowSender<TcpRules>,
     board: Scoreboard,
     /// If the law wants to know its rate.
-    delivery: Option<Delivery>,
+    delivery: Option<DeliveryRate>,
     mss: u32,
     ack_every: u32,
     halves_flight: bool,
@@ -119,7 +119,7 @@ impl Sender {
     pub(super) fn new(config: &Config, now: Instant, limit: u64) -> Self {
         let window = WindowSender::new(&config.cc(now), config.law.build(), TcpRules::new(config));
         Self {
-            delivery: window.wants().delivered_rate.then(Delivery::default),
+            delivery: window.wants().delivered_rate.then(DeliveryRate::default),
             window,
             board: Scoreboard::default(),
             mss: config.mss.into(),

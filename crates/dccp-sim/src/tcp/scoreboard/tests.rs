@@ -1,5 +1,5 @@
 use super::*;
-use dccp_proto::cc::delivery::Delivery;
+use dccp_proto::cc::delivery::DeliveryRate;
 use proptest::prelude::*;
 
 const LEN: u64 = 100;
@@ -13,12 +13,12 @@ fn board(segments: u64) -> Scoreboard {
 }
 
 fn push(board: &mut Scoreboard, start: u64) {
-    let stamp = Some(Delivery::default().on_send(Instant::ZERO, true));
+    let stamp = Some(DeliveryRate::default().on_send(Instant::ZERO, true));
     board.push(Instant::ZERO, stamp, start, 100, false);
 }
 
 fn resend(board: &mut Scoreboard, position: u64) {
-    let stamp = Some(Delivery::default().on_send(Instant::ZERO, true));
+    let stamp = Some(DeliveryRate::default().on_send(Instant::ZERO, true));
     board.resend(Instant::ZERO, stamp, position);
 }
 
