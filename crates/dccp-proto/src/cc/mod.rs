@@ -187,7 +187,8 @@ pub struct Snapshot {
 
 /// The sending half of a CCID.
 pub trait HcSender: Send {
-    /// Returns whether data packets may leave now, with `pipe` in flight, and how many.
+    /// Returns whether data packets may leave now, with `pipe` in flight, and how many. The connection also keeps them
+    /// back while three quarters of the Sequence Window are not acknowledged (4340-7.5.2-3).
     fn permit(&self, now: Instant, pipe: u32) -> Permit;
 
     /// Returns how many bytes of options [`prepare`](Self::prepare) would add now.
@@ -206,39 +207,39 @@ pub trait HcSender: Send {
     /// Accounts for data packets that have left. A run has the same effect as runs of its single packets.
     fn on_sent(&mut self, run: &Run);
 
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);
 
-    /// When [`on_timeout`](Self::on_timeout) is due.
+    /// Returns when [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// The moment of [`poll_timeout`](Self::poll_timeout) has come. Returns whether everything in
-    /// flight is to be taken for lost (CCID 2's RTO).
+    /// Handles the time of [`poll_timeout`](Self::poll_timeout). Returns true if all packets in flight count as lost from
+    /// now on, as after CCID 2's RTO.
     fn on_timeout(&mut self, now: Instant) -> bool;
 
-    /// The next wish, until there is none.
+    /// Returns the next request to the connection, until there is none.
     fn poll_signal(&mut self) -> Option<Signal>;
 
-    /// The round-trip time of the handshake, or another measured before any acknowledgement of data.
+    /// Takes the round-trip time of the handshake, or another measured before any acknowledgement of data.
     fn on_rtt_hint(&mut self, now: Instant, rtt: Duration);
 
-    /// The maximum packet size changed, in bytes of application data.
+    /// Takes a new maximum packet size in bytes of application data.
     fn on_mps(&mut self, mps: usize);
 
-    /// A Sync or `SyncAck` leaves: adds the options that it must carry (6323-3.3-1).
+    /// Adds the options that a Sync or `SyncAck` must carry (6323-3.3-1).
     fn on_send_sync(&mut self, _options: &mut OptionWriter) {}
 
-    /// The value of a feature that concerns this half-connection changed.
+    /// Takes the new value of a feature of this half-connection.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
     /// Returns the state for display.
     fn snapshot(&self) -> Snapshot;
 }
 
-/// A packet that arrived and was found valid, as an [`HcReceiver`] sees it.
+/// A valid packet that arrived, as the input of an [`HcReceiver`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival<'a> {
-    /// When.
+    /// When it arrived.
     pub now: Instant,
     /// Its sequence number.
     pub seq: Seq,
@@ -291,40 +292,41 @@ pub struct OutgoingAck<'a> {
     pub ack: Seq,
     /// It carries application data too.
     pub has_data: bool,
-    /// The value of this end's Send Loss Event Rate or another feature 192–255, by `on_feature`.
+    /// The options of the packet so far. The CCID appends its own.
     pub options: &'a mut OptionWriter,
 }
 
 /// The receiving half of a CCID.
 pub trait HcReceiver: Send {
-    /// A valid packet arrived.
+    /// Handles a valid packet.
     fn on_packet(&mut self, p: &Arrival<'_>);
 
-    /// Is an acknowledgement due?
+    /// Returns when an acknowledgement is due.
     fn ack_due(&self, now: Instant) -> AckDue;
 
-    /// The most bytes of options that [`on_ack`](Self::on_ack) would add now.
+    /// Returns the most bytes of options that [`on_ack`](Self::on_ack) would add now.
     fn ack_options_len(&self, now: Instant) -> usize;
 
-    /// An acknowledgement leaves: adds the CCID's options and accounts. Returns `false`, with
-    /// nothing written, if the options do not fit and the acknowledgement must go alone.
+    /// Adds the CCID's options to an acknowledgement that leaves, and accounts for it. Returns false, with nothing
+    /// written, if the options do not fit and the acknowledgement must go alone.
     fn on_ack(&mut self, ack: &mut OutgoingAck<'_>) -> bool;
 
-    /// Whether acknowledgements must carry Elapsed Time (4342-8.2-1).
+    /// Returns true if acknowledgements must carry Elapsed Time (4342-8.2-1).
     fn wants_elapsed_time(&self) -> bool {
         false
     }
 
-    /// The next wish, until there is none. Receivers ask for [`Signal::OptionError`] only.
+    /// Returns the next request to the connection, until there is none. Receivers request
+    /// [`Signal::OptionError`] only.
     fn poll_signal(&mut self) -> Option<Signal> {
         None
     }
 
-    /// Whether the peer seems to have stopped sending data. CCID 2 adds a condition that only the
+    /// Returns true if the peer seems to have stopped sending data. CCID 2 adds a condition that only the
     /// connection knows: the peer has acknowledged our Ack Vectors (4341-6.2.1-1).
     fn is_quiescent(&self, now: Instant) -> bool;
 
-    /// The value of a feature that concerns this half-connection changed.
+    /// Takes the new value of a feature of this half-connection.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
     /// Returns the state for display.
