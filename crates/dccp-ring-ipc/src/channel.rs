@@ -30,14 +30,14 @@ pub(crate) struct Channel {
     fd: OwnedFd,
 }
 
-/// The result of reading from a channel.
+/// The result of reading a channel.
 #[derive(Debug)]
-pub(crate) enum Heard {
-    /// A message, and the descriptors that came with it, or why they are lost: this process may have no more.
+pub(crate) enum Incoming {
+    /// A message with its descriptors, or with the reason why they are lost: this process may open no more.
     Message(Vec<u8>, io::Result<Vec<OwnedFd>>),
-    /// Nothing yet.
+    /// No message waits.
     Nothing,
-    /// The other side has gone.
+    /// The other process has closed the channel.
     End,
 }
 
@@ -48,15 +48,14 @@ fn new_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
 }
 
 impl Channel {
-    /// Connects to who listens at a path. This may block: until there is room among those that wait.
+    /// Connects to the listener at a path. This blocks while its backlog is full.
     pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         let fd = new_socket(SocketFlags::empty())?;
         rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
         Ok(Self { fd })
     }
 
-    /// A channel's two ends: ours, which accepts no descriptors (as with those of a [`Gate`]), and the other
-    /// process's.
+    /// The two ends of a channel: ours, which accepts no descriptors (as those of a [`Gate`]), and the other process's.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
         let (fd, theirs) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -94,8 +93,8 @@ impl Channel {
         local::is_read(self.fd.as_fd()).unwrap_or(true)
     }
 
-    /// The next message. One that is longer than any can be is given so that it is none.
-    pub(crate) fn recv(&self) -> Heard {
+    /// The next message. One that is too long is cut, so that it is invalid.
+    pub(crate) fn recv(&self) -> Incoming {
         let mut buf = [0; MESSAGE_MAX + 1];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -103,13 +102,13 @@ impl Channel {
         let iov = &mut [IoSliceMut::new(&mut buf)];
         let mut received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
         if matches!(received, Err(Errno::CONNRESET)) {
-            // It has gone without reading all; what it had said comes after this error.
+            // The other process closed its end with unread messages. Its own messages follow this error.
             received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
         }
         let (len, flags) = match received {
             Ok(received) => (received.bytes, received.flags),
-            Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
-            Err(_) => return Heard::End,
+            Err(Errno::AGAIN | Errno::INTR) => return Incoming::Nothing,
+            Err(_) => return Incoming::End,
         };
         let fds = ancillary.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -122,8 +121,8 @@ impl Channel {
             Ok(fds)
         };
         match len {
-            0 => Heard::End,
-            _ => Heard::Message(buf[..len].to_vec(), fds),
+            0 => Incoming::End,
+            _ => Incoming::Message(buf[..len].to_vec(), fds),
         }
     }
 }
@@ -134,7 +133,7 @@ impl AsFd for Channel {
     }
 }
 
-/// Where applications of other processes come in.
+/// The listening socket for applications of other processes.
 #[derive(Debug)]
 pub(crate) struct Gate {
     fd: OwnedFd,
@@ -152,13 +151,13 @@ impl Gate {
         } else {
             bound?;
         }
-        // A server needs no descriptors, and closing some may take long. An older system does not know this option.
+        // A server needs no descriptors, and closing some can take long. Older systems do not know this option.
         let _ = local::refuse_descriptors(fd.as_fd());
         rustix::net::listen(&fd, BACKLOG)?;
         Ok(Self { fd })
     }
 
-    /// The next one, once the gate is readable.
+    /// The next channel, once the gate is readable.
     pub(crate) fn accept(&self) -> io::Result<Channel> {
         let fd = rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC)?;
         Ok(Channel { fd })
@@ -177,15 +176,15 @@ fn is_deserted(address: &SocketAddrUnix) -> bool {
     matches!(connected, Ok(Err(Errno::CONNREFUSED)))
 }
 
-/// A line to another process for wake-ups: bytes that mean nothing. An eventfd would not do: its flags and
-/// its counter are the other process's too, which could make a write to it block.
+/// Wakes another process by bytes without meaning. An eventfd cannot be used, because the other process shares its flags and
+/// its counter, and could make a write to it block.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     stream: UnixStream,
 }
 
 impl Doorbell {
-    /// A line's two ends.
+    /// The two ends of a doorbell.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = UnixStream::pair()?;
         Ok((Self { stream: a }, Self { stream: b }))
@@ -196,11 +195,11 @@ impl Doorbell {
         Self { stream: fd.into() }
     }
 
-    /// Forgets how often it has rung; `false`: the other process has gone.
-    pub(crate) fn hear(&self) -> bool {
+    /// Removes the wake-ups that wait. Returns `false` if the other process has closed its end.
+    pub(crate) fn drain(&self) -> bool {
         let mut rings = [0; 256];
-        let heard = rustix::net::recv(&self.stream, &mut rings, RecvFlags::DONTWAIT);
-        match heard {
+        let received = rustix::net::recv(&self.stream, &mut rings, RecvFlags::DONTWAIT);
+        match received {
             Ok((_, n)) => n > 0,
             Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
         }
@@ -209,7 +208,7 @@ impl Doorbell {
 
 impl Bell for Doorbell {
     fn ring(&self) {
-        // Without room it has rung often enough. If the other process has ended, no thread sleeps there.
+        // A full socket wakes the other process already. If that has ended, no thread sleeps there.
         let _ = rustix::net::send(&self.stream, &[1], SEND);
     }
 }

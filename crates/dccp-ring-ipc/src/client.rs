@@ -1,6 +1,6 @@
 //! The application's side of a lent ring.
 
-use crate::channel::{Channel, Doorbell, Heard};
+use crate::channel::{Channel, Doorbell, Incoming};
 use crate::error::{RingConnectError, RingError};
 use crate::message::{Ask, Tell};
 use crate::request::RingRequest;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 /// A connection that a [`RingServer`](crate::RingServer) in another process runs, and the ring before it.
 ///
-/// Pushing, changing and receiving datagrams and hearing of their fates are reads and writes of memory; the
-/// server is woken by a system call only if it sleeps, and this process only if it waits. Dropping it closes the
-/// connection, after what has been pushed has left. Others come in through a [`RingListener`](crate::RingListener).
+/// Datagrams, changes and fates are reads and writes of memory. A system call wakes the server only if it sleeps, and this
+/// process only if it waits. Dropping a client sends the pushed datagrams and closes the connection. A
+/// [`RingListener`](crate::RingListener) accepts connections of peers.
 #[derive(Debug)]
 pub struct RingClient {
     sender: Sender,
@@ -39,22 +39,22 @@ pub struct RingClient {
     mps: Option<usize>,
     has_closed: bool,
     has_aborted: bool,
-    /// Why nothing more will come.
+    /// The reason of the end, once the server has reported it.
     over: Option<RingError>,
     timeout: Option<Duration>,
 }
 
 /// Events that wait for the application; the oldest make room.
 const EVENTS_MAX: usize = 64;
-/// How long a server may take to answer.
+/// The longest wait for an answer of the server.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 /// Making a connection.
 impl RingClient {
-    /// Asks the server at `path` for a connection, and waits until it is open.
+    /// Requests a connection from the server at `path`, and waits until it is open.
     ///
     /// # Errors
-    /// When there is no server, it refuses, or the connection does not come about.
+    /// When there is no server, it refuses, or the connection does not open.
     pub fn connect(
         path: impl AsRef<Path>,
         request: &RingRequest,
@@ -73,7 +73,7 @@ impl RingClient {
         }
     }
 
-    /// Takes what the server hands over.
+    /// Receives the ring from the server.
     fn take(channel: Channel, request: &RingRequest) -> Result<Self, RingConnectError> {
         let answer = next_message(&channel, clock::now() + ANSWER);
         let (message, fds) = answer.ok_or(RingConnectError::ServerGone)?;
@@ -88,7 +88,7 @@ impl RingClient {
             .map_err(RingConnectError::Ring)
     }
 
-    /// The ring in this memory, with this bell, and the server's line about its connection.
+    /// The ring in this memory, with this bell and the server's channel for its connection.
     pub(crate) fn new(
         [memory, bell]: [OwnedFd; 2],
         channel: Channel,
@@ -127,7 +127,7 @@ impl RingClient {
     /// Copies the next datagram into `buf` and returns the number of bytes copied; waits for one.
     ///
     /// # Errors
-    /// When there is none in time, or nothing more will come.
+    /// When none arrives in time, or the connection is over.
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RingError> {
         self.recv_meta(buf).map(|meta| meta.len)
     }
@@ -147,8 +147,8 @@ impl RingClient {
         Ok(RecvMeta::new(len, buf.len(), delivery(arrival)))
     }
 
-    /// Appends the fates that are known to `fates`, at most `at_most`, without waiting. When the connection is
-    /// over, what is still in the ring has been withdrawn.
+    /// Appends up to `at_most` known fates to `fates`, without waiting. When the connection is over, the datagrams that
+    /// are still in the ring get the fate [`Withdrawn`](dccp::Fate::Withdrawn).
     ///
     /// # Errors
     /// When the server breaks the rules.
@@ -181,7 +181,7 @@ impl RingClient {
     /// Waits until there is room in the ring.
     ///
     /// # Errors
-    /// When there is none in time, or nothing more will leave.
+    /// When there is none in time, or the connection is over.
     pub fn wait_for_room(&mut self) -> Result<(), RingError> {
         self.wait(self.timeout, |this| {
             if let Some(error) = &this.over {
@@ -209,7 +209,7 @@ impl RingClient {
         }
     }
 
-    /// How long calls wait; `None`, the default: for ever. Zero: not at all.
+    /// Sets the time for which calls wait. `None`, the default: without limit. With zero they do not wait.
     pub fn set_timeout(&mut self, at_most: Option<Duration>) {
         self.timeout = at_most;
     }
@@ -229,22 +229,22 @@ impl RingClient {
 
     /// The next event, without waiting.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.listen();
+        self.read_messages();
         self.events.pop_front()
     }
 
-    /// The most bytes that a datagram can hold now. A longer one does not leave.
+    /// The greatest length of a datagram in bytes now. A longer one does not leave.
     pub fn max_packet_size(&mut self) -> Option<usize> {
-        self.listen();
+        self.read_messages();
         self.mps
     }
 
-    /// The last reported reason why nothing more will come.
+    /// The reason of the connection's end; `None` while it is open.
     pub fn over(&self) -> Option<&RingError> {
         self.over.as_ref()
     }
 
-    /// Sends what has been pushed, closes, and waits for the end, at most for `at_most`.
+    /// Sends the pushed datagrams, closes, and waits for the end, at most for `at_most`.
     ///
     /// # Errors
     /// When the connection has not ended in time, or the server has.
@@ -260,7 +260,7 @@ impl RingClient {
         }
     }
 
-    /// Ends the connection at once; what waits is withdrawn.
+    /// Ends the connection at once, and withdraws the datagrams that wait.
     pub fn abort(&mut self) {
         if !core::mem::replace(&mut self.has_aborted, true) {
             self.ask(&Ask::Abort);
@@ -306,9 +306,9 @@ impl RingClient {
     /// When the server breaks the rules.
     pub fn ready(&mut self) -> Result<Ready, RingError> {
         if !self.is_bell_cut {
-            self.is_bell_cut = !self.bell.hear();
+            self.is_bell_cut = !self.bell.drain();
         }
-        self.listen();
+        self.read_messages();
         let announced = self.announce_sleep();
         let ready = self.unless_broken(announced)?;
         let is_over = self.over.is_some();
@@ -348,7 +348,7 @@ impl RingClient {
 
 /// Waiting.
 impl RingClient {
-    /// Tries `attempt` until it gives something, sleeping between.
+    /// Repeats `attempt` until it returns a value, and sleeps between.
     fn wait<T>(
         &mut self,
         timeout: Option<Duration>,
@@ -356,7 +356,7 @@ impl RingClient {
     ) -> Result<T, RingError> {
         let mut waiting = Waiting::within(timeout);
         loop {
-            // Asked first: what is over has brought everything.
+            // Read before the attempt: after the end nothing more arrives.
             let over = self.over.clone();
             let found = attempt(self);
             if let Some(found) = self.unless_broken(found)? {
@@ -370,13 +370,13 @@ impl RingClient {
         }
     }
 
-    /// A server that has ended leaves a ring that can be anything: that it has ended is the better reason.
+    /// Reports the end of the server instead of a broken ring, because an ended server leaves any bytes in the ring.
     fn unless_broken<T, E: Into<RingError>>(
         &mut self,
         result: Result<T, E>,
     ) -> Result<T, RingError> {
         result.map_err(Into::into).map_err(|error| {
-            self.listen();
+            self.read_messages();
             match (error, &self.over) {
                 (RingError::Broken(_), Some(over)) => over.clone(),
                 (error, _) => error,
@@ -391,20 +391,20 @@ impl RingClient {
             wait_for(&mut [&self.channel], until);
         } else {
             wait_for(&mut [&self.channel, &*self.bell], until);
-            self.is_bell_cut = !self.bell.hear();
+            self.is_bell_cut = !self.bell.drain();
         }
-        self.listen();
+        self.read_messages();
     }
 
-    /// Hears what the server has to say.
-    fn listen(&mut self) {
+    /// Reads the messages of the server.
+    fn read_messages(&mut self) {
         while self.over.is_none() {
             let event = match self.channel.recv() {
-                Heard::Nothing => return,
-                Heard::End => None,
-                Heard::Message(message, _) => Tell::parse(&message),
+                Incoming::Nothing => return,
+                Incoming::End => None,
+                Incoming::Message(message, _) => Tell::parse(&message),
             };
-            // A server that says what it must not has ended for us.
+            // An unexpected message counts as the end of the server.
             let Some(Tell::Event(event, mps)) = event else {
                 self.over = Some(RingError::ServerGone);
                 return;
@@ -421,28 +421,28 @@ impl RingClient {
     }
 }
 
-/// Asks the server at a path for something.
+/// Sends a request to the server at a path.
 pub(crate) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectError> {
     let channel = Channel::connect(path).map_err(|error| RingConnectError::NoServer {
         path: path.to_path_buf(),
         error,
     })?;
-    // If the server has ended, it may have sent the reason before.
+    // A server that has ended may have sent its reason before.
     let _ = channel.send(&question.build(), &[]);
     Ok(channel)
 }
 
-/// The server's next message; `None`: none in time, or the server has ended.
+/// The server's next message; `None` if there is none in time, or the server has ended.
 pub(crate) fn next_message(
     channel: &Channel,
     until: Instant,
 ) -> Option<(Vec<u8>, io::Result<Vec<OwnedFd>>)> {
     loop {
         match channel.recv() {
-            Heard::Message(message, fds) => return Some((message, fds)),
-            Heard::End => return None,
-            Heard::Nothing if clock::now() >= until => return None,
-            Heard::Nothing => wait_for(&mut [channel], Some(until)),
+            Incoming::Message(message, fds) => return Some((message, fds)),
+            Incoming::End => return None,
+            Incoming::Nothing if clock::now() >= until => return None,
+            Incoming::Nothing => wait_for(&mut [channel], Some(until)),
         }
     }
 }
@@ -454,6 +454,6 @@ pub(crate) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
         .collect();
     let time = until.map(|until| timespec(until, clock::now()));
-    // After an error, such as a signal, the caller looks again.
+    // After an error, such as a signal, the caller checks again.
     let _ = poll(&mut fds, time.as_ref());
 }

@@ -1,6 +1,6 @@
-//! The application's side of a listener that a server of rings has for it.
+//! The application's side of a listener in a server of rings.
 
-use crate::channel::{Channel, Heard};
+use crate::channel::{Channel, Incoming};
 use crate::client::{ANSWER, RingClient, ask, next_message, wait_for};
 use crate::error::{RingAcceptError, RingConnectError};
 use crate::message::{Ask, Tell};
@@ -13,10 +13,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// Waits for connections that a [`RingServer`](crate::RingServer) in another process takes in, each with a ring before it.
+/// Accepts connections of a [`RingServer`](crate::RingServer) in another process, each with a ring before it.
 ///
-/// Connections that were not accepted yet wait in the server, without a ring. Dropping it stops listening: they are aborted,
-/// accepted ones live on.
+/// Connections that were not accepted yet wait in the server, without a ring. Dropping the listener aborts them; accepted
+/// ones live on.
 #[derive(Debug)]
 pub struct RingListener {
     channel: Channel,
@@ -30,7 +30,7 @@ pub struct RingListener {
 }
 
 impl RingListener {
-    /// Asks the server at `path` to listen. Its policy must allow that
+    /// Requests a listener from the server at `path`. Its policy must allow that
     /// ([`RingPolicy::allow_listening`](crate::RingPolicy::allow_listening)).
     ///
     /// ```no_run
@@ -81,7 +81,7 @@ impl RingListener {
     /// The next connection whose handshake is complete.
     ///
     /// # Errors
-    /// When there is none in time, the server has no ring for it, or has ended.
+    /// When none arrives in time, or the server has no ring for it or has ended.
     pub fn accept(&mut self) -> Result<RingClient, RingAcceptError> {
         self.take(self.timeout)
     }
@@ -94,7 +94,7 @@ impl RingListener {
         self.take(Some(at_most))
     }
 
-    /// How long [`accept`](Self::accept) waits; `None`, the default: for ever.
+    /// Sets the time for which [`accept`](Self::accept) waits. `None`, the default: without limit.
     pub fn set_timeout(&mut self, at_most: Option<Duration>) {
         self.timeout = at_most;
     }
@@ -120,9 +120,9 @@ impl RingListener {
         while !self.is_over {
             self.request_connection();
             match self.channel.recv() {
-                Heard::Message(message, fds) => return self.answer(&message, fds),
-                Heard::End => self.is_over = true,
-                Heard::Nothing => {
+                Incoming::Message(message, fds) => return self.answer(&message, fds),
+                Incoming::End => self.is_over = true,
+                Incoming::Nothing => {
                     let left = waiting.left().map_err(|_| RingAcceptError::TimedOut)?;
                     let until = left.map(|time| clock::now() + time);
                     wait_for(&mut [&self.channel], until);
@@ -156,7 +156,7 @@ impl RingListener {
                 RingClient::new(ring, Channel::of(channel), peer, service, mps)
                     .map_err(RingAcceptError::Ring)
             }
-            // This connection is lost, others may come.
+            // This connection is lost; later ones can be accepted.
             (Some(Tell::Accepted { .. }), Err(error)) => Err(RingAcceptError::Ring(error.into())),
             (Some(Tell::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
             _ => {

@@ -108,7 +108,7 @@ impl Listening {
 
 impl Accepted {
     /// Returns the message to the application.
-    pub(crate) fn told(&self) -> Tell {
+    pub(crate) fn message(&self) -> Tell {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
         Tell::Accepted {

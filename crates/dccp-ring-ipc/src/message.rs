@@ -16,41 +16,41 @@ use dccp_ring::Shape;
 /// A message of an application to the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// Lend me a ring with this connection behind it. The first message, and said once.
+    /// Requests a ring with this connection behind it. Sent once, as the first message.
     Lend(RingRequest),
-    /// Send what waits, then close.
+    /// Send the datagrams that wait, then close.
     Close,
-    /// End it at once.
+    /// End the connection at once.
     Abort,
-    /// Listen for me. The first message, and said once.
+    /// Requests a listener. Sent once, as the first message.
     Listen(RingListenRequest),
-    /// Give me the next connection that comes in. Not said again before there was an answer.
+    /// Requests the next connection of the listener. Not repeated before the answer.
     Accept,
 }
 
 /// A message of the server to an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Tell {
-    /// Here is a ring: its memory and the bell come with this message.
+    /// A ring: its memory and its bell come with this message.
     Lent,
-    /// There is none, and why.
+    /// A refusal, with its reason.
     Refused(String),
-    /// Something happened to the connection; how much a datagram can hold now, if that is known.
+    /// An event of the connection, and the greatest length of a datagram now, if known.
     Event(Event, Option<u32>),
-    /// Connections can come in at this address.
+    /// The listener has this address.
     Listening(DccpAddr),
-    /// Here is one that came in: its ring's memory, the bell and a channel of its own come with this message.
+    /// An accepted connection: its ring's memory, its bell and a channel of its own come with this message.
     Accepted {
-        /// Where it came from.
+        /// The peer's address.
         peer: DccpAddr,
-        /// The Service Code that it asked for.
+        /// The Service Code of its Request.
         service: ServiceCode,
-        /// How much a datagram can hold now, if that is known.
+        /// The greatest length of a datagram now, if known.
         mps: Option<u32>,
     },
 }
 
-/// No message is longer.
+/// The greatest length of a message in bytes.
 pub(crate) const MESSAGE_MAX: usize = 256;
 /// The name of the protocol and its version.
 const MAGIC: [u8; 8] = *b"DCCPRS\0\x02";
@@ -58,7 +58,7 @@ const MAGIC: [u8; 8] = *b"DCCPRS\0\x02";
 const TEXT_MAX: usize = 200;
 
 impl Ask {
-    /// The message as it is sent.
+    /// The bytes of the message.
     pub(crate) fn build(&self) -> Vec<u8> {
         match self {
             Self::Lend(request) => [&[0], &MAGIC[..], &build_request(request)].concat(),
@@ -69,7 +69,7 @@ impl Ask {
         }
     }
 
-    /// Reads a message; `None`: it is none.
+    /// Reads a message; `None` if the bytes are invalid.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes.split_first()? {
             (0, rest) => parse_request(rest.strip_prefix(&MAGIC)?).map(Self::Lend),
@@ -176,7 +176,7 @@ fn ccid_of([ccid]: [u8; 1]) -> Option<u8> {
 }
 
 impl Tell {
-    /// The message as it is sent.
+    /// The bytes of the message.
     pub(crate) fn build(&self) -> Vec<u8> {
         match self {
             Self::Lent => [&[0], &MAGIC[..]].concat(),
@@ -198,7 +198,7 @@ impl Tell {
         }
     }
 
-    /// Reads a message; `None`: it is none.
+    /// Reads a message; `None` if the bytes are invalid.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes.split_first()? {
             (0, rest) => (rest == MAGIC).then_some(Self::Lent),
@@ -244,7 +244,7 @@ pub(crate) fn has_form(event: &Event) -> bool {
 /// An event of a connection; `None`: it concerns the server only.
 fn build_event(event: &Event) -> Option<Vec<u8>> {
     Some(match event {
-        // The engine keeps the second to itself.
+        // The engine does not report the second to applications.
         Event::Connected | Event::Accepted { .. } => vec![0],
         Event::Mps(bytes) => {
             let bytes = u32::try_from(*bytes).unwrap_or(NO_MPS);

@@ -5,14 +5,14 @@ use dccp_proto::wire::ServiceCode;
 use dccp_ring::Shape;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A connection that an application wants, and the ring before it.
+/// A request of an application for a connection with a ring before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingRequest {
     /// The peer's address.
     pub remote: DccpAddr,
     /// Service Code (RFC 5595).
     pub service: ServiceCode,
-    /// The CCID of both directions; `None`: as the server's options have it.
+    /// The CCID of both directions; `None` stands for those of the server's options.
     pub ccid: Option<u8>,
     /// The ring's shape.
     pub shape: Shape,
@@ -29,14 +29,14 @@ impl RingRequest {
         }
     }
 
-    /// The Service Code to ask for.
+    /// Sets the Service Code.
     #[must_use]
     pub const fn service_code(mut self, code: [u8; 4]) -> Self {
         self.service = ServiceCode(u32::from_be_bytes(code));
         self
     }
 
-    /// The CCID of both directions; 255 stands for none.
+    /// Sets the CCID of both directions; 255 stands for those of the server's options.
     #[must_use]
     pub const fn ccid(mut self, ccid: u8) -> Self {
         self.ccid = Some(ccid);
@@ -44,19 +44,19 @@ impl RingRequest {
     }
 }
 
-/// Connections that an application wants to accept, and the rings before them.
+/// A request of an application for a listener, whose connections get rings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RingListenRequest {
     /// The address to listen at. The unspecified IP address stands for all of its family, port 0 for any that is free.
     pub local: DccpAddr,
-    /// The Service Codes that are served (RFC 5595), 32 at most, each once however often it is here; none: only
-    /// connections without one.
+    /// The Service Codes to serve (RFC 5595), at most 32; repeated ones count once. Without any, only connections without a
+    /// Service Code are served.
     pub services: Vec<ServiceCode>,
-    /// The CCID of both directions; `None`: as the server's options have it.
+    /// The CCID of both directions; `None` stands for those of the server's options.
     pub ccid: Option<u8>,
     /// The shape of each ring.
     pub shape: Shape,
-    /// How many accepted connections there are at a time, at most.
+    /// The greatest number of accepted connections at a time.
     pub connections: u32,
 }
 
@@ -72,21 +72,21 @@ impl RingListenRequest {
         }
     }
 
-    /// One more Service Code to serve.
+    /// Adds a Service Code to serve.
     #[must_use]
     pub fn service_code(mut self, code: [u8; 4]) -> Self {
         self.services.push(ServiceCode(u32::from_be_bytes(code)));
         self
     }
 
-    /// The CCID of both directions; 255 stands for none.
+    /// Sets the CCID of both directions; 255 stands for those of the server's options.
     #[must_use]
     pub fn ccid(mut self, ccid: u8) -> Self {
         self.ccid = Some(ccid);
         self
     }
 
-    /// Limits the accepted connections at a time.
+    /// Limits the number of accepted connections at a time.
     #[must_use]
     pub fn connections(mut self, at_most: u32) -> Self {
         self.connections = at_most;
@@ -105,34 +105,34 @@ pub struct RingCaller {
     pub gid: u32,
 }
 
-/// Decides what a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is a policy, too, which
+/// Decides what a server allows. A closure with the arguments and the result of [`allow`](Self::allow) is a policy too; it
 /// refuses listeners. The server's thread calls it and serves all applications, so it should not block. When it panics,
 /// the application is refused.
 pub trait RingPolicy: Send {
-    /// The options that the connection is opened with, or why it is not: in words for the
-    /// application's user. Service Code and CCID are the request's.
+    /// The options of the connection, or the reason of a refusal for the application's user. The request determines Service
+    /// Code and CCID.
     ///
     /// # Errors
-    /// When the caller does not get what it asks for.
+    /// When the policy refuses the request.
     fn allow(&mut self, caller: &RingCaller, request: &RingRequest) -> Result<Options, String>;
 
-    /// The options that the listener and what it accepts are opened with, or why they are not: in words for the
-    /// application's user. Service Codes and CCID are the request's; the backlog
-    /// ([`Options::backlog`]) is what you say here. Refuses by default.
+    /// The options of the listener and of its connections, or the reason of a refusal for the application's user. The
+    /// request determines Service Codes and CCID; these options determine the backlog ([`Options::backlog`]). Refuses by
+    /// default.
     ///
     /// # Errors
-    /// When the caller may not listen, or not so.
+    /// When the policy refuses the request.
     fn allow_listening(
         &mut self,
         _caller: &RingCaller,
         _request: &RingListenRequest,
     ) -> Result<Options, String> {
-        Err("nobody may listen here".into())
+        Err("this server allows no listeners".into())
     }
 
-    /// Something that was allowed has ended, or was not opened: once for each, so that a policy can count a user's
-    /// connections. A listener has come to its end with the last connection that was accepted from it. Does
-    /// nothing by default.
+    /// Called once for each allowed request when its connection or listener has ended or could not be opened, so that a
+    /// policy can count a user's connections. A listener has ended once its last accepted connection has. Does nothing by
+    /// default.
     fn ended(&mut self, _caller: &RingCaller) {}
 }
 
@@ -175,7 +175,7 @@ impl Policy {
 
 const FAILED: &str = "the server's policy has failed";
 
-/// How much a server lends at most.
+/// The limits of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingLimits {
     /// Applications at a time: each connection counts as one, and each listener.

@@ -1,6 +1,6 @@
 //! The server's session with one application of another process.
 
-use crate::channel::{Channel, Heard};
+use crate::channel::{Channel, Incoming};
 use crate::lent::{Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, Ask, MESSAGE_MAX, Tell};
@@ -187,12 +187,15 @@ impl Session {
     /// Reads messages of the application. Returns false when the session is over.
     fn listen(&mut self, stock: &mut Stock<'_>) -> bool {
         for _ in 0..MESSAGES_MAX {
-            let received = self.channel.as_ref().map_or(Heard::Nothing, Channel::recv);
+            let received = self
+                .channel
+                .as_ref()
+                .map_or(Incoming::Nothing, Channel::recv);
             let ask = match received {
-                Heard::Nothing => return true,
-                Heard::End => return self.leave(),
-                Heard::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
-                Heard::Message(bytes, _) => Ask::parse(&bytes),
+                Incoming::Nothing => return true,
+                Incoming::End => return self.leave(),
+                Incoming::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
+                Incoming::Message(bytes, _) => Ask::parse(&bytes),
             };
             let is_obeyed = match (ask, &mut self.resource) {
                 (Some(Ask::Lend(request)), Resource::Nothing) => self.lend(stock, &request),
@@ -317,7 +320,7 @@ impl Session {
     /// Sends a connection to the application, and begins a session for it. On failure, for example when the system has
     /// too many descriptors in flight, aborts the connection and returns the reason.
     fn hand_over(&self, stock: &mut Stock<'_>, accepted: Accepted) -> Result<(), String> {
-        let told = self.tell(&accepted.told(), &accepted.fds());
+        let told = self.tell(&accepted.message(), &accepted.fds());
         let Accepted { lent, channel, .. } = accepted;
         if told.is_ok() {
             let resource = Resource::Connection(lent);
@@ -458,7 +461,7 @@ mod tests {
         assert_eq!(flags, [PollFlags::IN | PollFlags::OUT]);
         let (mut slow, mut last) = (0, None);
         loop {
-            let Heard::Message(message, _) = theirs.recv() else {
+            let Incoming::Message(message, _) = theirs.recv() else {
                 if session.unsent_reply.is_none() {
                     break;
                 }
@@ -532,7 +535,7 @@ mod tests {
 
     fn told(theirs: &Channel) -> Tell {
         match theirs.recv() {
-            Heard::Message(message, _) => Tell::parse(&message).unwrap(),
+            Incoming::Message(message, _) => Tell::parse(&message).unwrap(),
             other => panic!("{other:?}"),
         }
     }

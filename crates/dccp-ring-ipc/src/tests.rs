@@ -3,7 +3,7 @@
 mod listening;
 
 use super::*;
-use crate::channel::{Channel, Doorbell, Gate, Heard};
+use crate::channel::{Channel, Doorbell, Gate, Incoming};
 use crate::message::{Ask, Tell};
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
@@ -106,9 +106,9 @@ fn ask(path: &Path, message: &[u8]) -> Channel {
 fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     for _ in 0..PATIENCE.as_millis() {
         match channel.recv() {
-            Heard::Message(message, fds) => return Some((message, fds.unwrap())),
-            Heard::End => return None,
-            Heard::Nothing => thread::sleep(Duration::from_millis(1)),
+            Incoming::Message(message, fds) => return Some((message, fds.unwrap())),
+            Incoming::End => return None,
+            Incoming::Nothing => thread::sleep(Duration::from_millis(1)),
         }
     }
     panic!("the server says nothing");

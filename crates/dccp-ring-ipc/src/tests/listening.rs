@@ -163,7 +163,7 @@ fn listening_is_refused_unless_the_policy_allows_it() {
     let world = World::new("default", RingLimits::default());
     is_refused(
         RingListener::bind(&world.path, &request()),
-        "nobody may listen here",
+        "this server allows no listeners",
     );
     let host = Host::plain("impossible");
     let with = |change: fn(&mut RingListenRequest)| {
