@@ -37,6 +37,8 @@ struct Rules {
     queued: fn(f64, Duration, Duration) -> f64,
     /// Returns the start window of a decision. Arguments: the window, and the one before the last decision.
     from: fn(f64, Option<f64>) -> f64,
+    /// A window that shrinks takes its threshold along. Otherwise slow start may follow.
+    lowers_threshold: bool,
 }
 
 /// Linux 6.1: counts the whole packets in w (RTT − base)/base.
@@ -45,6 +47,7 @@ pub(crate) const LINUX: Vegas = Vegas::new(Rules {
     alpha: 2.0,
     queued: |waiting, _, base| (waiting / to_f64(nanos(base))).floor(),
     from: |window, _| window,
+    lowers_threshold: true,
 });
 
 /// Linux 2.6.22 as ns-2 runs it: counts as published, in halves of a packet rounded up. A decision starts from the
@@ -54,6 +57,7 @@ pub(crate) const LINUX_2_6_22: Vegas = Vegas::new(Rules {
     alpha: 1.5,
     queued: |waiting, rtt, _| waiting / to_f64(nanos(rtt)),
     from: |window, earlier| earlier.unwrap_or(window),
+    lowers_threshold: false,
 });
 
 impl Vegas {
@@ -100,7 +104,7 @@ impl Vegas {
             from
         };
         window.cwnd = stepped(window.cwnd, aim).max(FLOOR);
-        if self.queued > BETA {
+        if self.queued > BETA && self.rules.lowers_threshold {
             window.leave_slow_start();
         }
     }
@@ -209,6 +213,24 @@ mod tests {
                     w.cwnd
                 );
             }
+        }
+    }
+
+    #[test]
+    fn only_newer_kernels_stay_out_of_slow_start_when_the_window_shrinks() {
+        for (name, is_slow_start) in [("vegas-linux", false), ("vegas-2.6.22", true)] {
+            let mut vegas = built(name);
+            let mut w = Window {
+                ssthresh: 20.0,
+                ..avoiding(20.0)
+            };
+            round_trip(&mut *vegas, &mut w, 0, 100);
+            let mut has_slow_start = false;
+            for round in 1..6 {
+                round_trip(&mut *vegas, &mut w, round, 160);
+                has_slow_start |= w.is_slow_start();
+            }
+            assert_eq!(has_slow_start, is_slow_start, "{name}: {w:?}");
         }
     }
 
