@@ -23,6 +23,9 @@ pub(super) struct Difference {
     pub(super) rule: String,
     /// Words for our program: `law=…` in place of the cell's law, others besides.
     pub(super) switch: Vec<String>,
+    /// Figures that differ even with the switch. `rule` gives the reason.
+    #[serde(default)]
+    pub(super) remain: Vec<String>,
 }
 
 impl Differences {

@@ -148,8 +148,12 @@ impl Outcome<'_> {
 
     /// Whether a listed switch makes the two agree.
     fn is_explained(&self) -> bool {
-        let switched = self.difference.as_ref().map(|(_, switched)| switched);
-        switched.is_some_and(|switched| figures::disagreements(switched, &self.peer).is_empty())
+        let Some((difference, switched)) = &self.difference else {
+            return false;
+        };
+        let still = figures::disagreements(switched, &self.peer);
+        let may_remain = |figure: &&str| difference.remain.iter().any(|known| known == figure);
+        still.iter().all(may_remain)
     }
 }
 
