@@ -26,7 +26,6 @@ use crate::error::{CloseError, ConnectError, OptionError, RecvError, reason_faul
 use crate::fault::Fault;
 use crate::options::Options;
 use crate::patience::{Patience, Side};
-use crate::recv_buffer;
 use crate::send_buffer::FateReport;
 use crate::sending::Terms;
 use crate::shared::{Shared, SocketState};
@@ -303,20 +302,26 @@ impl MessageSocket {
     /// # Errors
     /// As [`Socket::recv`].
     pub fn recv(&self) -> Result<Message, RecvError> {
-        loop {
-            let datagram = self.socket.recv_datagram()?;
-            if let Some(message) = self.reassemble(&datagram) {
-                return Ok(message);
-            }
-        }
+        let shared = self.socket.shared();
+        // One wait for the whole message: fragments and fillers do not prolong it.
+        shared.wait_as_set(Side::Recv, |state| self.pop_message(state))?
     }
 
-    /// Takes the next datagram; returns the message that it completes.
-    pub(crate) fn reassemble(&self, datagram: &recv_buffer::Received) -> Option<Message> {
+    /// The message that the waiting datagrams complete; `None` if none does.
+    pub(crate) fn pop_message(
+        &self,
+        state: &mut SocketState,
+    ) -> Option<Result<Message, RecvError>> {
         let mut incoming = lock(&self.incoming);
-        match incoming.receive(datagram.meta().arrived, datagram.bytes()) {
-            Received::Message(message) => Some(message),
-            _ => None,
+        loop {
+            let datagram = match state.pop()? {
+                Ok(datagram) => datagram,
+                Err(error) => return Some(Err(error)),
+            };
+            let received = incoming.receive(datagram.meta().arrived, datagram.bytes());
+            if let Received::Message(message) = received {
+                return Some(Ok(message));
+            }
         }
     }
 
@@ -367,6 +372,7 @@ impl Outgoing {
         let result = run(&mut messages.sender);
         self.has_waiting
             .store(messages.sender.has_waiting(), Ordering::Relaxed);
+        shared.set_source_bytes(messages.sender.waiting_bytes());
         result
     }
 
@@ -413,4 +419,28 @@ impl Messages {
 /// A panic elsewhere while it was held does not make it unusable.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Buffers, Waiting};
+
+    #[test]
+    fn the_backlog_counts_the_messages_that_wait() {
+        let shared = Shared::new(Buffers::default(), Waiting::default());
+        let outgoing = Outgoing {
+            messages: Mutex::new(Messages {
+                sender: MessageSender::new(SendLimits::default()),
+                fates: Vec::new(),
+            }),
+            has_waiting: AtomicBool::new(false),
+        };
+        let data = vec![0; 3000];
+        let pushed = outgoing.run(&shared, |sender| {
+            sender.push(clock::now(), data, MessageLabel::default())
+        });
+        assert!(pushed.is_ok());
+        assert_eq!(shared.backlog(&shared.lock()), 3000);
+    }
 }

@@ -293,7 +293,8 @@ impl Port {
             Request::Close => self.endpoint.close(now, id, &mut self.links),
             Request::Abort => self.endpoint.abort(now, id, &mut self.links),
             Request::RateHint(reply) => {
-                let backlog = self.links.shared(id).lock().tx.bytes();
+                let shared = self.links.shared(id);
+                let backlog = shared.backlog(&shared.lock());
                 let connection = self.endpoint.connection(id);
                 // The asking thread may have ended.
                 let _ = reply.send(connection.and_then(|c| c.rate_hint(now, backlog)));

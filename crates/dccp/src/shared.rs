@@ -22,6 +22,7 @@ use crate::sleepers;
 use crate::sleepers::{Called, Sleepers};
 use crate::source::{DatagramSource, SourceReply, SourceRequest};
 use crate::thread_mark::is_on_engine;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use dccp_io::ProcessGeneration;
 use dccp_proto::config::bounds;
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     /// The process of the engine.
     process: ProcessGeneration,
     state: Mutex<SocketState>,
+    /// Bytes that wait in the source, as far as it says so.
+    source_bytes: AtomicU64,
     receivers: Condvar,
     senders: Condvar,
 }
@@ -132,9 +135,20 @@ impl Shared {
                 wants_room: false,
                 signal: None,
             }),
+            source_bytes: AtomicU64::new(0),
             receivers: Condvar::new(),
             senders: Condvar::new(),
         }
+    }
+
+    /// Takes note of the bytes that wait in the source.
+    pub(crate) fn set_source_bytes(&self, bytes: u64) {
+        self.source_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that wait in the send buffer, and in a source that tells. Those in a ring are not known.
+    pub(crate) fn backlog(&self, state: &SocketState) -> u64 {
+        state.tx.bytes() + self.source_bytes.load(Ordering::Relaxed)
     }
 
     /// The state. A panic elsewhere while it was held does not make it unusable.

@@ -130,6 +130,8 @@ pub struct MessageSender {
     /// By the datagram's name.
     fragments: BTreeMap<u64, Fragment>,
     bytes: usize,
+    /// Bytes of `bytes` that have not been cut into fragments.
+    uncut: usize,
     next: u64,
     rate: Option<Rate>,
     /// No deadline of the queue comes before this time.
@@ -147,6 +149,7 @@ impl MessageSender {
             queue: BTreeSet::new(),
             fragments: BTreeMap::new(),
             bytes: 0,
+            uncut: 0,
             next: 0,
             rate: None,
             earliest: None,
@@ -179,6 +182,7 @@ impl MessageSender {
         let id = MessageId(self.next);
         self.next += 1;
         self.bytes += data.len();
+        self.uncut += data.len();
         self.queue.insert((Reverse(label.priority), id));
         if let Some(deadline) = label.deadline {
             self.earliest = Some(self.earliest.map_or(deadline, |at| at.min(deadline)));
@@ -245,6 +249,7 @@ impl MessageSender {
         out.extend_from_slice(&message.data[begin..end]);
         message.begun.get_or_insert(now);
         message.cut = end;
+        self.uncut -= end - begin;
         message.open += 1;
         if message.is_cut() {
             let priority = message.label.priority;
@@ -291,6 +296,7 @@ impl MessageSender {
             Fate::Acked | Fate::AckedCe | Fate::Sent => {}
             Fate::TooBig if message.cut == fragment.end => {
                 message.cut = fragment.begin;
+                self.uncut += fragment.end - fragment.begin;
                 if message.cut == 0 && message.open == 0 {
                     message.begun = None;
                 }
@@ -365,6 +371,11 @@ impl MessageSender {
         !self.queue.is_empty()
     }
 
+    /// Bytes that have not been cut into fragments.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.uncut as u64
+    }
+
     /// Messages without a fate.
     pub fn len(&self) -> usize {
         self.messages.len()
@@ -391,6 +402,7 @@ impl MessageSender {
         };
         self.queue.remove(&(Reverse(message.label.priority), id));
         self.bytes -= message.data.len();
+        self.uncut -= message.data.len() - message.cut;
         self.reports.push_back(MessageReport {
             id,
             tag: message.label.tag,

@@ -165,6 +165,29 @@ fn a_fragment_that_became_too_big_is_cut_again() {
 }
 
 #[test]
+fn waiting_bytes_are_those_that_have_not_been_cut() {
+    let mut sender = sender();
+    sender.push(T, vec![1; 1000], due(50)).unwrap();
+    sender
+        .push(T, vec![2; 500], MessageLabel::default())
+        .unwrap();
+    assert_eq!(sender.waiting_bytes(), 1500);
+    cut(&mut sender, 0, 400).unwrap();
+    assert_eq!(sender.waiting_bytes(), 1100);
+    sender.on_fate(T, 0, Fate::TooBig);
+    assert_eq!(sender.waiting_bytes(), 1500);
+    cut(&mut sender, 1, 300).unwrap();
+    sender.on_fate(T, 1, Fate::Lost);
+    assert_eq!(
+        sender.waiting_bytes(),
+        500,
+        "the rest of a broken message does not wait"
+    );
+    sender.withdraw_if(T, |_, _| true);
+    assert_eq!(sender.waiting_bytes(), 0);
+}
+
+#[test]
 fn the_sender_is_bounded() {
     let mut sender = MessageSender::new(SendLimits {
         messages: 2,

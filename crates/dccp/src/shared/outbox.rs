@@ -130,9 +130,9 @@ impl Outbox for SocketOutbox<'_> {
         expiry.into_iter().chain(state.filler_due_at(now)).min()
     }
 
-    /// Datagrams in a ring are counted when it is their turn.
     fn backlog(&mut self) -> u64 {
-        self.state().tx.bytes()
+        let shared = self.shared;
+        shared.backlog(self.state())
     }
 
     fn prepare(&mut self, datagrams: usize) {

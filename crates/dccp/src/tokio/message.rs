@@ -108,12 +108,8 @@ impl MessageSocket {
     /// # Errors
     /// When the connection is over and all messages have been handed out.
     pub async fn recv(&self) -> Result<Message, RecvError> {
-        loop {
-            let datagram = self.until(Side::Recv, SocketState::pop).await?;
-            if let Some(message) = self.inner.reassemble(&datagram) {
-                return Ok(message);
-            }
-        }
+        self.until(Side::Recv, |state| self.inner.pop_message(state))
+            .await
     }
 
     /// The next event; `None` if the connection has ended and all events have been returned.

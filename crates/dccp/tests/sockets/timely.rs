@@ -3,7 +3,7 @@
 use crate::{PATIENCE, options, patient_options};
 use core::time::Duration;
 use dccp::message::{MessageError, MessageOptions, MessageSocket, with_messages};
-use dccp::{Fate, Options, Socket, clock};
+use dccp::{Fate, Options, RecvError, Socket, clock};
 
 /// A connected pair with the same options.
 fn pair(options: &Options) -> (Socket, Socket) {
@@ -93,4 +93,19 @@ fn last_heard_follows_the_packets_of_the_peer() {
     server.send(b"here").unwrap();
     client.recv_datagram().unwrap();
     assert!(client.last_heard().unwrap() > before);
+}
+
+#[test]
+fn fillers_do_not_prolong_the_wait_for_a_message() {
+    let timeout = Duration::from_millis(100);
+    let server = with_messages(Options::new(), *b"tst").recv_timeout(timeout);
+    let client = with_messages(Options::new(), *b"tst").recv_timeout(PATIENCE);
+    let (client, server) = crate::pair(&client, &server);
+    let (client, server) = (
+        MessageSocket::new(client).unwrap(),
+        MessageSocket::new(server).unwrap(),
+    );
+    // A filler about every 8 ms, for as long as `recv` waits.
+    client.set_target_rate(1_000_000);
+    assert_eq!(server.recv().unwrap_err(), RecvError::TimedOut);
 }
