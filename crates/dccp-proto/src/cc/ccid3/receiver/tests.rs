@@ -1,7 +1,8 @@
 //! When feedback is due, and what it says.
 
+use super::super::report::Reports;
 use super::*;
-use crate::cc::fixtures::{START, at, config, is_near, ms};
+use crate::cc::fixtures::{START, at, config, feedback, is_near, ms};
 use crate::seq::Seq;
 use crate::wire::ccid_options::{LossIntervals, RttEstimate};
 use crate::wire::{Ecn, Options};
@@ -63,7 +64,11 @@ fn ack(r: &mut Receiver, now: Instant, room: usize) -> Option<Said> {
         assert!(options.is_empty());
         return None;
     }
-    let options = Options(options.as_slice());
+    Some(said(Options(options.as_slice())))
+}
+
+/// Reads the options of a feedback packet.
+fn said(options: Options<'_>) -> Said {
     let mut said = Said::default();
     for option in options {
         let Opt::CcidSpecific { kind, data } = option else {
@@ -79,7 +84,7 @@ fn ack(r: &mut Receiver, now: Instant, room: usize) -> Option<Said> {
     if let Some(told) = LossIntervals::of(options) {
         said.intervals = told.iter().map(|i| (i.lossless, i.loss, i.data)).collect();
     }
-    Some(said)
+    said
 }
 
 #[test]
@@ -330,6 +335,61 @@ fn loss_event_rate_is_sent_where_it_was_negotiated() {
     r.on_packet(&packet(at(200), 3, 8));
     let said = ack(&mut r, at(200), 100).expect("room");
     assert_eq!(said.inverse, None);
+}
+
+#[test]
+fn loss_event_rate_option_lacks_the_history_discount_of_the_sender() {
+    // 5348-5.5-1: only the sender discounts. 4342-9.2-1: the two rates may differ. One packet in a hundred is lost
+    // at random, four packets per round trip.
+    let mut r = receiver();
+    r.on_feature(Feature::SendLossEventRate.number(), 1);
+    let mut reports = Reports::default();
+    let mut random = 1_u64;
+    let (mut of_option, mut of_sender) = ((0.0, 0.0), (0.0, 0.0));
+    for seq in 0..200_000 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        if (random >> 33).is_multiple_of(100) {
+            continue;
+        }
+        let now = at(25 * seq);
+        r.on_packet(&packet(now, seq, (seq % 16) as u8));
+        if r.ack_due(now) != AckDue::Now {
+            continue;
+        }
+        let mut options = OptionWriter::new(200);
+        assert!(r.on_ack(&mut OutgoingAck {
+            now,
+            seq: Seq::ZERO,
+            ack: Seq::ZERO,
+            has_data: false,
+            options: &mut options,
+        }));
+        let mut fb = feedback();
+        fb.ack = Seq::new(seq);
+        fb.elapsed = Some(Duration::ZERO);
+        fb.options = Options(options.as_slice());
+        let report = reports.read(&fb, &Tfrc, ms(100)).expect("feedback");
+        let said = said(fb.options);
+        let intervals = said.intervals.iter();
+        let intervals = intervals.map(|&(_, _, data)| Weighed::new(data.into()));
+        let without_discount = loss_event_rate(intervals, 1.0);
+        if without_discount > 0.0 {
+            // The option is the reported intervals' rate with all weights, in whole packets.
+            assert_eq!(said.inverse, Some(whole(1.0 / without_discount)), "{seq}");
+        }
+        if reports.events().is_some_and(|events| events > 9) {
+            let rate = |p| Tfrc.rate(1000.0, 0.1, p);
+            of_option.0 += without_discount;
+            of_option.1 += rate(without_discount);
+            of_sender.0 += report.p;
+            of_sender.1 += rate(report.p);
+        }
+    }
+    let (p, rate) = (of_option.0 / of_sender.0, of_option.1 / of_sender.1);
+    assert!((1.06..1.10).contains(&p), "{p}");
+    assert!((0.95..0.97).contains(&rate), "{rate}");
 }
 
 #[test]
