@@ -49,6 +49,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("ring-listener-{}", std::process::id()));
     let _server = RingServer::bind(&path, RingLimits::default(), Policy)?;
     let mut application = Command::new(std::env::current_exe()?)
+        // When a test calls `main`, the arguments select that test in the child and show its output.
         .args(["accepted", "--nocapture"])
         .env(PATH, &path)
         .stdout(Stdio::piped())

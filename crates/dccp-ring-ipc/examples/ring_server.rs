@@ -34,6 +34,7 @@ fn server() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("rings-{}", std::process::id()));
     let _server = RingServer::bind(&path, RingLimits::default(), policy)?;
     let mut application = Command::new(std::env::current_exe()?)
+        // When a test calls `main`, the argument selects that test in the child.
         .arg("lent")
         .env(PATH, &path)
         .env(PEER, listener.local_addrs()[0].to_string())

@@ -1,6 +1,6 @@
 //! The Unix sockets between the two processes of a ring: one for messages, one for wake-ups.
 //!
-//! No call on what is connected blocks, whatever the other side does: neither to its own end, nor to ours.
+//! No call on a connected socket blocks, whatever the other process does to its own end or to ours.
 
 use crate::message::MESSAGE_MAX;
 use crate::request::RingCaller;
@@ -88,7 +88,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the other side has read all that it was sent. On systems too old to report it, returns `true`.
+    /// Whether the other process has read all messages. On systems too old to report it, returns `true`.
     pub(crate) fn is_read(&self) -> bool {
         local::is_read(self.fd.as_fd()).unwrap_or(true)
     }

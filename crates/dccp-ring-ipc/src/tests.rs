@@ -78,12 +78,12 @@ impl World {
     /// A ring, its bell and its channel without the rules, and the other end of its connection.
     fn lawless(&self) -> (Channel, File, Doorbell, Socket) {
         let channel = ask(&self.path, &Ask::Lend(self.request()).build());
-        let (message, fds) = hear(&channel).unwrap();
+        let (message, fds) = receive(&channel).unwrap();
         assert_eq!(Tell::parse(&message), Some(Tell::Lent));
         let [memory, bell] = <[OwnedFd; 2]>::try_from(fds).unwrap();
         let socket = self.listener.accept().unwrap();
         loop {
-            let (message, _) = hear(&channel).unwrap();
+            let (message, _) = receive(&channel).unwrap();
             if let Some(Tell::Event(Event::Connected, _)) = Tell::parse(&message) {
                 return (channel, memory.into(), Doorbell::of(bell), socket);
             }
@@ -103,7 +103,7 @@ fn ask(path: &Path, message: &[u8]) -> Channel {
 }
 
 /// The next message; `None`: the server has ended the channel.
-fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+fn receive(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     for _ in 0..PATIENCE.as_millis() {
         match channel.recv() {
             Incoming::Message(message, fds) => return Some((message, fds.unwrap())),
@@ -111,13 +111,13 @@ fn hear(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
             Incoming::Nothing => thread::sleep(Duration::from_millis(1)),
         }
     }
-    panic!("the server says nothing");
+    panic!("the server sends no message");
 }
 
 /// The end of a connection, from the messages to its application.
 fn end(channel: &Channel) -> CloseReason {
     loop {
-        let (message, _) = hear(channel).expect("a reason");
+        let (message, _) = receive(channel).expect("a reason");
         if let Some(Tell::Event(Event::Closed(reason), _)) = Tell::parse(&message) {
             return reason;
         }
@@ -138,12 +138,12 @@ fn invalid_message_ends_its_channel_and_no_other() {
     let long = [0; 300];
     let lend = Ask::Lend(world.request()).build();
     for junk in [&[9][..], &[1], &[2], &long, &lend[..lend.len() - 1], &[]] {
-        assert!(hear(&ask(&world.path, junk)).is_none(), "{junk:?}");
+        assert!(receive(&ask(&world.path, junk)).is_none(), "{junk:?}");
     }
     // A second ring through the same channel.
     let (channel, _memory, _bell, _socket) = world.lawless();
     channel.send(&lend, &[]).unwrap();
-    while hear(&channel).is_some() {}
+    while receive(&channel).is_some() {}
     // Descriptors without a purpose.
     let (channel, memory, _bell, _socket) = world.lawless();
     let fd: OwnedFd = memory.into();
@@ -313,7 +313,7 @@ fn repeated_close_or_abort_ends_the_channel() {
         // The server looks at all of them together, before it notices the connection's end.
         let told = (0..100).take_while(|_| channel.send(&ask, &[]).is_ok());
         assert!(told.count() >= 2);
-        while hear(&channel).is_some() {}
+        while receive(&channel).is_some() {}
     }
     // An honest application may repeat itself.
     let (mut ring, _peer) = world.honest();
@@ -357,11 +357,11 @@ fn silent_client_is_disconnected() {
     let world = World::new("silence", RingLimits::default());
     let begin = dccp::clock::now();
     let silent = Channel::connect(&world.path).unwrap();
-    assert!(hear(&silent).is_none());
+    assert!(receive(&silent).is_none());
     assert!(dccp::clock::now() - begin >= Duration::from_secs(5));
 }
 
-/// Waits for the first who comes in, and what he asks.
+/// Waits for the first application and its request.
 fn first_visitor(gate: &Gate) -> Channel {
     let channel = loop {
         match gate.accept() {
@@ -369,7 +369,7 @@ fn first_visitor(gate: &Gate) -> Channel {
             Err(_) => thread::sleep(Duration::from_millis(1)),
         }
     };
-    hear(&channel).unwrap();
+    receive(&channel).unwrap();
     channel
 }
 
@@ -399,7 +399,7 @@ fn is_out_of_descriptors(error: &SharedError) -> bool {
 }
 
 /// The outcome for a client whose server sends these messages at once and ends.
-fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
+fn connect_to_scripted_server(name: &str, last: Event) -> Result<RingClient, RingConnectError> {
     let path = std::env::temp_dir().join(format!("dccp-{name}-{}", std::process::id()));
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {
@@ -425,10 +425,10 @@ fn connect_to_who_says(name: &str, last: Event) -> Result<RingClient, RingConnec
 
 #[test]
 fn events_do_not_hide_the_begin_or_the_end_of_a_connection() {
-    let connected = connect_to_who_says("told", Event::Connected);
+    let connected = connect_to_scripted_server("told", Event::Connected);
     assert!(connected.is_ok(), "{connected:?}");
     let closed = Event::Closed(CloseReason::TimedOut);
-    let ended = connect_to_who_says("told-end", closed);
+    let ended = connect_to_scripted_server("told-end", closed);
     assert!(
         matches!(ended, Err(RingConnectError::Ended(CloseReason::TimedOut))),
         "{ended:?}"
@@ -438,7 +438,7 @@ fn events_do_not_hide_the_begin_or_the_end_of_a_connection() {
 #[test]
 fn ended_server_leaves_no_false_datagrams_or_fates() {
     // It has taken its memory back.
-    let mut ring = connect_to_who_says("gone", Event::Connected).unwrap();
+    let mut ring = connect_to_scripted_server("gone", Event::Connected).unwrap();
     let mut fates = Vec::new();
     ring.recv_fates(&mut fates, 9).unwrap();
     assert_eq!(ring.recv(&mut [0; 9]), Err(RingError::ServerGone));

@@ -69,7 +69,7 @@ impl Host {
     /// An application that listens, but keeps to no rules.
     fn lawless(&self) -> (Channel, DccpAddr) {
         let channel = ask(&self.path, &Ask::Listen(request()).build());
-        let (message, fds) = hear(&channel).unwrap();
+        let (message, fds) = receive(&channel).unwrap();
         assert!(fds.is_empty());
         let Some(Tell::Listening(at)) = Tell::parse(&message) else {
             panic!("{message:?}");
@@ -303,14 +303,14 @@ fn untimely_message_ends_its_listener_and_no_other() {
     let lend = Ask::Lend(RingRequest::new(honest.local_addr(), SHAPE)).build();
     let accept = Ask::Accept.build();
     // Before it listens.
-    assert!(hear(&ask(&host.path, &accept)).is_none());
-    assert!(hear(&ask(&host.path, &listen[..listen.len() - 1])).is_none());
+    assert!(receive(&ask(&host.path, &accept)).is_none());
+    assert!(receive(&ask(&host.path, &listen[..listen.len() - 1])).is_none());
     // Afterwards.
     let long = [3; MESSAGE_MAX + 1];
     for wrong in [&listen, &lend, &Ask::Close.build(), &Ask::Abort.build()] {
         let (channel, at) = host.lawless();
         channel.send(wrong, &[]).unwrap();
-        assert!(hear(&channel).is_none(), "{wrong:?}");
+        assert!(receive(&channel).is_none(), "{wrong:?}");
         until("nobody listens any more", || try_connect(at).is_err());
     }
     for (first, second) in [(&accept[..], &accept[..]), (&accept, &long), (&accept, &[])] {
@@ -318,7 +318,7 @@ fn untimely_message_ends_its_listener_and_no_other() {
         channel.send(first, &[]).unwrap();
         // The server may have gone already.
         let _ = channel.send(second, &[]);
-        assert!(hear(&channel).is_none(), "{second:?}");
+        assert!(receive(&channel).is_none(), "{second:?}");
     }
     let socket = connect(honest.local_addr());
     let mut ring = honest.accept().unwrap();
@@ -341,7 +341,7 @@ fn unexpected_descriptors_are_harmless() {
     };
     send(&channel, &Ask::Accept.build());
     let socket = connect(at);
-    let (message, fds) = hear(&channel).unwrap();
+    let (message, fds) = receive(&channel).unwrap();
     let told = Tell::parse(&message);
     assert!(matches!(told, Some(Tell::Accepted { .. })), "{told:?}");
     let [_memory, _bell, line] = <[OwnedFd; 3]>::try_from(fds).unwrap();
@@ -352,13 +352,13 @@ fn unexpected_descriptors_are_harmless() {
     // A wrong message of an accepted connection's application ends that only.
     channel.send(&Ask::Accept.build(), &[]).unwrap();
     let socket = connect(at);
-    let (_, mut fds) = hear(&channel).unwrap();
+    let (_, mut fds) = receive(&channel).unwrap();
     let line = Channel::of(fds.pop().unwrap());
     line.send(&Ask::Accept.build(), &[]).unwrap();
     assert!(socket.wait_closed(PATIENCE).is_ok());
     channel.send(&Ask::Accept.build(), &[]).unwrap();
     let _socket = connect(at);
-    assert!(hear(&channel).is_some());
+    assert!(receive(&channel).is_some());
 }
 
 /// The outcome for a client whose server answers like this when asked for a connection.
@@ -378,7 +378,7 @@ fn accept_from_who_says(
         let channel = first_visitor(&gate);
         let listening = Tell::Listening(request().local).build();
         channel.send(&listening, &[]).unwrap();
-        hear(&channel).unwrap();
+        receive(&channel).unwrap();
         send_with(&channel, message, fds);
         let accepted = client.join().unwrap();
         drop(channel);
