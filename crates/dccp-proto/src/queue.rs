@@ -168,9 +168,9 @@ pub trait Outbox {
         self.peek(now).map_or(Waiting::Nothing, Waiting::Datagram)
     }
 
-    /// Expires datagrams whose deadline has come. Returns the next time at which this is due, later than `now`. The
-    /// connection calls it when nothing more may leave, and sets a timer. An outbox that has used its budget for this
-    /// turn returns `None` and asks for another turn.
+    /// Expires datagrams whose deadline has come. Returns the next time, later than `now`, when a deadline comes or a
+    /// filler is due. The connection calls this when nothing more may leave, and sets a timer. An outbox that has used
+    /// its budget for this turn returns `None` and asks for another turn.
     fn expire(&mut self, _now: Instant) -> Option<Instant> {
         None
     }

@@ -1,4 +1,4 @@
-//! Gives datagrams a last moment to leave: what is late is not sent, and makes room for what is not.
+//! Gives datagrams in a ring a deadline: a late one is not sent. It keeps its room until it is next to leave.
 
 use core::time::Duration;
 use dccp::Fate;

@@ -1,4 +1,7 @@
-//! Makes as much as the network takes: a camera of 25 frames per second whose frames follow the hints.
+//! Follows the rate hints: a camera of 25 frames per second adapts the size of its frames.
+//!
+//! The frames are split by hand, to show the hints alone. The example `video` sends frames as messages, so that each
+//! frame has one fate.
 
 use core::time::Duration;
 use dccp::{Event, Listener, Options, SendOptions, Socket};

@@ -41,6 +41,7 @@
 //! - [`Options`] are the settings of a socket, [`SendOptions`] those of a single datagram.
 //! - A socket reports [`Event`], [`Fate`], [`RateHint`] and [`Stats`].
 //! - [`RingSocket`] is a socket whose queued datagrams can be changed, withdrawn and reordered until they leave.
+//! - [`message`] sends messages larger than a packet, each with one fate.
 //! - The [`Engine`] runs the connections on threads inside the program. Most programs need only [`Engine::wait_idle`].
 //! - Datagrams are not sent again when they are lost. The send buffer holds them until the congestion control lets them
 //!   leave: a small one ([`Options::send_buffer`]) keeps data fresh, a larger one keeps a fast path busy.
@@ -48,7 +49,8 @@
 //!   descriptor for `poll` and `epoll`.
 //! - Every error says whose [`Fault`] it is and what the `next_step` is, and converts to [`std::io::Error`].
 //! - Over UDP, the default, a connection needs no privilege. [`Encapsulation::Ip`] reaches kernels that have DCCP.
-//! - Examples for each of these are in `crates/dccp/examples`.
+//! - Examples for each of these are in `crates/dccp/examples`. `cargo run -p usrdccp --example choice` runs one; `game` and
+//!   `tokio` need `--features tokio`. Their `main` is `pub(crate)` because the tests call it.
 //!
 //! The feature `unstable` shows the protocol core and the packet ring below this crate. Its items may change in any
 //! release.

@@ -325,7 +325,7 @@ impl MessageSocket {
         }
     }
 
-    /// Sends the messages that wait, closes, and waits for the end, `at_most` for each.
+    /// Waits up to `at_most` until the waiting messages have left. Then closes, and waits up to `at_most` for the end.
     ///
     /// # Errors
     /// When the connection has not ended in time. Messages that wait after the first `at_most` are withdrawn.

@@ -316,7 +316,8 @@ impl Options {
         self
     }
 
-    /// Calls never wait; they return `WouldBlock`.
+    /// Calls return `WouldBlock` instead of waiting, and connecting returns before the handshake. Calls that take a time
+    /// limit, and [`close`](crate::Socket::close), still wait.
     pub fn nonblocking(mut self, on: bool) -> Self {
         self.waiting.is_nonblocking = on;
         self

@@ -71,7 +71,7 @@ pub(crate) struct Shared {
 
 /// The contents of the mutex of [`Shared`].
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "six independent facts")]
 pub(crate) struct SocketState {
     pub(crate) phase: Phase,
     pub(crate) tx: SendBuffer,
@@ -235,7 +235,8 @@ impl Shared {
         state
     }
 
-    /// A turn of the engine is over: wakes who sleeps and can go on. Returns whether the next must come at once.
+    /// Ends a turn of the engine, and wakes the threads and tasks that can proceed. Returns whether the next turn must
+    /// come at once.
     pub(crate) fn end_turn(&self) -> bool {
         let mut state = self.lock();
         let is_unfinished = state.tx.end_turn() | state.end_source_turn();
@@ -243,7 +244,7 @@ impl Shared {
         is_unfinished
     }
 
-    /// Wakes who sleeps and can go on.
+    /// Wakes the threads and tasks that can proceed.
     pub(crate) fn wake(&self) {
         self.wake_from(self.lock());
     }
@@ -304,8 +305,8 @@ impl SocketState {
         self.waiting = waiting;
     }
 
-    /// The connection is over. Gives who needs not be asked for data any more: it is the application's, and may be
-    /// dropped only where nothing is locked.
+    /// Ends the connection. Returns the application's source of datagrams, because its destructor may run only where
+    /// nothing is locked.
     #[must_use]
     pub(crate) fn end(
         &mut self,

@@ -55,7 +55,8 @@ pub struct Socket {
 }
 
 impl From<crate::Socket> for Socket {
-    /// A socket for threads becomes one for tasks: its own calls do not wait any more.
+    /// Makes a socket for tasks from one for threads, and makes it
+    /// [non-blocking](crate::Socket::set_nonblocking).
     fn from(inner: crate::Socket) -> Self {
         inner.set_nonblocking(true);
         Self { inner }
@@ -63,7 +64,7 @@ impl From<crate::Socket> for Socket {
 }
 
 impl Socket {
-    /// Connects to `dccp_port` at `addr`, as [`crate::Socket::connect`] does.
+    /// Connects to the first address of `addr` that answers, as [`crate::Socket::connect`] does.
     ///
     /// # Errors
     /// As there.
@@ -201,7 +202,8 @@ impl Socket {
         self.until(Side::Send, |state| state.ended()).await
     }
 
-    /// Everything else that can be asked and set. No call of it waits for the network.
+    /// The socket for threads, with all other calls. Those with a time limit, and
+    /// [`close`](crate::Socket::close), block the thread.
     pub fn get_ref(&self) -> &crate::Socket {
         &self.inner
     }
@@ -211,7 +213,8 @@ impl Socket {
         self.inner
     }
 
-    /// Waits for something that may also be there all the time: then other tasks get their turns, too.
+    /// Waits until `attempt` returns a value. Consumes some of the task's budget, so that other tasks also run when there
+    /// is always a value.
     async fn until<T>(&self, side: Side, attempt: impl FnMut(&mut SocketState) -> Option<T>) -> T {
         coop::consume_budget().await;
         self.inner.shared().until(side, attempt).await
@@ -225,7 +228,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on `dccp_port` at every address that `addrs` gives, as [`crate::Listener::bind`] does.
+    /// Listens at every address that `addrs` gives, as [`crate::Listener::bind`] does.
     ///
     /// # Errors
     /// As there.

@@ -24,7 +24,7 @@ pub enum Timer {
     Keepalive,
     /// The peer is silent although it must answer, or for the idle timeout.
     Silence,
-    /// A waiting datagram reaches its deadline.
+    /// A waiting datagram reaches its deadline, or a filler is due.
     Expiry,
     /// Repeat the Change options (RFC 4340 §6.6.3).
     Feature,

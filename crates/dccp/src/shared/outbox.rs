@@ -123,7 +123,8 @@ impl Outbox for SocketOutbox<'_> {
         queued
     }
 
-    /// Datagrams in a ring expire when it is their turn to leave.
+    /// Expires datagrams of calls. Returns the next deadline of these, or the time at which a filler is due. A datagram
+    /// in a ring expires when it is next to leave.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
         let state = self.state();
         let expiry = state.tx.expire(now);

@@ -40,7 +40,8 @@ pub struct MessageSocket {
 }
 
 impl From<message::MessageSocket> for MessageSocket {
-    /// A socket for threads becomes one for tasks: its own calls do not wait any more.
+    /// Makes a socket for tasks from one for threads, and makes it
+    /// [non-blocking](crate::Socket::set_nonblocking).
     fn from(inner: message::MessageSocket) -> Self {
         inner.socket().set_nonblocking(true);
         Self { inner }

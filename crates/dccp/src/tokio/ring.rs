@@ -40,7 +40,8 @@ pub struct RingRecvHalf {
 }
 
 impl From<crate::RingSocket> for RingSocket {
-    /// A socket for threads becomes one for tasks: its own calls do not wait any more.
+    /// Makes a socket for tasks from one for threads, and makes it
+    /// [non-blocking](crate::Socket::set_nonblocking).
     fn from(inner: crate::RingSocket) -> Self {
         inner.socket().set_nonblocking(true);
         let (send, recv) = (inner.send, inner.recv);
@@ -100,7 +101,8 @@ impl RingSocket {
         self.send.event().await
     }
 
-    /// The connection: everything else that can be asked and set. No call of it waits for the network.
+    /// The connection, with all other calls. Those with a time limit, and
+    /// [`close`](crate::Socket::close), block the thread.
     pub fn get_ref(&self) -> &crate::Socket {
         self.send.get_ref()
     }
