@@ -9,6 +9,7 @@ use core::time::Duration;
 use dccp::Options;
 use dccp::Socket;
 use dccp::clock;
+use dccp::unstable::permit_unused_law;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Event, Instant};
 use rustix::event::PollFlags;
@@ -394,7 +395,8 @@ impl Session {
 fn settle(allowed: Options, ccid: Option<u8>, services: &[ServiceCode]) -> Options {
     let options = allowed.nonblocking(true).service_codes(services);
     match ccid {
-        Some(ccid) => options.ccid(ccid),
+        // The policy's law is for the CCIDs that have one.
+        Some(ccid) => permit_unused_law(options.ccid(ccid)),
         None => options,
     }
 }
@@ -407,6 +409,16 @@ mod tests {
     use dccp::Listener;
     use dccp::unstable::push_event;
     use dccp_ring::Shape;
+
+    #[test]
+    fn applications_may_choose_a_ccid_without_the_law_of_the_policy() {
+        let allowed = Options::new().law(dccp::law::cubic::Config::default());
+        for ccid in [2, 3, 4] {
+            let options = settle(allowed.clone(), Some(ccid), &[ServiceCode(1)]);
+            let listener = Listener::bind("127.0.0.1:0/0", &options);
+            assert!(listener.is_ok(), "{ccid}: {listener:?}");
+        }
+    }
 
     fn room(memory: u64, seats: usize) -> Room {
         Room { memory, seats }

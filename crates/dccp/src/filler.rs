@@ -38,6 +38,21 @@ impl Filler {
         }
     }
 
+    /// Begins when the connection has sent this many bytes, with the credit of the fillers that it replaces.
+    pub(crate) fn begin(&mut self, now: Instant, sent_bytes: u64, replaced: Option<&mut Self>) {
+        self.updated = Some(now);
+        self.sent_bytes = sent_bytes;
+        if let Some(replaced) = replaced {
+            replaced.update(now, sent_bytes);
+            self.credit = replaced.credit;
+        }
+    }
+
+    /// The length of a filler in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.datagram.len()
+    }
+
     /// The next filler, if one may leave. The connection has sent this many bytes so far.
     pub(crate) fn take(&mut self, now: Instant, sent_bytes: u64) -> Option<&[u8]> {
         self.is_due(now, sent_bytes).then_some(&*self.datagram)
@@ -125,5 +140,23 @@ mod tests {
         assert!(due - START <= Duration::from_millis(11));
         assert!(filler.is_due(due, 0));
         assert_eq!(filler.due_at(due, 0), None);
+    }
+
+    #[test]
+    fn new_fillers_continue_with_the_credit_of_the_old_ones() {
+        let mut filler = Filler::new(RATE, &[0; 100]);
+        filler.begin(START, 1_000_000, None);
+        let (mut sent, mut fillers) = (1_000_000, 0);
+        for tick in 1..=200 {
+            let now = START + tick * Duration::from_millis(5);
+            let mut next = Filler::new(RATE, &[0; 100]);
+            next.begin(now, sent, Some(&mut filler));
+            filler = next;
+            while let Some(datagram) = filler.take(now, sent) {
+                sent += datagram.len() as u64;
+                fillers += 1;
+            }
+        }
+        assert!((99..=100).contains(&fillers), "{fillers}");
     }
 }

@@ -166,6 +166,11 @@ pub mod unstable {
         crate::ReadyFd { fd }
     }
 
+    /// Permits CCIDs without a law beside [`Options::law`](crate::Options::law), because the CCIDs are chosen by others.
+    pub fn permit_unused_law(options: crate::Options) -> crate::Options {
+        options.permit_unused_law()
+    }
+
     /// Adds an event to those that wait for the application.
     pub fn push_event(socket: &crate::Socket, event: crate::Event) {
         socket.shared().lock().push_event(event);

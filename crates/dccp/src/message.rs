@@ -251,6 +251,8 @@ impl MessageSocket {
             }),
             has_waiting: AtomicBool::new(false),
         });
+        // Without the fates of datagrams no message would have one, and none would make room.
+        socket.shared().lock().tx.store_fates(FATES);
         let (source, shared) = (outgoing.clone(), Arc::downgrade(socket.shared()));
         socket
             .set_datagram_source(move |request, datagram| source.fill(&shared, request, datagram));
@@ -284,9 +286,12 @@ impl MessageSocket {
     }
 
     /// Withdraws the messages for which `is_unwanted` returns true, as far as they have not left entirely. Returns their
-    /// number.
+    /// number. The closure must not use the socket, and no message leaves while it runs.
     pub fn withdraw_if(&self, is_unwanted: impl FnMut(MessageId, &MessageLabel) -> bool) -> usize {
-        self.with_sender(|sender| sender.withdraw_if(clock::now(), is_unwanted))
+        let withdrawn = self.with_sender(|sender| sender.withdraw_if(clock::now(), is_unwanted));
+        // A call of `close` may wait for the last message.
+        self.socket.shared().wake();
+        withdrawn
     }
 
     /// Appends up to `at_most` known fates to `reports`, without waiting.

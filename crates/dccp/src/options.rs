@@ -110,6 +110,13 @@ impl Options {
         self
     }
 
+    /// The law need not have a CCID that uses it.
+    #[cfg(feature = "unstable")]
+    pub(crate) const fn permit_unused_law(mut self) -> Self {
+        self.is_law_chosen = false;
+        self
+    }
+
     /// The Service Code (RFC 5595): what a client asks for, or one more that a listener serves.
     pub fn service_code(mut self, code: [u8; 4]) -> Self {
         self.services.push(ServiceCode(u32::from_be_bytes(code)));

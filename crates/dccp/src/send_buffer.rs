@@ -132,6 +132,11 @@ impl SendBuffer {
         self.lifetime = limits.lifetime;
     }
 
+    /// Stores at least this many fates until they are fetched.
+    pub(crate) fn store_fates(&mut self, at_least: usize) {
+        self.fates_max = self.fates_max.max(at_least);
+    }
+
     pub(crate) fn counts(&self) -> SendCounts {
         SendCounts {
             pushed: self.queue.pushed(),

@@ -554,7 +554,7 @@ impl SocketState {
 
     /// A turn of the engine is over. Returns whether the next must come at once.
     fn end_source_turn(&mut self) -> bool {
-        core::mem::take(&mut self.is_source_deferred) && self.may_request()
+        core::mem::take(&mut self.is_source_deferred) && (self.may_request() || self.may_fill())
     }
 
     fn may_request(&self) -> bool {

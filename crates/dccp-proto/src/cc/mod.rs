@@ -41,7 +41,7 @@ pub enum Permit {
         /// How many, at least 1. They leave in one batch, so the commit horizon bounds them.
         packets: u32,
     },
-    /// The next one may leave at this time.
+    /// The next one may leave at this time, later than now.
     At(Instant),
     /// The next one may leave after feedback or a timeout.
     OnFeedback,
@@ -185,7 +185,7 @@ pub struct Snapshot {
     pub inner: Vec<(&'static str, f64)>,
 }
 
-/// The sending half of a CCID.
+/// The sending half of a CCID. It must not panic: a panic ends the engine with all its connections.
 pub trait HcSender: Send {
     /// Returns whether data packets may leave now, with `pipe` in flight, and how many. The connection also keeps them
     /// back while three quarters of the Sequence Window are not acknowledged (4340-7.5.2-3).
@@ -210,7 +210,7 @@ pub trait HcSender: Send {
     /// Handles an acknowledgement.
     fn on_feedback(&mut self, now: Instant, fb: &Feedback<'_>);
 
-    /// Returns when [`on_timeout`](Self::on_timeout) is due.
+    /// Returns when [`on_timeout`](Self::on_timeout) is due. After that call the time must be later than its `now`.
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// Handles the time of [`poll_timeout`](Self::poll_timeout). Returns true if all packets in flight count as lost from
@@ -268,7 +268,7 @@ pub struct Arrival<'a> {
 pub enum AckDue {
     /// None is due.
     No,
-    /// At this time, if none has left before.
+    /// At this time, later than now, if none has left before.
     At(Instant),
     /// It is due now.
     Now,

@@ -291,6 +291,7 @@ impl<R: WindowRules> WindowSender<R> {
         self.flight_max = 0;
         self.rules.on_timeout();
         self.law.on_timeout(&mut self.window, now);
+        self.bound_window();
         self.rate = self.law.pacing_rate();
         self.slow_start.reset();
         self.rtt.back_off();
@@ -512,7 +513,14 @@ impl<R: WindowRules> WindowSender<R> {
             self.cap(before, flight + (per_packet * flight).max(1.0));
         }
         self.rate = self.law.pacing_rate();
-        self.window.cwnd = self.window.cwnd.min(f64::from(self.max_window));
+        self.bound_window();
+    }
+
+    /// Bounds the law's window, because a law of another crate may return anything.
+    fn bound_window(&mut self) {
+        let most = f64::from(self.max_window).max(1.0);
+        let cwnd = self.window.cwnd.max(1.0);
+        self.window.cwnd = cwnd.min(most);
     }
 
     /// Whether the window may grow: a rate-limited sender grows to twice its largest flight in slow start,

@@ -306,7 +306,7 @@ impl Connection {
             (Waiting::Datagram(offer), Permit::Now { packets }) => {
                 return ControlFlow::Continue((offer, packets));
             }
-            (_, Permit::At(at)) => self.timers.set(Timer::Pace, at),
+            (_, Permit::At(at)) => self.timers.set(Timer::Pace, at.max(now + MOMENT)),
             (_, Permit::OnFeedback) | (Waiting::OnRequest, _) => {}
         }
         self.is_drained = true;

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Datagrams without a fate that are remembered. Of more the oldest count as sent.
 const FRAGMENTS_MAX: usize = 1 << 16;
+/// After this time without a fragment the rate is taken for outdated.
+const PROBE_AFTER: Duration = Duration::from_millis(100);
 
 /// Names one message of a sender: they are numbered from 0 in the order of sending.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -19,7 +21,8 @@ pub struct MessageId(pub u64);
 pub struct MessageLabel {
     /// Fragments overtake those of messages of lower priority, also of messages that have begun.
     pub priority: u8,
-    /// From this time on no fragment is sent. A message that cannot finish in time does not begin.
+    /// From this time on no fragment is sent. A message that cannot finish in time does not begin, unless nothing has
+    /// been sent for 100 ms.
     pub deadline: Option<Instant>,
     /// A newer message with the same key replaces it until it begins.
     pub key: Option<u64>,
@@ -134,6 +137,11 @@ pub struct MessageSender {
     uncut: usize,
     next: u64,
     rate: Option<Rate>,
+    /// When the last fragment was cut.
+    last_cut: Option<Instant>,
+    /// This message is sent although the rate says that it comes too late, because the rate grows only if something
+    /// is sent.
+    probe: Option<MessageId>,
     /// No deadline of the queue comes before this time.
     earliest: Option<Instant>,
     reports: VecDeque<MessageReport>,
@@ -152,6 +160,8 @@ impl MessageSender {
             uncut: 0,
             next: 0,
             rate: None,
+            last_cut: None,
+            probe: None,
             earliest: None,
             reports: VecDeque::new(),
             reports_missed: 0,
@@ -173,7 +183,7 @@ impl MessageSender {
         }
         self.expire(now);
         let replaced = self.replaced_by(&label);
-        if replaced.is_none() && !self.has_room(data.len()) {
+        if !self.has_room(data.len(), replaced) {
             return Err(NotTaken::Full);
         }
         if let Some(old) = replaced {
@@ -211,9 +221,13 @@ impl MessageSender {
         })
     }
 
-    fn has_room(&self, len: usize) -> bool {
-        let fits = self.bytes == 0 || self.bytes.saturating_add(len) <= self.limits.bytes;
-        self.messages.len() < self.limits.messages && fits
+    /// Whether a message of this length has room, once the replaced one is gone.
+    fn has_room(&self, len: usize, replaced: Option<MessageId>) -> bool {
+        let replaced = replaced.and_then(|id| self.messages.get(&id));
+        let messages = self.messages.len() - usize::from(replaced.is_some());
+        let bytes = self.bytes - replaced.map_or(0, |old| old.data.len());
+        let fits = bytes == 0 || bytes.saturating_add(len) <= self.limits.bytes;
+        messages < self.limits.messages && fits
     }
 
     /// The network's rate in bits of application data per second, as far as it is known.
@@ -269,12 +283,19 @@ impl MessageSender {
         true
     }
 
-    /// The first message that can still finish in time. The others before it expire.
+    /// The first message that can still finish in time. The others before it expire. If nothing has been cut for
+    /// [`PROBE_AFTER`], the first message is sent in spite of the rate, until its deadline.
     fn next_to_cut(&mut self, now: Instant) -> Option<MessageId> {
         loop {
             let (_, id) = *self.queue.first()?;
             let message = self.messages.get(&id)?;
-            if !message.is_hopeless(now, self.rate) {
+            let is_late = message.label.deadline.is_some_and(|at| at <= now);
+            if !is_late && self.last_cut.is_none_or(|at| now - at >= PROBE_AFTER) {
+                self.probe = Some(id);
+            }
+            let is_probe = !is_late && self.probe == Some(id);
+            if is_probe || !message.is_hopeless(now, self.rate) {
+                self.last_cut = Some(now);
                 return Some(id);
             }
             self.conclude(now, id, Fate::Expired);

@@ -96,19 +96,50 @@ fn the_rest_of_a_broken_message_is_not_sent() {
 #[test]
 fn a_message_that_cannot_finish_in_time_does_not_begin() {
     let mut sender = sender();
+    sender
+        .push(T, vec![0; 10], MessageLabel::default())
+        .unwrap();
+    cut(&mut sender, 0, 10).unwrap();
     // 1000 bytes take 100 ms.
     sender.set_rate(Some(80_000));
     sender.push(T, vec![1; 1000], due(99)).unwrap();
     sender.push(T, vec![2; 1000], due(100)).unwrap();
     let next = cut(&mut sender, 1, 10).unwrap();
     assert_eq!(next[HEADER_LEN..], [2; 10]);
-    assert_eq!(reports(&mut sender), [(0, Fate::Expired)]);
+    assert_eq!(reports(&mut sender), [(1, Fate::Expired)]);
     // A message that has begun goes on until its rest needs twice the time that is left.
     sender.set_rate(Some(40_000));
     assert!(cut(&mut sender, 2, 10).is_some());
     sender.set_rate(Some(20_000));
     assert_eq!(cut(&mut sender, 3, 10), None);
-    assert_eq!(reports(&mut sender), [(1, Fate::Expired)]);
+    assert_eq!(reports(&mut sender), [(2, Fate::Expired)]);
+}
+
+#[test]
+fn a_message_begins_in_spite_of_the_rate_after_a_silence() {
+    let mut sender = sender();
+    sender
+        .push(T, vec![0; 10], MessageLabel::default())
+        .unwrap();
+    cut(&mut sender, 0, 10).unwrap();
+    // The window after an outage: 1000 bytes take 10 s.
+    sender.set_rate(Some(800));
+    let mut fill = |at: Instant, name| {
+        let label = MessageLabel {
+            deadline: Some(at + 50 * MS),
+            ..MessageLabel::default()
+        };
+        sender.push(at, vec![1; 1000], label).unwrap();
+        let mut out = Vec::new();
+        let first = sender.fill(at, name, HEADER_LEN + 500, &mut out);
+        (
+            first,
+            sender.fill(at + 20 * MS, name + 1, HEADER_LEN + 500, &mut out),
+        )
+    };
+    assert_eq!(fill(T + 99 * MS, 1), (false, false));
+    assert_eq!(fill(T + 120 * MS, 3), (true, true));
+    assert_eq!(fill(T + 150 * MS, 5), (false, false));
 }
 
 #[test]
@@ -203,11 +234,18 @@ fn the_sender_is_bounded() {
     assert_eq!(sender.push(T, vec![0; 1], label), Err(NotTaken::Full));
     assert_eq!(sender.withdraw_if(T, |_, _| true), 1);
     assert!(sender.push(T, vec![0; 50], label).is_ok());
-    assert!(sender.push(T, vec![0; 50], label).is_ok());
+    let keyed = MessageLabel {
+        key: Some(7),
+        ..label
+    };
+    assert!(sender.push(T, vec![0; 50], keyed).is_ok());
     assert_eq!(sender.push(T, vec![], label), Err(NotTaken::Full));
+    // A replaced message makes room, but for no more than its length.
+    assert_eq!(sender.push(T, vec![0; 51], keyed), Err(NotTaken::Full));
+    assert!(sender.push(T, vec![0; 49], keyed).is_ok());
     sender.end(T);
-    assert_eq!(sender.reports_missed(), 2);
-    assert_eq!(reports(&mut sender), [(2, Fate::Withdrawn)]);
+    assert_eq!(sender.reports_missed(), 3);
+    assert_eq!(reports(&mut sender), [(3, Fate::Withdrawn)]);
 }
 
 fn fragment(number: u32, len: u32, offset: u32, data: &[u8]) -> Vec<u8> {

@@ -12,12 +12,17 @@ use std::sync::MutexGuard;
 impl SocketState {
     /// Fills up to a rate from now on; without one nothing.
     pub(crate) fn set_filler(&mut self, filler: Option<Filler>) {
-        self.filler = filler.map(Box::new);
+        let (now, sent) = (crate::clock::now(), self.tx.sent_bytes());
+        self.filler = filler.map(|mut filler| {
+            filler.begin(now, sent, self.filler.as_deref_mut());
+            Box::new(filler)
+        });
     }
 
     /// Offers a filler if nothing else waits and one may leave.
     pub(crate) fn fill_up(&mut self, now: Instant) -> Option<Offer> {
-        if !self.may_fill() {
+        // After a refusal the connection's largest packet is known only in the next turn.
+        if !self.may_fill() || self.is_source_deferred {
             return None;
         }
         let sent = self.tx.sent_bytes();
@@ -38,8 +43,11 @@ impl SocketState {
         filler.due_at(now, sent)
     }
 
-    fn may_fill(&self) -> bool {
-        self.filler.is_some() && self.phase == Phase::Open && !self.is_sending_over()
+    pub(super) fn may_fill(&self) -> bool {
+        let fits = |filler: &Filler| self.mps.is_some_and(|mps| filler.len() <= mps);
+        self.phase == Phase::Open
+            && !self.is_sending_over()
+            && self.filler.as_deref().is_some_and(fits)
     }
 }
 

@@ -65,10 +65,12 @@ fn fillers_reach_the_target_and_yield_to_data() {
     client.set_target_rate(80_000, &[0; 100]);
     let begin = clock::now();
     let mut fillers = 0;
-    while (clock::now() - begin) < Duration::from_secs(1) {
+    while fillers < 50 {
         fillers += u32::from(server.recv_datagram().unwrap().bytes().len() == 100);
     }
-    assert!((50..=110).contains(&fillers), "{fillers}");
+    // A busy machine may take longer. 20 ms of credit may leave at once.
+    let elapsed = clock::now() - begin;
+    assert!(elapsed > Duration::from_millis(400), "{elapsed:?}");
     client.set_target_rate(0, &[]);
     client.send(b"data").unwrap();
     while server.recv_datagram().unwrap().bytes() != b"data" {}
@@ -108,4 +110,28 @@ fn fillers_do_not_prolong_the_wait_for_a_message() {
     // A filler about every 8 ms, for as long as `recv` waits.
     client.set_target_rate(1_000_000);
     assert_eq!(server.recv().unwrap_err(), RecvError::TimedOut);
+}
+
+#[test]
+fn fillers_longer_than_a_packet_do_not_stop_the_engine() {
+    let (client, server) = pair(&patient_options().mtu(576));
+    client.set_target_rate(1_000_000, &[0; 1000]);
+    client.send(b"data").unwrap();
+    assert_eq!(server.recv_datagram().unwrap().bytes(), b"data");
+    assert_eq!(client.stats().unwrap().sent.fillers, 0);
+}
+
+#[test]
+fn messages_have_fates_whatever_the_options_of_the_socket() {
+    let code = dccp::message::service_code(*b"tst").0.to_be_bytes();
+    let (client, server) = pair(&patient_options().service_code(code));
+    let client = MessageSocket::new(client).unwrap();
+    client.send(vec![1; 10], MessageOptions::new()).unwrap();
+    server.recv_datagram().unwrap();
+    let mut reports = Vec::new();
+    crate::until("a fate", || {
+        client.recv_fates(&mut reports, 1);
+        !reports.is_empty()
+    });
+    assert_eq!(reports[0].fate, Fate::Acked);
 }

@@ -226,7 +226,8 @@ pub struct Wants {
     pub one_way: bool,
 }
 
-/// A rule for the growth and the reduction of a window.
+/// A rule for the growth and the reduction of a window. The window that it sets is kept between one packet and the
+/// configured maximum. It must not panic: a panic ends the engine with all its connections.
 pub trait Law: Send {
     /// Returns the law's name in reports.
     fn name(&self) -> &'static str;

@@ -101,7 +101,8 @@ impl Connection {
         } else {
             None
         };
-        let ccval = self.tx.cc.prepare(now, options);
+        // CCVal has four bits, and a CCID of another crate may return more.
+        let ccval = self.tx.cc.prepare(now, options) & 0xf;
         let seq = self.seqs.gss.next();
         let mut packet = self.packet(kind, seq, first.len);
         packet.ccval = ccval;
