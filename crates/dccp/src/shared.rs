@@ -146,7 +146,7 @@ impl Shared {
         self.source_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that wait in the send buffer, and in a source that tells. Those in a ring are not known.
+    /// Bytes that wait in the send buffer, and in a source that reports its bytes. Those in a ring are not known.
     pub(crate) fn backlog(&self, state: &SocketState) -> u64 {
         state.tx.bytes() + self.source_bytes.load(Ordering::Relaxed)
     }
