@@ -207,7 +207,6 @@ struct Receiver {
     gap_told: Option<Seq>,
     /// When a mark last caused an acknowledgement.
     marked_at: Option<Instant>,
-    last_data: Option<Instant>,
     rtt: Nanos,
 }
 
@@ -223,7 +222,6 @@ impl Receiver {
             is_urgent: false,
             gap_told: None,
             marked_at: None,
-            last_data: None,
             rtt: config.rtt.unwrap_or(DEFAULT_RTT).into(),
         }
     }
@@ -262,7 +260,6 @@ impl HcReceiver for Receiver {
             self.pending_since = p.now;
         }
         self.pending += 1;
-        self.last_data = Some(p.now);
     }
 
     fn ack_due(&self, now: Instant) -> AckDue {
@@ -298,10 +295,6 @@ impl HcReceiver for Receiver {
         if feature == ACK_RATIO {
             self.ratio = u32::try_from(value).unwrap_or(u32::MAX);
         }
-    }
-
-    fn is_quiescent(&self, now: Instant) -> bool {
-        super::is_quiescent(self.last_data, self.rtt.duration(), now)
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -6,7 +6,7 @@
 //!
 //! The traits ask what a CCID's profile must answer (4340-10.4-1): formats (`prepare`, `on_ack`),
 //! loss, marks and the receiver's host ([`Feedback`]), idle and limited applications (`permit`,
-//! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]), quiescence.
+//! `pipe_max`), when to acknowledge (`ack_due`), acknowledgements of those ([`Signal::SendAck`]).
 
 mod ack_ratio;
 mod ccid;
@@ -322,21 +322,11 @@ pub trait HcReceiver: Send {
         None
     }
 
-    /// Returns true if the peer seems to have stopped sending data. CCID 2 adds a condition that only the
-    /// connection knows: the peer has acknowledged our Ack Vectors (4341-6.2.1-1).
-    fn is_quiescent(&self, now: Instant) -> bool;
-
     /// Takes the new value of a feature of this half-connection.
     fn on_feature(&mut self, _feature: u8, _value: u64) {}
 
     /// Returns the state for display.
     fn snapshot(&self) -> Snapshot;
-}
-
-/// No data for max(0.2 s, 2 RTT) is quiescence (4341-6.2.1-1, 4342-6.4-1).
-fn is_quiescent(last_data: Option<Instant>, rtt: Duration, now: Instant) -> bool {
-    let silence = (2 * rtt).max(Duration::from_millis(200));
-    last_data.is_none_or(|at| now >= at + silence)
 }
 
 #[cfg(test)]

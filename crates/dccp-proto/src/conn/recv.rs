@@ -308,7 +308,7 @@ impl Connection {
         recorded == Recorded::Duplicate
     }
 
-    /// 4340-8.5-9
+    /// 4340-8.5-9. An unknown code ends the connection as code 0 does (4340-5.6-3).
     fn step_9_process_reset(&mut self, now: Instant, p: &Packet<'_>, app: &mut App<'_>) -> Step {
         let Kind::Reset { code, data, .. } = p.kind else {
             return Continue(());

@@ -168,10 +168,6 @@ impl HcReceiver for TestReceiver {
         ack.options.push(&option).is_ok()
     }
 
-    fn is_quiescent(&self, _now: Instant) -> bool {
-        true
-    }
-
     fn snapshot(&self) -> Snapshot {
         Snapshot::default()
     }

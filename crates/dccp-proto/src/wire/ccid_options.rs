@@ -1,6 +1,6 @@
 //! The options of CCID 3 and 4 (RFC 4342 §8, RFC 5622 §8, RFC 6323 §3.2.1). CCID 2 has none.
 
-use super::{NoSpace, Opt, OptionWriter, Options, PacketType};
+use super::{NoSpace, Opt, OptionWriter, Options};
 use core::time::Duration;
 
 const RTT_ESTIMATE: u8 = 128;
@@ -67,15 +67,6 @@ impl<'a> CcidOpt<'a> {
             (3 | 4, LOSS_EVENT_RATE..=RECEIVE_RATE, _) => Self::Malformed,
             _ => Self::Unknown,
         }
-    }
-
-    /// Whether the option of type `kind` means something on packets of this type; it is ignored on
-    /// others, and never sent on them (4342-8-1, 5622-8-1).
-    pub const fn is_allowed_on(kind: u8, packet_type: PacketType) -> bool {
-        !matches!(
-            (kind, packet_type),
-            (LOSS_EVENT_RATE..=DROPPED_PACKETS, PacketType::Data)
-        )
     }
 
     /// Whether an option of type `kind` goes from HC-Sender to HC-Receiver; the others go back

@@ -77,12 +77,6 @@ impl PacketType {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
 
-    /// Whether the application area means something: a datagram, or a Reset's error text. That of
-    /// other types is padding and ignored (4340-5.4-2).
-    pub const fn has_application_data(self) -> bool {
-        self.is_data() || matches!(self, Self::Reset)
-    }
-
     /// Length in bytes of the header without options (RFC 4340 §5.1–5.6): the generic header, the
     /// Acknowledgement Number and the fields of the type. `is_short`: with 24-bit sequence numbers.
     pub const fn header_len(self, is_short: bool) -> usize {
@@ -248,22 +242,6 @@ impl ResetCode {
     pub const AGGRESSION_PENALTY: Self = Self(11);
     pub const ENCAPSULATED_PORT_REUSE: Self = Self(12);
     pub const ABRUPT_MP_TERMINATION: Self = Self(13);
-
-    /// Whether the code has a meaning that we know. CCID-specific codes have none: no CCID defines
-    /// any.
-    pub const fn is_known(self) -> bool {
-        self.0 <= 13
-    }
-
-    /// The code to act upon: an unknown one counts as Unspecified (4340-5.6-3).
-    #[must_use]
-    pub const fn understood(self) -> Self {
-        if self.is_known() {
-            self
-        } else {
-            Self::UNSPECIFIED
-        }
-    }
 
     /// The RFC's name of the code.
     pub const fn name(self) -> &'static str {

@@ -177,8 +177,7 @@ impl<'a> Opt<'a> {
     }
 
     /// Whether the option means something on packets of this type; it is ignored on others, and
-    /// never sent on them (4340-5.8-7). Of options that belong to a CCID, the CCID decides
-    /// (`CcidOpt::is_allowed_on`).
+    /// never sent on them (4340-5.8-7). Of options that belong to a CCID, the CCID decides.
     pub const fn is_allowed_on(&self, packet_type: PacketType) -> bool {
         match self.kind() {
             // Mandatory and Change: 4340-5.8.2-2, 4340-6-1

@@ -318,7 +318,7 @@ fn an_abort_resets_in_every_state() {
 
 #[test]
 fn a_reset_ends_every_state() {
-    // 4340-8.5-9, 4340-5.6-2
+    // 4340-8.5-9, 4340-5.6-2, 4340-5.6-3
     let closing = || {
         let mut bench = Bench::open_client(Bench::config());
         bench.close();

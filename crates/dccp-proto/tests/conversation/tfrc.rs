@@ -2,9 +2,9 @@
 
 use crate::bench::pair::{CLIENT, Net, Pair, SERVER};
 use crate::bench::{Bench, Pkt};
-use dccp_proto::Config;
 use dccp_proto::conn::State;
 use dccp_proto::wire::{CcidOpt, Feature, FeatureOpt, Kind, Opt, PacketType};
+use dccp_proto::{Config, Seq};
 use std::time::Duration;
 
 const RECEIVE_RATE: u8 = 194;
@@ -101,6 +101,25 @@ fn sender_reports_its_round_trip_time_once_requested() {
         };
         tell(None);
         tell(Some(30 * MS));
+    }
+}
+
+#[test]
+fn reports_on_data_packets_are_ignored() {
+    // 4342-8-1: a loss event rate of 1 % counts on an acknowledgement only.
+    for (kind, expected) in [(Kind::Data, false), (Kind::Ack { ack: Seq::new(0) }, true)] {
+        let mut bench = Bench::open_client(ccid_3());
+        bench.send(b"data");
+        let data = bench.take_one();
+        bench.now += 30 * MS;
+        let before = bench.snapshot().tx.loss_event_rate;
+        let kind = kind.with_ack(data.seq);
+        let report = bench.next(kind);
+        let one_percent = [192, 6, 0, 0, 0, 100];
+        let receive_rate = [RECEIVE_RATE, 6, 0, 0, 100, 0];
+        bench.give(&report.with_raw_options(&[one_percent, receive_rate].concat()));
+        let is_believed = bench.snapshot().tx.loss_event_rate != before;
+        assert_eq!(is_believed, expected, "{kind:?}");
     }
 }
 

@@ -7,8 +7,8 @@ use dccp_proto::{Instant, Seq};
 
 /// Data packets per acknowledgement.
 const PACKETS_PER_ACK: u32 = 2;
-/// The shortest time without data that counts as quiescence.
-const QUIESCENT_MIN: Duration = Duration::from_millis(200);
+/// The round-trip time before one was measured.
+const FIRST_RTT: Duration = Duration::from_millis(200);
 
 /// The state of the receiving half.
 #[derive(Debug)]
@@ -21,7 +21,6 @@ pub(super) struct Receiver {
     pending: u32,
     pending_since: Instant,
     has_gap: bool,
-    last_data: Option<Instant>,
     rtt: Duration,
 }
 
@@ -33,8 +32,7 @@ impl Receiver {
             pending: 0,
             pending_since: config.now,
             has_gap: false,
-            last_data: None,
-            rtt: config.rtt.unwrap_or(QUIESCENT_MIN),
+            rtt: config.rtt.unwrap_or(FIRST_RTT),
         }
     }
 }
@@ -52,7 +50,6 @@ impl HcReceiver for Receiver {
             self.pending_since = p.now;
         }
         self.pending += 1;
-        self.last_data = Some(p.now);
     }
 
     fn ack_due(&self, now: Instant) -> AckDue {
@@ -74,11 +71,6 @@ impl HcReceiver for Receiver {
         self.pending = 0;
         self.has_gap = false;
         true
-    }
-
-    fn is_quiescent(&self, now: Instant) -> bool {
-        let silence = (2 * self.rtt).max(QUIESCENT_MIN);
-        self.last_data.is_none_or(|at| now >= at + silence)
     }
 
     fn snapshot(&self) -> Snapshot {

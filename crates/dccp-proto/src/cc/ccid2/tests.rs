@@ -341,26 +341,6 @@ fn an_acknowledgement_with_data_counts_like_one_without() {
 }
 
 #[test]
-fn the_sender_is_quiescent_after_two_round_trips_and_0_2_s() {
-    // 4341-6.2.1-1
-    let mut r = Receiver::new(&config());
-    assert!(r.is_quiescent(START));
-    r.on_packet(&arrival(at(0), 1));
-    // The round-trip time that is assumed is 0.2 s.
-    assert!(!r.is_quiescent(at(399)));
-    assert!(r.is_quiescent(at(400)));
-    r.on_packet(&Arrival {
-        rtt: Some(ms(10)),
-        ..arrival(at(1000), 2)
-    });
-    assert!(!r.is_quiescent(at(1199)));
-    assert!(r.is_quiescent(at(1200)));
-    // A packet without data does not end quiescence.
-    r.on_packet(&pure_ack(at(1200), 3));
-    assert!(r.is_quiescent(at(1200)));
-}
-
-#[test]
 fn a_receiver_shows_what_it_waits_for() {
     let mut r = Receiver::new(&config());
     r.on_packet(&arrival(at(0), 1));

@@ -8,7 +8,7 @@ use super::receiver_rtt::{Hint, ReceiverRtt};
 use super::variant::{Counted, Meter, Tfrc, Variant};
 use super::{packets, whole};
 use crate::cc::config::CcConfig;
-use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot, is_quiescent};
+use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot};
 use crate::number::to_f64;
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, LossInterval, push_dropped_packets, push_loss_intervals};
@@ -45,7 +45,6 @@ pub(in crate::cc) struct Receiver<V: Variant = Tfrc> {
     counter: Option<u64>,
     /// When the first data packet since then arrived.
     pending_since: Option<Instant>,
-    last_data: Option<Instant>,
     bad_option: Option<[u8; 3]>,
 }
 
@@ -64,7 +63,6 @@ impl<V: Variant> Receiver<V> {
             is_due: false,
             counter: None,
             pending_since: None,
-            last_data: None,
             bad_option: None,
         }
     }
@@ -82,7 +80,6 @@ impl<V: Variant> Receiver<V> {
         if let Some(meter) = &mut self.meter {
             meter.on_data(p.now, self.history.counter(), bytes);
         }
-        self.last_data = Some(p.now);
         self.pending_since.get_or_insert(p.now);
         // 4342-10.3-1
         self.is_due |= self
@@ -275,10 +272,6 @@ impl<V: Variant> HcReceiver for Receiver<V> {
 
     fn poll_signal(&mut self) -> Option<Signal> {
         self.bad_option.take().map(Signal::OptionError)
-    }
-
-    fn is_quiescent(&self, now: Instant) -> bool {
-        is_quiescent(self.last_data, self.rtt.rtt(), now)
     }
 
     fn on_feature(&mut self, feature: u8, value: u64) {

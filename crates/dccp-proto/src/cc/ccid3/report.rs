@@ -106,7 +106,8 @@ impl Reports {
         (!self.has_silent).then_some(self.events)
     }
 
-    /// Reads an acknowledgement; `None` if it is no feedback packet (4342-5-2).
+    /// Reads an acknowledgement; `None` if it is no feedback packet (4342-5-2). A Data packet is none, so these
+    /// options on it are ignored (4342-8-1, 5622-8-1).
     pub(crate) fn read<V: Variant>(
         &mut self,
         fb: &Feedback<'_>,

@@ -205,20 +205,6 @@ fn each_ccid_has_its_own_options() {
 }
 
 #[test]
-fn options_of_the_receiver_are_not_for_data_packets() {
-    // 4342-8-1, 5622-8-1, 6323-3.2.1-1
-    for packet_type in PacketType::ALL {
-        let is_data = packet_type == PacketType::Data;
-        for kind in 192..=195 {
-            assert_eq!(CcidOpt::is_allowed_on(kind, packet_type), !is_data);
-        }
-        assert!(CcidOpt::is_allowed_on(128, packet_type));
-        assert!(CcidOpt::is_allowed_on(191, packet_type));
-        assert!(CcidOpt::is_allowed_on(196, packet_type));
-    }
-}
-
-#[test]
 fn option_numbers_tell_their_direction() {
     // 4340-10.3-1
     assert!(CcidOpt::is_from_hc_sender(128));

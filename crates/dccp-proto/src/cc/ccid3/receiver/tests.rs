@@ -466,23 +466,6 @@ fn a_bad_estimate_resets_unless_it_came_on_a_data_packet() {
 }
 
 #[test]
-fn the_sender_is_quiescent_after_two_round_trips_and_0_2_s() {
-    // 4342-6.4-1
-    let mut r = receiver();
-    assert!(r.is_quiescent(at(0)));
-    r.on_packet(&packet(at(0), 1, 0));
-    assert!(!r.is_quiescent(at(199)));
-    assert!(r.is_quiescent(at(200)));
-    let rtt = Some(ms(300));
-    r.on_packet(&Arrival {
-        rtt,
-        ..packet(at(300), 2, 0)
-    });
-    assert!(!r.is_quiescent(at(899)));
-    assert!(r.is_quiescent(at(900)));
-}
-
-#[test]
 fn a_duplicate_is_not_counted() {
     let mut r = receiver();
     r.on_packet(&packet(at(0), 1, 0));
