@@ -22,7 +22,7 @@ pub(crate) struct Called {
 }
 
 impl Sleepers {
-    /// Takes all of them; who finds nothing when it looks waits again.
+    /// Takes all of them. A waiter that finds nothing to do waits again.
     pub(crate) fn call(&mut self) -> Called {
         Called {
             has_threads: self.threads > 0,

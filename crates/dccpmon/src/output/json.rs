@@ -338,7 +338,7 @@ mod tests {
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/dccpmon-1.json");
 
-    /// `UPDATE_SCHEMA=1 cargo test -p dccpmon schema` writes the file.
+    /// `UPDATE=1 cargo test -p dccpmon schema` writes the file.
     #[test]
     fn stored_schema_is_that_of_the_types() {
         let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -347,13 +347,13 @@ mod tests {
             .into_root_schema_for::<Document<'_>>();
         schema.insert("$id".into(), SCHEMA.into());
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        if std::env::var_os("UPDATE").is_some() {
             std::fs::write(PATH, &text).unwrap();
         }
         let stored = std::fs::read_to_string(PATH).unwrap();
         assert!(
             stored == text,
-            "schema/dccpmon-1.json is out of date: UPDATE_SCHEMA=1 cargo test -p dccpmon schema"
+            "schema/dccpmon-1.json is out of date: UPDATE=1 cargo test -p dccpmon schema"
         );
     }
 }
