@@ -6,7 +6,7 @@
 use core::time::Duration;
 use dccp_proto::number::to_f64;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The interval of the series that stability and convergence are made of.
 pub const BIN: Duration = Duration::from_secs(5);
@@ -116,13 +116,16 @@ pub fn utilisation(busy: Duration, time: Duration) -> Option<f64> {
 }
 
 /// Times in nanoseconds, summed up.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Debug)]
+#[schemars(deny_unknown_fields)]
 pub struct Distribution {
     /// How many there are.
+    #[schemars(range(min = 1))]
     pub samples: usize,
     /// The least.
     pub min: u64,
     /// The mean.
+    #[schemars(range(min = 0))]
     pub avg: f64,
     /// The greatest.
     pub max: u64,

@@ -6,61 +6,79 @@ use crate::run::outcome::{Age, FlowOutcome, LinkOutcome, Outcome, RoundTrip};
 use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
 use dccp_proto::Rate;
+use dccp_proto::time::nanos;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The summary of a run. Values that a run does not have are `None`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Serialize, JsonSchema, Clone, PartialEq, Debug)]
 pub struct Summary {
-    /// In the order of the plan.
+    /// In the order of the plan. The JSON adds their names and totals.
+    #[serde(skip)]
     pub flows: Vec<FlowSummary>,
-    /// Both directions of each link of the plan: there, back.
+    /// Both directions of each link of the plan: there, back. The JSON adds their names and totals.
+    #[serde(skip)]
     pub links: Vec<LinkSummary>,
     /// Fairness of the means of all streams of bulk flows, while all are active.
+    #[schemars(range(min = 0, max = 1))]
     pub fairness: Option<f64>,
-    /// Of the first two bulk flows, if there are exactly two.
+    /// The difference of the goodputs of the first two bulk flows, divided by their sum, if there are exactly two.
+    #[schemars(range(min = -1, max = 1))]
     pub asymmetry: Option<f64>,
-    /// Measured from the beginning of the last bulk flow.
-    pub convergence: Option<Duration>,
+    /// The time to convergence, from the beginning of the last bulk flow.
+    pub convergence_ns: Option<u64>,
     /// Stability of the sum of all flows but probes.
+    #[schemars(range(min = 0))]
     pub constancy: Option<f64>,
     /// Round trips of all probes after the discarded time.
-    pub rtt_ping: Option<Distribution>,
-    /// Their mean less the mean before the first other flow begins.
+    pub rtt_ping_ns: Option<Distribution>,
+    /// The mean of `rtt_ping_ns` less the mean before the first other flow begins.
     pub rtt_increase_ns: Option<f64>,
-    /// The loaded mean divided by the unloaded one.
+    /// The mean of `rtt_ping_ns` divided by the mean before the first other flow begins.
+    #[schemars(range(min = 0))]
     pub rtt_ratio: Option<f64>,
 }
 
 /// The summary of a flow.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Serialize, JsonSchema, Clone, PartialEq, Debug)]
 pub struct FlowSummary {
-    /// Over the whole time of the flow.
+    /// Goodput over the whole time of the flow.
+    #[schemars(range(min = 0))]
     pub throughput_bps: f64,
-    /// After the discarded time.
+    /// Goodput after the discarded time.
+    #[schemars(range(min = 0))]
     pub throughput_after_discard_bps: Option<f64>,
-    /// Mean while all bulk flows are active.
+    /// Mean goodput while all bulk flows are active; null for other flows.
+    #[schemars(range(min = 0))]
     pub share_bps: Option<f64>,
     /// Stability of the five-second series after the discarded time.
+    #[schemars(range(min = 0))]
     pub stability: Option<f64>,
     /// The share of datagrams lost after the discarded time.
+    #[schemars(range(min = 0, max = 1))]
     pub loss: Option<f64>,
     /// Round trips that the transport measured after the discarded time.
-    pub rtt_transport: Option<Distribution>,
+    pub rtt_transport_ns: Option<Distribution>,
     /// Round trips that the application measured after the discarded time.
-    pub rtt_ping: Option<Distribution>,
+    pub rtt_ping_ns: Option<Distribution>,
     /// The age of data on arrival after the discarded time, if datagrams carry stamps.
-    pub age: Option<Distribution>,
+    pub age_ns: Option<Distribution>,
     /// The share of important datagrams among those delivered, if datagrams carry stamps.
+    #[schemars(range(min = 0, max = 1))]
     pub important_fraction: Option<f64>,
-    /// The mean of the values at the ends of the intervals after the discarded time.
+    /// The mean congestion window at the ends of the intervals after the discarded time.
+    #[schemars(range(min = 0))]
     pub cwnd_packets_mean: Option<f64>,
 }
 
 /// The summary of a direction of a link.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Serialize, JsonSchema, Clone, PartialEq, Debug)]
 pub struct LinkSummary {
     /// The busy share of the time after the discarded time.
+    #[schemars(range(min = 0, max = 1))]
     pub utilisation: Option<f64>,
     /// The mean number of packets in the queue after the discarded time.
+    #[schemars(range(min = 0))]
     pub queue_packets_mean: Option<f64>,
 }
 
@@ -88,9 +106,9 @@ pub fn sum_up(run: &Run, outcome: &Outcome) -> Summary {
             [first, second] => metrics::asymmetry(first, second),
             _ => None,
         },
-        convergence: convergence(run, outcome, &bulk),
+        convergence_ns: convergence(run, outcome, &bulk).map(nanos),
         constancy: metrics::stability(&load(run, outcome)),
-        rtt_ping: loaded,
+        rtt_ping_ns: loaded,
         rtt_increase_ns: mean(loaded).zip(mean(unloaded)).map(|(l, u)| l - u),
         rtt_ratio: mean(loaded).zip(mean(unloaded)).map(|(l, u)| l / u),
         flows,
@@ -141,9 +159,9 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         share_bps: share.filter(|_| flow.kind == Kind::Bulk),
         stability: metrics::stability(bins_after(recorded, begin, discard)),
         loss: loss_after_discard(recorded),
-        rtt_transport: Distribution::of(&within(&recorded.rtt_transport, discard, run.end)),
-        rtt_ping: Distribution::of(&within(&recorded.pings, discard, run.end)),
-        age: Distribution::of(&ages.iter().map(|age| age.age_ns).collect::<Vec<_>>()),
+        rtt_transport_ns: Distribution::of(&within(&recorded.rtt_transport, discard, run.end)),
+        rtt_ping_ns: Distribution::of(&within(&recorded.pings, discard, run.end)),
+        age_ns: Distribution::of(&ages.iter().map(|age| age.age_ns).collect::<Vec<_>>()),
         important_fraction: important(&ages),
         cwnd_packets_mean: metrics::mean(&windows),
     }

@@ -1,20 +1,23 @@
-//! Results as JSON, `dccplab-result/1`, with the schema `schema/dccplab-result-1.json`. Names of numbers end in the
-//! unit; unknown values are null. The results do not depend on the machine, the time or the number of threads: the
-//! same scenario gives the same bytes.
+//! Results as JSON, `dccplab-result/1`. `schema/dccplab-result-1.json` is generated from these types: a test compares
+//! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
+//! the same bytes.
 
-use crate::metrics::Distribution;
-use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome};
+use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
 use dccp_proto::time::nanos;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The schema's name.
 pub const SCHEMA: &str = "dccplab-result/1";
 
 /// How the program ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
 pub enum Status {
     /// All cells are there.
     Complete,
@@ -24,23 +27,231 @@ pub enum Status {
     Interrupted,
 }
 
-impl Status {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Incomplete => "incomplete",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
-
 /// Where a document comes from.
-#[derive(Clone, Debug)]
+#[derive(Serialize, JsonSchema, Clone, Debug)]
 pub struct Record {
     /// The words of the command line that can change the result.
     pub argv: Vec<String>,
     /// Hash of the program.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub program_hash: String,
+}
+
+/// Output of `dccplab run --json`. Names of numbers end in the unit; unknown values are null.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Document<'a> {
+    /// The name of this schema.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'a str,
+    /// How the program ended.
+    status: Status,
+    /// The program's exit code: 0 complete, 5 incomplete, 130 interrupted.
+    #[schemars(extend("enum" = [0, 5, 130]))]
+    exit_code: u8,
+    /// Where the results come from.
+    record: FullRecord<'a>,
+    /// In the order of the scenario.
+    #[schemars(with = "Vec<Cell<'_>>")]
+    cells: &'a [Value],
+}
+
+/// Where the results come from.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Record")]
+struct FullRecord<'a> {
+    /// The scenario's name.
+    name: &'a str,
+    /// Where the experiment was published.
+    source: Option<&'a str>,
+    /// The scenario's seed. Each cell derives its own from it.
+    seed: u64,
+    /// Hash of the scenario file.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    scenario_hash: &'a str,
+    /// The program that wrote the results.
+    #[schemars(extend("const" = "dccplab"))]
+    program: &'a str,
+    /// The program's version.
+    version: &'a str,
+    /// The network that the cells ran in: the simulator.
+    #[schemars(extend("const" = "sim"))]
+    backend: &'a str,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
+/// One run: one combination of variables, in one phase, with one seed.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Cell<'a> {
+    /// Hash of everything that can change the result.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    key: String,
+    /// The name in tables: the values of the variables, the phase, and the repetition.
+    label: String,
+    /// The variables of the matrix and their values.
+    variables: BTreeMap<&'a str, &'a str>,
+    /// The phase, and the flow that is alone in it: `baseline/path1`.
+    phase: Option<&'a str>,
+    /// The number of the repetition, from 0.
+    repeat: u32,
+    /// A text, because it has 64 bits.
+    #[schemars(regex(pattern = "^[0-9]+$"))]
+    seed: String,
+    /// Simulated time.
+    duration_ns: u64,
+    /// Why the cell failed.
+    error: Option<&'a str>,
+    /// Null if the cell failed.
+    summary: Option<CellSummary<'a>>,
+    /// Null if the cell failed.
+    series: Option<Series<'a>>,
+}
+
+/// The summary of a run.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Summary")]
+struct CellSummary<'a> {
+    /// In the order of the scenario.
+    flows: Vec<FlowRow<'a>>,
+    /// Both directions of each link, in the order of the scenario.
+    links: Vec<LinkRow<'a>>,
+    /// Hosts that have a `[[host]]` in the scenario.
+    hosts: Vec<Host<'a>>,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// Events that the simulator played.
+    events: u64,
+}
+
+/// A flow, or several streams under one name.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Flow")]
+struct FlowRow<'a> {
+    /// The flow's name.
+    id: &'a str,
+    /// Transport and congestion control, such as `dccp/ccid2 cubic`.
+    transport: String,
+    /// The number of connections.
+    #[schemars(range(min = 1))]
+    streams: usize,
+    #[serde(flatten)]
+    summary: &'a FlowSummary,
+    #[serde(flatten)]
+    totals: &'a Totals,
+    /// Goodput in bins of five seconds from the flow's begin.
+    #[schemars(inner(range(min = 0)))]
+    goodput_5s_bps: &'a [f64],
+    /// Why a stream ended before it was stopped.
+    broken: Option<&'a str>,
+}
+
+/// One direction of a link.
+#[derive(Serialize, JsonSchema)]
+struct LinkName {
+    /// The link's name.
+    id: String,
+    /// `there` is from the link's `from` to its `to`.
+    #[schemars(extend("enum" = ["there", "back"]))]
+    direction: &'static str,
+}
+
+/// The summary of one direction of a link.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Link")]
+struct LinkRow<'a> {
+    #[serde(flatten)]
+    name: LinkName,
+    #[serde(flatten)]
+    summary: &'a LinkSummary,
+    /// The longest queue.
+    queue_packets_max: u64,
+    /// Packets that arrived at the link.
+    offered_packets: u64,
+    /// Packets that reached the other end.
+    delivered_packets: u64,
+    /// Packets lost, by reason.
+    lost_packets: BTreeMap<String, u64>,
+    /// Packets marked by the queue.
+    marked_packets: u64,
+}
+
+/// A host and the busy time of its processor.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Host<'a> {
+    /// The host's node.
+    id: &'a str,
+    /// The busy time of its processor.
+    processor_ns: u64,
+}
+
+/// Columns: the n-th value of each belongs to the interval that ends at the n-th `t_ns`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Series<'a> {
+    /// The length of an interval.
+    interval_ns: u64,
+    /// The length of an interval of `link_util`, if the scenario measures it.
+    link_util_interval_ns: Option<u64>,
+    /// The ends of the intervals.
+    t_ns: Vec<u64>,
+    /// In the order of the scenario.
+    flows: Vec<FlowSeries<'a>>,
+    /// Both directions of each link, in the order of the scenario.
+    links: Vec<LinkSeries<'a>>,
+}
+
+/// The intervals of a flow: all its streams together.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct FlowSeries<'a> {
+    /// The flow's name.
+    id: &'a str,
+    /// Goodput; requests and answers together.
+    #[schemars(inner(range(min = 0)))]
+    goodput_bps: Vec<f64>,
+    /// Congestion window at the interval's end.
+    #[schemars(inner(range(min = 0)))]
+    cwnd_packets: Vec<Option<f64>>,
+    /// Slow-start threshold at the interval's end.
+    #[schemars(inner(range(min = 0)))]
+    ssthresh_packets: Vec<Option<f64>>,
+    /// Allowed rate at the interval's end.
+    #[schemars(inner(range(min = 0)))]
+    rate_bps: Vec<Option<f64>>,
+    /// The newest round-trip sample at the interval's end, of the first stream that has one.
+    rtt_ns: Vec<Option<u64>>,
+    /// Declared lost in the interval.
+    lost_packets: Vec<Option<u64>>,
+    /// Marked in the interval.
+    marked_packets: Vec<Option<u64>>,
+    /// Duplicate acknowledgements in the interval.
+    duplicate_acks: Vec<Option<u64>>,
+}
+
+/// The intervals of one direction of a link.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct LinkSeries<'a> {
+    #[serde(flatten)]
+    name: LinkName,
+    /// The mean queue.
+    #[schemars(inner(range(min = 0)))]
+    queue_packets_mean: Vec<f64>,
+    /// The longest queue of the samples.
+    queue_packets_max: Vec<u64>,
+    /// The busy share of the time.
+    #[schemars(inner(range(min = 0)))]
+    utilisation: Vec<f64>,
+    /// Lost in the interval, for any reason.
+    lost_packets: Vec<u64>,
+    /// Marked in the interval.
+    marked_packets: Vec<u64>,
+    /// The utilisation in each interval of `link_util_interval_ns`.
+    #[schemars(inner(range(min = 0)))]
+    link_util: &'a [f64],
 }
 
 /// The document: cells in the order of the scenario, as [`cell`] made them.
@@ -51,94 +262,78 @@ pub fn document(
     status: Status,
     exit_code: u8,
 ) -> Value {
-    json!({
-        "schema": SCHEMA,
-        "status": status.word(),
-        "exit_code": exit_code,
-        "record": {
-            "name": scenario.name,
-            "source": scenario.source,
-            "seed": scenario.seed,
-            "scenario_hash": scenario.hash,
-            "program": "dccplab",
-            "version": env!("CARGO_PKG_VERSION"),
-            "program_hash": record.program_hash,
-            "backend": "sim",
-            "argv": record.argv,
+    to_value(&Document {
+        schema: SCHEMA,
+        status,
+        exit_code,
+        record: FullRecord {
+            name: &scenario.name,
+            source: scenario.source.as_deref(),
+            seed: scenario.seed,
+            scenario_hash: &scenario.hash,
+            program: "dccplab",
+            version: env!("CARGO_PKG_VERSION"),
+            backend: "sim",
+            record,
         },
-        "cells": cells,
+        cells,
     })
 }
 
 /// One cell that was played.
 pub fn cell(run: &Run, outcome: &Outcome) -> Value {
     let summary = sum_up(run, outcome);
-    let mut cell = head(run);
-    cell["summary"] = summary_of(run, outcome, &summary);
-    cell["series"] = series(run, outcome);
-    cell
+    to_value(&Cell {
+        summary: Some(summary_of(run, outcome, &summary)),
+        series: Some(series(run, outcome)),
+        ..head(run)
+    })
 }
 
 /// One cell that failed.
 pub fn failed(run: &Run, error: &str) -> Value {
-    let mut cell = head(run);
-    cell["error"] = error.into();
-    cell
+    to_value(&Cell {
+        error: Some(error),
+        ..head(run)
+    })
 }
 
-fn head(run: &Run) -> Value {
+fn to_value(part: &impl Serialize) -> Value {
+    serde_json::to_value(part).expect("all keys are texts")
+}
+
+fn head(run: &Run) -> Cell<'_> {
     let variables = run.cell.iter();
-    let variables: serde_json::Map<String, Value> = variables
-        .map(|(name, value)| (name.clone(), value.clone().into()))
-        .collect();
-    json!({
-        "key": run.key(),
-        "label": run.label(),
-        "variables": variables,
-        "phase": run.phase,
-        "repeat": run.repeat,
-        "seed": run.seed.to_string(),
-        "duration_ns": nanos(run.end),
-        "error": null,
-        "summary": null,
-        "series": null,
-    })
+    Cell {
+        key: run.key(),
+        label: run.label(),
+        variables: variables.map(|(n, v)| (n.as_str(), v.as_str())).collect(),
+        phase: run.phase.as_deref(),
+        repeat: run.repeat,
+        seed: run.seed.to_string(),
+        duration_ns: nanos(run.end),
+        error: None,
+        summary: None,
+        series: None,
+    }
 }
 
-fn summary_of(run: &Run, outcome: &Outcome, summary: &Summary) -> Value {
-    let flows = run.flows.iter().enumerate().map(|(n, flow)| {
-        let mut value = of_flow(&summary.flows[n], &outcome.flows[n]);
-        value["id"] = flow.id.clone().into();
-        value["transport"] = transport(flow).into();
-        value["streams"] = flow.starts.len().into();
-        value
-    });
-    let links = directions(run).enumerate().map(|(n, (id, direction))| {
-        let mut value = of_link(&summary.links[n], &outcome.links[n]);
-        value["id"] = id.into();
-        value["direction"] = direction.into();
-        value
-    });
+fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> CellSummary<'a> {
+    let flows = run.flows.iter().zip(&summary.flows).zip(&outcome.flows);
+    let links = directions(run).zip(&summary.links).zip(&outcome.links);
     let machines = run.network.machines.iter().zip(&outcome.processors);
-    let hosts = machines.map(|(machine, time)| {
-        json!({
-            "id": run.network.nodes[machine.node],
-            "processor_ns": nanos(*time),
-        })
-    });
-    json!({
-        "flows": flows.collect::<Vec<_>>(),
-        "links": links.collect::<Vec<_>>(),
-        "hosts": hosts.collect::<Vec<_>>(),
-        "fairness": summary.fairness,
-        "asymmetry": summary.asymmetry,
-        "convergence_ns": summary.convergence.map(nanos),
-        "constancy": summary.constancy,
-        "rtt_ping_ns": summary.rtt_ping.as_ref().map(distribution),
-        "rtt_increase_ns": summary.rtt_increase_ns,
-        "rtt_ratio": summary.rtt_ratio,
-        "events": outcome.events,
-    })
+    CellSummary {
+        flows: flows.map(|((flow, s), o)| flow_row(flow, s, o)).collect(),
+        links: links.map(|((name, s), o)| link_row(name, s, o)).collect(),
+        hosts: machines
+            .map(|(machine, time)| Host {
+                id: &run.network.nodes[machine.node],
+                processor_ns: nanos(*time),
+            })
+            .collect(),
+        summary,
+        events: outcome.events,
+    }
 }
 
 /// `dccp/ccid2 highspeed`.
@@ -155,113 +350,110 @@ pub fn transport(flow: &Flow) -> String {
     }
 }
 
-/// All directions of all links: `(id, there or back)`, in the order of outcomes.
-pub(crate) fn directions(run: &Run) -> impl Iterator<Item = (String, &'static str)> {
-    let links = run.network.links.iter();
-    links.flat_map(|link| [(link.id.clone(), "there"), (link.id.clone(), "back")])
-}
-
-fn of_flow(summary: &FlowSummary, outcome: &FlowOutcome) -> Value {
-    let totals = &outcome.totals;
-    json!({
-        "throughput_bps": summary.throughput_bps,
-        "throughput_after_discard_bps": summary.throughput_after_discard_bps,
-        "share_bps": summary.share_bps,
-        "stability": summary.stability,
-        "loss": summary.loss,
-        "rtt_transport_ns": summary.rtt_transport.as_ref().map(distribution),
-        "rtt_ping_ns": summary.rtt_ping.as_ref().map(distribution),
-        "age_ns": summary.age.as_ref().map(distribution),
-        "important_fraction": summary.important_fraction,
-        "cwnd_packets_mean": summary.cwnd_packets_mean,
-        "sent_packets": totals.sent_packets,
-        "delivered_packets": totals.delivered_packets,
-        "delivered_bytes": totals.delivered_bytes,
-        "answered_bytes": totals.answered_bytes,
-        "lost_packets": totals.lost_packets,
-        "marked_packets": totals.marked_packets,
-        "retransmitted_packets": totals.retransmitted_packets,
-        "loss_events": totals.loss_events,
-        "duplicate_acks": totals.duplicate_acks,
-        "dropped_by_receiver_packets": totals.dropped_by_receiver_packets,
-        "dropped_by_sender_packets": totals.dropped_by_sender_packets,
-        "goodput_5s_bps": outcome.bins,
-        "broken": outcome.broken,
+/// All directions of all links, in the order of outcomes.
+fn directions(run: &Run) -> impl Iterator<Item = LinkName> {
+    run.network.links.iter().flat_map(|link| {
+        ["there", "back"].map(|direction| LinkName {
+            id: link.id.clone(),
+            direction,
+        })
     })
 }
 
-fn of_link(summary: &LinkSummary, outcome: &LinkOutcome) -> Value {
+fn flow_row<'a>(flow: &'a Flow, summary: &'a FlowSummary, outcome: &'a FlowOutcome) -> FlowRow<'a> {
+    FlowRow {
+        id: &flow.id,
+        transport: transport(flow),
+        streams: flow.starts.len(),
+        summary,
+        totals: &outcome.totals,
+        goodput_5s_bps: &outcome.bins,
+        broken: outcome.broken.as_deref(),
+    }
+}
+
+fn link_row<'a>(name: LinkName, summary: &'a LinkSummary, outcome: &LinkOutcome) -> LinkRow<'a> {
     let lost = outcome.lost_packets.iter();
-    let lost: serde_json::Map<String, Value> = lost
-        .map(|(reason, n)| (reason.replace(' ', "_"), (*n).into()))
-        .collect();
-    json!({
-        "utilisation": summary.utilisation,
-        "queue_packets_mean": summary.queue_packets_mean,
-        "queue_packets_max": outcome.queue_packets_max,
-        "offered_packets": outcome.offered_packets,
-        "delivered_packets": outcome.delivered_packets,
-        "lost_packets": lost,
-        "marked_packets": outcome.marked_packets,
-    })
+    LinkRow {
+        name,
+        summary,
+        queue_packets_max: outcome.queue_packets_max,
+        offered_packets: outcome.offered_packets,
+        delivered_packets: outcome.delivered_packets,
+        lost_packets: lost
+            .map(|(reason, n)| (reason.replace(' ', "_"), *n))
+            .collect(),
+        marked_packets: outcome.marked_packets,
+    }
 }
 
-fn distribution(d: &Distribution) -> Value {
-    json!({
-        "samples": d.samples,
-        "min": d.min,
-        "avg": d.avg,
-        "max": d.max,
-        "p50": d.p50,
-        "p95": d.p95,
-        "p99": d.p99,
-    })
+fn series<'a>(run: &'a Run, outcome: &'a Outcome) -> Series<'a> {
+    let link_util = run.measure.link_util.as_ref();
+    let flows = run.flows.iter().zip(&outcome.flows);
+    let links = directions(run).zip(&outcome.links);
+    Series {
+        interval_ns: nanos(run.measure.interval),
+        link_util_interval_ns: link_util.map(|wanted| nanos(wanted.every)),
+        t_ns: outcome.ticks.iter().map(|at| nanos(*at)).collect(),
+        flows: flows
+            .map(|(flow, o)| flow_series(&flow.id, &o.intervals))
+            .collect(),
+        links: links.map(|(name, o)| link_series(name, o)).collect(),
+    }
 }
 
-/// Columns: the n-th value of each belongs to the n-th interval.
-fn series(run: &Run, outcome: &Outcome) -> Value {
-    let flows = run
-        .flows
-        .iter()
-        .zip(&outcome.flows)
-        .map(|(flow, recorded)| {
-            let i = &recorded.intervals;
-            json!({
-                "id": flow.id,
-                "goodput_bps": column(i, |i| i.goodput_bps),
-                "cwnd_packets": column(i, |i| i.cwnd_packets),
-                "ssthresh_packets": column(i, |i| i.ssthresh_packets),
-                "rate_bps": column(i, |i| i.rate_bps),
-                "rtt_ns": column(i, |i| i.rtt_ns),
-                "lost_packets": column(i, |i| i.lost_packets),
-                "marked_packets": column(i, |i| i.marked_packets),
-                "duplicate_acks": column(i, |i: &FlowInterval| i.duplicate_acks),
-            })
-        });
-    let links = directions(run)
-        .zip(&outcome.links)
-        .map(|((id, direction), recorded)| {
-            let i = &recorded.intervals;
-            json!({
-                "id": id,
-                "direction": direction,
-                "queue_packets_mean": column(i, |i| i.queue_packets_mean),
-                "queue_packets_max": column(i, |i| i.queue_packets_max),
-                "utilisation": column(i, |i| i.utilisation),
-                "lost_packets": column(i, |i| i.lost_packets),
-                "marked_packets": column(i, |i: &LinkInterval| i.marked_packets),
-                "link_util": recorded.utilisation,
-            })
-        });
-    json!({
-        "interval_ns": nanos(run.measure.interval),
-        "link_util_interval_ns": run.measure.link_util.as_ref().map(|wanted| nanos(wanted.every)),
-        "t_ns": outcome.ticks.iter().map(|at| nanos(*at)).collect::<Vec<_>>(),
-        "flows": flows.collect::<Vec<_>>(),
-        "links": links.collect::<Vec<_>>(),
-    })
+fn flow_series<'a>(id: &'a str, intervals: &[FlowInterval]) -> FlowSeries<'a> {
+    FlowSeries {
+        id,
+        goodput_bps: column(intervals, |i| i.goodput_bps),
+        cwnd_packets: column(intervals, |i| i.cwnd_packets),
+        ssthresh_packets: column(intervals, |i| i.ssthresh_packets),
+        rate_bps: column(intervals, |i| i.rate_bps),
+        rtt_ns: column(intervals, |i| i.rtt_ns),
+        lost_packets: column(intervals, |i| i.lost_packets),
+        marked_packets: column(intervals, |i| i.marked_packets),
+        duplicate_acks: column(intervals, |i| i.duplicate_acks),
+    }
 }
 
-fn column<I, V: Into<Value>>(intervals: &[I], of: impl Fn(&I) -> V) -> Value {
-    intervals.iter().map(|i| of(i).into()).collect()
+fn link_series(name: LinkName, outcome: &LinkOutcome) -> LinkSeries<'_> {
+    let intervals: &[LinkInterval] = &outcome.intervals;
+    LinkSeries {
+        name,
+        queue_packets_mean: column(intervals, |i| i.queue_packets_mean),
+        queue_packets_max: column(intervals, |i| i.queue_packets_max),
+        utilisation: column(intervals, |i| i.utilisation),
+        lost_packets: column(intervals, |i| i.lost_packets),
+        marked_packets: column(intervals, |i| i.marked_packets),
+        link_util: &outcome.utilisation,
+    }
+}
+
+fn column<I, V>(intervals: &[I], of: impl Fn(&I) -> V) -> Vec<V> {
+    intervals.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemars::generate::SchemaSettings;
+    use std::fs;
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/dccplab-result-1.json");
+
+    #[test]
+    fn stored_schema_is_that_of_the_types() {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let generator = settings.into_generator();
+        let mut schema = generator.into_root_schema_for::<Document<'_>>();
+        schema.insert("title".into(), SCHEMA.into());
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(PATH, &text).unwrap();
+        }
+        assert!(
+            fs::read_to_string(PATH).unwrap() == text,
+            "schema/dccplab-result-1.json is out of date: UPDATE=1 cargo test -p dccp-lab schema"
+        );
+    }
 }

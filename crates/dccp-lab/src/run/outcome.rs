@@ -1,6 +1,8 @@
 //! The recorded values of a run: series and totals, before they are summed up.
 
 use core::time::Duration;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The recorded values of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -76,13 +78,13 @@ pub struct Marks<T> {
 }
 
 /// Sums of a flow. Unknown ones are `None`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Datagrams that left the sender.
     pub sent_packets: u64,
     /// Datagrams that the receiving application got.
     pub delivered_packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered datagrams.
     pub delivered_bytes: u64,
     /// Bytes of the answers that the sending application got, of a flow of requests.
     pub answered_bytes: u64,
