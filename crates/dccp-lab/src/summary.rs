@@ -260,3 +260,68 @@ fn of_link(run: &Run, recorded: &LinkOutcome, ticks: &[Duration]) -> LinkSummary
 fn rate(bytes: u64, time: Duration) -> f64 {
     Rate::over(bytes, time).bits_per_s()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::outcome::Marks;
+    use crate::scenario::Scenario;
+
+    const TWO_FLOWS: &str = r#"
+schema = "dccplab/1"
+name = "streams"
+seed = 1
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "20Mbit"
+[[flow]]
+id = "three-streams"
+from = "a"
+to = "b"
+cc = "reno*3"
+[[flow]]
+id = "one-stream"
+from = "a"
+to = "b"
+[measure]
+duration = "12s"
+discard = "2s"
+"#;
+
+    /// A flow whose streams have these bytes after 2 s and after 12 s.
+    fn flow(after_discard: &[u64], at_end: &[u64]) -> FlowOutcome {
+        FlowOutcome {
+            marks: Marks {
+                all_active: after_discard.iter().sum(),
+                first_stops: at_end.iter().sum(),
+                ..Marks::default()
+            },
+            stream_marks: Marks {
+                all_active: after_discard.to_vec(),
+                first_stops: at_end.to_vec(),
+                ..Marks::default()
+            },
+            ..FlowOutcome::default()
+        }
+    }
+
+    #[test]
+    fn fairness_compares_streams_and_asymmetry_compares_flows() {
+        let run = Scenario::parse(TWO_FLOWS, "f").unwrap().runs.remove(0);
+        // In the 10 s of both flows, the streams get 1, 2, 3 and 6 Mbit/s: each flow gets 6 Mbit/s.
+        let three = flow(&[500_000, 0, 250_000], &[1_750_000, 2_500_000, 4_000_000]);
+        let one = flow(&[100_000], &[7_600_000]);
+        let outcome = Outcome {
+            flows: vec![three, one],
+            ..Outcome::default()
+        };
+        let summary = sum_up(&run, &outcome);
+        // Jain's index of the streams: 12² / (4 · (1 + 4 + 9 + 36)). Of the flows, it would be 1.
+        let fairness = summary.fairness.unwrap();
+        assert!((fairness - 0.72).abs() < 1e-12, "{fairness}");
+        assert_eq!(summary.asymmetry, Some(0.0));
+    }
+}
