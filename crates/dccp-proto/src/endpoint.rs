@@ -252,7 +252,7 @@ impl Endpoint {
             let known = self.table.find(&flow);
             let id = known.or_else(|| self.handle_stranger(now, flow, &packet));
             next = match id {
-                Some(id) => self.give(now, id, packet, &mut train, queues),
+                Some(id) => self.give(now, id, &packet, &mut train, queues),
                 None => train.next(&mut self.stats),
             };
         }
@@ -264,7 +264,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         id: ConnId,
-        packet: Packet<'a>,
+        packet: &Packet<'a>,
         train: &mut Train<'_, 'a>,
         queues: &mut dyn Queues,
     ) -> Option<Packet<'a>> {
@@ -286,22 +286,23 @@ impl Endpoint {
                 _ => Some(ResetCode::NO_CONNECTION),
             };
             if let Some(code) = refusal {
-                self.refuse(now, &packet, id, code);
+                self.refuse(now, packet, id, code);
                 return train.next(&mut self.stats);
             }
             conn.respond_to_invited(now, packet.seq);
         }
-        let (mut first, mut next) = (Some(packet), None);
+        let (mut is_given, mut next) = (false, None);
         queues.with_app(id, &mut |app| {
-            if let Some(packet) = first.take() {
+            if !core::mem::replace(&mut is_given, true) {
                 next = train.give_to(conn, packet, now, app, stats);
             }
         });
         self.schedule.wake(id);
-        match first {
-            None => next,
+        if is_given {
+            next
+        } else {
             // `with_app` did not call its argument: only this packet is lost.
-            Some(_) => train.next(&mut self.stats),
+            train.next(&mut self.stats)
         }
     }
 

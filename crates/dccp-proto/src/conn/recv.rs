@@ -68,9 +68,10 @@ impl Connection {
             self.step_4_in_request(now, p)?;
             self.step_5_prepare_for_sync(now, p)?;
         }
-        let extended;
+        let mut extended;
         let p = if p.is_short {
-            extended = self.step_6_extend(p)?;
+            extended = *p;
+            self.step_6_extend(&mut extended)?;
             &extended
         } else {
             p
@@ -190,18 +191,17 @@ impl Connection {
     }
 
     /// 4340-7.6-1: extends short sequence numbers.
-    fn step_6_extend<'a>(&self, p: &Packet<'a>) -> ControlFlow<Verdict, Packet<'a>> {
+    fn step_6_extend(&self, p: &mut Packet<'_>) -> Step {
         // 4340-7.6.1-1: short numbers are valid only where this end allows them.
         if self.features.value(Side::Remote, Feature::AllowShortSeqnos) == 0 {
             return Break(Verdict::Drop(DropReason::ShortSeqnoRefused));
         }
-        let mut p = *p;
         p.seq = Seq::extend_24(p.seq.low_24(), self.seqs.gsr);
         if let Some(ack) = p.ack() {
             p.kind = p.kind.with_ack(Seq::extend_24(ack.low_24(), self.seqs.gss));
         }
         p.is_short = false;
-        Continue(p)
+        Continue(())
     }
 
     /// 4340-8.5-6, 4340-7.5.3-1: the sequence and acknowledgement numbers are within their windows.

@@ -100,18 +100,24 @@ impl Timers {
     }
 
     /// The next deadline and its reason.
+    #[inline]
     pub(crate) fn next(&self) -> Option<(Instant, Timer)> {
+        let at = self.next_at().filter(|&at| at != NEVER)?;
         // The first of those that are least.
-        let (timer, at) = Timer::ALL
-            .into_iter()
-            .zip(self.at)
-            .min_by_key(|&(_, at)| at)?;
-        (at != NEVER).then_some((at, timer))
+        let mut timers = Timer::ALL.into_iter().zip(self.at);
+        timers
+            .find(|&(_, other)| other == at)
+            .map(|(timer, _)| (at, timer))
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        self.at.iter().copied().min()
     }
 
     /// Stops and returns the next timer whose deadline has come, with the deadline; call until there is none.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<(Instant, Timer)> {
-        let (at, timer) = self.next().filter(|&(at, _)| at <= now)?;
+        self.next_at().filter(|&at| at <= now)?;
+        let (at, timer) = self.next()?;
         self.clear(timer);
         Some((at, timer))
     }

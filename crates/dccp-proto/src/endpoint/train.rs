@@ -30,21 +30,21 @@ impl<'a> Train<'_, 'a> {
     pub(super) fn give_to(
         &mut self,
         conn: &mut Connection,
-        mut packet: Packet<'a>,
+        packet: &Packet<'a>,
         now: Instant,
         app: &mut App<'_>,
         stats: &mut Stats,
     ) -> Option<Packet<'a>> {
         let ports = (packet.source_port, packet.dest_port);
+        conn.handle_packet(now, packet, self.ecn, app);
         loop {
-            conn.handle_packet(now, &packet, self.ecn, app);
             match self.next(stats) {
                 // A connection that is no longer open may have ended, so it is searched again.
                 Some(next)
                     if conn.state() == State::Open
                         && (next.source_port, next.dest_port) == ports =>
                 {
-                    packet = next;
+                    conn.handle_packet(now, &next, self.ecn, app);
                 }
                 other => return other,
             }

@@ -117,17 +117,25 @@ fn turned(sum: u64) -> u64 {
 /// The sum of 32-bit words in the machine's order, zeros behind the last; no overflow below 16 GiB.
 fn add_words(bytes: &[u8]) -> u64 {
     // Two at a time.
-    let (pairs, tail) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(tail) {
-        *to = *from;
-    }
+    let (pairs, rest) = bytes.as_chunks::<8>();
     let (mut low, mut high) = (0, 0);
-    for pair in pairs.iter().chain([&last]) {
+    for pair in pairs {
         let pair = u64::from_ne_bytes(*pair);
         low += pair & u64::from(u32::MAX);
         high += pair >> 32;
     }
+    // A header ends with a whole word.
+    let (words, tail) = rest.as_chunks::<4>();
+    if let [word] = *words {
+        low += u64::from(u32::from_ne_bytes(word));
+    }
+    let last = match *tail {
+        [] => return low + high,
+        [a] => [a, 0, 0, 0],
+        [a, b] => [a, b, 0, 0],
+        [a, b, c, ..] => [a, b, c, 0],
+    };
+    low += u64::from(u32::from_ne_bytes(last));
     low + high
 }
 

@@ -70,8 +70,15 @@ impl Features {
     }
 
     /// When [`wants_packet`](Self::wants_packet) becomes true; that may be past.
+    #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        // Asked several times for each packet.
         self.under_way.as_ref()?;
+        self.next_packet_at()
+    }
+
+    #[inline(never)]
+    fn next_packet_at(&self) -> Option<Instant> {
         let hold = self.hold_until();
         let changes = self.unsettled().filter_map(|n| {
             let slot = n.slot;
