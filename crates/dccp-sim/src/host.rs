@@ -442,10 +442,13 @@ impl Node for Host {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now, &mut self.apps);
         }
+        // Applications whose time has come write before the endpoint sends.
+        let mut is_due = false;
         while let Some(turn) = self.timers.pop_until(now) {
             self.apps.touched.push(turn.actor() as usize);
+            is_due = true;
         }
-        if !self.apps.touched.is_empty() {
+        if is_due {
             self.run_touched(now, context.is_checked());
         }
         self.tcp.on_wake(context);

@@ -127,7 +127,9 @@ impl Running {
     pub(super) fn run(&mut self, now: Instant) -> bool {
         self.receive.read(now);
         let was_empty = self.send.queue.is_empty();
-        self.send.replies.append(&mut self.receive.replies);
+        if !self.receive.replies.is_empty() {
+            self.send.replies.append(&mut self.receive.replies);
+        }
         let fresh = core::mem::take(&mut self.receive.fresh);
         if let Some(source) = &mut self.send.source {
             source.on_received(now, fresh);
