@@ -45,9 +45,9 @@
 //! - [`World::trace`] gives packets as text, [`pcap`] writes capture files.
 //!
 //! # Invariants
-//! After every event the simulator checks its invariants. Frames add up: sent = delivered + lost + in flight. No
-//! queue exceeds its limit, and time goes forward. Each node checks itself ([`Node::check`]). A failure prints the
-//! seed and the command that repeats the run.
+//! After every event, or as [`Checks`] sets it, the simulator checks its invariants. Frames add up: sent = delivered +
+//! lost + in flight. No queue exceeds its limit, and time goes forward. Each node checks itself ([`Node::check`]).
+//! A failure prints the seed and the command that repeats the run.
 
 mod check;
 pub mod flow;

@@ -13,7 +13,7 @@ use dccp_sim::flow::{FlowId, FlowSample};
 use dccp_sim::host::SimHash;
 use dccp_sim::machine::Clock;
 use dccp_sim::source::Source;
-use dccp_sim::{Change, Handle, Host, LinkId, NodeId, Router, Seed, World};
+use dccp_sim::{Change, Checks, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
 
 /// The first port that flows listen on: each has its own.
@@ -21,6 +21,9 @@ const PORT: u16 = 5001;
 /// The first port that a host's streams send from.
 const LOCAL_PORT: u16 = 10_000;
 const SERVICE: ServiceCode = ServiceCode(0x4c41_4220);
+/// A release build checks the invariants after one of this many events, because checking each of them takes a
+/// quarter of the time. Other builds, as of tests, check every event.
+const CHECK_EVERY: u64 = 100;
 
 /// The simulated network of a run and its connections.
 pub(crate) struct Stage {
@@ -70,6 +73,9 @@ impl Stage {
     pub(crate) fn new(run: &Run) -> Self {
         let seed = Seed(run.seed);
         let mut world = World::new(seed);
+        if !cfg!(debug_assertions) {
+            world.set_checks(Checks::Sampled(CHECK_EVERY));
+        }
         let mut hosts = Vec::new();
         let mut nodes = Vec::new();
         let is_host = run.network.hosts(&run.flows);
