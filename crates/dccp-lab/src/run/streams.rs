@@ -22,7 +22,7 @@ const PORT: u16 = 5001;
 const LOCAL_PORT: u16 = 10_000;
 const SERVICE: ServiceCode = ServiceCode(0x4c41_4220);
 /// A release build checks the invariants after one of this many events, because checking each of them takes a
-/// quarter of the time. Other builds, as of tests, check every event.
+/// fifth of the instructions. Other builds, as of tests, check every event.
 const CHECK_EVERY: u64 = 100;
 
 /// The simulated network of a run and its connections.
