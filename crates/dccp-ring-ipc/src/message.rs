@@ -522,6 +522,23 @@ mod tests {
     }
 
     #[test]
+    fn repeated_service_code_is_dropped() {
+        let Some(Ask::Listen(most)) = asks().pop() else {
+            panic!("the one with all that there can be");
+        };
+        let expected = Ask::Listen(most.clone());
+        let mut bytes = expected.build();
+        bytes.extend(most.services[0].0.to_le_bytes());
+        // The list is full before the repeated code.
+        assert_eq!(Ask::parse(&bytes), None);
+        let mut fewer = most;
+        fewer.services.truncate(2);
+        let mut bytes = Ask::Listen(fewer.clone()).build();
+        bytes.extend(fewer.services[0].0.to_le_bytes());
+        assert_eq!(Ask::parse(&bytes), Some(Ask::Listen(fewer)));
+    }
+
+    #[test]
     fn texts_are_clipped() {
         let told = Tell::Refused("ä".repeat(500)).build();
         assert!(told.len() <= MESSAGE_MAX);
