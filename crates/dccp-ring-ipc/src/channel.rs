@@ -5,10 +5,13 @@
 use crate::message::MESSAGE_MAX;
 use crate::request::RingCaller;
 use core::mem::MaybeUninit;
+use core::time::Duration;
+use dccp::clock;
 use dccp_io::local::{self, Peer};
 use dccp_ring::Bell;
 use rustix::cmsg_space;
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -48,11 +51,26 @@ fn new_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
 }
 
 impl Channel {
-    /// Connects to the listener at a path. This blocks while its backlog is full.
-    pub(crate) fn connect(path: &Path) -> io::Result<Self> {
+    /// Connects to the listener at a path. Blocks at most for `timeout` while its backlog is full.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the backlog is full for the whole `timeout`.
+    pub(crate) fn connect(path: &Path, timeout: Duration) -> io::Result<Self> {
         let fd = new_socket(SocketFlags::empty())?;
-        rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
-        Ok(Self { fd })
+        let address = SocketAddrUnix::new(path)?;
+        let until = clock::now() + timeout;
+        loop {
+            // 0 would stand for no limit.
+            let left = (until - clock::now()).max(Duration::from_millis(1));
+            set_socket_timeout(&fd, Timeout::Send, Some(left))?;
+            match rustix::net::connect(&fd, &address) {
+                Err(Errno::INTR) if clock::now() < until => {}
+                connected => {
+                    connected?;
+                    return Ok(Self { fd });
+                }
+            }
+        }
     }
 
     /// The two ends of a channel: ours, which accepts no descriptors (as those of a [`Gate`]), and the other process's.

@@ -48,19 +48,35 @@ pub struct RingClient {
 const EVENTS_MAX: usize = 64;
 /// The longest wait for an answer of the server.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+/// The default of the longest wait for a connection: a handshake takes at most 3 minutes by default.
+const OPENING: Duration = Duration::from_secs(190);
 
 /// Making a connection.
 impl RingClient {
-    /// Requests a connection from the server at `path`, and waits until it is open.
+    /// Requests a connection from the server at `path`, and waits until it is open, at most for 190 s.
     ///
     /// # Errors
-    /// When there is no server, it refuses, or the connection does not open.
+    /// When there is no server, it refuses, or the connection does not open in time.
     pub fn connect(
         path: impl AsRef<Path>,
         request: &RingRequest,
     ) -> Result<Self, RingConnectError> {
-        let channel = ask(path.as_ref(), &Ask::Lend(*request))?;
-        let mut client = Self::take(channel, request)?;
+        Self::connect_timeout(path, request, OPENING)
+    }
+
+    /// Requests a connection from the server at `path`, and waits until it is open, at most for `timeout`. Then the
+    /// connection is closed.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_timeout(
+        path: impl AsRef<Path>,
+        request: &RingRequest,
+        timeout: Duration,
+    ) -> Result<Self, RingConnectError> {
+        let until = clock::now() + timeout;
+        let channel = ask(path.as_ref(), &Ask::Lend(*request), timeout)?;
+        let mut client = Self::take(channel, request, until)?;
         loop {
             match client.poll_event() {
                 Some(Event::Connected) => return Ok(client),
@@ -68,15 +84,21 @@ impl RingClient {
                 // The decisive event may follow.
                 Some(_) => {}
                 None if client.over.is_some() => return Err(RingConnectError::ServerGone),
-                None => client.sleep(None),
+                None => match until - clock::now() {
+                    Duration::ZERO => return Err(RingConnectError::TimedOut),
+                    left => client.sleep(Some(left)),
+                },
             }
         }
     }
 
     /// Receives the ring from the server.
-    fn take(channel: Channel, request: &RingRequest) -> Result<Self, RingConnectError> {
-        let answer = next_message(&channel, clock::now() + ANSWER);
-        let (message, fds) = answer.ok_or(RingConnectError::ServerGone)?;
+    fn take(
+        channel: Channel,
+        request: &RingRequest,
+        until: Instant,
+    ) -> Result<Self, RingConnectError> {
+        let (message, fds) = first_answer(&channel, until)?;
         match Tell::parse(&message) {
             Some(Tell::Lent) => {}
             Some(Tell::Refused(why)) => return Err(RingConnectError::Refused(why)),
@@ -421,15 +443,34 @@ impl RingClient {
     }
 }
 
-/// Sends a request to the server at a path.
-pub(crate) fn ask(path: &Path, question: &Ask) -> Result<Channel, RingConnectError> {
-    let channel = Channel::connect(path).map_err(|error| RingConnectError::NoServer {
-        path: path.to_path_buf(),
-        error,
+/// Sends a request to the server at a path. Waits at most for `timeout` until the server accepts this program.
+pub(crate) fn ask(
+    path: &Path,
+    question: &Ask,
+    timeout: Duration,
+) -> Result<Channel, RingConnectError> {
+    let channel = Channel::connect(path, timeout).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => RingConnectError::TimedOut,
+        _ => RingConnectError::NoServer {
+            path: path.to_path_buf(),
+            error,
+        },
     })?;
     // A server that has ended may have sent its reason before.
     let _ = channel.send(&question.build(), &[]);
     Ok(channel)
+}
+
+/// The server's answer to a request, at most until `until` and within [`ANSWER`].
+pub(crate) fn first_answer(
+    channel: &Channel,
+    until: Instant,
+) -> Result<(Vec<u8>, io::Result<Vec<OwnedFd>>), RingConnectError> {
+    let until = until.min(clock::now() + ANSWER);
+    next_message(channel, until).ok_or_else(|| match clock::now() {
+        now if now >= until => RingConnectError::TimedOut,
+        _ => RingConnectError::ServerGone,
+    })
 }
 
 /// The server's next message; `None` if there is none in time, or the server has ended.

@@ -68,7 +68,10 @@ pub enum RingConnectError {
     /// Peer: the connection ended before it was open.
     #[error("the connection did not open: {}", reason_text(.0))]
     Ended(CloseReason),
-    /// System: the server has ended, or did not answer.
+    /// System: the server did not answer in time, or it did not report the connection open in time.
+    #[error("the program that lends rings did not answer in time")]
+    TimedOut,
+    /// System: the server has ended.
     #[error("the program that lends rings has ended")]
     ServerGone,
     /// System: the server's messages have another protocol version.
@@ -85,13 +88,14 @@ impl RingConnectError {
         match self {
             Self::NoServer { .. } | Self::Refused(_) => Fault::Caller,
             Self::Ended(_) => Fault::Peer,
-            Self::ServerGone | Self::Foreign | Self::Ring(_) => Fault::System,
+            Self::TimedOut | Self::ServerGone | Self::Foreign | Self::Ring(_) => Fault::System,
         }
     }
 
     /// The next step for the user, in one line.
     pub fn next_step(&self) -> &'static str {
         match self {
+            Self::TimedOut => "check the program that lends rings, or allow it more time",
             Self::NoServer { .. } => "start the program that lends rings, or check the path",
             Self::Refused(_) => "change the request, or the server's policy",
             Self::Ended(_) => "check that the program runs there and serves this port",

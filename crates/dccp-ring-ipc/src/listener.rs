@@ -1,7 +1,7 @@
 //! The application's side of a listener in a server of rings.
 
 use crate::channel::{Channel, Incoming};
-use crate::client::{ANSWER, RingClient, ask, next_message, wait_for};
+use crate::client::{ANSWER, RingClient, ask, first_answer, wait_for};
 use crate::error::{RingAcceptError, RingConnectError};
 use crate::message::{Ask, Tell};
 use crate::request::RingListenRequest;
@@ -55,21 +55,20 @@ impl RingListener {
             let why = "a listener serves 32 Service Codes at most";
             return Err(RingConnectError::Refused(why.into()));
         }
-        let channel = ask(path.as_ref(), &Ask::Listen(request.clone()))?;
-        match next_message(&channel, clock::now() + ANSWER) {
-            None => Err(RingConnectError::ServerGone),
-            Some((message, _)) => match Tell::parse(&message) {
-                Some(Tell::Listening(local)) => Ok(Self {
-                    channel,
-                    local,
-                    has_asked: false,
-                    is_watched: false,
-                    is_over: false,
-                    timeout: None,
-                }),
-                Some(Tell::Refused(why)) => Err(RingConnectError::Refused(why)),
-                _ => Err(RingConnectError::Foreign),
-            },
+        let until = clock::now() + ANSWER;
+        let channel = ask(path.as_ref(), &Ask::Listen(request.clone()), ANSWER)?;
+        let (message, _) = first_answer(&channel, until)?;
+        match Tell::parse(&message) {
+            Some(Tell::Listening(local)) => Ok(Self {
+                channel,
+                local,
+                has_asked: false,
+                is_watched: false,
+                is_over: false,
+                timeout: None,
+            }),
+            Some(Tell::Refused(why)) => Err(RingConnectError::Refused(why)),
+            _ => Err(RingConnectError::Foreign),
         }
     }
 

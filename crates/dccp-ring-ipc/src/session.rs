@@ -430,7 +430,7 @@ mod tests {
         let name = format!("dccp-session-{}-{id:?}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let gate = Gate::bind(&path).unwrap();
-        let theirs = Channel::connect(&path).unwrap();
+        let theirs = Channel::connect(&path, LINGER).unwrap();
         let session = Session::new(gate.accept().unwrap()).unwrap();
         std::fs::remove_file(path).unwrap();
         (session, theirs)

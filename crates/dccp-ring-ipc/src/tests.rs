@@ -97,7 +97,7 @@ fn unused() -> DccpAddr {
 }
 
 fn ask(path: &Path, message: &[u8]) -> Channel {
-    let channel = Channel::connect(path).unwrap();
+    let channel = Channel::connect(path, PATIENCE).unwrap();
     channel.send(message, &[]).unwrap();
     channel
 }
@@ -235,7 +235,7 @@ fn server_lends_at_most_its_limits_and_reclaims_memory() {
     let world = World::new("limits", limits);
     let first = world.connect().unwrap();
     is_refused(world.connect(), &format!("{} are left", bytes - 1));
-    let silent = Channel::connect(&world.path).unwrap();
+    let silent = Channel::connect(&world.path, PATIENCE).unwrap();
     is_refused(world.connect(), "too many applications");
     drop((first, silent));
     // Its connection must have ended before.
@@ -356,7 +356,7 @@ fn policy_that_panics_refuses_and_the_server_goes_on() {
 fn silent_client_is_disconnected() {
     let world = World::new("silence", RingLimits::default());
     let begin = dccp::clock::now();
-    let silent = Channel::connect(&world.path).unwrap();
+    let silent = Channel::connect(&world.path, PATIENCE).unwrap();
     assert!(receive(&silent).is_none());
     assert!(dccp::clock::now() - begin >= Duration::from_secs(5));
 }
@@ -433,6 +433,49 @@ fn events_do_not_hide_the_begin_or_the_end_of_a_connection() {
         matches!(ended, Err(RingConnectError::Ended(CloseReason::TimedOut))),
         "{ended:?}"
     );
+}
+
+#[test]
+fn server_that_does_not_answer_ends_connect_in_its_time() {
+    let short = Duration::from_millis(200);
+    let path = std::env::temp_dir().join(format!("dccp-mute-{}", std::process::id()));
+    let gate = Gate::bind(&path).unwrap();
+    let request = RingRequest::new(unused(), SHAPE);
+    let times_out = || {
+        let begin = dccp::clock::now();
+        let connected = RingClient::connect_timeout(&path, &request, short);
+        let passed = dccp::clock::now() - begin;
+        assert!(
+            matches!(connected, Err(RingConnectError::TimedOut)),
+            "{connected:?}"
+        );
+        assert!(passed >= short && passed < PATIENCE, "{passed:?}");
+    };
+    // It does not answer the request.
+    times_out();
+    // It does not accept, and its backlog is full.
+    let brief = Duration::from_millis(1);
+    let connect = || Channel::connect(&path, brief).ok();
+    let waiting: Vec<Channel> = core::iter::from_fn(connect).take(1000).collect();
+    assert!(waiting.len() < 1000);
+    times_out();
+    drop(waiting);
+    while gate.accept().is_ok() {}
+    // It lends a ring and never reports the connection open.
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let server = thread::spawn(move || {
+        let channel = first_visitor(&gate);
+        let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
+        let (_bell, theirs) = Doorbell::pair().unwrap();
+        let fds = [memory.as_fd(), theirs.as_fd()];
+        channel.send(&Tell::Lent.build(), &fds).unwrap();
+        let _ = is_over.recv();
+        transport
+    });
+    times_out();
+    drop(over);
+    drop(server.join().unwrap());
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
