@@ -57,6 +57,17 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// Checks that a seat is left.
+    ///
+    /// # Errors
+    /// Returns the reason if none is.
+    pub(crate) fn check_seat(self) -> Result<(), String> {
+        if self.seats == 0 {
+            return Err(FULL.into());
+        }
+        Ok(())
+    }
+
     /// Checks that a ring of this shape fits the memory.
     ///
     /// # Errors

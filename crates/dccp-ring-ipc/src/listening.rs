@@ -1,7 +1,7 @@
 //! A listener of the server for an application of another process.
 
 use crate::channel::Channel;
-use crate::lent::{FULL, Lent, RingFds, Room, make_ring};
+use crate::lent::{Lent, RingFds, Room, make_ring};
 use crate::message::Tell;
 use crate::request::RingListenRequest;
 use dccp::DccpAddr;
@@ -89,9 +89,7 @@ impl Listening {
         if held >= self.connections {
             return Err(format!("{held} connections at a time were asked for"));
         }
-        if room.seats == 0 {
-            return Err(FULL.into());
-        }
+        room.check_seat()?;
         room.check(self.shape)?;
         // Accept last, because a connection then stays in the backlog if an earlier step fails.
         let (ring, fds) = make_ring(self.shape)?;

@@ -2,13 +2,14 @@
 
 use crate::channel::Gate;
 use crate::error::RingServerError;
-use crate::lent::{FULL, Room};
+use crate::lent::Room;
 use crate::request::{Policy, RingLimits, RingPolicy};
 use crate::session::{Session, Stock};
 use crate::wait::timespec;
 use core::time::Duration;
 use dccp::clock;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::RecvFlags;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -102,8 +103,11 @@ struct Service {
     sessions: Vec<Session>,
 }
 
-/// The pause before the next application when the system has no descriptor left.
-const NO_DESCRIPTOR: Duration = Duration::from_millis(10);
+/// The pause after a failed system call, so that a failure that lasts does not use a core.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The applications that have connected and requested nothing. They have no seat; a further one displaces the oldest of
+/// the user that has the most.
+const ASKING_MAX: usize = 16;
 
 /// The result of polling all sources.
 struct News {
@@ -116,9 +120,11 @@ struct News {
 
 impl Service {
     fn run(mut self) {
-        while let Ok(news) = self.wait()
-            && !news.is_stopped
-        {
+        loop {
+            let news = self.wait();
+            if news.is_stopped {
+                break;
+            }
             self.serve(&news.sessions);
             if news.has_caller {
                 self.admit();
@@ -130,7 +136,7 @@ impl Service {
     }
 
     /// Waits for a stop, an application, a message or a deadline.
-    fn wait(&self) -> io::Result<News> {
+    fn wait(&self) -> News {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.gate.as_fd(), PollFlags::IN),
@@ -146,7 +152,7 @@ impl Service {
         let now = clock::now();
         match poll(&mut fds, due.map(|due| timespec(due, now)).as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(_) => return self.look_everywhere(),
         }
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let now = clock::now();
@@ -155,17 +161,30 @@ impl Service {
         for (fd, owner) in fds.iter().skip(2).zip(owners) {
             sessions[owner] |= is_ready(fd);
         }
-        Ok(News {
+        News {
             is_stopped: is_ready(&fds[0]),
             has_caller: is_ready(&fds[1]),
             sessions,
-        })
+        }
+    }
+
+    /// Replaces `poll` while it fails, for example because the process may have fewer descriptors than it has: after a
+    /// pause, everything gets a turn.
+    fn look_everywhere(&self) -> News {
+        std::thread::sleep(PAUSE);
+        let stop = rustix::net::recv(&self.stopped, &mut [0; 1], RecvFlags::DONTWAIT);
+        News {
+            is_stopped: matches!(stop, Ok((_, 0))),
+            has_caller: true,
+            sessions: vec![true; self.sessions.len()],
+        }
     }
 
     /// Gives a turn to the sessions that need one.
     fn serve(&mut self, has_news: &[bool]) {
         let lent: u64 = self.sessions.iter().map(Session::memory).sum();
-        let seats = self.limits.clients.saturating_sub(self.sessions.len());
+        let taken: usize = self.sessions.iter().map(Session::seats).sum();
+        let seats = self.limits.clients.saturating_sub(taken);
         let memory = self.limits.memory.saturating_sub(lent);
         let mut stock = Stock::new(&mut self.policy, Room { memory, seats });
         let mut has_news = has_news.iter();
@@ -173,26 +192,63 @@ impl Service {
             if has_news.next() != Some(&true) {
                 return true;
             }
-            let before = session.memory();
+            let (memory, seats) = (session.memory(), session.seats());
             let stays = session.turn(&mut stock);
-            let after = if stays { session.memory() } else { 0 };
-            let memory = &mut stock.room.memory;
-            *memory = (*memory + before).saturating_sub(after);
+            let room = &mut stock.room;
+            room.memory += memory;
+            room.seats += seats;
+            if stays {
+                room.memory = room.memory.saturating_sub(session.memory());
+                room.seats = room.seats.saturating_sub(session.seats());
+            }
             stays
         });
         self.sessions.append(&mut stock.newcomers);
     }
 
+    /// Accepts an application. Its request decides whether it gets a seat.
     fn admit(&mut self) {
-        let Ok(channel) = self.gate.accept() else {
-            // Without a descriptor, the waiting application would wake this thread again at once.
-            std::thread::sleep(NO_DESCRIPTOR);
+        let channel = match self.gate.accept() {
+            Ok(channel) => channel,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => {
+                // Without a descriptor, the waiting application would wake this thread again at once.
+                std::thread::sleep(PAUSE);
+                return;
+            }
+        };
+        let Ok(session) = Session::new(channel) else {
             return;
         };
-        if self.sessions.len() >= self.limits.clients {
-            Session::turn_away(&channel, FULL);
-        } else if let Ok(session) = Session::new(channel) {
-            self.sessions.push(session);
+        let asking = self.sessions.iter().enumerate();
+        let asking = asking.filter(|(_, session)| session.seats() == 0);
+        let asking: Vec<(usize, u32)> = asking.map(|(at, session)| (at, session.uid())).collect();
+        if asking.len() >= ASKING_MAX
+            && let Some(at) = displaced(&asking)
+        {
+            self.sessions.remove(at).dismiss();
         }
+        self.sessions.push(session);
+    }
+}
+
+/// Chooses the oldest session of the user with the most, of sessions and their users in the order of age.
+fn displaced(asking: &[(usize, u32)]) -> Option<usize> {
+    let held = |uid: u32| asking.iter().filter(|(_, other)| *other == uid).count();
+    let most = asking.iter().map(|(_, uid)| held(*uid)).max()?;
+    let oldest = asking.iter().find(|(_, uid)| held(*uid) == most);
+    oldest.map(|(at, _)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_with_the_most_silent_applications_loses_the_oldest() {
+        assert_eq!(displaced(&[]), None);
+        assert_eq!(displaced(&[(4, 7)]), Some(4));
+        let asking = [(0, 1000), (2, 7), (3, 7), (5, 1000), (6, 7), (9, 0)];
+        assert_eq!(displaced(&asking), Some(2));
     }
 }

@@ -1,7 +1,7 @@
 //! The server's session with one application of another process.
 
 use crate::channel::{Channel, Incoming};
-use crate::lent::{Lent, Room, make_ring};
+use crate::lent::{FULL, Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, Ask, MESSAGE_MAX, Tell};
 use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// Refuses an application.
-    pub(crate) fn turn_away(channel: &Channel, why: &str) {
+    fn turn_away(channel: &Channel, why: &str) {
         // An application that does not read finds the channel closed.
         let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
     }
@@ -142,6 +142,26 @@ impl Session {
     /// Returns the bytes of the session's ring.
     pub(crate) fn memory(&self) -> u64 {
         self.lent().map_or(0, |lent| lent.memory)
+    }
+
+    /// Returns the seats that the session takes: none before its request.
+    pub(crate) fn seats(&self) -> usize {
+        match self.resource {
+            Resource::Nothing => 0,
+            Resource::Connection(_) | Resource::Listener(_) => 1,
+        }
+    }
+
+    /// Returns the user of the application.
+    pub(crate) fn uid(&self) -> u32 {
+        self.caller.uid
+    }
+
+    /// Ends the session of an application that has requested nothing.
+    pub(crate) fn dismiss(self) {
+        if let Some(channel) = &self.channel {
+            Self::turn_away(channel, FULL);
+        }
     }
 
     fn lent(&self) -> Option<&Lent> {
@@ -268,6 +288,7 @@ impl Session {
 
     /// Opens a connection with a ring before it, and sends the ring to the application.
     fn open(&mut self, stock: &mut Stock<'_>, request: &RingRequest) -> Result<Lent, String> {
+        stock.room.check_seat()?;
         stock.room.check(request.shape)?;
         let options = stock.policy.allow(&self.caller, request)?;
         self.permit = Some(Arc::new(()));
@@ -286,6 +307,7 @@ impl Session {
         stock: &mut Stock<'_>,
         request: &RingListenRequest,
     ) -> Result<Listening, String> {
+        stock.room.check_seat()?;
         let options = stock.policy.allow_listening(&self.caller, request)?;
         self.permit = Some(Arc::new(()));
         let options = settle(options, request.ccid, &request.services);

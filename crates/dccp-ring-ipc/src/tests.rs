@@ -230,14 +230,16 @@ fn server_lends_at_most_its_limits_and_reclaims_memory() {
     let bytes = SHAPE.bytes().unwrap();
     let limits = RingLimits {
         clients: 2,
-        memory: 2 * bytes - 1,
+        memory: 3 * bytes - 1,
     };
     let world = World::new("limits", limits);
     let first = world.connect().unwrap();
-    is_refused(world.connect(), &format!("{} are left", bytes - 1));
-    let silent = Channel::connect(&world.path, PATIENCE).unwrap();
+    let large = RingRequest::new(world.peer, Shape::new(2, 10_000));
+    let left = format!("{} are left", 2 * bytes - 1);
+    is_refused(RingClient::connect(&world.path, &large), &left);
+    let second = world.connect().unwrap();
     is_refused(world.connect(), "too many applications");
-    drop((first, silent));
+    drop((first, second));
     // Its connection must have ended before.
     let again = (0..1000).find_map(|_| {
         thread::sleep(PATIENCE / 1000);
@@ -350,6 +352,27 @@ fn policy_that_panics_refuses_and_the_server_goes_on() {
         assert_eq!(ring.close(PATIENCE), Ok(CloseReason::Local));
     }
     drop(server);
+}
+
+#[test]
+fn silent_clients_take_no_seats() {
+    let limits = RingLimits {
+        clients: 8,
+        ..RingLimits::default()
+    };
+    let world = World::new("crowd", limits);
+    let silent: Vec<Channel> = (0..64)
+        .map(|_| Channel::connect(&world.path, PATIENCE).unwrap())
+        .collect();
+    let rings: Vec<RingClient> = (0..limits.clients)
+        .map(|_| world.connect().unwrap())
+        .collect();
+    is_refused(world.connect(), "too many applications");
+    // The oldest ones were told so.
+    let (message, _) = receive(&silent[0]).unwrap();
+    assert!(matches!(Tell::parse(&message), Some(Tell::Refused(_))));
+    assert!(receive(&silent[0]).is_none());
+    drop(rings);
 }
 
 #[test]
