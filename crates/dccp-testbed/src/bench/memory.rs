@@ -7,7 +7,7 @@ use super::row::{Goal, Row};
 use dccp_dev::shell;
 
 /// Bytes of an idle connection's end, and of both ends with a window of 10,000 packets in flight.
-const IDLE: f64 = 2048.0;
+const IDLE: f64 = 4096.0;
 const BUSY: f64 = 1_048_576.0;
 
 pub(super) fn rows() -> Result<Vec<Row>> {
@@ -19,7 +19,7 @@ pub(super) fn rows() -> Result<Vec<Row>> {
         |name: &str, ours, goal| Row::new(name.to_owned(), ours, Some(goal), Goal::AtMost(1.0));
     Ok(vec![
         row(
-            "bytes of an end of an idle connection beside 2 KiB",
+            "bytes of an end of an idle connection beside 4 KiB",
             figure("idle_bytes")?,
             IDLE,
         ),
