@@ -181,7 +181,7 @@ impl Relay {
                     back.offer(clock::now(), number, datagram.bytes, r.ecn);
                 }
             })?;
-            if got == 0 {
+            if !got.may_have_more() {
                 return Ok(false);
             }
         }
@@ -196,7 +196,7 @@ impl Relay {
                 let (path, ecn) = (r.path, r.ecn);
                 arrived.extend(r.datagrams.map(|d| (path, ecn, d.bytes.to_vec())));
             })?;
-            if got == 0 {
+            if !got.may_have_more() {
                 return Ok(false);
             }
             for (path, ecn, bytes) in arrived.drain(..) {

@@ -103,6 +103,22 @@ impl Carrier {
         Ok(transports)
     }
 
+    /// Opens a transport again at the address of one that broke; `is_shared`: one of those of
+    /// [`open_shared`](Self::open_shared). The kernel may then give flows of one of the others to this one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn reopen(
+        &self,
+        local: SocketAddr,
+        is_shared: bool,
+    ) -> Result<Box<dyn Transport>, OpenError> {
+        if is_shared {
+            return Ok(Box::new(Udp::bind_shared(local, &self.options)?));
+        }
+        self.open(local)
+    }
+
     /// Claims a DCCP port for this program. Over IP every port must be claimed while it is used, because packets for other
     /// ports belong to the programs that claimed those. Over UDP the UDP port already belongs to one program.
     ///

@@ -38,12 +38,58 @@ pub struct Counters {
     pub foreign: u64,
     /// ICMP errors read.
     pub icmp: u64,
+    /// Times that reports of ICMP errors were stopped because too many arrived (4340-18-10).
+    pub icmp_pauses: u64,
 }
 
 impl Counters {
     /// Datagrams that this host refused to send.
     pub fn dropped(&self) -> u64 {
         self.dropped_queue_full + self.dropped_too_big + self.dropped_other
+    }
+
+    /// Adds the counters of the transport that this one replaced.
+    #[must_use]
+    pub fn after(self, earlier: &Self) -> Self {
+        let Self {
+            sent,
+            send_calls,
+            send_batches,
+            send_blocked,
+            dropped_queue_full,
+            dropped_too_big,
+            dropped_other,
+            gso_refused,
+            received,
+            recv_calls,
+            recv_merged,
+            recv_overflowed,
+            recv_malformed,
+            foreign,
+            icmp,
+            icmp_pauses,
+        } = self;
+        Self {
+            sent: sent + earlier.sent,
+            send_calls: send_calls + earlier.send_calls,
+            send_batches: send_batches + earlier.send_batches,
+            send_blocked: send_blocked + earlier.send_blocked,
+            dropped_queue_full: dropped_queue_full + earlier.dropped_queue_full,
+            dropped_too_big: dropped_too_big + earlier.dropped_too_big,
+            dropped_other: dropped_other + earlier.dropped_other,
+            gso_refused: gso_refused || earlier.gso_refused,
+            received: received + earlier.received,
+            recv_calls: recv_calls + earlier.recv_calls,
+            recv_merged: recv_merged + earlier.recv_merged,
+            recv_overflowed: match (recv_overflowed, earlier.recv_overflowed) {
+                (Some(new), Some(old)) => Some(new + old),
+                (known, None) | (None, known) => known,
+            },
+            recv_malformed: recv_malformed + earlier.recv_malformed,
+            foreign: foreign + earlier.foreign,
+            icmp: icmp + earlier.icmp,
+            icmp_pauses: icmp_pauses + earlier.icmp_pauses,
+        }
     }
 }
 

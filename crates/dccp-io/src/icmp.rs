@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use crate::buffer::RecvBuffer;
+use crate::counters::Counters;
 use crate::sys::error_queue::{self, Entry};
+use crate::sys::sockopt;
 use dccp_proto::IcmpKind;
 
 /// Entries read at a time: a flood of ICMP must not keep the thread from its work.
@@ -14,6 +16,45 @@ const ENTRIES_MAX: usize = 64;
 const ICMP_UNREACHABLE: u8 = 3;
 const ICMP_FRAGMENTATION_NEEDED: u8 = 4;
 const ICMPV6_TOO_BIG: u8 = 2;
+
+/// The switch of a socket's reports of ICMP errors.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    is_ipv6: bool,
+    is_on: bool,
+}
+
+impl Reports {
+    /// The switch of a new socket, which reports.
+    pub(crate) fn new(is_ipv6: bool) -> Self {
+        Self {
+            is_ipv6,
+            is_on: true,
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Switches reports on or off; returns whether they were on. Where the system refuses they stay as they are.
+    pub(crate) fn switch(&mut self, fd: BorrowedFd<'_>, on: bool, counters: &mut Counters) -> bool {
+        let was_on = self.is_on;
+        if on != was_on && sockopt::set_icmp_reports(fd, self.is_ipv6, on).is_ok() {
+            self.is_on = on;
+            counters.icmp_pauses += u64::from(!on);
+        }
+        was_on
+    }
+
+    /// Puts the switch of the socket where it was, after the socket's options were set again.
+    pub(crate) fn restore(&self, fd: BorrowedFd<'_>) {
+        if !self.is_on {
+            // If the system refuses, the next flood switches again.
+            let _ = sockopt::set_icmp_reports(fd, self.is_ipv6, false);
+        }
+    }
+}
 
 /// An ICMP error about one of our packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

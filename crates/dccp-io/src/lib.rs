@@ -11,7 +11,7 @@
 //!     poller.wait(time to the next deadline, &mut ready)?;
 //!     for each ready transport {
 //!         if error    { transport.recv_errors(..) }
-//!         if readable { transport.recv(..); 0 datagrams: nothing is left, wait again }
+//!         if readable { transport.recv(..); `Taken::Nothing`: wait again }
 //!         if writable { send(the batch that was blocked, where it stopped); stop asking for writable }
 //!     }
 //!     drain the endpoint: transport.send(&batch, 0);
@@ -53,8 +53,9 @@ pub use host::{Host, HostPort};
 pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
+pub use send::is_shortage;
 pub use transport::{
     BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
-    Source, Transport, UnknownEncapsulation,
+    Source, Taken, Transport, UnknownEncapsulation,
 };
 pub use udp::Udp;

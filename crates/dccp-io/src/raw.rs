@@ -20,11 +20,11 @@ use crate::error::OpenError;
 use crate::host::Host;
 use crate::icmp;
 use crate::route;
-use crate::send::{drop_reason, is_queue_full, past_pending};
+use crate::send::{attempt, drop_reason, is_queue_full};
 use crate::sys::cmsg::{Control, Writer};
 use crate::sys::mmsg::{self, Message};
 use crate::sys::sockopt;
-use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Taken, Transport};
 
 const DCCP: i32 = 33;
 const IPV4_HEADER_MIN: usize = 20;
@@ -38,6 +38,7 @@ pub struct Raw {
     local: IpAddr,
     host: Arc<Host>,
     may_fragment: bool,
+    reports: icmp::Reports,
     overflow: Wrapping,
     counters: Counters,
 }
@@ -69,6 +70,7 @@ impl Raw {
             local,
             host,
             may_fragment: false,
+            reports: icmp::Reports::new(local.is_ipv6()),
             overflow: Wrapping::default(),
             counters: Counters::default(),
         })
@@ -143,10 +145,13 @@ impl Transport for Raw {
         while sent.next < batch.len() {
             let fd = self.socket.as_fd();
             self.counters.send_calls += 1;
-            let result = past_pending(|| {
-                let rest = batch.datagrams().skip(sent.next).map(|d| d.bytes);
-                mmsg::send(fd, &to, control, rest)
-            });
+            let result = attempt(
+                || {
+                    let rest = batch.datagrams().skip(sent.next).map(|d| d.bytes);
+                    mmsg::send(fd, &to, control, rest)
+                },
+                |on| self.reports.switch(fd, on, &mut self.counters),
+            );
             match result {
                 Ok(n) => sent.accept(&mut self.counters, n),
                 Err(e) if self.is_blocked(&e) => {
@@ -166,21 +171,24 @@ impl Transport for Raw {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Taken> {
         let mut messages = [Message::default(); SLOTS];
         let (mut slots, controls) = buffer.parts();
         let fd = self.socket.as_fd();
-        let n = match past_pending(|| mmsg::recv(fd, &mut slots, controls, &mut messages)) {
+        let result = attempt(
+            || mmsg::recv(fd, &mut slots, controls, &mut messages),
+            |on| self.reports.switch(fd, on, &mut self.counters),
+        );
+        let n = match result {
             Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            Err(e) => return Err(e),
+            Err(e) => return Taken::without_packets(e),
         };
         self.counters.recv_calls += 1;
         for (slot, message) in messages.iter().enumerate().take(n) {
             let bytes = &buffer.slot(slot)[..message.len];
             self.on_received(message, bytes, sink);
         }
-        Ok(n)
+        Ok(Taken::Packets(n))
     }
 
     fn recv_errors(
@@ -202,6 +210,15 @@ impl Transport for Raw {
                 kind: report.kind,
             });
         })
+    }
+
+    fn reports_icmp(&self) -> bool {
+        self.reports.is_on()
+    }
+
+    fn report_icmp(&mut self, on: bool) {
+        self.reports
+            .switch(self.socket.as_fd(), on, &mut self.counters);
     }
 
     fn counters(&mut self) -> Counters {

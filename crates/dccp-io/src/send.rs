@@ -3,10 +3,12 @@
 use std::io;
 
 use crate::counters::Counters;
-use crate::transport::{LocalDrop, LocalDropReason, Sent};
+use crate::transport::{LocalDrop, LocalDropReason, Sent, Taken};
 
-/// A pending error of the socket hides the next call; this many are passed over at a time.
-pub(crate) const PENDING_ERRORS_MAX: usize = 2;
+/// Calls that errors about earlier datagrams may hide before the socket stops reporting such errors.
+const HIDDEN_MAX: usize = 4;
+/// Calls after that: one error may be left from before.
+const LAST_CALLS: usize = 2;
 
 #[cfg(target_os = "linux")]
 const NO_BUFFERS: i32 = libc::ENOBUFS;
@@ -50,6 +52,18 @@ impl Sent {
     }
 }
 
+impl Taken {
+    /// The result of a receive call that failed.
+    pub(crate) fn without_packets(e: io::Error) -> io::Result<Self> {
+        match e.kind() {
+            io::ErrorKind::WouldBlock => Ok(Self::Nothing),
+            // On a socket without a peer of its own these are never about the receive call.
+            _ if is_passing(&e) => Ok(Self::Again),
+            _ => Err(e),
+        }
+    }
+}
+
 /// Whether an error can be what ICMP said about an earlier datagram, maybe of another peer: the
 /// kernel answers the next call with it, and that call did nothing.
 pub(crate) fn can_be_pending(e: &io::Error) -> bool {
@@ -80,20 +94,48 @@ fn is_icmp_only(_: &io::Error) -> bool {
     false
 }
 
-/// Calls `call` again while it answers with errors about earlier datagrams.
-pub(crate) fn past_pending<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 0..PENDING_ERRORS_MAX {
+/// Whether a call with this error did nothing and can succeed at once.
+pub(crate) fn is_passing(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::Interrupted || can_be_pending(e)
+}
+
+/// Calls `call` until no error about an earlier datagram hides its result.
+///
+/// 4340-18-10: a flood of ICMP messages makes such errors faster than calls can pass them over. Then `report_icmp(false)`
+/// makes the socket ignore ICMP; it returns whether the socket reported it until then. An error that remains is the call's
+/// own, so reports go on. Otherwise the transport's user switches them on again later.
+pub(crate) fn attempt<T>(
+    mut call: impl FnMut() -> io::Result<T>,
+    mut report_icmp: impl FnMut(bool) -> bool,
+) -> io::Result<T> {
+    for _ in 0..HIDDEN_MAX {
         match call() {
-            Err(e) if can_be_pending(&e) || e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if is_passing(&e) => {}
             done => return done,
         }
     }
-    call()
+    let did_report = report_icmp(false);
+    let mut result = call();
+    for _ in 1..LAST_CALLS {
+        if !result.as_ref().is_err_and(is_passing) {
+            break;
+        }
+        result = call();
+    }
+    if did_report && result.as_ref().is_err_and(is_passing) {
+        report_icmp(true);
+    }
+    result
 }
 
 /// Whether a queue of the host was full.
 pub(crate) fn is_queue_full(e: &io::Error) -> bool {
     e.raw_os_error() == Some(NO_BUFFERS)
+}
+
+/// Whether a call failed because the host lacks memory. The socket is whole, and works again when there is some.
+pub fn is_shortage(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::OutOfMemory || is_queue_full(e)
 }
 
 /// Sorts the error of a refused datagram.
@@ -141,17 +183,56 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_earlier_datagrams_are_passed_over() {
+    fn few_errors_of_earlier_datagrams_are_passed_over() {
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
-        let mut answers = vec![Ok(7), Err(refused()), Err(refused())];
-        assert_eq!(past_pending(|| answers.pop().unwrap()).unwrap(), 7);
-        // One more is taken for the call's own error.
+        let reports_stay = |_| panic!("there is no flood");
         let mut answers = vec![Ok(7), Err(refused()), Err(refused()), Err(refused())];
-        assert!(past_pending(|| answers.pop().unwrap()).is_err());
-        assert_eq!(answers.len(), 1);
+        assert_eq!(attempt(|| answers.pop().unwrap(), reports_stay).unwrap(), 7);
         let mut answers = vec![Ok(7), Err(io::Error::from_raw_os_error(NO_BUFFERS))];
-        assert!(past_pending(|| answers.pop().unwrap()).is_err());
+        assert!(attempt(|| answers.pop().unwrap(), reports_stay).is_err());
         assert_eq!(answers.len(), 1);
+    }
+
+    /// Runs a call that fails while the socket reports ICMP, and once more; gives the result and the switch's positions.
+    fn flooded(after: io::Result<u32>) -> (io::Result<u32>, Vec<bool>) {
+        let is_reporting = core::cell::Cell::new(true);
+        let mut positions = Vec::new();
+        let mut left = 1;
+        let mut after = Some(after);
+        let result = attempt(
+            || {
+                if is_reporting.get() || core::mem::take(&mut left) > 0 {
+                    return Err(io::ErrorKind::HostUnreachable.into());
+                }
+                after.take().unwrap()
+            },
+            |on| {
+                positions.push(on);
+                is_reporting.replace(on)
+            },
+        );
+        (result, positions)
+    }
+
+    /// 4340-18-10
+    #[test]
+    fn flood_of_errors_switches_reports_off_and_hides_no_call() {
+        let (result, positions) = flooded(Ok(7));
+        assert_eq!(result.unwrap(), 7);
+        assert_eq!(positions, [false], "the user switches reports on again");
+        let (result, positions) = flooded(Err(io::ErrorKind::WouldBlock.into()));
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(positions, [false]);
+    }
+
+    #[test]
+    fn error_that_stays_without_reports_is_the_calls_own() {
+        let (result, positions) = flooded(Err(io::ErrorKind::NetworkUnreachable.into()));
+        assert_eq!(
+            result.unwrap_err().kind(),
+            io::ErrorKind::NetworkUnreachable
+        );
+        assert_eq!(positions, [false, true]);
     }
 
     #[test]

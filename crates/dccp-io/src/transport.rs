@@ -188,6 +188,24 @@ impl<'a> Iterator for Datagrams<'a> {
     }
 }
 
+/// The outcome of a receive call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// This many packets, at least one. There may be more.
+    Packets(usize),
+    /// Nothing is left, until the [`Poller`](crate::Poller) says readable again.
+    Nothing,
+    /// Errors about earlier datagrams hid what waits: call again.
+    Again,
+}
+
+impl Taken {
+    /// Whether another call may find something.
+    pub fn may_have_more(self) -> bool {
+        self != Self::Nothing
+    }
+}
+
 /// Handle of a transport for a [`Poller`](crate::Poller).
 #[cfg(target_os = "linux")]
 pub type Source<'a> = std::os::fd::BorrowedFd<'a>;
@@ -204,28 +222,34 @@ pub trait Transport: Send {
     /// the socket: the result reports it, and it is counted.
     fn send(&mut self, batch: &Batch, from: usize) -> Sent;
 
-    /// Gives the datagrams of one receive call to `sink`, those that the system had merged together; returns how
-    /// many packets the socket had.
-    /// 0: nothing is left, until the [`Poller`](crate::Poller) says readable again.
+    /// Gives the datagrams of one receive call to `sink`, those that the system had merged together.
     ///
     /// # Errors
-    /// When the socket itself is broken.
+    /// When the host has no memory, or the socket itself is broken; never because of an ICMP message.
     fn recv(
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<usize>;
+    ) -> io::Result<Taken>;
 
     /// Gives the ICMP errors that wait to `sink`, some dozens at most; returns how many entries of
     /// the error queue it read. Systems without such a queue have nothing to give.
     ///
     /// # Errors
-    /// When the socket itself is broken.
+    /// As [`recv`](Self::recv).
     fn recv_errors(
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(IcmpError<'_>),
     ) -> io::Result<usize>;
+
+    /// Whether the system reports ICMP errors. A transport stops the reports by itself when its calls fail because of
+    /// them (4340-18-10). It never starts them again by itself.
+    fn reports_icmp(&self) -> bool;
+
+    /// Starts or stops the system's reports of ICMP errors. Stopping discards those that wait. Systems without a queue
+    /// of errors ignore it.
+    fn report_icmp(&mut self, on: bool);
 
     /// The counters at this moment.
     fn counters(&mut self) -> Counters;

@@ -23,8 +23,8 @@ use crate::buffer::{RecvBuffer, SLOTS};
 use crate::counters::Counters;
 use crate::error::OpenError;
 use crate::route;
-use crate::send::{drop_reason, past_pending};
-use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
+use crate::send::{attempt, drop_reason};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Taken, Transport};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -89,7 +89,7 @@ impl Udp {
             state,
             counters: Counters::default(),
             #[cfg(target_os = "linux")]
-            linux: linux::State::default(),
+            linux: linux::State::new(local.is_ipv6()),
         })
     }
 
@@ -108,16 +108,35 @@ impl Udp {
             src_ip: self.local.ip().is_unspecified().then_some(path.local),
         };
         self.counters.send_calls += 1;
-        let Self { socket, state, .. } = self;
-        let result =
-            past_pending(|| ready_io(socket, || state.try_send((&*socket).into(), &transmit)));
+        let result = self.attempt(|socket, state| state.try_send(socket.into(), &transmit));
         if result.as_ref().is_err_and(is_offload_error) {
-            // quinn-udp sets no ECN marks any more after such an error. A new state does.
-            self.state = prepare(&self.socket)?;
-            #[cfg(target_os = "linux")]
-            self.linux.on_new_state();
+            self.renew_state();
         }
         result
+    }
+
+    /// Runs a call that errors about earlier datagrams may hide.
+    fn attempt<T>(
+        &mut self,
+        mut call: impl FnMut(&UdpSocket, &UdpSocketState) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let (socket, state) = (&self.socket, &self.state);
+        let call = || ready_io(socket, || call(socket, state));
+        #[cfg(target_os = "linux")]
+        return attempt(call, |on| {
+            self.linux.report_icmp(socket, on, &mut self.counters)
+        });
+        #[cfg(not(target_os = "linux"))]
+        return attempt(call, |_| false);
+    }
+
+    /// After an offload error quinn-udp sets no ECN marks any more. A new state does, if the system grants one.
+    fn renew_state(&mut self) {
+        if let Ok(state) = prepare(&self.socket) {
+            self.state = state;
+            #[cfg(target_os = "linux")]
+            self.linux.on_new_state(&self.socket);
+        }
     }
 
     fn on_received(&mut self, meta: &RecvMeta, bytes: &[u8], sink: &mut dyn FnMut(Received<'_>)) {
@@ -196,26 +215,24 @@ impl Transport for Udp {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Taken> {
         let mut metas = [RecvMeta::default(); SLOTS];
         let mut slots = buffer.slices();
-        let Self { socket, state, .. } = self;
-        let result = past_pending(|| {
-            ready_io(socket, || {
-                state.recv((&*socket).into(), &mut slots, &mut metas)
-            })
-        });
+        let result =
+            self.attempt(|socket, state| state.recv(socket.into(), &mut slots, &mut metas));
         let n = match result {
             Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            Err(e) => return Err(e),
+            Err(e) => return Taken::without_packets(e),
         };
         let before = self.counters.received;
         self.counters.recv_calls += 1;
         for (slot, meta) in metas.iter().enumerate().take(n) {
             self.on_received(meta, buffer.slot(slot), sink);
         }
-        Ok(usize::try_from(self.counters.received - before).unwrap_or(usize::MAX))
+        let packets = self.counters.received - before;
+        Ok(Taken::Packets(
+            usize::try_from(packets).unwrap_or(usize::MAX),
+        ))
     }
 
     #[cfg(target_os = "linux")]
@@ -235,6 +252,24 @@ impl Transport for Udp {
     ) -> io::Result<usize> {
         Ok(0)
     }
+
+    #[cfg(target_os = "linux")]
+    fn reports_icmp(&self) -> bool {
+        self.linux.reports_icmp()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reports_icmp(&self) -> bool {
+        true
+    }
+
+    #[cfg(target_os = "linux")]
+    fn report_icmp(&mut self, on: bool) {
+        self.linux.report_icmp(&self.socket, on, &mut self.counters);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn report_icmp(&mut self, _: bool) {}
 
     fn counters(&mut self) -> Counters {
         #[cfg(target_os = "linux")]

@@ -39,6 +39,15 @@ pub enum Event {
         /// ICMP code.
         code: u8,
     },
+    /// The socket of this host that carries the connection failed (the system's error number, 0 if it has none). Nothing
+    /// arrives or leaves until [`PortBack`](Self::PortBack); what is sent meanwhile is lost. The connection lives on, and
+    /// its timers decide how long.
+    PortLost {
+        /// `errno`.
+        os_error: i32,
+    },
+    /// A new socket at the same address carries the connection.
+    PortBack,
     /// The application's source of datagrams panicked and was removed.
     SourcePanicked,
     /// The connection is over.

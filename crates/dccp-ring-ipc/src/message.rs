@@ -277,6 +277,8 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
             [&[12], &silent_for.to_le_bytes()[..]].concat()
         }
         Event::Unreachable { kind, code } => vec![13, *kind, *code],
+        Event::PortLost { os_error } => [&[14], &os_error.to_le_bytes()[..]].concat(),
+        Event::PortBack => vec![15],
         _ => return None,
     })
 }
@@ -313,6 +315,10 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
             silent_for: Duration::from_nanos(u64::from_le_bytes(silent_for.try_into().ok()?)),
         },
         [13, kind, code] => Event::Unreachable { kind, code },
+        [14, a, b, c, d] => Event::PortLost {
+            os_error: i32::from_le_bytes([a, b, c, d]),
+        },
+        [15] => Event::PortBack,
         _ => return None,
     })
 }
@@ -435,6 +441,8 @@ mod tests {
                 silent_for: Duration::from_secs(20),
             },
             Event::Unreachable { kind: 3, code: 3 },
+            Event::PortLost { os_error: 9 },
+            Event::PortBack,
         ];
         let events = events.into_iter().chain(reasons.map(Event::Closed));
         let tells = events.map(|event| Tell::Event(event, Some(1400)));

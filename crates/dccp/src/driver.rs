@@ -17,13 +17,15 @@ use crate::group::{Membership, Seat};
 use crate::hash::ProcessHash;
 use crate::incoming::Incoming;
 use crate::names::{Opened, PortKey, with_scope};
-use crate::port::{Occupation, Port};
+use crate::port::{Occupation, Port, token};
 use crate::request::Request;
 #[cfg(all(target_os = "linux", feature = "unstable"))]
 use crate::wake_fds::WakeFds;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Transport, route};
+use dccp_io::{
+    Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport, route,
+};
 use dccp_proto::Endpoint;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
@@ -51,6 +53,8 @@ pub(crate) struct Driver {
     buffer: RecvBuffer,
     /// Settings of the last connection that was opened. The next one usually has the same, and shares them.
     settings: Arc<Config>,
+    /// Waits that failed one after the other.
+    failed_waits: u32,
     /// Replies that are due at the end of the turns.
     answers: Vec<SyncSender<()>>,
     #[cfg(all(target_os = "linux", feature = "unstable"))]
@@ -60,6 +64,9 @@ pub(crate) struct Driver {
 /// Ports kept open for flows in TIMEWAIT: each costs a file descriptor, so the oldest must go when a
 /// program opens and closes faster than flows rest.
 const RESTING_MAX: usize = 256;
+
+/// The longest pause between two looks at the sockets while the poller fails.
+const BLIND_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// While busy-waiting, skip polling within this time of a deadline, because the system call would overrun it.
 const POLL_TIME: Duration = Duration::from_micros(3);
@@ -84,6 +91,7 @@ impl Driver {
             resting: VecDeque::new(),
             buffer: RecvBuffer::new(),
             settings: Arc::default(),
+            failed_waits: 0,
             answers: Vec::new(),
             #[cfg(all(target_os = "linux", feature = "unstable"))]
             wake_fds: WakeFds::default(),
@@ -98,9 +106,11 @@ impl Driver {
         let mut now = clock::now();
         while !(self.is_finishing && self.ports.is_empty()) {
             now = match self.wait(now, &mut ready) {
-                Ok(woken) => woken,
-                // The poller is broken, so the engine cannot run: `drop` notifies the sockets.
-                Err(_) => return,
+                Ok(woken) => {
+                    self.failed_waits = 0;
+                    woken
+                }
+                Err(_) => self.wait_blindly(now, &mut ready),
             };
             // Before the ports' turns: who rang waits no longer than this.
             self.mailbox.take(&mut commands);
@@ -148,6 +158,23 @@ impl Driver {
         waited.map(|()| clock::now())
     }
 
+    /// The poller failed: sleeps briefly, and then takes everything for ready. So connections go on, if slowly, for as
+    /// long as the poller fails. Returns the time then.
+    fn wait_blindly(&mut self, now: Instant, ready: &mut Vec<Ready>) -> Instant {
+        ready.clear();
+        self.failed_waits = self.failed_waits.saturating_add(1);
+        if self.runnable.is_empty() {
+            let pause = BLIND_WAIT_MAX.min(Duration::from_millis(self.failed_waits.into()));
+            let deadline = self.deadlines.first().map(|(due, _)| *due - now);
+            std::thread::sleep(deadline.map_or(pause, |time| time.min(pause)));
+        }
+        let ports = self.ports.keys().map(|key| token(*key));
+        ready.extend(ports.map(taken_for_ready));
+        #[cfg(all(target_os = "linux", feature = "unstable"))]
+        ready.extend(self.wake_fds.tokens().map(taken_for_ready));
+        clock::now()
+    }
+
     fn mark_runnable(&mut self, now: Instant, ready: &[Ready]) {
         for news in ready {
             #[cfg(all(target_os = "linux", feature = "unstable"))]
@@ -166,15 +193,18 @@ impl Driver {
     }
 
     fn run_port(&mut self, now: Instant, key: PortKey) {
-        let Some(port) = self.ports.get_mut(&key) else {
+        let Some(mut port) = self.ports.get_mut(&key) else {
             return;
         };
-        match port.turn(now, &mut self.poller, &mut self.buffer) {
-            Ok(true) => {
-                self.runnable.push(key);
-            }
-            Ok(false) => {}
-            Err(_) => port.fail(),
+        if port.needs_mending(now) {
+            self.mend(now, key);
+            let Some(mended) = self.ports.get_mut(&key) else {
+                return;
+            };
+            port = mended;
+        }
+        if port.turn(now, &mut self.poller, &mut self.buffer) {
+            self.runnable.push(key);
         }
         let next = port.next_deadline();
         if next != port.deadline {
@@ -185,6 +215,19 @@ impl Driver {
             port.deadline = next;
         }
         self.close_if_idle(key);
+    }
+
+    /// Mends the socket of a port that failed.
+    fn mend(&mut self, now: Instant, key: PortKey) {
+        let Some(encapsulation) = self.ports.get(&key).map(|port| port.encapsulation) else {
+            return;
+        };
+        let carrier = self.carrier(encapsulation);
+        if let Some(port) = self.ports.get_mut(&key) {
+            port.mend(now, &mut self.poller, |local, is_shared| {
+                carrier?.reopen(local, is_shared)
+            });
+        }
     }
 
     /// Closes a port that is not needed any more. One that only rests stays for its time, unless too
@@ -435,6 +478,16 @@ impl Drop for Driver {
         for port in self.ports.values_mut() {
             port.fail();
         }
+    }
+}
+
+/// The report of a poller about a source that has everything.
+fn taken_for_ready(token: Token) -> Ready {
+    Ready {
+        token,
+        readable: true,
+        writable: false,
+        error: true,
     }
 }
 

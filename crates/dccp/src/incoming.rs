@@ -1,5 +1,6 @@
 //! Connections that wait to be accepted.
 
+use crate::addr::DccpAddr;
 use crate::error::AcceptError;
 use crate::names::Opened;
 use crate::patience::Patience;
@@ -26,6 +27,28 @@ pub(crate) struct Accepted {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// Something happened to a listener.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListenerEvent {
+    /// The socket at one of its addresses failed. Its connections live on, but nothing arrives until
+    /// [`Back`](Self::Back). The engine opens a new socket at the same address as soon as the system permits.
+    Lost {
+        /// The address.
+        place: DccpAddr,
+        /// The error of the system.
+        error: std::io::Error,
+    },
+    /// The socket at this address works again.
+    Back {
+        /// The address.
+        place: DccpAddr,
+    },
+}
+
+/// Events kept for the application; the oldest make room.
+const EVENTS_MAX: usize = 16;
+
 /// The connections that wait to be accepted, shared with the engine.
 #[derive(Debug)]
 pub(crate) struct Incoming {
@@ -40,6 +63,7 @@ pub(crate) struct Incoming {
 #[derive(Debug, Default)]
 struct Queue {
     connections: VecDeque<Accepted>,
+    events: VecDeque<ListenerEvent>,
     is_closed: bool,
     signal: Option<Signal>,
     sleepers: Sleepers,
@@ -96,6 +120,20 @@ impl Incoming {
         drop(state);
         called.wake(&self.arrival);
         true
+    }
+
+    /// Keeps an event for the application.
+    pub(crate) fn push_event(&self, event: ListenerEvent) {
+        let mut state = self.lock();
+        if state.events.len() >= EVENTS_MAX {
+            state.events.pop_front();
+        }
+        state.events.push_back(event);
+    }
+
+    /// Takes the oldest event.
+    pub(crate) fn pop_event(&self) -> Option<ListenerEvent> {
+        self.lock().events.pop_front()
     }
 
     /// No more connections will come; gives those of one thread that wait.

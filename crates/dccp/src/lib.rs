@@ -71,6 +71,7 @@ mod hash;
 mod incoming;
 mod inspection;
 mod lateness;
+pub mod limits;
 mod links;
 mod listener;
 pub mod message;
@@ -104,6 +105,7 @@ pub use error::{
     AcceptError, BindError, CloseError, ConnectError, EngineGone, OptionError, RecvError, SendError,
 };
 pub use fault::Fault;
+pub use incoming::ListenerEvent;
 pub use lateness::PacingError;
 pub use listener::Listener;
 pub use options::Options;

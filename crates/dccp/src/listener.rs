@@ -5,7 +5,7 @@ use crate::command::{Command, Listen};
 use crate::engine::Engine;
 use crate::error::{AcceptError, BindError, OptionError};
 use crate::group::{self, Membership};
-use crate::incoming::{Accepted, Incoming};
+use crate::incoming::{Accepted, Incoming, ListenerEvent};
 use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
 #[cfg(unix)]
@@ -177,6 +177,12 @@ impl Listener {
     /// Whether a call to accept would not wait.
     pub fn is_ready(&self) -> bool {
         self.incoming.is_ready()
+    }
+
+    /// The next event, without waiting. Events do not wake [`accept`](Self::accept): a server looks now and then, or each
+    /// time that `accept` times out.
+    pub fn poll_event(&self) -> Option<ListenerEvent> {
+        self.incoming.pop_event()
     }
 
     /// A descriptor that is readable while a connection waits.

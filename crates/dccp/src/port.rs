@@ -5,7 +5,7 @@ use crate::clock;
 use crate::command::{Connect, Listen};
 use crate::error::{BindError, ConnectError, OptionError};
 use crate::group::{Need, Seat};
-use crate::incoming::{Accepted, Incoming};
+use crate::incoming::{Accepted, Incoming, ListenerEvent};
 use crate::inspection::Inspection;
 use crate::lateness::Lateness;
 use crate::links::Links;
@@ -15,7 +15,9 @@ use crate::settings::Buffers;
 use crate::shared::Phase;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use dccp_io::{Carrier, Encapsulation, Poller, PortClaim, Ready, RecvBuffer, Token, Transport};
+use dccp_io::{
+    Carrier, Encapsulation, OpenError, Poller, PortClaim, Ready, RecvBuffer, Token, Transport,
+};
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::State;
 use dccp_proto::path::{Flow, Path};
@@ -27,13 +29,19 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+mod carriage;
+#[cfg(test)]
+mod tests;
+
+use carriage::{Carriage, News};
+
 /// A transport and what runs over it.
 pub(crate) struct Port {
     pub(crate) key: PortKey,
     pub(crate) encapsulation: Encapsulation,
     /// Other threads have sockets of the same UDP port.
     pub(crate) seat: Option<Seat>,
-    transport: Box<dyn Transport>,
+    carriage: Carriage,
     endpoint: Endpoint,
     links: Links,
     served: Vec<Served>,
@@ -88,9 +96,10 @@ impl Port {
         transport: Box<dyn Transport>,
         endpoint: Endpoint,
     ) -> Self {
+        let carriage = Carriage::new(token(key), transport);
         // Over IP several packets go in one call, but stay single packets.
         let segments_max = if gso || encapsulation == Encapsulation::Ip {
-            transport.segments_max()
+            carriage.segments_max()
         } else {
             1
         };
@@ -98,7 +107,7 @@ impl Port {
             key,
             encapsulation,
             seat: None,
-            transport,
+            carriage,
             endpoint,
             links: Links::new(Buffers::default()),
             served: Vec::new(),
@@ -115,17 +124,16 @@ impl Port {
     }
 
     pub(crate) fn watch(&mut self, poller: &mut Poller) -> io::Result<()> {
-        poller.add(self.transport.source(), token(self.key))
+        self.carriage.watch(poller)
     }
 
     pub(crate) fn unwatch(&mut self, poller: &mut Poller) {
-        // The source must be unknown to the poller.
-        let _ = poller.remove(self.transport.source());
+        self.carriage.unwatch(poller);
     }
 
     /// The bound address and UDP port.
     pub(crate) fn local_addr(&self) -> SocketAddr {
-        self.transport.local_addr()
+        self.carriage.local_addr()
     }
 
     /// Its present purpose, which it also reports to the other threads.
@@ -152,7 +160,7 @@ impl Port {
         self.links.len()
     }
 
-    /// The transport broke, or the engine ends: all that runs over it is over.
+    /// The engine ends, and with it all that runs over the port.
     pub(crate) fn fail(&mut self) {
         self.blocked_at = None;
         self.rests_until = None;
@@ -309,6 +317,23 @@ impl Port {
         }
     }
 
+    /// Whether [`mend`](Self::mend) is due.
+    pub(crate) fn needs_mending(&self, now: Instant) -> bool {
+        self.carriage.is_retry_due(now)
+    }
+
+    /// Mends the socket after a failure, with `open` where a new one is needed.
+    pub(crate) fn mend(
+        &mut self,
+        now: Instant,
+        poller: &mut Poller,
+        open: impl FnOnce(SocketAddr, bool) -> Result<Box<dyn Transport>, OpenError>,
+    ) {
+        let is_shared = self.seat.is_some();
+        let open = |local| open(local, is_shared);
+        self.is_readable |= self.carriage.retry(now, poller, open);
+    }
+
     fn inspect(&mut self, id: ConnId) -> Option<Inspection> {
         let connection = self.endpoint.connection(id)?;
         Some(Inspection {
@@ -316,7 +341,7 @@ impl Port {
             connection: connection.stats(),
             endpoint: *self.endpoint.stats(),
             pacing: self.lateness.sum_up(),
-            transport: self.transport.counters(),
+            transport: self.carriage.counters(),
         })
     }
 }
@@ -334,67 +359,90 @@ impl Port {
     ///
     /// The whole turn happens at one moment: so pacing bounds what it sends, however slow the
     /// computer is, and the contract of the core holds: outputs are drained until they are empty.
-    ///
-    /// # Errors
-    /// When the transport is broken.
     pub(crate) fn turn(
         &mut self,
         now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
-    ) -> io::Result<bool> {
-        if self.has_errors {
-            self.read_errors(now, buffer)?;
-        }
+    ) -> bool {
+        // Data first: a flood of ICMP errors must not starve them.
         if self.is_readable {
-            self.read(now, buffer)?;
+            self.read(now, poller, buffer);
+        }
+        if self.has_errors {
+            self.read_errors(now, buffer);
+        }
+        self.carriage.tend_icmp(now);
+        if let Some(news) = self.carriage.take_news() {
+            self.announce(&news);
         }
         if self.next_deadline().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now, &mut self.links);
         }
         // Before anything is sent: who is refused gets no Response first.
         self.take_events();
-        self.write(now, poller)?;
+        self.write(now, poller);
         self.take_events();
         let unfinished = self.links.wake();
         for id in &unfinished {
             self.endpoint.on_data_ready(*id);
         }
         self.rests_until = self.rests_until.filter(|until| *until > now);
-        Ok(self.is_readable || self.has_errors || !unfinished.is_empty())
+        self.is_readable || self.has_errors || !unfinished.is_empty()
     }
 
-    /// The deadline of its next turn. While the transport has no room nothing can be drained, so timers
+    /// The deadline of its next turn. While the socket has no room nothing can be drained, so timers
     /// wait too.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let socket = self.carriage.deadline();
         if self.blocked_at.is_some() {
-            return None;
+            return socket;
         }
         let due = self.endpoint.poll_timeout();
-        due.into_iter().chain(self.rests_until).min()
+        due.into_iter().chain(self.rests_until).chain(socket).min()
     }
 
-    fn read(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
+    fn read(&mut self, now: Instant, poller: &mut Poller, buffer: &mut RecvBuffer) {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        let n = self.transport.recv(buffer, &mut |mut r| {
+        let taken = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
-        })?;
-        self.is_readable = n > 0;
-        Ok(())
+        });
+        self.is_readable = taken.may_have_more();
     }
 
-    fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) -> io::Result<()> {
+    fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        let n = self.transport.recv_errors(buffer, &mut |error| {
+        self.has_errors = self.carriage.recv_errors(now, buffer, &mut |error| {
             endpoint.handle_icmp(now, &error, links);
-        })?;
-        self.has_errors = n > 0;
-        Ok(())
+        });
     }
 
-    /// Sends batches until there are none, or the transport has no room.
-    fn write(&mut self, now: Instant, poller: &mut Poller) -> io::Result<()> {
-        let was_blocked = self.blocked_at.is_some();
+    /// 4340-18-10: tells the applications that the socket is lost, or works again.
+    fn announce(&mut self, news: &News) {
+        let event = match news {
+            News::Lost(error) => Event::PortLost {
+                os_error: error.raw_os_error().unwrap_or(0),
+            },
+            News::Back => Event::PortBack,
+        };
+        for id in self.links.ids() {
+            self.links.shared(id).lock().push_event(event.clone());
+        }
+        let place = self.local_addr();
+        for served in &self.served {
+            let place = (place, served.dccp_port).into();
+            served.incoming.push_event(match news {
+                News::Lost(error) => ListenerEvent::Lost {
+                    place,
+                    error: copy_of(error),
+                },
+                News::Back => ListenerEvent::Back { place },
+            });
+        }
+    }
+
+    /// Sends batches until there are none, or the socket has no room.
+    fn write(&mut self, now: Instant, poller: &mut Poller) {
         if let Some(from) = self.blocked_at {
             self.send_batch(from);
         }
@@ -412,14 +460,11 @@ impl Port {
             self.send_batch(0);
         }
         let is_blocked = self.blocked_at.is_some();
-        if is_blocked != was_blocked {
-            poller.want_writable(self.transport.source(), token(self.key), is_blocked)?;
-        }
-        Ok(())
+        self.carriage.want_room(now, poller, is_blocked);
     }
 
     fn send_batch(&mut self, from: usize) {
-        let sent = self.transport.send(&self.batch, from);
+        let sent = self.carriage.send(&self.batch, from);
         self.blocked_at = (!sent.is_done(&self.batch)).then_some(sent.next);
     }
 
@@ -511,8 +556,16 @@ impl Port {
     }
 }
 
+/// The same error once more, because errors of the system cannot be cloned.
+fn copy_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
+}
+
 /// The poller's name of a port.
-fn token(key: PortKey) -> Token {
+pub(crate) fn token(key: PortKey) -> Token {
     Token(usize::try_from(key.0).unwrap_or(usize::MAX))
 }
 

@@ -31,6 +31,7 @@ pub use ring::{RingRecvHalf, RingSendHalf, RingSocket};
 
 use crate::addr::{DccpAddr, ToDccpAddrs};
 use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
+use crate::incoming::ListenerEvent;
 use crate::options::Options;
 use crate::patience::Side;
 use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
@@ -254,6 +255,11 @@ impl Listener {
     /// The addresses and UDP ports where it listens.
     pub fn local_addrs(&self) -> &[DccpAddr] {
         self.inner.local_addrs()
+    }
+
+    /// The next event of the listener, without waiting.
+    pub fn poll_event(&self) -> Option<ListenerEvent> {
+        self.inner.poll_event()
     }
 }
 

@@ -42,6 +42,11 @@ impl WakeFds {
         }
     }
 
+    /// The poller's names of all that are watched.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.watched.keys().map(|token| Token(*token))
+    }
+
     /// The connection whose descriptor is ready, if it is one of these. One call empties the socket, so that many wake-ups
     /// cost one turn.
     pub(crate) fn on_ready(&mut self, poller: &mut Poller, ready: &Ready) -> Option<ConnRef> {

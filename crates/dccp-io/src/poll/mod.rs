@@ -28,7 +28,7 @@ pub struct Token(pub usize);
 
 /// Readiness of a transport.
 ///
-/// The caller then calls `recv` until it returns 0, or polls again with a time-out of zero, because only some systems
+/// The caller then calls `recv` until it finds nothing, or polls again with a time-out of zero, because only some systems
 /// report readiness again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {

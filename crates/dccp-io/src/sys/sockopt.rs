@@ -43,20 +43,29 @@ pub(crate) fn set_may_fragment(fd: BorrowedFd<'_>, is_ipv6: bool, may: bool) -> 
 
 /// Makes a raw socket tell ECN marks, local addresses, arrival times and errors; unfragmentable.
 pub(crate) fn prepare_raw(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<()> {
+    set_icmp_reports(fd, is_ipv6, true)?;
     if is_ipv6 {
         let level = libc::IPPROTO_IPV6;
         set(fd, level, libc::IPV6_RECVTCLASS, 1)?;
         set(fd, level, libc::IPV6_RECVPKTINFO, 1)?;
-        set(fd, level, libc::IPV6_RECVERR, 1)?;
         // The kernel must not touch the checksum: it may cover a part of the packet only.
         set(fd, level, libc::IPV6_CHECKSUM, -1)?;
     } else {
         // The IP header, which the socket gives, has the mark.
         set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
-        set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1)?;
     }
     set_timestamps(fd, true)?;
     set_may_fragment(fd, is_ipv6, false)
+}
+
+/// Whether the socket queues ICMP errors and fails its next call with them. Off: the queue is emptied, and ICMP is ignored
+/// because the socket has no peer. One error that is pending already stays.
+pub(crate) fn set_icmp_reports(fd: BorrowedFd<'_>, is_ipv6: bool, on: bool) -> io::Result<()> {
+    if is_ipv6 {
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, c_int::from(on))
+    } else {
+        set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, c_int::from(on))
+    }
 }
 
 /// Sets the receive buffer in bytes, beyond the system's limit where we may.

@@ -10,7 +10,7 @@ use socket2::{SockFilter, SockRef};
 
 use super::Udp;
 use crate::buffer::RecvBuffer;
-use crate::counters::Wrapping;
+use crate::counters::{Counters, Wrapping};
 use crate::icmp;
 use crate::sys::sockopt;
 use crate::transport::Options;
@@ -29,16 +29,41 @@ const WITHOUT_CHECKSUM: [SockFilter; 4] = [
 ];
 
 /// Settings and counters of the socket.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
     may_fragment: bool,
+    reports: icmp::Reports,
     overflow: Wrapping,
 }
 
 impl State {
-    /// `quinn-udp` has set the socket to unfragmentable.
-    pub(super) fn on_new_state(&mut self) {
+    /// The state of a new socket.
+    pub(super) fn new(is_ipv6: bool) -> Self {
+        Self {
+            may_fragment: false,
+            reports: icmp::Reports::new(is_ipv6),
+            overflow: Wrapping::default(),
+        }
+    }
+
+    /// The socket's options were set again: unfragmentable, and with reports of ICMP errors.
+    pub(super) fn on_new_state(&mut self, socket: &UdpSocket) {
         self.may_fragment = false;
+        self.reports.restore(socket.as_fd());
+    }
+
+    pub(super) fn reports_icmp(&self) -> bool {
+        self.reports.is_on()
+    }
+
+    /// Switches reports of ICMP errors on or off; returns whether they were on.
+    pub(super) fn report_icmp(
+        &mut self,
+        socket: &UdpSocket,
+        on: bool,
+        counters: &mut Counters,
+    ) -> bool {
+        self.reports.switch(socket.as_fd(), on, counters)
     }
 }
 

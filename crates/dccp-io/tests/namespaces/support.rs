@@ -138,7 +138,11 @@ pub(crate) fn receive<T>(
         let mut sink = |r: Received<'_>| {
             got.extend(r.datagrams.clone().map(|d| take(&r, d.bytes)));
         };
-        while transport.recv(&mut buffer, &mut sink).unwrap() > 0 {}
+        while transport
+            .recv(&mut buffer, &mut sink)
+            .unwrap()
+            .may_have_more()
+        {}
     }
     got
 }

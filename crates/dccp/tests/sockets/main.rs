@@ -7,6 +7,8 @@ mod close;
 mod connect;
 mod data;
 mod engine;
+#[cfg(target_os = "linux")]
+mod faults;
 mod late;
 #[cfg(target_os = "linux")]
 mod namespace;

@@ -2,7 +2,11 @@
 //! namespace, which vanishes with it.
 
 use crate::{PORT, options};
+use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use dccp::{CloseReason, ConnectError, Encapsulation, Listener, RecvError, Socket};
+use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto};
 use std::env;
 use std::process::{Command, Stdio};
 
@@ -131,4 +135,116 @@ fn link_local_peers_are_reached_by_their_interface() {
     let over_ip = options().encapsulation(Encapsulation::Ip);
     let error = Socket::connect(place, &over_ip).unwrap_err();
     assert!(matches!(error, ConnectError::LinkLocal { .. }), "{error:?}");
+}
+
+/// An "unreachable" of a router, about a datagram from `port` of this host to another; 56 bytes with the IP header.
+fn unreachable_message(is_ipv6: bool, protocol: u8, port: u16) -> Vec<u8> {
+    let [high, low] = port.to_be_bytes();
+    let quoted = [high, low, 0, 9, 0, 8, 0, 0];
+    if is_ipv6 {
+        let mut header = vec![0x60, 0, 0, 0, 0, 8, protocol, 64];
+        header.extend(Ipv6Addr::LOCALHOST.octets());
+        header.extend("2001:db8::9".parse::<Ipv6Addr>().unwrap().octets());
+        // The kernel computes the checksum.
+        return [&[1, 4, 0, 0, 0, 0, 0, 0], &header[..], &quoted].concat();
+    }
+    let header = [0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, protocol, 0, 0];
+    let addresses = [127, 0, 0, 1, 192, 0, 2, 9];
+    let mut message = [&[3, 3, 0, 0, 0, 0, 0, 0], &header[..], &addresses, &quoted].concat();
+    let words = message.chunks_exact(2);
+    let sum: u32 = words
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+        .sum();
+    let folded = u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+    message[2..4].copy_from_slice(&(!folded).to_be_bytes());
+    message
+}
+
+/// Sends the message to this host as fast as it can until `is_over`; returns how often.
+fn flood(is_ipv6: bool, message: &[u8], is_over: &AtomicBool) -> u64 {
+    let (family, protocol) = if is_ipv6 {
+        (AddressFamily::INET6, ipproto::ICMPV6)
+    } else {
+        (AddressFamily::INET, ipproto::ICMP)
+    };
+    let socket = rustix::net::socket(family, SocketType::RAW, Some(protocol)).unwrap();
+    let to: SocketAddr = if is_ipv6 {
+        (Ipv6Addr::LOCALHOST, 0).into()
+    } else {
+        (Ipv4Addr::LOCALHOST, 0).into()
+    };
+    let mut sent = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        sent += u64::from(rustix::net::sendto(&socket, message, SendFlags::empty(), &to).is_ok());
+    }
+    sent
+}
+
+/// Ends the flood, also when the test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// 4340-18-10: goal: an open port stays up, whatever ICMP says. Method: a thread floods the server's socket with ICMP
+/// errors that quote its port and a host that is not its peer. Meanwhile data pass and a client connects.
+#[test]
+fn flood_of_icmp_errors_ends_no_port() {
+    if !is_inside("namespace::flood_of_icmp_errors_ends_no_port") {
+        return;
+    }
+    let ways = [
+        ("127.0.0.1:0", Encapsulation::Udp),
+        ("[::1]:0", Encapsulation::Udp),
+        ("127.0.0.1:0", Encapsulation::Ip),
+    ];
+    for (host, encapsulation) in ways {
+        let options = options().encapsulation(encapsulation);
+        let listener = Listener::bind((host, PORT), &options).unwrap();
+        let address = listener.local_addrs()[0];
+        let client = Socket::connect(address, &options).unwrap();
+        let server = listener.accept().unwrap();
+        let is_ipv6 = address.ip.is_ipv6();
+        let (protocol, port) = match encapsulation {
+            Encapsulation::Udp => (17, address.udp_port),
+            Encapsulation::Ip => (33, PORT),
+        };
+        let message = unreachable_message(is_ipv6, protocol, port);
+        let is_over = AtomicBool::new(false);
+        let (received, sent) = std::thread::scope(|scope| {
+            let end = End(&is_over);
+            let flooder = scope.spawn(|| flood(is_ipv6, &message, &is_over));
+            let sender = scope.spawn(|| {
+                for _ in 0..10_000 {
+                    client.send(&[5; 1000]).unwrap();
+                }
+                while !is_over.load(Ordering::Relaxed) {
+                    client.send(b"the end").unwrap();
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            });
+            let mut buf = [0; 2000];
+            let mut received = 0;
+            while server.recv(&mut buf).unwrap() != 7 {
+                received += 1;
+            }
+            let late = Socket::connect(address, &options).unwrap();
+            listener.accept_timeout(Duration::from_secs(1)).unwrap();
+            drop(end);
+            sender.join().unwrap();
+            drop(late);
+            (received, flooder.join().unwrap())
+        });
+        println!("{host} {encapsulation}: {received} of 10000 datagrams beside {sent} ICMP errors");
+        assert!(received > 9_000, "{host} {encapsulation}: {received}");
+        assert!(listener.poll_event().is_none());
+        let counters = server.stats().unwrap().transport;
+        assert!(
+            counters.icmp_pauses > 0,
+            "{host} {encapsulation}: {counters:?}"
+        );
+    }
 }

@@ -13,7 +13,9 @@ use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp::proto::time::nanos;
-use dccp::{AcceptError, BindError, Encapsulation, Listener, Options, Socket, clock};
+use dccp::{
+    AcceptError, BindError, Encapsulation, Listener, ListenerEvent, Options, Socket, clock,
+};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeMap;
@@ -193,6 +195,9 @@ fn welcome(listener: &Listener, hall: &Arc<Hall>, is_one_off: bool) {
         if interrupt::is_pressed() || is_served {
             return;
         }
+        while let Some(event) = listener.poll_event() {
+            println!("{}", trouble(&event));
+        }
         let socket = match listener.accept_timeout(LOOK) {
             Ok(socket) => socket,
             Err(AcceptError::TimedOut | AcceptError::WouldBlock) => continue,
@@ -208,6 +213,17 @@ fn welcome(listener: &Listener, hall: &Arc<Hall>, is_one_off: bool) {
         }
         let hall = hall.clone();
         std::thread::spawn(move || greet(socket, &hall));
+    }
+}
+
+/// A listener's event in words.
+fn trouble(event: &ListenerEvent) -> String {
+    match event {
+        ListenerEvent::Lost { place, error } => {
+            format!("socket at {place}: failed ({error}); opening it again")
+        }
+        ListenerEvent::Back { place } => format!("socket at {place}: works again"),
+        other => format!("{other:?}"),
     }
 }
 

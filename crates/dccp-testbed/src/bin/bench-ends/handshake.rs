@@ -221,7 +221,7 @@ impl Client {
                     }
                 }
             })?;
-            if got == 0 {
+            if !got.may_have_more() {
                 self.poller.wait(Some(PATIENCE), &mut Vec::new())?;
             }
         }
