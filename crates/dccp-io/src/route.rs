@@ -3,6 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+#[cfg(target_os = "linux")]
+mod netlink;
+
 /// The way to a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
@@ -10,8 +13,8 @@ pub struct Route {
     pub source: IpAddr,
     /// The interface of a link-local IPv6 `source`, by its number; 0 otherwise (RFC 4007).
     pub scope_id: u32,
-    /// MTU of the first hop, or of the path as far as the system knows, in bytes of the IP packet;
-    /// `None` where the system does not tell (4340-14.1-1).
+    /// MTU of the interface, or of the route if its administrator set a smaller one, in bytes of the IP packet. It does not
+    /// depend on ICMP messages that the system has seen. `None` where the system does not tell (4340-14.1-1).
     pub mtu: Option<u32>,
 }
 
@@ -38,6 +41,10 @@ pub fn to_place(remote: SocketAddr) -> io::Result<Route> {
     // A UDP socket's connect only looks up the route.
     socket.connect(remote)?;
     let source = socket.local_addr()?;
+    let interface = match remote {
+        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
     let scope_id = match source {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => v6.scope_id(),
         _ => 0,
@@ -45,18 +52,15 @@ pub fn to_place(remote: SocketAddr) -> io::Result<Route> {
     Ok(Route {
         source: source.ip(),
         scope_id,
-        mtu: mtu(&socket, remote.is_ipv6()),
+        mtu: mtu(remote.ip(), interface),
     })
 }
 
 #[cfg(target_os = "linux")]
-fn mtu(socket: &UdpSocket, is_ipv6: bool) -> Option<u32> {
-    use std::os::fd::AsFd;
-    crate::sys::sockopt::path_mtu(socket.as_fd(), is_ipv6).ok()
-}
+use netlink::mtu;
 
 #[cfg(not(target_os = "linux"))]
-fn mtu(_: &UdpSocket, _: bool) -> Option<u32> {
+fn mtu(_: IpAddr, _: u32) -> Option<u32> {
     None
 }
 

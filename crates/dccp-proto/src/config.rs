@@ -38,6 +38,9 @@ pub mod bounds {
     pub const LOSS_INTERVALS: usize = 9;
     /// Service Codes per listening port.
     pub const SERVICE_CODES: usize = 32;
+    /// The smallest MTU in bytes that a connection works with (4340-14.1-7): that of point-to-point links tuned for short
+    /// delays (RFC 1191 §7). Packets of the handshake fit into it.
+    pub const MTU_LEAST: usize = 296;
 }
 
 /// Settings of one connection.
@@ -188,8 +191,8 @@ impl Config {
         if self.service_code == ServiceCode::INVALID {
             return Err("4294967295 is not a service code");
         }
-        if !(576..=65_535).contains(&self.mtu) {
-            return Err("the MTU must be from 576 to 65535 bytes");
+        if !(bounds::MTU_LEAST..=65_535).contains(&self.mtu) {
+            return Err("the MTU must be from 296 to 65535 bytes");
         }
         // Multiples of these are added to the time.
         let times = [self.msl, self.rto_min, self.delayed_ack, self.granularity];

@@ -27,6 +27,7 @@ use dccp_io::{
     Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport, route,
 };
 use dccp_proto::Endpoint;
+use dccp_proto::config::bounds;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -324,6 +325,10 @@ impl Driver {
             return Err(ConnectError::LinkLocal { remote });
         }
         let way = route::to_place(remote.udp_addr())?;
+        let mtu = connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu));
+        if mtu < bounds::MTU_LEAST {
+            return Err(ConnectError::PathTooNarrow { remote, mtu });
+        }
         let source = |port| with_scope(SocketAddr::new(way.source, port), way.scope_id);
         let local = match connect.local {
             Some(local) if !local.ip().is_unspecified() => local,
@@ -336,7 +341,7 @@ impl Driver {
             Encapsulation::Ip => self.find_or_open(connect.encapsulation, connect.gso, local)?,
         };
         let config = Config {
-            mtu: connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu)),
+            mtu,
             ..connect.config.clone()
         };
         if *self.settings != config {
@@ -509,7 +514,7 @@ fn any_of(ip: IpAddr) -> SocketAddr {
     SocketAddr::new(any, 0)
 }
 
-/// The first MTU of a connection without a configured one: that of the route's first hop, at most Ethernet's. Longer paths
+/// The first MTU of a connection without a configured one: that of the route's interface, at most Ethernet's. Longer paths
 /// seldom carry the larger packets of a loopback interface or of jumbo frames, and learning that costs seconds.
 fn usual_mtu(route: Option<u32>) -> usize {
     const ETHERNET: usize = 1500;

@@ -444,7 +444,7 @@ impl Options {
             (
                 "mtu",
                 self.mtu.is_none_or(|m| (MTU_MIN..=MTU_MAX).contains(&m)),
-                "must be from 576 to 65535 bytes",
+                "must be from 296 to 65535 bytes",
             ),
             (
                 "send_buffer",
@@ -516,7 +516,7 @@ impl Options {
     }
 }
 
-const MTU_MIN: usize = 576;
+const MTU_MIN: usize = bounds::MTU_LEAST;
 const MTU_MAX: usize = 65_535;
 const PACKETS_MAX: usize = bounds::IN_FLIGHT_PACKETS;
 
@@ -578,7 +578,7 @@ mod tests {
             "sequence_window"
         );
         assert_eq!(problem_of(&Options::new().ack_ratio(0)), "ack_ratio");
-        assert_eq!(problem_of(&Options::new().mtu(575)), "mtu");
+        assert_eq!(problem_of(&Options::new().mtu(295)), "mtu");
         let mut law = LawConfig::default();
         law.slow_start.max_ssthresh = -1.0;
         assert_eq!(problem_of(&Options::new().law(law)), "law");

@@ -100,17 +100,6 @@ pub(crate) fn refuse_descriptors(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, 0)
 }
 
-/// MTU of the path of a connected socket, in bytes.
-pub(crate) fn path_mtu(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<u32> {
-    let mut mtu = [0u32; 1];
-    if is_ipv6 {
-        get(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU, &mut mtu)?;
-    } else {
-        get(fd, libc::IPPROTO_IP, libc::IP_MTU, &mut mtu)?;
-    }
-    Ok(mtu[0])
-}
-
 /// How many datagrams the kernel dropped at this socket because its buffer was full, modulo 2^32.
 ///
 /// `SO_MEMINFO` tells the same number that `SO_RXQ_OVFL` would put into every message, but only

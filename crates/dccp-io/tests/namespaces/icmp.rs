@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::process::Command;
 
-use dccp_io::{Options, Poller, RecvBuffer, Token};
+use dccp_io::{Options, Poller, RecvBuffer, Token, route};
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{IcmpError, IcmpKind};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -88,4 +89,49 @@ fn too_big_is_reported_with_mtu_path_and_quote() {
             assert_eq!(transport.counters().icmp, 1);
         }
     }
+}
+
+/// 4340-14.1-7: goal: no ICMP message changes the MTU with which connections begin. Method: a forged "too big" fills the
+/// kernel's cache, which the socket option shows, and the route keeps the interface's MTU.
+#[test]
+fn forged_too_big_does_not_change_the_mtu_of_the_route() {
+    let setup = "ip link add v0 type veth peer name v1
+        ip link set v1 up
+        ip link set v0 mtu 1480 up
+        ip address add 10.9.9.1/24 dev v0
+        ip address add fd00:9::1/64 dev v0 nodad
+        ip neigh add 10.9.9.9 lladdr 02:00:00:00:00:09 dev v0
+        ip neigh add fd00:9::9 lladdr 02:00:00:00:00:09 dev v0
+        ip route add 10.8.0.0/16 via 10.9.9.9 mtu 900";
+    if !is_inside(
+        "icmp::forged_too_big_does_not_change_the_mtu_of_the_route",
+        setup,
+    ) {
+        return;
+    }
+    let ways: [(IpAddr, IpAddr); 2] = [
+        ([10, 9, 9, 1].into(), [10, 9, 9, 9].into()),
+        ("fd00:9::1".parse().unwrap(), "fd00:9::9".parse().unwrap()),
+    ];
+    for (local, remote) in ways {
+        for (_transport, path) in both(local, remote, &Options::default()) {
+            forge(&path);
+        }
+        assert_eq!(cached_mtu(remote), u32::from(MTU), "the kernel believes it");
+        assert_eq!(route::to(remote).unwrap().mtu, Some(1480));
+    }
+    // The MTU that an administrator gave to a route holds.
+    assert_eq!(route::to([10, 8, 0, 1].into()).unwrap().mtu, Some(900));
+}
+
+/// The MTU of the path in the kernel's cache.
+fn cached_mtu(remote: IpAddr) -> u32 {
+    let output = Command::new("ip")
+        .args(["route", "get", &remote.to_string()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut words = text.split_whitespace();
+    words.find(|word| *word == "mtu");
+    words.next().and_then(|mtu| mtu.parse().ok()).unwrap_or(0)
 }

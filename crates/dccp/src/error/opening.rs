@@ -86,6 +86,16 @@ pub enum ConnectError {
         /// ICMP code.
         code: u8,
     },
+    /// System: the interface towards the peer carries less than a connection needs.
+    #[error(
+        "{remote} is behind an interface whose packets have at most {mtu} bytes: must be at least 296"
+    )]
+    PathTooNarrow {
+        /// The peer's address.
+        remote: DccpAddr,
+        /// MTU of the interface or route in bytes.
+        mtu: usize,
+    },
     /// System: no DCCP port is free, or the connection table is full.
     #[error("no DCCP port is free, or the connection table is full")]
     NoRoom,
@@ -110,7 +120,9 @@ impl ConnectError {
             | Self::NoRuntime
             | Self::EngineGone(_) => Fault::Caller,
             Self::Address(e) => e.fault(),
-            Self::NoRoom | Self::Open(_) | Self::Io(_) => Fault::System,
+            Self::PathTooNarrow { .. } | Self::NoRoom | Self::Open(_) | Self::Io(_) => {
+                Fault::System
+            }
             _ => Fault::Peer,
         }
     }
@@ -141,6 +153,7 @@ impl ConnectError {
                 "check that the program runs there, and that firewalls on the way let the port through"
             }
             Self::Unreachable { .. } => "check the address, and that the peer's UDP port is open",
+            Self::PathTooNarrow { .. } => "raise the MTU of the interface or the route",
             Self::NoRoom => "close connections that are not needed",
             Self::EngineGone(e) => e.next_step(),
             Self::Open(e) => e.next_step(),
@@ -158,7 +171,7 @@ impl ConnectError {
             }
             Self::Ended { reason, .. } => reason_kind(reason),
             Self::NoAnswer { .. } => io::ErrorKind::TimedOut,
-            Self::Unreachable { .. } => io::ErrorKind::HostUnreachable,
+            Self::Unreachable { .. } | Self::PathTooNarrow { .. } => io::ErrorKind::HostUnreachable,
             Self::NoRoom => io::ErrorKind::AddrNotAvailable,
             Self::Open(e) => e.io_kind(),
             Self::Io(e) => e.kind(),

@@ -248,3 +248,43 @@ fn flood_of_icmp_errors_ends_no_port() {
         );
     }
 }
+
+/// 4340-14.1-7
+#[test]
+fn connections_work_over_links_with_small_mtus() {
+    if !is_inside("namespace::connections_work_over_links_with_small_mtus") {
+        return;
+    }
+    for mtu in [552, 400, 296] {
+        set_mtu(mtu);
+        for encapsulation in [Encapsulation::Udp, Encapsulation::Ip] {
+            let options = options().encapsulation(encapsulation).mtu(mtu);
+            let listener = Listener::bind(("127.0.0.1:0", PORT), &options).unwrap();
+            // The client learns the MTU from its interface.
+            let usual = crate::options().encapsulation(encapsulation);
+            let client = Socket::connect(listener.local_addrs(), &usual).unwrap();
+            let server = listener.accept().unwrap();
+            let mps = client.max_packet_size().unwrap();
+            assert!((mtu - 100..mtu - 20).contains(&mps), "{mps} of {mtu}");
+            let mut buf = [0; 2000];
+            for _ in 0..100 {
+                client.send(&vec![5; mps]).unwrap();
+                assert_eq!(server.recv(&mut buf), Ok(mps));
+            }
+            assert_eq!(server.stats().unwrap().transport.dropped_too_big, 0);
+        }
+    }
+    set_mtu(200);
+    let refused = Socket::connect(("127.0.0.1:9", PORT), &options()).unwrap_err();
+    assert!(
+        matches!(refused, ConnectError::PathTooNarrow { mtu: 200, .. }),
+        "{refused:?}"
+    );
+}
+
+fn set_mtu(mtu: usize) {
+    let status = Command::new("ip")
+        .args(["link", "set", "lo", "mtu", &mtu.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
