@@ -38,12 +38,24 @@ impl OpenError {
 
 /// The next step if the system has no more descriptors for this program; `None` for other errors.
 pub fn limit_next_step(e: &io::Error) -> Option<&'static str> {
+    is_descriptor_limit(e).then_some("close sockets, or raise the limit of open files (ulimit -n)")
+}
+
+/// Whether the process or the system has no descriptor left.
+pub fn is_descriptor_limit(e: &io::Error) -> bool {
     // ENFILE and EMFILE of all Unixes.
-    let is_limit = cfg!(unix) && matches!(e.raw_os_error(), Some(23 | 24));
-    is_limit.then_some("close sockets, or raise the limit of open files (ulimit -n)")
+    cfg!(unix) && matches!(e.raw_os_error(), Some(23 | 24))
 }
 
 impl OpenError {
+    /// The system's error, if it has one.
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::InUse(e) | Self::Io(e) => Some(e),
+            Self::NeedsCapability | Self::KernelDccp | Self::IpUnsupported => None,
+        }
+    }
+
     /// The kind of the same error as [`io::Error`].
     pub fn io_kind(&self) -> io::ErrorKind {
         match self {
@@ -73,10 +85,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::InUse(e) | Self::Io(e) => Some(e),
-            Self::NeedsCapability | Self::KernelDccp | Self::IpUnsupported => None,
-        }
+        self.io().map(|e| e as _)
     }
 }
 

@@ -46,7 +46,7 @@ mod sys;
 pub use buffer::RecvBuffer;
 pub use carrier::{Carrier, PortClaim};
 pub use counters::Counters;
-pub use error::{OpenError, limit_next_step};
+pub use error::{OpenError, is_descriptor_limit, limit_next_step};
 pub use fork::ProcessGeneration;
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};

@@ -41,6 +41,8 @@ pub fn to_place(remote: SocketAddr) -> io::Result<Route> {
     // A UDP socket's connect only looks up the route.
     socket.connect(remote)?;
     let source = socket.local_addr()?;
+    // Its descriptor may be the last, and reading the MTU needs one.
+    drop(socket);
     let interface = match remote {
         SocketAddr::V6(v6) => v6.scope_id(),
         SocketAddr::V4(_) => 0,

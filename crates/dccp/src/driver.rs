@@ -16,6 +16,9 @@ use crate::error::{BindError, ConnectError};
 use crate::group::{Membership, Seat};
 use crate::hash::ProcessHash;
 use crate::incoming::Incoming;
+use crate::limits::RESTING_PORTS;
+#[cfg(target_os = "linux")]
+use crate::limits::RESTING_SHARE;
 use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port, token};
 use crate::request::Request;
@@ -24,12 +27,15 @@ use crate::wake_fds::WakeFds;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
-    Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport, route,
+    Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport,
+    is_descriptor_limit, is_shortage, route,
 };
 use dccp_proto::Endpoint;
 use dccp_proto::config::bounds;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
+#[cfg(target_os = "linux")]
+use rustix::process::Resource;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -51,6 +57,7 @@ pub(crate) struct Driver {
     deadlines: BTreeSet<(Instant, PortKey)>,
     /// Ports that are kept only because a flow rests there, the oldest first.
     resting: VecDeque<PortKey>,
+    resting_max: usize,
     buffer: RecvBuffer,
     /// Settings of the last connection that was opened. The next one usually has the same, and shares them.
     settings: Arc<Config>,
@@ -62,9 +69,8 @@ pub(crate) struct Driver {
     wake_fds: WakeFds,
 }
 
-/// Ports kept open for flows in TIMEWAIT: each costs a file descriptor, so the oldest must go when a
-/// program opens and closes faster than flows rest.
-const RESTING_MAX: usize = 256;
+/// Resting ports that go at most for one call that finds no descriptor.
+const RELEASED_MAX: usize = 8;
 
 /// The longest pause between two looks at the sockets while the poller fails.
 const BLIND_WAIT_MAX: Duration = Duration::from_millis(10);
@@ -90,6 +96,7 @@ impl Driver {
             runnable: Vec::new(),
             deadlines: BTreeSet::new(),
             resting: VecDeque::new(),
+            resting_max: resting_max(),
             buffer: RecvBuffer::new(),
             settings: Arc::default(),
             failed_waits: 0,
@@ -220,14 +227,17 @@ impl Driver {
 
     /// Mends the socket of a port that failed.
     fn mend(&mut self, now: Instant, key: PortKey) {
-        let Some(encapsulation) = self.ports.get(&key).map(|port| port.encapsulation) else {
+        let Some(port) = self.ports.get(&key) else {
             return;
         };
-        let carrier = self.carrier(encapsulation);
+        let (local, is_shared) = (port.local_addr(), port.seat.is_some());
+        let encapsulation = port.encapsulation;
+        let socket = port.lacks_socket().then(|| {
+            let carrier = self.carrier(encapsulation)?;
+            self.with_descriptor(is_open_limited, || carrier.reopen(local, is_shared))
+        });
         if let Some(port) = self.ports.get_mut(&key) {
-            port.mend(now, &mut self.poller, |local, is_shared| {
-                carrier?.reopen(local, is_shared)
-            });
+            port.mend(now, &mut self.poller, socket);
         }
     }
 
@@ -246,12 +256,35 @@ impl Driver {
             return;
         }
         self.resting.push_back(key);
-        if self.resting.len() > RESTING_MAX
-            && let Some(oldest) = self.resting.pop_front()
-            && self.ports.get(&oldest).map(Port::occupation) == Some(Occupation::Resting)
-        {
-            self.close(oldest);
+        if self.resting.len() > self.resting_max {
+            self.release_oldest();
         }
+    }
+
+    /// Closes the port that rests for longest; `false` if none rests.
+    fn release_oldest(&mut self) -> bool {
+        while let Some(oldest) = self.resting.pop_front() {
+            if self.ports.get(&oldest).map(Port::occupation) == Some(Occupation::Resting) {
+                self.close(oldest);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Makes a call that needs a file descriptor. If none is left, ports that only rest go, the oldest first.
+    fn with_descriptor<T, E>(
+        &mut self,
+        lacks_one: impl Fn(&E) -> bool,
+        mut call: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        for _ in 0..RELEASED_MAX {
+            match call() {
+                Err(e) if lacks_one(&e) && self.release_oldest() => {}
+                done => return done,
+            }
+        }
+        call()
     }
 
     fn close(&mut self, key: PortKey) {
@@ -324,7 +357,7 @@ impl Driver {
         if is_without_interface(connect.encapsulation, remote) {
             return Err(ConnectError::LinkLocal { remote });
         }
-        let way = route::to_place(remote.udp_addr())?;
+        let way = self.with_descriptor(is_limited, || route::to_place(remote.udp_addr()))?;
         let mtu = connect.mtu.unwrap_or_else(|| usual_mtu(way.mtu));
         if mtu < bounds::MTU_LEAST {
             return Err(ConnectError::PathTooNarrow { remote, mtu });
@@ -455,7 +488,8 @@ impl Driver {
         gso: bool,
         local: SocketAddr,
     ) -> Result<PortKey, OpenError> {
-        let transport = self.carrier(encapsulation)?.open(local)?;
+        let carrier = self.carrier(encapsulation)?;
+        let transport = self.with_descriptor(is_open_limited, || carrier.open(local))?;
         Ok(self.add(encapsulation, gso, transport, None)?)
     }
 
@@ -484,6 +518,25 @@ impl Drop for Driver {
             port.fail();
         }
     }
+}
+
+/// Whether a call failed because there is no descriptor or no memory for a socket.
+fn is_limited(error: &io::Error) -> bool {
+    is_descriptor_limit(error) || is_shortage(error)
+}
+
+fn is_open_limited(error: &OpenError) -> bool {
+    error.io().is_some_and(is_limited)
+}
+
+/// Ports that may rest: a part of what the process may open.
+fn resting_max() -> usize {
+    #[cfg(target_os = "linux")]
+    if let Some(descriptors) = rustix::process::getrlimit(Resource::Nofile).current {
+        let share = usize::try_from(descriptors / RESTING_SHARE).unwrap_or(usize::MAX);
+        return share.min(RESTING_PORTS);
+    }
+    RESTING_PORTS
 }
 
 /// The report of a poller about a source that has everything.

@@ -11,3 +11,8 @@ pub const ICMP_PAUSE: Duration = Duration::from_secs(1);
 pub const RETRY_FIRST: Duration = Duration::from_millis(10);
 /// The longest pause between two attempts to mend a socket.
 pub const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Ports that stay open for flows in TIMEWAIT, for each thread of an engine. Each costs a file descriptor, so the oldest goes
+/// when a program opens and closes faster than flows rest, and when no descriptor is left.
+pub const RESTING_PORTS: usize = 256;
+/// Resting ports have at most this part of the descriptors that the process may open: a quarter.
+pub const RESTING_SHARE: u64 = 4;

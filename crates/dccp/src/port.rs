@@ -322,16 +322,19 @@ impl Port {
         self.carriage.is_retry_due(now)
     }
 
-    /// Mends the socket after a failure, with `open` where a new one is needed.
+    /// Whether [`mend`](Self::mend) needs a new socket.
+    pub(crate) fn lacks_socket(&self) -> bool {
+        self.carriage.lacks_socket()
+    }
+
+    /// Mends the port after a failure of its socket, with a new one where it lacks one.
     pub(crate) fn mend(
         &mut self,
         now: Instant,
         poller: &mut Poller,
-        open: impl FnOnce(SocketAddr, bool) -> Result<Box<dyn Transport>, OpenError>,
+        socket: Option<Result<Box<dyn Transport>, OpenError>>,
     ) {
-        let is_shared = self.seat.is_some();
-        let open = |local| open(local, is_shared);
-        self.is_readable |= self.carriage.retry(now, poller, open);
+        self.is_readable |= self.carriage.retry(now, poller, socket);
     }
 
     fn inspect(&mut self, id: ConnId) -> Option<Inspection> {

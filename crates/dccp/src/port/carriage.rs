@@ -263,23 +263,27 @@ impl Carriage {
         self.retry_at.is_some_and(|at| at <= now)
     }
 
-    /// Watches the socket again after a pause, or opens a new one at the same address. Returns whether the port must look
+    /// Whether [`retry`](Self::retry) needs a new socket.
+    pub(super) fn lacks_socket(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// Watches the socket again after a pause, or the new one at the same address. Returns whether the port must look
     /// what has arrived.
     pub(super) fn retry(
         &mut self,
         now: Instant,
         poller: &mut Poller,
-        open: impl FnOnce(SocketAddr) -> Result<Box<dyn Transport>, OpenError>,
+        socket: Option<Result<Box<dyn Transport>, OpenError>>,
     ) -> bool {
         self.retry_at = None;
-        if self.socket.is_none() {
-            match open(self.local) {
-                Ok(socket) => self.socket = Some(socket),
-                Err(e) => {
-                    self.on_failure(now, poller, io::Error::new(e.io_kind(), e));
-                    return false;
-                }
+        match socket {
+            Some(Ok(socket)) => self.socket = Some(socket),
+            Some(Err(e)) => {
+                self.on_failure(now, poller, io::Error::new(e.io_kind(), e));
+                return false;
             }
+            None => {}
         }
         match self.watch(poller) {
             Ok(()) => true,

@@ -1,8 +1,8 @@
 //! Engines of their own.
 
-use crate::{PATIENCE, options, pair, until};
+use crate::{PATIENCE, PORT, listen, options, pair, until};
 use core::time::Duration;
-use dccp::{CloseError, Engine, EngineOptions};
+use dccp::{CloseError, CloseReason, Engine, EngineOptions, Socket};
 
 #[test]
 fn engines_do_not_share_anything() {
@@ -76,4 +76,48 @@ fn wait_idle_returns_when_all_connections_have_ended() {
     drop(client);
     assert_eq!(engine.wait_idle(PATIENCE), Ok(()));
     assert_eq!(server.stats().unwrap().received.delivered, 500);
+}
+
+#[cfg(unix)]
+const FEW_FILES: &str = "DCCP_SOCKETS_FEW_FILES";
+
+/// Goal: closed connections, which rest in TIMEWAIT, never keep a program from opening new ones. Method: 400 connections
+/// one after the other in a process that may open 64 files. Then all descriptors are taken but those of resting ports.
+#[cfg(unix)]
+#[test]
+fn resting_ports_release_their_descriptors_under_pressure() {
+    if std::env::var_os(FEW_FILES).is_none() {
+        let output = std::process::Command::new("sh")
+            .args(["-ec", "ulimit -n 64; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "engine::resting_ports_release_their_descriptors_under_pressure",
+                "--exact",
+                "--nocapture",
+            ])
+            .env(FEW_FILES, "1")
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{out}\n{err}");
+        return;
+    }
+    let options = options();
+    let (listener, address) = listen(&options);
+    let open_and_close = || {
+        let client = Socket::connect((address, PORT), &options).unwrap();
+        let server = listener.accept().unwrap();
+        assert_eq!(client.close(), Ok(CloseReason::Local));
+        drop(server);
+    };
+    for _ in 0..400 {
+        open_and_close();
+    }
+    let null = || std::fs::File::open("/dev/null");
+    let files: Vec<_> = core::iter::from_fn(|| null().ok()).collect();
+    assert!(files.len() > 20, "{} of 64 were left", files.len());
+    for _ in 0..8 {
+        open_and_close();
+    }
 }
