@@ -39,17 +39,6 @@ pub(crate) struct AckVector {
     records: AckRecords,
 }
 
-/// Classifies an arrival.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Recorded {
-    /// The first of this packet.
-    New,
-    /// A packet that had arrived before.
-    Duplicate,
-    /// Too old to be known.
-    Forgotten,
-}
-
 /// The fate of a packet. The order is that of the wire, except for the nonce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
@@ -124,7 +113,7 @@ impl Cell {
 impl AckVector {
     /// Records packet `seq`, which must be acknowledgeable (step 8 of RFC 4340 §8.5; 4340-11.4-2),
     /// whatever becomes of its data later (4340-11.4-3).
-    pub(crate) fn on_packet(&mut self, seq: Seq, ecn: Ecn) -> Recorded {
+    pub(crate) fn on_packet(&mut self, seq: Seq, ecn: Ecn) {
         let fate = Fate::of(ecn);
         self.has_nonces |= fate == Fate::Nonce;
         if seq == self.newest.next()
@@ -134,23 +123,21 @@ impl AckVector {
             *head = longer;
             self.newest = seq;
             self.packets += 1;
-            return Recorded::New;
+            return;
         }
-        self.on_unexpected(seq, fate)
+        self.on_unexpected(seq, fate);
     }
 
     /// Any packet that does not just lengthen the first cell.
     #[inline(never)]
-    fn on_unexpected(&mut self, seq: Seq, fate: Fate) -> Recorded {
+    fn on_unexpected(&mut self, seq: Seq, fate: Fate) {
         let ahead = seq.distance(self.newest);
-        let recorded = if self.cells.is_empty() || ahead > 0 {
+        if self.cells.is_empty() || ahead > 0 {
             self.on_newer(seq, fate);
-            Recorded::New
         } else {
-            self.on_older(seq, ahead.unsigned_abs(), fate)
-        };
+            self.on_older(seq, ahead.unsigned_abs(), fate);
+        }
         debug_assert!(self.cells.len() <= ACK_VECTOR_CELLS);
-        recorded
     }
 
     /// The packet that a vector written now begins with: the Acknowledgement Number of the packet
@@ -228,24 +215,19 @@ impl AckVector {
         }
     }
 
-    fn on_older(&mut self, seq: Seq, offset: u64, arrival: Fate) -> Recorded {
+    fn on_older(&mut self, seq: Seq, offset: u64, arrival: Fate) {
         if offset >= self.packets {
-            return Recorded::Forgotten;
+            return; // Too old to be known.
         }
         let (index, before) = self.find(offset);
         let Some(&cell) = self.cells.get(index) else {
-            return Recorded::Forgotten;
+            return;
         };
         let old = cell.fate();
         let new = old.merged_with(arrival);
         if new != old {
             self.replace_one(index, cell, before, new);
             self.records.on_revised(seq);
-        }
-        if old == Fate::Missing {
-            Recorded::New
-        } else {
-            Recorded::Duplicate
         }
     }
 

@@ -4,6 +4,7 @@
 //! - `send.rs`, `send/`: control packets, runs of data packets, acknowledgements
 //! - `handshake.rs`, `close.rs`, `state.rs`: opening, closing, and the legal changes of state
 //! - `seqno.rs`, `sequence_window.rs`, `reverse_path.rs`, `ndp.rs`: sequence numbers and gaps in them
+//! - `replay.rs`: repeated packets
 //! - `ack_vector.rs`, `ack_records.rs`, `data_dropped.rs`: reports on arrived packets
 //! - `in_flight.rs`, `in_flight/`: sent packets until their fate is known
 //! - `features/`, `feature_use.rs`: negotiation of features, and what follows from their values
@@ -28,6 +29,7 @@ mod options;
 mod pmtu;
 mod rate_hint;
 mod recv;
+mod replay;
 mod reverse_path;
 mod send;
 mod seqno;

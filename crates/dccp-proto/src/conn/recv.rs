@@ -1,7 +1,6 @@
 //! Receiving: steps 4 to 16 of RFC 4340 §8.5, in order, one function each. Step 1 is
 //! `wire/parse.rs`, steps 2 and 3 are `endpoint.rs`.
 
-use super::ack_vector::Recorded;
 use super::features::Side;
 use super::options::ParsedOptions;
 use super::stats::DropReason;
@@ -287,7 +286,7 @@ impl Connection {
         ndp_count: Option<u64>,
         is_corrupt: bool,
     ) -> bool {
-        let recorded = self.ack_vector.on_packet(p.seq, ecn);
+        self.ack_vector.on_packet(p.seq, ecn);
         self.reverse_path
             .on_packet(p.seq, p.packet_type().is_data(), ndp_count, ecn);
         let is_data = is_application_data(p);
@@ -305,7 +304,7 @@ impl Connection {
             rtt: self.rtt,
             options: p.options,
         });
-        recorded == Recorded::Duplicate
+        self.seqs.note_arrival(p.seq)
     }
 
     /// 4340-8.5-9. An unknown code ends the connection as code 0 does (4340-5.6-3).
@@ -386,7 +385,7 @@ impl Connection {
         app: &mut App<'_>,
     ) {
         if parsed.is_duplicate && is_application_data(p) {
-            // RFC 4340 §7: made by the network. The first arrival reported the fate of the data.
+            // 4340-18-6: at most one delivery. The first arrival reported the fate of the data.
             self.count_drop(DropReason::Duplicate);
             return;
         }

@@ -10,6 +10,7 @@
 //! - AWL, AWH: valid Acknowledgement Numbers, `gss` + 1 − W′ … `gss`. W′ is our own Sequence
 //!   Window.
 
+use super::replay::Replay;
 use super::stats::DropReason;
 use crate::seq::Seq;
 use crate::wire::features::Feature;
@@ -36,6 +37,7 @@ pub(crate) struct SeqNos {
     /// The windows may still reach back to the initial numbers (4340-7.5.1-2).
     is_swl_clamped: bool,
     is_awl_clamped: bool,
+    replay: Replay,
 }
 
 impl SeqNos {
@@ -52,6 +54,7 @@ impl SeqNos {
             remote_window,
             is_swl_clamped: true,
             is_awl_clamped: true,
+            replay: Replay::default(),
         }
     }
 
@@ -60,6 +63,7 @@ impl SeqNos {
         self.isr = isr;
         self.gsr = isr;
         self.is_swl_clamped = true;
+        self.replay = Replay::new(isr);
     }
 
     /// Takes the next sequence number (4340-5.1-7, 4340-7-1).
@@ -153,6 +157,12 @@ impl SeqNos {
             self.is_swl_clamped = false;
         }
         is_greatest
+    }
+
+    /// Counts a packet as received. Returns whether it had been before (4340-18-6).
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, seq: Seq) -> bool {
+        self.replay.on_packet(seq, self.remote_window)
     }
 
     /// A valid packet that is not a Sync acknowledged this number: GAR only grows (4340-8.5-6).

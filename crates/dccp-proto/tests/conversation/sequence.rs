@@ -441,6 +441,36 @@ fn windows_that_are_no_windows_are_declined() {
 }
 
 #[test]
+fn replayed_datagrams_are_delivered_once() {
+    // 4340-18-6: 20 packets old, and the peer knows that they arrived, so that no Ack Vector covers them.
+    const BACK: usize = 20;
+    for loses in [false, true] {
+        for mut bench in Bench::open_both(&Bench::config()) {
+            let mut sent: Vec<Pkt> = Vec::new();
+            for n in 0..212_u8 {
+                let ack = bench.gss;
+                if loses && n % 9 == 8 {
+                    bench.next(Kind::Data);
+                }
+                let packet = bench.next(Kind::DataAck { ack }).with_payload(&[n]);
+                bench.answers(&packet);
+                sent.push(packet);
+                if let Some(old) = sent.len().checked_sub(BACK + 1) {
+                    bench.answers(&sent[old]);
+                }
+                bench.now += Duration::from_millis(1);
+            }
+            let expected: Vec<_> = sent
+                .iter()
+                .map(|packet| packet.payload.as_slice())
+                .collect();
+            assert_eq!(bench.got(), expected);
+            assert_eq!(bench.dropped(DropReason::Duplicate), 212 - BACK as u64);
+        }
+    }
+}
+
+#[test]
 fn data_waits_when_the_peers_window_could_not_hold_it() {
     // 4340-7.5.2-3: of W = 32 packets, 24 lie above GSR at the peer.
     let config = Config {
