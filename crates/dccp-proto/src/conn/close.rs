@@ -53,7 +53,8 @@ impl Connection {
         let mib = &mut self.stats.mib;
         mib.abort_on_timeout += 1;
         mib.attempt_fails += u64::from(!self.was_established);
-        self.give_up(now, CloseReason::TimedOut, app);
+        let reason = self.timeout_reason();
+        self.give_up(now, reason, app);
     }
 
     /// Sends Reset "Aborted" and forgets the connection.

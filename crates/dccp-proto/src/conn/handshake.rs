@@ -2,7 +2,7 @@
 
 use super::timers::Backoff;
 use super::{Connection, State, Timer};
-use crate::event::Event;
+use crate::event::{CloseReason, Event};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::Packet;
@@ -27,6 +27,8 @@ pub(super) struct Handshake {
     sent: u32,
     /// A Listen has already hurried a Request (5596-2.2.3.1-1).
     was_hurried: bool,
+    /// Type and code of an ICMP error that quotes no sequence number.
+    unreachable: Option<(u8, u8)>,
 }
 
 impl Handshake {
@@ -35,6 +37,7 @@ impl Handshake {
             backoff: Backoff::new(REQUEST_INTERVAL),
             sent: 0,
             was_hurried: false,
+            unreachable: None,
         }
     }
 }
@@ -63,6 +66,20 @@ impl Connection {
         if !self.handshake.was_hurried {
             self.handshake.was_hurried = true;
             self.send_request(now);
+        }
+    }
+
+    /// 4340-14.1-3: anyone can forge an error without a sequence number, so it does not end the attempt. It becomes the
+    /// reason if the attempt times out.
+    pub(super) fn note_unreachable(&mut self, kind: u8, code: u8) {
+        self.handshake.unreachable = Some((kind, code));
+    }
+
+    /// The reason for an attempt that has timed out.
+    pub(super) fn timeout_reason(&self) -> CloseReason {
+        match self.handshake.unreachable {
+            Some((kind, code)) => CloseReason::Unreachable { kind, code },
+            None => CloseReason::TimedOut,
         }
     }
 

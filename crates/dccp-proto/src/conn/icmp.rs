@@ -10,14 +10,9 @@ impl Connection {
     /// Takes an ICMP error that quotes the beginning of one of our packets.
     pub(crate) fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>, app: &mut App<'_>) {
         // 4340-14.1-3, LINUX-19: a number that was not sent lately is a guess or a forgery.
-        let quoted = quoted_seq(error.quoted).map(|(seq, is_short)| {
-            if is_short {
-                Seq::extend_24(seq.low_24(), self.seqs.gss)
-            } else {
-                seq
-            }
-        });
-        let is_plausible = quoted.is_some_and(|seq| self.seqs.is_ack_valid(seq));
+        let quoted = quoted_seq(error.quoted);
+        let plausible = quoted.and_then(|(seq, is_short)| self.plausible_seq(seq, is_short));
+        let is_plausible = plausible.is_some();
         match error.kind {
             IcmpKind::TooBig { mtu } => {
                 let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
@@ -32,7 +27,10 @@ impl Connection {
                 if is_plausible {
                     self.on_unreachable(now, kind, code);
                 }
-                if is_setting_up && (is_plausible || quoted.is_none()) {
+                if is_setting_up && quoted.is_none() {
+                    self.note_unreachable(kind, code);
+                }
+                if is_setting_up && is_plausible {
                     let stats = &mut self.stats;
                     stats.mib.attempt_fails += 1;
                     stats.counters.icmp_used += 1;
@@ -41,6 +39,18 @@ impl Connection {
             }
         }
         self.after_input(now, app);
+    }
+
+    /// The whole sequence number, if a packet of ours had it lately. A number of 24 bits is easily guessed, so it counts
+    /// only where this end sends such.
+    fn plausible_seq(&self, seq: Seq, is_short: bool) -> Option<Seq> {
+        let seq = if is_short {
+            let may_be_short = self.config.short_seqnos && self.state >= State::PartOpen;
+            may_be_short.then(|| Seq::extend_24(seq.low_24(), self.seqs.gss))?
+        } else {
+            seq
+        };
+        self.seqs.is_ack_valid(seq).then_some(seq)
     }
 }
 

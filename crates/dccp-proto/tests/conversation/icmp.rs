@@ -4,7 +4,8 @@ use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
 use dccp_proto::conn::State;
 use dccp_proto::path::Flow;
 use dccp_proto::wire::{Kind, PacketType, ResetCode};
-use dccp_proto::{CloseReason, Event, IcmpKind, Seq};
+use dccp_proto::{CloseReason, Config, Event, IcmpKind, Seq};
+use std::time::Duration;
 
 const UNREACHABLE: IcmpKind = IcmpKind::Unreachable { kind: 3, code: 3 };
 
@@ -54,6 +55,8 @@ fn a_message_about_a_packet_that_we_never_sent_is_ignored() {
         for seq in [bench.gss.next(), bench.gss.minus(1), Seq::ZERO] {
             bench.give_icmp(&quoted(Kind::Data, seq, false), UNREACHABLE);
         }
+        // No packet of the handshake has a short number, and those are easily guessed.
+        bench.give_icmp(&quoted(Kind::Data, bench.gss, true), UNREACHABLE);
         assert_eq!((bench.state(), bench.take()), (state, vec![]));
         assert_eq!(bench.stats().counters.icmp_used, 0);
     }
@@ -96,11 +99,31 @@ fn a_forged_unreachable_error_is_not_reported() {
 }
 
 #[test]
-fn a_quote_of_eight_bytes_has_no_number_and_is_believed_while_setting_up() {
-    // 4340-14.1-3: old routers quote no more; only a connection attempt is at stake.
-    let (mut bench, _) = Bench::requesting(Bench::config());
-    bench.give_icmp(&quoted(Kind::Data, Seq::ZERO, false)[..8], UNREACHABLE);
-    assert_eq!(bench.state(), State::Closed);
+fn an_error_without_a_sequence_number_is_only_the_reason_of_a_timeout() {
+    // 4340-14.1-3: old routers quote eight bytes, and anyone can forge those.
+    for len in [0, 8] {
+        for answers in [false, true] {
+            let (mut bench, request) = Bench::requesting(Bench::config());
+            for _ in 0..1000 {
+                bench.give_icmp(&quoted(Kind::Data, Seq::ZERO, false)[..len], UNREACHABLE);
+            }
+            assert_eq!((bench.state(), bench.take()), (State::Request, vec![]));
+            if answers {
+                let response = bench.response_to(&request);
+                bench.give(&response);
+                bench.take();
+                assert_eq!(bench.state(), State::PartOpen);
+            }
+            bench.advance(Duration::from_mins(10));
+            assert_eq!(bench.state(), State::Closed);
+            let reason = if answers {
+                Event::Closed(CloseReason::TimedOut)
+            } else {
+                unreachable_reason()
+            };
+            assert_eq!(bench.events.last(), Some(&reason));
+        }
+    }
 }
 
 #[test]
@@ -131,7 +154,10 @@ fn messages_about_other_flows_are_ignored() {
 fn short_numbers_are_extended_before_they_are_compared() {
     // 4340-7.6-1, 4340-14.1-3
     for (back, is_plausible) in [(0, true), (1, true), (99, true), (100, false)] {
-        let mut bench = Bench::open_client(Bench::config());
+        let mut bench = Bench::open_client(Config {
+            short_seqnos: true,
+            ..Bench::config()
+        });
         bench.exchange_syncs(150);
         let seq = bench.gss.minus(back);
         let mtu = IcmpKind::TooBig { mtu: 800 };
@@ -146,7 +172,7 @@ fn a_request_that_found_nobody_is_not_repeated() {
     let (mut bench, _) = Bench::requesting(Bench::config());
     bench.give_icmp(&quoted(Kind::Data, bench.gss, false), UNREACHABLE);
     bench.take();
-    let later = bench.advance(std::time::Duration::from_mins(5));
+    let later = bench.advance(Duration::from_mins(5));
     assert!(
         later
             .iter()
