@@ -1,5 +1,6 @@
 //! Handles ICMP errors about packets of this connection (RFC 4340 §14.1, RFC 5927).
 
+use super::pmtu::Quote;
 use super::{App, Connection, State};
 use crate::endpoint::{IcmpError, IcmpKind};
 use crate::event::CloseReason;
@@ -15,7 +16,11 @@ impl Connection {
         let is_plausible = plausible.is_some();
         match error.kind {
             IcmpKind::TooBig { mtu } => {
-                let is_used = self.pmtu.on_too_big(now, mtu, is_plausible);
+                let quote = plausible.map(|seq| Quote {
+                    seq,
+                    len: self.in_flight.unreceived_len(seq),
+                });
+                let is_used = self.pmtu.on_too_big(now, mtu, quote);
                 let counters = &mut self.stats.counters;
                 counters.icmp_used += u64::from(is_used);
                 counters.icmp_ignored += u64::from(!is_used);

@@ -231,6 +231,13 @@ impl InFlight {
         self.large_len = len;
     }
 
+    /// Bytes of application data of a sent packet, unless it had none or the peer has reported it as received.
+    pub(crate) fn unreceived_len(&self, seq: Seq) -> Option<usize> {
+        let record = self.record_at(self.position(seq)?)?;
+        let len = record.len().filter(|_| !record.is_received());
+        len.map(usize::from)
+    }
+
     /// Large datagrams in flight, as if they were gone; takes time in proportion to all that is.
     pub(crate) fn large_in_flight(&self) -> LargeNews {
         let undecided = self.records.range(index(self.decided - self.front)..);

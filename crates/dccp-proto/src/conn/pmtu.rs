@@ -9,8 +9,8 @@
 //!              └──── search upward ◀── fallback ─┘                      ▼ idle, try again later
 //! ```
 //!
-//! The search begins at the interface's MTU, as RFC 4340 asks, and believes it until an ICMP message
-//! or losses speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5). Where
+//! The search begins at the interface's MTU, as RFC 4340 asks, and believes it until an ICMP message with
+//! evidence, or losses, speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5). Where
 //! the question is whether a size still gets through, data of that size that arrive answer it, too.
 //! Sizes are of whole packets in bytes, IP header included, unless they are called lengths: those
 //! are of application data.
@@ -44,17 +44,21 @@ const PATIENCE_RTTS: u32 = 4;
 const PATIENCE_LEAST: Duration = Duration::from_secs(1);
 /// The search ends when it can win no more than this.
 const STEP: usize = 8;
+/// After an ICMP message lowered the PMTU, a larger size is tried again after this time: a search costs a few packets,
+/// and the message may be a lucky forgery.
+const RAISE_AFTER_ICMP: Duration = Duration::from_secs(10);
 /// A larger size is tried again after this time (RFC 8899 §5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_mins(10);
 /// After this time all sizes are tried again if not even the smallest got through.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// More losses than this, of packets larger than any that arrive, are suspicious (4340-14.1-3).
 const LOSSES: u32 = 3;
-/// More ICMP messages than this that quote nothing sent lately are believed, if losses agree
-/// (4340-14.1-3).
-const ODD_MESSAGES: u32 = 3;
 /// For this time after a probe or data refuted a suspicion, no other is raised.
 const TRUST: Duration = Duration::from_secs(10);
+/// After this many ICMP messages without evidence that led to a probe …
+const CLAIMS: u32 = 3;
+/// … the next one does only after this time.
+const MISTRUST: Duration = Duration::from_mins(1);
 /// The application may start the discovery again once in this time (RFC 4340 §14.1).
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
 /// Room that the MPS leaves for the DCCP header and options: a `DataAck` with Data Checksum and an RTT
@@ -100,7 +104,9 @@ struct Doubts {
     raise_at: Option<Instant>,
     gone: Gone,
     trusted_until: Instant,
-    odd: Odd,
+    /// ICMP messages without evidence that led to a probe since the PMTU changed, and when the next one may.
+    claims: u32,
+    next_claim: Instant,
     /// When an ICMP message last lowered the PMTU.
     lowered_at: Option<Instant>,
     rediscovered_at: Option<Instant>,
@@ -135,13 +141,12 @@ struct Gone {
     smallest: usize,
 }
 
-/// ICMP messages that quoted nothing sent lately.
-#[derive(Clone, Copy, Debug, Default)]
-struct Odd {
-    messages: u32,
-    losses: u32,
-    /// The largest MTU that they named.
-    mtu: usize,
+/// The packet that an ICMP message quotes: one that left lately.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quote {
+    pub(crate) seq: Seq,
+    /// Bytes of its application data, unless it had none or the peer has reported it as received.
+    pub(crate) len: Option<usize>,
 }
 
 impl Pmtu {
@@ -212,33 +217,73 @@ impl Pmtu {
         }
         doubts.rediscovered_at = Some(now);
         self.use_size(self.interface);
-        self.rest(now);
+        self.rest(now, RAISE_INTERVAL);
         true
     }
 
     /// An ICMP message says that a packet was too big for a link of this MTU; 0 if it does not say
-    /// which. `is_plausible`: it quotes a packet sent lately. Returns whether it was of use.
-    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: usize, is_plausible: bool) -> bool {
+    /// which. Returns whether it was of use.
+    pub(crate) fn on_too_big(&mut self, now: Instant, mtu: usize, quote: Option<Quote>) -> bool {
         let probe = self.probe();
         let searched = probe.filter(|p| matches!(p.goal, Goal::Search { .. }));
         let searched = searched.map(|p| p.size);
+        let is_evident = quote.is_some_and(|quote| self.is_evidence(quote, mtu));
         let mtu = match mtu {
-            0 if searched.is_some() => self.size, // The probe was too big, and will be missed.
+            0 if searched.is_some() => return false, // The probe was too big, and will be missed.
             0 => self.next_plateau(now),
             named => named.max(self.floor()),
         };
-        if mtu < self.size && (is_plausible || self.is_believable(mtu)) {
-            self.doubts.lowered_at = Some(now);
-            self.use_size(mtu);
-            self.rest(now);
-            return true;
+        if mtu < self.size {
+            // 4340-14.1-6: only evidence lowers the PMTU; anything else is a reason to ask the path.
+            return if is_evident {
+                self.lower(now, mtu);
+                true
+            } else {
+                self.suspect(now)
+            };
         }
-        // 4340-14.1-2: above the PMTU it only says how far a search can reach.
-        let is_hint = is_plausible && mtu > self.size && searched.is_some_and(|size| mtu < size);
+        // 4340-14.1-2: from the PMTU on it only says how far a search can reach.
+        let is_hint = is_evident && searched.is_some_and(|size| mtu < size);
         if is_hint {
             self.search(now, mtu, mtu);
         }
         is_hint
+    }
+
+    /// Whether a message about this packet can be true: the packet has not arrived, and it can have been larger than
+    /// `mtu`. An attacker who is not on the path knows neither (4340-14.1-6).
+    fn is_evidence(&self, quote: Quote, mtu: usize) -> bool {
+        let probe = self.probe().filter(|p| p.sent.contains(&Some(quote.seq)));
+        let of_data = quote.len.map(|len| len + self.overhead + HEADER_ROOM);
+        let size = probe.map(|p| p.size).or(of_data);
+        size.is_some_and(|size| size > mtu)
+    }
+
+    fn lower(&mut self, now: Instant, mtu: usize) {
+        self.doubts.lowered_at = Some(now);
+        self.use_size(mtu);
+        self.rest(now, RAISE_AFTER_ICMP);
+    }
+
+    /// A message without evidence starts a probe with the size in use (RFC 8899 §4.6.2), but forgeries start few.
+    /// Returns whether it does.
+    fn suspect(&mut self, now: Instant) -> bool {
+        let (can_fall, mps) = (self.can_fall(), self.mps());
+        let doubts = &mut self.doubts;
+        if !can_fall || doubts.probe.is_some() || now < doubts.next_claim {
+            return false;
+        }
+        doubts.claims = doubts.claims.saturating_add(1);
+        doubts.next_claim = now
+            + if doubts.claims < CLAIMS {
+                TRUST
+            } else {
+                MISTRUST
+            };
+        // A full datagram that arrives refutes it, too.
+        doubts.gone.smallest = doubts.gone.smallest.min(mps);
+        self.verify(false);
+        true
     }
 
     /// Takes the fates of large packets.
@@ -323,11 +368,6 @@ impl Pmtu {
 
     /// An acknowledgement reports datagrams, the longest of `len` bytes.
     fn on_large_received(&mut self, now: Instant, len: usize) {
-        let size = self.size_of(len);
-        let doubts = &mut self.doubts;
-        if size > doubts.odd.mtu {
-            doubts.odd = Odd::default();
-        }
         if let Some(then_search) = self.is_verified_by(len) {
             self.on_verified(now, then_search);
         }
@@ -390,7 +430,7 @@ impl Pmtu {
     /// Probes `size` next, unless there is too little to win up to `high`.
     fn search(&mut self, now: Instant, high: usize, size: usize) {
         if high < self.size + STEP {
-            self.rest(now);
+            self.rest(now, RAISE_INTERVAL);
         } else {
             self.doubts.probe = Some(Probe::new(Goal::Search { high }, size));
         }
@@ -408,31 +448,35 @@ impl Pmtu {
         if packets == 0 || len > self.size.saturating_sub(self.overhead + HEADER_LEAST) {
             return;
         }
-        let may = self.can_probe && self.fallback().is_some();
+        let can_fall = self.can_fall();
         let doubts = &mut self.doubts;
-        let Doubts { gone, odd, .. } = doubts;
-        odd.losses = odd.losses.saturating_add(packets);
+        let gone = &mut doubts.gone;
         gone.packets = gone.packets.saturating_add(packets);
         gone.smallest = gone.smallest.min(len);
         let is_suspicious = gone.packets > LOSSES && now >= doubts.trusted_until;
-        if may && is_suspicious && doubts.probe.is_none() {
+        if can_fall && is_suspicious && doubts.probe.is_none() {
             self.verify(false);
         }
     }
 
-    /// Ends all probing for now.
-    fn rest(&mut self, now: Instant) {
+    /// Ends all probing; a larger size is tried after `interval`.
+    fn rest(&mut self, now: Instant, interval: Duration) {
         let may_rise = self.can_probe && self.size < self.interface;
         let doubts = &mut self.doubts;
         doubts.probe = None;
-        doubts.raise_at = may_rise.then(|| now + RAISE_INTERVAL);
+        doubts.raise_at = may_rise.then(|| now + interval);
+    }
+
+    /// Whether probes can show that a smaller size is needed.
+    fn can_fall(&self) -> bool {
+        self.can_probe && self.fallback().is_some()
     }
 
     fn use_size(&mut self, size: usize) {
         self.size = size;
         let doubts = &mut self.doubts;
         doubts.gone = Gone::NONE;
-        doubts.odd = Odd::default();
+        doubts.claims = 0;
     }
 
     fn probe(&self) -> Option<&Probe> {
@@ -473,20 +517,6 @@ impl Pmtu {
     fn patience(&self) -> Duration {
         (self.rtt * PATIENCE_RTTS).max(PATIENCE_LEAST)
     }
-
-    /// Counts a message that quotes nothing sent lately: believed when there are many, and losses
-    /// (4340-14.1-3).
-    fn is_believable(&mut self, mtu: usize) -> bool {
-        let odd = &mut self.doubts.odd;
-        odd.messages += 1;
-        odd.mtu = odd.mtu.max(mtu);
-        odd.messages > ODD_MESSAGES && odd.losses > LOSSES
-    }
-
-    /// Returns the least size of a packet with `len` bytes of data.
-    fn size_of(&self, len: usize) -> usize {
-        len + self.overhead + HEADER_LEAST
-    }
 }
 
 impl Doubts {
@@ -495,11 +525,8 @@ impl Doubts {
         raise_at: None,
         gone: Gone::NONE,
         trusted_until: Instant::ZERO,
-        odd: Odd {
-            messages: 0,
-            losses: 0,
-            mtu: 0,
-        },
+        claims: 0,
+        next_claim: Instant::ZERO,
         lowered_at: None,
         rediscovered_at: None,
         counts: PmtuCounts {

@@ -1,6 +1,6 @@
 //! The path MTU: ICMP messages, probes, and what the application may send (RFC 4340 §14).
 
-use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt};
+use crate::bench::{Bench, OUR_PORT, PEER_PORT, Pkt, RECEIVED};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::{Kind, Opt, PacketType, header_len};
@@ -108,10 +108,40 @@ fn a_message_about_nothing_that_was_sent_is_ignored() {
     assert_eq!(bench.take(), []);
     assert_eq!(bench.snapshot().pmtu, before);
     assert_eq!(bench.stats().counters.icmp_ignored, 1);
-    let sent = bench.gss;
+    let sent = send_full(&mut bench);
     give_too_big(&mut bench, sent);
     assert_eq!(bench.snapshot().pmtu, 900);
     assert_eq!(bench.stats().counters.icmp_used, 1);
+}
+
+/// Sends a datagram of the maximum size, and returns its number.
+fn send_full(bench: &mut Bench) -> Seq {
+    let full = vec![7; bench.snapshot().mps];
+    bench.send(&full);
+    bench.take_one().seq
+}
+
+#[test]
+fn a_message_about_a_packet_that_arrived_or_was_small_is_ignored() {
+    // 4340-14.1-6: the number alone is no evidence; without probes the message says nothing.
+    let config = Config {
+        pacing: false,
+        ..Bench::config()
+    };
+    let mut bench = Bench::open_server(config);
+    let arrived = send_full(&mut bench);
+    let ack = bench.next(Kind::Ack { ack: arrived }).with(&[RECEIVED]);
+    bench.answers(&ack);
+    bench.send(b"small");
+    let small = bench.take_one().seq;
+    for seq in [arrived, small] {
+        give_too_big(&mut bench, seq);
+    }
+    assert_eq!(bench.snapshot().pmtu, 1100);
+    assert_eq!(bench.stats().counters.icmp_ignored, 2);
+    let large = send_full(&mut bench);
+    give_too_big(&mut bench, large);
+    assert_eq!(bench.snapshot().pmtu, 900);
 }
 
 #[test]

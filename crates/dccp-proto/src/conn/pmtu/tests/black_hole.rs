@@ -67,15 +67,15 @@ fn an_answered_suspicion_is_not_raised_again_for_ten_seconds() {
 fn a_doubt_that_outlasts_the_time_to_look_for_more_ends_with_that_search() {
     // 4340-14.1-5
     for (answered_at, next, timeout) in [
-        (s(601) - Duration::from_nanos(1), None, Some(s(601))),
-        (s(601), Some(1500), None),
-        (s(602), Some(1500), None),
+        (s(11) - Duration::from_nanos(1), None, Some(s(11))),
+        (s(11), Some(1500), None),
+        (s(12), Some(1500), None),
     ] {
         let mut pmtu = new();
-        pmtu.on_too_big(s(1), 1400, true);
-        pmtu.on_large(s(600), lost(4, 1344));
+        pmtu.on_too_big(s(1), 1400, EVIDENT);
+        pmtu.on_large(s(10), lost(4, 1344));
         assert_eq!(pmtu.poll_probe(), Some(1400));
-        pmtu.on_probe_sent(s(600), Seq::new(7));
+        pmtu.on_probe_sent(s(10), Seq::new(7));
         pmtu.on_sync_acked(answered_at, Seq::new(7));
         assert_eq!((pmtu.poll_probe(), pmtu.poll_timeout()), (next, timeout));
     }
@@ -129,11 +129,11 @@ fn packets_sent_before_the_pmtu_fell_raise_no_suspicion() {
     // A packet with 1360 bytes of data has 1400 bytes at least.
     for (len, is_suspicious) in [(1360, true), (1361, false)] {
         let mut pmtu = new();
-        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_too_big(s(1), 1400, EVIDENT);
         pmtu.on_large(s(2), lost(4, len));
         assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
         let mut pmtu = new();
-        pmtu.on_too_big(s(1), 1400, true);
+        pmtu.on_too_big(s(1), 1400, EVIDENT);
         pmtu.on_silence(s(2), lost(4, len));
         assert_eq!(pmtu.has_probe_due(), is_suspicious, "{len}");
     }
@@ -142,7 +142,7 @@ fn packets_sent_before_the_pmtu_fell_raise_no_suspicion() {
 #[test]
 fn losses_do_not_end_a_search() {
     let mut pmtu = new();
-    pmtu.on_too_big(s(1), 1300, true);
+    pmtu.on_too_big(s(1), 1300, EVIDENT);
     pmtu.on_timeout(s(601));
     pmtu.on_probe_sent(s(601), Seq::new(1));
     pmtu.on_sync_acked(s(601), Seq::new(1));
@@ -185,9 +185,9 @@ fn nothing_gets_through_so_try_again_in_half_a_minute() {
 fn large_is_what_the_fallback_cannot_carry() {
     let mut pmtu = new();
     assert_eq!(pmtu.large_len(), 1200 - OVERHEAD - 12);
-    pmtu.on_too_big(s(1), 1200, true);
+    pmtu.on_too_big(s(1), 1200, EVIDENT);
     assert_eq!(pmtu.large_len(), 576 - OVERHEAD - 12);
-    pmtu.on_too_big(s(1), 576, true);
+    pmtu.on_too_big(s(1), 576, EVIDENT);
     assert_eq!(pmtu.large_len(), usize::MAX);
     pmtu.on_silence(s(1), lost(9, 1444));
     assert!(!pmtu.has_probe_due());
