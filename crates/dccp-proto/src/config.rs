@@ -10,6 +10,9 @@ use core::time::Duration;
 pub mod bounds {
     /// Ack Vector cells kept per connection (run-length coded, one byte each).
     pub const ACK_VECTOR_CELLS: usize = 16_384;
+    /// Consecutive missing packets that an Ack Vector stores. No packet has room to report more: a longer gap clears
+    /// the vector.
+    pub const MISSING_PACKETS: u64 = 64_000;
     /// Packets that carried an Ack Vector and are not acknowledged yet (RFC 4340 appendix A).
     pub const ACK_RECORDS: usize = 256;
     /// Runs of packets with one Drop Code that are kept to be reported (RFC 4340 §11.7).

@@ -22,7 +22,7 @@ pub enum Event {
     PeerClosed,
     /// The peer's application no longer listens, so no data can be sent (Drop Code 1).
     PeerNotListening,
-    /// The peer's application is slow (RFC 4340 §11.6).
+    /// The peer's application is slow (RFC 4340 §11.6). At most one a second.
     SlowReceiver,
     /// The network's rate has changed by at least an eighth; only with `Config::rate_hints`.
     Rate(RateHint),

@@ -19,7 +19,7 @@
 //! again once the packet arrived (`docs/design.md`, decision 8c).
 
 use super::ack_records::AckRecords;
-use crate::config::bounds::ACK_VECTOR_CELLS;
+use crate::config::bounds::{ACK_VECTOR_CELLS, MISSING_PACKETS};
 use crate::seq::Seq;
 use crate::wire::ack_cells::{AckCell, AckState};
 use crate::wire::{Ecn, Opt, OptionWriter};
@@ -188,8 +188,8 @@ impl AckVector {
             seq.steps_from(self.newest) - 1
         };
         self.newest = seq;
-        if missing > MISSING_MAX {
-            // The gap would push out all cells before it.
+        if missing > MISSING_PACKETS {
+            // No report could reach the cells before the gap.
             self.cells.clear();
             self.packets = 0;
         } else {
@@ -219,8 +219,7 @@ impl AckVector {
         if offset >= self.packets {
             return; // Too old to be known.
         }
-        let (index, before) = self.find(offset);
-        let Some(&cell) = self.cells.get(index) else {
+        let Some((index, before, cell)) = self.find(offset) else {
             return;
         };
         let old = cell.fate();
@@ -231,17 +230,17 @@ impl AckVector {
         }
     }
 
-    /// The cell of the packet `offset` before the newest, and how many of the cell's packets are newer
-    /// than it.
-    fn find(&self, offset: u64) -> (usize, u64) {
+    /// The cell of the packet `offset` before the newest, its index, and how many of its packets are newer than that
+    /// one. `None` if it lies behind what the next reports can hold.
+    fn find(&self, offset: u64) -> Option<(usize, u64, Cell)> {
         let mut rest = offset;
-        for (index, cell) in self.cells.iter().enumerate() {
+        for (index, &cell) in self.cells.iter().take(SEARCHED_CELLS).enumerate() {
             if rest < cell.len() {
-                return (index, rest);
+                return Some((index, rest, cell));
             }
             rest -= cell.len();
         }
-        (self.cells.len(), rest)
+        None
     }
 
     /// Gives one packet of `cell`, which has `before` newer ones in the cell, another fate. At the edge
@@ -369,11 +368,11 @@ impl From<Cell> for Part {
     }
 }
 
+/// A late packet searches at most this number of cells: four times what a report can hold.
+const SEARCHED_CELLS: usize = 4096;
+
 /// The most cells in one option: its length byte counts to 255.
 const OPTION_CELLS: usize = 253;
-
-/// A gap of more packets than this takes all cells.
-const MISSING_MAX: u64 = (ACK_VECTOR_CELLS as u64 - 1) * Cell::LEN_MAX;
 
 /// One Ack Vector option in the making.
 struct VectorOption {

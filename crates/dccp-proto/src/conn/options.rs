@@ -17,6 +17,8 @@ pub(super) struct ParsedOptions {
     pub(super) ndp_count: Option<u64>,
     pub(super) data_checksum: Option<u32>,
     pub(super) elapsed: Option<Duration>,
+    /// It has a Slow Receiver option.
+    pub(super) is_slow_receiver: bool,
     /// A packet with this number was received before.
     pub(super) is_duplicate: bool,
     /// Its data does not match its Data Checksum.
@@ -55,6 +57,9 @@ impl Connection {
         if is_mandatory {
             return Err(mandatory_alone());
         }
+        if parsed.is_slow_receiver {
+            self.report_slow_receiver(now);
+        }
         Ok(parsed)
     }
 
@@ -70,8 +75,7 @@ impl Connection {
             // 4340-11.6-2: on any packet; the controller gets it with the next acknowledgement.
             Opt::SlowReceiver => {
                 self.is_peer_slow = true;
-                self.stats.counters.slow_receiver += 1;
-                self.tell(Event::SlowReceiver);
+                parsed.is_slow_receiver = true;
             }
             Opt::ChangeL(_)
             | Opt::ConfirmL(_)
@@ -125,6 +129,14 @@ impl Connection {
             Opt::DataDropped(_) | Opt::Padding | Opt::Mandatory => {}
         }
         Ok(())
+    }
+
+    /// 4340-11.6-2: once for each packet, and to the application at most once a second (4340-18-2).
+    fn report_slow_receiver(&mut self, now: Instant) {
+        self.stats.counters.slow_receiver += 1;
+        if self.slow_event_limit.grant(now) {
+            self.tell(Event::SlowReceiver);
+        }
     }
 
     /// 4340-5.8.2-1

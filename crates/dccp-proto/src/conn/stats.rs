@@ -103,7 +103,7 @@ counters! {
         invalid_vectors = "invalid_vectors",
         /// Data Dropped options that could not be true and were ignored.
         invalid_data_dropped = "invalid_data_dropped",
-        /// Slow Receiver options received.
+        /// Packets received with a Slow Receiver option.
         slow_receiver = "slow_receiver",
         /// Round-trip samples.
         rtt_samples = "rtt_samples",

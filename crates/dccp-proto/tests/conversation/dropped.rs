@@ -305,6 +305,23 @@ fn slow_application_is_reported_to_the_peer() {
 }
 
 #[test]
+fn a_flood_of_slow_receiver_options_is_one_event_a_second() {
+    // 4340-18-2: one for each option would cost more than the rest of the packet.
+    let mut bench = Bench::open_server(Bench::config());
+    let seen = bench.events.len();
+    for _ in 0..100 {
+        let ack = bench.next(Kind::Ack { ack: bench.gss });
+        bench.answers(&ack.with(&vec![Opt::SlowReceiver; 900]));
+        bench.now += Duration::from_millis(15);
+    }
+    assert_eq!(
+        bench.events[seen..],
+        [Event::SlowReceiver, Event::SlowReceiver]
+    );
+    assert_eq!(bench.stats().counters.slow_receiver, 100);
+}
+
+#[test]
 fn slow_receiver_on_any_packet_is_reported_to_the_application() {
     // 4340-11.6-2, 4340-11.6-1: the option may come on Data as well.
     for n in 0..5 {

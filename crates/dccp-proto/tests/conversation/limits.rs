@@ -303,6 +303,7 @@ fn events_that_nobody_takes_are_bounded_and_the_last_word_stays() {
     for _ in 0..200 {
         let ack = bench.next(Kind::Ack { ack: data.seq });
         bench.give(&ack.with(&[Opt::SlowReceiver]));
+        bench.now += SECOND;
     }
     bench.give_next(reset(bench.gss, ResetCode::ABORTED));
     bench.take();

@@ -1,7 +1,7 @@
 //! Unit tests; against a model in `model.rs`.
 
 use super::*;
-use crate::config::bounds::ACK_RECORDS;
+use crate::config::bounds::{ACK_RECORDS, MISSING_PACKETS};
 use crate::wire::Options;
 
 mod model;
@@ -363,22 +363,34 @@ fn late_packets_do_not_break_the_bound() {
 }
 
 #[test]
-fn a_gap_beyond_all_bounds_costs_no_more_than_the_ring() {
-    let widest = MISSING_MAX;
+fn a_late_packet_searches_a_bounded_part() {
+    // 4340-18-4: each second packet is missing, so each has a cell of its own.
+    let mut r = Receiver::new();
+    r.hear((0..10_000).map(|n| 2 * n));
+    let newest = r.v.newest().unwrap().value();
+    let searched = SEARCHED_CELLS as u64;
+    let before = r.v.cells.clone();
+    r.hear([newest - searched - 1]);
+    assert_eq!(r.v.cells, before);
+    r.hear([newest - searched + 1]);
+    assert_eq!(r.v.cells.len(), before.len() - 2);
+}
+
+#[test]
+fn a_gap_that_no_report_can_hold_clears_the_vector() {
+    // 4340-18-4: the cost of a packet is bounded by what one report can hold.
+    let widest = MISSING_PACKETS;
     let mut r = Receiver::new();
     r.hear([0, 1]);
     r.hear([widest + 2]);
-    assert_eq!(r.v.len_cells(), ACK_VECTOR_CELLS);
-    assert_eq!(r.v.packets, widest + 1);
-    let before = r.v.cells.clone();
-    r.hear([1]);
-    assert_eq!(r.v.cells, before, "too old");
-    r.hear([2]);
-    assert_eq!(r.v.cells.back(), Some(&Cell::new(Fate::Received, 1)));
+    assert_eq!((r.v.len_cells(), r.v.packets), (1002, widest + 3));
+    assert_eq!(r.report().len(), ROOM);
     let mut r = Receiver::new();
     r.hear([0, 1]);
     r.hear([widest + 3]);
     assert_eq!((r.v.len_cells(), r.v.packets), (1, 1));
+    r.hear([1, 2]);
+    assert_eq!((r.v.len_cells(), r.v.packets), (1, 1), "too old");
     r.hear([(1 << 47) - 1]);
     assert_eq!((r.v.len_cells(), r.v.packets), (1, 1));
 }
