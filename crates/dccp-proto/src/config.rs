@@ -27,6 +27,8 @@ pub mod bounds {
     pub const PENDING_CONFIRMS: usize = 32;
     /// Connections in RESPOND per listener before cookies take over.
     pub const RESPOND_PER_LISTENER: usize = 1024;
+    /// Redeemed Init Cookies that are remembered in each of two epochs; beyond it the next epoch begins (4340-18-7).
+    pub const COOKIES_REDEEMED: usize = 1 << 16;
     /// Connections per endpoint.
     pub const CONNECTIONS: usize = 1 << 20;
     /// Entries in the TIMEWAIT table; the oldest is forgotten first.

@@ -2,6 +2,7 @@
 //! 4340 §8.5, steps 1 to 3), and schedules its connections.
 
 mod cookie_issue;
+mod cookie_keys;
 mod listener;
 mod schedule;
 mod stateless;
@@ -24,6 +25,7 @@ use crate::path::{Flow, Path};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::{Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
+use cookie_keys::CookieKeys;
 use core::iter::once;
 use listener::Listeners;
 use schedule::Schedule;
@@ -86,6 +88,7 @@ pub struct Endpoint {
     listeners: Listeners,
     time_wait: TimeWait,
     stateless: Stateless,
+    cookie_keys: CookieKeys,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
     /// The connection whose end was polled last.
@@ -105,6 +108,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             time_wait: TimeWait::default(),
             stateless: Stateless::default(),
+            cookie_keys: CookieKeys::new(),
             schedule: Schedule::default(),
             events: VecDeque::new(),
             closed: None,

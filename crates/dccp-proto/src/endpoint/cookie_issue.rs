@@ -4,7 +4,8 @@
 //! The cookie holds what the connection was made from: both initial sequence numbers, the Service
 //! Code, the Request's options and the time, sealed with a keyed hash. When it comes back the
 //! connection is made again in the same way, which gives the same Response; that is forgotten, and
-//! the client's packet finds the connection in RESPOND.
+//! the client's packet finds the connection in RESPOND. It opens at most one connection, and its key is
+//! good for a minute or two (`cookie_keys.rs`).
 //!
 //! ```text
 //! issued, ns (8) | ISS (6) | ISR (6) | Service Code (4) | options of the Request | seal (16)
@@ -48,6 +49,7 @@ impl Endpoint {
         packet: &Packet<'_>,
         service: ServiceCode,
     ) {
+        self.cookie_keys.rotate(now);
         let cookie = Cookie {
             issued: now,
             iss: self.initial_seq(now, flow, &self.listeners.config(flow.local_port)),
@@ -79,7 +81,7 @@ impl Endpoint {
 
     /// The connection that a packet's cookie stands for: `None` if it carries no cookie.
     pub(super) fn redeem_cookie(
-        &self,
+        &mut self,
         now: Instant,
         flow: &Flow,
         packet: &Packet<'_>,
@@ -95,12 +97,20 @@ impl Endpoint {
             return Ok(None);
         };
         // 4340-8.1.4-3
+        self.cookie_keys.rotate(now);
         let cookie = self.unseal(flow, bytes).ok_or(ResetCode::BAD_INIT_COOKIE)?;
         // 4340-8.1.3-6: nor does a connection stay in RESPOND longer, which it entered when issued.
         let give_up = 4 * self.listeners.config(flow.local_port).msl;
         let age = now - cookie.issued;
         let is_fresh = cookie.issued <= now && age <= LIFETIME && age < give_up;
         if !is_fresh || self.table.is_full() {
+            return Err(ResetCode::BAD_INIT_COOKIE);
+        }
+        // 4340-18-7: recorded packets of a client must not open its connection again.
+        let flow_hash = self.hash.hash(&flow_bytes(b"redeemed", flow));
+        #[expect(clippy::cast_possible_truncation, reason = "half of a hash suffices")]
+        let flow_hash = flow_hash as u64;
+        if !self.cookie_keys.redeem(now, flow_hash, cookie.issued) {
             return Err(ResetCode::BAD_INIT_COOKIE);
         }
         let (mut outbox, mut inbox) = (NoApp, NoApp);
@@ -142,23 +152,24 @@ impl Endpoint {
         bytes.extend_from_slice(&cookie.isr.value().to_be_bytes()[2..]);
         bytes.extend_from_slice(&cookie.service.0.to_be_bytes());
         bytes.extend_from_slice(cookie.options);
-        let seal = self.seal_of(flow, &bytes);
+        let seal = self.seal_of(flow, cookie.issued, &bytes);
         bytes.extend_from_slice(&seal);
         Some(bytes)
     }
 
     fn unseal<'a>(&self, flow: &Flow, bytes: &'a [u8]) -> Option<Cookie<'a>> {
         let (content, seal) = bytes.split_last_chunk::<SEAL_LEN>()?;
-        if self.seal_of(flow, content) != *seal {
+        let (issued, rest) = content.split_first_chunk::<8>()?;
+        let issued = Instant::from_nanos(u64::from_be_bytes(*issued));
+        if self.seal_of(flow, issued, content) != *seal {
             return None;
         }
-        let (issued, rest) = content.split_first_chunk::<8>()?;
         let (iss, rest) = rest.split_first_chunk::<6>()?;
         let (isr, rest) = rest.split_first_chunk::<6>()?;
         let (service, options) = rest.split_first_chunk::<4>()?;
         let seq = |b: &[u8; 6]| Seq::new(b.iter().fold(0, |n, &b| (n << 8) | u64::from(b)));
         Some(Cookie {
-            issued: Instant::from_nanos(u64::from_be_bytes(*issued)),
+            issued,
             iss: seq(iss),
             isr: seq(isr),
             service: ServiceCode(u32::from_be_bytes(*service)),
@@ -166,8 +177,10 @@ impl Endpoint {
         })
     }
 
-    fn seal_of(&self, flow: &Flow, content: &[u8]) -> [u8; SEAL_LEN] {
+    fn seal_of(&self, flow: &Flow, issued: Instant, content: &[u8]) -> [u8; SEAL_LEN] {
         let mut bytes = flow_bytes(b"cookie", flow);
+        let epoch = self.cookie_keys.epoch_of(issued);
+        bytes.extend_from_slice(&epoch.to_be_bytes());
         bytes.extend_from_slice(content);
         self.hash.hash(&bytes).to_be_bytes()
     }

@@ -200,6 +200,81 @@ fn a_cookie_is_good_for_thirty_seconds() {
 }
 
 #[test]
+fn a_closed_connection_is_not_opened_again_by_recorded_packets() {
+    // 4340-18-7: a Close of the client leaves no TIMEWAIT at the server.
+    let (mut bench, response, ack) = offered();
+    bench.answers(&ack);
+    let mut recorded = vec![ack];
+    for n in 0..50 {
+        let kind = Kind::DataAck { ack: response.seq };
+        recorded.push(bench.next(kind).with_payload(&[n]));
+    }
+    recorded.push(bench.next(Kind::Close { ack: response.seq }));
+    for packet in &recorded[1..] {
+        bench.answers(packet);
+    }
+    assert_eq!(bench.got().len(), 50);
+    assert_eq!(bench.endpoint.connections(), 0);
+    let cookies = cookies_of(&recorded[0]);
+    for wait in [0, 10, 29] {
+        for packet in &recorded {
+            // Whatever packet the cookie comes with.
+            let with_cookie = packet.clone().with(&cookies);
+            for packet in [packet, &with_cookie] {
+                bench.answers(packet);
+                bench.now += Duration::from_millis(1);
+            }
+        }
+        assert_eq!((bench.got().len(), bench.endpoint.connections()), (50, 0), "{wait}");
+        bench.now += wait * SECOND;
+    }
+}
+
+#[test]
+fn another_cookie_of_the_same_flow_is_void_once_one_is_redeemed() {
+    // 4340-18-7: a client that repeated its Request holds two.
+    let (mut bench, _, first) = offered();
+    bench.now += SECOND;
+    let request = bench.next(Kind::Request { service: SERVICE });
+    let response = bench.answer(&request);
+    let second = bench.next(Kind::Ack { ack: response.seq });
+    let second = second.with(&cookies_of(&response));
+    bench.answers(&second.clone().with_raw_options(&confirms_for(&response)));
+    assert_eq!(bench.state(), State::Open);
+    let close = bench.next(Kind::Close { ack: response.seq });
+    bench.answers(&close);
+    assert_eq!(bench.endpoint.connections(), 0);
+    for packet in [first, second] {
+        let answers = bench.answers(&packet);
+        assert!(answers[0].is_reset(ResetCode::BAD_INIT_COOKIE));
+    }
+    // The client itself may come back.
+    bench.now += SECOND;
+    let request = bench.next(Kind::Request { service: SERVICE });
+    let response = bench.answer(&request);
+    let ack = bench.next(Kind::Ack { ack: response.seq });
+    let ack = ack.with(&cookies_of(&response));
+    bench.answers(&ack.with_raw_options(&confirms_for(&response)));
+    assert_eq!(bench.state(), State::Open);
+}
+
+#[test]
+fn a_cookie_outlives_the_key_that_made_it_by_one_epoch() {
+    // 4340-18-7: keys change every minute, and a cookie of the minute before is good.
+    for wait in 0..70 {
+        let mut bench = guarded();
+        bench.now += wait * SECOND;
+        let request = bench.next(Kind::Request { service: SERVICE });
+        let response = bench.answer(&request);
+        let ack = bench.next(Kind::Ack { ack: response.seq });
+        let ack = ack.with(&cookies_of(&response));
+        bench.now += 29 * SECOND;
+        bench.answers(&ack.with_raw_options(&confirms_for(&response)));
+        assert_eq!(bench.state(), State::Open, "{wait} s");
+    }
+}
+
+#[test]
 fn a_cookie_on_a_request_or_data_packet_is_ignored() {
     // 4340-8.1.4-1
     let (mut bench, response, ack) = offered();
