@@ -35,6 +35,8 @@ pub mod bounds {
     pub const TIME_WAIT: usize = 1 << 16;
     /// Stateless packets waiting to be sent.
     pub const STATELESS_QUEUE: usize = 256;
+    /// Buckets that limit the Responses to a prefix (4340-18-5), 8 bytes each.
+    pub const PREFIX_BUCKETS: usize = 4096;
     /// Stateless Resets per second (4340-8.1.3-1).
     pub const RESETS_PER_S: u32 = 1024;
     /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6).

@@ -4,6 +4,7 @@
 mod cookie_issue;
 mod cookie_keys;
 mod listener;
+mod prefix_limit;
 mod schedule;
 mod stateless;
 mod table;
@@ -28,6 +29,7 @@ use crate::wire::{Datagram, Ecn, Kind, Packet, ResetCode, ServiceCode};
 use cookie_keys::CookieKeys;
 use core::iter::once;
 use listener::Listeners;
+use prefix_limit::PrefixLimit;
 use schedule::Schedule;
 use stateless::Stateless;
 use std::collections::VecDeque;
@@ -89,6 +91,7 @@ pub struct Endpoint {
     time_wait: TimeWait,
     stateless: Stateless,
     cookie_keys: CookieKeys,
+    prefix_limit: PrefixLimit,
     schedule: Schedule,
     events: VecDeque<(ConnId, Event)>,
     /// The connection whose end was polled last.
@@ -109,6 +112,7 @@ impl Endpoint {
             time_wait: TimeWait::default(),
             stateless: Stateless::default(),
             cookie_keys: CookieKeys::new(),
+            prefix_limit: PrefixLimit::default(),
             schedule: Schedule::default(),
             events: VecDeque::new(),
             closed: None,
@@ -272,6 +276,9 @@ impl Endpoint {
         train: &mut Train<'_, 'a>,
         queues: &mut dyn Queues,
     ) -> Option<Packet<'a>> {
+        if matches!(packet.kind, Kind::Request { .. }) && !self.may_repeat(now, id, packet) {
+            return train.next(&mut self.stats);
+        }
         let Self { table, stats, .. } = self;
         let Some(conn) = table.get_mut(id).filter(|c| c.state().is_alive()) else {
             // It has ended and its Reset is about to leave: that is the answer.
@@ -349,24 +356,6 @@ impl Endpoint {
         None
     }
 
-    /// Never answers a Reset; limited over all flows together (4340-18-3, 4340-8.1.3-1).
-    fn answer_with_reset(
-        &mut self,
-        now: Instant,
-        path: &Path,
-        packet: &Packet<'_>,
-        code: ResetCode,
-    ) {
-        if matches!(packet.kind, Kind::Reset { .. }) || !self.answers_strangers {
-            return;
-        }
-        if self.stateless.push_reset(now, path, packet, code) {
-            self.stats.mib.out_rsts += 1;
-        } else {
-            self.stats.counters.resets_limited += 1;
-        }
-    }
-
     /// Step 3: a Request that a listener takes.
     fn accept(
         &mut self,
@@ -375,6 +364,9 @@ impl Endpoint {
         packet: &Packet<'_>,
         service: ServiceCode,
     ) -> Option<ConnId> {
+        if !self.may_respond(now, &flow.path, packet) {
+            return None;
+        }
         if self.listeners.is_flooded(flow.local_port) || self.table.is_full() {
             self.offer_cookie(now, &flow, packet, service);
             return None;
@@ -506,7 +498,12 @@ impl Endpoint {
                 self.schedule.sleep(id);
                 continue;
             };
+            let is_in_respond = conn.state() == State::Respond;
             queues.with_app(id, &mut |app| _ = conn.poll_transmit(now, app, batch));
+            if is_in_respond && !batch.is_empty() {
+                let (path, len) = (conn.flow().path, batch.bytes().len());
+                self.prefix_limit.charge(now, &*self.hash, &path, len);
+            }
             if !batch.is_empty() && !conn.is_drained() {
                 self.schedule.rotate();
                 return true;

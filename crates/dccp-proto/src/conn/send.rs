@@ -28,6 +28,9 @@ use plan::Plan;
 /// CCID, a Timestamp Echo.
 const ACK_OPTIONS_LEN: usize = 48;
 
+/// Bytes of options, with Padding, on a repeated Request: with them it earns a Response with a cookie (4340-18-5).
+const REPEATED_REQUEST_OPTIONS: usize = 140;
+
 /// The shortest time that a timer can wait.
 const MOMENT: core::time::Duration = core::time::Duration::from_nanos(1);
 
@@ -232,6 +235,10 @@ impl Connection {
         }
         if self.is_app_slow && matches!(packet_type, PacketType::Ack | PacketType::DataAck) {
             let _ = w.push(&Opt::SlowReceiver);
+        }
+        if packet_type == PacketType::Request && seq != self.seqs.iss {
+            // A server under attack answers only Requests that earn their Response.
+            while w.len() < REPEATED_REQUEST_OPTIONS && w.push(&Opt::Padding).is_ok() {}
         }
         if packet_type == PacketType::Response {
             // 4340-8.1.3-5

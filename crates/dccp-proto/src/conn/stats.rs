@@ -218,6 +218,8 @@ drop_reasons! {
     TooBusy = "too_busy",
     /// Step 3: the Init Cookie is wrong or missing.
     BadInitCookie = "bad_init_cookie",
+    /// Step 3: the network that the Request names has had enough Responses (4340-18-5).
+    ResponseLimit = "response_limit",
     /// An unexpected Listen packet (RFC 5596).
     UnwantedListen = "unwanted_listen",
     /// Step 4: in REQUEST only a Response or Reset of our Request counts.

@@ -37,6 +37,7 @@ struct Cookie<'a> {
     iss: Seq,
     isr: Seq,
     service: ServiceCode,
+    /// The Request's options without the zeros at their end.
     options: &'a [u8],
 }
 
@@ -74,8 +75,11 @@ impl Endpoint {
             conn.refuse_request_data(packet.seq);
         }
         if conn.poll_transmit(now, &mut app, &mut batch) {
+            let response = batch.bytes();
             self.stats.counters.cookies_sent += 1;
-            self.stateless.push(&flow.path, batch.bytes().to_vec());
+            self.prefix_limit
+                .charge(now, &*self.hash, &flow.path, response.len());
+            self.stateless.push(&flow.path, response.to_vec());
         }
     }
 
@@ -118,6 +122,13 @@ impl Endpoint {
             outbox: &mut outbox,
             inbox: &mut inbox,
         };
+        // The zeros that `seal` cut off: the last option's own, then Padding.
+        let mut options = cookie.options.to_vec();
+        options.resize(options.len() + COOKIE_MAX, 0);
+        let cookie = Cookie {
+            options: &options,
+            ..cookie
+        };
         let mut conn = self.rebuild(flow, &cookie, &mut app);
         conn.poll_transmit(cookie.issued, &mut app, &mut Batch::new(1));
         Ok(Some(conn))
@@ -143,7 +154,10 @@ impl Endpoint {
     }
 
     fn seal(&self, flow: &Flow, cookie: &Cookie<'_>) -> Option<Vec<u8>> {
-        if cookie.options.len() + FIXED_LEN > COOKIE_MAX {
+        // Padding that makes a Request earn its Response (4340-18-5) does not make the Response longer.
+        let end = cookie.options.iter().rposition(|&byte| byte != 0);
+        let options = cookie.options.get(..end.map_or(0, |last| last + 1))?;
+        if options.len() + FIXED_LEN > COOKIE_MAX {
             return None;
         }
         let mut bytes = Vec::with_capacity(COOKIE_MAX);
@@ -151,7 +165,7 @@ impl Endpoint {
         bytes.extend_from_slice(&cookie.iss.value().to_be_bytes()[2..]);
         bytes.extend_from_slice(&cookie.isr.value().to_be_bytes()[2..]);
         bytes.extend_from_slice(&cookie.service.0.to_be_bytes());
-        bytes.extend_from_slice(cookie.options);
+        bytes.extend_from_slice(options);
         let seal = self.seal_of(flow, cookie.issued, &bytes);
         bytes.extend_from_slice(&seal);
         Some(bytes)

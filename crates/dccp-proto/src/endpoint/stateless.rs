@@ -1,6 +1,7 @@
 //! Packets that no connection sends: Resets for strangers (RFC 4340 §8.3.1) and Responses with
 //! Init Cookies.
 
+use super::Endpoint;
 use crate::batch::Batch;
 use crate::config::bounds;
 use crate::limiter::Limiter;
@@ -10,6 +11,26 @@ use crate::time::Instant;
 use crate::wire::{self, Ecn, Kind, Options, Packet, Payload, ResetCode};
 use core::net::IpAddr;
 use std::collections::VecDeque;
+
+impl Endpoint {
+    /// Never answers a Reset; limited over all flows together (4340-18-3, 4340-8.1.3-1).
+    pub(super) fn answer_with_reset(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        packet: &Packet<'_>,
+        code: ResetCode,
+    ) {
+        if matches!(packet.kind, Kind::Reset { .. }) || !self.answers_strangers {
+            return;
+        }
+        if self.stateless.push_reset(now, path, packet, code) {
+            self.stats.mib.out_rsts += 1;
+        } else {
+            self.stats.counters.resets_limited += 1;
+        }
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Stateless {

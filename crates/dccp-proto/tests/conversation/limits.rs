@@ -5,7 +5,7 @@ use crate::bench::{Bench, OUR_PORT, Pkt, SERVICE, reset};
 use dccp_proto::conn::State;
 use dccp_proto::conn::stats::DropReason;
 use dccp_proto::path::Flow;
-use dccp_proto::wire::{Kind, Opt, PacketType, ResetCode, ServiceCode};
+use dccp_proto::wire::{Kind, Opt, PacketType, ResetCode, ServiceCode, header_len};
 use dccp_proto::{CloseReason, ConnectError, Event, ListenError, Seq};
 use std::time::Duration;
 
@@ -324,12 +324,83 @@ fn a_flood_of_requests_makes_no_more_connections_than_the_threshold() {
             remote_port: 10_000 + n,
             ..Bench::flow()
         };
+        // Long enough to earn its Response (4340-18-5).
         let request = Pkt::new(Kind::Request { service: SERVICE }, Seq::new(1));
-        bench.give_on(&flow, &request);
+        bench.give_on(&flow, &request.with_raw_options(&[0; 140]));
         assert_eq!(bench.take_one().packet_type(), PacketType::Response);
     }
     assert_eq!(bench.endpoint.connections(), 10);
     assert_eq!(bench.stats().counters.cookies_sent, 990);
+}
+
+/// Bytes of a packet with its IPv4 header.
+fn size(p: &Pkt) -> usize {
+    20 + header_len(p.packet_type(), p.is_short, p.options.len()) + p.payload.len()
+}
+
+/// Another flow of the peer's host.
+fn flow_from(remote_port: u16) -> Flow {
+    Flow {
+        remote_port,
+        ..Bench::flow()
+    }
+}
+
+fn listening(cookie_threshold: usize) -> Bench {
+    Bench::listening(dccp_proto::Config {
+        cookie_threshold,
+        ..Bench::config()
+    })
+}
+
+#[test]
+fn forged_requests_reflect_little() {
+    // 4340-18-5: of one network, each flow repeats its Request, for 20 s.
+    for cookie_threshold in [0, 256] {
+        let mut bench = listening(cookie_threshold);
+        let (mut received, mut sent) = (0, 0);
+        for n in 0..20_000_u16 {
+            let mut flow = flow_from(n / 512);
+            flow.path.remote = std::net::Ipv4Addr::new(198, 51, 100, n.to_be_bytes()[1]).into();
+            let kind = Kind::Request { service: SERVICE };
+            let request = Pkt::new(kind, Seq::new(u64::from(n / 256)));
+            bench.give_on(&flow, &request);
+            received += size(&request);
+            sent += bench.take().iter().map(size).sum::<usize>();
+            bench.now += Duration::from_millis(1);
+        }
+        let most = received * 3 / 2 + 20 * 20_000 + 64_000 + 200;
+        assert!(sent <= most, "{received} bytes reflect {sent}");
+        assert!(bench.dropped(DropReason::ResponseLimit) > 0);
+    }
+}
+
+#[test]
+fn our_own_clients_connect_while_their_network_is_forged() {
+    // 4340-18-5: a repeated Request earns its Response, with a cookie.
+    for ccid in [2, 3] {
+        let config = dccp_proto::Config {
+            tx_ccids: vec![ccid],
+            rx_ccids: vec![ccid],
+            ..Bench::config()
+        };
+        let (mut client, first) = Bench::requesting(config);
+        let later = client.advance(3 * SECOND);
+        let request = later.into_iter().map(|(_, p)| p).next().unwrap();
+        assert_eq!(request.kind, first.kind);
+        let mut bench = listening(0);
+        let forged = Pkt::new(Kind::Request { service: SERVICE }, Seq::new(1));
+        let answered = (1..9000).take_while(|&port| {
+            bench.give_on(&flow_from(port), &forged);
+            bench.count_sent() > 0
+        });
+        assert!((100..8999).contains(&answered.count()));
+        let connected = (10_000..10_500).filter(|&port| {
+            bench.give_on(&flow_from(port), &request);
+            bench.count_sent() == 1
+        });
+        assert_eq!(connected.count(), 500, "CCID {ccid}, {request:?}");
+    }
 }
 
 #[test]
