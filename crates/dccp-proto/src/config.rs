@@ -17,7 +17,7 @@ pub mod bounds {
     pub const ACK_RECORDS: usize = 256;
     /// Runs of packets with one Drop Code that are kept to be reported (RFC 4340 §11.7).
     pub const DATA_DROPPED_RUNS: usize = 512;
-    /// Numbers before the newest arrival among which repetitions are found (4340-18-6); older ones count as repeated.
+    /// Numbers before the newest run of arrivals among which repetitions are found (4340-18-6).
     pub const REPLAY_BITS: u64 = 1 << 16;
     /// Packets in flight whose fate is still open.
     pub const IN_FLIGHT_PACKETS: usize = 1 << 20;

@@ -160,7 +160,9 @@ impl Options {
         self
     }
 
-    /// Sends 24-bit sequence numbers where the peer allows them.
+    /// Sends 24-bit sequence numbers where the peer allows them. A guess then hits the window of W packets with
+    /// probability W / 2²⁴: N forged Data packets of someone who is not on the path succeed with W·N / 2²⁴ (RFC 4340
+    /// §7.5.5). A hit delivers forged data, and may cost a few round trips.
     pub fn short_sequence_numbers(mut self, on: bool) -> Self {
         self.config.short_seqnos = on;
         self

@@ -291,6 +291,11 @@ impl HcReceiver for Receiver {
         true
     }
 
+    fn on_rollback(&mut self, _newest: Seq) {
+        self.newest = Newest::default();
+        self.gap_told = None;
+    }
+
     fn on_feature(&mut self, feature: u8, value: u64) {
         if feature == ACK_RATIO {
             self.ratio = u32::try_from(value).unwrap_or(u32::MAX);

@@ -316,6 +316,9 @@ pub trait HcReceiver: Send {
         false
     }
 
+    /// The peer has sent nothing after `newest`: a later packet that [`on_packet`](Self::on_packet) took was forged.
+    fn on_rollback(&mut self, _newest: Seq) {}
+
     /// Returns the next request to the connection, until there is none. Receivers request
     /// [`Signal::OptionError`] only.
     fn poll_signal(&mut self) -> Option<Signal> {

@@ -181,6 +181,28 @@ impl AckVector {
         }
     }
 
+    /// The peer has sent nothing after `newest` (4340-7.5.4-10). Reports that said otherwise were refused.
+    pub(crate) fn roll_back(&mut self, newest: Seq) {
+        let ahead = self.newest.distance(newest);
+        if self.cells.is_empty() || ahead <= 0 {
+            return;
+        }
+        let mut excess = ahead.unsigned_abs();
+        while let Some(head) = self.cells.front_mut().filter(|_| excess > 0) {
+            let len = head.len();
+            if len > excess {
+                *head = Cell::new(head.fate(), len - excess);
+                self.packets -= excess;
+                break;
+            }
+            self.cells.pop_front();
+            self.packets -= len;
+            excess -= len;
+        }
+        self.newest = newest;
+        self.records = AckRecords::default();
+    }
+
     fn on_newer(&mut self, seq: Seq, fate: Fate) {
         let missing = if self.cells.is_empty() {
             0

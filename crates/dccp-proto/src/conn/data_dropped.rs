@@ -64,6 +64,22 @@ impl DataDropped {
         self.runs.truncate(DATA_DROPPED_RUNS);
     }
 
+    /// The peer has sent nothing after `newest` (4340-7.5.4-10).
+    pub(crate) fn roll_back(&mut self, newest: Seq) {
+        while let Some(run) = self
+            .runs
+            .front_mut()
+            .filter(|run| run.newest.is_after(newest))
+        {
+            if run.oldest.is_after(newest) {
+                self.runs.pop_front();
+            } else {
+                run.newest = newest;
+            }
+        }
+        self.records = AckRecords::default();
+    }
+
     /// Adds Data Dropped options with the newest drops that fit into `room` bytes, to our packet
     /// `own`, which leaves now and acknowledges `ack`. Returns whether at least one was written.
     pub(crate) fn write(&mut self, own: Seq, ack: Seq, w: &mut OptionWriter, room: usize) -> bool {

@@ -4,7 +4,7 @@
 //! - `send.rs`, `send/`: control packets, runs of data packets, acknowledgements
 //! - `handshake.rs`, `close.rs`, `state.rs`: opening, closing, and the legal changes of state
 //! - `seqno.rs`, `sequence_window.rs`, `reverse_path.rs`, `ndp.rs`: sequence numbers and gaps in them
-//! - `replay.rs`: repeated packets
+//! - `replay.rs`, `rollback.rs`: repeated packets; recovery from forged ones
 //! - `ack_vector.rs`, `ack_records.rs`, `data_dropped.rs`: reports on arrived packets
 //! - `in_flight.rs`, `in_flight/`: sent packets until their fate is known
 //! - `features/`, `feature_use.rs`: negotiation of features, and what follows from their values
@@ -31,6 +31,7 @@ mod rate_hint;
 mod recv;
 mod replay;
 mod reverse_path;
+mod rollback;
 mod send;
 mod seqno;
 mod sequence_window;
@@ -112,6 +113,7 @@ pub struct Connection {
     sync_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     reset_limit: Limiter<{ bounds::SYNCS_PER_S }>,
     slow_event_limit: Limiter<1>,
+    challenge: Option<rollback::Challenge>,
     due: Due,
     handshake: Handshake,
     closing: Closing,
@@ -357,6 +359,7 @@ impl Connection {
             sync_limit: Limiter::default(),
             reset_limit: Limiter::default(),
             slow_event_limit: Limiter::default(),
+            challenge: None,
             due: Due::default(),
             handshake: Handshake::new(),
             closing: Closing::default(),

@@ -170,6 +170,9 @@ impl Connection {
         let (Kind::Sync { ack } | Kind::SyncAck { ack }) = p.kind else {
             return Continue(());
         };
+        if matches!(p.kind, Kind::SyncAck { .. }) {
+            self.on_challenge_answered(p.seq, ack);
+        }
         let is_active = now - self.last_valid < 3 * self.rtt_or_default();
         if !self.seqs.is_sync_valid(p.seq, ack, is_active) {
             self.note_short_refusal(ack);

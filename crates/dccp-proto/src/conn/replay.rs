@@ -44,6 +44,17 @@ impl Replay {
         self.on_unexpected(seq, window)
     }
 
+    /// The peer has sent nothing after `newest`. The bitmap still knows which of the numbers behind that have arrived,
+    /// unless it is too short.
+    pub(crate) fn roll_back(&mut self, newest: Seq) {
+        let back = self.run.distance(newest);
+        if back > 0 && back.unsigned_abs() > self.len() {
+            self.bits.fill(u64::MAX);
+            self.run = newest.next();
+            self.next = self.run;
+        }
+    }
+
     #[inline(never)]
     fn on_unexpected(&mut self, seq: Seq, window: u64) -> bool {
         if seq.is_after(self.next) {
@@ -69,9 +80,10 @@ impl Replay {
         self.next = seq.next();
     }
 
-    /// Covers the window below its newest packet, a quarter of it (4340-7.5.1-1: SWL), as far as the bound permits.
+    /// Covers a whole window, as far as the bound permits. Only a quarter of it lies below GSR (4340-7.5.1-1), but GSR
+    /// may return to any older number (`rollback.rs`).
     fn grow(&mut self, window: u64) {
-        let wanted = (window / 4).clamp(u64::from(u64::BITS), REPLAY_BITS);
+        let wanted = window.clamp(u64::from(u64::BITS), REPLAY_BITS);
         let wanted = wanted.next_power_of_two();
         let len = self.len();
         if wanted <= len {
@@ -138,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    const WINDOW: u64 = 1000;
+    const WINDOW: u64 = 256;
 
     /// Lets packets arrive, and returns those that count as repeated.
     fn repeated(replay: &mut Replay, seqs: impl IntoIterator<Item = u64>) -> Vec<u64> {
@@ -164,7 +176,6 @@ mod tests {
 
     #[test]
     fn what_lies_before_the_bitmap_counts_as_repeated() {
-        // A quarter of 1000 packets, rounded up: 256.
         let mut replay = Replay::new(Seq::new(0));
         assert_eq!(repeated(&mut replay, [0, 1000]), []);
         assert_eq!(repeated(&mut replay, [743, 744, 999]), [743]);
@@ -175,7 +186,7 @@ mod tests {
         let mut replay = Replay::new(Seq::new(0));
         repeated(&mut replay, (0..300).filter(|n| n % 3 != 0));
         assert!(!replay.on_packet(Seq::new(301), 100_000));
-        assert_eq!(replay.len(), 32_768);
+        assert_eq!(replay.len(), REPLAY_BITS);
         let first = 298 - 256;
         for n in first..300 {
             let is_repeated = replay.on_packet(Seq::new(n), WINDOW);
@@ -184,6 +195,23 @@ mod tests {
         for n in 0..first {
             assert!(replay.on_packet(Seq::new(n), WINDOW), "{n}");
         }
+    }
+
+    #[test]
+    fn after_a_rollback_the_bitmap_tells_what_arrived() {
+        // 4340-7.5.4-10: 10 to 19 arrived, then the forged 150.
+        let mut replay = Replay::new(Seq::new(10));
+        assert_eq!(repeated(&mut replay, (10..20).chain([150])), []);
+        replay.roll_back(Seq::new(25));
+        assert_eq!(repeated(&mut replay, [15, 19]), [15, 19]);
+        assert_eq!(repeated(&mut replay, 26..160), [150]);
+        // Beyond the bitmap all that is older counts as repeated.
+        assert_eq!(repeated(&mut replay, [10_000]), []);
+        replay.roll_back(Seq::new(165));
+        assert_eq!(
+            repeated(&mut replay, 160..300),
+            [160, 161, 162, 163, 164, 165]
+        );
     }
 
     #[test]

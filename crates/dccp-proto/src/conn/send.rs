@@ -137,7 +137,8 @@ impl Connection {
             self.send_ack(now, app, batch);
         } else if let Some(ack) = self.due.sync.take() {
             self.await_answer(now);
-            self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
+            let sync = self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
+            self.note_challenge(now, sync);
         } else if core::mem::take(&mut self.due.close_req) {
             self.send_packet(now, Kind::CloseReq { ack: ackno }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close) {

@@ -159,6 +159,12 @@ impl SeqNos {
         is_greatest
     }
 
+    /// The peer has sent nothing after `newest`: GSR returns there (4340-7.5.4-10).
+    pub(crate) fn roll_back(&mut self, newest: Seq) {
+        self.gsr = newest;
+        self.replay.roll_back(newest);
+    }
+
     /// Counts a packet as received. Returns whether it had been before (4340-18-6).
     #[inline]
     pub(crate) fn note_arrival(&mut self, seq: Seq) -> bool {

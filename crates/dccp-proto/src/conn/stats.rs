@@ -103,6 +103,8 @@ counters! {
         invalid_vectors = "invalid_vectors",
         /// Data Dropped options that could not be true and were ignored.
         invalid_data_dropped = "invalid_data_dropped",
+        /// Returns of GSR after a forged packet (4340-7.5.4-10).
+        rollbacks = "rollbacks",
         /// Packets received with a Slow Receiver option.
         slow_receiver = "slow_receiver",
         /// Round-trip samples.

@@ -1,5 +1,6 @@
 //! Sequence numbers: windows, Syncs and what is invalid (RFC 4340 §7).
 
+use crate::bench::pair::{CLIENT, Pair, SERVER};
 use crate::bench::{Bench, NANOSECOND, PEER_ISS, Pkt, RECEIVED, almost, reset};
 use dccp_proto::conn::State;
 use dccp_proto::conn::stats::DropReason;
@@ -466,6 +467,84 @@ fn replayed_datagrams_are_delivered_once() {
                 .collect();
             assert_eq!(bench.got(), expected);
             assert_eq!(bench.dropped(DropReason::Duplicate), 212 - BACK as u64);
+        }
+    }
+}
+
+/// Both ends send a datagram every 5 ms, each with its number.
+fn talk(pair: &mut Pair, numbers: std::ops::Range<u16>) {
+    for n in numbers {
+        for end in [CLIENT, SERVER] {
+            pair.ends[end].send(&n.to_be_bytes());
+        }
+        pair.run(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_forged_packet_far_ahead_costs_three_round_trips() {
+    // 4340-7.5.4-10: its number, nearly ¾ of the window ahead, is valid, so that all of the peer's lie below the window.
+    const BEGIN: u16 = 200;
+    const END: u16 = 2000;
+    for (ccid, window) in [(2, 1024), (2, 8192), (3, 1024)] {
+        let config = Config {
+            tx_ccids: vec![ccid],
+            rx_ccids: vec![ccid],
+            sequence_window: window,
+            adapt_sequence_window: false,
+            ..Bench::config()
+        };
+        let mut pair = Pair::connecting(Duration::from_millis(20), config.clone(), config);
+        pair.run(Duration::from_secs(1));
+        talk(&mut pair, 0..BEGIN);
+        let newest = pair.sent(CLIENT).last().unwrap().1.seq;
+        let far = newest.plus(3 * window / 4 - 20);
+        pair.inject(SERVER, &Pkt::new(Kind::Data, far).with_payload(b"forged"));
+        talk(&mut pair, BEGIN..END);
+        pair.run(Duration::from_secs(5));
+        assert!(pair.ends[SERVER].got().contains(&b"forged".as_slice()));
+        for end in [CLIENT, SERVER] {
+            let got = pair.ends[end].got();
+            let arrived = |n: &u16| got.contains(&n.to_be_bytes().as_slice());
+            // Three round trips of 40 ms, and what was on the way.
+            let pause = BEGIN - 8..BEGIN + 24;
+            let missing = (0..END).filter(|n| !arrived(n) && !pause.contains(n));
+            let missing: Vec<_> = missing.collect();
+            // The one that has the number of the forged packet counts as repeated.
+            assert!(
+                missing.len() <= usize::from(end == SERVER),
+                "CCID {ccid}, window {window}, end {end}: {missing:?}"
+            );
+        }
+        let server = &pair.ends[SERVER];
+        let conn = server.endpoint.connection(server.id.unwrap()).unwrap();
+        assert_eq!(conn.stats().counters.rollbacks, 1);
+    }
+}
+
+#[test]
+fn a_sync_ack_below_the_window_counts_only_if_it_names_our_sync() {
+    // 4340-7.5.4-10, 4340-7.5.4-1
+    for is_strict in [false, true] {
+        let config = Config {
+            strict: is_strict,
+            ..with_fixed_window()
+        };
+        for mut bench in Bench::open_both(&config) {
+            let real = bench.next(Kind::Data).with_payload(b"real");
+            bench.give(&Pkt::new(Kind::Data, real.seq.plus(70)));
+            bench.take();
+            let sync = bench.answer(&real);
+            assert_eq!(sync.kind, Kind::Sync { ack: real.seq });
+            for (ack, counts) in [(sync.seq.minus(1), false), (sync.seq, !is_strict)] {
+                let sync_ack = bench.next(Kind::SyncAck { ack });
+                bench.answers(&sync_ack);
+                let data = bench.next(Kind::Data).with_payload(b"again");
+                let sent = bench.answers(&data);
+                let is_refused = sent.iter().any(|p| p.packet_type() == PacketType::Sync);
+                assert_eq!(is_refused, !counts, "{ack}");
+            }
+            assert_eq!(bench.got().contains(&b"again".as_slice()), !is_strict);
         }
     }
 }

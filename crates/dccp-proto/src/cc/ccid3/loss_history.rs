@@ -172,6 +172,29 @@ impl LossHistory {
         }
     }
 
+    /// The peer has sent nothing after `newest`: the hole that holds it ends there, and what followed was forged.
+    pub(crate) fn roll_back(&mut self, newest: Seq) {
+        let holds = |l: &Loss| !l.is_mark && newest.next().is_within(l.first, l.last);
+        let Some(index) = self.losses.iter().rposition(holds) else {
+            return;
+        };
+        self.losses.truncate(index + 1);
+        if let (Some(hole), Some((_, greatest))) = (self.losses.back_mut(), &mut self.range) {
+            // Counters never fall.
+            self.prefix = Prefix {
+                counter: self.prefix.counter,
+                ..hole.before
+            };
+            hole.last = newest;
+            hole.later = 0;
+            *greatest = newest;
+        }
+        self.losses
+            .pop_back_if(|hole| hole.last.is_before(hole.first));
+        self.recount();
+        self.count_losses();
+    }
+
     /// The window counter of the greatest packet, continued beyond 15.
     pub(crate) const fn counter(&self) -> u64 {
         self.prefix.counter

@@ -10,6 +10,7 @@ use super::{packets, whole};
 use crate::cc::config::CcConfig;
 use crate::cc::{AckDue, Arrival, HcReceiver, OutgoingAck, Signal, Snapshot};
 use crate::number::to_f64;
+use crate::seq::Seq;
 use crate::time::{Instant, Rate};
 use crate::wire::ccid_options::{CcidOpt, LossInterval, push_dropped_packets, push_loss_intervals};
 use crate::wire::features::Feature;
@@ -268,6 +269,10 @@ impl<V: Variant> HcReceiver for Receiver<V> {
     fn wants_elapsed_time(&self) -> bool {
         // 4342-8.2-1
         true
+    }
+
+    fn on_rollback(&mut self, newest: Seq) {
+        self.history.roll_back(newest);
     }
 
     fn poll_signal(&mut self) -> Option<Signal> {

@@ -396,6 +396,28 @@ fn a_gap_that_no_report_can_hold_clears_the_vector() {
 }
 
 #[test]
+fn a_rollback_forgets_the_newest_packets() {
+    // 4340-7.5.4-10
+    for (gap, newest, report) in [
+        (0, 7, vec![38, 4, 0xC3, 3]),
+        (100, 7, vec![38, 4, 0xC3, 3]),
+        (0, 2, vec![38, 3, 2]),
+        (MISSING_PACKETS, 7, vec![]),
+    ] {
+        let mut r = Receiver::new();
+        r.hear([0, 1, 2, 3, 8 + gap]);
+        r.report();
+        r.v.roll_back(Seq::new(newest));
+        assert_eq!(r.report(), report, "{gap} {newest}");
+        r.acked(0);
+        r.hear([newest + 1]);
+        assert_eq!(r.v.newest(), Some(Seq::new(newest + 1)));
+        let packets: u64 = r.v.cells.iter().map(|c| c.len()).sum();
+        assert_eq!(r.v.packets, packets);
+    }
+}
+
+#[test]
 fn before_the_first_packet_there_is_nothing() {
     let mut r = Receiver::new();
     assert_eq!(r.v.newest(), None);

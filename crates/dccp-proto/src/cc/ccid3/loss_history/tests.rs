@@ -87,6 +87,21 @@ fn before_the_first_loss_there_is_one_interval_of_data_length_0() {
 }
 
 #[test]
+fn a_rollback_leaves_no_trace_of_a_forged_packet() {
+    // 4340-7.5.4-10: 100 was forged, and 13 comes next.
+    for newest in [9, 12] {
+        let mut h = history((0..=4).chain([6, 7, 8, 9]));
+        h.on_packet(&data(100, 3));
+        h.roll_back(Seq::new(newest));
+        for seq in newest + 1..30 {
+            h.on_packet(&data(seq, (seq / 2 % 16) as u8));
+        }
+        let real = history((0..=4).chain([6, 7, 8, 9]).chain(newest + 1..30));
+        assert_eq!(lengths(&h), lengths(&real), "{newest}");
+    }
+}
+
+#[test]
 fn three_later_packets_make_a_hole_a_loss() {
     // 5348-5.1-1, 4342-6.1-1
     let mut h = history(0..10);
