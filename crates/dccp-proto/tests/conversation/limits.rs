@@ -212,7 +212,7 @@ fn a_connection_cannot_be_opened_with_contradictory_settings() {
             ..base.clone()
         },
         dccp_proto::Config {
-            mtu: 575,
+            mtu: 295,
             ..base.clone()
         },
         dccp_proto::Config {
@@ -245,7 +245,7 @@ fn a_connection_cannot_be_opened_with_contradictory_settings() {
         dccp_proto::Config {
             send_cscov: 15,
             min_cscov: 15,
-            mtu: 576,
+            mtu: 296,
             ..base.clone()
         },
         dccp_proto::Config {
