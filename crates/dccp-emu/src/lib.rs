@@ -10,6 +10,7 @@
 //! the lateness of packets, and counts the emulator's own drops apart from the losses of the link.
 
 pub mod channel;
+mod clients;
 pub mod clock;
 pub mod relay;
 pub mod report;

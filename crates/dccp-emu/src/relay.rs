@@ -8,6 +8,7 @@
 //! towards the server; a client that sends nothing for two minutes loses it.
 
 use crate::channel::Channel;
+use crate::clients::{Client, Clients};
 use crate::clock;
 use crate::report::{DirectionReport, Report};
 use crate::schedule::LinkPlan;
@@ -20,14 +21,10 @@ use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 use dccp_sim::Seed;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 
-/// Clients at once; beyond, packets of new ones are dropped.
-const CLIENTS_MAX: usize = 1024;
-/// A client is forgotten after this time without a packet.
-const IDLE: Duration = Duration::from_mins(2);
 const LISTENER: Token = Token(0);
 /// Receive calls in a row. Packets that are due must not wait until a flood is over.
 const RECV_BURST: usize = 4;
@@ -39,23 +36,15 @@ pub struct Relay {
     server: SocketAddr,
     forward: Channel,
     back: Channel,
-    clients: BTreeMap<usize, Client>,
-    by_path: BTreeMap<Path, usize>,
-    next_client: usize,
+    clients: Clients,
     /// Sockets that may hold more than was read.
     unread: BTreeSet<usize>,
-    /// Packets of clients for which no socket could be opened.
+    /// Packets of clients for which there was no room or no socket.
     turned_away: u64,
+    /// Packets that the sockets of former clients dropped.
+    former_overflow: u64,
     buffer: RecvBuffer,
     batch: Batch,
-}
-
-/// A client with its socket towards the server.
-struct Client {
-    /// The path at the listening socket.
-    path: Path,
-    socket: Box<dyn Transport>,
-    last_heard: Instant,
 }
 
 impl Relay {
@@ -88,11 +77,10 @@ impl Relay {
             server,
             forward: Channel::new(forward, seed, "forward", overhead),
             back: Channel::new(back, seed, "back", overhead),
-            clients: BTreeMap::new(),
-            by_path: BTreeMap::new(),
-            next_client: 1,
+            clients: Clients::numbered_from(LISTENER.0 + 1),
             unread: BTreeSet::new(),
             turned_away: 0,
+            former_overflow: 0,
             buffer: RecvBuffer::new(),
             batch: Batch::new(1),
         })
@@ -145,7 +133,7 @@ impl Relay {
         let overflow = |t: &mut Box<dyn Transport>| t.counters().recv_overflowed.unwrap_or(0);
         let at_clients: u64 = self
             .clients
-            .values_mut()
+            .iter_mut()
             .map(|c| overflow(&mut c.socket))
             .sum();
         Report {
@@ -153,13 +141,13 @@ impl Relay {
                 &self.forward.stats(),
                 overflow(&mut self.listener) + self.turned_away,
             ),
-            back: DirectionReport::new(&self.back.stats(), at_clients),
+            back: DirectionReport::new(&self.back.stats(), at_clients + self.former_overflow),
         }
     }
 
     /// Removes ICMP errors from a socket. The client finds out by itself that the server does not answer.
     fn read_errors(&mut self, news: Ready) -> io::Result<()> {
-        let socket = match self.clients.get_mut(&news.token.0) {
+        let socket = match self.clients.get_mut(news.token.0) {
             _ if !news.error => return Ok(()),
             _ if news.token == LISTENER => &mut self.listener,
             Some(client) => &mut client.socket,
@@ -171,7 +159,7 @@ impl Relay {
 
     /// Reads up to a burst from the socket of a client. Returns whether it may hold more.
     fn receive_from_server(&mut self, number: usize) -> io::Result<bool> {
-        let Some(client) = self.clients.get_mut(&number) else {
+        let Some(client) = self.clients.get_mut(number) else {
             return Ok(false);
         };
         let back = &mut self.back;
@@ -184,6 +172,7 @@ impl Relay {
             if !got.may_have_more() {
                 return Ok(false);
             }
+            client.note_answer();
         }
         Ok(true)
     }
@@ -210,48 +199,41 @@ impl Relay {
         Ok(true)
     }
 
-    /// The number of the client at `path`, with a socket for it.
+    /// The number of the client at `path`, with a socket for it; `None` if there is no room for it.
     fn client(&mut self, now: Instant, path: Path) -> Option<usize> {
-        if let Some(&number) = self.by_path.get(&path) {
-            self.clients.get_mut(&number)?.last_heard = now;
+        if let Some(number) = self.clients.hear(&path, now) {
             return Some(number);
         }
-        self.forget_idle(now);
-        if self.clients.len() >= CLIENTS_MAX {
-            return None;
+        for client in self.clients.take_idle(now) {
+            self.unwatch(client);
         }
-        let source = dccp_io::route::to(self.server.ip()).ok()?.source;
-        let carrier = Carrier::new(Encapsulation::Udp, Options::default()).ok()?;
-        let mut socket = carrier.open(SocketAddr::new(source, 0)).ok()?;
-        let number = self.next_client;
-        self.poller.add(socket.source(), Token(number)).ok()?;
-        self.next_client += 1;
-        self.by_path.insert(path, number);
-        self.clients.insert(
-            number,
-            Client {
-                path,
-                socket,
-                last_heard: now,
-            },
-        );
-        Some(number)
+        if let Some(client) = self.clients.make_room(path.remote).ok()? {
+            self.unwatch(client);
+        }
+        let mut socket = if let Some(socket) = self.open() {
+            socket
+        } else {
+            // The system may have no descriptor left.
+            let client = self.clients.displace_unproven().ok()?;
+            self.unwatch(client);
+            self.open()?
+        };
+        let token = Token(self.clients.next_number());
+        self.poller.add(socket.source(), token).ok()?;
+        Some(self.clients.add(path, socket, now))
     }
 
-    fn forget_idle(&mut self, now: Instant) {
-        let idle: Vec<usize> = self
-            .clients
-            .iter()
-            .filter(|(_, c)| now - c.last_heard > IDLE)
-            .map(|(number, _)| *number)
-            .collect();
-        for number in idle {
-            if let Some(mut client) = self.clients.remove(&number) {
-                // A socket that is gone cannot be watched any more; nothing else can go wrong.
-                let _ = self.poller.remove(client.socket.source());
-                self.by_path.remove(&client.path);
-            }
-        }
+    /// Opens a socket towards the server; `None` if the system has none.
+    fn open(&self) -> Option<Box<dyn Transport>> {
+        let source = dccp_io::route::to(self.server.ip()).ok()?.source;
+        let carrier = Carrier::new(Encapsulation::Udp, Options::default()).ok()?;
+        carrier.open(SocketAddr::new(source, 0)).ok()
+    }
+
+    fn unwatch(&mut self, mut client: Client) {
+        // A socket that is gone cannot be watched any more; nothing else can go wrong.
+        let _ = self.poller.remove(client.socket.source());
+        self.former_overflow += client.socket.counters().recv_overflowed.unwrap_or(0);
     }
 
     /// Sends the packets that are due.
@@ -266,7 +248,7 @@ impl Relay {
             ..
         } = self;
         forward.poll(now, &mut |number, bytes, ecn| {
-            let Some(client) = clients.get_mut(&number) else {
+            let Some(client) = clients.get_mut(number) else {
                 return false;
             };
             let local = client.socket.local_addr();
@@ -279,7 +261,7 @@ impl Relay {
             )
         });
         back.poll(now, &mut |number, bytes, ecn| {
-            let Some(client) = clients.get(&number) else {
+            let Some(client) = clients.get_mut(number) else {
                 return false;
             };
             send(listener.as_mut(), batch, &client.path, ecn, bytes)

@@ -154,3 +154,29 @@ fn a_flipped_bit_does_not_lead_to_another_client() {
     sources.dedup();
     assert_eq!(sources.len(), 1, "{sources:?} {report:?}");
 }
+
+#[test]
+fn one_source_does_not_lock_others_out() {
+    let server = socket();
+    let (address, running) = relay(&server, LinkConfig::default(), Duration::from_secs(3));
+    for n in 0..1100 {
+        let client = UdpSocket::bind("127.0.0.2:0").unwrap();
+        client.send_to(b"flood", address).unwrap();
+        if n % 20 == 0 {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    let client = socket();
+    client.send_to(b"honest", address).unwrap();
+    let mut buffer = [0; 100];
+    let from = loop {
+        let (len, from) = server.recv_from(&mut buffer).expect("the honest one");
+        if &buffer[..len] == b"honest" {
+            break from;
+        }
+    };
+    server.send_to(b"answer", from).unwrap();
+    let (len, _) = client.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"answer");
+    running.join().unwrap();
+}
