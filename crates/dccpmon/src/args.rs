@@ -1,5 +1,6 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
+use crate::limits::{DURATION_MAX, FLOWS_MAX};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use core::fmt;
@@ -264,14 +265,10 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
     })
 }
 
-/// The longest test that a server runs.
-pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest interval of the table.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The most flows of one test.
-pub(crate) const FLOWS_MAX: u32 = 32;
 
 /// The error of a value: its constraint and a hint.
 #[derive(Debug)]

@@ -91,6 +91,8 @@ const LAST_PART: u8 = 1;
 /// A part is repeated after this time, doubled with each attempt up to the maximum.
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
 const REPEAT_MAX: Duration = Duration::from_secs(1);
+/// Datagrams that one attempt to read a message takes.
+const TRY_MAX: usize = 16;
 /// The longest time between two messages, so that the peer knows that this end lives.
 const SAY: Duration = Duration::from_secs(1);
 /// The silence after which the peer counts as lost.
@@ -170,7 +172,6 @@ impl Channel {
 
     /// The next message, or nothing until `until`.
     pub(crate) fn poll(&mut self, until: Instant) -> Result<Option<Message>, Lost> {
-        let mut datagram = [0; HEAD_BYTES + PART_BYTES];
         loop {
             if let Some(message) = self.parts.heard.pop_front() {
                 return Ok(Some(message));
@@ -186,34 +187,60 @@ impl Channel {
             let next = self.parts.next_repeat().unwrap_or(until).min(until);
             let wait = (next - now).clamp(Duration::from_micros(100), SAY);
             self.socket.set_recv_timeout(Some(wait));
-            match self.socket.recv(&mut datagram) {
-                Ok(len) => {
-                    self.heard_at = clock::now();
-                    let datagram = datagram.get(..len).ok_or(Lost::Nonsense)?;
-                    if self.parts.hear(datagram)? {
-                        self.send(&self.parts.acknowledgement());
-                    }
-                }
-                Err(RecvError::TimedOut | RecvError::WouldBlock) => {}
-                Err(RecvError::Closed(reason)) => {
-                    return Err(Lost::Closed(dccp::reason_text(&reason)));
-                }
-                Err(error) => return Err(Lost::Closed(error.to_string())),
-            }
+            self.hear()?;
         }
+    }
+
+    /// The next message without waiting. Reads at most [`TRY_MAX`] datagrams, so that a flood does not hold the
+    /// caller.
+    pub(crate) fn try_poll(&mut self) -> Result<Option<Message>, Lost> {
+        self.socket.set_nonblocking(true);
+        self.speak(clock::now());
+        let mut heard = Ok(true);
+        for _ in 0..TRY_MAX {
+            if heard != Ok(true) || !self.parts.heard.is_empty() {
+                break;
+            }
+            heard = self.hear();
+        }
+        self.socket.set_nonblocking(false);
+        heard.map(|_| self.parts.heard.pop_front())
+    }
+
+    /// Reads one datagram. Returns `false` if none arrives in the socket's time.
+    fn hear(&mut self) -> Result<bool, Lost> {
+        let mut datagram = [0; HEAD_BYTES + PART_BYTES];
+        match self.socket.recv(&mut datagram) {
+            Ok(len) => {
+                self.heard_at = clock::now();
+                let datagram = datagram.get(..len).ok_or(Lost::Nonsense)?;
+                if self.parts.hear(datagram)? {
+                    self.send(&self.parts.acknowledgement());
+                }
+                Ok(true)
+            }
+            Err(RecvError::TimedOut | RecvError::WouldBlock) => Ok(false),
+            Err(RecvError::Closed(reason)) => Err(Lost::Closed(dccp::reason_text(&reason))),
+            Err(error) => Err(Lost::Closed(error.to_string())),
+        }
+    }
+
+    /// Whether everything said has arrived.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.parts.unheard.is_empty()
     }
 
     /// Repeats until everything said has arrived; `false` if it has not by `until`. What is heard
     /// meanwhile is kept.
     pub(crate) fn flush(&mut self, until: Instant) -> Result<bool, Lost> {
         let mut later = VecDeque::new();
-        while !self.parts.unheard.is_empty() && clock::now() < until {
+        while !self.is_heard() && clock::now() < until {
             let soon = (clock::now() + Duration::from_millis(20)).min(until);
             later.extend(self.poll(soon)?);
         }
         later.append(&mut self.parts.heard);
         self.parts.heard = later;
-        Ok(self.parts.unheard.is_empty())
+        Ok(self.is_heard())
     }
 
     /// Sends what is due.

@@ -208,6 +208,11 @@ impl Receiver {
         lock(&self.counts).clone()
     }
 
+    /// Different datagrams so far.
+    pub(crate) fn received(&self) -> u64 {
+        lock(&self.counts).numbers.distinct
+    }
+
     /// Whether it receives no more.
     pub(crate) fn is_done(&self) -> bool {
         self.thread.is_done()
@@ -342,6 +347,12 @@ impl Thread {
             // A panic there has printed its message; the counts are what they are.
             let _ = handle.join();
         }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

@@ -7,6 +7,7 @@ mod flow;
 mod host;
 mod invite;
 mod ledger;
+mod limits;
 mod meter;
 mod output;
 mod packet;

@@ -133,6 +133,16 @@ impl Meter {
         }
     }
 
+    /// Datagrams that all flows have received, or offered to their sockets. A flow whose peer does not
+    /// take them soon offers no more.
+    pub(crate) fn progress(&self) -> u64 {
+        let of = |flow: &End| match flow {
+            End::Tx(tx) => tx.sender.counts.offered.load(Ordering::Relaxed),
+            End::Rx(rx) => rx.receiver.received(),
+        };
+        self.flows.iter().map(of).sum()
+    }
+
     /// Whether all threads have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.flows.iter().all(|flow| match flow {
@@ -192,12 +202,13 @@ impl Meter {
                 flow.socket().abort();
             }
         }
-        for flow in &self.flows {
-            // A connection that is open after that is aborted, so that every datagram has its fate.
-            if flow.socket().wait_closed(DRAIN_MAX).is_err() {
-                flow.socket().abort();
-                let _ = flow.socket().wait_closed(DRAIN_MAX);
-            }
+        // All flows share the time, so that no peer holds the test longer by opening more of them.
+        let until = clock::now() + DRAIN_MAX;
+        let has_closed = |flow: &End| flow.socket().wait_closed(until - clock::now()).is_ok();
+        for flow in self.flows.iter().filter(|flow| !has_closed(flow)) {
+            // So that every datagram has its fate.
+            flow.socket().abort();
+            let _ = flow.socket().wait_closed(DRAIN_MAX);
         }
     }
 

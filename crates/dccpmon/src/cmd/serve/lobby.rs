@@ -1,0 +1,335 @@
+//! Connections that have not asked for anything yet.
+//!
+//! One thread per listener reads them all without waiting for one, so that silent clients hold neither a thread nor
+//! the others up. A connection that asks for a test gets a seat and a thread; one that joins a test goes there.
+
+use super::seats::{Refusal, Seats, Source};
+use super::session::{self, Session};
+use crate::control::{Channel, Message, Setup};
+use crate::limits::{ANSWER_MAX, GUESTS_MAX};
+use crate::packet::{Head, Kind, LEN_MAX};
+use core::time::Duration;
+use dccp::{AcceptError, DccpAddr, Instant, Listener, ListenerEvent, RecvError, Socket, clock};
+use dccp_cli::interrupt;
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+/// The longest wait for the next connection, and the time between two checks whether the program ends.
+const LOOK: Duration = Duration::from_millis(200);
+/// The same while connections wait for their turn.
+const LOOK_BUSY: Duration = Duration::from_millis(5);
+const NO_THREAD: Refusal = Refusal {
+    reason: "the server's system has no thread left",
+    next: "try again later",
+};
+
+/// The connections of one listener that wait.
+pub(super) struct Lobby {
+    listener: Listener,
+    seats: Arc<Seats>,
+    is_one_off: bool,
+    /// In the order of their arrival.
+    guests: Vec<Guest>,
+    /// Room for the first datagram of a connection.
+    datagram: Vec<u8>,
+    /// Starts the thread of a test.
+    spawn: Spawn,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+type Spawn = fn(Job) -> io::Result<()>;
+
+/// A connection that waits.
+struct Guest {
+    peer: DccpAddr,
+    /// It is aborted then.
+    until: Instant,
+    state: State,
+}
+
+enum State {
+    /// Nothing was received.
+    Silent(Socket),
+    /// A request for a test is incomplete.
+    Asking(Channel),
+    /// A refusal is on its way.
+    Refused(Channel),
+    /// The connection has ended, or another part of the program has it.
+    Gone,
+}
+
+impl Lobby {
+    pub(super) fn new(listener: Listener, seats: Arc<Seats>, is_one_off: bool) -> Self {
+        Self {
+            listener,
+            seats,
+            is_one_off,
+            guests: Vec::new(),
+            datagram: vec![0; LEN_MAX],
+            spawn: |job| {
+                let builder = thread::Builder::new().name("test".into());
+                builder.spawn(job).map(|_| ())
+            },
+        }
+    }
+
+    /// Serves until the program is to end or the listener is lost.
+    pub(super) fn run(&mut self) {
+        while !(interrupt::is_pressed() || self.is_one_off && self.seats.has_served()) {
+            if let Err(e) = self.turn() {
+                eprintln!("dccpmon: a listener has ended: {e}");
+                return;
+            }
+        }
+    }
+
+    /// Accepts connections, then looks once at each that waits.
+    fn turn(&mut self) -> Result<(), AcceptError> {
+        while let Some(event) = self.listener.poll_event() {
+            println!("{}", trouble(&event));
+        }
+        let mut patience = if self.guests.is_empty() {
+            LOOK
+        } else {
+            LOOK_BUSY
+        };
+        for _ in 0..GUESTS_MAX {
+            match self.listener.accept_timeout(patience) {
+                Ok(socket) => self.admit(socket),
+                Err(AcceptError::TimedOut | AcceptError::WouldBlock) => break,
+                Err(e) => return Err(e),
+            }
+            patience = Duration::ZERO;
+        }
+        let now = clock::now();
+        let mut guests = core::mem::take(&mut self.guests);
+        for guest in &mut guests {
+            let state = core::mem::replace(&mut guest.state, State::Gone);
+            guest.state = self.look(guest.peer, state);
+            if guest.until <= now {
+                guest.dismiss();
+            }
+        }
+        guests.retain(|guest| !matches!(guest.state, State::Gone));
+        self.guests = guests;
+        Ok(())
+    }
+
+    /// Adds a connection. A full lobby drops the oldest one of the source that holds the most.
+    fn admit(&mut self, socket: Socket) {
+        if self.guests.len() >= GUESTS_MAX {
+            let sources: Vec<Source> = self.guests.iter().map(Guest::source).collect();
+            let held = |source| sources.iter().filter(|s| **s == source).count();
+            let most = sources.iter().map(|s| held(*s)).max();
+            if let Some(at) = sources.iter().position(|s| Some(held(*s)) == most) {
+                self.guests.remove(at).dismiss();
+            }
+        }
+        socket.set_nonblocking(true);
+        self.guests.push(Guest {
+            peer: socket.peer_addr(),
+            until: clock::now() + ANSWER_MAX,
+            state: State::Silent(socket),
+        });
+    }
+
+    /// Reads what a connection has sent, and returns its next state.
+    fn look(&mut self, peer: DccpAddr, state: State) -> State {
+        match state {
+            State::Silent(socket) => match socket.recv(&mut self.datagram) {
+                Ok(len) => self.begin(peer, socket, len),
+                Err(RecvError::TimedOut | RecvError::WouldBlock) => State::Silent(socket),
+                Err(_) => State::Gone,
+            },
+            State::Asking(mut channel) => match channel.try_poll() {
+                Ok(None) => State::Asking(channel),
+                Ok(Some(Message::Setup(setup))) => self.answer(peer, channel, setup),
+                Ok(Some(_)) | Err(_) => State::Gone,
+            },
+            State::Refused(mut channel) => match channel.try_poll() {
+                Ok(_) if !channel.is_heard() => State::Refused(channel),
+                _ => State::Gone,
+            },
+            State::Gone => State::Gone,
+        }
+    }
+
+    /// The first datagram tells the purpose of a connection.
+    fn begin(&mut self, peer: DccpAddr, socket: Socket, len: usize) -> State {
+        let first = self.datagram.get(..len).unwrap_or_default();
+        if Channel::is_control(first) {
+            return match Channel::new(socket, Some(first)) {
+                Ok(channel) => self.look(peer, State::Asking(channel)),
+                Err(_) => State::Gone,
+            };
+        }
+        if let Some(head) = Head::read(first).filter(|h| h.kind == Kind::Join) {
+            socket.set_nonblocking(false);
+            self.seats.join(head.token, head.flow, socket);
+        }
+        State::Gone
+    }
+
+    /// Starts the test, or refuses it.
+    fn answer(&mut self, peer: DccpAddr, channel: Channel, setup: Setup) -> State {
+        let seat = session::check(&setup).and_then(|()| self.seats.take(Source::of(peer.ip)));
+        let seat = match seat {
+            Ok(seat) => seat,
+            Err(refusal) => return refuse(peer, channel, &refusal),
+        };
+        // The thread gets its test after it has been started, because a failed start drops what it was given.
+        let (hand_over, session) = mpsc::sync_channel(1);
+        let job = move || {
+            if let Ok(session) = session.recv() {
+                Session::run(session);
+            }
+        };
+        match (self.spawn)(Box::new(job)) {
+            Ok(()) => {
+                let _ = hand_over.send(Session {
+                    peer,
+                    channel,
+                    setup,
+                    seat,
+                });
+                State::Gone
+            }
+            Err(e) => {
+                eprintln!("dccpmon: no thread for a test: {e}");
+                refuse(peer, channel, &NO_THREAD)
+            }
+        }
+    }
+}
+
+impl Guest {
+    fn source(&self) -> Source {
+        Source::of(self.peer.ip)
+    }
+
+    /// Aborts the connection.
+    fn dismiss(&mut self) {
+        match core::mem::replace(&mut self.state, State::Gone) {
+            State::Silent(socket) => socket.abort(),
+            State::Asking(channel) | State::Refused(channel) => channel.socket().abort(),
+            State::Gone => {}
+        }
+    }
+}
+
+/// A listener's event in words.
+fn trouble(event: &ListenerEvent) -> String {
+    match event {
+        ListenerEvent::Lost { place, error } => {
+            format!("socket at {place}: failed ({error}); opening it again")
+        }
+        ListenerEvent::Back { place } => format!("socket at {place}: works again"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn refuse(peer: DccpAddr, mut channel: Channel, refusal: &Refusal) -> State {
+    println!("test from {peer}: refused");
+    match channel.say(&refusal.message()) {
+        Ok(()) => State::Refused(channel),
+        Err(_) => State::Gone,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{SERVICE, data_options};
+    use dccp::Options;
+    use dccp::proto::time::nanos;
+    use std::thread::JoinHandle;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn lobby() -> (Lobby, DccpAddr) {
+        let options = data_options(Options::new().service_code(SERVICE));
+        let listener = Listener::bind("127.0.0.1:0/5001", &options).unwrap();
+        let to = listener.local_addrs()[0];
+        (Lobby::new(listener, Arc::default(), false), to)
+    }
+
+    /// Asks for a test, and returns the answer.
+    fn ask(to: DccpAddr) -> JoinHandle<Option<Message>> {
+        thread::spawn(move || {
+            let socket = Socket::connect(to, &Options::new().service_code(SERVICE)).unwrap();
+            let mut channel = Channel::new(socket, None).unwrap();
+            let second = nanos(Duration::from_secs(1));
+            let setup = Setup {
+                version: "0".into(),
+                flows: 1,
+                duration_ns: second,
+                interval_ns: second,
+                is_reverse: false,
+                length_bytes: 100,
+                rate_bps: None,
+            };
+            channel.say(&Message::Setup(setup)).unwrap();
+            let answer = channel.poll(clock::now() + PATIENCE).unwrap();
+            // The acknowledgement ends the wait of a server that has refused.
+            channel.flush(clock::now()).unwrap();
+            answer
+        })
+    }
+
+    #[test]
+    fn service_goes_on_after_a_thread_could_not_be_made() {
+        let (mut lobby, to) = lobby();
+        let works = lobby.spawn;
+        // No system has room for such a stack.
+        lobby.spawn = |job| {
+            let builder = thread::Builder::new().stack_size(1 << 60);
+            builder.spawn(job).map(|_| ())
+        };
+        let refused = ask(to);
+        while !refused.is_finished() {
+            lobby.turn().unwrap();
+        }
+        let refused = refused.join().unwrap();
+        assert_eq!(refused, Some(NO_THREAD.message()));
+        assert!(lobby.seats.are_free());
+        lobby.spawn = works;
+        let served = ask(to);
+        while !served.is_finished() {
+            lobby.turn().unwrap();
+        }
+        let served = served.join().unwrap();
+        assert!(matches!(served, Some(Message::Ready { .. })), "{served:?}");
+    }
+
+    #[test]
+    fn full_lobby_drops_the_oldest_of_the_largest_source() {
+        let (mut lobby, to) = lobby();
+        let from = |ip: [u8; 4]| {
+            let options = Options::new().service_code(SERVICE).nonblocking(true);
+            Socket::connect(to, &options.bind((ip, 0).into())).unwrap()
+        };
+        let quiet = from([127, 0, 0, 2]);
+        let quiet_port = quiet.local_addr().dccp_port;
+        // The first one waits longest.
+        while lobby.guests.is_empty() {
+            lobby.turn().unwrap();
+        }
+        let ports = |lobby: &Lobby| -> Vec<u16> {
+            let ports = lobby.guests.iter().map(|g| g.peer.dccp_port);
+            ports.collect()
+        };
+        let mut many = Vec::new();
+        for _ in 0..2 * GUESTS_MAX {
+            let socket = from([127, 0, 0, 1]);
+            let port = socket.local_addr().dccp_port;
+            many.push(socket);
+            while !ports(&lobby).contains(&port) {
+                lobby.turn().unwrap();
+                assert!(lobby.guests.len() <= GUESTS_MAX);
+            }
+        }
+        assert_eq!(lobby.guests.len(), GUESTS_MAX);
+        assert_eq!(ports(&lobby)[0], quiet_port);
+    }
+}
