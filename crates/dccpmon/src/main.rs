@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod control;
+mod distribution;
 mod flow;
 mod host;
 mod invite;

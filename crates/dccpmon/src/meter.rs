@@ -1,9 +1,10 @@
 //! One end of a running test: its flows, and what it tells about them. Client and server use the
 //! same.
 
+use crate::distribution::Distribution;
 use crate::flow::{Receiver, RxCounts, Sender, Traffic, TxCounts};
 use crate::report::{
-    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, Spread, TxInterval, TxTotal,
+    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, TxInterval, TxTotal,
 };
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -49,8 +50,8 @@ pub(crate) struct TxEnd {
     length: u64,
     /// Round-trip times of the interval, and of the whole test, in nanoseconds: of those that the
     /// connection measured, the newest at each look.
-    rtts: Vec<u64>,
-    all_rtts: Vec<u64>,
+    rtts: Distribution,
+    all_rtts: Distribution,
     samples: Samples,
     last: Option<ConnSnapshot>,
     /// Datagrams taken back at the end: they count as never offered.
@@ -79,8 +80,8 @@ impl End {
             before,
             left: 0,
             length: traffic.length as u64,
-            rtts: Vec::new(),
-            all_rtts: Vec::new(),
+            rtts: Distribution::default(),
+            all_rtts: Distribution::default(),
             samples: Samples::default(),
             last: None,
             taken_back: 0,
@@ -280,7 +281,7 @@ impl TxEnd {
         };
         let before = self.last.as_ref().and_then(|l| l.rtt_sample);
         if let Some((_, rtt)) = now.rtt_sample.filter(|s| Some(*s) != before) {
-            self.rtts.push(nanos(rtt));
+            self.rtts.add(nanos(rtt));
         }
         let is_idle = self.sender.socket.queued() == 0;
         let is_full = now
@@ -305,7 +306,7 @@ impl TxEnd {
             .map_or(self.left, |s| self.left(&s));
         let packets = left - self.left;
         self.left = left;
-        let rtt_ns = Spread::of(&mut self.rtts);
+        let rtt_ns = self.rtts.spread();
         self.all_rtts.append(&mut self.rtts);
         let tx = self.last.as_ref().map(|s| s.tx.clone()).unwrap_or_default();
         TxInterval {
@@ -327,7 +328,7 @@ impl TxEnd {
         let mut total = TxTotal {
             offered: offered.load(Ordering::Relaxed) - self.taken_back,
             refused: refused.load(Ordering::Relaxed),
-            rtt_ns: Spread::of(&mut self.all_rtts),
+            rtt_ns: self.all_rtts.spread(),
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,

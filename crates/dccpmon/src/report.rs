@@ -54,22 +54,6 @@ pub(crate) struct Spread {
     pub(crate) n: u64,
 }
 
-impl Spread {
-    /// Of these samples, which are sorted on the way.
-    pub(crate) fn of(samples: &mut [u64]) -> Option<Self> {
-        samples.sort_unstable();
-        let (min, max) = (*samples.first()?, *samples.last()?);
-        let at = |percent: usize| samples[(samples.len() * percent).div_ceil(100) - 1];
-        Some(Self {
-            min,
-            p50: at(50),
-            p99: at(99),
-            max,
-            n: samples.len() as u64,
-        })
-    }
-}
-
 /// The whole test of one flow, as far as one end knows it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FlowTotal {
@@ -177,21 +161,4 @@ pub(crate) struct Host {
     pub(crate) wall_ns: u64,
     /// Protocol counters of all flows, those above 0, by their names.
     pub(crate) dccp_mib: BTreeMap<String, u64>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_samples() {
-        let mut samples: Vec<u64> = (1..=200).rev().collect();
-        let spread = Spread::of(&mut samples).unwrap();
-        assert_eq!(
-            (spread.min, spread.p50, spread.p99, spread.max, spread.n),
-            (1, 100, 198, 200, 200)
-        );
-        assert_eq!(Spread::of(&mut [7]).map(|s| (s.p50, s.p99)), Some((7, 7)));
-        assert_eq!(Spread::of(&mut []), None);
-    }
 }

@@ -27,7 +27,7 @@ pub(crate) struct TestResult {
     pub(crate) length: usize,
     /// How long it sent.
     pub(crate) elapsed: Duration,
-    /// All intervals of all flows, in order of time.
+    /// All intervals of all flows, in order of time; without those that a table has printed.
     pub(crate) intervals: Vec<Interval>,
     pub(crate) flows: Vec<FlowResult>,
     pub(crate) client: Host,

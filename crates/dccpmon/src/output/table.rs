@@ -9,24 +9,25 @@ use core::time::Duration;
 use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
 
-/// Collects the intervals of both ends and prints a line when both halves are there.
+/// Collects the intervals of both ends and prints a line when both halves are there. A printed interval is dropped.
 pub(crate) struct Table {
     is_silent: bool,
+    has_head: bool,
+    has_printed: bool,
     /// By index and flow.
     intervals: BTreeMap<(u32, u32), Interval>,
-    /// How many have been printed.
-    printed: usize,
 }
 
 const HEAD: &str = "[ID]  interval    sent      goodput       loss   RTT p50/p99 ms   cwnd  state";
 
 impl Table {
-    /// A table; a silent one only collects.
+    /// A table; a silent one only collects, and keeps all intervals.
     pub(crate) fn new(is_silent: bool) -> Self {
         Self {
             is_silent,
+            has_head: false,
+            has_printed: false,
             intervals: BTreeMap::new(),
-            printed: 0,
         }
     }
 
@@ -39,7 +40,7 @@ impl Table {
 
     /// One end's half of an interval.
     pub(crate) fn add(&mut self, half: Interval) {
-        if self.intervals.is_empty() && !self.is_silent {
+        if !self.is_silent && !core::mem::replace(&mut self.has_head, true) {
             println!("{HEAD}");
         }
         let key = (half.index, half.flow);
@@ -57,31 +58,39 @@ impl Table {
 
     /// Prints what is complete and follows on what was printed.
     fn print_complete(&mut self) {
-        for interval in self.intervals.values().skip(self.printed) {
-            if interval.tx.is_none() || interval.rx.is_none() {
-                break;
-            }
-            self.printed += 1;
-            if !self.is_silent {
-                println!("{}", line(interval));
-            }
+        if self.is_silent {
+            return;
+        }
+        while let Some(first) = self.intervals.first_entry()
+            && is_complete(first.get())
+        {
+            println!("{}", line(&first.remove()));
+            self.has_printed = true;
         }
     }
 
-    /// Prints what is left, complete or not, and gives all intervals.
+    /// Prints what is left, complete or not. Returns the intervals that were not printed before.
     pub(crate) fn finish(&mut self) -> Vec<Interval> {
         // A last interval that only one end began is no interval.
-        let halves = |i: &Interval| i.tx.is_some() && i.rx.is_some();
-        let last = self.intervals.values().rposition(halves);
-        let last = last.map_or(self.intervals.len(), |i| i + 1);
+        let last = self.intervals.values().rposition(is_complete);
+        let last = match last {
+            Some(i) => i + 1,
+            None if self.has_printed => 0,
+            None => self.intervals.len(),
+        };
         if !self.is_silent {
-            for interval in self.intervals.values().take(last).skip(self.printed) {
+            for interval in self.intervals.values().take(last) {
                 println!("{}", line(interval));
             }
         }
         let intervals = core::mem::take(&mut self.intervals);
         intervals.into_values().take(last).collect()
     }
+}
+
+/// Whether both ends have reported the interval.
+fn is_complete(interval: &Interval) -> bool {
+    interval.tx.is_some() && interval.rx.is_some()
 }
 
 /// The totals.
@@ -274,4 +283,47 @@ fn cpu(plan: &Plan, result: &TestResult) -> String {
         of(Some(&result.client), here),
         of(result.server.as_ref(), there)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{RxInterval, TxInterval};
+
+    fn halves(index: u32) -> [Interval; 2] {
+        let empty = Interval {
+            flow: 0,
+            index,
+            t0_ns: 0,
+            t1_ns: 1,
+            tx: None,
+            rx: None,
+        };
+        let tx = Interval {
+            tx: Some(TxInterval::default()),
+            ..empty.clone()
+        };
+        let rx = Interval {
+            rx: Some(RxInterval::default()),
+            ..empty
+        };
+        [tx, rx]
+    }
+
+    #[test]
+    fn printed_intervals_are_dropped_and_those_for_json_kept() {
+        for (is_silent, kept) in [(false, 0), (true, 100)] {
+            let mut table = Table::new(is_silent);
+            for index in 0..100 {
+                for half in halves(index) {
+                    table.add(half);
+                }
+                assert!(is_silent || table.intervals.is_empty());
+            }
+            // A last interval that only one end began is no interval.
+            let [tx, _] = halves(100);
+            table.add(tx);
+            assert_eq!(table.finish().len(), kept);
+        }
+    }
 }
