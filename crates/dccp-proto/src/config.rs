@@ -5,9 +5,20 @@ use crate::cc::registry::Ccids;
 use crate::wire::ServiceCode;
 use core::time::Duration;
 
+/// Defines constants, and `ALL` with the name, description and value of each.
+macro_rules! listed {
+    ($($(#[doc = $doc:literal])+ pub const $name:ident: $type:ty = $value:expr;)+) => {
+        $($(#[doc = $doc])+ pub const $name: $type = $value;)+
+        /// Name, description and value of each bound, for programs that print them.
+        pub const ALL: &[(&str, &str, &(dyn core::fmt::Display + Sync))] =
+            &[$((stringify!($name), concat!($($doc),+), &$name)),+];
+    };
+}
+
 /// Bounds on what a peer can make one endpoint store. The code that enforces a bound says what an
 /// overflow does.
 pub mod bounds {
+    listed! {
     /// Ack Vector cells kept per connection (run-length coded, one byte each).
     pub const ACK_VECTOR_CELLS: usize = 16_384;
     /// Consecutive missing packets that an Ack Vector stores. No packet has room to report more: a longer gap clears
@@ -50,6 +61,7 @@ pub mod bounds {
     /// The smallest MTU in bytes that a connection works with (4340-14.1-7): that of point-to-point links tuned for short
     /// delays (RFC 1191 §7). Packets of the handshake fit into it.
     pub const MTU_LEAST: usize = 296;
+    }
 }
 
 /// Settings of one connection.

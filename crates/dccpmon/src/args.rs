@@ -1,6 +1,6 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
-use crate::limits::{DURATION_MAX, FLOWS_MAX};
+use crate::limits::{self, DURATION_MAX, FLOWS_MAX};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use core::fmt;
@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measure throughput.
     Bulk(Bulk),
-    /// Print this help text.
+    /// Print this text: help, or the limits.
     Show(String),
 }
 
@@ -93,6 +93,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Err(e) => return Err(explain(&e, words.get(1).is_some_and(|w| w == "serve"))),
     };
     match cli.command {
+        Words::Serve(w) if w.limits => Ok(Command::Show(limits::text())),
         Words::Serve(w) => Ok(Command::Serve(serve(&w))),
         Words::Bulk(w) => bulk(w).map(Command::Bulk),
     }
@@ -147,6 +148,9 @@ struct ServeWords {
     /// End after one test
     #[arg(short = '1', long)]
     one_off: bool,
+    /// Print what clients can use of this host, and end
+    #[arg(long)]
+    limits: bool,
 }
 
 #[derive(Args, Debug)]

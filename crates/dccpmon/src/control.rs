@@ -79,7 +79,7 @@ pub(crate) struct Setup {
 }
 
 /// Bytes of a message.
-const MESSAGE_MAX: usize = 16 << 10;
+pub(crate) const MESSAGE_MAX: usize = 16 << 10;
 /// Parts that wait for their acknowledgement.
 const PARTS_MAX: usize = 256;
 /// Bytes of a part: fits in the smallest packet of a path (RFC 8899's base).

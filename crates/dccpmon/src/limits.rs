@@ -1,6 +1,10 @@
 //! The limits of `dccpmon serve`: what its clients can use of this host.
 
+use crate::control::MESSAGE_MAX;
+use crate::packet::{LEN_MAX, LEN_MIN};
+use core::fmt::Write as _;
 use core::time::Duration;
+use dccp::proto::config::bounds;
 
 /// Tests at the same time, over all listeners.
 pub(crate) const TESTS_MAX: usize = 4;
@@ -19,3 +23,70 @@ pub(crate) const IDLE_MAX: Duration = Duration::from_secs(10);
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
+/// Datagrams of one data connection that wait to leave.
+pub(crate) const SEND_PACKETS: usize = 512;
+/// Datagrams of one data connection that wait to be read.
+pub(crate) const RECV_PACKETS: usize = 4096;
+
+/// All limits with their values: those of this program, then those of the library.
+pub(crate) fn text() -> String {
+    let seconds = |time: Duration| format!("{} s", time.as_secs());
+    let own = [
+        ("tests at once", TESTS_MAX.to_string()),
+        (
+            "tests at once of one IPv4 address, or of one IPv6 network of 64 bits",
+            (TESTS_MAX - 1).to_string(),
+        ),
+        ("flows of a test", FLOWS_MAX.to_string()),
+        ("duration of a test", seconds(DURATION_MAX)),
+        ("time of a test beyond its duration", seconds(OVERTIME_MAX)),
+        ("time of a test without data", seconds(IDLE_MAX)),
+        ("bytes of a datagram", format!("{LEN_MIN} to {LEN_MAX}")),
+        (
+            "datagrams of a connection that wait to leave",
+            SEND_PACKETS.to_string(),
+        ),
+        (
+            "datagrams of a connection that wait to be read",
+            RECV_PACKETS.to_string(),
+        ),
+        (
+            "connections of a listener that have requested nothing",
+            GUESTS_MAX.to_string(),
+        ),
+        (
+            "time for a request and for each answer",
+            seconds(ANSWER_MAX),
+        ),
+        ("bytes of a control message", MESSAGE_MAX.to_string()),
+    ];
+    let mut text = String::from("limits of `dccpmon serve`:\n");
+    for (what, value) in own {
+        let _ = writeln!(text, "{value:>12}  {what}");
+    }
+    text += "limits of the library:\n";
+    for (name, what, value) in bounds::ALL {
+        let value = value.to_string();
+        let _ = writeln!(text, "{value:>12}  {name}: {}", what.trim());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_lists_the_limits_of_the_program_and_of_the_library() {
+        let text = text();
+        for line in [
+            "           4  tests at once",
+            "          64  connections of a listener that have requested nothing",
+            "       16384  ACK_VECTOR_CELLS: Ack Vector cells kept per connection",
+        ] {
+            let found = text.lines().any(|l| l.starts_with(line));
+            assert!(found, "{line}: {text}");
+        }
+        assert_eq!(text.lines().count(), 2 + 12 + bounds::ALL.len());
+    }
+}

@@ -1,6 +1,7 @@
 //! Turns a command line into a plan: looks names up and sets the options.
 
 use crate::args::{Bulk, Family};
+use crate::limits::{RECV_PACKETS, SEND_PACKETS};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -68,8 +69,6 @@ impl Plan {
 
 /// Sets buffers for the measured connections that are large enough not to limit them.
 pub(crate) fn data_options(options: Options) -> Options {
-    const SEND_PACKETS: usize = 512;
-    const RECV_PACKETS: usize = 4096;
     options.send_buffer(SEND_PACKETS).recv_buffer(RECV_PACKETS)
 }
 
