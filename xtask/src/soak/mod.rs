@@ -42,6 +42,15 @@ enum What {
     },
     /// The packet ring's tests, and some of the core's, in Miri: 64 and 32 bit, little and big endian
     Miri,
+    /// Attacks, each with its expected outcome: 10^8 packets of each, or 10^6 with `quick`
+    Attack {
+        /// How much
+        #[arg(default_value = "all", value_parser = ["quick", "all"])]
+        scale: String,
+        /// Only attacks whose names contain this
+        #[arg(default_value = "")]
+        pattern: String,
+    },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -53,6 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::Tfrc => tfrc(),
         What::Loom { preemptions } => loom(*preemptions),
         What::Miri => miri::run(),
+        What::Attack { scale, pattern } => attack(scale, pattern),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -68,6 +78,15 @@ fn seeds(count: u64) -> Result<bool> {
     ]);
     soak.args(["--bin", "soak", "--", &count.to_string()]);
     shell::run(&mut soak)?;
+    Ok(true)
+}
+
+/// The attacks of `dccp-attack`, as a table.
+fn attack(scale: &str, pattern: &str) -> Result<bool> {
+    let program = ["cargo", "run", "--quiet", "--release"];
+    let mut attack = command(&program);
+    attack.args(["--package", "dccp-attack", "--", scale, pattern]);
+    shell::run(&mut attack)?;
     Ok(true)
 }
 
