@@ -9,25 +9,43 @@ use dccp_proto::{IcmpError, IcmpKind};
 const PER_STEP: u64 = 200;
 
 pub(crate) fn attacks() -> Vec<Attack> {
-    let claim = "the connection stays open, and every datagram arrives";
+    let open = "the connection stays open, and every datagram arrives";
+    let large = "the path MTU stays, and every datagram arrives";
+    let attack = |name, claim, run| Attack { name, claim, run };
     vec![
-        Attack {
-            name: "ICMP unreachable, blind number",
-            claim,
-            run: |_, n| run(n, true),
-        },
-        Attack {
-            name: "ICMP unreachable, empty quote",
-            claim,
-            run: |_, n| run(n, false),
-        },
+        attack("ICMP unreachable, blind number", open, |_, n| {
+            run(n, true, unreachable)
+        }),
+        attack("ICMP unreachable, empty quote", open, |_, n| {
+            run(n, false, unreachable)
+        }),
+        attack("ICMP Too Big, blind number", large, |_, n| {
+            run(n, true, too_big)
+        }),
+        attack("ICMP Too Big, empty quote", large, |_, n| {
+            run(n, false, too_big)
+        }),
     ]
 }
 
-fn run(errors: u64, has_number: bool) -> Outcome {
+fn unreachable(random: &mut Random) -> IcmpKind {
+    IcmpKind::Unreachable {
+        kind: 3,
+        code: random.next().to_le_bytes()[0] % 16,
+    }
+}
+
+fn too_big(random: &mut Random) -> IcmpKind {
+    IcmpKind::TooBig {
+        mtu: usize::from(random.next_u16() % 1500),
+    }
+}
+
+fn run(errors: u64, has_number: bool, kind: fn(&mut Random) -> IcmpKind) -> Outcome {
     let mut outcome = Outcome::new(errors);
     let mut random = Random::new(2);
     let mut pair = Pair::open();
+    let pmtu = pair.pmtu();
     for n in 0..errors {
         let end = if n % 2 == 0 {
             &mut pair.server
@@ -45,10 +63,7 @@ fn run(errors: u64, has_number: bool) -> Outcome {
         let error = IcmpError {
             path: end.flow.path,
             quoted,
-            kind: IcmpKind::Unreachable {
-                kind: 3,
-                code: random.next().to_le_bytes()[0] % 16,
-            },
+            kind: kind(&mut random),
         };
         end.endpoint.handle_icmp(pair.now, &error, &mut end.app);
         if n % PER_STEP == 0 {
@@ -58,6 +73,8 @@ fn run(errors: u64, has_number: bool) -> Outcome {
     pair.settle(2000);
     outcome.expect(pair.is_open(), "the connection is not open");
     pair.damage().report(&mut outcome);
+    let lost = pmtu.saturating_sub(pair.pmtu()) as u64;
+    outcome.expect_at_most("bytes less of path MTU", lost, 0);
     outcome.expect(pair.close(), "it does not close");
     outcome
 }

@@ -4,6 +4,7 @@
 
 mod icmp;
 mod offpath;
+mod onpath;
 mod pair;
 mod random;
 mod report;
@@ -40,7 +41,13 @@ impl Scale {
 
 /// All attacks.
 fn attacks() -> Vec<Attack> {
-    [offpath::attacks(), icmp::attacks(), strangers::attacks()].concat()
+    [
+        offpath::attacks(),
+        icmp::attacks(),
+        onpath::attacks(),
+        strangers::attacks(),
+    ]
+    .concat()
 }
 
 fn main() -> ExitCode {
