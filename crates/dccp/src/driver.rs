@@ -10,6 +10,7 @@
 //! and no port starves another.
 
 use crate::addr::DccpAddr;
+use crate::budget::EngineBudget;
 use crate::clock;
 use crate::command::{Command, Connect, Listen, Mailbox};
 use crate::error::{BindError, ConnectError};
@@ -45,6 +46,8 @@ use std::sync::mpsc::SyncSender;
 pub(crate) struct Driver {
     mailbox: Arc<Mailbox>,
     poller: Poller,
+    /// Shared with the other threads.
+    budget: Arc<EngineBudget>,
     hash: ProcessHash,
     udp: Carrier,
     /// Made when first asked for: it looks at the host and takes part in sharing it.
@@ -82,11 +85,16 @@ const POLL_TIME: Duration = Duration::from_micros(3);
 impl Driver {
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn new(mailbox: Arc<Mailbox>, poller: Poller) -> io::Result<Self> {
+    pub(crate) fn new(
+        mailbox: Arc<Mailbox>,
+        poller: Poller,
+        budget: Arc<EngineBudget>,
+    ) -> io::Result<Self> {
         let udp = Carrier::new(Encapsulation::Udp, dccp_io::Options::default());
         Ok(Self {
             mailbox,
             poller,
+            budget,
             hash: ProcessHash::new()?,
             udp: udp.map_err(io::Error::other)?,
             ip: None,
@@ -503,7 +511,8 @@ impl Driver {
         let key = PortKey(self.next_key);
         self.next_key += 1;
         let endpoint = Endpoint::new(Box::new(self.hash.clone()));
-        let mut port = Port::new(key, encapsulation, gso, transport, endpoint);
+        let budget = self.budget.clone();
+        let mut port = Port::new(key, encapsulation, gso, transport, endpoint, budget);
         port.seat = seat;
         port.watch(&mut self.poller)?;
         self.ports.insert(key, port);

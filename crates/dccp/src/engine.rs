@@ -4,6 +4,7 @@
 //! shared state of each connection. Most programs never see it: the first socket starts the one
 //! that all share.
 
+use crate::budget::EngineBudget;
 use crate::command::{Command, Mailbox};
 use crate::driver::Driver;
 use crate::error::{CloseError, EngineGone};
@@ -88,7 +89,8 @@ impl Engine {
     /// # Errors
     /// When the system gives no thread, no poller or no randomness.
     pub fn start(options: &EngineOptions) -> io::Result<Self> {
-        let handles = (0..options.threads).map(|_| Self::start_thread(options));
+        let budget = EngineBudget::new();
+        let handles = (0..options.threads).map(|_| Self::start_thread(options, budget.clone()));
         Ok(Self {
             threads: Arc::new(Threads {
                 handles: handles.collect::<io::Result<_>>()?,
@@ -98,13 +100,13 @@ impl Engine {
         })
     }
 
-    fn start_thread(options: &EngineOptions) -> io::Result<Handle> {
+    fn start_thread(options: &EngineOptions, budget: Arc<EngineBudget>) -> io::Result<Handle> {
         let busy_wait = options.busy_wait;
         let process = ProcessGeneration::watched();
         let (started, outcome) = sync_channel(1);
         std::thread::Builder::new()
             .name(options.name.clone())
-            .spawn(move || match begin(busy_wait) {
+            .spawn(move || match begin(busy_wait, budget) {
                 Ok((mailbox, driver)) => {
                     // The starting thread waits for the answer.
                     let _ = started.send(Ok(mailbox));
@@ -236,10 +238,10 @@ impl Engine {
 }
 
 /// Makes mailbox and driver on the engine's thread, because a poller belongs to one thread.
-fn begin(busy_wait: Duration) -> io::Result<(Arc<Mailbox>, Driver)> {
+fn begin(busy_wait: Duration, budget: Arc<EngineBudget>) -> io::Result<(Arc<Mailbox>, Driver)> {
     let poller = Poller::new(busy_wait)?;
     let mailbox = Arc::new(Mailbox::new(poller.waker()));
-    let driver = Driver::new(mailbox.clone(), poller)?;
+    let driver = Driver::new(mailbox.clone(), poller, budget)?;
     Ok((mailbox, driver))
 }
 

@@ -1,7 +1,9 @@
 //! Connections that wait to be accepted.
 
 use crate::addr::DccpAddr;
+use crate::budget::Budget;
 use crate::error::AcceptError;
+use crate::limits::RECV_BYTES_LISTENER;
 use crate::names::Opened;
 use crate::patience::Patience;
 use crate::settings::{Buffers, Waiting};
@@ -54,6 +56,10 @@ const EVENTS_MAX: usize = 16;
 pub(crate) struct Incoming {
     pub(crate) buffers: Buffers,
     pub(crate) waiting: Waiting,
+    /// Connections that one address may have.
+    pub(crate) per_source: usize,
+    /// Bytes that wait in all its connections, accepted and not.
+    pub(crate) budget: Arc<Budget>,
     backlog: usize,
     state: Mutex<Queue>,
     arrival: Condvar,
@@ -89,10 +95,17 @@ impl Queue {
 }
 
 impl Incoming {
-    pub(crate) fn new(buffers: Buffers, waiting: Waiting, backlog: usize) -> Self {
+    pub(crate) fn new(
+        buffers: Buffers,
+        waiting: Waiting,
+        backlog: usize,
+        per_source: usize,
+    ) -> Self {
         Self {
             buffers,
             waiting,
+            per_source,
+            budget: Budget::new(RECV_BYTES_LISTENER),
             backlog,
             state: Mutex::default(),
             arrival: Condvar::new(),

@@ -58,6 +58,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod addr;
+mod budget;
 pub mod clock;
 mod command;
 mod counts;

@@ -16,3 +16,25 @@ pub const RETRY_MAX: Duration = Duration::from_secs(5);
 pub const RESTING_PORTS: usize = 256;
 /// Resting ports have at most this part of the descriptors that the process may open: a quarter.
 pub const RESTING_SHARE: u64 = 4;
+/// Bytes of datagrams that wait to be read in one connection, unless [`Options::recv_buffer_bytes`] says otherwise
+/// (4340-18-9). This and the next are counted as memory that is allocated. Datagrams beyond a limit are dropped, and
+/// reported to the peer (Drop Code 2).
+///
+/// [`Options::recv_buffer_bytes`]: crate::Options::recv_buffer_bytes
+pub const RECV_BYTES_CONNECTION: u64 = 4 << 20;
+/// The same, while the connection waits to be accepted.
+pub const RECV_BYTES_UNACCEPTED: u64 = 64 << 10;
+/// Bytes that wait in all connections of one listener, accepted and not.
+pub const RECV_BYTES_LISTENER: u64 = 64 << 20;
+/// Bytes that wait in all connections that came in from one address (IPv6: one /64). Loopback addresses have the limit of
+/// the engine.
+pub const RECV_BYTES_SOURCE: u64 = 16 << 20;
+/// Bytes that wait in all connections of an engine.
+pub const RECV_BYTES_ENGINE: u64 = 256 << 20;
+/// Connections from one address (IPv6: one /64) to one engine, unless [`Options::connections_per_source`] says otherwise;
+/// more are refused as "too busy". Loopback addresses are not limited.
+///
+/// [`Options::connections_per_source`]: crate::Options::connections_per_source
+pub const CONNECTIONS_PER_SOURCE: usize = 64;
+/// Memory for further datagrams that a connection keeps, in bytes. It does not count as waiting.
+pub const SPARE_BYTES: usize = 256 << 10;

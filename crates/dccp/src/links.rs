@@ -3,6 +3,8 @@
 //! Locks are few: for sending one for each batch and each acknowledgement, for receiving two for each
 //! turn of the engine.
 
+use crate::budget::EngineBudget;
+use crate::limits::RECV_BYTES_UNACCEPTED;
 use crate::recv_buffer::Intake;
 use crate::settings::{Buffers, Waiting};
 use crate::shared::Shared;
@@ -23,6 +25,8 @@ pub(crate) struct Links {
     touched: Vec<ConnId>,
     /// Buffers of the connections that the core has not announced yet.
     pub(crate) buffers: Buffers,
+    /// The budget that all connections of the engine share.
+    engine: Arc<EngineBudget>,
     /// Intakes to be used again.
     idle_intakes: Vec<Intake>,
 }
@@ -57,19 +61,26 @@ impl Link {
 }
 
 impl Links {
-    pub(crate) fn new(buffers: Buffers) -> Self {
+    pub(crate) fn new(engine: Arc<EngineBudget>) -> Self {
         Self {
             by_id: HashMap::new(),
             touched: Vec::new(),
-            buffers,
+            buffers: Buffers::default(),
+            engine,
             idle_intakes: Vec::new(),
         }
     }
 
     /// Adds a connection that this end opens.
     pub(crate) fn insert(&mut self, id: ConnId, shared: Arc<Shared>, claim: PortClaim) {
+        shared.lock().rx.account.join(self.engine.recv.clone());
         self.by_id.insert(id, Link::new(shared));
         self.keep(id, &Arc::new(claim));
+    }
+
+    /// The budget of the engine.
+    pub(crate) fn engine(&self) -> &Arc<EngineBudget> {
+        &self.engine
     }
 
     /// Keeps a DCCP port as long as the connection lives; gives the connection's state.
@@ -118,11 +129,18 @@ impl Links {
             by_id,
             touched,
             buffers,
+            engine,
             idle_intakes,
         } = self;
-        let link = by_id
-            .entry(id)
-            .or_insert_with(|| Link::new(Arc::new(Shared::new(*buffers, Waiting::default()))));
+        let link = by_id.entry(id).or_insert_with(|| {
+            let buffers = Buffers {
+                recv_bytes: RECV_BYTES_UNACCEPTED,
+                ..*buffers
+            };
+            let shared = Shared::new(buffers, Waiting::default());
+            shared.lock().rx.account.join(engine.recv.clone());
+            Link::new(Arc::new(shared))
+        });
         if link.intake.is_none() {
             let mut intake = idle_intakes.pop().unwrap_or_default();
             link.shared.lock().rx.open(&mut intake);

@@ -78,6 +78,7 @@ impl Listener {
                 options.buffers,
                 options.waiting,
                 options.backlog,
+                options.per_source,
             )),
             locals,
             options: options.clone(),

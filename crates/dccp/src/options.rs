@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
+use crate::limits::CONNECTIONS_PER_SOURCE;
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -34,6 +35,7 @@ pub struct Options {
     pub(crate) buffers: Buffers,
     pub(crate) waiting: Waiting,
     pub(crate) backlog: usize,
+    pub(crate) per_source: usize,
     pub(crate) linger: Duration,
     pub(crate) gso: bool,
     pub(crate) target: Option<Target>,
@@ -55,6 +57,7 @@ impl Default for Options {
             buffers: Buffers::default(),
             waiting: Waiting::default(),
             backlog: 128,
+            per_source: CONNECTIONS_PER_SOURCE,
             linger: Duration::from_secs(10),
             gso: true,
             target: None,
@@ -315,6 +318,14 @@ impl Options {
         self
     }
 
+    /// How many bytes of received datagrams wait for the application at most; more are dropped and reported to the peer.
+    /// 4 MiB by default. [`limits`](crate::limits) has the bounds of a connection that is not accepted yet, of a listener,
+    /// of an address and of an engine.
+    pub fn recv_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.buffers.recv_bytes = bytes;
+        self
+    }
+
     /// Keeps the fate of each datagram for [`recv_fates`](crate::Socket::recv_fates): at most `at_most` at a time. The
     /// oldest are dropped and counted. 0, the default, keeps totals only.
     ///
@@ -364,6 +375,13 @@ impl Options {
         self
     }
 
+    /// For listeners: how many connections one address may have (IPv6: one /64), those to other listeners of the engine
+    /// included; more are refused as "too busy". 64 by default. Loopback addresses are not limited.
+    pub fn connections_per_source(mut self, connections: usize) -> Self {
+        self.per_source = connections;
+        self
+    }
+
     /// Hands many packets at once to the system and takes many from it (GSO, GRO). On by default;
     /// off where an emulated link must see single packets (docs/design.md, decision 11).
     pub fn segmentation_offload(mut self, on: bool) -> Self {
@@ -372,13 +390,23 @@ impl Options {
     }
 
     /// Options of bytes, rates and silence: name, whether the value is allowed, constraint.
-    fn time_rules(&self) -> [(&'static str, bool, &'static str); 4] {
+    fn time_rules(&self) -> [(&'static str, bool, &'static str); 6] {
         let c = &self.config;
         [
             (
                 "send_buffer_bytes",
                 self.buffers.send_bytes > 0,
                 "must be at least 1 byte",
+            ),
+            (
+                "recv_buffer_bytes",
+                self.buffers.recv_bytes > 0,
+                "must be at least 1 byte",
+            ),
+            (
+                "connections_per_source",
+                self.per_source > 0,
+                "must be at least 1 connection",
             ),
             (
                 "target_rate",

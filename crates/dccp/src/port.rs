@@ -1,6 +1,7 @@
 //! One transport with its endpoint, its connections and its listeners.
 
 use crate::addr::random_dccp_port;
+use crate::budget::EngineBudget;
 use crate::clock;
 use crate::command::{Connect, Listen};
 use crate::error::{BindError, ConnectError, OptionError};
@@ -11,7 +12,6 @@ use crate::lateness::Lateness;
 use crate::links::Links;
 use crate::names::{ConnRef, Opened, PortKey};
 use crate::request::Request;
-use crate::settings::Buffers;
 use crate::shared::Phase;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -95,6 +95,7 @@ impl Port {
         gso: bool,
         transport: Box<dyn Transport>,
         endpoint: Endpoint,
+        budget: Arc<EngineBudget>,
     ) -> Self {
         let carriage = Carriage::new(token(key), transport);
         // Over IP several packets go in one call, but stay single packets.
@@ -109,7 +110,7 @@ impl Port {
             seat: None,
             carriage,
             endpoint,
-            links: Links::new(Buffers::default()),
+            links: Links::new(budget),
             served: Vec::new(),
             half_open: HashMap::new(),
             batch: Batch::new(segments_max),
@@ -519,6 +520,7 @@ impl Port {
             let incoming = served.incoming.clone();
             let mut state = accepted.shared.lock();
             state.adopt(incoming.buffers, incoming.waiting);
+            state.rx.account.join(incoming.budget.clone());
             drop(state);
             self.half_open.insert(id, (accepted, incoming));
         } else {
@@ -526,11 +528,19 @@ impl Port {
         }
     }
 
-    /// Its handshake is complete: if it came in, its listener gets it, if that has still room.
+    /// Its handshake is complete: if it came in, its listener gets it, if that has still room and its address not too
+    /// many connections. They count from here on, because Requests with a forged address get no further.
     fn hand_over(&mut self, id: ConnId) {
-        if let Some((accepted, incoming)) = self.half_open.remove(&id)
-            && !incoming.push(accepted)
-        {
+        let Some((accepted, incoming)) = self.half_open.remove(&id) else {
+            return;
+        };
+        let from = accepted.opened.flow.path.remote;
+        let seat = self.links.engine().seat(from, incoming.per_source);
+        let is_taken = seat.is_some_and(|seat| {
+            accepted.shared.lock().rx.account.take_seat(seat);
+            incoming.push(accepted)
+        });
+        if !is_taken {
             self.turn_away(id);
         }
     }

@@ -5,7 +5,9 @@
 //! guards the buffer is taken once for a batch of packets, not for each. Where the application receives
 //! through a ring, the intake puts each datagram there at once.
 
+use crate::budget::Account;
 use crate::counts::RecvCounts;
+use crate::limits::SPARE_BYTES;
 use crate::ring::inbox::RingInbox;
 use core::ops::Deref;
 use dccp_proto::queue::{Accepted, Delivery, Inbox};
@@ -121,7 +123,16 @@ impl<'a> IntoIterator for &'a RecvBatch {
 pub(crate) struct RecvBuffer {
     waiting: VecDeque<Received>,
     spare: Vec<Vec<u8>>,
+    /// Memory of `spare` in bytes.
+    spare_bytes: usize,
+    /// Datagrams that may wait.
     capacity: usize,
+    /// Memory that those which wait may have, in bytes.
+    bytes_max: u64,
+    /// Memory that they have.
+    held: u64,
+    /// The budgets that this counts against, too.
+    pub(crate) account: Account,
     is_closed: bool,
     counts: RecvCounts,
     /// Where the application takes them, if not here; in a turn of the engine the intake has it.
@@ -131,11 +142,15 @@ pub(crate) struct RecvBuffer {
 }
 
 impl RecvBuffer {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, bytes_max: u64) -> Self {
         Self {
             waiting: VecDeque::new(),
             spare: Vec::new(),
+            spare_bytes: 0,
             capacity,
+            bytes_max,
+            held: 0,
+            account: Account::default(),
             is_closed: false,
             counts: RecvCounts::default(),
             ring: None,
@@ -153,12 +168,15 @@ impl RecvBuffer {
             ring.deliver(Payload::Bytes(&bytes), meta, &mut self.counts);
         }
         ring.flush();
-        self.spare = Vec::new();
+        self.drop_spare();
+        self.held = 0;
+        self.account.settle(0);
     }
 
-    /// Changes how many datagrams fit; those that wait stay.
-    pub(crate) fn set_capacity(&mut self, packets: usize) {
+    /// Changes how many datagrams and bytes fit; those that wait stay.
+    pub(crate) fn set_capacity(&mut self, packets: usize, bytes_max: u64) {
         self.capacity = packets;
+        self.bytes_max = bytes_max;
     }
 
     pub(crate) fn counts(&self) -> RecvCounts {
@@ -183,7 +201,14 @@ impl RecvBuffer {
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.waiting.clear();
+        self.drop_spare();
+        self.held = 0;
+        self.account.settle(0);
+    }
+
+    fn drop_spare(&mut self) {
         self.spare = Vec::new();
+        self.spare_bytes = 0;
     }
 
     /// Prepares an empty intake: says how much room there is, and lends it the spare memory, and the ring.
@@ -191,8 +216,11 @@ impl RecvBuffer {
         self.taken_in_ring = self.counts().taken - self.counts.taken;
         intake.ring = self.ring.take();
         intake.room = self.capacity.saturating_sub(self.waiting.len());
+        let own = self.bytes_max.saturating_sub(self.held);
+        intake.room_bytes = own.min(self.account.room());
         intake.is_closed = self.is_closed;
         core::mem::swap(&mut intake.spare, &mut self.spare);
+        core::mem::swap(&mut intake.spare_bytes, &mut self.spare_bytes);
     }
 
     /// Takes in what an intake has collected since [`open`](Self::open).
@@ -203,8 +231,10 @@ impl RecvBuffer {
             // Closed meanwhile, so no call will take them.
             self.counts.dropped_not_listening += intake.arrived.len() as u64;
             intake.arrived.clear();
-            core::mem::swap(&mut self.spare, &mut intake.spare);
-            self.spare = Vec::new();
+            intake.arrived_bytes = 0;
+            intake.spare = Vec::new();
+            intake.spare_bytes = 0;
+            self.drop_spare();
             return;
         }
         if let Some(ring) = &mut self.ring {
@@ -213,19 +243,24 @@ impl RecvBuffer {
                 ring.deliver(Payload::Bytes(&bytes), meta, &mut self.counts);
             }
             ring.flush();
+            intake.arrived_bytes = 0;
         }
         self.counts.delivered += intake.arrived.len() as u64;
         let bytes = intake.arrived.iter().map(|d| d.bytes.len() as u64);
         self.counts.delivered_bytes += bytes.sum::<u64>();
         self.waiting.extend(intake.arrived.drain(..));
+        self.held += core::mem::take(&mut intake.arrived_bytes);
+        self.account.settle(self.held);
         // The longer of the two stays where it is: what came back meanwhile is little, or all that there is. If nothing
         // is in either, each goes back to whose it was: a list that has room for many belongs to a busy connection.
         if self.spare.len() <= intake.spare.len() {
             core::mem::swap(&mut self.spare, &mut intake.spare);
+            core::mem::swap(&mut self.spare_bytes, &mut intake.spare_bytes);
         }
-        let room = self.capacity.saturating_sub(self.spare.len());
-        intake.spare.truncate(room);
-        self.spare.append(&mut intake.spare);
+        intake.spare_bytes = 0;
+        for bytes in intake.spare.drain(..) {
+            self.keep_spare(bytes);
+        }
     }
 
     /// Copies the oldest datagram into `buf`, as much of it as fits.
@@ -241,7 +276,17 @@ impl RecvBuffer {
     pub(crate) fn pop(&mut self) -> Option<Received> {
         let datagram = self.waiting.pop_front()?;
         self.counts.taken += 1;
+        self.release(datagram.bytes.capacity() as u64);
         Some(datagram)
+    }
+
+    /// Memory of datagrams went to the application.
+    fn release(&mut self, bytes: u64) {
+        self.held -= bytes;
+        let is_stale = self.account.charged() - self.held >= SETTLE_AT;
+        if is_stale || self.waiting.is_empty() {
+            self.account.settle(self.held);
+        }
     }
 
     /// Moves the oldest datagrams into `batch`, whose old ones give their memory back.
@@ -252,24 +297,42 @@ impl RecvBuffer {
         let n = self.waiting.len().min(batch.limit);
         batch.datagrams.extend(self.waiting.drain(..n));
         self.counts.taken += n as u64;
+        let taken = batch.datagrams.iter().map(|d| d.bytes.capacity() as u64);
+        self.release(taken.sum());
         n
     }
 
     fn recycle(&mut self, mut bytes: Vec<u8>) {
-        if self.spare.len() < self.capacity && !self.is_closed {
+        if !self.is_closed {
             bytes.clear();
+            self.keep_spare(bytes);
+        }
+    }
+
+    fn keep_spare(&mut self, bytes: Vec<u8>) {
+        let after = self.spare_bytes + bytes.capacity();
+        if self.spare.len() < self.capacity && after <= SPARE_BYTES {
+            self.spare_bytes = after;
             self.spare.push(bytes);
         }
     }
 }
 
+/// Bytes that the application may have taken before the budgets learn of it.
+const SETTLE_AT: u64 = 64 << 10;
+
 /// Arrivals for one connection in one turn of the engine.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     arrived: Vec<Received>,
+    /// Their memory in bytes.
+    arrived_bytes: u64,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
     /// Datagrams that still find room; the application can only make more.
     room: usize,
+    /// Bytes that still find room.
+    room_bytes: u64,
     is_closed: bool,
     counts: RecvCounts,
     ring: Option<Box<RingInbox>>,
@@ -285,12 +348,22 @@ impl Inbox for Intake {
         if let Some(ring) = &mut self.ring {
             return ring.deliver(payload, meta, &mut self.counts);
         }
-        let Some(room) = self.room.checked_sub(1) else {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        let spare = bytes.capacity();
+        let size = payload.len().max(spare) as u64;
+        let (Some(room), Some(room_bytes)) =
+            (self.room.checked_sub(1), self.room_bytes.checked_sub(size))
+        else {
+            self.spare.push(bytes);
             self.counts.dropped_full += 1;
             return Accepted::Full;
         };
         self.room = room;
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        self.room_bytes = room_bytes;
+        self.spare_bytes -= spare;
+        // It must not grow by more than was counted.
+        bytes.reserve_exact(payload.len());
+        self.arrived_bytes += bytes.capacity() as u64;
         match payload {
             Payload::Bytes(b) => bytes.extend_from_slice(b),
             Payload::Zeros(n) => bytes.resize(n, 0),
@@ -303,6 +376,8 @@ impl Inbox for Intake {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
+    use crate::limits::RECV_BYTES_CONNECTION;
     use crate::request::Calls;
     use dccp_proto::wire::Ecn;
     use dccp_proto::{Instant, Seq};
@@ -325,7 +400,7 @@ mod tests {
     }
 
     fn filled(n: u8) -> RecvBuffer {
-        let mut buffer = RecvBuffer::new(4);
+        let mut buffer = RecvBuffer::new(4, RECV_BYTES_CONNECTION);
         for i in 0..n {
             let accepted = push(&mut buffer, Payload::Bytes(&[i; 3]));
             assert_eq!(accepted, Accepted::Yes);
@@ -381,7 +456,8 @@ mod tests {
     #[test]
     fn list_of_spare_memory_returns_to_its_buffer() {
         // The intake goes from connection to connection, turn by turn.
-        let (mut busy, mut idle) = (RecvBuffer::new(1024), RecvBuffer::new(1024));
+        let new = || RecvBuffer::new(1024, RECV_BYTES_CONNECTION);
+        let (mut busy, mut idle) = (new(), new());
         let (mut intake, mut batch) = (Intake::default(), RecvBatch::new(1024));
         for _ in 0..3 {
             busy.open(&mut intake);
@@ -485,6 +561,68 @@ mod tests {
         let counts = buffer.counts();
         assert_eq!((counts.delivered, counts.taken), (4, 4));
         assert_eq!(counts.dropped_too_long, 1);
+    }
+
+    /// 4340-18-9
+    #[test]
+    fn bytes_that_wait_are_bounded_and_counted() {
+        let engine = Budget::new(5_000);
+        let mut buffer = RecvBuffer::new(100, 3_000);
+        buffer.account.join(engine.clone());
+        let mut other = Account::default();
+        other.join(engine.clone());
+        for _ in 0..3 {
+            assert_eq!(push(&mut buffer, Payload::Zeros(1_000)), Accepted::Yes);
+        }
+        assert_eq!(push(&mut buffer, Payload::Zeros(1)), Accepted::Full);
+        assert_eq!(other.room(), 2_000);
+        let mut batch = RecvBatch::new(2);
+        assert_eq!(buffer.pop_batch(&mut batch), 2);
+        assert!(buffer.pop().is_some());
+        assert_eq!(other.room(), 5_000, "nothing waits");
+        assert_eq!(push(&mut buffer, Payload::Zeros(3_000)), Accepted::Yes);
+
+        // Other connections use the same budget.
+        buffer.set_capacity(100, u64::MAX);
+        other.settle(1_500);
+        assert_eq!(push(&mut buffer, Payload::Zeros(501)), Accepted::Full);
+        assert_eq!(push(&mut buffer, Payload::Zeros(500)), Accepted::Yes);
+        assert_eq!(buffer.counts().dropped_full, 2);
+        buffer.close();
+        assert_eq!(other.room(), 3_500);
+    }
+
+    #[test]
+    fn large_spare_memory_counts_for_the_small_datagram_in_it() {
+        let mut buffer = RecvBuffer::new(100, 100_000);
+        let mut batch = RecvBatch::new(100);
+        for _ in 0..4 {
+            assert_eq!(push(&mut buffer, Payload::Zeros(20_000)), Accepted::Yes);
+        }
+        buffer.pop_batch(&mut batch);
+        buffer.pop_batch(&mut batch);
+        let accepted = [(); 6].map(|()| push(&mut buffer, Payload::Zeros(1)));
+        assert!(
+            accepted[..5].iter().all(|a| *a == Accepted::Yes),
+            "{accepted:?}"
+        );
+        assert!(buffer.held <= 100_000);
+        let memory = buffer.waiting.iter().map(|d| d.bytes.capacity() as u64);
+        assert_eq!(memory.sum::<u64>(), buffer.held);
+    }
+
+    #[test]
+    fn spare_memory_is_bounded_in_bytes() {
+        let mut buffer = RecvBuffer::new(1_000, RECV_BYTES_CONNECTION);
+        (0..1_000).for_each(|_| buffer.recycle(Vec::with_capacity(10_000)));
+        assert_eq!(buffer.spare.len(), SPARE_BYTES / 10_000);
+        let mut intake = Intake::default();
+        buffer.open(&mut intake);
+        (0..1_000).for_each(|_| buffer.recycle(Vec::with_capacity(10_000)));
+        buffer.absorb(&mut intake);
+        assert_eq!(buffer.spare.len(), SPARE_BYTES / 10_000);
+        let bytes: usize = buffer.spare.iter().map(Vec::capacity).sum();
+        assert_eq!(bytes, buffer.spare_bytes);
     }
 
     #[test]

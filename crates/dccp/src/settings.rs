@@ -1,5 +1,6 @@
 //! Settings of a socket that its buffers and calls need.
 
+use crate::limits::RECV_BYTES_CONNECTION;
 use crate::patience::{Patience, Side};
 use core::time::Duration;
 use dccp_proto::queue::WhenFull;
@@ -15,6 +16,8 @@ pub(crate) struct Buffers {
     pub(crate) lifetime: Option<Duration>,
     /// Datagrams that wait for the application.
     pub(crate) recv_packets: usize,
+    /// Their bytes.
+    pub(crate) recv_bytes: u64,
     /// Fates that wait for the application; 0: they are only counted.
     pub(crate) fates: usize,
 }
@@ -26,6 +29,7 @@ impl Default for Buffers {
             send_bytes: u64::MAX,
             lifetime: None,
             recv_packets: 1024,
+            recv_bytes: RECV_BYTES_CONNECTION,
             fates: 0,
         }
     }

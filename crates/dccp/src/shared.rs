@@ -8,6 +8,7 @@ use crate::counts::SendCounts;
 use crate::error::{RecvError, SendError};
 use crate::filler::Filler;
 use crate::inspection::Inspection;
+use crate::limits::RECV_BYTES_UNACCEPTED;
 use crate::patience::{Patience, Side, Waited};
 use crate::recv_buffer::{Received, RecvBatch, RecvBuffer, RecvMeta};
 use crate::ring::outbox::RingOutbox;
@@ -114,7 +115,7 @@ impl Shared {
             state: Mutex::new(SocketState {
                 phase: Phase::Connecting,
                 tx: SendBuffer::new(buffers),
-                rx: RecvBuffer::new(buffers.recv_packets),
+                rx: RecvBuffer::new(buffers.recv_packets, buffers.recv_bytes),
                 ring: None,
                 #[cfg(feature = "tokio")]
                 ear: None,
@@ -301,8 +302,15 @@ impl SocketState {
     /// A listener takes the connection: what it may store and how its calls wait is known now.
     pub(crate) fn adopt(&mut self, buffers: Buffers, waiting: Waiting) {
         self.tx.set_limits(buffers);
-        self.rx.set_capacity(buffers.recv_packets);
+        let bytes = buffers.recv_bytes.min(RECV_BYTES_UNACCEPTED);
+        self.rx.set_capacity(buffers.recv_packets, bytes);
         self.waiting = waiting;
+    }
+
+    /// The application has accepted the connection.
+    pub(crate) fn on_accepted(&mut self, buffers: Buffers) {
+        self.rx
+            .set_capacity(buffers.recv_packets, buffers.recv_bytes);
     }
 
     /// Ends the connection. Returns the application's source of datagrams, because its destructor may run only where
@@ -315,6 +323,7 @@ impl SocketState {
         last: Option<Inspection>,
     ) -> Option<DatagramSource> {
         self.tx.end(now);
+        self.rx.account.leave();
         if let Some(ring) = &mut self.ring {
             ring.end(now);
         }

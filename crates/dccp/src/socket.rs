@@ -168,6 +168,7 @@ impl Socket {
     }
 
     pub(crate) fn from_accepted(engine: &Engine, accepted: &Accepted, options: &Options) -> Self {
+        accepted.shared.lock().on_accepted(options.buffers);
         Self {
             engine: engine.clone(),
             opened: accepted.opened,

@@ -337,7 +337,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn listen_over(engine: &Engine, socket: Box<dyn Transport>) -> (Arc<Incoming>, DccpAddr) {
     let options = Options::new();
     let place = socket.local_addr();
-    let incoming = Arc::new(Incoming::new(options.buffers, options.waiting, 8));
+    let incoming = Arc::new(Incoming::new(options.buffers, options.waiting, 8, 64));
     let close_idle: group::CloseIdle = Box::new(|| {});
     let sockets = group::found(vec![socket], [close_idle].into_iter());
     let bound = engine.ask(|reply| {

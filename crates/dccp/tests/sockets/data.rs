@@ -1,6 +1,6 @@
 //! Sending, receiving, fates and counters.
 
-use crate::{await_event, options, pair, until};
+use crate::{PORT, await_event, listen, options, pair, until};
 use core::time::Duration;
 use dccp::Fate;
 use dccp::{DatagramId, Event, RecvBatch, RecvError, SendError, SendItem, Socket};
@@ -108,7 +108,7 @@ fn send_waits_for_room_until_its_timeout() {
     // No peer answers, so nothing leaves.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = options().send_buffer(3).nonblocking(true);
-    let socket = Socket::connect((silent.local_addr().unwrap(), crate::PORT), &options).unwrap();
+    let socket = Socket::connect((silent.local_addr().unwrap(), PORT), &options).unwrap();
     let mut items = [1, 2, 3, 4, 5].map(SendItem::zeros);
     assert_eq!(socket.send_batch(&mut items), Ok(3));
     assert_eq!(items[3].result, Err(SendError::WouldBlock));
@@ -232,4 +232,37 @@ fn threads_share_a_socket() {
         });
         assert_eq!(received.join().unwrap(), 2000);
     });
+}
+
+/// 4340-18-9: goal: who connects and is not accepted cannot fill the memory. Method: 20 clients send datagrams of 60,000 B
+/// until the fate of each is known.
+#[test]
+fn connections_that_nobody_accepts_hold_few_bytes() {
+    const DATAGRAMS: usize = 30;
+    let options = options().mtu(65_535).fate_buffer(DATAGRAMS);
+    let (listener, address) = listen(&options);
+    let clients: Vec<Socket> = (0..20)
+        .map(|_| Socket::connect((address, PORT), &options).unwrap())
+        .collect();
+    for client in &clients {
+        for _ in 0..DATAGRAMS {
+            client.send(&vec![7; 60_000]).unwrap();
+        }
+    }
+    for client in &clients {
+        let mut fates = Vec::new();
+        until("all datagrams have their fates", || {
+            client.recv_fates(&mut fates, DATAGRAMS);
+            fates.len() >= DATAGRAMS
+        });
+    }
+    let mut held = 0;
+    for _ in &clients {
+        let server = listener.accept().unwrap();
+        let received = server.stats().unwrap().received;
+        assert!(received.dropped_full > 0, "{received:?}");
+        assert!(received.delivered_bytes <= 64 << 10, "{received:?}");
+        held += received.delivered_bytes;
+    }
+    println!("{held} bytes of {}", 20 * DATAGRAMS * 60_000);
 }
