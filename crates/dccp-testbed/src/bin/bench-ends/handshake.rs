@@ -19,6 +19,9 @@ use std::time::Duration;
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BNCH"));
+/// The options of a Request. A server answers a network with at most 1.5 bytes for each that it gets, and a Response
+/// with a cookie is long.
+const PADDING: [u8; 140] = [0; 140];
 /// Connections that are being made at a time: fewer than those at which a listener asks for cookies.
 const AT_ONCE: u16 = 128;
 /// Local UDP ports. The flows of each are used once: a server remembers them for minutes.
@@ -246,6 +249,10 @@ impl Client {
     }
 
     fn push(&mut self, port: u16, seq: Seq, kind: Kind) -> Result<()> {
+        let options: &[u8] = match kind {
+            Kind::Request { .. } => &PADDING,
+            _ => &[],
+        };
         let packet = Packet {
             source_port: port,
             dest_port: PORT,
@@ -254,10 +261,10 @@ impl Client {
             is_short: false,
             seq,
             kind,
-            options: Options::EMPTY,
+            options: Options(options),
             payload: Payload::EMPTY,
         };
-        let len = wire::header_len(packet.packet_type(), false, 0);
+        let len = wire::header_len(packet.packet_type(), false, options.len());
         if self.batch.room_for(Ecn::NotEct, len) == 0 {
             self.flush()?;
         }
