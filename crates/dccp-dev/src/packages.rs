@@ -24,7 +24,7 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: capture reader, namespaces, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: capture reader, namespaces, failing system calls, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
     files("libc6-dev"),
@@ -37,6 +37,7 @@ pub const FOR_TESTS: &[Package] = &[
     program("dash", "dash"),
     program("cpio", "cpio"),
     program("kmod", "depmod"),
+    program("strace", "strace"),
     program("python3", "python3"),
 ];
 
