@@ -87,6 +87,8 @@ const PORT: u16 = 5001;
 const BATCH: usize = 64;
 /// Datagrams that may wait: an application that shares its core with the engine has to wait for its turn.
 const BUFFER: usize = 8192;
+/// Their bytes: more than the default, because full packets of all of them must fit.
+const BUFFER_BYTES: u64 = 16 << 20;
 
 impl Common {
     fn meter(&self) -> Meter {
@@ -105,6 +107,7 @@ impl Common {
             .ccid(self.ccid)
             .service_code(*b"BNCH")
             .recv_buffer(BUFFER)
+            .recv_buffer_bytes(BUFFER_BYTES)
             .segmentation_offload(!self.no_gso)
             .checksum_coverage(self.coverage)
             .min_checksum_coverage(self.coverage)
