@@ -1,5 +1,6 @@
 //! Applications that accept connections through rings, and those that abuse it.
 
+use super::readiness::is_readable;
 use super::*;
 use crate::message::MESSAGE_MAX;
 use dccp::ConnectError;
