@@ -87,20 +87,10 @@ const FEW_FILES: &str = "DCCP_SOCKETS_FEW_FILES";
 #[test]
 fn resting_ports_release_their_descriptors_under_pressure() {
     if std::env::var_os(FEW_FILES).is_none() {
-        let output = std::process::Command::new("sh")
-            .args(["-ec", "ulimit -n 64; exec \"$0\" \"$@\""])
-            .arg(std::env::current_exe().unwrap())
-            .args([
-                "engine::resting_ports_release_their_descriptors_under_pressure",
-                "--exact",
-                "--nocapture",
-            ])
-            .env(FEW_FILES, "1")
-            .output()
-            .unwrap();
-        let out = String::from_utf8_lossy(&output.stdout);
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{out}\n{err}");
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-ec", "ulimit -n 64; exec \"$0\" \"$@\""]);
+        let name = "engine::resting_ports_release_their_descriptors_under_pressure";
+        crate::run_again(&mut limited, name, FEW_FILES);
         return;
     }
     let options = options();

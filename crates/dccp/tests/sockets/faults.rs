@@ -1,6 +1,6 @@
 //! System calls that fail: each test runs itself again under `strace`, which makes calls of the engine's thread fail.
 
-use crate::{PATIENCE, PORT, listen, options, until};
+use crate::{PATIENCE, PORT, listen, options, run_again, until};
 use core::time::Duration;
 use dccp::{CloseReason, Engine, EngineOptions, Event, Socket};
 use std::env;
@@ -30,20 +30,11 @@ fn is_traced(name: &str, fault: &str) -> bool {
         println!("SKIP {name}: needs strace, and the right to trace");
         return false;
     }
-    let output = Command::new("strace")
+    let mut tracer = Command::new("strace");
+    tracer
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "signal=none"])
-        .args(["-e", &format!("inject={fault}")])
-        .arg(env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture"])
-        .env(TRACED, "1")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
-    );
+        .args(["-e", &format!("inject={fault}")]);
+    run_again(&mut tracer, name, TRACED);
     false
 }
 

@@ -1,7 +1,7 @@
 //! DCCP over IP needs raw sockets: each test runs itself again in a process inside a new network
 //! namespace, which vanishes with it.
 
-use crate::{PORT, options};
+use crate::{PORT, options, run_again};
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -22,20 +22,11 @@ fn is_inside(name: &str) -> bool {
         println!("SKIP {name}: needs unshare and ip, and root or unprivileged user namespaces");
         return false;
     };
-    let output = Command::new("unshare")
+    let mut inside = Command::new("unshare");
+    inside
         .args(unshare)
-        .args(["sh", "-ec", "ip link set lo up; exec \"$0\" \"$@\""])
-        .arg(env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
-    );
+        .args(["sh", "-ec", "ip link set lo up; exec \"$0\" \"$@\""]);
+    run_again(&mut inside, name, INSIDE);
     false
 }
 
