@@ -6,11 +6,13 @@ use crate::wire::ServiceCode;
 use core::time::Duration;
 
 /// Defines constants, and `ALL` with the name, description and value of each.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! listed {
     ($($(#[doc = $doc:literal])+ pub const $name:ident: $type:ty = $value:expr;)+) => {
         $($(#[doc = $doc])+ pub const $name: $type = $value;)+
         /// Name, description and value of each bound, for programs that print them.
-        pub const ALL: &[(&str, &str, &(dyn core::fmt::Display + Sync))] =
+        pub const ALL: &[(&str, &str, &(dyn core::fmt::Debug + Sync))] =
             &[$((stringify!($name), concat!($($doc),+), &$name)),+];
     };
 }

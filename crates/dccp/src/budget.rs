@@ -1,8 +1,8 @@
 //! Budgets in bytes for datagrams that wait to be read (4340-18-9). Each connection counts against several: those of the
 //! engine, of its listener, and of the address that it came from.
 
-use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE};
-use core::net::{IpAddr, Ipv6Addr};
+use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, source_of};
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -162,14 +162,6 @@ impl Drop for SourceSeat {
     }
 }
 
-/// One customer of a provider: an IPv4 address, or the first 64 bits of an IPv6 address.
-fn source_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) & !u128::from(u64::MAX)).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,9 +214,12 @@ mod tests {
         let v6 = engine.seat(ip("2001:db8::1"), 1);
         assert!(v6.is_some() && engine.seat(ip("2001:db8::2"), 1).is_none());
         assert!(engine.seat(ip("2001:db8:0:1::1"), 1).is_some());
+        // Each IPv4 address that is written as an IPv6 address is a source of its own.
+        let mapped = ["::ffff:192.0.2.8", "::ffff:192.0.2.9"].map(|from| engine.seat(ip(from), 1));
+        assert!(mapped.iter().all(Option::is_some));
         let local: Vec<_> = (0..9).map(|_| engine.seat(ip("127.0.0.1"), 1)).collect();
         assert!(local.iter().all(Option::is_some));
-        drop((seats, two, one, v6, local));
+        drop((seats, two, one, v6, mapped, local));
         assert!(engine.sources().is_empty());
     }
 }

@@ -1,9 +1,11 @@
 //! Limits of this library: what a peer, a flood or a fault can cost the program.
 
+use core::net::IpAddr;
 use core::time::Duration;
 
+dccp_proto::listed! {
 /// ICMP errors that a socket reports in a second. Beyond them the kernel discards ICMP for this socket for
-/// [`ICMP_PAUSE`] (4340-18-10), because each report costs a system call and hides another.
+/// `ICMP_PAUSE` (4340-18-10), because each report costs a system call and hides another.
 pub const ICMP_PER_S: usize = 1_000;
 /// The time for which ICMP is discarded after too many errors.
 pub const ICMP_PAUSE: Duration = Duration::from_secs(1);
@@ -16,11 +18,9 @@ pub const RETRY_MAX: Duration = Duration::from_secs(5);
 pub const RESTING_PORTS: usize = 256;
 /// Resting ports have at most this part of the descriptors that the process may open: a quarter.
 pub const RESTING_SHARE: u64 = 4;
-/// Bytes of datagrams that wait to be read in one connection, unless [`Options::recv_buffer_bytes`] says otherwise
+/// Bytes of datagrams that wait to be read in one connection, unless `Options::recv_buffer_bytes` says otherwise
 /// (4340-18-9). This and the next are counted as memory that is allocated. Datagrams beyond a limit are dropped, and
 /// reported to the peer (Drop Code 2).
-///
-/// [`Options::recv_buffer_bytes`]: crate::Options::recv_buffer_bytes
 pub const RECV_BYTES_CONNECTION: u64 = 4 << 20;
 /// The same, while the connection waits to be accepted.
 pub const RECV_BYTES_UNACCEPTED: u64 = 64 << 10;
@@ -31,10 +31,18 @@ pub const RECV_BYTES_LISTENER: u64 = 64 << 20;
 pub const RECV_BYTES_SOURCE: u64 = 16 << 20;
 /// Bytes that wait in all connections of an engine.
 pub const RECV_BYTES_ENGINE: u64 = 256 << 20;
-/// Connections from one address (IPv6: one /64) to one engine, unless [`Options::connections_per_source`] says otherwise;
+/// Connections from one address (IPv6: one /64) to one engine, unless `Options::connections_per_source` says otherwise;
 /// more are refused as "too busy". Loopback addresses are not limited.
-///
-/// [`Options::connections_per_source`]: crate::Options::connections_per_source
 pub const CONNECTIONS_PER_SOURCE: usize = 64;
 /// Memory for further datagrams that a connection keeps, in bytes. It does not count as waiting.
 pub const SPARE_BYTES: usize = 256 << 10;
+}
+
+/// The source that limits count for an address: an IPv4 address, or the first 64 bits of an IPv6 address, because one
+/// customer of a provider has all addresses that begin with them.
+pub fn source_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & !u128::from(u64::MAX)).into()),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}

@@ -65,8 +65,8 @@ pub(crate) fn text() -> String {
         let _ = writeln!(text, "{value:>12}  {what}");
     }
     text += "limits of the library:\n";
-    for (name, what, value) in bounds::ALL {
-        let value = value.to_string();
+    for (name, what, value) in bounds::ALL.iter().chain(dccp::limits::ALL) {
+        let value = format!("{value:?}");
         let _ = writeln!(text, "{value:>12}  {name}: {}", what.trim());
     }
     text
@@ -83,10 +83,14 @@ mod tests {
             "           4  tests at once",
             "          64  connections of a listener that have requested nothing",
             "       16384  ACK_VECTOR_CELLS: Ack Vector cells kept per connection",
+            "        10ms  RETRY_FIRST: The first pause after a failure of a socket.",
         ] {
             let found = text.lines().any(|l| l.starts_with(line));
             assert!(found, "{line}: {text}");
         }
-        assert_eq!(text.lines().count(), 2 + 12 + bounds::ALL.len());
+        assert_eq!(
+            text.lines().count(),
+            2 + 12 + bounds::ALL.len() + dccp::limits::ALL.len()
+        );
     }
 }

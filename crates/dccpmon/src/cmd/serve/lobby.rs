@@ -3,12 +3,14 @@
 //! One thread per listener reads them all without waiting for one, so that silent clients hold neither a thread nor
 //! the others up. A connection that asks for a test gets a seat and a thread; one that joins a test goes there.
 
-use super::seats::{Refusal, Seats, Source};
+use super::seats::{Refusal, Seats};
 use super::session::{self, Session};
 use crate::control::{Channel, Message, Setup};
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
 use crate::packet::{Head, Kind, LEN_MAX};
+use core::net::IpAddr;
 use core::time::Duration;
+use dccp::limits::source_of;
 use dccp::{AcceptError, DccpAddr, Instant, Listener, ListenerEvent, RecvError, Socket, clock};
 use dccp_cli::interrupt;
 use std::io;
@@ -119,7 +121,7 @@ impl Lobby {
     /// Adds a connection. A full lobby drops the oldest one of the source that holds the most.
     fn admit(&mut self, socket: Socket) {
         if self.guests.len() >= GUESTS_MAX {
-            let sources: Vec<Source> = self.guests.iter().map(Guest::source).collect();
+            let sources: Vec<IpAddr> = self.guests.iter().map(Guest::source).collect();
             let held = |source| sources.iter().filter(|s| **s == source).count();
             let most = sources.iter().map(|s| held(*s)).max();
             if let Some(at) = sources.iter().position(|s| Some(held(*s)) == most) {
@@ -173,7 +175,7 @@ impl Lobby {
 
     /// Starts the test, or refuses it.
     fn answer(&mut self, peer: DccpAddr, channel: Channel, setup: Setup) -> State {
-        let seat = session::check(&setup).and_then(|()| self.seats.take(Source::of(peer.ip)));
+        let seat = session::check(&setup).and_then(|()| self.seats.take(source_of(peer.ip)));
         let seat = match seat {
             Ok(seat) => seat,
             Err(refusal) => return refuse(peer, channel, &refusal),
@@ -204,8 +206,8 @@ impl Lobby {
 }
 
 impl Guest {
-    fn source(&self) -> Source {
-        Source::of(self.peer.ip)
+    fn source(&self) -> IpAddr {
+        source_of(self.peer.ip)
     }
 
     /// Aborts the connection.

@@ -35,19 +35,6 @@ impl Refusal {
     };
 }
 
-/// The network that shares one allowance: an IPv4 address, or the first 64 bits of an IPv6 address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Source(IpAddr);
-
-impl Source {
-    pub(super) fn of(ip: IpAddr) -> Self {
-        Self(match ip.to_canonical() {
-            IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & !u128::from(u64::MAX)).into()),
-            v4 @ IpAddr::V4(_) => v4,
-        })
-    }
-}
-
 /// The running tests of all listeners.
 #[derive(Default)]
 pub(super) struct Seats {
@@ -57,7 +44,7 @@ pub(super) struct Seats {
 }
 
 struct Taken {
-    source: Source,
+    source: IpAddr,
     /// Takes the data connections of the test.
     joining: SyncSender<Joining>,
 }
@@ -67,7 +54,7 @@ impl Seats {
     ///
     /// # Errors
     /// Returns the reason if there is none.
-    pub(super) fn take(self: &Arc<Self>, source: Source) -> Result<Seat, Refusal> {
+    pub(super) fn take(self: &Arc<Self>, source: IpAddr) -> Result<Seat, Refusal> {
         let mut token = [0; 8];
         getrandom::fill(&mut token).map_err(|_| Refusal::NO_TOKEN)?;
         let token = u64::from_be_bytes(token);
@@ -138,9 +125,10 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dccp::limits::source_of;
 
-    fn source(text: &str) -> Source {
-        Source::of(text.parse().unwrap())
+    fn source(text: &str) -> IpAddr {
+        source_of(text.parse().unwrap())
     }
 
     #[test]
