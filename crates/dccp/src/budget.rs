@@ -1,7 +1,7 @@
 //! Budgets in bytes for datagrams that wait to be read (4340-18-9). Each connection counts against several: those of the
 //! engine, of its listener, and of the address that it came from.
 
-use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, source_of};
+use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, SPARE_SHARE, source_of};
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
@@ -25,6 +25,10 @@ impl Budget {
     /// Bytes that are left.
     fn room(&self) -> u64 {
         self.most.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
+    fn permits_spare(&self) -> bool {
+        self.used.load(Ordering::Relaxed) <= self.most / SPARE_SHARE
     }
 }
 
@@ -62,6 +66,11 @@ impl Account {
     pub(crate) fn room(&self) -> u64 {
         let rooms = self.budgets.iter().map(|budget| budget.room());
         rooms.min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether all budgets permit that more memory is kept for later datagrams.
+    pub(crate) fn permits_spare(&self) -> bool {
+        self.budgets.iter().all(|budget| budget.permits_spare())
     }
 
     /// Bytes that the budgets count.

@@ -34,8 +34,9 @@ pub const RECV_BYTES_ENGINE: u64 = 256 << 20;
 /// Connections from one address (IPv6: one /64) to one engine, unless `Options::connections_per_source` says otherwise;
 /// more are refused as "too busy". Loopback addresses are not limited.
 pub const CONNECTIONS_PER_SOURCE: usize = 64;
-/// Memory for further datagrams that a connection keeps, in bytes. It does not count as waiting.
-pub const SPARE_BYTES: usize = 256 << 10;
+/// Memory that waits for further datagrams counts as if data waited in it. It is kept only while no budget has used more than
+/// this part: a half.
+pub const SPARE_SHARE: u64 = 2;
 }
 
 /// The source that limits count for an address: an IPv4 address, or the first 64 bits of an IPv6 address, because one

@@ -7,7 +7,6 @@
 
 use crate::budget::Account;
 use crate::counts::RecvCounts;
-use crate::limits::SPARE_BYTES;
 use crate::ring::inbox::RingInbox;
 use core::ops::Deref;
 use dccp_proto::queue::{Accepted, Delivery, Inbox};
@@ -124,10 +123,14 @@ pub(crate) struct RecvBuffer {
     waiting: VecDeque<Received>,
     spare: Vec<Vec<u8>>,
     /// Memory of `spare` in bytes.
-    spare_bytes: usize,
+    spare_bytes: u64,
+    /// Spare memory that the intake has in a turn of the engine, in bytes.
+    lent_bytes: u64,
+    /// Whether more memory may be kept as spare.
+    may_keep: bool,
     /// Datagrams that may wait.
     capacity: usize,
-    /// Memory that those which wait may have, in bytes.
+    /// Memory that those which wait may have, in bytes. As much may be spare.
     bytes_max: u64,
     /// Memory that they have.
     held: u64,
@@ -147,6 +150,8 @@ impl RecvBuffer {
             waiting: VecDeque::new(),
             spare: Vec::new(),
             spare_bytes: 0,
+            lent_bytes: 0,
+            may_keep: true,
             capacity,
             bytes_max,
             held: 0,
@@ -170,7 +175,7 @@ impl RecvBuffer {
         ring.flush();
         self.drop_spare();
         self.held = 0;
-        self.account.settle(0);
+        self.settle();
     }
 
     /// Changes how many datagrams and bytes fit; those that wait stay.
@@ -203,12 +208,24 @@ impl RecvBuffer {
         self.waiting.clear();
         self.drop_spare();
         self.held = 0;
-        self.account.settle(0);
+        self.settle();
+    }
+
+    /// Makes the budgets count the memory that is here, and learns whether they permit more that is spare.
+    fn settle(&mut self) {
+        self.account.settle(self.memory());
+        self.may_keep = self.account.permits_spare();
+    }
+
+    /// Memory in bytes, spare or not.
+    fn memory(&self) -> u64 {
+        self.held + self.spare_bytes + self.lent_bytes
     }
 
     fn drop_spare(&mut self) {
         self.spare = Vec::new();
         self.spare_bytes = 0;
+        self.lent_bytes = 0;
     }
 
     /// Prepares an empty intake: says how much room there is, and lends it the spare memory, and the ring.
@@ -217,10 +234,12 @@ impl RecvBuffer {
         intake.ring = self.ring.take();
         intake.room = self.capacity.saturating_sub(self.waiting.len());
         let own = self.bytes_max.saturating_sub(self.held);
-        intake.room_bytes = own.min(self.account.room());
+        // Datagrams go into spare memory first, and the budgets count that already.
+        intake.room_bytes = own.min(self.account.room().saturating_add(self.spare_bytes));
         intake.is_closed = self.is_closed;
         core::mem::swap(&mut intake.spare, &mut self.spare);
         core::mem::swap(&mut intake.spare_bytes, &mut self.spare_bytes);
+        self.lent_bytes = intake.spare_bytes;
     }
 
     /// Takes in what an intake has collected since [`open`](Self::open).
@@ -250,7 +269,7 @@ impl RecvBuffer {
         self.counts.delivered_bytes += bytes.sum::<u64>();
         self.waiting.extend(intake.arrived.drain(..));
         self.held += core::mem::take(&mut intake.arrived_bytes);
-        self.account.settle(self.held);
+        self.lent_bytes = 0;
         // The longer of the two stays where it is: what came back meanwhile is little, or all that there is. If nothing
         // is in either, each goes back to whose it was: a list that has room for many belongs to a busy connection.
         if self.spare.len() <= intake.spare.len() {
@@ -261,31 +280,38 @@ impl RecvBuffer {
         for bytes in intake.spare.drain(..) {
             self.keep_spare(bytes);
         }
+        self.settle();
     }
 
     /// Copies the oldest datagram into `buf`, as much of it as fits.
     pub(crate) fn pop_into(&mut self, buf: &mut [u8]) -> Option<RecvMeta> {
-        let datagram = self.pop()?;
+        let datagram = self.take()?;
         let meta = RecvMeta::new(datagram.bytes.len(), buf.len(), datagram.meta);
         buf[..meta.len].copy_from_slice(&datagram.bytes[..meta.len]);
         self.recycle(datagram.bytes);
+        self.settle_if_stale();
         Some(meta)
     }
 
     /// Takes the oldest datagram.
     pub(crate) fn pop(&mut self) -> Option<Received> {
-        let datagram = self.waiting.pop_front()?;
-        self.counts.taken += 1;
-        self.release(datagram.bytes.capacity() as u64);
+        let datagram = self.take()?;
+        self.settle_if_stale();
         Some(datagram)
     }
 
-    /// Memory of datagrams went to the application.
-    fn release(&mut self, bytes: u64) {
-        self.held -= bytes;
-        let is_stale = self.account.charged() - self.held >= SETTLE_AT;
+    fn take(&mut self) -> Option<Received> {
+        let datagram = self.waiting.pop_front()?;
+        self.counts.taken += 1;
+        self.held -= datagram.bytes.capacity() as u64;
+        Some(datagram)
+    }
+
+    /// Settles after the application took datagrams, but not for each.
+    fn settle_if_stale(&mut self) {
+        let is_stale = self.account.charged().abs_diff(self.memory()) >= SETTLE_AT;
         if is_stale || self.waiting.is_empty() {
-            self.account.settle(self.held);
+            self.settle();
         }
     }
 
@@ -298,7 +324,8 @@ impl RecvBuffer {
         batch.datagrams.extend(self.waiting.drain(..n));
         self.counts.taken += n as u64;
         let taken = batch.datagrams.iter().map(|d| d.bytes.capacity() as u64);
-        self.release(taken.sum());
+        self.held -= taken.sum::<u64>();
+        self.settle_if_stale();
         n
     }
 
@@ -310,8 +337,8 @@ impl RecvBuffer {
     }
 
     fn keep_spare(&mut self, bytes: Vec<u8>) {
-        let after = self.spare_bytes + bytes.capacity();
-        if self.spare.len() < self.capacity && after <= SPARE_BYTES {
+        let after = self.spare_bytes + bytes.capacity() as u64;
+        if self.may_keep && self.spare.len() < self.capacity && after <= self.bytes_max {
             self.spare_bytes = after;
             self.spare.push(bytes);
         }
@@ -328,7 +355,7 @@ pub(crate) struct Intake {
     /// Their memory in bytes.
     arrived_bytes: u64,
     spare: Vec<Vec<u8>>,
-    spare_bytes: usize,
+    spare_bytes: u64,
     /// Datagrams that still find room; the application can only make more.
     room: usize,
     /// Bytes that still find room.
@@ -349,8 +376,8 @@ impl Inbox for Intake {
             return ring.deliver(payload, meta, &mut self.counts);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
-        let spare = bytes.capacity();
-        let size = payload.len().max(spare) as u64;
+        let spare = bytes.capacity() as u64;
+        let size = spare.max(payload.len() as u64);
         let (Some(room), Some(room_bytes)) =
             (self.room.checked_sub(1), self.room_bytes.checked_sub(size))
         else {

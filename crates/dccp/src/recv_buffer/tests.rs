@@ -202,7 +202,7 @@ fn bytes_that_wait_are_bounded_and_counted() {
     let mut batch = RecvBatch::new(2);
     assert_eq!(buffer.pop_batch(&mut batch), 2);
     assert!(buffer.pop().is_some());
-    assert_eq!(other.room(), 5_000, "nothing waits");
+    assert_eq!(other.room(), 5_000, "nothing waits, nothing is spare");
     assert_eq!(push(&mut buffer, Payload::Zeros(3_000)), Accepted::Yes);
 
     // Other connections use the same budget.
@@ -234,18 +234,45 @@ fn large_spare_memory_counts_for_the_small_datagram_in_it() {
     assert_eq!(memory.sum::<u64>(), buffer.held);
 }
 
+/// 4340-18-9
 #[test]
-fn spare_memory_is_bounded_in_bytes() {
-    let mut buffer = RecvBuffer::new(1_000, RECV_BYTES_CONNECTION);
-    (0..1_000).for_each(|_| buffer.recycle(Vec::with_capacity(10_000)));
-    assert_eq!(buffer.spare.len(), SPARE_BYTES / 10_000);
+fn spare_memory_counts_and_takes_half_of_a_budget_at_most() {
+    let engine = Budget::new(5_000_000);
+    let mut buffer = RecvBuffer::new(1_000, 4_000_000);
+    buffer.account.join(engine.clone());
+    let mut other = Account::default();
+    other.join(engine);
+    let keep = |buffer: &mut RecvBuffer| {
+        for _ in 0..1_000 {
+            buffer.recycle(Vec::with_capacity(10_000));
+            buffer.settle_if_stale();
+        }
+        buffer.spare.len()
+    };
+    assert_eq!(keep(&mut buffer), 251);
+    assert_eq!(other.room(), 5_000_000 - 2_510_000);
     let mut intake = Intake::default();
     buffer.open(&mut intake);
-    (0..1_000).for_each(|_| buffer.recycle(Vec::with_capacity(10_000)));
+    assert_eq!(keep(&mut buffer), 0, "the intake has all that is permitted");
+    assert_eq!(other.room(), 5_000_000 - 2_510_000);
     buffer.absorb(&mut intake);
-    assert_eq!(buffer.spare.len(), SPARE_BYTES / 10_000);
-    let bytes: usize = buffer.spare.iter().map(Vec::capacity).sum();
-    assert_eq!(bytes, buffer.spare_bytes);
+    assert_eq!(buffer.spare.len(), 251);
+
+    // A datagram in spare memory does not count twice, and the memory goes when others need the budget.
+    other.settle(2_490_000);
+    assert_eq!(push(&mut buffer, Payload::Zeros(10_000)), Accepted::Yes);
+    assert_eq!((buffer.held, other.room()), (10_000, 0));
+    let mut taken = [0; 1];
+    assert!(buffer.pop_into(&mut taken).is_some());
+    assert_eq!(buffer.spare.len(), 250);
+    assert_eq!(other.room(), 10_000);
+
+    // A connection keeps no more than may wait in it.
+    other.settle(0);
+    buffer.set_capacity(1_000, 200_000);
+    buffer.drop_spare();
+    buffer.settle();
+    assert_eq!(keep(&mut buffer), 20);
 }
 
 #[test]
