@@ -52,7 +52,8 @@ pub mod bounds {
     pub const PREFIX_BUCKETS: usize = 4096;
     /// Stateless Resets per second (4340-8.1.3-1).
     pub const RESETS_PER_S: u32 = 1024;
-    /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6).
+    /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6). Packets with numbers that the peer used
+    /// lately have the same limit once more.
     pub const SYNCS_PER_S: u32 = 8;
     /// Events waiting for the application per connection.
     pub const EVENTS: usize = 64;

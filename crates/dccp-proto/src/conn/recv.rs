@@ -459,9 +459,15 @@ impl Connection {
         self.data_dropped.on_drop(seq, code);
     }
 
-    /// 4340-7.5.4-6
+    /// 4340-7.5.4-6: Syncs are limited. Numbers that the peer used lately have a limit of their own, so that a flood of blind
+    /// packets leaves room for the Sync that brings GSR back (4340-7.5.4-10).
     fn send_limited_sync(&mut self, now: Instant, ack: Seq) {
-        if self.sync_limit.grant(now) {
+        let limit = if self.seqs.is_just_behind(ack) {
+            &mut self.late_sync_limit
+        } else {
+            &mut self.sync_limit
+        };
+        if limit.grant(now) {
             self.due.sync = Some(ack);
         } else {
             self.stats.counters.syncs_limited += 1;

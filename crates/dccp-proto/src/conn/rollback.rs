@@ -9,42 +9,41 @@
 //!             ^ SyncAck                   [ SWL ^ GSR          SWH ]
 //! ```
 //!
-//! A SyncAck that names our last Sync is proof: only the peer knows that number of 48 bits, and it left after the Sync
-//! arrived. So the peer's numbers lie where the SyncAck is, and GSR returns there (4340-7.5.4-10).
+//! A SyncAck that names a Sync is proof if GSR has not changed since the Sync left. It left after the Sync arrived, so the
+//! peer's numbers lie where the SyncAck is, and GSR returns there (4340-7.5.4-10). If GSR has changed, packets of the peer
+//! can have overtaken the SyncAck.
 
 use super::Connection;
 use crate::seq::Seq;
-use crate::time::Instant;
-use core::time::Duration;
 
-/// A Sync that no SyncAck has answered for this time gives way to a later one.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// A Sync of ours that awaits its SyncAck.
+/// Our Syncs whose `SyncAck` is proof.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenge {
-    sync: Seq,
-    sent_at: Instant,
+    /// The first one. The later ones count, too: the peer answers none that answers a blind packet, so such packets could
+    /// otherwise keep the place of the one that it answers.
+    first: Seq,
+    /// GSR when it left.
+    gsr: Seq,
 }
 
 impl Connection {
-    /// A Sync left with this number. The first of several is kept: they may leave faster than answers come.
-    pub(super) fn note_challenge(&mut self, now: Instant, sync: Seq) {
-        let is_waiting = |c: Challenge| now - c.sent_at < PATIENCE.max(4 * self.rtt_or_default());
-        if !self.challenge.is_some_and(is_waiting) {
-            self.challenge = Some(Challenge { sync, sent_at: now });
+    /// A Sync left with this number.
+    pub(super) fn note_challenge(&mut self, sync: Seq) {
+        let gsr = self.seqs.gsr;
+        if self.challenge.is_none_or(|c| c.gsr != gsr) {
+            self.challenge = Some(Challenge { first: sync, gsr });
         }
     }
 
     /// A SyncAck with the number `seq` names the Sync `ack`. If it proves that GSR is too great, GSR returns to the
     /// number before it.
     pub(super) fn on_challenge_answered(&mut self, seq: Seq, ack: Seq) {
-        if self.challenge.is_none_or(|c| c.sync != ack) {
-            return;
-        }
-        self.challenge = None;
-        if seq.is_before(self.seqs.swl()) && !self.config.strict {
+        let is_proof = self.challenge.is_some_and(|c| {
+            c.gsr == self.seqs.gsr && !ack.is_before(c.first) && self.seqs.is_ack_valid(ack)
+        });
+        if is_proof && seq.is_before(self.seqs.swl()) && !self.config.strict {
             let newest = seq.minus(1);
+            self.challenge = None;
             self.stats.counters.rollbacks += 1;
             self.seqs.roll_back(newest);
             self.ack_vector.roll_back(newest);

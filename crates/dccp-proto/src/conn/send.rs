@@ -138,7 +138,7 @@ impl Connection {
         } else if let Some(ack) = self.due.sync.take() {
             self.await_answer(now);
             let sync = self.send_packet(now, Kind::Sync { ack }, 0, app, batch);
-            self.note_challenge(now, sync);
+            self.note_challenge(sync);
         } else if core::mem::take(&mut self.due.close_req) {
             self.send_packet(now, Kind::CloseReq { ack: ackno }, 0, app, batch);
         } else if core::mem::take(&mut self.due.close) {

@@ -147,6 +147,12 @@ impl SeqNos {
         }
     }
 
+    /// Whether the number lies before GSR, by the peer's window at most.
+    pub(crate) fn is_just_behind(&self, seq: Seq) -> bool {
+        let behind = self.gsr.distance(seq);
+        behind > 0 && behind.unsigned_abs() <= self.remote_window
+    }
+
     /// A valid packet with this number arrived: GSR only grows (4340-8.5-6). Returns whether it is the greatest.
     pub(crate) fn on_received(&mut self, seq: Seq) -> bool {
         let is_greatest = seq.is_after(self.gsr);

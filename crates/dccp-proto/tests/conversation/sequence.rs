@@ -523,6 +523,73 @@ fn a_forged_packet_far_ahead_costs_three_round_trips() {
 }
 
 #[test]
+fn blind_packets_do_not_keep_a_forged_packet_in_effect() {
+    // 4340-7.5.4-10: they are answered by Syncs, too, which the peer ignores.
+    const BEGIN: u16 = 200;
+    const END: u16 = 600;
+    for (blind, every) in [(1, 100), (1, 1), (20, 1)] {
+        let config = Config {
+            sequence_window: 1024,
+            adapt_sequence_window: false,
+            ..Bench::config()
+        };
+        let mut pair = Pair::connecting(Duration::from_millis(20), config.clone(), config);
+        pair.run(Duration::from_secs(1));
+        for n in 0..END {
+            let newest = pair.sent(CLIENT).last().unwrap().1.seq;
+            if n == BEGIN {
+                pair.inject(SERVER, &Pkt::new(Kind::Data, newest.plus(748)));
+            }
+            for i in (0..blind).filter(|_| n % every == 0) {
+                let far = newest.plus((1 << 40) + i);
+                pair.inject(SERVER, &Pkt::new(Kind::Data, far));
+            }
+            talk(&mut pair, n..n + 1);
+        }
+        pair.run(Duration::from_secs(1));
+        for end in [CLIENT, SERVER] {
+            let got = pair.ends[end].got();
+            let arrived = |n: &u16| got.contains(&n.to_be_bytes().as_slice());
+            let missing = (0..END).filter(|n| !arrived(n)).count();
+            assert!(missing < 32, "{blind} each {every}, end {end}: {missing}");
+        }
+    }
+}
+
+#[test]
+fn a_sync_ack_that_arrives_late_moves_nothing_back() {
+    // 4340-7.5.4-10, 4340-18-6: packets of the peer have overtaken it.
+    let config = Config {
+        sequence_window: 256,
+        adapt_sequence_window: false,
+        ..Bench::config()
+    };
+    for mut bench in Bench::open_both(&config) {
+        bench.give_data(200);
+        let delayed = Pkt::new(Kind::Data, bench.peer_gss.minus(100));
+        let sync = bench.answer(&delayed);
+        assert_eq!(sync.kind, Kind::Sync { ack: delayed.seq });
+        let sync_ack = bench.next(Kind::SyncAck { ack: sync.seq });
+        let mut sent = Vec::new();
+        for n in 0..300_u16 {
+            if n == 290 {
+                // A lost one.
+                bench.next(Kind::Data);
+            }
+            let data = bench.next(Kind::Data).with_payload(&n.to_be_bytes());
+            bench.answers(&data);
+            sent.push(data);
+        }
+        let delivered = bench.got().len();
+        for packet in core::iter::once(&sync_ack).chain(&sent) {
+            bench.answers(packet);
+        }
+        assert_eq!(bench.got().len(), delivered);
+        assert_eq!(bench.stats().counters.rollbacks, 0);
+    }
+}
+
+#[test]
 fn a_sync_ack_below_the_window_counts_only_if_it_names_our_sync() {
     // 4340-7.5.4-10, 4340-7.5.4-1
     for is_strict in [false, true] {
