@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{instructions, spec, test, tidy};
+use crate::{instructions, soak, spec, test, tidy};
 use dccp_dev::packages;
 use dccp_dev::shell::{self, command};
 
@@ -27,6 +27,9 @@ pub(crate) fn run() -> Result<bool> {
     deny()?;
     elsewhere()?;
     if !instructions::run(&instructions::Args::comparing())? {
+        return Ok(false);
+    }
+    if !soak::attack("quick", "", false)? {
         return Ok(false);
     }
     test::run(&test::Args { allow_skip: false })

@@ -11,18 +11,18 @@ const PER_STEP: u64 = 200;
 pub(crate) fn attacks() -> Vec<Attack> {
     let open = "the connection stays open, and every datagram arrives";
     let large = "the path MTU stays, and every datagram arrives";
-    let attack = |name, claim, run| Attack { name, claim, run };
+    let attack = Attack::in_process;
     vec![
-        attack("ICMP unreachable, blind number", open, |_, n| {
+        attack("ICMP unreachable, blind number", open, |n| {
             run(n, true, unreachable)
         }),
-        attack("ICMP unreachable, empty quote", open, |_, n| {
+        attack("ICMP unreachable, empty quote", open, |n| {
             run(n, false, unreachable)
         }),
-        attack("ICMP Too Big, blind number", large, |_, n| {
+        attack("ICMP Too Big, blind number", large, |n| {
             run(n, true, too_big)
         }),
-        attack("ICMP Too Big, empty quote", large, |_, n| {
+        attack("ICMP Too Big, empty quote", large, |n| {
             run(n, false, too_big)
         }),
     ]

@@ -1,42 +1,66 @@
 //! Attacks on usrdccp, each with its expected outcome. Prints a table, and fails if an outcome differs.
 //!
-//! All run in one process and in virtual time, and repeat exactly: the attacker's numbers come from a fixed seed.
+//! Attacks in process run in virtual time and repeat exactly, because the attacker's numbers come from a fixed seed.
+//! Those with sockets need root and Linux: they make network namespaces and remove them.
 
+#![cfg(target_os = "linux")]
+
+mod floods;
+mod host;
 mod icmp;
 mod offpath;
 mod onpath;
 mod pair;
 mod random;
+mod raw;
 mod report;
 mod strangers;
+mod victim;
 
-use clap::{Parser, ValueEnum};
-use report::{Attack, table};
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use dccp::DccpAddr;
+use report::{Attack, Row, Scale, json, table};
 use std::process::ExitCode;
 
 #[derive(Parser, Debug)]
 #[command(about = "Attacks on usrdccp, each with its expected outcome")]
 struct Args {
-    /// Packets of each attack: quick sends 10^6, all sends 10^8
-    scale: Scale,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// 10^6 packets of each attack in process, short floods
+    Quick(Choice),
+    /// 10^8 packets of each attack in process, all floods
+    All(Choice),
+    /// The names of the attacks
+    List,
+    /// A program that the attacks start
+    #[command(subcommand, hide = true)]
+    Part(Part),
+}
+
+#[derive(Subcommand, Debug)]
+enum Part {
+    /// The program under attack
+    Victim {
+        address: DccpAddr,
+        /// The only processor core to run on
+        core: usize,
+    },
+}
+
+#[derive(clap::Args, Debug)]
+struct Choice {
     /// Only attacks whose names contain this
     #[arg(default_value = "")]
     pattern: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-enum Scale {
-    Quick,
-    All,
-}
-
-impl Scale {
-    fn packets(self) -> u64 {
-        match self {
-            Self::Quick => 1_000_000,
-            Self::All => 100_000_000,
-        }
-    }
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
 }
 
 /// All attacks.
@@ -46,25 +70,60 @@ fn attacks() -> Vec<Attack> {
         icmp::attacks(),
         onpath::attacks(),
         strangers::attacks(),
+        floods::attacks(),
     ]
     .concat()
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let packets = args.scale.packets();
-    let wanted = |attack: &Attack| attack.name.contains(&args.pattern);
-    let outcomes: Vec<_> = attacks()
+    match Args::parse().command {
+        Command::Quick(choice) => run(Scale::Quick, &choice),
+        Command::All(choice) => run(Scale::All, &choice),
+        Command::List => {
+            for attack in attacks() {
+                println!("{}", attack.name);
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Part(part) => match play(&part) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error:#}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+/// Runs a part of an attack in this process.
+fn play(part: &Part) -> Result<()> {
+    match part {
+        Part::Victim { address, core } => {
+            host::pin(*core)?;
+            victim::run(*address)
+        }
+    }
+}
+
+fn run(scale: Scale, choice: &Choice) -> ExitCode {
+    let wanted = |attack: &Attack| attack.name.contains(&choice.pattern);
+    let rows: Vec<Row> = attacks()
         .into_iter()
         .filter(wanted)
         .map(|attack| {
-            let outcome = attack.run(packets);
-            eprintln!("{}: {}", attack.name, outcome.verdict());
-            (attack, outcome)
+            let begin = dccp::clock::now();
+            let outcome = attack.run(scale);
+            let seconds = (dccp::clock::now() - begin).as_secs_f64();
+            eprintln!("{}: {} ({seconds:.1} s)", attack.name, outcome.verdict());
+            (attack, outcome, seconds)
         })
         .collect();
-    print!("{}", table(&outcomes));
-    if !outcomes.is_empty() && outcomes.iter().all(|(_, outcome)| outcome.holds()) {
+    if choice.json {
+        println!("{:#}", json(&rows));
+    } else {
+        print!("{}", table(&rows));
+    }
+    if !rows.is_empty() && rows.iter().all(|(_, outcome, _)| outcome.holds()) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -76,10 +135,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_attack_has_its_expected_outcome() {
+    fn every_attack_in_process_has_its_expected_outcome() {
         for attack in attacks() {
-            let outcome = attack.run(20_000);
-            assert!(outcome.holds(), "{}: {}", attack.name, outcome.verdict());
+            if let Some(outcome) = attack.run_in_process(20_000) {
+                assert!(outcome.holds(), "{}: {}", attack.name, outcome.verdict());
+            }
         }
     }
 }

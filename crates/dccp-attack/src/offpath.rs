@@ -16,28 +16,22 @@ const PER_STEP: u64 = 200;
 
 /// One attack for each packet type, and three with short sequence numbers.
 pub(crate) fn attacks() -> Vec<Attack> {
-    let long = |name, run| Attack {
-        name,
-        claim: CLAIM,
-        run,
-    };
+    let long = |name, run| Attack::in_process(name, CLAIM, run);
     vec![
-        long("blind Request", |_, n| run(n, PacketType::Request, false)),
-        long("blind Response", |_, n| run(n, PacketType::Response, false)),
-        long("blind Data", |_, n| run(n, PacketType::Data, false)),
-        long("blind Ack", |_, n| run(n, PacketType::Ack, false)),
-        long("blind DataAck", |_, n| run(n, PacketType::DataAck, false)),
-        long("blind CloseReq", |_, n| run(n, PacketType::CloseReq, false)),
-        long("blind Close", |_, n| run(n, PacketType::Close, false)),
-        long("blind Reset", |_, n| run(n, PacketType::Reset, false)),
-        long("blind Sync", |_, n| run(n, PacketType::Sync, false)),
-        long("blind SyncAck", |_, n| run(n, PacketType::SyncAck, false)),
-        long("blind Listen", |_, n| run(n, PacketType::Listen, false)),
-        long("blind short Data", |_, n| run(n, PacketType::Data, true)),
-        long("blind short Ack", |_, n| run(n, PacketType::Ack, true)),
-        long("blind short DataAck", |_, n| {
-            run(n, PacketType::DataAck, true)
-        }),
+        long("blind Request", |n| run(n, PacketType::Request, false)),
+        long("blind Response", |n| run(n, PacketType::Response, false)),
+        long("blind Data", |n| run(n, PacketType::Data, false)),
+        long("blind Ack", |n| run(n, PacketType::Ack, false)),
+        long("blind DataAck", |n| run(n, PacketType::DataAck, false)),
+        long("blind CloseReq", |n| run(n, PacketType::CloseReq, false)),
+        long("blind Close", |n| run(n, PacketType::Close, false)),
+        long("blind Reset", |n| run(n, PacketType::Reset, false)),
+        long("blind Sync", |n| run(n, PacketType::Sync, false)),
+        long("blind SyncAck", |n| run(n, PacketType::SyncAck, false)),
+        long("blind Listen", |n| run(n, PacketType::Listen, false)),
+        long("blind short Data", |n| run(n, PacketType::Data, true)),
+        long("blind short Ack", |n| run(n, PacketType::Ack, true)),
+        long("blind short DataAck", |n| run(n, PacketType::DataAck, true)),
     ]
 }
 

@@ -29,6 +29,8 @@ const RECORDED_MAX: usize = 1024;
 pub(crate) const FORGED: &[u8] = b"forged";
 /// Datagrams that each end sends in a step.
 const PER_STEP: u32 = 1;
+/// Datagrams that wait for congestion control at most.
+const WAITING_MAX: u32 = 100;
 
 /// A keyed hash whose key the attacker does not know.
 struct Secret(u64);
@@ -145,6 +147,7 @@ pub(crate) struct End {
     offered: u64,
     /// Bytes of all packets sent, IP and UDP headers included.
     pub(crate) bytes_out: u64,
+    packets_out: u64,
 }
 
 impl End {
@@ -156,6 +159,7 @@ impl End {
             id: None,
             offered: 0,
             bytes_out: 0,
+            packets_out: 0,
         }
     }
 
@@ -171,6 +175,7 @@ impl End {
         while self.endpoint.poll_transmit(now, &mut self.app, batch) {
             if let Some((path, _)) = batch.destination() {
                 for datagram in batch.datagrams() {
+                    self.packets_out += 1;
                     self.bytes_out += (path.overhead() + datagram.len()) as u64;
                     each(path, datagram.bytes);
                 }
@@ -196,6 +201,9 @@ impl End {
     }
 }
 
+/// Replaces a packet by any number of packets, each with its additional delay.
+pub(crate) type Tamper = dyn FnMut(&[u8], &mut Vec<(Duration, Vec<u8>)>);
+
 /// Both ends and the network.
 pub(crate) struct Pair {
     pub(crate) now: Instant,
@@ -206,6 +214,8 @@ pub(crate) struct Pair {
     network: VecDeque<(Instant, bool, Vec<u8>)>,
     /// The newest packets, whether to the server, and their bytes.
     pub(crate) recorded: VecDeque<(bool, Vec<u8>)>,
+    /// The attacker on the path.
+    pub(crate) tamper: Option<Box<Tamper>>,
     batch: Batch,
 }
 
@@ -220,9 +230,21 @@ pub(crate) struct Damage {
 impl Damage {
     /// Expects none.
     pub(crate) fn report(self, outcome: &mut Outcome) {
-        outcome.expect_at_most("honest datagrams missing", self.missing, 0);
+        self.report_within(outcome, 0);
+    }
+
+    /// Expects at most `odds` forged datagrams, each in place of an honest one.
+    pub(crate) fn report_within(self, outcome: &mut Outcome, odds: u64) {
+        outcome.expect_at_most("honest datagrams missing", self.missing, odds);
         outcome.expect_at_most("repeated", self.repeated, 0);
-        outcome.expect_at_most("forged ones delivered", self.forged, 0);
+        outcome.expect_at_most("forged ones delivered", self.forged, odds);
+    }
+
+    /// Expects none, and reports figures only if there is some.
+    pub(crate) fn report_quietly(self, outcome: &mut Outcome) {
+        if self.missing + self.repeated + self.forged > 0 {
+            self.report(outcome);
+        }
     }
 }
 
@@ -234,14 +256,24 @@ impl Pair {
 
     /// The same, and the listener has these settings.
     pub(crate) fn with(listener: Config) -> Self {
+        let encap = Encap::Udp {
+            local_port: CLIENT_PORT,
+            remote_port: 14_233,
+        };
+        Self::over(encap, listener)
+    }
+
+    /// The same over IP, where DCCP's checksum covers all of a packet.
+    pub(crate) fn over_ip() -> Self {
+        Self::over(Encap::Ip, config())
+    }
+
+    fn over(encap: Encap, listener: Config) -> Self {
         let ip = |n| IpAddr::V4(Ipv4Addr::new(192, 0, 2, n));
         let path = Path {
             local: ip(1),
             remote: ip(2),
-            encap: Encap::Udp {
-                local_port: CLIENT_PORT,
-                remote_port: 14_233,
-            },
+            encap,
         };
         let flow = Flow {
             path,
@@ -261,6 +293,7 @@ impl Pair {
             server: End::new(0x5eed_0002, back),
             network: VecDeque::new(),
             recorded: VecDeque::new(),
+            tamper: None,
             batch: Batch::new(1),
         };
         let listening = pair
@@ -268,13 +301,20 @@ impl Pair {
             .endpoint
             .listen(SERVER_PORT, &[SERVICE], listener);
         listening.expect("the settings are valid");
-        let connected = pair.client.endpoint.connect(begin, flow, config());
-        pair.client.id = Some(connected.expect("the settings are valid"));
-        for _ in 0..100 {
-            pair.step();
-        }
-        assert!(pair.is_open(), "the handshake takes less than 100 ms");
+        pair.connect();
         pair
+    }
+
+    /// Connects both ends, again if their connection has ended.
+    pub(crate) fn connect(&mut self) {
+        let flow = self.client.flow;
+        let connected = self.client.endpoint.connect(self.now, flow, config());
+        self.client.id = Some(connected.expect("the settings are valid, and the port is free"));
+        self.server.id = None;
+        for _ in 0..100 {
+            self.step();
+        }
+        assert!(self.is_open(), "the handshake takes less than 100 ms");
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -284,7 +324,7 @@ impl Pair {
     /// Both applications send, and 1 ms passes.
     pub(crate) fn step(&mut self) {
         for end in [&mut self.client, &mut self.server] {
-            if end.is_open() {
+            if end.is_open() && end.app.outbox.waiting < WAITING_MAX {
                 end.app.outbox.waiting += PER_STEP;
                 end.offered += u64::from(PER_STEP);
                 if let Some(id) = end.id {
@@ -323,21 +363,47 @@ impl Pair {
         self.drain();
     }
 
-    /// Packets of the pair go to the network. Those to anybody else are counted only.
+    /// Lets `time` pass on idle ends.
+    pub(crate) fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += Duration::from_millis(100);
+            self.pass();
+        }
+    }
+
+    /// Packets of the pair go to the network. Those to other addresses are counted only.
     fn drain(&mut self) {
         let at = self.now + DELAY;
+        let mut tampered = Vec::new();
         for (end, to_server) in [(&mut self.client, true), (&mut self.server, false)] {
             let own = end.flow.path;
             let (network, recorded) = (&mut self.network, &mut self.recorded);
+            let tamper = &mut self.tamper;
             end.drain(self.now, &mut self.batch, |path, bytes| {
-                if *path == own {
+                if *path != own {
+                    return;
+                }
+                recorded.push_back((to_server, bytes.to_vec()));
+                let Some(tamper) = tamper else {
                     network.push_back((at, to_server, bytes.to_vec()));
-                    recorded.push_back((to_server, bytes.to_vec()));
+                    return;
+                };
+                tamper(bytes, &mut tampered);
+                for (delay, bytes) in tampered.drain(..) {
+                    let at = at + delay;
+                    let place = network.partition_point(|(other, ..)| *other <= at);
+                    network.insert(place, (at, to_server, bytes));
                 }
             });
             let excess = recorded.len().saturating_sub(RECORDED_MAX);
             recorded.drain(..excess);
         }
+    }
+
+    /// Packets that both ends have sent.
+    pub(crate) fn packets_out(&self) -> u64 {
+        self.client.packets_out + self.server.packets_out
     }
 
     /// Seconds since the beginning, rounded up.

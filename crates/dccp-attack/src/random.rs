@@ -25,6 +25,11 @@ impl Random {
         u16::from_le_bytes([low, high])
     }
 
+    /// Returns a number below `limit`, which is not 0.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap_or(0)
+    }
+
     /// Returns an address.
     pub(crate) fn next_address(&mut self) -> Ipv4Addr {
         let [a, b, c, d, ..] = self.next().to_le_bytes();

@@ -12,14 +12,15 @@ use dccp_proto::wire::{self, Kind, Options, Packet, Payload};
 const PER_STEP: u64 = 200;
 
 pub(crate) fn attacks() -> Vec<Attack> {
-    vec![Attack {
-        name: "Requests from forged addresses",
-        claim: "few connections are kept, the others get cookies; the open connection goes on",
+    let claim = "few connections are kept, the others get cookies; the open connection goes on";
+    vec![Attack::in_process(
+        "Requests from forged addresses",
+        claim,
         run,
-    }]
+    )]
 }
 
-fn run(_: &Attack, packets: u64) -> Outcome {
+fn run(packets: u64) -> Outcome {
     let mut outcome = Outcome::new(packets);
     let mut random = Random::new(3);
     let mut pair = Pair::open();

@@ -50,6 +50,9 @@ enum What {
         /// Only attacks whose names contain this
         #[arg(default_value = "")]
         pattern: String,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
     },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
@@ -62,7 +65,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::Tfrc => tfrc(),
         What::Loom { preemptions } => loom(*preemptions),
         What::Miri => miri::run(),
-        What::Attack { scale, pattern } => attack(scale, pattern),
+        What::Attack {
+            scale,
+            pattern,
+            json,
+        } => attack(scale, pattern, *json),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -81,11 +88,14 @@ fn seeds(count: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// The attacks of `dccp-attack`, as a table.
-fn attack(scale: &str, pattern: &str) -> Result<bool> {
+/// The attacks of `dccp-attack`, as a table or in JSON.
+pub(crate) fn attack(scale: &str, pattern: &str, json: bool) -> Result<bool> {
     let program = ["cargo", "run", "--quiet", "--release"];
     let mut attack = command(&program);
     attack.args(["--package", "dccp-attack", "--", scale, pattern]);
+    if json {
+        attack.arg("--json");
+    }
     shell::run(&mut attack)?;
     Ok(true)
 }
