@@ -20,6 +20,7 @@ mod tests;
 
 use super::in_flight::LargeNews;
 use crate::config::Config;
+use crate::config::bounds::MTU_LEAST;
 use crate::path::Path;
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -27,7 +28,7 @@ use core::time::Duration;
 
 /// Every IPv6 path carries this size (RFC 8200 §5); no smaller one is ever used there.
 const FLOOR_V6: usize = 1280;
-/// Every IPv4 host accepts this size. No search is made below it.
+/// Every IPv4 host accepts this size. Only a router's message with evidence leads below it.
 const FLOOR_V4: usize = 576;
 /// The first fallback: nearly all IPv4 paths carry it (RFC 8899 §5.1.2).
 const BASE_V4: usize = 1200;
@@ -231,6 +232,7 @@ impl Pmtu {
         let mtu = match mtu {
             0 if searched.is_some() => return false, // The probe was too big, and will be missed.
             0 => self.next_plateau(now),
+            named if is_evident => named.max(self.least()),
             named => named.max(self.floor()),
         };
         if mtu < self.size {
@@ -490,6 +492,12 @@ impl Pmtu {
     }
 
     /// No size below is ever used.
+    fn least(&self) -> usize {
+        let least = if self.is_v6 { FLOOR_V6 } else { MTU_LEAST };
+        least.min(self.interface)
+    }
+
+    /// The last fallback.
     fn floor(&self) -> usize {
         let floor = if self.is_v6 { FLOOR_V6 } else { FLOOR_V4 };
         floor.min(self.interface)

@@ -132,7 +132,8 @@ fn icmp_lowers_the_pmtu_and_never_raises_it() {
         (1499, 1499),
         (1500, 1500),
         (9000, 1500),
-        (68, 576), // below what is worth a search
+        (552, 552),
+        (68, 296), // below what is ever used
         (0, 1492),
     ] {
         let mut pmtu = new();
@@ -160,8 +161,30 @@ fn an_ipv6_path_never_falls_below_1280() {
 fn an_interface_below_the_base_is_the_base() {
     let mut pmtu = with_mtu(500);
     assert_eq!((pmtu.pmtu(), pmtu.large_len()), (500, usize::MAX));
-    assert!(!pmtu.on_too_big(s(1), 300, EVIDENT));
+    assert!(!pmtu.on_too_big(s(1), 300, None));
     assert_eq!(pmtu.pmtu(), 500);
+}
+
+#[test]
+fn a_path_below_the_floor_is_used_if_its_router_says_so() {
+    // 4340-14.1-7: the probe of the floor is lost, and a router says why.
+    let mut path = TestPath::new(new(), 552);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
+    while path.pmtu.pmtu() > 576 {
+        path.run_until(path.now + Duration::from_millis(100));
+    }
+    let probe = Some(Quote {
+        seq: path.seq,
+        len: None,
+    });
+    assert!(path.pmtu.on_too_big(path.now, 552, probe));
+    assert_eq!(path.pmtu.pmtu(), 552);
+    path.run_until(path.now + Duration::from_mins(5));
+    assert_eq!(path.pmtu.pmtu(), 552);
+    // Without evidence the floor is the least.
+    let mut pmtu = with_mtu(576);
+    assert!(!pmtu.on_too_big(s(1), 552, Some(quote(100))));
+    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (576, None));
 }
 
 #[test]
