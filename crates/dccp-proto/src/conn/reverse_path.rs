@@ -85,6 +85,12 @@ impl ReversePath {
         }
     }
 
+    /// Forgets what arrived: a forged packet was the newest (4340-7.5.4-10), and no hole before it is a loss.
+    pub(crate) fn roll_back(&mut self) {
+        self.newest = Default::default();
+        self.lost_or_marked = 0;
+    }
+
     /// How many acknowledgements were lost or marked since the last call.
     pub(crate) fn take(&mut self) -> u32 {
         mem::take(&mut self.lost_or_marked)
@@ -133,6 +139,19 @@ mod tests {
                 prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
             }
         }
+    }
+
+    #[test]
+    fn a_forged_packet_far_ahead_counts_as_no_loss() {
+        let mut path = ReversePath::default();
+        for n in [10, 11, 700, 12] {
+            path.on_packet(Seq::new(n), false, None, Ecn::Ect0);
+        }
+        path.roll_back();
+        for n in [13, 14, 15, 16] {
+            path.on_packet(Seq::new(n), false, None, Ecn::Ect0);
+        }
+        assert_eq!(path.take(), 0);
     }
 
     /// Returns the count after Acks with these numbers arrived in this order.

@@ -48,6 +48,7 @@ impl Connection {
             self.seqs.roll_back(newest);
             self.ack_vector.roll_back(newest);
             self.data_dropped.roll_back(newest);
+            self.reverse_path.roll_back();
             self.rx.cc.on_rollback(newest);
         }
     }
