@@ -9,6 +9,7 @@ use core::time::Duration;
 use dccp_cli::quantity::{self, QuantityError};
 use dccp_proto::Rate;
 use dccp_proto::cc::registry::Ccids;
+use dccp_proto::config::bounds::MTU_LEAST;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -249,15 +250,15 @@ impl FromText for DatagramSize {
 pub(crate) struct Mtu(pub(crate) usize);
 
 impl FromText for Mtu {
-    const FORM: &'static str = "a size, 576B to 65535B";
+    const FORM: &'static str = "a size, 296B to 65535B";
 
     fn from_text(text: &str) -> Result<Self, Wrong> {
         let Size(bytes) = Size::from_text(text)?;
         match usize::try_from(bytes) {
-            Ok(mtu) if (576..=65_535).contains(&mtu) => Ok(Self(mtu)),
+            Ok(mtu) if (MTU_LEAST..=65_535).contains(&mtu) => Ok(Self(mtu)),
             _ => {
                 let what = format!("an MTU of {bytes} bytes is not possible");
-                Err(wrong(what, "write 576B to 65535B"))
+                Err(wrong(what, "write 296B to 65535B"))
             }
         }
     }

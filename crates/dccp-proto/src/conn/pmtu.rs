@@ -28,8 +28,10 @@ use core::time::Duration;
 
 /// Every IPv6 path carries this size (RFC 8200 §5); no smaller one is ever used there.
 const FLOOR_V6: usize = 1280;
-/// Every IPv4 host accepts this size. Only a router's message with evidence leads below it.
-const FLOOR_V4: usize = 576;
+/// No smaller size is used on IPv4 (4340-14.1-7).
+const FLOOR_V4: usize = MTU_LEAST;
+/// The second fallback: every IPv4 host accepts this size (RFC 791 §3.1).
+const COMMON_V4: usize = 576;
 /// The first fallback: nearly all IPv4 paths carry it (RFC 8899 §5.1.2).
 const BASE_V4: usize = 1200;
 /// MTUs of links that exist, largest first (RFC 1191 §7).
@@ -56,9 +58,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 const LOSSES: u32 = 3;
 /// For this time after a probe or data refuted a suspicion, no other is raised.
 const TRUST: Duration = Duration::from_secs(10);
-/// After this many ICMP messages without evidence that led to a probe …
+/// ICMP messages without evidence that may each lead to a probe after [`TRUST`].
 const CLAIMS: u32 = 3;
-/// … the next one does only after this time.
+/// The time between probes that further such messages lead to: forgeries then cost a probe a minute.
 const MISTRUST: Duration = Duration::from_mins(1);
 /// The application may start the discovery again once in this time (RFC 4340 §14.1).
 const REDISCOVERY_INTERVAL: Duration = Duration::from_secs(2);
@@ -232,7 +234,6 @@ impl Pmtu {
         let mtu = match mtu {
             0 if searched.is_some() => return false, // The probe was too big, and will be missed.
             0 => self.next_plateau(now),
-            named if is_evident => named.max(self.least()),
             named => named.max(self.floor()),
         };
         if mtu < self.size {
@@ -492,12 +493,6 @@ impl Pmtu {
     }
 
     /// No size below is ever used.
-    fn least(&self) -> usize {
-        let least = if self.is_v6 { FLOOR_V6 } else { MTU_LEAST };
-        least.min(self.interface)
-    }
-
-    /// The last fallback.
     fn floor(&self) -> usize {
         let floor = if self.is_v6 { FLOOR_V6 } else { FLOOR_V4 };
         floor.min(self.interface)
@@ -505,7 +500,8 @@ impl Pmtu {
 
     /// The next smaller size that can be expected to work; none below the floor.
     fn fallback(&self) -> Option<usize> {
-        [self.base(), self.floor()]
+        let common = COMMON_V4.clamp(self.floor(), self.base());
+        [self.base(), common, self.floor()]
             .into_iter()
             .find(|&size| size < self.size)
     }

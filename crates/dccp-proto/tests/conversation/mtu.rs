@@ -184,7 +184,7 @@ fn silence_is_answered_by_padded_syncs_and_then_by_smaller_packets() {
         assert_eq!(
             sync_sizes(&sent),
             [
-                1500, 1500, 1500, 1500, 1500, 1200, 1200, 1200, 576, 576, 576
+                1500, 1500, 1500, 1500, 1500, 1200, 1200, 1200, 576, 576, 576, 296, 296, 296
             ]
         );
         let is_counted = |p: &Pkt| p.opts().iter().any(|o| matches!(o, Opt::NdpCount { .. }));
@@ -196,10 +196,12 @@ fn silence_is_answered_by_padded_syncs_and_then_by_smaller_packets() {
             .collect();
         assert_eq!(
             sizes,
-            [&Event::Mps(1200 - HEADERS), &Event::Mps(576 - HEADERS)]
+            [1200, 576, 296]
+                .map(|mtu| Event::Mps(mtu - HEADERS))
+                .each_ref()
         );
         let counters = bench.stats().counters;
-        assert_eq!((counters.pmtu_probes, counters.pmtu_probes_acked), (11, 0));
+        assert_eq!((counters.pmtu_probes, counters.pmtu_probes_acked), (14, 0));
         assert_eq!(counters.pmtu_black_holes, 1);
     }
 }

@@ -133,7 +133,7 @@ fn icmp_lowers_the_pmtu_and_never_raises_it() {
         (1500, 1500),
         (9000, 1500),
         (552, 552),
-        (68, 296), // below what is ever used
+        (68, 296), // never less
         (0, 1492),
     ] {
         let mut pmtu = new();
@@ -160,13 +160,14 @@ fn an_ipv6_path_never_falls_below_1280() {
 #[test]
 fn an_interface_below_the_base_is_the_base() {
     let mut pmtu = with_mtu(500);
-    assert_eq!((pmtu.pmtu(), pmtu.large_len()), (500, usize::MAX));
-    assert!(!pmtu.on_too_big(s(1), 300, None));
     assert_eq!(pmtu.pmtu(), 500);
+    assert_eq!(pmtu.large_len(), 296 - OVERHEAD - 12);
+    assert!(pmtu.on_too_big(s(1), 100, EVIDENT));
+    assert_eq!((pmtu.pmtu(), pmtu.large_len()), (296, usize::MAX));
 }
 
 #[test]
-fn a_path_below_the_floor_is_used_if_its_router_says_so() {
+fn a_router_of_a_path_below_576_bytes_is_believed() {
     // 4340-14.1-7: the probe of the floor is lost, and a router says why.
     let mut path = TestPath::new(new(), 552);
     path.pmtu.on_silence(path.now, lost(9, 1444));
@@ -181,10 +182,6 @@ fn a_path_below_the_floor_is_used_if_its_router_says_so() {
     assert_eq!(path.pmtu.pmtu(), 552);
     path.run_until(path.now + Duration::from_mins(5));
     assert_eq!(path.pmtu.pmtu(), 552);
-    // Without evidence the floor is the least.
-    let mut pmtu = with_mtu(576);
-    assert!(!pmtu.on_too_big(s(1), 552, Some(quote(100))));
-    assert_eq!((pmtu.pmtu(), pmtu.poll_probe()), (576, None));
 }
 
 #[test]
@@ -197,7 +194,7 @@ fn messages_without_an_mtu_step_down_the_plateaus() {
         sizes.push(pmtu.pmtu());
     }
     let plateaus = [
-        32000, 17914, 8166, 4352, 2002, 1492, 1006, 576, 576, 576, 576,
+        32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 296, 296,
     ];
     assert_eq!(sizes, plateaus);
 }

@@ -166,7 +166,7 @@ fn link(draw: &mut Stream) -> LinkConfig {
                 .chance(0.2)
                 .then(|| Limit::Packets(draw.index_below(20))),
         }),
-        mtu: [576, 1280, 1400, 1500][draw.index_below(4)],
+        mtu: [296, 400, 576, 1280, 1400, 1500][draw.index_below(6)],
         too_big: if draw.chance(0.5) {
             TooBig::Silent
         } else {

@@ -14,6 +14,21 @@ fn a_black_hole_is_found_and_measured() {
 }
 
 #[test]
+fn a_path_below_576_bytes_is_found_and_measured() {
+    // 4340-14.1-7
+    for carries in [552, 400, 296] {
+        let mut path = TestPath::new(new(), carries);
+        path.pmtu.on_large(path.now, lost(4, 1444));
+        path.run_until(s(60));
+        let pmtu = path.pmtu.pmtu();
+        assert!(
+            pmtu <= carries && pmtu + STEP > carries,
+            "{pmtu}, {carries}"
+        );
+    }
+}
+
+#[test]
 fn three_losses_are_no_suspicion_and_four_are() {
     let mut pmtu = new();
     pmtu.on_large(s(1), lost(3, 1444));
@@ -158,12 +173,12 @@ fn an_outage_ends_with_the_full_size() {
     let mut path = TestPath::new(new(), 0);
     path.pmtu.on_silence(path.now, lost(9, 1444));
     path.run_until(s(100));
-    assert_eq!(path.pmtu.pmtu(), 576);
+    assert_eq!(path.pmtu.pmtu(), 296);
     path.probed.dedup();
     assert_eq!(
         path.probed,
-        [1500, 1200, 576],
-        "and then 576 again and again"
+        [1500, 1200, 576, 296],
+        "and then 296 again and again"
     );
     path.carries = 1500;
     path.run_until(s(140));
@@ -175,10 +190,10 @@ fn an_outage_ends_with_the_full_size() {
 fn nothing_gets_through_so_try_again_in_half_a_minute() {
     let mut path = TestPath::new(new(), 0);
     path.pmtu.on_silence(path.now, lost(9, 1444));
-    path.run_until(s(1 + 11));
-    // Five of the size in use, then three each of 1200 and 576.
-    assert_eq!(path.probed.len(), 11);
-    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 11 + 30)));
+    path.run_until(s(1 + 14));
+    // Five of the size in use, then three each of 1200, 576 and 296.
+    assert_eq!(path.probed.len(), 14);
+    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 14 + 30)));
 }
 
 #[test]
@@ -188,6 +203,8 @@ fn large_is_what_the_fallback_cannot_carry() {
     pmtu.on_too_big(s(1), 1200, EVIDENT);
     assert_eq!(pmtu.large_len(), 576 - OVERHEAD - 12);
     pmtu.on_too_big(s(1), 576, EVIDENT);
+    assert_eq!(pmtu.large_len(), 296 - OVERHEAD - 12);
+    pmtu.on_too_big(s(1), 296, EVIDENT);
     assert_eq!(pmtu.large_len(), usize::MAX);
     pmtu.on_silence(s(1), lost(9, 1444));
     assert!(!pmtu.has_probe_due());
