@@ -60,9 +60,8 @@ impl Connection {
         if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
             self.on_sender_timeout(now, app);
         }
-        if self.state == State::Open {
-            self.pmtu.on_timeout(now);
-        }
+        // Probes leave in OPEN only, but a deadline that passes earlier must not still be due then.
+        self.pmtu.on_timeout(now);
         self.after_input(now, app);
     }
 
@@ -95,6 +94,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::super::NoApp;
+    use super::super::pmtu::Quote;
     use super::super::tests::{START, TestReceiver, TestSender, config, open};
     use super::*;
     use core::time::Duration;
@@ -115,6 +115,26 @@ mod tests {
             let is_next = conn.poll_timeout() == Some((at, Timer::Ack));
             assert_eq!(is_next, has_acks, "{state:?}");
         }
+    }
+
+    #[test]
+    fn pmtu_deadline_that_passes_before_open_is_not_due_then() {
+        let mut conn = open(config());
+        let quote = Quote {
+            seq: conn.seqs.gss,
+            len: Some(1400),
+        };
+        assert!(conn.pmtu.on_too_big(START, 1280, Some(quote)));
+        let raise_at = conn.pmtu.poll_timeout().expect("time to try more");
+        conn.state = State::PartOpen;
+        let mut app = App {
+            outbox: &mut NoApp,
+            inbox: &mut NoApp,
+        };
+        conn.handle_timeout(raise_at + Duration::from_secs(1), &mut app);
+        conn.state = State::Open;
+        assert_eq!(conn.pmtu.poll_timeout(), None);
+        assert!(conn.pmtu.has_probe_due());
     }
 
     #[test]
