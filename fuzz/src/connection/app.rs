@@ -1,10 +1,10 @@
 //! Applications that count: each datagram has one fate, and is claimed only while it waits.
 
+use super::end::Seen;
 use dccp_proto::conn::App;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
 use dccp_proto::wire::{self, Payload};
 use dccp_proto::{ConnId, Instant, Queues};
-use std::collections::BTreeMap;
 
 /// Datagrams that one application may have waiting.
 const CAPACITY: usize = 64;
@@ -17,10 +17,13 @@ enum Place {
     Gone,
 }
 
-/// The application of one connection.
+/// The application of one connection, and what was seen of the connection's packets.
 pub(super) struct OneApp {
     out: Out,
     taker: Taker,
+    pub(super) seen: Seen,
+    /// True if the endpoint used the connection since the last check.
+    is_touched: bool,
 }
 
 struct Out {
@@ -47,6 +50,8 @@ impl Default for OneApp {
                 answer: Accepted::Yes,
                 got: 0,
             },
+            seen: Seen::default(),
+            is_touched: false,
         }
     }
 }
@@ -73,11 +78,6 @@ impl OneApp {
         self.taker.answer = answer;
     }
 
-    /// Datagrams that wait to leave.
-    pub(super) fn waiting(&self) -> usize {
-        self.out.queue.len()
-    }
-
     /// Datagrams that have left and have no fate yet.
     pub(super) fn open(&self) -> u64 {
         self.out.queue.open()
@@ -86,10 +86,6 @@ impl OneApp {
     /// Datagrams that arrived and were taken.
     pub(super) fn got(&self) -> u64 {
         self.taker.got
-    }
-
-    pub(super) fn check(&self) {
-        self.out.queue.check();
     }
 }
 
@@ -139,23 +135,46 @@ impl Inbox for Taker {
     }
 }
 
-/// The applications of one endpoint.
+/// The applications of one endpoint, in the order of their first use.
 #[derive(Default)]
-pub(super) struct Apps(BTreeMap<ConnId, OneApp>);
+pub(super) struct Apps(Vec<(ConnId, OneApp)>);
 
 impl Apps {
     pub(super) fn of(&mut self, id: ConnId) -> &mut OneApp {
-        self.0.entry(id).or_default()
+        // The newest connections are used most.
+        let at = self.0.iter().rposition(|(of, _)| *of == id);
+        let at = at.unwrap_or_else(|| {
+            self.0.push((id, OneApp::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &OneApp> {
-        self.0.values()
+    pub(super) fn seen(&self, id: ConnId) -> Seen {
+        let app = self.0.iter().rfind(|(of, _)| *of == id);
+        app.map(|(_, app)| app.seen).unwrap_or_default()
+    }
+
+    /// Datagrams that wait to leave.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.iter().map(|(_, app)| app.out.queue.len()).sum()
+    }
+
+    /// Calls `check` with the connections that the endpoint used since the last call.
+    pub(super) fn check_touched(&mut self, mut check: impl FnMut(ConnId, &mut OneApp)) {
+        for (id, app) in &mut self.0 {
+            if std::mem::take(&mut app.is_touched) {
+                app.out.queue.check();
+                check(*id, app);
+            }
+        }
     }
 }
 
 impl Queues for Apps {
     fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
         let app = self.of(id);
+        app.is_touched = true;
         run(&mut App {
             outbox: &mut app.out,
             inbox: &mut app.taker,

@@ -93,14 +93,15 @@ impl World {
     /// Time passes, and every deadline is handled.
     pub(super) fn pass_time(&mut self, input: &mut Input<'_>) {
         let end = self.now + duration(input);
+        (0..2).for_each(|i| self.drain(i));
         for _ in 0..DEADLINES_MAX {
-            (0..2).for_each(|i| self.drain(i));
             let deadlines = self.ends.iter().filter_map(|e| e.endpoint.poll_timeout());
             let Some(next) = deadlines.min().filter(|at| *at <= end) else {
                 break;
             };
             self.now = self.now.max(next);
-            self.time_out();
+            let due = self.time_out();
+            (0..2).filter(|&i| due[i]).for_each(|i| self.drain(i));
         }
         self.now = end;
     }
@@ -108,15 +109,24 @@ impl World {
     /// Time jumps past deadlines.
     pub(super) fn jump(&mut self, input: &mut Input<'_>) {
         self.now += duration(input);
-        self.time_out();
-    }
-
-    /// Handles time-outs after draining the outputs, as the core's contract requires.
-    pub(super) fn time_out(&mut self) {
+        // The core's contract requires to drain the outputs before.
         (0..2).for_each(|i| self.drain(i));
         for end in &mut self.ends {
             end.time_out(self.now);
         }
+    }
+
+    /// Handles the deadlines that are due. Returns which ends had one: their outputs have to be drained. The outputs
+    /// of both ends have been drained before, as the core's contract requires.
+    pub(super) fn time_out(&mut self) -> [bool; 2] {
+        let now = self.now;
+        self.ends.each_mut().map(|end| {
+            let is_due = end.is_due(now);
+            if is_due {
+                end.time_out(now);
+            }
+            is_due
+        })
     }
 }
 

@@ -1,26 +1,17 @@
 //! One endpoint with its applications, and its invariants.
 
-use super::app::Apps;
+use super::app::{Apps, OneApp};
+use super::net::{Net, Sent};
 use dccp_proto::batch::Batch;
 use dccp_proto::config::bounds;
 use dccp_proto::conn::{Connection, State};
 use dccp_proto::path::{Flow, Path};
-use dccp_proto::wire::{self, Datagram, Ecn, Opt, Packet, PacketType};
+use dccp_proto::wire::{self, Opt, Packet, PacketType};
 use dccp_proto::{ConnId, Endpoint, Event, Instant, KeyedHash, Seq};
-use std::collections::BTreeMap;
+use std::mem::take;
 
 /// Packets without data that one step may cause, beside those of the handshake's repetitions.
 const CONTROL_MAX: usize = 64;
-
-/// A packet on its way.
-#[derive(Clone)]
-pub(super) struct Sent {
-    /// As the receiver sees it.
-    pub(super) path: Path,
-    pub(super) ecn: Ecn,
-    pub(super) bytes: Vec<u8>,
-    pub(super) zeros: usize,
-}
 
 /// The observed packets of a connection.
 #[derive(Clone, Copy, Default)]
@@ -35,6 +26,9 @@ pub(super) struct Seen {
     resets: u64,
     /// Packets that have a place in the sequence.
     packets: u64,
+    /// The longest packet but Syncs and the longest payload since the last check, in bytes.
+    longest: usize,
+    longest_payload: usize,
 }
 
 pub(super) struct End {
@@ -42,7 +36,6 @@ pub(super) struct End {
     pub(super) apps: Apps,
     /// All connections so far.
     pub(super) ids: Vec<ConnId>,
-    pub(super) seen: BTreeMap<ConnId, Seen>,
     /// When `handle_timeout` was called last.
     timed: Instant,
     batch: Batch,
@@ -66,19 +59,20 @@ impl End {
             endpoint: Endpoint::new(Box::new(Mix(key))),
             apps: Apps::default(),
             ids: Vec::new(),
-            seen: BTreeMap::new(),
             timed: Instant::ZERO,
             batch,
         }
     }
 
     pub(super) fn handle(&mut self, now: Instant, packet: &Sent) {
-        let datagram = Datagram {
-            bytes: &packet.bytes,
-            zeros: packet.zeros,
-        };
+        let (path, datagram) = (&packet.path, packet.datagram());
         self.endpoint
-            .handle_datagram(now, &packet.path, packet.ecn, &datagram, &mut self.apps);
+            .handle_datagram(now, path, packet.ecn, &datagram, &mut self.apps);
+    }
+
+    /// Whether a deadline is due.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.endpoint.poll_timeout().is_some_and(|at| at <= now)
     }
 
     pub(super) fn time_out(&mut self, now: Instant) {
@@ -86,102 +80,46 @@ impl End {
         self.endpoint.handle_timeout(now, &mut self.apps);
     }
 
-    /// Takes all outputs, and checks everything.
-    pub(super) fn drain(&mut self, now: Instant) -> Vec<Sent> {
+    /// Takes all outputs, sends them to the end `to`, and checks the connections that were used.
+    pub(super) fn drain(&mut self, now: Instant, to: usize, net: &mut Net) {
         // Collects the events of connections that Requests have just created.
         self.poll_events();
-        let waiting: usize = self.apps.all().map(super::app::OneApp::waiting).sum();
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(1));
-        let mut sent = Vec::new();
-        while self.endpoint.poll_transmit(now, &mut self.apps, &mut batch) {
-            assert!(!batch.is_empty());
-            self.note_batch(&batch, &mut sent);
-            batch.clear();
-            let bound = 2 * waiting + CONTROL_MAX + bounds::STATELESS_QUEUE;
-            assert!(sent.len() <= bound, "outputs do not end");
+        let waiting = self.apps.waiting();
+        let bound = 2 * waiting + CONTROL_MAX + bounds::STATELESS_QUEUE;
+        let mut sent = 0;
+        while self
+            .endpoint
+            .poll_transmit(now, &mut self.apps, &mut self.batch)
+        {
+            assert!(!self.batch.is_empty());
+            sent += self.batch.len();
+            self.note_batch(to, net);
+            self.batch.clear();
+            assert!(sent <= bound, "outputs do not end");
         }
-        assert!(batch.is_empty());
-        self.batch = batch;
+        assert!(self.batch.is_empty());
         self.poll_events();
         self.check();
-        sent
     }
 
-    fn note_batch(&mut self, batch: &Batch, sent: &mut Vec<Sent>) {
+    fn note_batch(&mut self, to: usize, net: &mut Net) {
+        let Self {
+            endpoint,
+            apps,
+            ids,
+            batch,
+            ..
+        } = self;
         let (path, ecn) = batch.destination().expect("there are packets");
-        let path = *path;
         for datagram in batch.datagrams() {
             let packet = wire::parse(&datagram, path.checksum_rule());
             let packet = packet.expect("what leaves can be parsed");
-            let len = path.overhead() + datagram.len();
-            self.note(&path, &packet, len);
-            sent.push(Sent {
-                path: path.reversed(),
-                ecn,
-                bytes: datagram.bytes.to_vec(),
-                zeros: datagram.zeros,
-            });
-        }
-    }
-
-    /// A packet of this end has left.
-    fn note(&mut self, path: &Path, packet: &Packet<'_>, len: usize) {
-        let flow = Flow {
-            path: *path,
-            local_port: packet.source_port,
-            remote_port: packet.dest_port,
-        };
-        // A Response with a cookie belongs to no connection.
-        let mut options = packet.options.iter();
-        let has_cookie = options.any(|o| matches!(o, Opt::InitCookie(_)));
-        let is_stateless = has_cookie && packet.packet_type() == PacketType::Response;
-        let Some(id) = self.find(&flow).filter(|_| !is_stateless) else {
-            return;
-        };
-        let seen = self.seen.entry(id).or_default();
-        match packet.packet_type() {
-            PacketType::Listen => return,
-            PacketType::Reset => {
-                seen.resets += 1;
-                return;
+            if let Some(id) = sender(endpoint, ids, path, &packet) {
+                let len = path.overhead() + datagram.len();
+                apps.of(id).seen.note(&packet, len);
             }
-            _ => {}
+            net.carry(to, path.reversed(), ecn, &datagram);
         }
-        let conn = self.endpoint.connection(id).expect("it has been found");
-        let snapshot = conn.snapshot();
-        if packet.packet_type() != PacketType::Sync {
-            assert!(len <= snapshot.pmtu, "{packet:?} with {len} bytes");
-        }
-        if packet.packet_type().is_data() {
-            assert!(packet.payload.len() <= snapshot.mps);
-        }
-        seen.packets += 1;
-        let is_short = packet.is_short || seen.is_short;
-        let mask = if is_short { 0xFF_FFFF } else { u64::MAX };
-        let steps = packet.seq.steps_from(seen.gss) & mask;
-        if seen.has_sent {
-            assert!((1..=1 + seen.resets).contains(&steps), "{packet:?}");
-        }
-        if packet.is_short && seen.has_sent {
-            seen.gss = seen.gss.plus(steps);
-        } else {
-            (seen.gss, seen.is_short) = (packet.seq, packet.is_short);
-        }
-        if let Some(ack) = packet.ack() {
-            seen.ackno = if packet.is_short {
-                Seq::extend_24(ack.low_24(), seen.ackno)
-            } else {
-                ack
-            };
-        }
-        (seen.has_sent, seen.resets) = (true, 0);
-    }
-
-    /// The connection of a flow that is not over.
-    pub(super) fn find(&self, flow: &Flow) -> Option<ConnId> {
-        let is_it = |conn: &Connection| conn.flow() == flow;
-        let mut ids = self.ids.iter().rev().copied();
-        ids.find(|&id| self.endpoint.connection(id).is_some_and(is_it))
     }
 
     fn poll_events(&mut self) {
@@ -200,29 +138,21 @@ impl End {
         }
     }
 
-    fn check(&self) {
-        if let Some(at) = self.endpoint.poll_timeout() {
-            assert!(at > self.timed, "a deadline that stays in the past");
+    fn check(&mut self) {
+        let Self { endpoint, apps, .. } = self;
+        if let Some(at) = endpoint.poll_timeout() {
+            assert!(
+                at > self.timed,
+                "a deadline at {at:?} stays after {:?}",
+                self.timed
+            );
         }
-        assert!(self.endpoint.connections() <= self.ids.len());
-        for app in self.apps.all() {
-            app.check();
-        }
-        for &id in &self.ids {
-            let Some(conn) = self.endpoint.connection(id) else {
-                continue;
-            };
-            let snapshot = conn.snapshot();
-            assert!(snapshot.ack_vector_cells <= bounds::ACK_VECTOR_CELLS);
-            assert!(snapshot.mps < snapshot.pmtu);
-            let is_up = matches!(conn.state(), State::PartOpen | State::Open);
-            if let (2, Some(cwnd), true) = (snapshot.tx_ccid, snapshot.tx.cwnd_packets, is_up) {
-                assert!(cwnd >= 1.0 && cwnd.is_finite(), "{snapshot:?}");
+        assert!(endpoint.connections() <= self.ids.len());
+        apps.check_touched(|id, app| {
+            if let Some(conn) = endpoint.connection(id) {
+                check_connection(conn, app);
             }
-            if let Some(rate) = snapshot.tx.rate {
-                assert!(rate.bytes_per_s() >= 0.0, "{snapshot:?}");
-            }
-        }
+        });
     }
 
     fn check_stats(&mut self, id: ConnId) {
@@ -232,7 +162,7 @@ impl End {
         };
         let stats = conn.stats();
         let c = stats.counters;
-        let seen = self.seen.get(&id).copied().unwrap_or_default();
+        let seen = self.apps.seen(id);
         let resets = stats.packets_out.of(PacketType::Reset);
         let listens = stats.packets_out.of(PacketType::Listen);
         // The Response with the cookie counts for the connection that the cookie created.
@@ -246,5 +176,82 @@ impl End {
         assert_eq!(c.data_delivered, self.apps.of(id).got());
         assert!(c.data_acked + c.data_lost <= c.data_sent);
         assert_eq!(stats.mib.curr_estab, 0);
+    }
+}
+
+/// The connection that sent a packet, if one did.
+fn sender(endpoint: &Endpoint, ids: &[ConnId], path: &Path, packet: &Packet<'_>) -> Option<ConnId> {
+    // A Response with a cookie belongs to no connection.
+    let is_cookie = |o| matches!(o, Opt::InitCookie(_));
+    if packet.packet_type() == PacketType::Response && packet.options.iter().any(is_cookie) {
+        return None;
+    }
+    let flow = Flow {
+        path: *path,
+        local_port: packet.source_port,
+        remote_port: packet.dest_port,
+    };
+    // The last connection of the flow that is not over.
+    let is_of_flow = |conn: &Connection| conn.flow() == &flow;
+    let mut ids = ids.iter().rev().copied();
+    ids.find(|&id| endpoint.connection(id).is_some_and(is_of_flow))
+}
+
+fn check_connection(conn: &Connection, app: &mut OneApp) {
+    let snapshot = conn.snapshot();
+    let seen = &mut app.seen;
+    let (len, payload) = (take(&mut seen.longest), take(&mut seen.longest_payload));
+    assert!(
+        len <= snapshot.pmtu,
+        "a packet of {len} bytes: {snapshot:?}"
+    );
+    assert!(payload <= snapshot.mps, "{payload} bytes: {snapshot:?}");
+    assert!(snapshot.ack_vector_cells <= bounds::ACK_VECTOR_CELLS);
+    assert!(snapshot.mps < snapshot.pmtu);
+    let is_up = matches!(conn.state(), State::PartOpen | State::Open);
+    if let (2, Some(cwnd), true) = (snapshot.tx_ccid, snapshot.tx.cwnd_packets, is_up) {
+        assert!(cwnd >= 1.0 && cwnd.is_finite(), "{snapshot:?}");
+    }
+    if let Some(rate) = snapshot.tx.rate {
+        assert!(rate.bytes_per_s() >= 0.0, "{snapshot:?}");
+    }
+}
+
+impl Seen {
+    /// A packet of the connection has left. It takes `len` bytes with all headers.
+    fn note(&mut self, packet: &Packet<'_>, len: usize) {
+        match packet.packet_type() {
+            PacketType::Listen => return,
+            PacketType::Reset => {
+                self.resets += 1;
+                return;
+            }
+            // A Sync may probe for a larger path MTU.
+            PacketType::Sync => {}
+            _ => self.longest = self.longest.max(len),
+        }
+        if packet.packet_type().is_data() {
+            self.longest_payload = self.longest_payload.max(packet.payload.len());
+        }
+        self.packets += 1;
+        let is_short = packet.is_short || self.is_short;
+        let mask = if is_short { 0xFF_FFFF } else { u64::MAX };
+        let steps = packet.seq.steps_from(self.gss) & mask;
+        if self.has_sent {
+            assert!((1..=1 + self.resets).contains(&steps), "{packet:?}");
+        }
+        if packet.is_short && self.has_sent {
+            self.gss = self.gss.plus(steps);
+        } else {
+            (self.gss, self.is_short) = (packet.seq, packet.is_short);
+        }
+        if let Some(ack) = packet.ack() {
+            self.ackno = if packet.is_short {
+                Seq::extend_24(ack.low_24(), self.ackno)
+            } else {
+                ack
+            };
+        }
+        (self.has_sent, self.resets) = (true, 0);
     }
 }

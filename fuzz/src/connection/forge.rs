@@ -10,6 +10,9 @@ use dccp_proto::wire::{
 };
 use dccp_proto::{Instant, Seq};
 
+/// Length of the longest payload in bytes.
+const PAYLOAD_MAX: usize = 1000;
+
 /// The sources of plausible fields.
 pub(super) struct Forge<'f> {
     pub(super) now: Instant,
@@ -22,18 +25,25 @@ pub(super) struct Forge<'f> {
 
 impl Forge<'_> {
     /// A packet to the connection, possibly with the next sequence number and the last Acknowledgement Number.
-    pub(super) fn packet(&self, input: &mut Input<'_>) -> Vec<u8> {
+    ///
+    /// It replaces `bytes`, which stay empty if it cannot be built. `options` is memory for its options.
+    pub(super) fn packet(
+        &self,
+        input: &mut Input<'_>,
+        bytes: &mut Vec<u8>,
+        options: &mut OptionWriter,
+    ) {
         let seq = near(self.seen.ackno.next(), input);
         let ack = near(self.seen.gss, input);
         let kind = Self::kind(ack, input);
-        let mut options = OptionWriter::new(900);
+        options.reset(900);
         for _ in 0..input.below(5) {
             // Options that do not fit are left out.
-            let _ = self.push_option(input, &mut options);
+            let _ = self.push_option(input, options);
         }
         let header = input.byte();
-        let len = input.pick(&[0, 0, 1, 4, 100, 1000]);
-        let payload = vec![header; len];
+        let len = input.pick(&[0, 0, 1, 4, 100, PAYLOAD_MAX]);
+        let payload = &[header; PAYLOAD_MAX][..len];
         let is_short = header & 0x80 != 0 && kind.packet_type().may_be_short();
         let packet = Packet {
             source_port: self.flow.remote_port,
@@ -52,14 +62,13 @@ impl Forge<'_> {
                 kind
             },
             options: Options(options.as_slice()),
-            payload: Payload::Bytes(&payload),
+            payload: Payload::Bytes(payload),
         };
-        let mut bytes = Vec::new();
         let rule = self.flow.path.reversed().checksum_rule();
-        if wire::build(&mut bytes, &packet, rule).is_err() {
+        bytes.clear();
+        if wire::build(bytes, &packet, rule).is_err() {
             bytes.clear();
         }
-        bytes
     }
 
     fn kind(ack: Seq, input: &mut Input<'_>) -> Kind {
@@ -92,16 +101,13 @@ impl Forge<'_> {
         input: &mut Input<'_>,
         w: &mut OptionWriter,
     ) -> Result<(), wire::NoSpace> {
-        let nonce = false;
+        let (nonce, mut memory) = (false, [0; CELLS_MAX]);
         match input.below(18) {
             0..=2 => {
-                let cells = cells(input);
-                w.push(&Opt::AckVector {
-                    nonce,
-                    cells: &cells,
-                })
+                let cells = cells(input, &mut memory);
+                w.push(&Opt::AckVector { nonce, cells })
             }
-            3 => w.push(&Opt::DataDropped(&cells(input))),
+            3 => w.push(&Opt::DataDropped(cells(input, &mut memory))),
             4..=6 => push_feature(input, w),
             7 => w.push(&Opt::Timestamp(self.now.timestamp())),
             8 => w.push(&Opt::TimestampEcho {
@@ -171,13 +177,22 @@ fn elapsed(input: &mut Input<'_>) -> Elapsed {
     }
 }
 
+/// The most runs of packets in one option.
+const CELLS_MAX: usize = 252;
+
 /// Runs of packets: many of one kind, or as the input says.
-fn cells(input: &mut Input<'_>) -> Vec<u8> {
-    match input.below(4) {
-        0 => vec![input.byte(); input.below(253)],
-        1 => vec![input.byte()],
-        n => input.take(4 * n).to_vec(),
+fn cells<'m, 'i: 'm>(input: &mut Input<'i>, memory: &'m mut [u8; CELLS_MAX]) -> &'m [u8] {
+    let n = input.below(4);
+    if n > 1 {
+        return input.take(4 * n);
     }
+    memory.fill(input.byte());
+    let len = if n == 0 {
+        input.below(CELLS_MAX + 1)
+    } else {
+        1
+    };
+    &memory[..len]
 }
 
 fn push_feature(input: &mut Input<'_>, w: &mut OptionWriter) -> Result<(), wire::NoSpace> {

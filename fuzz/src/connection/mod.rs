@@ -5,25 +5,25 @@ mod calls;
 mod end;
 mod forge;
 mod input;
+mod net;
 
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::Connection;
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::Accepted;
-use dccp_proto::wire::{self, Ecn};
+use dccp_proto::wire::{self, Ecn, OptionWriter};
 use dccp_proto::{ConnId, IcmpError, IcmpKind, Instant};
-use end::{End, Sent};
+use end::End;
 use forge::Forge;
 use input::{Input, SERVICE};
-use std::collections::VecDeque;
+use net::{Net, Sent};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// Steps of one run.
-const STEPS_MAX: usize = 400;
-/// Maximum number of packets in flight, and of old packets kept for replay.
-const WIRE_MAX: usize = 256;
-const REAL_MAX: usize = 32;
+const STEPS_MAX: usize = 200;
+/// Packets delivered in order at the end of a run.
+const LAST_PACKETS: usize = 256;
 /// Number of deadlines handled before time jumps over the rest.
 const DEADLINES_MAX: usize = 100;
 
@@ -47,10 +47,9 @@ struct World {
     now: Instant,
     path: Path,
     ends: [End; 2],
-    /// Packets in flight, with their receivers.
-    wire: VecDeque<(usize, Sent)>,
-    /// Old packets for replay.
-    real: VecDeque<(usize, Sent)>,
+    net: Net,
+    /// Memory for the options of forged packets.
+    options: OptionWriter,
     /// True if outputs are drained after every step, otherwise only by an explicit step.
     is_eager: bool,
 }
@@ -73,8 +72,8 @@ impl World {
                 End::new(1, batch(shape >> 2)),
                 End::new(2, batch(shape >> 4)),
             ],
-            wire: VecDeque::new(),
-            real: VecDeque::new(),
+            net: Net::default(),
+            options: OptionWriter::new(0),
             is_eager: shape & 0x40 == 0,
         };
         let config = input.config();
@@ -112,10 +111,10 @@ impl World {
 
     /// Delivers all packets in flight and lets much time pass.
     fn finish(&mut self) {
-        self.exchange(WIRE_MAX);
+        self.exchange(LAST_PACKETS);
         for i in 0..2 {
-            for id in self.ends[i].ids.clone() {
-                let end = &mut self.ends[i];
+            let end = &mut self.ends[i];
+            for &id in &end.ids {
                 end.endpoint.abort(self.now, id, &mut end.apps);
             }
             self.drain(i);
@@ -125,59 +124,56 @@ impl World {
     }
 
     fn drain(&mut self, i: usize) {
-        for sent in self.ends[i].drain(self.now) {
-            if self.real.len() == REAL_MAX {
-                self.real.pop_front();
-            }
-            self.real.push_back((1 - i, sent.clone()));
-            if self.wire.len() < WIRE_MAX {
-                self.wire.push_back((1 - i, sent));
-            }
-        }
+        self.ends[i].drain(self.now, 1 - i, &mut self.net);
     }
 
-    fn give(&mut self, to: usize, packet: &Sent) {
-        self.ends[to].handle(self.now, packet);
+    fn give(&mut self, packet: &Sent) {
+        self.ends[packet.to].handle(self.now, packet);
     }
 
     /// Exchanges up to `packets` packets undisturbed, with a delay of 1 ms each way.
     fn exchange(&mut self, packets: usize) {
-        for i in 0..2 {
-            self.drain(i);
-        }
+        (0..2).for_each(|i| self.drain(i));
         for _ in 0..packets {
-            let Some((to, packet)) = self.wire.pop_front() else {
+            let Some(packet) = self.net.take() else {
                 return;
             };
             self.now += Duration::from_millis(1);
-            self.time_out();
-            self.give(to, &packet);
-            self.drain(to);
+            let due = self.time_out();
+            self.give(&packet);
+            let to = packet.to;
+            (0..2)
+                .filter(|&i| due[i] || i == to)
+                .for_each(|i| self.drain(i));
+            self.net.recycle(packet);
         }
     }
 
     /// The next packet is delivered, lost, duplicated, marked or reordered.
     fn deliver(&mut self, input: &mut Input<'_>) {
-        let Some((to, mut packet)) = self.wire.pop_front() else {
+        let Some(mut packet) = self.net.take() else {
             return;
         };
         match input.below(8) {
-            0 => return,
-            1 => self.wire.push_back((to, packet.clone())),
+            0 => return self.net.recycle(packet),
+            1 => {
+                let copy = self.net.copy(&packet);
+                self.net.put_last(copy);
+            }
             2 => packet.ecn = Ecn::Ce,
-            3 => return self.wire.push_back((to, packet)),
+            3 => return self.net.put_last(packet),
             4 => packet.ecn = Ecn::Ect1,
             _ => {}
         }
-        self.give(to, &packet);
+        self.give(&packet);
+        self.net.recycle(packet);
     }
 
     /// An old packet arrives again, perhaps with a byte changed.
     fn replay(&mut self, input: &mut Input<'_>) {
-        if self.real.is_empty() {
+        let Some(mut packet) = self.net.copy_old(|count| input.below(count)) else {
             return;
-        }
-        let (to, mut packet) = self.real[input.below(self.real.len())].clone();
+        };
         for _ in 0..input.below(3) {
             let at = usize::from(input.byte());
             if let Some(byte) = packet.bytes.get_mut(at) {
@@ -187,7 +183,8 @@ impl World {
             // A damaged packet that no longer parses needs no checksum.
             let _ = wire::seal(&mut packet.bytes, packet.zeros, rule);
         }
-        self.give(to, &packet);
+        self.give(&packet);
+        self.net.recycle(packet);
     }
 
     /// A connection of an end, among the latest.
@@ -203,52 +200,60 @@ impl World {
             return;
         };
         let flow = *conn.flow();
-        let real = self.real.iter().rev().find(|(to, _)| *to == i);
-        let real = real.and_then(|(_, packet)| {
-            let datagram = wire::Datagram::new(&packet.bytes);
-            wire::parse(&datagram, packet.path.checksum_rule()).ok()
+        let mut bytes = self.net.buffer();
+        let real = self.net.old().iter().rfind(|packet| packet.to == i);
+        let real = real.and_then(|packet| {
+            let rule = packet.path.checksum_rule();
+            wire::parse(&wire::Datagram::new(&packet.bytes), rule).ok()
         });
         let forge = Forge {
             now: self.now,
             flow,
-            seen: self.ends[i].seen.get(&id).copied().unwrap_or_default(),
+            seen: self.ends[i].apps.seen(id),
             real: real.map_or(&[], |packet| packet.options.0),
         };
-        let bytes = forge.packet(input);
+        forge.packet(input, &mut bytes, &mut self.options);
         let packet = Sent {
+            to: i,
             path: flow.path,
             ecn: input.pick(&[Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ect1]),
             bytes,
             zeros: 0,
         };
-        self.give(i, &packet);
+        self.give(&packet);
         if input.below(4) == 0 {
-            self.give(i, &packet);
+            self.give(&packet);
         }
+        self.net.recycle(packet);
     }
 
     fn give_garbage(&mut self, input: &mut Input<'_>, i: usize) {
         let len = input.below(64);
+        let mut bytes = self.net.buffer();
+        bytes.extend_from_slice(input.take(len));
         let packet = Sent {
+            to: i,
             path: if i == 0 {
                 self.path
             } else {
                 self.path.reversed()
             },
             ecn: Ecn::NotEct,
-            bytes: input.take(len).to_vec(),
+            bytes,
             zeros: input.below(3),
         };
-        self.give(i, &packet);
+        self.give(&packet);
+        self.net.recycle(packet);
     }
 
     fn give_icmp(&mut self, input: &mut Input<'_>, i: usize) {
-        let sent = self.real.iter().rev().find(|(to, _)| *to != i);
-        let Some((_, sent)) = sent else {
+        let Some(sent) = self.net.old().iter().rfind(|packet| packet.to != i) else {
             return;
         };
         let len = input.pick(&[16, 8, 12, 3, 0, 20]).min(sent.bytes.len());
-        let mut quoted = sent.bytes[..len].to_vec();
+        let mut quoted = [0; 20];
+        let quoted = &mut quoted[..len];
+        quoted.copy_from_slice(&sent.bytes[..len]);
         if let Some(byte) = quoted.get_mut(15) {
             *byte ^= input.pick(&[0, 0, 1, 0x80]);
         }
@@ -260,7 +265,7 @@ impl World {
         };
         let error = IcmpError {
             path: sent.path.reversed(),
-            quoted: &quoted,
+            quoted,
             kind,
         };
         let end = &mut self.ends[i];
