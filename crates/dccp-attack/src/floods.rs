@@ -140,7 +140,8 @@ impl Transfer {
         let is_upload = way == UPLOAD;
         let thread = on_host(host, core, move |options| {
             let local = (IpAddr::from(FRIEND), FRIENDS).into();
-            let socket = Socket::connect(to, &options.bind(local))?;
+            let options = options.service_code(SERVICE).bind(local);
+            let socket = Socket::connect(to, &options)?;
             socket.send(way)?;
             let mut buffer = [0; 2000];
             while !stopping.load(Ordering::Relaxed) {
@@ -188,6 +189,7 @@ impl Probes {
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
         let thread = on_host(host, core, move |options| {
+            let options = options.service_code(SERVICE);
             let (mut served, mut longest) = (0, 0);
             while !stopping.load(Ordering::Relaxed) {
                 let begin = clock::now();
@@ -224,7 +226,6 @@ pub(crate) fn on_host<T: Send + 'static>(
             let engine = Engine::start(&EngineOptions::new())?;
             let patience = Duration::from_secs(20);
             let options = Options::new()
-                .service_code(SERVICE)
                 .recv_timeout(patience)
                 .send_timeout(patience)
                 .engine(&engine);
@@ -263,8 +264,13 @@ fn icmp_errors(port: u16) -> Result<(Content, Vec<Vec<u8>>)> {
     Ok((Content::Icmp, messages?))
 }
 
-/// Requests to the victim from 198.18.0.0/15.
+/// Requests to the victim.
 fn requests(_: u16) -> Result<(Content, Vec<Vec<u8>>)> {
+    Ok((Content::Ip, requests_to(PORTS.0)?))
+}
+
+/// Requests to a UDP port of the victim from 198.18.0.0/15.
+pub(crate) fn requests_to(udp_port: u16) -> Result<Vec<Vec<u8>>> {
     let mut random = Random::new(9);
     let packet = |_| -> Result<Vec<u8>> {
         let [a, b, c, ..] = random.next().to_le_bytes();
@@ -284,10 +290,9 @@ fn requests(_: u16) -> Result<(Content, Vec<Vec<u8>>)> {
         };
         let mut dccp = Vec::new();
         wire::build(&mut dccp, &request, ChecksumRule::Udp)?;
-        let udp = udp_header(random.next_u16() | 1, PORTS.0, dccp.len())?;
+        let udp = udp_header(random.next_u16() | 1, udp_port, dccp.len())?;
         let ip = ip_header(17, from, VICTIM, udp.len() + dccp.len())?;
         Ok([&ip[..], &udp, &dccp].concat())
     };
-    let packets: Result<_> = (0..PACKETS).map(packet).collect();
-    Ok((Content::Ip, packets?))
+    (0..PACKETS).map(packet).collect()
 }

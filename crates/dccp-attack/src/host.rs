@@ -15,7 +15,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 pub(crate) const VICTIM: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
 /// The host whose transfer must go on.
 pub(crate) const FRIEND: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 2);
-const VICTIM_AT_ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 1);
+/// The victim's address on its link to the attacker.
+pub(crate) const VICTIM_AT_ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 1);
 /// The attacker on a link of its own, to which the victim's default route leads.
 pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 2);
 /// The victim's UDP port and DCCP port.
@@ -147,6 +148,16 @@ impl Program {
         Ok(self.status("VmRSS:")? << 10)
     }
 
+    pub(crate) fn threads(&self) -> Result<u64> {
+        self.status("Threads:")
+    }
+
+    /// Open descriptors.
+    pub(crate) fn descriptors(&self) -> Result<u64> {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        Ok(std::fs::read_dir(folder)?.count() as u64)
+    }
+
     /// The number of a line of `/proc/PID/status`.
     fn status(&self, name: &str) -> Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
@@ -163,6 +174,13 @@ impl Program {
         self.stdin = None;
         let status = self.child.wait()?;
         ensure!(status.success(), "the program ended with {status}");
+        Ok(())
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod engine;
 mod floods;
 mod host;
 mod icmp;
@@ -14,7 +15,9 @@ mod pair;
 mod random;
 mod raw;
 mod report;
+mod ring;
 mod strangers;
+mod tools;
 mod victim;
 
 use anyhow::Result;
@@ -51,6 +54,28 @@ enum Part {
         /// The only processor core to run on
         core: usize,
     },
+    /// A client that connects again and again
+    Connect {
+        address: DccpAddr,
+        core: usize,
+    },
+    RingServer {
+        path: String,
+        core: usize,
+    },
+    /// An honest application of a ring server
+    RingApp {
+        path: String,
+        peer: DccpAddr,
+        core: usize,
+    },
+    /// One that writes random words into its rings
+    RingHostile {
+        path: String,
+        peer: DccpAddr,
+        core: usize,
+        seed: u64,
+    },
 }
 
 #[derive(clap::Args, Debug)]
@@ -71,6 +96,9 @@ fn attacks() -> Vec<Attack> {
         onpath::attacks(),
         strangers::attacks(),
         floods::attacks(),
+        engine::attacks(),
+        ring::attacks(),
+        tools::attacks(),
     ]
     .concat()
 }
@@ -97,11 +125,20 @@ fn main() -> ExitCode {
 
 /// Runs a part of an attack in this process.
 fn play(part: &Part) -> Result<()> {
+    let (Part::Victim { core, .. }
+    | Part::Connect { core, .. }
+    | Part::RingServer { core, .. }
+    | Part::RingApp { core, .. }
+    | Part::RingHostile { core, .. }) = part;
+    host::pin(*core)?;
     match part {
-        Part::Victim { address, core } => {
-            host::pin(*core)?;
-            victim::run(*address)
-        }
+        Part::Victim { address, .. } => victim::run(*address),
+        Part::Connect { address, .. } => engine::connect_in_turn(*address),
+        Part::RingServer { path, .. } => ring::serve(path),
+        Part::RingApp { path, peer, .. } => ring::send(path, *peer),
+        Part::RingHostile {
+            path, peer, seed, ..
+        } => ring::attack(path, *peer, *seed),
     }
 }
 

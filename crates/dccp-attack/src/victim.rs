@@ -14,7 +14,9 @@ pub(crate) const SERVICE: [u8; 4] = *b"ATCK";
 pub(crate) const UPLOAD: &[u8] = b"upload";
 /// to receive,
 pub(crate) const DOWNLOAD: &[u8] = b"download";
-/// or one answer.
+/// to send what nothing reads,
+pub(crate) const HOLD: &[u8] = b"hold";
+/// or to receive one answer.
 pub(crate) const ECHO: &[u8] = b"echo";
 /// Bytes of the datagrams of a transfer.
 pub(crate) const LEN: usize = 1200;
@@ -100,6 +102,8 @@ fn serve(socket: &Socket, counters: &Counters) {
     } else if wanted == ECHO {
         let _ = socket.send(ECHO);
         let _ = socket.wait_closed(Duration::from_secs(10));
+    } else if wanted == HOLD {
+        let _ = socket.wait_closed(Duration::from_mins(10));
     } else {
         while let Ok(len) = socket.recv(&mut buffer) {
             counters.bytes.fetch_add(len as u64, Ordering::Relaxed);
