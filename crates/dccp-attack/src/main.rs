@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod ackers;
 mod engine;
 mod floods;
 mod host;
