@@ -52,8 +52,9 @@ const STEP: usize = 8;
 const RAISE_AFTER_ICMP: Duration = Duration::from_secs(10);
 /// A larger size is tried again after this time (RFC 8899 §5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_mins(10);
-/// After this time all sizes are tried again if not even the smallest got through.
-const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+/// All sizes are tried again after this time if not even the smallest got through. So soon after an outage applications get
+/// their usual size back.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// More losses than this, of packets larger than any that arrive, are suspicious (4340-14.1-3).
 const LOSSES: u32 = 3;
 /// For this time after a probe or data refuted a suspicion, no other is raised.

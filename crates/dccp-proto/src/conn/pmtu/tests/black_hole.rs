@@ -187,13 +187,13 @@ fn an_outage_ends_with_the_full_size() {
 }
 
 #[test]
-fn nothing_gets_through_so_try_again_in_half_a_minute() {
+fn nothing_gets_through_so_try_again_in_five_seconds() {
     let mut path = TestPath::new(new(), 0);
     path.pmtu.on_silence(path.now, lost(9, 1444));
     path.run_until(s(1 + 14));
     // Five of the size in use, then three each of 1200, 576 and 296.
     assert_eq!(path.probed.len(), 14);
-    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 14 + 30)));
+    assert_eq!(path.pmtu.poll_timeout(), Some(s(1 + 14 + 5)));
 }
 
 #[test]
