@@ -17,12 +17,16 @@ pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
 pub(crate) const OVERTIME_MAX: Duration = Duration::from_secs(5);
 /// The longest wait for the answer of a client whose test was ended for its time.
 pub(crate) const FAREWELL_MAX: Duration = Duration::from_secs(1);
-/// A test without data for this time ends, or for two intervals between datagrams if its rate is so low.
+/// A test without data for this time ends, or for two intervals between datagrams if its rate is so low …
 pub(crate) const IDLE_MAX: Duration = Duration::from_secs(10);
+/// … but after this time at the latest, because a client can name any rate.
+pub(crate) const IDLE_SLOW_MAX: Duration = Duration::from_mins(1);
 /// The longest test.
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
+/// Connections of one source address: those of all its tests, and as many that have requested nothing.
+pub(crate) const SOURCE_CONNECTIONS: usize = TESTS_MAX * (1 + FLOWS_MAX as usize) + GUESTS_MAX;
 /// Datagrams of one data connection that wait to leave.
 pub(crate) const SEND_PACKETS: usize = 512;
 /// Datagrams of one data connection that wait to be read.
@@ -41,6 +45,7 @@ pub(crate) fn text() -> String {
         ("duration of a test", seconds(DURATION_MAX)),
         ("time of a test beyond its duration", seconds(OVERTIME_MAX)),
         ("time of a test without data", seconds(IDLE_MAX)),
+        ("the same at a very low rate", seconds(IDLE_SLOW_MAX)),
         ("bytes of a datagram", format!("{LEN_MIN} to {LEN_MAX}")),
         (
             "datagrams of a connection that wait to leave",
@@ -57,6 +62,10 @@ pub(crate) fn text() -> String {
         (
             "time for a request and for each answer",
             seconds(ANSWER_MAX),
+        ),
+        (
+            "connections of one IPv4 address, or of one IPv6 network of 64 bits",
+            SOURCE_CONNECTIONS.to_string(),
         ),
         ("bytes of a control message", MESSAGE_MAX.to_string()),
     ];
@@ -90,7 +99,7 @@ mod tests {
         }
         assert_eq!(
             text.lines().count(),
-            2 + 12 + bounds::ALL.len() + dccp::limits::ALL.len()
+            2 + 14 + bounds::ALL.len() + dccp::limits::ALL.len()
         );
     }
 }

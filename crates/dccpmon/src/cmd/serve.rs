@@ -6,7 +6,7 @@ mod session;
 
 use crate::args::{Family, Serve};
 use crate::invite;
-use crate::limits::{ANSWER_MAX, DURATION_MAX, TESTS_MAX};
+use crate::limits::{ANSWER_MAX, DURATION_MAX, SOURCE_CONNECTIONS, TESTS_MAX};
 use crate::meter::SAMPLE;
 use crate::plan::{SERVICE, data_options};
 use core::net::SocketAddr;
@@ -49,6 +49,7 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
 /// Opens what was asked for, and says what is open and how to reach it.
 fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
+    let options = options.connections_per_source(SOURCE_CONNECTIONS);
     let mut listeners = Vec::new();
     let mut ways = Vec::new();
     if asked.over != Some(Encapsulation::Ip) {

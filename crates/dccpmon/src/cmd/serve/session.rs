@@ -4,7 +4,9 @@ use super::seats::{Refusal, Seat};
 use crate::control::{Channel, Lost, Message, Setup};
 use crate::flow::Traffic;
 use crate::host::Usage;
-use crate::limits::{ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, OVERTIME_MAX};
+use crate::limits::{
+    ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX,
+};
 use crate::meter::{self, Meter, SAMPLE};
 use crate::packet::{LEN_MAX, LEN_MIN};
 use crate::report::FlowTotal;
@@ -270,7 +272,7 @@ impl Allowance {
         });
         Self {
             time: Duration::from_nanos(setup.duration_ns) + OVERTIME_MAX,
-            idle: IDLE_MAX.max(Duration::from_nanos(gap.saturating_mul(2))),
+            idle: Duration::from_nanos(gap.saturating_mul(2)).clamp(IDLE_MAX, IDLE_SLOW_MAX),
             progress: 0,
             progress_at: Duration::ZERO,
         }
@@ -323,5 +325,9 @@ mod tests {
         let mut slow = Allowance::of(&setup(Some(500)));
         assert!(!slow.is_spent(at(39), 0));
         assert!(slow.is_spent(at(40), 0));
+        // A client that names a rate of 1 bit/s holds its seat no longer than a minute.
+        let mut slowest = Allowance::of(&setup(Some(1)));
+        assert!(!slowest.is_spent(at(59), 0));
+        assert!(slowest.is_spent(at(60), 0));
     }
 }
