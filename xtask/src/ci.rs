@@ -1,12 +1,17 @@
 //! `cargo xtask ci`: what a submission must pass.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
-use crate::{instructions, soak, spec, test, tidy};
+use crate::{fuzz, instructions, soak, spec, test, tidy};
 use dccp_dev::packages;
 use dccp_dev::shell::{self, command};
 
 const CARGO_DENY: &str = "0.20.2";
+
+/// Time for each fuzz target.
+const FUZZING: Duration = Duration::from_mins(1);
 
 /// Packages that must also build elsewhere, and the targets.
 const ELSEWHERE: [(&str, &str); 5] = [
@@ -30,6 +35,14 @@ pub(crate) fn run() -> Result<bool> {
         return Ok(false);
     }
     if !soak::attack("quick", "", false)? {
+        return Ok(false);
+    }
+    let plan = fuzz::Plan {
+        duration: FUZZING,
+        pattern: "",
+        is_ci: true,
+    };
+    if !fuzz::run(&plan)? {
         return Ok(false);
     }
     test::run(&test::Args { allow_skip: false })

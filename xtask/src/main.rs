@@ -3,6 +3,7 @@
 //! It compiles no crate of the protocol. Commands that need one start the crate `dccp-testbed`.
 
 mod ci;
+mod fuzz;
 mod instructions;
 mod libtest;
 mod soak;
@@ -31,7 +32,7 @@ enum Command {
     Demo(testbed::Args),
     /// Every test; installs what they need on a Debian machine and says so
     Test(test::Args),
-    /// The checks of a submission: tidy, formatting, lints, licences, other targets, every test
+    /// The checks of a submission: tidy, formatting, lints, licences, other targets, every test, fuzzing
     Ci,
     /// The style rules that a program can check
     Tidy(tidy::Args),

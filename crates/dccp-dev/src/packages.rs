@@ -55,6 +55,9 @@ pub const FOR_BENCH: &[Package] = &[
 /// Needed to count instructions.
 pub const FOR_COUNTING: &[Package] = &[program("valgrind", "valgrind")];
 
+/// Needed to build libFuzzer.
+pub const FOR_FUZZING: &[Package] = &[program("g++", "g++")];
+
 /// Needed by `cargo xtask peers sim`.
 pub const FOR_PEERS: &[Package] = &[program("ns2", "ns")];
 

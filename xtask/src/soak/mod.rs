@@ -1,6 +1,5 @@
 //! `cargo xtask soak NAME`: checks that take longer than a submission may.
 
-mod fuzz;
 mod miri;
 mod mutants;
 
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::fuzz;
 use dccp_dev::shell::{self, command};
 
 #[derive(clap::Args)]
@@ -61,7 +61,11 @@ enum What {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     match &args.what {
         What::Seeds { count } => seeds(*count),
-        What::Fuzz { duration, pattern } => fuzz::run(*duration, pattern),
+        What::Fuzz { duration, pattern } => fuzz::run(&fuzz::Plan {
+            duration: *duration,
+            pattern,
+            is_ci: false,
+        }),
         What::Tfrc => tfrc(),
         What::Loom { preemptions } => loom(*preemptions),
         What::Miri => miri::run(),
