@@ -128,14 +128,14 @@ fn build(targets: &[String], has_sanitizer: bool) -> Result<PathBuf> {
 }
 
 /// The triple of this machine.
-fn host() -> Result<String> {
+pub(crate) fn host() -> Result<String> {
     let version = shell::output(&mut command_line("rustc -vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc -vV: no line host:")?.to_owned())
 }
 
 /// Fails with what to do if there is no nightly toolchain.
-fn require_nightly() -> Result<()> {
+pub(crate) fn require_nightly() -> Result<()> {
     ensure!(
         shell::succeeds(&mut command_line("rustup run nightly rustc --version")),
         "sanitizers need a nightly toolchain, and there is none\n\

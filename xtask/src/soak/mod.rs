@@ -2,6 +2,7 @@
 
 mod miri;
 mod mutants;
+mod sanitize;
 
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ enum What {
     },
     /// The packet ring's tests, and some of the core's, in Miri: 64 and 32 bit, little and big endian
     Miri,
+    /// The tests of sockets and rings with the sanitizers for addresses and threads
+    Sanitize,
     /// Attacks, each with its expected outcome: 10^8 packets of each, or 10^6 with `quick`
     Attack {
         /// How much
@@ -69,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::Tfrc => tfrc(),
         What::Loom { preemptions } => loom(*preemptions),
         What::Miri => miri::run(),
+        What::Sanitize => sanitize::run(),
         What::Attack {
             scale,
             pattern,
