@@ -115,6 +115,8 @@ pub struct Config {
     pub pacing: bool,
     /// Keep to the letter of the RFCs where our defaults depart from it (`docs/design.md`, decision 8c; AMB-11).
     pub strict: bool,
+    /// Test with withheld sequence numbers whether the peer hides losses (CCID 2; 4340-12.3-2). `strict` turns it off.
+    pub audit: bool,
     /// Put a Timestamp on acknowledgements, and measure the round trip with its echo.
     pub timestamps: bool,
     /// Maximum segment lifetime (4340-3.4-2).
@@ -167,6 +169,7 @@ impl Default for Config {
             ecn: true,
             pacing: true,
             strict: false,
+            audit: true,
             timestamps: false,
             msl: Duration::from_mins(2),
             rto_min: Duration::from_millis(200),

@@ -201,6 +201,7 @@ impl Endpoint {
             service: config.service_code,
             config,
             iss,
+            audit_seed: stateless::audit_seed(&*self.hash, now, &flow),
         })
     }
 
@@ -394,6 +395,7 @@ impl Endpoint {
             config,
             service,
             iss,
+            audit_seed: stateless::audit_seed(&*self.hash, now, &flow),
         });
         conn.begin_receiving(isr);
         conn

@@ -48,6 +48,9 @@ pub enum Event {
     },
     /// A new socket at the same address carries the connection.
     PortBack,
+    /// The peer reported a packet as received that never left (4340-12.3-2). It counts as congestion; if it happens again,
+    /// the connection ends with `Aborted(ResetCode::AGGRESSION_PENALTY)`.
+    Misreport,
     /// The application's source of datagrams panicked and was removed.
     SourcePanicked,
     /// The connection is over.

@@ -279,6 +279,7 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
         Event::Unreachable { kind, code } => vec![13, *kind, *code],
         Event::PortLost { os_error } => [&[14], &os_error.to_le_bytes()[..]].concat(),
         Event::PortBack => vec![15],
+        Event::Misreport => vec![16],
         _ => return None,
     })
 }
@@ -319,6 +320,7 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
             os_error: i32::from_le_bytes([a, b, c, d]),
         },
         [15] => Event::PortBack,
+        [16] => Event::Misreport,
         _ => return None,
     })
 }
@@ -443,6 +445,7 @@ mod tests {
             Event::Unreachable { kind: 3, code: 3 },
             Event::PortLost { os_error: 9 },
             Event::PortBack,
+            Event::Misreport,
         ];
         let events = events.into_iter().chain(reasons.map(Event::Closed));
         let tells = events.map(|event| Tell::Event(event, Some(1400)));

@@ -80,6 +80,17 @@ impl From<&Offer> for SentData {
     }
 }
 
+/// The peer's report on a number that no packet carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WithheldReport {
+    /// Nothing so far.
+    None,
+    /// Later packets were received, and it was not: true.
+    NotReceived,
+    /// It was received: false.
+    Received,
+}
+
 /// An acknowledgement that arrived: any valid packet with an Acknowledgement Number but a Sync
 /// (4340-5.7-1).
 #[derive(Clone, Copy, Debug)]
@@ -192,6 +203,21 @@ impl InFlight {
     /// `Sent`.
     pub(crate) fn expect_vectors(&mut self, yes: bool) {
         self.expects_vectors = yes;
+    }
+
+    /// Whether the peer has agreed to send Ack Vectors.
+    pub(crate) fn expects_vectors(&self) -> bool {
+        self.expects_vectors
+    }
+
+    /// Returns the peer's report on the withheld number `seq`. It is known for at least a round trip after the report.
+    pub(crate) fn report_on_withheld(&self, seq: Seq) -> WithheldReport {
+        let record = self.position(seq).and_then(|pos| self.record_at(pos));
+        match record {
+            Some(record) if record.is_received() => WithheldReport::Received,
+            Some(record) if record.is(State::Lost) => WithheldReport::NotReceived,
+            _ => WithheldReport::None,
+        }
     }
 
     /// Data packets in flight (4341-5-1).

@@ -7,6 +7,7 @@
 //! - `replay.rs`, `rollback.rs`: repeated packets; recovery from forged ones
 //! - `ack_vector.rs`, `ack_records.rs`, `data_dropped.rs`: reports on arrived packets
 //! - `in_flight.rs`, `in_flight/`: sent packets until their fate is known
+//! - `audit.rs`: tests of the peer's reports
 //! - `features/`, `feature_use.rs`: negotiation of features, and what follows from their values
 //! - `cookie_echo.rs`: Init Cookies at a client
 //! - `pmtu.rs`, `icmp.rs`: path MTU discovery, ICMP errors
@@ -16,6 +17,7 @@
 mod accounting;
 mod ack_records;
 mod ack_vector;
+mod audit;
 mod close;
 mod cookie_echo;
 mod data_dropped;
@@ -100,6 +102,7 @@ pub struct Connection {
     tx: Half<dyn HcSender>,
     rx: Half<dyn HcReceiver>,
     in_flight: InFlight,
+    audit: audit::Audit,
     sent_per_rtt: SentPerRtt,
     /// How long to wait for acknowledgements before the next Sync, while data waits for the window.
     resync: Option<Backoff>,
@@ -269,6 +272,8 @@ pub(crate) struct Birth {
     pub(crate) config: Arc<Config>,
     pub(crate) service: ServiceCode,
     pub(crate) iss: Seq,
+    /// Seed of the audits, which the peer must not be able to guess.
+    pub(crate) audit_seed: u64,
 }
 
 impl Connection {
@@ -308,6 +313,7 @@ impl Connection {
             config,
             service,
             iss,
+            audit_seed,
         } = birth;
         let mut features = Features::new(role == Role::Server, iss, config.ccids.clone());
         Self::prefer_features(&mut features, &config);
@@ -348,6 +354,7 @@ impl Connection {
                 cc: rx.receiver(&cc),
             },
             in_flight,
+            audit: audit::Audit::new(audit_seed, now, config.audit && !config.strict),
             sent_per_rtt: SentPerRtt::new(now, iss),
             resync: None,
             ack_vector: AckVector::default(),

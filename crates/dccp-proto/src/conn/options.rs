@@ -236,6 +236,9 @@ impl Connection {
         self.obey_receiver(now, &feedback);
         self.follow_controllers();
         self.meter_rate(now, &feedback, app);
+        if self.audit.is_due(now) {
+            self.audit(now, app);
+        }
     }
 
     /// Whether a packet left as soon as what it acknowledges had come, so that it tells the round trip

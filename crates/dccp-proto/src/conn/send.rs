@@ -445,7 +445,7 @@ impl Connection {
 
     /// Notes a packet that departs now as in flight.
     #[inline]
-    fn push_record(&mut self, now: Instant, record: Record, app: &mut App<'_>) {
+    pub(super) fn push_record(&mut self, now: Instant, record: Record, app: &mut App<'_>) {
         let outbox = &mut *app.outbox;
         let tell = &mut |slot, fate| outbox.on_fate(now, slot, fate);
         self.in_flight.push(record, tell);

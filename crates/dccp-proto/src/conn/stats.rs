@@ -101,6 +101,10 @@ counters! {
         nonce_echoes_1 = "nonce_echoes_1",
         /// Ack Vectors that could not be true and were ignored.
         invalid_vectors = "invalid_vectors",
+        /// Sequence numbers withheld to test the peer's reports (4340-12.3-2).
+        audits = "audits",
+        /// Withheld numbers that the peer reported as received.
+        misreports = "misreports",
         /// Data Dropped options that could not be true and were ignored.
         invalid_data_dropped = "invalid_data_dropped",
         /// Returns of GSR after a forged packet (4340-7.5.4-10).

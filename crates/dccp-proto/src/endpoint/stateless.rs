@@ -1,7 +1,7 @@
 //! Packets that no connection sends: Resets for strangers (RFC 4340 §8.3.1) and Responses with
 //! Init Cookies.
 
-use super::Endpoint;
+use super::{Endpoint, KeyedHash};
 use crate::batch::Batch;
 use crate::config::bounds;
 use crate::limiter::Limiter;
@@ -101,6 +101,12 @@ fn reset_for(packet: &Packet<'_>, code: ResetCode) -> Packet<'static> {
         options: Options::EMPTY,
         payload: Payload::EMPTY,
     }
+}
+
+/// A number that the peer cannot guess (4340-12.3-2).
+#[expect(clippy::cast_possible_truncation, reason = "64 bits of it are used")]
+pub(super) fn audit_seed(hash: &dyn KeyedHash, now: Instant, flow: &Flow) -> u64 {
+    hash.hash(&flow_bytes(b"audit", flow)) as u64 ^ now.as_nanos()
 }
 
 /// A flow as bytes for a keyed hash; `purpose` keeps the uses of the hash apart.

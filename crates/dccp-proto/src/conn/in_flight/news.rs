@@ -60,6 +60,10 @@ impl<'t> News<'t> {
             self.newest_vector = self.newest_vector.max(Some(pos));
         }
         let Some(len) = before.len() else {
+            if before.is_withheld() {
+                // 4340-12.3-2: a misreport counts as congestion.
+                self.note_congestion(pos);
+            }
             return;
         };
         if is_new {

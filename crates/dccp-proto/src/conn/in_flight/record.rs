@@ -46,6 +46,7 @@ const HAS_VECTOR: u16 = 1 << 7;
 const HAS_DATA: u16 = 1 << 8;
 const IS_DROPPED: u16 = 1 << 9;
 const IS_APP_LIMITED: u16 = 1 << 10;
+const IS_WITHHELD: u16 = 1 << 11;
 const DELIVERED_AT: u32 = 12;
 
 /// The application data of a packet that we sent.
@@ -101,6 +102,17 @@ impl Record {
             slot: slot.0,
             ..*self
         }
+    }
+
+    /// The same record for a number that no packet carries.
+    pub(crate) fn withheld(mut self) -> Self {
+        self.bits |= IS_WITHHELD;
+        self
+    }
+
+    /// Whether no packet carried this number.
+    pub(super) fn is_withheld(&self) -> bool {
+        self.bits & IS_WITHHELD != 0
     }
 
     /// When it left.

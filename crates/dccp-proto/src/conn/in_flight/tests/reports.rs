@@ -379,3 +379,57 @@ fn drop_code_of_a_marked_packet_counts() {
     assert_eq!(fb.drops.receive_buffer, 1);
     assert_eq!(flow.take_fates()[1], (1, RxDropped(2)));
 }
+
+#[test]
+fn withheld_number_reported_as_received_is_congestion() {
+    // 4340-12.3-2
+    for (cells, verdict, congestion) in [
+        // Four received, one not, one received.
+        (&[0x03, 0xC0, 0x00][..], WithheldReport::NotReceived, None),
+        (&[0x05], WithheldReport::Received, Some(1)),
+        // The mark of a packet that never left is false, too.
+        (&[0x03, 0x40, 0x00], WithheldReport::Received, Some(1)),
+    ] {
+        let mut flow = Flow::new("d");
+        let seq = flow.seq(1);
+        let packet = SentPacket {
+            now: ms(1),
+            seq,
+            ccval: 0,
+            has_vector: false,
+            data: None,
+        };
+        let record = flow.flight.record(&packet).withheld();
+        flow.flight.push(record, &mut |_, _| ());
+        flow.sent = 2;
+        flow.send("dddd");
+        assert_eq!(flow.flight.report_on_withheld(seq), WithheldReport::None);
+        let len = 2 + u8::try_from(cells.len()).unwrap();
+        let options = [&[38, len][..], cells].concat();
+        let feedback = flow.ack(5, &options);
+        assert_eq!(
+            feedback.congestion,
+            congestion.map(|i| flow.seq(i)),
+            "{cells:?}"
+        );
+        assert_eq!((feedback.acked.packets, feedback.lost.packets), (5, 0));
+        assert_eq!(flow.flight.report_on_withheld(seq), verdict, "{cells:?}");
+    }
+}
+
+#[test]
+fn acknowledgement_of_withheld_number_is_congestion() {
+    // 4340-12.3-2: the acknowledgement number alone is a report, too.
+    let mut flow = Flow::new("d");
+    let packet = SentPacket {
+        now: ms(1),
+        seq: flow.seq(1),
+        ccval: 0,
+        has_vector: false,
+        data: None,
+    };
+    let record = flow.flight.record(&packet).withheld();
+    flow.flight.push(record, &mut |_, _| ());
+    flow.sent = 2;
+    assert_eq!(flow.ack(1, &[]).congestion, Some(flow.seq(1)));
+}
