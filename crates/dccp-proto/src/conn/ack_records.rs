@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 ///
 /// A report is cumulative: it says all that is not yet known to be known by the peer. So if any of
 /// the packets arrives, all that it reported, up to its Acknowledgement Number, is history.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct AckRecords {
     records: VecDeque<Record>,
 }
 
 /// Consecutive packets with a report that covers all up to the same packet, or a little more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Record {
     first: Seq,
     last: Seq,

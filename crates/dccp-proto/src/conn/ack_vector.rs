@@ -26,7 +26,7 @@ use crate::wire::{Ecn, Opt, OptionWriter};
 use std::collections::VecDeque;
 
 /// Arrived packets about which the peer may not know.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct AckVector {
     /// Newest first; at most [`ACK_VECTOR_CELLS`].
     cells: VecDeque<Cell>,
@@ -77,7 +77,7 @@ impl Fate {
 }
 
 /// Neighbouring packets of one fate; at most 64.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Cell(u8);
 
 impl Cell {

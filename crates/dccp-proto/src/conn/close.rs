@@ -6,6 +6,7 @@ use crate::event::{CloseReason, Event};
 use crate::queue::{Fate, Waiting};
 use crate::time::Instant;
 use crate::wire::ResetCode;
+use core::hash::{Hash, Hasher};
 
 /// The progress of this end's close.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,16 @@ pub(super) struct Closing {
     /// Close left more than once: the Reset that answered it may be lost.
     pub(super) is_repeated: bool,
     backoff: Option<Backoff>,
+}
+
+impl Closing {
+    /// Hashes the progress for the connection's fingerprint.
+    pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        (self.is_wanted, self.is_repeated, self.backoff.is_some()).hash(hasher);
+        if let Some(backoff) = &self.backoff {
+            backoff.fingerprint(hasher);
+        }
+    }
 }
 
 impl Connection {

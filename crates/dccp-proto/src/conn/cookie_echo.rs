@@ -5,6 +5,7 @@ use super::{Connection, State, Timer};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::{OptionWriter, Options, Packet, PacketType};
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 /// After this time a Sync asks the server again whether it has the cookies.
@@ -40,6 +41,11 @@ impl Cookies {
         let len = u8::try_from(cookie.len() + 2).unwrap_or(u8::MAX);
         self.bytes.extend([36, len]);
         self.bytes.extend_from_slice(cookie);
+    }
+
+    /// Hashes the cookies and where they began, for the connection's fingerprint.
+    pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        (&self.bytes, self.since).hash(hasher);
     }
 
     /// 4340-8.1.4-2, 4340-8.1.5-1: as they came, in the same order.

@@ -6,6 +6,7 @@ use crate::event::{CloseReason, Event};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::Packet;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 /// First interval between Requests (4340-8.1.1-1).
@@ -39,6 +40,12 @@ impl Handshake {
             was_hurried: false,
             unreachable: None,
         }
+    }
+
+    /// Hashes the progress for the connection's fingerprint.
+    pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        (self.sent, self.was_hurried, self.unreachable).hash(hasher);
+        self.backoff.fingerprint(hasher);
     }
 }
 

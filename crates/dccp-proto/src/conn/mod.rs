@@ -13,6 +13,7 @@
 //! - `pmtu.rs`, `icmp.rs`: path MTU discovery, ICMP errors
 //! - `timers.rs`, `timeout.rs`: named timers, and what happens when one expires
 //! - `accounting.rs`, `stats.rs`, `snapshot.rs`, `rate_hint.rs`: what others can see
+//! - `fingerprint.rs`: what a model checker compares
 
 mod accounting;
 mod ack_records;
@@ -23,6 +24,7 @@ mod cookie_echo;
 mod data_dropped;
 mod feature_use;
 mod features;
+mod fingerprint;
 mod handshake;
 mod icmp;
 mod in_flight;

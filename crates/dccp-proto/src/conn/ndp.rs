@@ -6,7 +6,7 @@ use crate::wire::{NoSpace, Opt, OptionWriter};
 const COUNT_MAX: u64 = (1 << 48) - 1;
 
 /// Counts what we send.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(crate) struct NdpCounter {
     is_enabled: bool,
     /// Packets without data since the last one with data.

@@ -14,7 +14,7 @@ use crate::config::bounds::REPLAY_BITS;
 use crate::seq::Seq;
 
 /// The numbers that have arrived. Numbers before the bitmap count as arrived.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Replay {
     run: Seq,
     next: Seq,

@@ -9,7 +9,7 @@ use core::mem;
 const LATER_ARRIVALS: usize = 3;
 
 /// A packet that arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Arrival {
     seq: Seq,
     /// Its NDP Count; `None` if the peer sends none.
@@ -20,7 +20,7 @@ struct Arrival {
 ///
 /// Of all arrivals only the newest [`LATER_ARRIVALS`] are kept: what is missing before the oldest of
 /// them is lost, and has been counted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct ReversePath {
     has_ndp_counts: bool,
     /// Newest first.

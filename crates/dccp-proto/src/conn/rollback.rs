@@ -17,7 +17,7 @@ use super::Connection;
 use crate::seq::Seq;
 
 /// Our Syncs whose `SyncAck` is proof.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Challenge {
     /// The first one. The later ones count, too: the peer answers none that answers a blind packet, so such packets could
     /// otherwise keep the place of the one that it answers.

@@ -22,7 +22,7 @@ use crate::wire::{Packet, PacketType};
 const WINDOW_MAX: u64 = Feature::SequenceWindow.info().max;
 
 /// The variables of RFC 4340 §7.1 with both Sequence Windows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct SeqNos {
     pub(crate) iss: Seq,
     pub(crate) isr: Seq,

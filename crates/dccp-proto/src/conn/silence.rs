@@ -11,6 +11,7 @@ use super::{App, Connection, State, Timer};
 use crate::event::Event;
 use crate::limiter::Limiter;
 use crate::time::Instant;
+use core::hash::{Hash, Hasher};
 
 /// The part of `dead_after` before the first Sync, and the part between two Syncs.
 const FIRST_PROBE: u32 = 4;
@@ -25,6 +26,14 @@ pub(super) struct Silence {
     reported: Option<Instant>,
     /// Limits [`Event::Unreachable`].
     unreachable: Limiter<1>,
+}
+
+impl Silence {
+    /// Hashes whether an answer is due, and whether the application knows, for the connection's fingerprint.
+    pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        self.unanswered_since.is_some().hash(hasher);
+        (self.reported == self.unanswered_since).hash(hasher);
+    }
 }
 
 impl Connection {

@@ -1,6 +1,7 @@
 //! Named timers, the next deadline and its reason; how intervals back off.
 
 use crate::time::Instant;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 /// A reason to wake a connection. Of timers due at the same time, the first in this list expires first.
@@ -110,6 +111,12 @@ impl Timers {
             .map(|(timer, _)| (at, timer))
     }
 
+    /// The timers that are set, with their deadlines.
+    pub(crate) fn all_set(&self) -> impl Iterator<Item = (Instant, Timer)> {
+        let timers = self.at.into_iter().zip(Timer::ALL);
+        timers.filter(|(at, _)| *at != NEVER)
+    }
+
     fn next_at(&self) -> Option<Instant> {
         self.at.iter().copied().min()
     }
@@ -139,6 +146,11 @@ impl Backoff {
         Self {
             next: first.min(Self::MAX),
         }
+    }
+
+    /// Hashes the magnitude of the next interval for the connection's fingerprint.
+    pub(crate) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        self.next.as_nanos().checked_ilog2().hash(hasher);
     }
 
     /// The interval to wait now.

@@ -15,6 +15,7 @@
 //!
 //! [`PENDING_CONFIRMS`]: crate::config::bounds::PENDING_CONFIRMS
 
+mod fingerprint;
 mod negotiation;
 mod receive;
 mod send;
@@ -89,7 +90,7 @@ impl UnderWay {
 }
 
 /// A Change of the peer and how we answered it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Answered {
     slot: Slot,
     /// The peer's preferences.
@@ -101,7 +102,7 @@ struct Answered {
 }
 
 /// An answer to a Change that waits for a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Confirm {
     side: Side,
     number: u8,

@@ -4,6 +4,7 @@ use super::table::Slot;
 use super::values::Values;
 use crate::time::Instant;
 use crate::wire::features::{Feature, Reconciliation};
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 /// Unanswered transmissions of a Change after which we assume that the peer never answers. A Linux peer
@@ -34,14 +35,14 @@ pub(super) struct Negotiation {
 }
 
 /// The contents of a Change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Offer {
     pub(super) values: Values,
     pub(super) is_mandatory: bool,
 }
 
 /// Where a negotiation stands (4340-6.6.2-1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     /// STABLE.
     Stable,
@@ -112,6 +113,12 @@ impl Negotiation {
             }
             _ => {}
         }
+    }
+
+    /// Hashes everything but the times.
+    pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
+        (self.slot, self.wish, self.offer, self.phase).hash(hasher);
+        (self.transmissions, self.unanswered, self.is_superseding).hash(hasher);
     }
 
     /// The outstanding Change has been answered.

@@ -5,7 +5,7 @@ use super::table::{FEATURES, Slot, index};
 use crate::wire::features::Feature;
 
 /// The values in force.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(super) struct InForce {
     /// SP features at this end and at the peer's.
     bytes: [[Byte; FEATURES]; 2],
@@ -16,7 +16,7 @@ pub(super) struct InForce {
 }
 
 /// The value of an SP feature.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Byte {
     now: u8,
     /// The value before: what the peer still has if our last Confirm did not reach it.
@@ -97,7 +97,7 @@ impl InForce {
 }
 
 /// Our preferences for features that are not being negotiated, where they differ from [`Offer::initial`].
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Hash)]
 pub(super) struct Wishes(Vec<(Slot, Offer)>);
 
 impl Wishes {

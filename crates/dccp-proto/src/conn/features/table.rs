@@ -3,7 +3,7 @@
 use crate::wire::features::Feature;
 
 /// At which end a feature is located.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Side {
     /// Here: this end's "L" options speak of it.
     Local,
@@ -22,7 +22,7 @@ impl Side {
 }
 
 /// One feature at one end: F/A in the RFC's notation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Slot {
     pub(super) side: Side,
     pub(super) feature: Feature,

@@ -5,7 +5,7 @@ use crate::wire::features::Feature;
 
 /// A preference list, or the values of an option: one byte more than [`FEATURE_VALUES`], because a
 /// Confirm has the chosen value before the list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Values {
     bytes: [u8; 1 + FEATURE_VALUES],
     len: u8,
