@@ -617,6 +617,32 @@ fn a_sync_ack_below_the_window_counts_only_if_it_names_our_sync() {
 }
 
 #[test]
+fn unanswered_sync_does_not_delay_the_return_to_the_peers_numbers() {
+    // 4340-7.5.4-10: the peer ignores a keep-alive Sync that names the forged number. The next Sync counts.
+    let config = Config {
+        keepalive: Some(Duration::from_secs(1)),
+        ..with_fixed_window()
+    };
+    for mut bench in Bench::open_both(&config) {
+        let newest = bench.peer_gss;
+        let forged = Pkt::new(Kind::Data, newest.plus(70));
+        bench.give(&forged);
+        bench.take();
+        let sent = bench.advance(Duration::from_secs(2));
+        let names_forged = |packet: &Pkt| packet.kind == Kind::Sync { ack: forged.seq };
+        assert!(sent.iter().any(|(_, packet)| names_forged(packet)));
+        let refused = bench.next(Kind::Data).with_payload(b"refused");
+        let sync = bench.answer(&refused);
+        assert_eq!(sync.kind, Kind::Sync { ack: refused.seq });
+        let sync_ack = bench.next(Kind::SyncAck { ack: sync.seq });
+        bench.answers(&sync_ack);
+        let data = bench.next(Kind::Data).with_payload(b"accepted");
+        bench.answers(&data);
+        assert!(bench.got().contains(&b"accepted".as_slice()));
+    }
+}
+
+#[test]
 fn data_waits_when_the_peers_window_could_not_hold_it() {
     // 4340-7.5.2-3: of W = 32 packets, 24 lie above GSR at the peer.
     let config = Config {
