@@ -57,6 +57,15 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Every behaviour of two ends on a bad network, up to a bound: 10^6 states, or some thousands with `quick`
+    Model {
+        /// How much
+        #[arg(default_value = "all", value_parser = ["quick", "all"])]
+        scale: String,
+        /// Only models whose names contain this
+        #[arg(default_value = "")]
+        pattern: String,
+    },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -78,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             pattern,
             json,
         } => attack(scale, pattern, *json),
+        What::Model { scale, pattern } => model(scale, pattern),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -105,6 +115,15 @@ pub(crate) fn attack(scale: &str, pattern: &str, json: bool) -> Result<bool> {
         attack.arg("--json");
     }
     shell::run(&mut attack)?;
+    Ok(true)
+}
+
+/// The models of `dccp-model`, as a table.
+fn model(scale: &str, pattern: &str) -> Result<bool> {
+    let program = ["cargo", "run", "--quiet", "--release"];
+    let mut model = command(&program);
+    model.args(["--package", "dccp-model", "--", scale, pattern]);
+    shell::run(&mut model)?;
     Ok(true)
 }
 

@@ -43,7 +43,7 @@ impl Cookies {
         self.bytes.extend_from_slice(cookie);
     }
 
-    /// Hashes the cookies and where they began, for the connection's fingerprint.
+    /// Hashes the cookies and their first packet into a fingerprint.
     pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
         (&self.bytes, self.since).hash(hasher);
     }

@@ -29,7 +29,7 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Hashes whether an answer is due, and whether the application knows, for the connection's fingerprint.
+    /// Hashes into a fingerprint whether an answer is due, and whether the application knows.
     pub(super) fn fingerprint<H: Hasher>(&self, hasher: &mut H) {
         self.unanswered_since.is_some().hash(hasher);
         (self.reported == self.unanswered_since).hash(hasher);
