@@ -32,6 +32,11 @@ pub fn is_read(socket: BorrowedFd<'_>) -> io::Result<bool> {
     sockopt::unread(socket).map(|bytes| bytes == 0)
 }
 
+/// The most descriptors that the process may have open; `None` if the system does not tell.
+pub fn descriptors_max() -> Option<u64> {
+    crate::sys::limits::descriptors()
+}
+
 /// Refuses descriptors that are sent to a Unix socket, or to those that a listening one accepts.
 ///
 /// # Errors

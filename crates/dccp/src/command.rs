@@ -107,7 +107,10 @@ impl Mailbox {
         inner.commands.push(command);
         if core::mem::take(&mut inner.is_asleep) {
             drop(inner);
-            self.waker.wake();
+            if !self.waker.wake() {
+                // The next command wakes the thread.
+                self.lock().is_asleep = true;
+            }
         }
     }
 

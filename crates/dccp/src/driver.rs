@@ -35,8 +35,6 @@ use dccp_proto::Endpoint;
 use dccp_proto::config::bounds;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
-#[cfg(target_os = "linux")]
-use rustix::process::Resource;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -541,7 +539,7 @@ fn is_open_limited(error: &OpenError) -> bool {
 /// Ports that may rest: a part of what the process may open.
 fn resting_max() -> usize {
     #[cfg(target_os = "linux")]
-    if let Some(descriptors) = rustix::process::getrlimit(Resource::Nofile).current {
+    if let Some(descriptors) = dccp_io::local::descriptors_max() {
         let share = usize::try_from(descriptors / RESTING_SHARE).unwrap_or(usize::MAX);
         return share.min(RESTING_PORTS);
     }

@@ -17,6 +17,8 @@ use rustix::time::{
 use super::{Ready, Token, sleep_time};
 use crate::transport::Source;
 
+/// Attempts of one wake-up.
+const WAKE_TRIES: usize = 4;
 /// Events taken from the kernel at a time.
 const EVENTS_MAX: usize = 256;
 const WAKER: u64 = u64::MAX;
@@ -176,12 +178,20 @@ impl Poller {
 }
 
 impl Waker {
-    /// Makes the poller's current or next wait return. Cheap when it is about to anyway.
-    pub fn wake(&self) {
+    /// Makes the poller's current or next wait return. Cheap when it is about to anyway. Returns `false` if the system
+    /// refused.
+    pub fn wake(&self) -> bool {
         if self.0.is_rung.swap(true, Ordering::SeqCst) {
-            return;
+            return true;
         }
-        // An eventfd overflows after 2^64 - 2 additions: then it is readable, too.
-        let _ = rustix::io::write(&self.0.fd, &1u64.to_ne_bytes());
+        for _ in 0..WAKE_TRIES {
+            match rustix::io::write(&self.0.fd, &1u64.to_ne_bytes()) {
+                // An eventfd overflows after 2^64 - 2 additions: then it is readable, too.
+                Ok(_) | Err(Errno::AGAIN) => return true,
+                Err(_) => {}
+            }
+        }
+        self.0.is_rung.store(false, Ordering::SeqCst);
+        false
     }
 }

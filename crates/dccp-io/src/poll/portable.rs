@@ -113,9 +113,8 @@ impl Poller {
 }
 
 impl Waker {
-    /// Makes the poller's current or next wait return.
-    pub fn wake(&self) {
-        // It fails only when the system is out of memory; the next deadline wakes the poller then.
-        let _ = self.0.wake();
+    /// Makes the poller's current or next wait return. Returns `false` if the system refused.
+    pub fn wake(&self) -> bool {
+        self.0.wake().is_ok()
     }
 }

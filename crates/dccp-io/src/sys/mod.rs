@@ -3,5 +3,6 @@
 pub(crate) mod cmsg;
 pub(crate) mod error_queue;
 pub(crate) mod fork;
+pub(crate) mod limits;
 pub(crate) mod mmsg;
 pub(crate) mod sockopt;
