@@ -20,12 +20,18 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 /// Descriptors that come with one message at most.
 const FDS: usize = 3;
+
+/// Attempts of a call for which the system lacks memory.
+const TRIES: usize = 4;
+/// The pause between them.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Messages to and from another process, in order; each arrives whole.
 #[derive(Debug)]
@@ -48,6 +54,35 @@ fn new_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
     let flags = flags.union(SocketFlags::CLOEXEC);
     Ok(rustix::net::socket_with(family, kind, flags, None)?)
+}
+
+/// The longest sleep of a thread that must repeat a call for which the system lacked memory.
+pub(crate) const SHORT: Duration = Duration::from_millis(10);
+
+/// Whether a message could not be sent because the other process has closed its end.
+pub(crate) fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(
+        error.kind(),
+        K::BrokenPipe | K::ConnectionReset | K::NotConnected
+    )
+}
+
+/// Repeats a call that a signal or a short lack of memory made fail.
+fn repeat<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    for _ in 1..TRIES {
+        match call() {
+            Err(Errno::INTR) => {}
+            Err(error) if is_shortage(error) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    call()
+}
+
+/// Whether a call failed because the system lacks memory, so that a later one can succeed.
+fn is_shortage(error: Errno) -> bool {
+    matches!(error, Errno::NOBUFS | Errno::NOMEM)
 }
 
 impl Channel {
@@ -102,7 +137,8 @@ impl Channel {
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        rustix::net::sendmsg(&self.fd, &[IoSlice::new(message)], &mut ancillary, SEND)?;
+        let iov = [IoSlice::new(message)];
+        repeat(|| rustix::net::sendmsg(&self.fd, &iov, &mut ancillary, SEND))?;
         Ok(())
     }
 
@@ -118,14 +154,16 @@ impl Channel {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT.union(RecvFlags::CMSG_CLOEXEC);
         let iov = &mut [IoSliceMut::new(&mut buf)];
-        let mut received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
+        let mut recv = || repeat(|| rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags));
+        let mut received = recv();
         if matches!(received, Err(Errno::CONNRESET)) {
             // The other process closed its end with unread messages. Its own messages follow this error.
-            received = rustix::net::recvmsg(&self.fd, iov, &mut ancillary, flags);
+            received = recv();
         }
         let (len, flags) = match received {
             Ok(received) => (received.bytes, received.flags),
             Err(Errno::AGAIN | Errno::INTR) => return Incoming::Nothing,
+            Err(error) if is_shortage(error) => return Incoming::Nothing,
             Err(_) => return Incoming::End,
         };
         let fds = ancillary.drain().filter_map(|message| match message {
@@ -199,18 +237,32 @@ fn is_deserted(address: &SocketAddrUnix) -> bool {
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     stream: UnixStream,
+    /// The last wake-up failed.
+    is_owed: AtomicBool,
 }
 
 impl Doorbell {
     /// The two ends of a doorbell.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = UnixStream::pair()?;
-        Ok((Self { stream: a }, Self { stream: b }))
+        Ok((Self::with(a), Self::with(b)))
     }
 
     /// The end that another process has sent.
     pub(crate) fn of(fd: OwnedFd) -> Self {
-        Self { stream: fd.into() }
+        Self::with(fd.into())
+    }
+
+    fn with(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            is_owed: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the system refused the last wake-up.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.is_owed.load(Ordering::Relaxed)
     }
 
     /// Removes the wake-ups that wait. Returns `false` if the other process has closed its end.
@@ -219,15 +271,21 @@ impl Doorbell {
         let received = rustix::net::recv(&self.stream, &mut rings, RecvFlags::DONTWAIT);
         match received {
             Ok((_, n)) => n > 0,
-            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR) || is_shortage(error),
         }
     }
 }
 
 impl Bell for Doorbell {
-    fn ring(&self) {
-        // A full socket wakes the other process already. If that has ended, no thread sleeps there.
-        let _ = rustix::net::send(&self.stream, &[1], SEND);
+    fn ring(&self) -> bool {
+        // Without a pause, because the engine's thread rings, too.
+        let is_rung = (0..TRIES).any(|_| match rustix::net::send(&self.stream, &[1], SEND) {
+            Err(error) if error == Errno::INTR || is_shortage(error) => false,
+            // A full socket wakes the other process already. If that has ended, no thread sleeps there.
+            _ => true,
+        });
+        self.is_owed.store(!is_rung, Ordering::Relaxed);
+        is_rung
     }
 }
 

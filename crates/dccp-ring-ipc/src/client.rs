@@ -1,6 +1,6 @@
 //! The application's side of a lent ring.
 
-use crate::channel::{Channel, Doorbell, Incoming};
+use crate::channel::{Channel, Doorbell, Incoming, SHORT, has_ended};
 use crate::error::{RingConnectError, RingError};
 use crate::message::{Ask, Tell};
 use crate::request::RingRequest;
@@ -8,12 +8,14 @@ use crate::wait::{Waiting, timespec};
 use core::time::Duration;
 use dccp::unstable::delivery;
 use dccp::{DccpAddr, Ready, ReadyFd, RecvMeta, RingFate, clock};
+use dccp_io::{is_descriptor_limit, is_shortage};
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
 use dccp_ring::shared::SharedError;
 use dccp_ring::{Receiver, Sender, Violation, shared};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,17 +39,28 @@ pub struct RingClient {
     is_bell_cut: bool,
     events: VecDeque<Event>,
     mps: Option<usize>,
-    has_closed: bool,
+    closing: Closing,
     has_aborted: bool,
     /// The reason of the end, once the server has reported it.
     over: Option<RingError>,
     timeout: Option<Duration>,
 }
 
+/// The request to close the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Closing {
+    NotAsked,
+    /// The system had no memory for the request, so it is repeated soon.
+    Owed,
+    Asked,
+}
+
 /// Events that wait for the application; the oldest make room.
 const EVENTS_MAX: usize = 64;
 /// The longest wait for an answer of the server.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+/// The pause after a failed system call.
+const PAUSE: Duration = Duration::from_millis(1);
 /// The default of the longest wait for a connection: a handshake takes at most 3 minutes by default.
 const OPENING: Duration = Duration::from_secs(190);
 
@@ -130,7 +143,7 @@ impl RingClient {
             is_bell_cut: false,
             events: VecDeque::new(),
             mps: mps.and_then(|mps| usize::try_from(mps).ok()),
-            has_closed: false,
+            closing: Closing::NotAsked,
             has_aborted: false,
             over: None,
             timeout: None,
@@ -271,10 +284,17 @@ impl RingClient {
     /// # Errors
     /// When the connection has not ended in time, or the server has.
     pub fn close(&mut self, at_most: Duration) -> Result<CloseReason, RingError> {
-        if !core::mem::replace(&mut self.has_closed, true) {
-            self.ask(&Ask::Close);
-        }
-        let waited = self.wait(Some(at_most), |_| Ok(None::<()>));
+        let waited = self.wait(Some(at_most), |this| {
+            if this.closing != Closing::Asked {
+                let is_asked = this.ask(&Ask::Close);
+                this.closing = if is_asked {
+                    Closing::Asked
+                } else {
+                    Closing::Owed
+                };
+            }
+            Ok(None::<()>)
+        });
         match waited {
             Err(RingError::Closed(reason)) => Ok(reason),
             Err(error) => Err(error),
@@ -284,14 +304,15 @@ impl RingClient {
 
     /// Ends the connection at once, and withdraws the datagrams that wait.
     pub fn abort(&mut self) {
-        if !core::mem::replace(&mut self.has_aborted, true) {
-            self.ask(&Ask::Abort);
-        }
+        self.has_aborted = self.has_aborted || self.ask(&Ask::Abort);
     }
 
-    fn ask(&mut self, ask: &Ask) {
-        // If the server has ended, the next receive finds the channel closed.
-        let _ = self.channel.send(&ask.build(), &[]);
+    /// Sends a request. Returns `false` if the system has no memory for it now.
+    fn ask(&self, ask: &Ask) -> bool {
+        match self.channel.send(&ask.build(), &[]) {
+            Err(error) => has_ended(&error),
+            Ok(()) => true,
+        }
     }
 }
 
@@ -408,6 +429,12 @@ impl RingClient {
 
     /// Sleeps until the bell rings or the server sends a message, at most for `at_most`.
     fn sleep(&mut self, at_most: Option<Duration>) {
+        let mut at_most = at_most;
+        if self.bell.is_owed() || self.closing == Closing::Owed {
+            // A batch wakes the server, even an empty one.
+            drop(self.sender.batch());
+            at_most = Some(at_most.map_or(SHORT, |time| time.min(SHORT)));
+        }
         let until = at_most.map(|time| clock::now() + time);
         if self.is_bell_cut {
             wait_for(&mut [&self.channel], until);
@@ -451,14 +478,17 @@ pub(crate) fn ask(
 ) -> Result<Channel, RingConnectError> {
     let channel = Channel::connect(path, timeout).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => RingConnectError::TimedOut,
+        _ if is_descriptor_limit(&error) || is_shortage(&error) => RingConnectError::System(error),
         _ => RingConnectError::NoServer {
             path: path.to_path_buf(),
             error,
         },
     })?;
-    // A server that has ended may have sent its reason before.
-    let _ = channel.send(&question.build(), &[]);
-    Ok(channel)
+    match channel.send(&question.build(), &[]) {
+        Err(error) if !has_ended(&error) => Err(RingConnectError::System(error)),
+        // A server that has ended may have sent its reason before.
+        _ => Ok(channel),
+    }
 }
 
 /// The server's answer to a request, at most until `until` and within [`ANSWER`].
@@ -495,6 +525,11 @@ pub(crate) fn wait_for(sources: &mut [&dyn AsFd], until: Option<Instant>) {
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
         .collect();
     let time = until.map(|until| timespec(until, clock::now()));
-    // After an error, such as a signal, the caller checks again.
-    let _ = poll(&mut fds, time.as_ref());
+    // After an error the caller checks again.
+    if let Err(error) = poll(&mut fds, time.as_ref())
+        && error != Errno::INTR
+    {
+        // An error that lasts must not use a core.
+        std::thread::sleep(until.map_or(PAUSE, |until| PAUSE.min(until - clock::now())));
+    }
 }

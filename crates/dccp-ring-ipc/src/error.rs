@@ -80,6 +80,9 @@ pub enum RingConnectError {
     /// System: the ring cannot be used.
     #[error(transparent)]
     Ring(SharedError),
+    /// System: it has no descriptor or no memory left for this program.
+    #[error("cannot ask the program that lends rings: {0}")]
+    System(#[source] io::Error),
 }
 
 impl RingConnectError {
@@ -88,7 +91,9 @@ impl RingConnectError {
         match self {
             Self::NoServer { .. } | Self::Refused(_) => Fault::Caller,
             Self::Ended(_) => Fault::Peer,
-            Self::TimedOut | Self::ServerGone | Self::Foreign | Self::Ring(_) => Fault::System,
+            Self::TimedOut | Self::ServerGone | Self::Foreign | Self::Ring(_) | Self::System(_) => {
+                Fault::System
+            }
         }
     }
 
@@ -101,7 +106,7 @@ impl RingConnectError {
             Self::Ended(_) => "check that the program runs there and serves this port",
             Self::ServerGone => "start the program that lends rings again",
             Self::Foreign => "use the same version of this library on both sides",
-            Self::Ring(_) => "free memory, or raise the limits of this process",
+            Self::Ring(_) | Self::System(_) => "free memory, or raise the limits of this process",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The application's side of a listener in a server of rings.
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SHORT, has_ended};
 use crate::client::{ANSWER, RingClient, ask, first_answer, wait_for};
 use crate::error::{RingAcceptError, RingConnectError};
 use crate::message::{Ask, Tell};
@@ -110,19 +110,22 @@ impl RingListener {
     pub fn ready_fd(&mut self) -> io::Result<ReadyFd> {
         let fd = self.channel.as_fd().try_clone_to_owned()?;
         self.is_watched = true;
-        self.request_connection();
+        self.request_connection()?;
         Ok(dccp::unstable::ready_fd(fd))
     }
 
     fn take(&mut self, timeout: Option<Duration>) -> Result<RingClient, RingAcceptError> {
         let mut waiting = Waiting::within(timeout);
         while !self.is_over {
-            self.request_connection();
+            let is_asked = self.request_connection().is_ok();
             match self.channel.recv() {
                 Incoming::Message(message, fds) => return self.answer(&message, fds),
                 Incoming::End => self.is_over = true,
                 Incoming::Nothing => {
-                    let left = waiting.left().map_err(|_| RingAcceptError::TimedOut)?;
+                    let mut left = waiting.left().map_err(|_| RingAcceptError::TimedOut)?;
+                    if !is_asked {
+                        left = Some(left.map_or(SHORT, |time| time.min(SHORT)));
+                    }
                     let until = left.map(|time| clock::now() + time);
                     wait_for(&mut [&self.channel], until);
                 }
@@ -132,10 +135,20 @@ impl RingListener {
     }
 
     /// Requests the next connection, unless the server owes one already.
-    fn request_connection(&mut self) {
-        if !core::mem::replace(&mut self.has_asked, true) {
+    ///
+    /// # Errors
+    /// When the system has no memory for the message now.
+    fn request_connection(&mut self) -> io::Result<()> {
+        if self.has_asked {
+            return Ok(());
+        }
+        match self.channel.send(&Ask::Accept.build(), &[]) {
+            Err(error) if !has_ended(&error) => Err(error),
             // If the server has ended, the next receive finds the channel closed.
-            let _ = self.channel.send(&Ask::Accept.build(), &[]);
+            _ => {
+                self.has_asked = true;
+                Ok(())
+            }
         }
     }
 
@@ -149,7 +162,8 @@ impl RingListener {
         match (Tell::parse(message), fds.map(<[_; 3]>::try_from)) {
             (Some(Tell::Accepted { peer, service, mps }), Ok(Ok([memory, bell, channel]))) => {
                 if self.is_watched {
-                    self.request_connection();
+                    // After a failure the next call of `accept` requests it.
+                    let _ = self.request_connection();
                 }
                 let ring = [memory, bell];
                 RingClient::new(ring, Channel::of(channel), peer, service, mps)

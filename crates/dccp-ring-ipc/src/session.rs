@@ -1,6 +1,6 @@
 //! The server's session with one application of another process.
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, SHORT};
 use crate::lent::{FULL, Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
 use crate::message::{self, Ask, MESSAGE_MAX, Tell};
@@ -10,6 +10,7 @@ use dccp::Options;
 use dccp::Socket;
 use dccp::clock;
 use dccp::unstable::permit_unused_law;
+use dccp_io::is_shortage;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Event, Instant};
 use rustix::event::PollFlags;
@@ -38,6 +39,8 @@ pub(crate) struct Session {
     has_aborted: bool,
     /// The last message, while the application does not read.
     unsent_reply: Option<Vec<u8>>,
+    /// That message waits for memory of the system, not for the application.
+    is_short: bool,
     /// The deadline of the session.
     until: Option<Instant>,
     /// The time of the next check whether the connection has ended, while the application does not read.
@@ -103,6 +106,7 @@ impl Session {
             has_closed: false,
             has_aborted: false,
             unsent_reply: None,
+            is_short: false,
             until,
             recheck_at: None,
         }
@@ -127,6 +131,8 @@ impl Session {
         let news = news.map(|fd| (fd, PollFlags::IN));
         let flags = match self.unsent_reply {
             None => PollFlags::IN,
+            // The channel has room, so that watching it would not wait.
+            Some(_) if self.is_short => PollFlags::IN,
             Some(_) => PollFlags::IN | PollFlags::OUT,
         };
         let channel = self.channel.as_ref();
@@ -360,12 +366,19 @@ impl Session {
     /// Sends events of the connection, as fast as the application reads. Returns false when the session is over.
     fn send_events(&mut self) -> bool {
         self.recheck_at = None;
+        self.is_short = false;
         while let Some(message) = self.unsent_reply.take().or_else(|| self.next_event()) {
             let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
             match told {
                 Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.unsent_reply = Some(message);
                     self.linger_if_ended();
+                    return true;
+                }
+                Some(Err(error)) if is_shortage(&error) => {
+                    self.unsent_reply = Some(message);
+                    self.is_short = true;
+                    self.recheck_at = Some(clock::now() + SHORT);
                     return true;
                 }
                 // An application that has ended or cannot be reached finds the channel closed.

@@ -11,13 +11,14 @@ use std::sync::Arc;
 /// Wakes the other side of a ring, for example by a byte on a socket. Called only when that side has
 /// announced that it sleeps.
 pub trait Bell: Send + Sync {
-    /// Wakes it.
-    fn ring(&self);
+    /// Wakes it. Returns `false` if the system refused, so that the next call wakes it.
+    fn ring(&self) -> bool;
 }
 
 impl<F: Fn() + Send + Sync> Bell for F {
-    fn ring(&self) {
+    fn ring(&self) -> bool {
         self();
+        true
     }
 }
 
@@ -51,6 +52,9 @@ pub(crate) fn wake(sleeper: &AtomicU64, bell: &dyn Bell) {
     fence(Ordering::SeqCst);
     let is_asleep = sleeper.load(Ordering::Relaxed) != AWAKE;
     if is_asleep && sleeper.swap(AWAKE, Ordering::Relaxed) != AWAKE {
-        bell.ring();
+        let is_woken = bell.ring();
+        if !is_woken {
+            sleeper.store(ASLEEP, Ordering::Relaxed);
+        }
     }
 }

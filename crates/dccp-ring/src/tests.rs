@@ -5,6 +5,7 @@ mod plain_queue;
 mod threads;
 
 use super::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A ring of slots for 16 bytes whose sides never sleep.
@@ -33,6 +34,37 @@ fn claim(source: &mut Source) -> Option<(Vec<u8>, Label)> {
 /// The tags of all claimable datagrams.
 fn claim_all(source: &mut Source) -> Vec<u64> {
     core::iter::from_fn(|| claim(source).map(|(_, label)| label.tag)).collect()
+}
+
+/// A bell that the system refuses to ring as often as this says, and the number of attempts.
+#[derive(Default)]
+struct Refusing {
+    refusals: AtomicUsize,
+    attempts: AtomicUsize,
+}
+
+impl Bell for Refusing {
+    fn ring(&self) -> bool {
+        self.attempts.fetch_add(1, Ordering::SeqCst);
+        let one_less = |n: usize| n.checked_sub(1);
+        let refused = self
+            .refusals
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
+        refused.is_err()
+    }
+}
+
+#[test]
+fn refused_wake_up_is_repeated_by_the_next_push() {
+    let bell = Arc::new(Refusing::default());
+    bell.refusals.store(2, Ordering::SeqCst);
+    let shape = Shape::new(8, 16);
+    let (mut app, mut transport) = in_process(shape, silent(), bell.clone()).unwrap();
+    assert_eq!(transport.source.look(0), Ok(Look::Nothing));
+    for attempts in [1, 2, 3, 3] {
+        app.sender.push(&[7], Label::default()).unwrap();
+        assert_eq!(bell.attempts.load(Ordering::SeqCst), attempts);
+    }
 }
 
 #[test]

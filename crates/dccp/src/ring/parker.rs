@@ -28,9 +28,10 @@ impl Parker {
 }
 
 impl Bell for Parker {
-    fn ring(&self) {
+    fn ring(&self) -> bool {
         *self.rings() += 1;
         self.condvar.notify_all();
+        true
     }
 }
 
@@ -72,7 +73,7 @@ mod tests {
         let parker = Arc::new(Parker::default());
         let mut ears = [Ear::new(parker.clone()), Ear::new(parker.clone())];
         for rings in 1..4 {
-            (0..rings).for_each(|_| parker.ring());
+            (0..rings).for_each(|_| assert!(parker.ring()));
             for ear in &mut ears {
                 // It has rung, so no listener sleeps.
                 ear.listen(None);

@@ -22,8 +22,9 @@ impl Count {
 }
 
 impl Bell for Count {
-    fn ring(&self) {
+    fn ring(&self) -> bool {
         self.0.fetch_add(1, Ordering::SeqCst);
+        true
     }
 }
 
