@@ -7,6 +7,7 @@
 
 mod ackers;
 mod engine;
+mod faults;
 mod floods;
 mod host;
 mod icmp;
@@ -42,6 +43,21 @@ enum Command {
     All(Choice),
     /// The names of the attacks
     List,
+    /// System calls that fail during a transfer: each call of the product with each of its errors
+    Faults {
+        /// A choice, or every error of every call
+        #[arg(value_parser = ["quick", "all"])]
+        scale: String,
+        /// Only faults whose names contain this
+        #[arg(default_value = "")]
+        pattern: String,
+        /// Draws the calls that fail at random
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// A program whose system calls fail
+    #[command(subcommand, hide = true)]
+    FaultVictim(faults::victim::Part),
     /// A program that the attacks start
     #[command(subcommand, hide = true)]
     Part(Part),
@@ -114,13 +130,25 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Command::Part(part) => match play(&part) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error:#}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Faults {
+            scale,
+            pattern,
+            seed,
+        } => exit_code(faults::run(&scale, &pattern, seed)),
+        Command::FaultVictim(part) => exit_code(faults::victim::run(&part).map(|()| true)),
+        Command::Part(part) => exit_code(play(&part).map(|()| true)),
+    }
+}
+
+/// The exit code of a part that holds or not, or failed.
+fn exit_code(holds: Result<bool>) -> ExitCode {
+    match holds {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

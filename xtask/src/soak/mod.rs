@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::fuzz;
+use dccp_dev::packages;
 use dccp_dev::shell::{self, command};
 
 #[derive(clap::Args)]
@@ -66,6 +67,15 @@ enum What {
         #[arg(default_value = "")]
         pattern: String,
     },
+    /// System calls that fail during a transfer: each call with each of its errors, or a choice with `quick`
+    Faults {
+        /// How much
+        #[arg(default_value = "all", value_parser = ["quick", "all"])]
+        scale: String,
+        /// Only faults whose names contain this
+        #[arg(default_value = "")]
+        pattern: String,
+    },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -88,6 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             json,
         } => attack(scale, pattern, *json),
         What::Model { scale, pattern } => model(scale, pattern),
+        What::Faults { scale, pattern } => faults(scale, pattern),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -124,6 +135,16 @@ fn model(scale: &str, pattern: &str) -> Result<bool> {
     let mut model = command(&program);
     model.args(["--package", "dccp-model", "--", scale, pattern]);
     shell::run(&mut model)?;
+    Ok(true)
+}
+
+/// The failing system calls of `dccp-attack`, as a table.
+fn faults(scale: &str, pattern: &str) -> Result<bool> {
+    packages::install(packages::FOR_TESTS)?;
+    let program = ["cargo", "run", "--quiet", "--release"];
+    let mut faults = command(&program);
+    faults.args(["--package", "dccp-attack", "--", "faults", scale, pattern]);
+    shell::run(&mut faults)?;
     Ok(true)
 }
 
