@@ -1,19 +1,19 @@
 //! The clients of a relay, and which one makes room for another.
 //!
-//! Each client holds a socket. One source address holds at most a quarter of them. When all are taken, a new client
-//! displaces the one that has been silent for longest of those that never replied to the server, because such a source
-//! address may be forged.
+//! Each client holds a socket. One source address (IPv6: one /64) holds at most a quarter of them; a further client of it
+//! displaces another one of it. When all sockets are taken, a new client displaces the one that has been silent for longest
+//! of those that never replied to the server, because such a source address may be forged.
 
 use core::net::IpAddr;
 use core::time::Duration;
 use dccp_io::Transport;
 use dccp_proto::Instant;
-use dccp_proto::path::Path;
+use dccp_proto::path::{Path, source_of};
 use std::collections::BTreeMap;
 
 /// Clients at the same time.
 const CLIENTS_MAX: usize = 1024;
-/// Clients of one source address.
+/// Clients of one source address (IPv6: of one /64).
 const SOURCE_MAX: usize = CLIENTS_MAX / 4;
 /// A client is forgotten after this time without a packet.
 const IDLE: Duration = Duration::from_mins(2);
@@ -126,10 +126,10 @@ impl Clients {
     /// # Errors
     /// When no client may be displaced.
     pub(crate) fn make_room(&mut self, source: IpAddr) -> Result<Option<Client>, NoRoom> {
-        let held = self.all.values().filter(|c| c.path.remote == source);
-        if held.count() >= SOURCE_MAX {
-            let all = self.all.iter();
-            let own = all.filter(|(_, client)| client.path.remote == source);
+        let source = source_of(source);
+        let is_own = |client: &Client| source_of(client.path.remote) == source;
+        let own = self.all.iter().filter(|(_, client)| is_own(client));
+        if own.clone().count() >= SOURCE_MAX {
             let displaced = displaced(own.map(|(number, client)| (*number, &client.record)));
             return Ok(displaced.and_then(|number| self.remove(number)));
         }

@@ -164,15 +164,19 @@ impl Relay {
         };
         let back = &mut self.back;
         for _ in 0..RECV_BURST {
+            let mut has_answered = false;
             let got = client.socket.recv(&mut self.buffer, &mut |r| {
                 for datagram in r.datagrams {
+                    has_answered = true;
                     back.offer(clock::now(), number, datagram.bytes, r.ecn);
                 }
             })?;
+            if has_answered {
+                client.note_answer();
+            }
             if !got.may_have_more() {
                 return Ok(false);
             }
-            client.note_answer();
         }
         Ok(true)
     }

@@ -17,9 +17,11 @@ macro_rules! listed {
     };
 }
 
-/// Bounds on what a peer can make one endpoint store. The code that enforces a bound says what an
+/// Bounds on what a peer can make one endpoint store, send or try. The code that enforces a bound says what an
 /// overflow does.
 pub mod bounds {
+    use core::time::Duration;
+
     listed! {
     /// Ack Vector cells kept per connection (run-length coded, one byte each).
     pub const ACK_VECTOR_CELLS: usize = 16_384;
@@ -40,8 +42,11 @@ pub mod bounds {
     pub const PENDING_CONFIRMS: usize = 32;
     /// Connections in RESPOND per listener before cookies take over.
     pub const RESPOND_PER_LISTENER: usize = 1024;
-    /// Redeemed Init Cookies that are remembered in each of two epochs; beyond it the next epoch begins (4340-18-7).
+    /// Redeemed Init Cookies that are remembered in each of two epochs, 16 bytes each; beyond it the next epoch begins
+    /// (4340-18-7).
     pub const COOKIES_REDEEMED: usize = 1 << 16;
+    /// The time for which a key makes Init Cookies. A cookie is good in its own epoch and in the next one.
+    pub const COOKIE_EPOCH: Duration = Duration::from_mins(1);
     /// Connections per endpoint.
     pub const CONNECTIONS: usize = 1 << 20;
     /// Entries in the TIMEWAIT table; the oldest is forgotten first.
@@ -50,6 +55,10 @@ pub mod bounds {
     pub const STATELESS_QUEUE: usize = 256;
     /// Buckets that limit the Responses to a prefix (4340-18-5), 8 bytes each.
     pub const PREFIX_BUCKETS: usize = 4096;
+    /// Bytes of Responses that a prefix earns a second without Requests, so that clients with short ones get theirs.
+    pub const PREFIX_BYTES_PER_S: u32 = 20_000;
+    /// Bytes of Responses that a prefix saves at most.
+    pub const PREFIX_BYTES_SAVED: u32 = 64_000;
     /// Stateless Resets per second (4340-8.1.3-1).
     pub const RESETS_PER_S: u32 = 1024;
     /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6). Packets with numbers that the peer used

@@ -43,6 +43,15 @@ impl Encap {
     }
 }
 
+/// The source that limits count for an address: an IPv4 address, or the first 64 bits of an IPv6 address, because one
+/// customer of a provider has all addresses that begin with them.
+pub fn source_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & !u128::from(u64::MAX)).into()),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
 /// The two hosts of a connection and the protocol between them. Addresses are of one family.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Path {

@@ -1,7 +1,7 @@
 //! Budgets in bytes for datagrams that wait to be read (4340-18-9). Each connection counts against several: those of the
 //! engine, of its listener, and of the address that it came from.
 
-use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, SPARE_SHARE, source_of};
+use crate::limits::{RECV_BYTES_ENGINE, RECV_BYTES_SOURCE, SPARE_DIVISOR, source_of};
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl Budget {
     }
 
     fn permits_spare(&self) -> bool {
-        self.used.load(Ordering::Relaxed) <= self.most / SPARE_SHARE
+        self.used.load(Ordering::Relaxed) <= self.most / SPARE_DIVISOR
     }
 }
 

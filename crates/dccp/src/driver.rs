@@ -17,9 +17,9 @@ use crate::error::{BindError, ConnectError};
 use crate::group::{Membership, Seat};
 use crate::hash::ProcessHash;
 use crate::incoming::Incoming;
-use crate::limits::RESTING_PORTS;
 #[cfg(target_os = "linux")]
-use crate::limits::RESTING_SHARE;
+use crate::limits::RESTING_DIVISOR;
+use crate::limits::RESTING_PORTS;
 use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port, token};
 use crate::request::Request;
@@ -540,7 +540,7 @@ fn is_open_limited(error: &OpenError) -> bool {
 fn resting_max() -> usize {
     #[cfg(target_os = "linux")]
     if let Some(descriptors) = dccp_io::local::descriptors_max() {
-        let share = usize::try_from(descriptors / RESTING_SHARE).unwrap_or(usize::MAX);
+        let share = usize::try_from(descriptors / RESTING_DIVISOR).unwrap_or(usize::MAX);
         return share.min(RESTING_PORTS);
     }
     RESTING_PORTS

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
-use crate::limits::CONNECTIONS_PER_SOURCE;
+use crate::limits::{CONNECTIONS_PER_SOURCE, RECV_BYTES_UNACCEPTED};
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -318,8 +318,8 @@ impl Options {
         self
     }
 
-    /// How many bytes of received datagrams wait for the application at most; more are dropped and reported to the peer.
-    /// 4 MiB by default. [`limits`](crate::limits) has the bounds of a connection that is not accepted yet, of a listener,
+    /// How many bytes of memory received datagrams that wait for the application take at most; more are dropped and
+    /// reported to the peer. 4 MiB by default, at least 64 KiB. [`limits`](crate::limits) has the bounds of a connection that is not accepted yet, of a listener,
     /// of an address and of an engine.
     pub fn recv_buffer_bytes(mut self, bytes: u64) -> Self {
         self.buffers.recv_bytes = bytes;
@@ -400,8 +400,8 @@ impl Options {
             ),
             (
                 "recv_buffer_bytes",
-                self.buffers.recv_bytes > 0,
-                "must be at least 1 byte",
+                self.buffers.recv_bytes >= RECV_BYTES_UNACCEPTED,
+                "must be at least 65536 bytes",
             ),
             (
                 "connections_per_source",

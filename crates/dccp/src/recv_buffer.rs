@@ -376,6 +376,11 @@ impl Inbox for Intake {
             return ring.deliver(payload, meta, &mut self.counts);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
+        if bytes.capacity() as u64 > self.room_bytes {
+            // A smaller one may still find room.
+            self.spare_bytes -= bytes.capacity() as u64;
+            bytes = Vec::new();
+        }
         let spare = bytes.capacity() as u64;
         let size = spare.max(payload.len() as u64);
         let (Some(room), Some(room_bytes)) =

@@ -1,6 +1,6 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
-use crate::limits::{self, DURATION_MAX, FLOWS_MAX};
+use crate::limits::{self, DURATION_MAX, FLOWS_MAX, INTERVAL_MIN};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use core::fmt;
@@ -271,8 +271,6 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
 
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest interval of the table.
-const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// The error of a value: its constraint and a hint.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use crate::control::MESSAGE_MAX;
 use crate::packet::{LEN_MAX, LEN_MIN};
 use core::fmt::Write as _;
 use core::time::Duration;
-use dccp::proto::config::bounds;
+use dccp::proto::config::{Config, bounds};
 
 /// Tests at the same time, over all listeners.
 pub(crate) const TESTS_MAX: usize = 4;
@@ -17,20 +17,31 @@ pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
 pub(crate) const OVERTIME_MAX: Duration = Duration::from_secs(5);
 /// The longest wait for the answer of a client whose test was ended for its time.
 pub(crate) const FAREWELL_MAX: Duration = Duration::from_secs(1);
-/// A test without data for this time ends, or for two intervals between datagrams if its rate is so low …
+/// The longest wait for datagrams on the way when a test ends, and for the end of its connections.
+pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// A test without data for this time ends, or for two intervals between datagrams if its rate is so low.
 pub(crate) const IDLE_MAX: Duration = Duration::from_secs(10);
-/// … but after this time at the latest, because a client can name any rate.
+/// A test without data for this time ends at any rate, because a client can name any.
 pub(crate) const IDLE_SLOW_MAX: Duration = Duration::from_mins(1);
+/// The shortest interval of a test's reports.
+pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The longest test.
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
+/// The most time that a test takes a place of the server beyond its duration.
+const SEAT_OVERTIME: Duration = OVERTIME_MAX
+    .saturating_add(DRAIN_MAX)
+    .saturating_add(DRAIN_MAX)
+    .saturating_add(FAREWELL_MAX);
 /// Connections of one source address: those of all its tests, and as many that have requested nothing.
 pub(crate) const SOURCE_CONNECTIONS: usize = TESTS_MAX * (1 + FLOWS_MAX as usize) + GUESTS_MAX;
 /// Datagrams of one data connection that wait to leave.
 pub(crate) const SEND_PACKETS: usize = 512;
 /// Datagrams of one data connection that wait to be read.
 pub(crate) const RECV_PACKETS: usize = 4096;
+/// The memory that these may take, in bytes: room for datagrams of an Ethernet.
+pub(crate) const RECV_BYTES: u64 = RECV_PACKETS as u64 * 1500;
 
 /// All limits with their values: those of this program, then those of the library.
 pub(crate) fn text() -> String {
@@ -43,9 +54,15 @@ pub(crate) fn text() -> String {
         ),
         ("flows of a test", FLOWS_MAX.to_string()),
         ("duration of a test", seconds(DURATION_MAX)),
-        ("time of a test beyond its duration", seconds(OVERTIME_MAX)),
+        (
+            "time that a test takes a place beyond its duration",
+            seconds(SEAT_OVERTIME),
+        ),
         ("time of a test without data", seconds(IDLE_MAX)),
-        ("the same at a very low rate", seconds(IDLE_SLOW_MAX)),
+        (
+            "time of a test without data at a very low rate",
+            seconds(IDLE_SLOW_MAX),
+        ),
         ("bytes of a datagram", format!("{LEN_MIN} to {LEN_MAX}")),
         (
             "datagrams of a connection that wait to leave",
@@ -54,6 +71,15 @@ pub(crate) fn text() -> String {
         (
             "datagrams of a connection that wait to be read",
             RECV_PACKETS.to_string(),
+        ),
+        ("bytes of memory for them", RECV_BYTES.to_string()),
+        (
+            "connections in the handshake before Init Cookies begin",
+            Config::default().cookie_threshold.to_string(),
+        ),
+        (
+            "duration of an interval at least",
+            format!("{INTERVAL_MIN:?}"),
         ),
         (
             "connections of a listener that have requested nothing",
@@ -76,9 +102,18 @@ pub(crate) fn text() -> String {
     text += "limits of the library:\n";
     for (name, what, value) in bounds::ALL.iter().chain(dccp::limits::ALL) {
         let value = format!("{value:?}");
-        let _ = writeln!(text, "{value:>12}  {name}: {}", what.trim());
+        let _ = writeln!(text, "{value:>12}  {name}: {}", without_rule(what));
     }
     text
+}
+
+/// A description without the numbers of rules, which are for readers of the code.
+fn without_rule(what: &str) -> String {
+    let what = what.trim();
+    match (what.find(" (4340-"), what.find(')')) {
+        (Some(from), Some(to)) if from < to => [&what[..from], &what[to + 1..]].concat(),
+        _ => what.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -92,14 +127,16 @@ mod tests {
             "           4  tests at once",
             "          64  connections of a listener that have requested nothing",
             "       16384  ACK_VECTOR_CELLS: Ack Vector cells kept per connection",
-            "        10ms  RETRY_FIRST: The first pause after a failure of a socket.",
+            "        10ms  RETRY_FIRST: The pause before a socket that failed is opened again.",
+            "       65536  REPLAY_BITS: Numbers before the newest run of arrivals among which repetitions are found.",
+            "        10 s  time that a test takes a place beyond its duration",
         ] {
             let found = text.lines().any(|l| l.starts_with(line));
             assert!(found, "{line}: {text}");
         }
         assert_eq!(
             text.lines().count(),
-            2 + 14 + bounds::ALL.len() + dccp::limits::ALL.len()
+            2 + 17 + bounds::ALL.len() + dccp::limits::ALL.len()
         );
     }
 }

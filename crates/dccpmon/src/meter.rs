@@ -3,6 +3,7 @@
 
 use crate::distribution::Distribution;
 use crate::flow::{Receiver, RxCounts, Sender, Traffic, TxCounts};
+use crate::limits::DRAIN_MAX;
 use crate::report::{
     FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, TxInterval, TxTotal,
 };
@@ -18,8 +19,6 @@ use std::sync::Arc;
 
 /// How often the senders are looked at: what round-trip times and verdicts are made from.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
-/// How long what has left may take to be acknowledged after the end.
-const DRAIN_MAX: Duration = Duration::from_secs(2);
 
 /// The flows of one end.
 pub(crate) struct Meter {

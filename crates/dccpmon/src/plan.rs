@@ -1,7 +1,7 @@
 //! Turns a command line into a plan: looks names up and sets the options.
 
 use crate::args::{Bulk, Family};
-use crate::limits::{RECV_PACKETS, SEND_PACKETS};
+use crate::limits::{RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -69,7 +69,10 @@ impl Plan {
 
 /// Sets buffers for the measured connections that are large enough not to limit them.
 pub(crate) fn data_options(options: Options) -> Options {
-    options.send_buffer(SEND_PACKETS).recv_buffer(RECV_PACKETS)
+    options
+        .send_buffer(SEND_PACKETS)
+        .recv_buffer(RECV_PACKETS)
+        .recv_buffer_bytes(RECV_BYTES)
 }
 
 impl fmt::Display for Plan {

@@ -1,16 +1,12 @@
 //! The keys of Init Cookies, and the flows that have redeemed one: a cookie opens at most one connection (4340-18-7).
 //!
-//! All keys come from the endpoint's secret and a number, the epoch. An epoch ends after [`EPOCH`], or when it has as
+//! All keys come from the endpoint's secret and a number, the epoch. An epoch ends after [`COOKIE_EPOCH`], or when it has as
 //! many redemptions as memory permits. A cookie is good in its own epoch and in the next one. Redemptions are kept as
 //! long, so forgetting them brings no cookie back.
 
-use crate::config::bounds::COOKIES_REDEEMED;
+use crate::config::bounds::{COOKIE_EPOCH, COOKIES_REDEEMED};
 use crate::time::Instant;
-use core::time::Duration;
 use std::collections::HashMap;
-
-/// How long a key makes cookies.
-const EPOCH: Duration = Duration::from_mins(1);
 
 pub(super) struct CookieKeys {
     epoch: u64,
@@ -31,7 +27,7 @@ impl CookieKeys {
 
     /// Begins the next epoch if it is time to.
     pub(super) fn rotate(&mut self, now: Instant) {
-        if now - self.since >= EPOCH {
+        if now - self.since >= COOKIE_EPOCH {
             self.begin_epoch(now);
         }
     }
@@ -77,6 +73,7 @@ impl CookieKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     const fn s(seconds: u64) -> Instant {
         Instant::from_nanos(1_000_000_000 * seconds)

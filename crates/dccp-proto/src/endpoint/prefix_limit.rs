@@ -1,11 +1,11 @@
 //! Bounds the Responses to unverified addresses, so that forged Requests reflect little (4340-18-5).
 //!
-//! Requests earn their prefix one and a half times their bytes, each prefix earns [`BYTES_PER_S`] besides, and a
+//! Requests earn their prefix one and a half times their bytes, each prefix earns [`PREFIX_BYTES_PER_S`] besides, and a
 //! Response costs its bytes. Only Requests need that: every other answer is at most one and a half times as long as the packet
 //! that it answers. Prefixes share [`PREFIX_BUCKETS`] buckets by a keyed hash.
 
 use super::{ConnId, Endpoint, KeyedHash};
-use crate::config::bounds::PREFIX_BUCKETS;
+use crate::config::bounds::{PREFIX_BUCKETS, PREFIX_BYTES_PER_S, PREFIX_BYTES_SAVED};
 use crate::conn::State;
 use crate::conn::stats::DropReason;
 use crate::path::Path;
@@ -14,12 +14,8 @@ use crate::wire::{Packet, header_len};
 use core::net::IpAddr;
 use core::time::Duration;
 
-/// Each prefix earns this without Requests, so that clients with short ones get their Response, too.
-const BYTES_PER_S: u32 = 20_000;
-/// A prefix saves at most this number of bytes.
-const SAVED_MAX: u32 = 64_000;
 /// The time to earn a byte.
-const BYTE: Duration = Duration::from_nanos(1_000_000_000 / BYTES_PER_S as u64);
+const BYTE: Duration = Duration::from_nanos(1_000_000_000 / PREFIX_BYTES_PER_S as u64);
 
 impl Endpoint {
     /// Whether a connection may answer a repeated Request.
@@ -60,7 +56,7 @@ impl PrefixLimit {
         };
         let debt = (*full_at - now).saturating_sub(time_to_earn(received + received / 2));
         *full_at = now + debt;
-        debt <= BYTE * SAVED_MAX
+        debt <= BYTE * PREFIX_BYTES_SAVED
     }
 
     /// A Response of `len` bytes leaves, without the headers below DCCP.

@@ -5,7 +5,8 @@ use crate::control::{Channel, Lost, Message, Setup};
 use crate::flow::Traffic;
 use crate::host::Usage;
 use crate::limits::{
-    ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX,
+    ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, IDLE_SLOW_MAX, INTERVAL_MIN,
+    OVERTIME_MAX,
 };
 use crate::meter::{self, Meter, SAMPLE};
 use crate::packet::{LEN_MAX, LEN_MIN};
@@ -82,7 +83,7 @@ fn serve(mut channel: Channel, setup: Setup, seat: &Seat) -> Result<Option<Strin
 /// Checks a request against the limits of the server.
 pub(super) fn check(setup: &Setup) -> Result<(), Refusal> {
     let longest = nanos(DURATION_MAX);
-    let shortest_interval = nanos(Duration::from_millis(100));
+    let shortest_interval = nanos(INTERVAL_MIN);
     let holds = (1..=FLOWS_MAX).contains(&setup.flows)
         && (1..=longest).contains(&setup.duration_ns)
         && setup.interval_ns >= shortest_interval
