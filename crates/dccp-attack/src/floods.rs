@@ -5,7 +5,7 @@
 
 use crate::host::{self, Cores, FRIEND, Network, PORTS, Program, VICTIM, number};
 use crate::random::Random;
-use crate::raw::{Content, Flood, internet_sum, ip_header, udp_header};
+use crate::raw::{Content, Flood, fill_udp_checksum, internet_sum, ip_header, udp_header};
 use crate::report::{Attack, Outcome, Scale};
 use crate::victim::{DOWNLOAD, ECHO, LEN, SERVICE, UPLOAD};
 use anyhow::{Result, bail};
@@ -46,9 +46,21 @@ pub(crate) fn attacks() -> Vec<Attack> {
         attack("500,000 ICMP errors/s, victim sends", |scale| {
             run(scale, 500_000, DOWNLOAD, icmp_errors)
         }),
+        attack("20,000 Requests/s from forged addresses", |scale| {
+            run(scale, 20_000, UPLOAD, requests)
+        }),
+        attack("50,000 Requests/s from forged addresses", |scale| {
+            run(scale, 50_000, UPLOAD, requests)
+        })
+        .only_in_all(),
+        attack("100,000 Requests/s from forged addresses", |scale| {
+            run(scale, 100_000, UPLOAD, requests)
+        })
+        .only_in_all(),
         attack("200,000 Requests/s from forged addresses", |scale| {
             run(scale, 200_000, UPLOAD, requests)
-        }),
+        })
+        .only_in_all(),
     ]
 }
 
@@ -105,13 +117,25 @@ fn attempt(seconds: u64, per_s: u64, way: &'static [u8], packets: Ammunition) ->
     let (served, longest) = probes.stop()?;
     let (sent, reached) = (flood.sent(), flood.rate());
     flood.stop()?;
-    let lost = number(&victim.ask()?, "lost")?;
+    let counted = victim.ask()?;
+    let [lost, icmp, pauses, strangers] =
+        ["lost", "icmp", "pauses", "strangers"].map(|name| number(&counted, name));
+    let (lost, icmp, strangers) = (lost?, icmp?, strangers?);
     transfer.stop()?;
     victim.finish()?;
 
     let mut outcome = Outcome::new(sent);
     // A loaded machine makes fewer, but no promise is tested without a flood.
     outcome.expect_at_least("packets/s reached", reached, per_s / 20);
+    match content {
+        Content::Icmp => {
+            outcome.expect_at_least("ICMP errors read", icmp, 100);
+            outcome.note(format!("{} pauses of reading them", pauses?));
+        }
+        Content::Ip => {
+            outcome.expect_at_least("Requests read", strangers, sent / 20);
+        }
+    }
     outcome.note(format!("{usual} kbit/s without the flood"));
     outcome.note(format!("{flooded} kbit/s with it"));
     let share = flooded * 100 / usual.max(1);
@@ -290,7 +314,9 @@ pub(crate) fn requests_to(udp_port: u16) -> Result<Vec<Vec<u8>>> {
         };
         let mut dccp = Vec::new();
         wire::build(&mut dccp, &request, ChecksumRule::Udp)?;
-        let udp = udp_header(random.next_u16() | 1, udp_port, dccp.len())?;
+        let mut udp = udp_header(random.next_u16() | 1, udp_port, dccp.len())?;
+        // 6773-3.3-1: a UDP checksum of 0 is dropped.
+        fill_udp_checksum(&mut udp, from, VICTIM, &dccp);
         let ip = ip_header(17, from, VICTIM, udp.len() + dccp.len())?;
         Ok([&ip[..], &udp, &dccp].concat())
     };

@@ -37,9 +37,9 @@ struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// 10^6 packets of each attack in process, short floods
+    /// 10^6 blind packets of each kind, short floods
     Quick(Choice),
-    /// 10^8 packets of each attack in process, all floods
+    /// 10^8 blind packets of each kind, longer floods
     All(Choice),
     /// The names of the attacks
     List,
@@ -172,7 +172,8 @@ fn play(part: &Part) -> Result<()> {
 }
 
 fn run(scale: Scale, choice: &Choice) -> ExitCode {
-    let wanted = |attack: &Attack| attack.name.contains(&choice.pattern);
+    let wanted =
+        |attack: &Attack| attack.belongs_to(scale) && attack.name.contains(&choice.pattern);
     let rows: Vec<Row> = attacks()
         .into_iter()
         .filter(wanted)

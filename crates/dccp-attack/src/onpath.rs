@@ -14,6 +14,8 @@ use std::rc::Rc;
 
 /// Packets in one millisecond: 20,000 a second.
 const PER_STEP: u64 = 20;
+/// The part of the packets that attacks send which work on the ends' own packets: each costs ten times as much.
+const SHARE: u64 = 10;
 /// Longer than TIMEWAIT, 4 minutes, and RESPOND, 8 minutes.
 const ALL_TIMERS: Duration = Duration::from_secs(500);
 
@@ -56,7 +58,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "the connection stays open; the checksum misses one in 65,536",
             |n| {
                 // Half of the packets are changed: twice the mean, and some more for small numbers.
-                change(n, n / 65_536 + 3, |random, bytes| {
+                change(n, n / SHARE / 65_536 + 3, |random, bytes| {
                     bytes.truncate(random.below(bytes.len()));
                 })
             },
@@ -185,6 +187,7 @@ fn tamper(packets: u64, pair: Pair, attacker: Box<Tamper>) -> Outcome {
 
 /// The same, and `odds` datagrams may be replaced.
 fn tamper_within(packets: u64, odds: u64, mut pair: Pair, mut attacker: Box<Tamper>) -> Outcome {
+    let packets = packets / SHARE;
     let mut outcome = Outcome::new(packets);
     let sent = Rc::new(Cell::new(0));
     let counter = sent.clone();
@@ -207,6 +210,7 @@ fn tamper_within(packets: u64, odds: u64, mut pair: Pair, mut attacker: Box<Tamp
 /// Repeats the Close and the Reset that end a connection, within a second.
 fn repeat_close(packets: u64) -> Outcome {
     const TIMES: u64 = 1000;
+    let packets = packets / SHARE;
     let mut outcome = Outcome::new(packets);
     let ending = [PacketType::CloseReq, PacketType::Close, PacketType::Reset];
     let mut most = 0;
@@ -237,7 +241,7 @@ fn repeat_close(packets: u64) -> Outcome {
 /// Changes a random byte of each hundredth packet, where no checksum notices it.
 fn scramble(packets: u64) -> Outcome {
     // Each connection that ends costs as much as hundreds of packets.
-    let packets = packets / 10;
+    let packets = packets / SHARE / 10;
     let mut outcome = Outcome::new(packets);
     let sent = Rc::new(Cell::new(0));
     let mut ended = 0;

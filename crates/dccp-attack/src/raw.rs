@@ -157,6 +157,15 @@ pub(crate) fn udp_header(from: u16, to: u16, len: usize) -> Result<[u8; 8]> {
     Ok(header)
 }
 
+/// Fills in the checksum of a UDP header.
+pub(crate) fn fill_udp_checksum(header: &mut [u8; 8], from: Ipv4Addr, to: Ipv4Addr, data: &[u8]) {
+    let len = [header[4], header[5]];
+    let pseudo = [&from.octets()[..], &to.octets(), &[0, 17], &len].concat();
+    let sum = internet_sum(&[&pseudo[..], header, data].concat());
+    // 0 stands for no checksum.
+    header[6..].copy_from_slice(if sum == [0; 2] { &[0xff; 2] } else { &sum });
+}
+
 /// The Internet checksum of `bytes`.
 pub(crate) fn internet_sum(bytes: &[u8]) -> [u8; 2] {
     let words = bytes.chunks(2).map(|pair| {

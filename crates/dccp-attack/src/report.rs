@@ -29,6 +29,8 @@ pub(crate) struct Attack {
     /// The promise that the attack tests.
     pub(crate) claim: &'static str,
     run: Run,
+    /// Whether only `all` runs it.
+    is_only_in_all: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -46,8 +48,7 @@ impl Attack {
         claim: &'static str,
         run: fn(u64) -> Outcome,
     ) -> Self {
-        let run = Run::InProcess(run);
-        Self { name, claim, run }
+        Self::new(name, claim, Run::InProcess(run))
     }
 
     /// An attack with sockets and programs.
@@ -56,8 +57,26 @@ impl Attack {
         claim: &'static str,
         run: fn(Scale) -> Result<Outcome>,
     ) -> Self {
-        let run = Run::Real(run);
-        Self { name, claim, run }
+        Self::new(name, claim, Run::Real(run))
+    }
+
+    const fn new(name: &'static str, claim: &'static str, run: Run) -> Self {
+        Self {
+            name,
+            claim,
+            run,
+            is_only_in_all: false,
+        }
+    }
+
+    /// Leaves it out of `quick`, because it needs a core without other load.
+    pub(crate) const fn only_in_all(mut self) -> Self {
+        self.is_only_in_all = true;
+        self
+    }
+
+    pub(crate) fn belongs_to(&self, scale: Scale) -> bool {
+        scale == Scale::All || !self.is_only_in_all
     }
 
     pub(crate) fn run(&self, scale: Scale) -> Outcome {

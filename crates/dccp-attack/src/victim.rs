@@ -30,7 +30,15 @@ struct Counters {
     lost: AtomicU64,
     /// DCCP port of the newest client of a transfer.
     peer: AtomicU64,
+    /// ICMP errors that its socket read, and the pauses after too many of them.
+    icmp: AtomicU64,
+    pauses: AtomicU64,
+    /// Packets of all but its own connection.
+    strangers: AtomicU64,
 }
+
+/// Datagrams of a transfer between two looks at the socket's counters.
+const PER_LOOK: u64 = 1000;
 
 impl Counters {
     fn note_events(&self, socket: &Socket) {
@@ -38,6 +46,18 @@ impl Counters {
             let is_lost = matches!(event, Event::PortLost { .. });
             self.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
         }
+    }
+
+    fn look(&self, socket: &Socket) {
+        let Ok(stats) = socket.stats() else {
+            return;
+        };
+        let own = stats.connection.packets_in.total();
+        let strangers = stats.transport.received.saturating_sub(own);
+        self.strangers.store(strangers, Ordering::Relaxed);
+        self.icmp.store(stats.transport.icmp, Ordering::Relaxed);
+        let pauses = stats.transport.icmp_pauses;
+        self.pauses.store(pauses, Ordering::Relaxed);
     }
 }
 
@@ -61,6 +81,9 @@ pub(crate) fn run(address: DccpAddr) -> Result<()> {
             "accepted": count(&counters.accepted),
             "lost": count(&counters.lost),
             "peer": count(&counters.peer),
+            "icmp": count(&counters.icmp),
+            "pauses": count(&counters.pauses),
+            "strangers": count(&counters.strangers),
         });
         println!("{answer}");
     }
@@ -96,8 +119,14 @@ fn serve(socket: &Socket, counters: &Counters) {
         counters.peer.store(port, Ordering::Relaxed);
     }
     if wanted == DOWNLOAD {
-        while socket.send_zeros(LEN).is_ok() {
+        for n in 0_u64.. {
+            if socket.send_zeros(LEN).is_err() {
+                break;
+            }
             counters.note_events(socket);
+            if n % PER_LOOK == 0 {
+                counters.look(socket);
+            }
         }
     } else if wanted == ECHO {
         let _ = socket.send(ECHO);
@@ -105,9 +134,15 @@ fn serve(socket: &Socket, counters: &Counters) {
     } else if wanted == HOLD {
         let _ = socket.wait_closed(Duration::from_mins(10));
     } else {
-        while let Ok(len) = socket.recv(&mut buffer) {
+        for n in 0_u64.. {
+            let Ok(len) = socket.recv(&mut buffer) else {
+                break;
+            };
             counters.bytes.fetch_add(len as u64, Ordering::Relaxed);
             counters.note_events(socket);
+            if n % PER_LOOK == 0 {
+                counters.look(socket);
+            }
         }
     }
 }

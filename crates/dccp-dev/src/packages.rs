@@ -41,6 +41,9 @@ pub const FOR_TESTS: &[Package] = &[
     program("python3", "python3"),
 ];
 
+/// Needed by the attacks: network namespaces and a link of a given rate.
+pub const FOR_ATTACKS: &[Package] = &[program("iproute2", "ip")];
+
 /// Needed by the demo.
 pub const FOR_DEMO: &[Package] = &[program("iproute2", "ip")];
 

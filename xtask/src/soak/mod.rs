@@ -46,7 +46,7 @@ enum What {
     Miri,
     /// The tests of sockets and rings with the sanitizers for addresses and threads
     Sanitize,
-    /// Attacks, each with its expected outcome: 10^8 packets of each, or 10^6 with `quick`
+    /// Attacks, each with its expected outcome: 10^8 blind packets of each kind, or 10^6 with `quick`. Needs root
     Attack {
         /// How much
         #[arg(default_value = "all", value_parser = ["quick", "all"])]
@@ -119,6 +119,7 @@ fn seeds(count: u64) -> Result<bool> {
 
 /// The attacks of `dccp-attack`, as a table or in JSON.
 pub(crate) fn attack(scale: &str, pattern: &str, json: bool) -> Result<bool> {
+    packages::install(packages::FOR_ATTACKS)?;
     let program = ["cargo", "run", "--quiet", "--release"];
     let mut attack = command(&program);
     attack.args(["--package", "dccp-attack", "--", scale, pattern]);
