@@ -46,8 +46,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
         attack("500,000 ICMP errors/s, victim sends", |scale| {
             run(scale, 500_000, DOWNLOAD, icmp_errors)
         }),
-        attack("20,000 Requests/s from forged addresses", |scale| {
-            run(scale, 20_000, UPLOAD, requests)
+        attack("10,000 Requests/s from forged addresses", |scale| {
+            run(scale, 10_000, UPLOAD, requests)
         }),
         attack("50,000 Requests/s from forged addresses", |scale| {
             run(scale, 50_000, UPLOAD, requests)
