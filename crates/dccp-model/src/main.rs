@@ -14,8 +14,8 @@ struct Args {
     /// Only models whose names contain this
     #[arg(default_value = "")]
     pattern: String,
-    /// States after which a search ends
-    #[arg(long, default_value_t = 2_000_000)]
+    /// States after which a search of a model ends
+    #[arg(long, default_value_t = 100_000)]
     states: usize,
 }
 

@@ -172,8 +172,8 @@ fn cookie(scale: Scale) -> Model {
     }
 }
 
-/// Each end begins with one of several settings, so they propose different values for every feature.
-fn negotiation(scale: Scale) -> Model {
+/// Several settings of client and server, which differ in every feature.
+pub fn negotiable() -> [Vec<Settings>; 2] {
     let clients = [
         config(),
         Config {
@@ -218,6 +218,11 @@ fn negotiation(scale: Scale) -> Model {
         },
     ];
     let settings = |configs: &[Config]| configs.iter().cloned().map(Settings::from).collect();
+    [settings(&clients), settings(&servers)]
+}
+
+/// Each end begins with one of several settings, so they propose different values for every feature.
+fn negotiation(scale: Scale) -> Model {
     let budget = Budget {
         sends: sized(scale, [0, 0], [1, 0]),
         drops: 1,
@@ -228,7 +233,7 @@ fn negotiation(scale: Scale) -> Model {
     Model {
         name: "negotiation",
         scenario: Scenario {
-            settings: [settings(&clients), settings(&servers)],
+            settings: negotiable(),
             budget,
             ..plain()
         },

@@ -13,7 +13,7 @@ pub enum Property {
     OnlySent,
     /// A datagram gets one fate.
     OneFate,
-    /// Two open ends without a negotiation under way agree on the value of each feature.
+    /// Two open ends of one connection without a negotiation under way agree on the value of each feature.
     EqualFeatures,
     /// From here, a network that loses nothing leads to two open, idle ends or to two closed ones.
     NoDeadlock,

@@ -521,7 +521,10 @@ impl<'s> World<'s> {
         };
         let is_open =
             |conn: &Connection| conn.state() == State::Open && conn.has_settled_features();
-        if !self.network.is_empty() || !is_open(client) || !is_open(server) {
+        // Known limit: after a lost Reset, an old Request can open a second connection of the server. A Sync of the
+        // client, which still has the first one, moves it to OPEN (4340-8.5-11). These two never negotiated.
+        let is_one_connection = self.connections(End::Server) == 1;
+        if !self.network.is_empty() || !is_open(client) || !is_open(server) || !is_one_connection {
             return;
         }
         let differing = Feature::ALL.into_iter().find_map(|feature| {
