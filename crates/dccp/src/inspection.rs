@@ -1,5 +1,6 @@
 //! State and counters of one connection, as the engine reports them.
 
+use crate::host_drops::HostDrops;
 use crate::lateness::PacingError;
 use dccp_io::Counters;
 use dccp_proto::conn::ConnSnapshot;
@@ -12,5 +13,6 @@ pub(crate) struct Inspection {
     pub(crate) connection: ProtocolStats,
     pub(crate) endpoint: ProtocolStats,
     pub(crate) pacing: PacingError,
+    pub(crate) host_drops: HostDrops,
     pub(crate) transport: Counters,
 }

@@ -69,6 +69,7 @@ mod fault;
 mod filler;
 mod group;
 mod hash;
+mod host_drops;
 mod incoming;
 mod inspection;
 mod lateness;
@@ -106,6 +107,7 @@ pub use error::{
     AcceptError, BindError, CloseError, ConnectError, EngineGone, OptionError, RecvError, SendError,
 };
 pub use fault::Fault;
+pub use host_drops::HostDrops;
 pub use incoming::ListenerEvent;
 pub use lateness::PacingError;
 pub use listener::Listener;

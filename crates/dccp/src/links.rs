@@ -4,12 +4,13 @@
 //! turn of the engine.
 
 use crate::budget::EngineBudget;
+use crate::host_drops::HostDrops;
 use crate::limits::RECV_BYTES_UNACCEPTED;
 use crate::recv_buffer::Intake;
 use crate::settings::{Buffers, Waiting};
 use crate::shared::Shared;
 use crate::shared::outbox::SocketOutbox;
-use dccp_io::PortClaim;
+use dccp_io::{LocalDrop, PortClaim};
 use dccp_proto::conn::App;
 use dccp_proto::{ConnId, Queues};
 use std::collections::HashMap;
@@ -27,6 +28,8 @@ pub(crate) struct Links {
     pub(crate) buffers: Buffers,
     /// The budget that all connections of the engine share.
     engine: Arc<EngineBudget>,
+    /// The connection whose queues the core used last.
+    pub(crate) last: Option<ConnId>,
     /// Intakes to be used again.
     idle_intakes: Vec<Intake>,
 }
@@ -38,6 +41,7 @@ struct Link {
     intake: Option<Intake>,
     /// Keeps the DCCP port this program's.
     claim: Option<Arc<PortClaim>>,
+    host_drops: HostDrops,
 }
 
 /// Intakes kept for the next turn.
@@ -49,6 +53,7 @@ impl Link {
             shared,
             intake: None,
             claim: None,
+            host_drops: HostDrops::default(),
         }
     }
 
@@ -67,6 +72,7 @@ impl Links {
             touched: Vec::new(),
             buffers: Buffers::default(),
             engine,
+            last: None,
             idle_intakes: Vec::new(),
         }
     }
@@ -93,6 +99,19 @@ impl Links {
     /// Whether a connection lives.
     pub(crate) fn holds(&self, id: ConnId) -> bool {
         self.by_id.contains_key(&id)
+    }
+
+    /// Counts packets of a connection that this host did not send.
+    pub(crate) fn count_host_drops(&mut self, id: ConnId, drops: LocalDrop) {
+        if let Some(link) = self.by_id.get_mut(&id) {
+            link.host_drops.count(drops);
+        }
+    }
+
+    /// Packets of a connection that this host did not send.
+    pub(crate) fn host_drops(&self, id: ConnId) -> HostDrops {
+        let link = self.by_id.get(&id);
+        link.map_or_else(HostDrops::default, |link| link.host_drops)
     }
 
     /// Forgets a connection.
@@ -131,6 +150,7 @@ impl Links {
             buffers,
             engine,
             idle_intakes,
+            ..
         } = self;
         let link = by_id.entry(id).or_insert_with(|| {
             let buffers = Buffers {
@@ -169,6 +189,7 @@ impl Links {
 
 impl Queues for Links {
     fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        self.last = Some(id);
         let Link { shared, intake, .. } = self.touch(id);
         run(&mut App {
             outbox: &mut SocketOutbox::new(shared),

@@ -33,7 +33,7 @@ mod carriage;
 #[cfg(test)]
 mod tests;
 
-use carriage::{Carriage, News};
+use carriage::{Carriage, News, copy_of};
 
 /// A transport and what runs over it.
 pub(crate) struct Port {
@@ -50,6 +50,8 @@ pub(crate) struct Port {
     batch: Batch,
     /// Where the batch stopped, if the transport had no room.
     blocked_at: Option<usize>,
+    /// The connection of the batch; `None` for answers to strangers.
+    sender: Option<ConnId>,
     lateness: Lateness,
     is_readable: bool,
     has_errors: bool,
@@ -115,6 +117,7 @@ impl Port {
             half_open: HashMap::new(),
             batch: Batch::new(segments_max),
             blocked_at: None,
+            sender: None,
             lateness: Lateness::default(),
             is_readable: false,
             has_errors: false,
@@ -345,6 +348,7 @@ impl Port {
             connection: connection.stats(),
             endpoint: *self.endpoint.stats(),
             pacing: self.lateness.sum_up(),
+            host_drops: self.links.host_drops(id),
             transport: self.carriage.counters(),
         })
     }
@@ -452,12 +456,14 @@ impl Port {
         }
         while self.blocked_at.is_none() {
             self.batch.clear();
+            self.links.last = None;
             if !self
                 .endpoint
                 .poll_transmit(now, &mut self.links, &mut self.batch)
             {
                 break;
             }
+            self.sender = self.links.last;
             if let Some(at) = self.batch.scheduled() {
                 self.lateness.add(clock::now() - at);
             }
@@ -470,6 +476,9 @@ impl Port {
     fn send_batch(&mut self, from: usize) {
         let sent = self.carriage.send(&self.batch, from);
         self.blocked_at = (!sent.is_done(&self.batch)).then_some(sent.next);
+        if let (Some(drops), Some(id)) = (sent.dropped, self.sender) {
+            self.links.count_host_drops(id, drops);
+        }
     }
 
     fn take_events(&mut self) {
@@ -566,14 +575,6 @@ impl Port {
             }
             shared.wake();
         }
-    }
-}
-
-/// The same error once more, because errors of the system cannot be cloned.
-fn copy_of(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => error.kind().into(),
     }
 }
 

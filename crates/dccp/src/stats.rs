@@ -1,6 +1,7 @@
 //! Counters of a socket.
 
 use crate::counts::{RecvCounts, SendCounts};
+use crate::host_drops::HostDrops;
 use crate::lateness::PacingError;
 use dccp_io::Counters;
 use dccp_proto::conn::stats::Stats as ProtocolStats;
@@ -20,6 +21,8 @@ pub struct Stats {
     pub endpoint: ProtocolStats,
     /// How late paced packets left, of all connections of the transport.
     pub pacing: PacingError,
+    /// Packets of the connection that this host did not send.
+    pub host_drops: HostDrops,
     /// The transport's counters: shared by all connections of a listener, and over IP by all.
     pub transport: Counters,
 }

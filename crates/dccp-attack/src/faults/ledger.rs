@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub(crate) received: BTreeSet<u64>,
     /// Datagrams that it received again.
     pub(crate) duplicates: u64,
-    /// Packets that the own host refused to send, on both ends.
+    /// Packets of the sender that its host refused to send.
     pub(crate) host_dropped: u64,
     /// The longest time between two arrivals, in milliseconds.
     pub(crate) longest_gap_ms: u64,

@@ -152,8 +152,8 @@ fn complete() -> Result<()> {
 fn table(outcomes: &[(&Fault, Result<Outcome>)]) -> String {
     use core::fmt::Write as _;
     let mut text = String::from(
-        "| process, call, error, how often | calls failed | outcome | longest gap | arrives again | opens again | openings failed |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| process, call, error, how often | calls failed | outcome | dropped by the host | longest gap | arrives again | opens again | openings failed |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     let ms = |ms: Option<u64>| ms.map_or("never".into(), |ms| format!("{ms} ms"));
     for (fault, outcome) in outcomes {
@@ -162,15 +162,16 @@ fn table(outcomes: &[(&Fault, Result<Outcome>)]) -> String {
             injected, report, ..
         }) = outcome
         else {
-            let _ = writeln!(text, "| {name} | 0 | {verdict} | | | | |");
+            let _ = writeln!(text, "| {name} | 0 | {verdict} | | | | | |");
             continue;
         };
         let failed = report.openings.failed.iter();
         let failed: Vec<_> = failed.map(|(why, n)| format!("{n} × {why}")).collect();
         let _ = writeln!(
             text,
-            "| {name} | {injected} | {verdict}: {} | {} ms | {} | {} | {} |",
+            "| {name} | {injected} | {verdict}: {} | {} | {} ms | {} | {} | {} |",
             report.fates_in_words(),
+            report.host_dropped,
             report.longest_gap_ms,
             ms(report.resumed_ms),
             ms(report.opened_ms),

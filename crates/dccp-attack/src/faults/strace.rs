@@ -119,6 +119,15 @@ fn judge(report: &Report, fault: &Fault) -> Vec<String> {
             .iter()
             .map(|why| format!("the connection ended: {why}")),
     );
+    // The loopback interface loses nothing.
+    let is_send = matches!(target, Target::Udp | Target::Ip) && name.starts_with("send");
+    let missing = report.offered.saturating_sub(report.received.len() as u64);
+    if is_send && missing > report.host_dropped {
+        let dropped = report.host_dropped;
+        wrong.push(format!(
+            "{missing} missing, but {dropped} dropped by the host"
+        ));
+    }
     if report.resumed_ms.is_none() {
         wrong.push("no datagram arrives after the fault".into());
     }

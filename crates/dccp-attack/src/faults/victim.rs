@@ -233,7 +233,11 @@ fn send(shared: &Shared, socket: &Socket, is_closing: &AtomicBool) {
         }
         thread::sleep(PACE);
     }
-    if let Err(error) = socket.close() {
+    let closed = socket.close();
+    if let Ok(stats) = socket.stats() {
+        shared.report().host_dropped = stats.host_drops.total();
+    }
+    if let Err(error) = closed {
         shared
             .report()
             .ended

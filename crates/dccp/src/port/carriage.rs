@@ -295,6 +295,14 @@ impl Carriage {
     }
 }
 
+/// The same error once more, because errors of the system cannot be cloned.
+pub(super) fn copy_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
+}
+
 /// ICMP errors that may still be read in this second.
 #[derive(Debug)]
 struct IcmpBudget {

@@ -6,7 +6,10 @@ use crate::limits::{ICMP_PAUSE, RETRY_MAX};
 use crate::{DccpAddr, ListenerEvent, Options, Socket};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use dccp_io::{BufferSizes, Counters, Received, Sent, Source, Taken, Transport, Udp};
+use dccp_io::{
+    BufferSizes, Counters, LocalDrop, LocalDropReason, Received, Sent, Source, Taken, Transport,
+    Udp,
+};
 use dccp_proto::wire::Ecn;
 use dccp_proto::{IcmpError, IcmpKind};
 
@@ -21,6 +24,8 @@ struct Faults {
     recv: AtomicI32,
     /// How often it occurs.
     recv_times: AtomicU32,
+    /// Batches that are refused because a queue is full.
+    refusals: AtomicU32,
     /// ICMP errors that each look at the error queue finds.
     icmp: AtomicU32,
 }
@@ -57,7 +62,21 @@ impl Faulty {
 
 impl Transport for Faulty {
     fn send(&mut self, batch: &Batch, from: usize) -> Sent {
-        self.inner.send(batch, from)
+        let one_less = |n: u32| n.checked_sub(1);
+        let refusals = &self.faults.refusals;
+        let refused = refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
+        if refused.is_err() {
+            return self.inner.send(batch, from);
+        }
+        let dropped = LocalDrop {
+            first: from,
+            datagrams: batch.len() - from,
+            reason: LocalDropReason::QueueFull,
+        };
+        Sent {
+            next: batch.len(),
+            dropped: Some(dropped),
+        }
     }
 
     fn recv(
@@ -409,4 +428,21 @@ fn connections_and_listener_survive_the_loss_of_their_socket() {
         incoming.pop(patience).unwrap();
         drop((client, server));
     }
+}
+
+#[test]
+fn packets_that_this_host_refuses_are_counted_at_their_connection() {
+    let engine = Engine::start(&EngineOptions::new()).unwrap();
+    let (socket, faults) = Faulty::open(anywhere());
+    let (incoming, address) = listen_over(&engine, socket);
+    let options = Options::new().recv_timeout(PATIENCE);
+    let client = Socket::connect(address, &options).unwrap();
+    let accepted = incoming.pop(crate::patience::Patience::For(PATIENCE));
+    let server = Socket::from_accepted(&engine, &accepted.unwrap(), &options);
+    faults.refusals.store(2, Ordering::SeqCst);
+    until("two batches are refused and counted", || {
+        server.send(b"one of them").unwrap();
+        server.stats().unwrap().host_drops.queue_full >= 2
+    });
+    assert_eq!(client.stats().unwrap().host_drops.total(), 0);
 }

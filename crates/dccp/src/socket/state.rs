@@ -88,6 +88,7 @@ impl Socket {
             connection: seen.connection,
             endpoint: seen.endpoint,
             pacing: seen.pacing,
+            host_drops: seen.host_drops,
             transport: seen.transport,
         })
     }
