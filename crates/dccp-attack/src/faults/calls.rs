@@ -305,6 +305,10 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
         "of the victim itself; sockets are read by the calls above",
     ),
     (
+        "statx, lseek",
+        "hints for the standard library's reading of a file, which works without them",
+    ),
+    (
         "getrandom with EAGAIN",
         "the standard library panics; a system that has started has random numbers",
     ),
