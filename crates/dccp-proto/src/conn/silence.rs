@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::limiter::Limiter;
 use crate::time::Instant;
 use core::hash::{Hash, Hasher};
+use core::time::Duration;
 
 /// The part of `dead_after` before the first Sync, and the part between two Syncs.
 const FIRST_PROBE: u32 = 4;
@@ -53,11 +54,18 @@ impl Connection {
         }
     }
 
-    /// Starts the detection in OPEN.
+    /// Starts the detection in PARTOPEN and OPEN. In the other states, other timers end the connection.
     pub(super) fn arm_silence(&mut self, now: Instant) {
+        if !self.detects_silence() {
+            return;
+        }
         if let Some(at) = self.next_silence_check(now) {
             self.timers.set(Timer::Silence, at);
         }
+    }
+
+    fn detects_silence(&self) -> bool {
+        matches!(self.state, State::PartOpen | State::Open)
     }
 
     /// When the silence must be looked at next: strictly after `now`.
@@ -73,11 +81,13 @@ impl Connection {
                 probe.min(since + dead_after)
             }
         });
-        idle.into_iter().chain(dead).min()
+        let next = idle.into_iter().chain(dead).min();
+        // The idle timeout can have passed already: in PARTOPEN the first packet that demands an answer arms the timer.
+        next.map(|at| at.max(now + Duration::from_nanos(1)))
     }
 
     pub(super) fn on_silence_timeout(&mut self, now: Instant, app: &mut App<'_>) {
-        if !matches!(self.state, State::PartOpen | State::Open) {
+        if !self.detects_silence() {
             return;
         }
         let silent_for = now - self.last_valid;
@@ -121,9 +131,7 @@ impl Connection {
     /// A destination-unreachable error quotes a packet of ours in the valid range. It is evidence, not proof: it makes
     /// an answer due, and only silence ends the connection.
     pub(super) fn on_unreachable(&mut self, now: Instant, kind: u8, code: u8) {
-        if !matches!(self.state, State::PartOpen | State::Open)
-            || !self.silence.unreachable.grant(now)
-        {
+        if !self.detects_silence() || !self.silence.unreachable.grant(now) {
             return;
         }
         self.tell(Event::Unreachable { kind, code });
@@ -139,7 +147,6 @@ mod tests {
     use super::super::tests::{START, config, open};
     use super::*;
     use crate::Config;
-    use core::time::Duration;
 
     const fn s(s: u64) -> Duration {
         Duration::from_secs(s)

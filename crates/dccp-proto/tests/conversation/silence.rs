@@ -1,12 +1,12 @@
 //! Peers that vanish: the silence is noticed, and the connections end by themselves.
 
 use crate::bench::pair::{CLIENT, Net, Pair, SERVER};
-use crate::bench::{Bench, SERVICE, START, WeakHash};
+use crate::bench::{Bench, Pkt, SERVICE, START, WeakHash};
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::{App, State};
 use dccp_proto::path::{Encap, Flow, Path};
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
-use dccp_proto::wire::{Datagram, Ecn, Payload, Place};
+use dccp_proto::wire::{Datagram, Ecn, Kind, PacketType, Payload, Place};
 use dccp_proto::{CloseReason, Config, ConnId, Endpoint, Event, Instant, Queues};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -70,6 +70,40 @@ fn an_idle_timeout_ends_a_connection_that_only_receives() {
     assert_eq!(pair.ends[CLIENT].state(), State::Open);
     pair.run(s(60));
     assert_eq!(pair.ends[CLIENT].events.last(), Some(&TIMED_OUT));
+}
+
+#[test]
+fn sync_of_closing_end_after_idle_timeout_arms_no_timer() {
+    let config = Config {
+        idle_timeout: Some(s(1)),
+        ..Bench::config()
+    };
+    for mut bench in Bench::open_both(&config) {
+        bench.close();
+        bench.advance(s(3));
+        // A packet far outside the window demands a Sync. The timer of a passed idle timeout would be due forever.
+        let far = bench.peer_gss.plus(1_000_000);
+        let answer = bench.answer(&Pkt::new(Kind::Data, far));
+        assert_eq!(answer.packet_type(), PacketType::Sync);
+        bench.advance(s(1));
+        assert!(matches!(bench.state(), State::CloseReq | State::Closing));
+    }
+}
+
+#[test]
+fn sync_of_partopen_after_idle_timeout_ends_connection() {
+    let mut bench = Bench::partopen_client(Config {
+        idle_timeout: Some(s(1)),
+        ..Bench::config()
+    });
+    // The first Sync of PARTOPEN leaves after the idle timeout, and starts the detection.
+    let sent = bench.advance(s(4));
+    let (at, sync) = sent
+        .iter()
+        .find(|(_, p)| p.packet_type() == PacketType::Sync)
+        .unwrap();
+    assert!(*at > s(1), "{sync:?}");
+    assert_eq!(bench.events.last(), Some(&TIMED_OUT));
 }
 
 #[test]
