@@ -108,8 +108,10 @@ pub(crate) fn attempt<T>(
     mut call: impl FnMut() -> io::Result<T>,
     mut report_icmp: impl FnMut(bool) -> bool,
 ) -> io::Result<T> {
-    for _ in 0..HIDDEN_MAX {
+    for n in 1..=HIDDEN_MAX {
         match call() {
+            // The datagram itself is too large, or messages about others say so each time: then one datagram more is lost.
+            Err(e) if n == HIDDEN_MAX && quinn_udp::is_msg_size_err(&e) => return Err(e),
             Err(e) if is_passing(&e) => {}
             done => return done,
         }

@@ -23,6 +23,8 @@ pub const RESTING_DIVISOR: u64 = 4;
 pub const RECV_BYTES_CONNECTION: u64 = 4 << 20;
 /// Bytes of datagrams that wait to be read in a connection that is not accepted yet.
 pub const RECV_BYTES_UNACCEPTED: u64 = 64 << 10;
+/// Bytes of datagrams that may wait in each connection although its listener, its address or its engine has no room left.
+pub const RECV_BYTES_RESERVED: u64 = 16 << 10;
 /// Bytes that wait in all connections of one listener, accepted and not.
 pub const RECV_BYTES_LISTENER: u64 = 64 << 20;
 /// Bytes that wait in all connections that came in from one address (IPv6: one /64). Loopback addresses have the limit of
@@ -33,6 +35,9 @@ pub const RECV_BYTES_ENGINE: u64 = 256 << 20;
 /// Connections from one address (IPv6: one /64) to one engine, unless `Options::connections_per_source` says otherwise;
 /// more are refused as "too busy". Loopback addresses are not limited.
 pub const CONNECTIONS_PER_SOURCE: usize = 64;
+/// A connection that came in and has sent nothing for this time sends a Sync, unless `Options::keepalive` says otherwise.
+/// So a peer that vanished does not keep its place for ever.
+pub const ACCEPTED_KEEPALIVE: Duration = Duration::from_mins(10);
 /// Memory that is kept for further datagrams counts as if data waited in it. It is kept only while no budget has used more
 /// than a half: its bytes divided by this.
 pub const SPARE_DIVISOR: u64 = 2;

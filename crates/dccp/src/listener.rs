@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::error::{AcceptError, BindError, OptionError};
 use crate::group::{self, Membership};
 use crate::incoming::{Accepted, Incoming, ListenerEvent};
+use crate::limits::ACCEPTED_KEEPALIVE;
 use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
 #[cfg(unix)]
@@ -13,6 +14,7 @@ use crate::signal::ReadyFd;
 use crate::socket::Socket;
 use core::time::Duration;
 use dccp_io::{Carrier, Encapsulation, OpenError};
+use dccp_proto::Config;
 use dccp_proto::config::bounds;
 use std::sync::Arc;
 
@@ -56,7 +58,7 @@ impl Listener {
         is_any: bool,
         options: &Options,
     ) -> Result<Self, BindError> {
-        let config = options.checked_config(bounds::SERVICE_CODES)?;
+        let config = accepting(options.checked_config(bounds::SERVICE_CODES)?);
         if is_any {
             let dccp_port = random_dccp_port()?;
             let unset = locals.iter_mut().filter(|local| local.dccp_port == 0);
@@ -225,3 +227,32 @@ impl Drop for Listener {
 
 /// UDP port of a system-wide DCCP service (RFC 6773 §3.8).
 const RESERVED_UDP_PORT: u16 = 6511;
+
+/// The settings of connections that come in.
+fn accepting(config: Config) -> Config {
+    Config {
+        keepalive: config.keepalive.or(Some(ACCEPTED_KEEPALIVE)),
+        ..config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_come_in_ask_silent_peers_for_a_sign_of_life() {
+        let of = |keepalive| {
+            let config = Config {
+                keepalive,
+                ..Config::default()
+            };
+            accepting(config).keepalive
+        };
+        assert_eq!(of(None), Some(ACCEPTED_KEEPALIVE));
+        assert_eq!(
+            of(Some(Duration::from_secs(5))),
+            Some(Duration::from_secs(5))
+        );
+    }
+}

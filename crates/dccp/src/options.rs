@@ -208,7 +208,8 @@ impl Options {
         self
     }
 
-    /// Sends something after this much silence, so that NATs keep their mapping (6773-L-1).
+    /// Sends something after this much silence, so that NATs keep their mapping (6773-L-1). Connections that a listener
+    /// accepts do so after [`ACCEPTED_KEEPALIVE`](crate::limits::ACCEPTED_KEEPALIVE) by default, others never.
     pub fn keepalive(mut self, after: Duration) -> Self {
         self.config.keepalive = Some(after);
         self

@@ -30,6 +30,7 @@ use std::io;
 use std::sync::Arc;
 
 mod carriage;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -476,8 +477,8 @@ impl Port {
     fn send_batch(&mut self, from: usize) {
         let sent = self.carriage.send(&self.batch, from);
         self.blocked_at = (!sent.is_done(&self.batch)).then_some(sent.next);
-        if let (Some(drops), Some(id)) = (sent.dropped, self.sender) {
-            self.links.count_host_drops(id, drops);
+        if let Some(refused) = sent.dropped {
+            self.on_refused(refused);
         }
     }
 

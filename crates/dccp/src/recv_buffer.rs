@@ -7,6 +7,7 @@
 
 use crate::budget::Account;
 use crate::counts::RecvCounts;
+use crate::limits::RECV_BYTES_RESERVED;
 use crate::ring::inbox::RingInbox;
 use core::ops::Deref;
 use dccp_proto::queue::{Accepted, Delivery, Inbox};
@@ -235,7 +236,9 @@ impl RecvBuffer {
         intake.room = self.capacity.saturating_sub(self.waiting.len());
         let own = self.bytes_max.saturating_sub(self.held);
         // Datagrams go into spare memory first, and the budgets count that already.
-        intake.room_bytes = own.min(self.account.room().saturating_add(self.spare_bytes));
+        let shared = self.account.room().saturating_add(self.spare_bytes);
+        let reserved = RECV_BYTES_RESERVED.saturating_sub(self.held);
+        intake.room_bytes = own.min(shared.max(reserved));
         intake.is_closed = self.is_closed;
         core::mem::swap(&mut intake.spare, &mut self.spare);
         core::mem::swap(&mut intake.spare_bytes, &mut self.spare_bytes);

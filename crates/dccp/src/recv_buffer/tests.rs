@@ -189,30 +189,30 @@ fn ring_takes_over_datagrams_that_wait_or_are_arriving() {
 /// 4340-18-9
 #[test]
 fn bytes_that_wait_are_bounded_and_counted() {
-    let engine = Budget::new(5_000);
-    let mut buffer = RecvBuffer::new(100, 3_000);
+    let engine = Budget::new(500_000);
+    let mut buffer = RecvBuffer::new(100, 300_000);
     buffer.account.join(engine.clone());
     let mut other = Account::default();
     other.join(engine.clone());
     for _ in 0..3 {
-        assert_eq!(push(&mut buffer, Payload::Zeros(1_000)), Accepted::Yes);
+        assert_eq!(push(&mut buffer, Payload::Zeros(100_000)), Accepted::Yes);
     }
     assert_eq!(push(&mut buffer, Payload::Zeros(1)), Accepted::Full);
-    assert_eq!(other.room(), 2_000);
+    assert_eq!(other.room(), 200_000);
     let mut batch = RecvBatch::new(2);
     assert_eq!(buffer.pop_batch(&mut batch), 2);
     assert!(buffer.pop().is_some());
-    assert_eq!(other.room(), 5_000, "nothing waits, nothing is spare");
-    assert_eq!(push(&mut buffer, Payload::Zeros(3_000)), Accepted::Yes);
+    assert_eq!(other.room(), 500_000, "nothing waits, nothing is spare");
+    assert_eq!(push(&mut buffer, Payload::Zeros(300_000)), Accepted::Yes);
 
     // Other connections use the same budget.
     buffer.set_capacity(100, u64::MAX);
-    other.settle(1_500);
-    assert_eq!(push(&mut buffer, Payload::Zeros(501)), Accepted::Full);
-    assert_eq!(push(&mut buffer, Payload::Zeros(500)), Accepted::Yes);
+    other.settle(150_000);
+    assert_eq!(push(&mut buffer, Payload::Zeros(50_001)), Accepted::Full);
+    assert_eq!(push(&mut buffer, Payload::Zeros(50_000)), Accepted::Yes);
     assert_eq!(buffer.counts().dropped_full, 2);
     buffer.close();
-    assert_eq!(other.room(), 3_500);
+    assert_eq!(other.room(), 350_000);
 }
 
 #[test]
@@ -231,6 +231,22 @@ fn large_spare_memory_counts_for_the_small_datagram_in_it() {
     assert_eq!(push(&mut buffer, Payload::Zeros(20_000)), Accepted::Full);
     let memory = buffer.waiting.iter().map(|d| d.bytes.capacity() as u64);
     assert_eq!(memory.sum::<u64>(), buffer.held);
+}
+
+/// 4340-18-9
+#[test]
+fn connection_keeps_a_reserve_when_others_have_used_the_budget_up() {
+    let engine = Budget::new(1_000_000);
+    let mut others = Account::default();
+    others.join(engine.clone());
+    others.settle(1_000_000);
+    let mut buffer = RecvBuffer::new(100, RECV_BYTES_CONNECTION);
+    buffer.account.join(engine);
+    let accepted = (0..20).map(|_| push(&mut buffer, Payload::Zeros(1_000)));
+    let taken = accepted.filter(|a| *a == Accepted::Yes).count();
+    assert_eq!(taken, 16, "of 16,384 bytes");
+    assert!(buffer.pop().is_some());
+    assert_eq!(push(&mut buffer, Payload::Zeros(1_000)), Accepted::Yes);
 }
 
 /// 4340-18-9

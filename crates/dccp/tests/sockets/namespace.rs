@@ -265,12 +265,35 @@ fn connections_work_over_links_with_small_mtus() {
             assert_eq!(server.stats().unwrap().transport.dropped_too_big, 0);
         }
     }
+    for mtu in [1420, 552] {
+        set_mtu(mtu);
+        accepted_connection_learns_the_mtu_from_the_first_refusal(mtu);
+    }
     set_mtu(200);
     let refused = Socket::connect(("127.0.0.1:9", PORT), &options()).unwrap_err();
     assert!(
         matches!(refused, ConnectError::PathTooNarrow { mtu: 200, .. }),
         "{refused:?}"
     );
+}
+
+/// 4340-14.1-6: the host refuses what is larger than its interface permits, and that is evidence.
+fn accepted_connection_learns_the_mtu_from_the_first_refusal(mtu: usize) {
+    let listener = Listener::bind(("127.0.0.1:0", PORT), &options()).unwrap();
+    let client = Socket::connect(listener.local_addrs(), &options()).unwrap();
+    let server = listener.accept().unwrap();
+    let mut buf = [0; 2000];
+    let full = server.max_packet_size().unwrap();
+    assert!(full > mtu - 20);
+    server.send(&vec![5; full]).unwrap();
+    while server.max_packet_size().unwrap() > mtu - 20 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let fits = server.max_packet_size().unwrap();
+    server.send(&vec![6; fits]).unwrap();
+    assert_eq!(client.recv(&mut buf), Ok(fits));
+    let transport = server.stats().unwrap().transport;
+    assert_eq!((transport.dropped_too_big, transport.icmp_pauses), (1, 0));
 }
 
 fn set_mtu(mtu: usize) {
