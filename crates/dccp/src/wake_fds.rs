@@ -72,6 +72,8 @@ fn drain(fd: &OwnedFd) -> bool {
     let mut bytes = [0; 256];
     match rustix::net::recv(fd, &mut bytes, RecvFlags::DONTWAIT) {
         Ok((_, n)) => n > 0,
-        Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+        // After a lack of memory, the descriptor stays readable.
+        Err(Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS) => true,
+        Err(_) => false,
     }
 }
