@@ -5,5 +5,6 @@ pub mod connection;
 pub mod messages;
 pub mod options;
 pub mod packet;
+pub mod pair;
 pub mod ring;
 pub mod ring_messages;
