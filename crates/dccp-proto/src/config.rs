@@ -2,6 +2,8 @@
 
 use crate::cc::law::LawConfig;
 use crate::cc::registry::Ccids;
+use crate::number::to_f64;
+use crate::time::Rate;
 use crate::wire::ServiceCode;
 use core::time::Duration;
 
@@ -100,6 +102,9 @@ pub struct Config {
     pub law: LawConfig,
     /// The largest congestion window of CCID 2 in packets, at least 1; `None`: no limit.
     pub max_window: Option<u32>,
+    /// The most bits of data per second that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound
+    /// (4340-12.3-3).
+    pub max_rate: Option<u64>,
     /// A fixed Ack Ratio for the data that this end sends; `None`: CCID 2 chooses.
     pub ack_ratio: Option<u16>,
     /// Send 24-bit sequence numbers where the peer allows it (RFC 4340 §7.6).
@@ -166,6 +171,7 @@ impl Default for Config {
             adapt_sequence_window: true,
             law: LawConfig::default(),
             max_window: None,
+            max_rate: None,
             ack_ratio: None,
             short_seqnos: false,
             send_cscov: 0,
@@ -200,6 +206,12 @@ impl Default for Config {
 const DEAD_AFTER_MIN: Duration = Duration::from_secs(1);
 
 impl Config {
+    /// `max_rate` in bytes.
+    pub(crate) fn max_rate(&self) -> Option<Rate> {
+        let bytes = |bits| Rate::from_bytes_per_s(to_f64(bits) / 8.0);
+        self.max_rate.map(bytes)
+    }
+
     /// Says what contradicts itself.
     ///
     /// # Errors
@@ -220,6 +232,9 @@ impl Config {
         }
         if self.max_window == Some(0) {
             return Err("the largest window must be at least 1 packet");
+        }
+        if self.max_rate == Some(0) {
+            return Err("the largest rate must be at least 1 bit/s");
         }
         if self.send_cscov > 15 || self.min_cscov > 15 {
             return Err("checksum coverage must be from 0 to 15");
@@ -260,9 +275,13 @@ mod tests {
     fn a_largest_window_has_room_for_a_packet() {
         let mut config = Config {
             max_window: Some(1),
+            max_rate: Some(1),
             ..Config::default()
         };
         assert_eq!(config.check(), Ok(()));
+        config.max_rate = Some(0);
+        assert!(config.check().is_err());
+        config.max_rate = None;
         config.max_window = Some(0);
         assert!(config.check().is_err());
     }

@@ -38,6 +38,9 @@ pub const CONNECTIONS_PER_SOURCE: usize = 64;
 /// A connection that came in and has sent nothing for this time sends a Sync, unless `Options::keepalive` says otherwise.
 /// So a peer that vanished does not keep its place for ever.
 pub const ACCEPTED_KEEPALIVE: Duration = Duration::from_mins(10);
+/// Bits of data per second that CCIDs 3 and 4 send at most before the peer has reported a loss event, unless
+/// `Options::max_rate` says otherwise. A receiver that hides all loss would get any rate.
+pub const MAX_RATE: u64 = 100_000_000;
 /// Memory that is kept for further datagrams counts as if data waited in it. It is kept only while no budget has used more
 /// than a half: its bytes divided by this.
 pub const SPARE_DIVISOR: u64 = 2;

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::OptionError;
-use crate::limits::{CONNECTIONS_PER_SOURCE, RECV_BYTES_UNACCEPTED};
+use crate::limits::{CONNECTIONS_PER_SOURCE, MAX_RATE, RECV_BYTES_UNACCEPTED};
 use crate::settings::{Buffers, Target, Waiting};
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -46,6 +46,7 @@ impl Default for Options {
         Self {
             config: Config {
                 connect_timeout: Duration::from_secs(10),
+                max_rate: Some(MAX_RATE),
                 ..Config::default()
             },
             is_law_chosen: false,
@@ -230,6 +231,14 @@ impl Options {
         self
     }
 
+    /// The most bits of data per second that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound.
+    /// [`MAX_RATE`](crate::limits::MAX_RATE), 100 Mbit/s, by default. With these CCIDs the peer computes the rate of loss
+    /// events, and one that hides them would get any rate. Lift the bound for peers that you trust on fast paths.
+    pub fn max_rate(mut self, bits_per_s: Option<u64>) -> Self {
+        self.config.max_rate = bits_per_s;
+        self
+    }
+
     /// The largest packet in bytes, IP header included, that the way to the peer is taken to bear
     /// before the network says otherwise. By default that of the interface, 1500 at most: say more
     /// where all links on the way bear it.
@@ -391,7 +400,7 @@ impl Options {
     }
 
     /// Options of bytes, rates and silence: name, whether the value is allowed, constraint.
-    fn time_rules(&self) -> [(&'static str, bool, &'static str); 6] {
+    fn time_rules(&self) -> [(&'static str, bool, &'static str); 7] {
         let c = &self.config;
         [
             (
@@ -403,6 +412,11 @@ impl Options {
                 "recv_buffer_bytes",
                 self.buffers.recv_bytes >= RECV_BYTES_UNACCEPTED,
                 "must be at least 65536 bytes",
+            ),
+            (
+                "max_rate",
+                c.max_rate != Some(0),
+                "must be at least 1 bit/s",
             ),
             (
                 "connections_per_source",

@@ -73,6 +73,7 @@ pub(crate) fn data_options(options: Options) -> Options {
         .send_buffer(SEND_PACKETS)
         .recv_buffer(RECV_PACKETS)
         .recv_buffer_bytes(RECV_BYTES)
+        .max_rate(None)
 }
 
 impl fmt::Display for Plan {

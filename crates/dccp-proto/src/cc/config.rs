@@ -1,7 +1,7 @@
 //! The settings that a connection passes to its controllers.
 
 use super::law::LawConfig;
-use crate::time::Instant;
+use crate::time::{Instant, Rate};
 use core::time::Duration;
 
 /// The round-trip time while none is known (4340-3.4-1).
@@ -20,6 +20,8 @@ pub struct CcConfig {
     pub initial_window: Option<u32>,
     /// The largest window of CCID 2 in packets, at least 1.
     pub max_window: u32,
+    /// The most that CCIDs 3 and 4 send before the peer has reported a loss event; `None`: no bound.
+    pub max_rate: Option<Rate>,
     /// Spread packets over the round trip (`docs/design.md`, decision 8b).
     pub is_paced: bool,
     /// The Ack Ratio that the application fixed; `None`: the controller chooses.

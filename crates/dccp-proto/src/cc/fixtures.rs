@@ -28,6 +28,7 @@ pub(crate) fn config() -> CcConfig {
         law: LawConfig::default(),
         initial_window: None,
         max_window: u32::MAX,
+        max_rate: None,
         is_paced: false,
         ack_ratio: None,
         is_strict: false,

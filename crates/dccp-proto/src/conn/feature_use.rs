@@ -195,6 +195,7 @@ impl Connection {
             law: self.config.law.clone(),
             initial_window: None,
             max_window: self.config.max_window.unwrap_or(u32::MAX),
+            max_rate: self.config.max_rate(),
             is_paced: self.config.pacing,
             ack_ratio: self.config.ack_ratio,
             is_strict: self.config.strict,

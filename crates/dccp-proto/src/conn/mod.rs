@@ -332,6 +332,7 @@ impl Connection {
             law: config.law.clone(),
             initial_window: None,
             max_window: config.max_window.unwrap_or(u32::MAX),
+            max_rate: config.max_rate(),
             is_paced: config.pacing,
             ack_ratio: config.ack_ratio,
             is_strict: config.strict,

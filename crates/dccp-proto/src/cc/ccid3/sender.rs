@@ -59,6 +59,8 @@ pub(in crate::cc) struct Sender<V = Tfrc> {
     /// No packet leaves before.
     earliest: Instant,
     host_limits: HostLimits,
+    /// The most bytes per second before the peer has reported a loss event; infinite after it (4340-12.3-3).
+    unproven_max: f64,
     sends_rtt: bool,
     acks: AcksOfAcks,
 }
@@ -112,6 +114,7 @@ impl<V: Variant> Sender<V> {
             pacer: Pacer::new(config.granularity),
             earliest: config.now,
             host_limits: HostLimits::default(),
+            unproven_max: config.max_rate.map_or(f64::INFINITY, Rate::bytes_per_s),
             sends_rtt: false,
             acks: AcksOfAcks {
                 is_needed: false,
@@ -230,6 +233,8 @@ impl<V: Variant> Sender<V> {
             self.x = (2.0 * self.x).min(recv_limit).max(self.initial_rate());
             self.tld = now;
         }
+        // 4340-12.3-3: a receiver that hides loss events from the start gets no more.
+        self.x = self.x.min(self.unproven_max.max(self.x_min()));
     }
 
     fn restart_nofeedback(&mut self, now: Instant) {
@@ -246,6 +251,9 @@ impl<V: Variant> Sender<V> {
     /// A feedback packet arrived.
     fn on_report(&mut self, now: Instant, fb: &Feedback<'_>, report: &Report) {
         self.p = report.p;
+        if self.p > 0.0 {
+            self.unproven_max = f64::INFINITY;
+        }
         let recv_limit = self.recv_limit(now, fb, report);
         self.update_x(now, recv_limit);
         self.stage = Stage::Answered;

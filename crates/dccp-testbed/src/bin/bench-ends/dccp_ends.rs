@@ -111,6 +111,7 @@ impl Common {
             .segmentation_offload(!self.no_gso)
             .checksum_coverage(self.coverage)
             .min_checksum_coverage(self.coverage)
+            .max_rate(None)
             .configure(|config| config.max_window = self.window);
         Ok(match self.mtu {
             Some(bytes) => options.mtu(bytes),

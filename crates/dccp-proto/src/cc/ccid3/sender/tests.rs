@@ -99,3 +99,24 @@ fn send_all<V: Variant>(s: &mut Sender<V>, from: u64, to: u64, has_more: bool) {
         send(s, at(t), has_more);
     }
 }
+
+#[test]
+fn rate_without_a_loss_event_is_bounded() {
+    // 4340-12.3-3: 100 kB/s until the peer reports a loss event.
+    let mut s: Sender = Sender::new(&CcConfig {
+        max_rate: Some(Rate::from_bytes_per_s(100_000.0)),
+        ..config()
+    });
+    for round in 0..20 {
+        let from = 100 * round;
+        send_all(&mut s, from, from + 100, true);
+        tell(&mut s, at(from + 100), &Told::default());
+    }
+    assert_eq!(s.x, 100_000.0);
+    let lossy = Told {
+        data: &[1_000_000, 1_000_000],
+        ..Told::default()
+    };
+    tell(&mut s, at(2_100), &lossy);
+    assert!(s.x > 100_000.0, "{}", s.x);
+}
