@@ -196,6 +196,14 @@ impl Options {
         self
     }
 
+    /// Tests whether a peer of CCID 2 hides losses: now and then no packet carries a sequence number. A peer that reports
+    /// such a packet as received gets less, with [`Event::Misreport`](crate::Event::Misreport); at the third time the
+    /// connection ends with Reset 11, "Aggression Penalty". On by default; [`strict`](Self::strict) turns it off.
+    pub fn audit(mut self, on: bool) -> Self {
+        self.config.audit = on;
+        self
+    }
+
     /// Tells what the network takes, by [`Event::Rate`](crate::Event::Rate), when that has changed by an eighth; ten times
     /// a second at most, and the newest only.
     pub fn rate_hints(mut self, on: bool) -> Self {

@@ -127,6 +127,7 @@ impl Config {
             mps: self.mss.into(),
             law: self.law.clone(),
             initial_window: Some(self.initial_window),
+            max_rate: None,
             max_window: self.max_window.unwrap_or(u32::MAX),
             is_paced: self.is_paced,
             ack_ratio: None,

@@ -34,8 +34,8 @@ pub(crate) struct Lies {
     pub(crate) hides_marks: bool,
     /// It reports the greatest receive rate (CCID 3, CCID 4).
     pub(crate) inflates_rate: bool,
-    /// It reports no loss event (CCID 3, CCID 4), from this time of the connection on.
-    pub(crate) hides_events_after: Option<Duration>,
+    /// It reports no loss event (CCID 3, CCID 4).
+    pub(crate) hides_events: bool,
     /// Its Elapsed Time leaves a round-trip time of a millisecond.
     pub(crate) shrinks_rtt: bool,
 }
@@ -45,8 +45,6 @@ pub(crate) struct Liar {
     lies: Lies,
     ccid: u8,
     server: IpAddr,
-    /// When the first packet of the server passed.
-    began: Option<Instant>,
     /// Numbers of the sender's packets that arrived in the last round trip, with their times.
     arrived: VecDeque<Instant>,
     first_data: Option<Seq>,
@@ -68,7 +66,6 @@ impl Liar {
             lies,
             ccid,
             server,
-            began: None,
             arrived: VecDeque::new(),
             first_data: None,
             last_named: None,
@@ -132,7 +129,6 @@ impl Liar {
     /// an Ack Vector of `states`.
     fn options(
         &self,
-        now: Instant,
         from: Options<'_>,
         states: &[AckState],
         named: Seq,
@@ -146,7 +142,7 @@ impl Liar {
                 Opt::DataDropped(_) if self.lies.blames_its_host => {}
                 Opt::ElapsedTime(_) if self.lies.shrinks_rtt => {}
                 Opt::CcidSpecific { kind, data } if kind >= 192 && self.ccid > 2 => {
-                    self.ccid_option(now, &CcidOpt::decode(self.ccid, kind, data), ack, &mut w);
+                    self.ccid_option(&CcidOpt::decode(self.ccid, kind, data), ack, &mut w);
                 }
                 _ => push(&mut w, &opt),
             }
@@ -199,12 +195,8 @@ impl Liar {
     }
 
     /// Writes an option of CCID 3 or 4.
-    fn ccid_option(&self, now: Instant, opt: &CcidOpt<'_>, ack: Seq, w: &mut OptionWriter) {
-        let hides = self
-            .lies
-            .hides_events_after
-            .zip(self.began)
-            .is_some_and(|(after, began)| now - began >= after);
+    fn ccid_option(&self, opt: &CcidOpt<'_>, ack: Seq, w: &mut OptionWriter) {
+        let hides = self.lies.hides_events;
         let lossless = self.first_data.map_or(1, |first| ack.distance(first) + 1);
         let lossless = u32::try_from(lossless.max(1)).unwrap_or(u32::MAX);
         let clean = LossInterval {
@@ -228,8 +220,6 @@ impl Liar {
 
     /// Sends lies in place of a packet of the host.
     fn rewrite(&mut self, context: &mut Context<'_>, path: Path, ecn: Ecn, packet: &Packet<'_>) {
-        let now = context.now();
-        self.began.get_or_insert(now);
         let Kind::Ack { ack: named } = packet.kind else {
             let seq = self.number(packet.seq);
             let packet = Packet { seq, ..*packet };
@@ -237,7 +227,7 @@ impl Liar {
         };
         let states = states(packet.options);
         for ack in self.names(named, &states) {
-            let options = self.options(now, packet.options, &states, named, ack);
+            let options = self.options(packet.options, &states, named, ack);
             let lie = Packet {
                 seq: self.number(packet.seq),
                 kind: Kind::Ack { ack },

@@ -1,7 +1,7 @@
 //! Receivers that lie to be sent more: how much more, on a path whose honest rate is known (4340-12.3-1).
 //!
-//! A liar gains at most twice the honest rate in any second after the first ten round trips, or the test states the
-//! larger gain and its reason. `cargo test -p dccp-sim --test liars -- --nocapture` prints all gains.
+//! A liar of CCID 2 or CCID 4 gains at most twice the honest rate in any second after the first ten round trips. One of
+//! CCID 3 gains more, up to `Config::max_rate`: no audit finds hidden loss events. `cargo test -p dccp-sim --test liars -- --nocapture` prints all gains.
 
 mod honest;
 mod liar;
@@ -199,7 +199,7 @@ const NONE: Lies = Lies {
     divides: false,
     hides_marks: false,
     inflates_rate: false,
-    hides_events_after: None,
+    hides_events: false,
     shrinks_rtt: false,
 };
 const TROUBLES: [Trouble; 3] = [Trouble::SmallQueue, Trouble::Loss, Trouble::Marks];
@@ -270,6 +270,108 @@ fn lies_without_false_receipts_gain_less_than_twice_the_rate() {
         for lies in lies {
             let (gain, _) = gain(&config, trouble, lies, &honest);
             assert!(gain <= 2.0, "{trouble:?} {lies:?}: {gain}");
+        }
+    }
+}
+
+/// Lies that concern CCID 3 and CCID 4.
+const ABOUT_EVENTS: Lies = Lies {
+    hides_events: true,
+    ..NONE
+};
+const ABOUT_RATE: Lies = Lies {
+    inflates_rate: true,
+    ..NONE
+};
+const ABOUT_RTT: Lies = Lies {
+    shrinks_rtt: true,
+    ..NONE
+};
+
+#[test]
+fn ccid_3_rate_follows_true_loss_events_or_a_true_receive_rate() {
+    // 5348-4.3-4: the sender takes the lower limit of the two. If the peer lies about both, nothing limits the rate.
+    let config = config(3);
+    for trouble in TROUBLES {
+        let honest = honest(&config, trouble);
+        for lies in [
+            ABOUT_RATE,
+            Lies {
+                is_early: true,
+                ..ABOUT_RATE
+            },
+            Lies {
+                hides_marks: true,
+                ..NONE
+            },
+        ] {
+            let (gain, _) = gain(&config, trouble, lies, &honest);
+            assert!(gain <= 2.0, "{trouble:?} {lies:?}: {gain}");
+        }
+        // With these lies it is twice the receive rate, which is that of the link at most.
+        for lies in [ABOUT_EVENTS, ABOUT_RTT] {
+            let (_, outcome) = gain(&config, trouble, lies, &honest);
+            assert!(outcome.max() <= 2.0 * LINK_RATE, "{trouble:?} {lies:?}");
+        }
+    }
+}
+
+#[test]
+fn ccid_3_liar_that_hides_all_loss_events_gets_the_largest_rate() {
+    // 4340-12.3-3
+    const MAX_RATE: u64 = 30_000_000;
+    let config = Config {
+        max_rate: Some(MAX_RATE),
+        ..config(3)
+    };
+    for trouble in TROUBLES {
+        let honest = honest(&config, trouble);
+        for lies in [
+            Lies {
+                inflates_rate: true,
+                ..ABOUT_EVENTS
+            },
+            Lies {
+                inflates_rate: true,
+                shrinks_rtt: true,
+                ..ABOUT_EVENTS
+            },
+        ] {
+            let (_, outcome) = gain(&config, trouble, lies, &honest);
+            let most = 1.05 * to_f64(MAX_RATE);
+            assert!(outcome.max() <= most, "{trouble:?} {lies:?}");
+        }
+    }
+}
+
+#[test]
+fn ccid_4_liars_get_100_packets_per_second() {
+    // 5622-5-2
+    let config = config(4);
+    for trouble in TROUBLES {
+        let honest = honest(&config, trouble);
+        for lies in [
+            ABOUT_EVENTS,
+            ABOUT_RATE,
+            Lies {
+                inflates_rate: true,
+                ..ABOUT_EVENTS
+            },
+            Lies {
+                inflates_rate: true,
+                ..ABOUT_RTT
+            },
+            Lies {
+                is_early: true,
+                ..ABOUT_RATE
+            },
+        ] {
+            let (gain, outcome) = gain(&config, trouble, lies, &honest);
+            assert!(
+                outcome.max() <= 100.0 * 8.0 * 1400.0,
+                "{trouble:?} {lies:?}"
+            );
+            assert!(gain <= 1.01, "{trouble:?} {lies:?}: {gain}");
         }
     }
 }
