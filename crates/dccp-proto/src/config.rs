@@ -61,6 +61,14 @@ pub mod bounds {
     pub const PREFIX_BYTES_PER_S: u32 = 20_000;
     /// Bytes of Responses that a prefix saves at most.
     pub const PREFIX_BYTES_SAVED: u32 = 64_000;
+    /// Responses with Init Cookies per second that remain unredeemed. Beyond it each prefix gets one in `CROWDED_INTERVAL`
+    /// (4340-18-8).
+    pub const UNREDEEMED_PER_S: u32 = 8_192;
+    /// Buckets of prefixes that share Responses while too many remain unredeemed, 8 bytes each. A flood that names the addresses
+    /// of 512 prefixes then reaches one other prefix of 128.
+    pub const CROWDED_BUCKETS: usize = 1 << 16;
+    /// The time between two Responses to a prefix while too many remain unredeemed.
+    pub const CROWDED_INTERVAL: Duration = Duration::from_millis(250);
     /// Stateless Resets per second (4340-8.1.3-1).
     pub const RESETS_PER_S: u32 = 1024;
     /// Syncs per second and connection in answer to invalid packets (4340-7.5.4-6). Packets with numbers that the peer used

@@ -16,19 +16,25 @@ impl<const PER_SECOND: u32> Limiter<PER_SECOND> {
     /// Tokens that come back in a second: half of them, rounded down, and at least one.
     const REFILL: u32 = PER_SECOND / 2 + (PER_SECOND == 1) as u32;
     const BURST: u32 = PER_SECOND + 1 - Self::REFILL;
+    /// One token comes back in this time. It is rounded up: a second never yields one more.
+    const INTERVAL: Duration =
+        Duration::from_nanos(1_000_000_000_u64.div_ceil(Self::REFILL as u64));
 
     /// Returns whether one more packet may be sent now, and counts it.
     pub(crate) fn grant(&mut self, now: Instant) -> bool {
         const { assert!(PER_SECOND > 0, "the limit must be greater than 0") };
         let full_at = self.full_at.max(now);
-        // One token comes back in this time. It is rounded up: a second never yields one more.
-        let interval = Duration::from_nanos(1_000_000_000_u64.div_ceil(u64::from(Self::REFILL)));
         // A token is left while no more than BURST - 1 have to come back.
-        let is_granted = full_at - now <= interval * (Self::BURST - 1);
+        let is_granted = full_at - now <= Self::INTERVAL * (Self::BURST - 1);
         if is_granted {
-            self.full_at = full_at + interval;
+            self.full_at = full_at + Self::INTERVAL;
         }
         is_granted
+    }
+
+    /// One token comes back at once.
+    pub(crate) fn give_back(&mut self) {
+        self.full_at = self.full_at - Self::INTERVAL;
     }
 }
 

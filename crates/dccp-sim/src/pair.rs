@@ -33,6 +33,7 @@ pub enum End {
 
 /// The DCCP implementation of a host.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a simulation has two")]
 pub enum Profile {
     /// Our own DCCP.
     Ours(Config),

@@ -50,6 +50,9 @@ impl Endpoint {
         packet: &Packet<'_>,
         service: ServiceCode,
     ) {
+        if !self.prefix_limit.admit_cookie(now, &*self.hash, &flow.path) {
+            return self.stats.drops.count(DropReason::ResponseLimit);
+        }
         self.cookie_keys.rotate(now);
         let cookie = Cookie {
             issued: now,
@@ -117,6 +120,7 @@ impl Endpoint {
         if !self.cookie_keys.redeem(now, flow_hash, cookie.issued) {
             return Err(ResetCode::BAD_INIT_COOKIE);
         }
+        self.prefix_limit.on_redeemed();
         let (mut outbox, mut inbox) = (NoApp, NoApp);
         let mut app = App {
             outbox: &mut outbox,

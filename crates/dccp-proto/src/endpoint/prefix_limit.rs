@@ -5,9 +5,13 @@
 //! that it answers. Prefixes share [`PREFIX_BUCKETS`] buckets by a keyed hash.
 
 use super::{ConnId, Endpoint, KeyedHash};
-use crate::config::bounds::{PREFIX_BUCKETS, PREFIX_BYTES_PER_S, PREFIX_BYTES_SAVED};
+use crate::config::bounds::{
+    CROWDED_BUCKETS, CROWDED_INTERVAL, PREFIX_BUCKETS, PREFIX_BYTES_PER_S, PREFIX_BYTES_SAVED,
+    UNREDEEMED_PER_S,
+};
 use crate::conn::State;
 use crate::conn::stats::DropReason;
+use crate::limiter::Limiter;
 use crate::path::Path;
 use crate::time::Instant;
 use crate::wire::{Packet, header_len};
@@ -43,6 +47,10 @@ impl Endpoint {
 pub(super) struct PrefixLimit {
     /// When each bucket will be full again. Empty before the first Request.
     full_at: Vec<Instant>,
+    /// When each bucket may get the next Response with an Init Cookie while too many are unredeemed.
+    crowded_until: Vec<Instant>,
+    /// Limits the Responses with Init Cookies that remain unredeemed.
+    unredeemed: Limiter<UNREDEEMED_PER_S>,
 }
 
 impl PrefixLimit {
@@ -57,6 +65,27 @@ impl PrefixLimit {
         let debt = (*full_at - now).saturating_sub(time_to_earn(received + received / 2));
         *full_at = now + debt;
         debt <= BYTE * PREFIX_BYTES_SAVED
+    }
+
+    /// Whether a Response with an Init Cookie may leave. A flood of Requests must not cost the time that data need
+    /// (4340-18-8), so the networks share what is left. A network that has got none lately gets one at once.
+    pub(super) fn admit_cookie(&mut self, now: Instant, hash: &dyn KeyedHash, path: &Path) -> bool {
+        if self.unredeemed.grant(now) {
+            return true;
+        }
+        let hash = hash.hash(&prefix_bytes(path.remote));
+        self.crowded_until.resize(CROWDED_BUCKETS, Instant::ZERO);
+        let until = self.crowded_until.get_mut(hash as usize % CROWDED_BUCKETS);
+        let Some(until) = until.filter(|until| **until <= now) else {
+            return false;
+        };
+        *until = now + CROWDED_INTERVAL;
+        true
+    }
+
+    /// A client has redeemed its cookie.
+    pub(super) fn on_redeemed(&mut self) {
+        self.unredeemed.give_back();
     }
 
     /// A Response of `len` bytes leaves, without the headers below DCCP.
@@ -123,13 +152,17 @@ mod tests {
         }
     }
 
-    /// Whether a Request of `received` bytes from network `n` gets its Response of 112 bytes.
-    fn is_granted(limit: &mut PrefixLimit, now: Instant, n: u8, received: usize) -> bool {
-        let path = Path {
+    fn path_of(n: u8) -> Path {
+        Path {
             local: IpAddr::from([192, 0, 2, 1]),
             remote: IpAddr::from([198, 51, n, 1]),
             encap: Encap::Ip,
-        };
+        }
+    }
+
+    /// Whether a Request of `received` bytes from network `n` gets its Response of 112 bytes.
+    fn is_granted(limit: &mut PrefixLimit, now: Instant, n: u8, received: usize) -> bool {
+        let path = path_of(n);
         let may = limit.admit(now, &Visible, &path, received);
         if may {
             limit.charge(now, &Visible, &path, 112 - 20);
@@ -160,6 +193,41 @@ mod tests {
         while is_granted(&mut limit, ms(1), 7, 40) {}
         assert!(is_granted(&mut limit, ms(1), 8, 40));
         assert!(!is_granted(&mut limit, ms(1), 7, 1));
+    }
+
+    #[test]
+    fn networks_share_cookies_during_a_flood_from_many_addresses() {
+        // 4340-18-8: 200,000 Requests a second from networks 0 to 199, and one a second from network 200.
+        let mut limit = PrefixLimit::default();
+        let mut offers = |now, n: u8| {
+            let path = path_of(n);
+            let may = limit.admit(now, &Visible, &path, 60);
+            if may && limit.admit_cookie(now, &Visible, &path) {
+                limit.charge(now, &Visible, &path, 112 - 20);
+                return true;
+            }
+            false
+        };
+        for second in 0..5 {
+            let mut offered = 0;
+            for i in 0..200_000 {
+                let now = Instant::from_nanos(second * 1_000_000_000 + i * 5_000);
+                let n = u8::try_from(i % 200).unwrap();
+                offered += u64::from(offers(now, n));
+            }
+            assert!(offered <= 8_192 + 200 * 4, "{offered}");
+            assert!(offers(ms(1000 * (second + 1)), 200));
+        }
+    }
+
+    #[test]
+    fn redeemed_cookies_are_not_limited() {
+        let mut limit = PrefixLimit::default();
+        limit.admit(ms(1), &Visible, &path_of(1), 60);
+        for _ in 0..100_000 {
+            assert!(limit.admit_cookie(ms(1), &Visible, &path_of(1)));
+            limit.on_redeemed();
+        }
     }
 
     #[test]
