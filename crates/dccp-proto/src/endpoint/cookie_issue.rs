@@ -120,7 +120,7 @@ impl Endpoint {
         if !self.cookie_keys.redeem(now, flow_hash, cookie.issued) {
             return Err(ResetCode::BAD_INIT_COOKIE);
         }
-        self.prefix_limit.on_redeemed();
+        self.prefix_limit.on_redeemed(&*self.hash, &flow.path);
         let (mut outbox, mut inbox) = (NoApp, NoApp);
         let mut app = App {
             outbox: &mut outbox,

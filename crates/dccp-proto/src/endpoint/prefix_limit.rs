@@ -73,9 +73,8 @@ impl PrefixLimit {
         if self.unredeemed.grant(now) {
             return true;
         }
-        let hash = hash.hash(&prefix_bytes(path.remote));
         self.crowded_until.resize(CROWDED_BUCKETS, Instant::ZERO);
-        let until = self.crowded_until.get_mut(hash as usize % CROWDED_BUCKETS);
+        let until = self.crowded_until(hash, path);
         let Some(until) = until.filter(|until| **until <= now) else {
             return false;
         };
@@ -83,9 +82,17 @@ impl PrefixLimit {
         true
     }
 
-    /// A client has redeemed its cookie.
-    pub(super) fn on_redeemed(&mut self) {
+    /// A client has redeemed its cookie, so its network need not wait for the next one.
+    pub(super) fn on_redeemed(&mut self, hash: &dyn KeyedHash, path: &Path) {
         self.unredeemed.give_back();
+        if let Some(until) = self.crowded_until(hash, path) {
+            *until = Instant::ZERO;
+        }
+    }
+
+    fn crowded_until(&mut self, hash: &dyn KeyedHash, path: &Path) -> Option<&mut Instant> {
+        let hash = hash.hash(&prefix_bytes(path.remote));
+        self.crowded_until.get_mut(hash as usize % CROWDED_BUCKETS)
     }
 
     /// A Response of `len` bytes leaves, without the headers below DCCP.
@@ -218,6 +225,13 @@ mod tests {
             assert!(offered <= 8_192 + 200 * 4, "{offered}");
             assert!(offers(ms(1000 * (second + 1)), 200));
         }
+        // A client that redeems its cookie lets the next one of its network in.
+        let mut admit = |n| limit.admit_cookie(ms(5_001), &Visible, &path_of(n));
+        while admit(200) || admit(201) {}
+        limit.on_redeemed(&Visible, &path_of(200));
+        let mut admit = |n| limit.admit_cookie(ms(5_001), &Visible, &path_of(n));
+        while admit(201) {}
+        assert!(admit(200) && !admit(200));
     }
 
     #[test]
@@ -226,7 +240,7 @@ mod tests {
         limit.admit(ms(1), &Visible, &path_of(1), 60);
         for _ in 0..100_000 {
             assert!(limit.admit_cookie(ms(1), &Visible, &path_of(1)));
-            limit.on_redeemed();
+            limit.on_redeemed(&Visible, &path_of(1));
         }
     }
 
