@@ -61,8 +61,8 @@ pub mod bounds {
     pub const PREFIX_BYTES_PER_S: u32 = 20_000;
     /// Bytes of Responses that a prefix saves at most.
     pub const PREFIX_BYTES_SAVED: u32 = 64_000;
-    /// Responses with Init Cookies per second that remain unredeemed. Beyond it each prefix gets one in `CROWDED_INTERVAL`
-    /// (4340-18-8).
+    /// Responses with Init Cookies per second that remain unredeemed. As many more go to prefixes that got
+    /// none for `CROWDED_INTERVAL` (4340-18-8).
     pub const UNREDEEMED_PER_S: u32 = 8_192;
     /// Buckets of prefixes that share Responses while too many remain unredeemed, 8 bytes each. A flood that names the addresses
     /// of 512 prefixes then reaches one other prefix of 128.

@@ -49,6 +49,8 @@ pub(super) struct PrefixLimit {
     full_at: Vec<Instant>,
     /// When each bucket may get the next Response with an Init Cookie while too many are unredeemed.
     crowded_until: Vec<Instant>,
+    /// Limits the further Responses of all networks together.
+    crowded: Limiter<UNREDEEMED_PER_S>,
     /// Limits the Responses with Init Cookies that remain unredeemed.
     unredeemed: Limiter<UNREDEEMED_PER_S>,
 }
@@ -79,7 +81,7 @@ impl PrefixLimit {
             return false;
         };
         *until = now + CROWDED_INTERVAL;
-        true
+        self.crowded.grant(now)
     }
 
     /// A client has redeemed its cookie, so its network need not wait for the next one.
