@@ -43,7 +43,7 @@ const PER_LOOK: u64 = 1000;
 impl Counters {
     fn note_events(&self, socket: &Socket) {
         while let Some(event) = socket.poll_event() {
-            let is_lost = matches!(event, Event::PortLost { .. });
+            let is_lost = matches!(event, Event::SocketLost { .. });
             self.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn run(address: DccpAddr) -> Result<()> {
     for line in std::io::stdin().lock().lines() {
         line?;
         while let Some(event) = listener.poll_event() {
-            let is_lost = matches!(event, ListenerEvent::Lost { .. });
+            let is_lost = matches!(event, ListenerEvent::SocketLost { .. });
             let lost = u64::from(is_lost);
             counters.lost.fetch_add(lost, Ordering::Relaxed);
         }

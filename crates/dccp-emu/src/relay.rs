@@ -165,7 +165,7 @@ impl Relay {
         let back = &mut self.back;
         for _ in 0..RECV_BURST {
             let mut has_answered = false;
-            let got = client.socket.recv(&mut self.buffer, &mut |r| {
+            let may_have_more = client.socket.recv(&mut self.buffer, &mut |r| {
                 for datagram in r.datagrams {
                     has_answered = true;
                     back.offer(clock::now(), number, datagram.bytes, r.ecn);
@@ -174,7 +174,7 @@ impl Relay {
             if has_answered {
                 client.note_answer();
             }
-            if !got.may_have_more() {
+            if !may_have_more {
                 return Ok(false);
             }
         }
@@ -185,11 +185,11 @@ impl Relay {
     fn receive_from_clients(&mut self) -> io::Result<bool> {
         let mut arrived = Vec::new();
         for _ in 0..RECV_BURST {
-            let got = self.listener.recv(&mut self.buffer, &mut |r| {
+            let may_have_more = self.listener.recv(&mut self.buffer, &mut |r| {
                 let (path, ecn) = (r.path, r.ecn);
                 arrived.extend(r.datagrams.map(|d| (path, ecn, d.bytes.to_vec())));
             })?;
-            if !got.may_have_more() {
+            if !may_have_more {
                 return Ok(false);
             }
             for (path, ecn, bytes) in arrived.drain(..) {

@@ -38,11 +38,12 @@ impl OpenError {
 
 /// The next step if the system has no more descriptors for this program; `None` for other errors.
 pub fn limit_next_step(e: &io::Error) -> Option<&'static str> {
-    is_descriptor_limit(e).then_some("close sockets, or raise the limit of open files (ulimit -n)")
+    is_out_of_descriptors(e)
+        .then_some("close sockets, or raise the limit of open files (ulimit -n)")
 }
 
 /// Whether the process or the system has no descriptor left.
-pub fn is_descriptor_limit(e: &io::Error) -> bool {
+pub fn is_out_of_descriptors(e: &io::Error) -> bool {
     // ENFILE and EMFILE of all Unixes.
     cfg!(unix) && matches!(e.raw_os_error(), Some(23 | 24))
 }

@@ -11,7 +11,7 @@
 //!     poller.wait(time to the next deadline, &mut ready)?;
 //!     for each ready transport {
 //!         if error    { transport.recv_errors(..) }
-//!         if readable { transport.recv(..); `Taken::Nothing`: wait again }
+//!         if readable { transport.recv(..); `false`: wait again }
 //!         if writable { send(the batch that was blocked, where it stopped); stop asking for writable }
 //!     }
 //!     drain the endpoint: transport.send(&batch, 0);
@@ -46,16 +46,16 @@ mod sys;
 pub use buffer::RecvBuffer;
 pub use carrier::{Carrier, PortClaim};
 pub use counters::Counters;
-pub use error::{OpenError, is_descriptor_limit, limit_next_step};
+pub use error::{OpenError, is_out_of_descriptors, limit_next_step};
 pub use fork::ProcessGeneration;
 #[cfg(target_os = "linux")]
 pub use host::{Host, HostPort};
 pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
-pub use send::is_shortage;
+pub use send::is_out_of_memory;
 pub use transport::{
     BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
-    Source, Taken, Transport, UnknownEncapsulation,
+    Source, Transport, UnknownEncapsulation,
 };
 pub use udp::Udp;

@@ -20,11 +20,11 @@ use crate::error::OpenError;
 use crate::host::Host;
 use crate::icmp;
 use crate::route;
-use crate::send::{attempt, drop_reason, is_queue_full};
+use crate::send::{after_failure, attempt, drop_reason, is_queue_full};
 use crate::sys::cmsg::{Control, Writer};
 use crate::sys::mmsg::{self, Message};
 use crate::sys::sockopt;
-use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Taken, Transport};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
 
 const DCCP: i32 = 33;
 const IPV4_HEADER_MIN: usize = 20;
@@ -171,7 +171,7 @@ impl Transport for Raw {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<Taken> {
+    ) -> io::Result<bool> {
         let mut messages = [Message::default(); SLOTS];
         let (mut slots, controls) = buffer.parts();
         let fd = self.socket.as_fd();
@@ -181,14 +181,14 @@ impl Transport for Raw {
         );
         let n = match result {
             Ok(n) => n,
-            Err(e) => return Taken::without_packets(e),
+            Err(e) => return after_failure(e),
         };
         self.counters.recv_calls += 1;
         for (slot, message) in messages.iter().enumerate().take(n) {
             let bytes = &buffer.slot(slot)[..message.len];
             self.on_received(message, bytes, sink);
         }
-        Ok(Taken::Packets(n))
+        Ok(true)
     }
 
     fn recv_errors(

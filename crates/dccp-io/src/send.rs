@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::counters::Counters;
-use crate::transport::{LocalDrop, LocalDropReason, Sent, Taken};
+use crate::transport::{LocalDrop, LocalDropReason, Sent};
 
 /// Calls that errors about earlier datagrams may hide before the socket stops reporting such errors.
 const HIDDEN_MAX: usize = 4;
@@ -52,15 +52,13 @@ impl Sent {
     }
 }
 
-impl Taken {
-    /// The result of a receive call that failed.
-    pub(crate) fn without_packets(e: io::Error) -> io::Result<Self> {
-        match e.kind() {
-            io::ErrorKind::WouldBlock => Ok(Self::Nothing),
-            // On a socket without a peer of its own these are never about the receive call.
-            _ if is_passing(&e) => Ok(Self::Again),
-            _ => Err(e),
-        }
+/// Whether another receive call may find something, after one that failed.
+pub(crate) fn after_failure(e: io::Error) -> io::Result<bool> {
+    match e.kind() {
+        io::ErrorKind::WouldBlock => Ok(false),
+        // On a socket without a peer of its own these are never about the receive call, and hide what waits.
+        _ if is_passing(&e) => Ok(true),
+        _ => Err(e),
     }
 }
 
@@ -136,7 +134,7 @@ pub(crate) fn is_queue_full(e: &io::Error) -> bool {
 }
 
 /// Whether a call failed because the host lacks memory. The socket is whole, and works again when there is some.
-pub fn is_shortage(e: &io::Error) -> bool {
+pub fn is_out_of_memory(e: &io::Error) -> bool {
     e.kind() == io::ErrorKind::OutOfMemory || is_queue_full(e)
 }
 

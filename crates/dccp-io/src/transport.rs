@@ -188,24 +188,6 @@ impl<'a> Iterator for Datagrams<'a> {
     }
 }
 
-/// The outcome of a receive call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
-    /// This many packets, at least one. There may be more.
-    Packets(usize),
-    /// Nothing is left, until the [`Poller`](crate::Poller) says readable again.
-    Nothing,
-    /// Errors about earlier datagrams hid what waits: call again.
-    Again,
-}
-
-impl Taken {
-    /// Whether another call may find something.
-    pub fn may_have_more(self) -> bool {
-        self != Self::Nothing
-    }
-}
-
 /// Handle of a transport for a [`Poller`](crate::Poller).
 #[cfg(target_os = "linux")]
 pub type Source<'a> = std::os::fd::BorrowedFd<'a>;
@@ -223,6 +205,8 @@ pub trait Transport: Send {
     fn send(&mut self, batch: &Batch, from: usize) -> Sent;
 
     /// Gives the datagrams of one receive call to `sink`, those that the system had merged together.
+    /// Returns whether another call may find more. If not, nothing waits until the [`Poller`](crate::Poller) reports the
+    /// socket as readable.
     ///
     /// # Errors
     /// When the host has no memory, or the socket itself is broken; never because of an ICMP message.
@@ -230,7 +214,7 @@ pub trait Transport: Send {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<Taken>;
+    ) -> io::Result<bool>;
 
     /// Gives the ICMP errors that wait to `sink`, some dozens at most; returns how many entries of
     /// the error queue it read. Systems without such a queue have nothing to give.

@@ -23,8 +23,8 @@ use crate::buffer::{RecvBuffer, SLOTS};
 use crate::counters::Counters;
 use crate::error::OpenError;
 use crate::route;
-use crate::send::{attempt, drop_reason};
-use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Taken, Transport};
+use crate::send::{after_failure, attempt, drop_reason};
+use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -215,24 +215,20 @@ impl Transport for Udp {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<Taken> {
+    ) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); SLOTS];
         let mut slots = buffer.slices();
         let result =
             self.attempt(|socket, state| state.recv(socket.into(), &mut slots, &mut metas));
         let n = match result {
             Ok(n) => n,
-            Err(e) => return Taken::without_packets(e),
+            Err(e) => return after_failure(e),
         };
-        let before = self.counters.received;
         self.counters.recv_calls += 1;
         for (slot, meta) in metas.iter().enumerate().take(n) {
             self.on_received(meta, buffer.slot(slot), sink);
         }
-        let packets = self.counters.received - before;
-        Ok(Taken::Packets(
-            usize::try_from(packets).unwrap_or(usize::MAX),
-        ))
+        Ok(true)
     }
 
     #[cfg(target_os = "linux")]

@@ -39,15 +39,15 @@ pub enum Event {
         /// ICMP code.
         code: u8,
     },
-    /// The socket of this host that carries the connection failed (the system's error number, 0 if it has none). Nothing
-    /// arrives or leaves until [`PortBack`](Self::PortBack); what is sent meanwhile is lost. The connection lives on, and
-    /// its timers decide how long.
-    PortLost {
-        /// `errno`.
+    /// The socket of this host that carries the connection failed. Nothing arrives or leaves until
+    /// [`SocketRestored`](Self::SocketRestored); what is sent meanwhile is lost. The connection lives on until its timers
+    /// expire.
+    SocketLost {
+        /// The system's error number (`errno`), 0 if there is none.
         os_error: i32,
     },
     /// A new socket at the same address carries the connection.
-    PortBack,
+    SocketRestored,
     /// The peer reported a packet as received that never left (4340-12.3-2). It counts as congestion; if it happens again,
     /// the connection ends with `Aborted(ResetCode::AGGRESSION_PENALTY)`.
     Misreport,

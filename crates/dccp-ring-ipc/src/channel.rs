@@ -73,7 +73,7 @@ fn repeat<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Res
     for _ in 1..TRIES {
         match call() {
             Err(Errno::INTR) => {}
-            Err(error) if is_shortage(error) => std::thread::sleep(PAUSE),
+            Err(error) if is_out_of_memory(error) => std::thread::sleep(PAUSE),
             done => return done,
         }
     }
@@ -81,7 +81,7 @@ fn repeat<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Res
 }
 
 /// Whether a call failed because the system lacks memory, so that a later one can succeed.
-fn is_shortage(error: Errno) -> bool {
+fn is_out_of_memory(error: Errno) -> bool {
     matches!(error, Errno::NOBUFS | Errno::NOMEM)
 }
 
@@ -163,7 +163,7 @@ impl Channel {
         let (len, flags) = match received {
             Ok(received) => (received.bytes, received.flags),
             Err(Errno::AGAIN | Errno::INTR) => return Incoming::Nothing,
-            Err(error) if is_shortage(error) => return Incoming::Nothing,
+            Err(error) if is_out_of_memory(error) => return Incoming::Nothing,
             Err(_) => return Incoming::End,
         };
         let fds = ancillary.drain().filter_map(|message| match message {
@@ -271,7 +271,7 @@ impl Doorbell {
         let received = rustix::net::recv(&self.stream, &mut rings, RecvFlags::DONTWAIT);
         match received {
             Ok((_, n)) => n > 0,
-            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR) || is_shortage(error),
+            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR) || is_out_of_memory(error),
         }
     }
 }
@@ -280,7 +280,7 @@ impl Bell for Doorbell {
     fn ring(&self) -> bool {
         // Without a pause, because the engine's thread rings, too.
         let is_rung = (0..TRIES).any(|_| match rustix::net::send(&self.stream, &[1], SEND) {
-            Err(error) if error == Errno::INTR || is_shortage(error) => false,
+            Err(error) if error == Errno::INTR || is_out_of_memory(error) => false,
             // A full socket wakes the other process already. If that has ended, no thread sleeps there.
             _ => true,
         });

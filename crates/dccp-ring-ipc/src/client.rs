@@ -2,13 +2,13 @@
 
 use crate::channel::{Channel, Doorbell, Incoming, SHORT, has_ended};
 use crate::error::{RingConnectError, RingError};
-use crate::message::{Ask, Tell};
+use crate::message::{ClientMessage, ServerMessage};
 use crate::request::RingRequest;
 use crate::wait::{Waiting, timespec};
 use core::time::Duration;
 use dccp::unstable::delivery;
 use dccp::{DccpAddr, Ready, ReadyFd, RecvMeta, RingFate, clock};
-use dccp_io::{is_descriptor_limit, is_shortage};
+use dccp_io::{is_out_of_descriptors, is_out_of_memory};
 use dccp_proto::queue::Fate;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{CloseReason, Event, Instant};
@@ -88,7 +88,7 @@ impl RingClient {
         timeout: Duration,
     ) -> Result<Self, RingConnectError> {
         let until = clock::now() + timeout;
-        let channel = ask(path.as_ref(), &Ask::Lend(*request), timeout)?;
+        let channel = send_request(path.as_ref(), &ClientMessage::Lend(*request), timeout)?;
         let mut client = Self::take(channel, request, until)?;
         loop {
             match client.poll_event() {
@@ -112,9 +112,9 @@ impl RingClient {
         until: Instant,
     ) -> Result<Self, RingConnectError> {
         let (message, fds) = first_answer(&channel, until)?;
-        match Tell::parse(&message) {
-            Some(Tell::Lent) => {}
-            Some(Tell::Refused(why)) => return Err(RingConnectError::Refused(why)),
+        match ServerMessage::parse(&message) {
+            Some(ServerMessage::Lent) => {}
+            Some(ServerMessage::Refused(why)) => return Err(RingConnectError::Refused(why)),
             _ => return Err(RingConnectError::Foreign),
         }
         let fds = fds.map_err(|error| RingConnectError::Ring(error.into()))?;
@@ -193,13 +193,13 @@ impl RingClient {
         at_most: usize,
     ) -> Result<(), RingError> {
         let each = |report| fates.extend(dccp::unstable::ring_fate(report));
-        let told = self.sender.fates(at_most, each);
-        let told = self.unless_broken(told)?;
-        if self.over.is_none() || told == at_most {
+        let reported = self.sender.fates(at_most, each);
+        let reported = self.unless_broken(reported)?;
+        if self.over.is_none() || reported == at_most {
             return Ok(());
         }
         // The server claims no more datagrams.
-        let held = self.sender.take_back(at_most - told);
+        let held = self.sender.take_back(at_most - reported);
         let Ok(mut held) = held else {
             return Ok(());
         };
@@ -286,8 +286,8 @@ impl RingClient {
     pub fn close(&mut self, at_most: Duration) -> Result<CloseReason, RingError> {
         let waited = self.wait(Some(at_most), |this| {
             if this.closing != Closing::Asked {
-                let is_asked = this.ask(&Ask::Close);
-                this.closing = if is_asked {
+                let is_sent = this.send_request(&ClientMessage::Close);
+                this.closing = if is_sent {
                     Closing::Asked
                 } else {
                     Closing::Owed
@@ -304,12 +304,12 @@ impl RingClient {
 
     /// Ends the connection at once, and withdraws the datagrams that wait.
     pub fn abort(&mut self) {
-        self.has_aborted = self.has_aborted || self.ask(&Ask::Abort);
+        self.has_aborted = self.has_aborted || self.send_request(&ClientMessage::Abort);
     }
 
     /// Sends a request. Returns `false` if the system has no memory for it now.
-    fn ask(&self, ask: &Ask) -> bool {
-        match self.channel.send(&ask.build(), &[]) {
+    fn send_request(&self, request: &ClientMessage) -> bool {
+        match self.channel.send(&request.build(), &[]) {
             Err(error) => has_ended(&error),
             Ok(()) => true,
         }
@@ -451,10 +451,10 @@ impl RingClient {
             let event = match self.channel.recv() {
                 Incoming::Nothing => return,
                 Incoming::End => None,
-                Incoming::Message(message, _) => Tell::parse(&message),
+                Incoming::Message(message, _) => ServerMessage::parse(&message),
             };
             // An unexpected message counts as the end of the server.
-            let Some(Tell::Event(event, mps)) = event else {
+            let Some(ServerMessage::Event(event, mps)) = event else {
                 self.over = Some(RingError::ServerGone);
                 return;
             };
@@ -471,20 +471,22 @@ impl RingClient {
 }
 
 /// Sends a request to the server at a path. Waits at most for `timeout` until the server accepts this program.
-pub(crate) fn ask(
+pub(crate) fn send_request(
     path: &Path,
-    question: &Ask,
+    request: &ClientMessage,
     timeout: Duration,
 ) -> Result<Channel, RingConnectError> {
     let channel = Channel::connect(path, timeout).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => RingConnectError::TimedOut,
-        _ if is_descriptor_limit(&error) || is_shortage(&error) => RingConnectError::System(error),
+        _ if is_out_of_descriptors(&error) || is_out_of_memory(&error) => {
+            RingConnectError::System(error)
+        }
         _ => RingConnectError::NoServer {
             path: path.to_path_buf(),
             error,
         },
     })?;
-    match channel.send(&question.build(), &[]) {
+    match channel.send(&request.build(), &[]) {
         Err(error) if !has_ended(&error) => Err(RingConnectError::System(error)),
         // A server that has ended may have sent its reason before.
         _ => Ok(channel),

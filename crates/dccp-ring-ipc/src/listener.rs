@@ -1,9 +1,9 @@
 //! The application's side of a listener in a server of rings.
 
 use crate::channel::{Channel, Incoming, SHORT, has_ended};
-use crate::client::{ANSWER, RingClient, ask, first_answer, wait_for};
+use crate::client::{ANSWER, RingClient, first_answer, send_request, wait_for};
 use crate::error::{RingAcceptError, RingConnectError};
-use crate::message::{Ask, Tell};
+use crate::message::{ClientMessage, ServerMessage};
 use crate::request::RingListenRequest;
 use crate::wait::Waiting;
 use core::time::Duration;
@@ -56,10 +56,14 @@ impl RingListener {
             return Err(RingConnectError::Refused(why.into()));
         }
         let until = clock::now() + ANSWER;
-        let channel = ask(path.as_ref(), &Ask::Listen(request.clone()), ANSWER)?;
+        let channel = send_request(
+            path.as_ref(),
+            &ClientMessage::Listen(request.clone()),
+            ANSWER,
+        )?;
         let (message, _) = first_answer(&channel, until)?;
-        match Tell::parse(&message) {
-            Some(Tell::Listening(local)) => Ok(Self {
+        match ServerMessage::parse(&message) {
+            Some(ServerMessage::Listening(local)) => Ok(Self {
                 channel,
                 local,
                 has_asked: false,
@@ -67,7 +71,7 @@ impl RingListener {
                 is_over: false,
                 timeout: None,
             }),
-            Some(Tell::Refused(why)) => Err(RingConnectError::Refused(why)),
+            Some(ServerMessage::Refused(why)) => Err(RingConnectError::Refused(why)),
             _ => Err(RingConnectError::Foreign),
         }
     }
@@ -142,7 +146,7 @@ impl RingListener {
         if self.has_asked {
             return Ok(());
         }
-        match self.channel.send(&Ask::Accept.build(), &[]) {
+        match self.channel.send(&ClientMessage::Accept.build(), &[]) {
             Err(error) if !has_ended(&error) => Err(error),
             // If the server has ended, the next receive finds the channel closed.
             _ => {
@@ -159,8 +163,11 @@ impl RingListener {
         fds: io::Result<Vec<OwnedFd>>,
     ) -> Result<RingClient, RingAcceptError> {
         self.has_asked = false;
-        match (Tell::parse(message), fds.map(<[_; 3]>::try_from)) {
-            (Some(Tell::Accepted { peer, service, mps }), Ok(Ok([memory, bell, channel]))) => {
+        match (ServerMessage::parse(message), fds.map(<[_; 3]>::try_from)) {
+            (
+                Some(ServerMessage::Accepted { peer, service, mps }),
+                Ok(Ok([memory, bell, channel])),
+            ) => {
                 if self.is_watched {
                     // After a failure the next call of `accept` requests it.
                     let _ = self.request_connection();
@@ -170,8 +177,10 @@ impl RingListener {
                     .map_err(RingAcceptError::Ring)
             }
             // This connection is lost; later ones can be accepted.
-            (Some(Tell::Accepted { .. }), Err(error)) => Err(RingAcceptError::Ring(error.into())),
-            (Some(Tell::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
+            (Some(ServerMessage::Accepted { .. }), Err(error)) => {
+                Err(RingAcceptError::Ring(error.into()))
+            }
+            (Some(ServerMessage::Refused(why)), _) => Err(RingAcceptError::Refused(why)),
             _ => {
                 self.is_over = true;
                 Err(RingAcceptError::Foreign)

@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::lent::{Lent, RingFds, Room, make_ring};
-use crate::message::Tell;
+use crate::message::ServerMessage;
 use crate::request::RingListenRequest;
 use dccp::DccpAddr;
 use dccp::Listener;
@@ -65,8 +65,8 @@ impl Listening {
         self.local
     }
 
-    /// Notes that the application asks for a connection. Returns false if its last question is not answered yet.
-    pub(crate) fn ask(&mut self) -> bool {
+    /// Notes that the application asks for a connection. Returns false if its last request is not answered yet.
+    pub(crate) fn request(&mut self) -> bool {
         !core::mem::replace(&mut self.is_asked, true)
     }
 
@@ -106,10 +106,10 @@ impl Listening {
 
 impl Accepted {
     /// Returns the message to the application.
-    pub(crate) fn message(&self) -> Tell {
+    pub(crate) fn message(&self) -> ServerMessage {
         let socket = &self.lent.socket;
         let mps = socket.max_packet_size();
-        Tell::Accepted {
+        ServerMessage::Accepted {
             peer: socket.peer_addr(),
             service: socket.service_code(),
             mps: mps.and_then(|mps| u32::try_from(mps).ok()),

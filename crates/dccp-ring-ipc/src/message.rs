@@ -15,7 +15,7 @@ use dccp_ring::Shape;
 
 /// A message of an application to the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum ClientMessage {
     /// Requests a ring with this connection behind it. Sent once, as the first message.
     Lend(RingRequest),
     /// Send the datagrams that wait, then close.
@@ -30,7 +30,7 @@ pub(crate) enum Ask {
 
 /// A message of the server to an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Tell {
+pub(crate) enum ServerMessage {
     /// A ring: its memory and its bell come with this message.
     Lent,
     /// A refusal, with its reason.
@@ -57,7 +57,7 @@ const MAGIC: [u8; 8] = *b"DCCPRS\0\x02";
 /// Longest text in a message, in bytes.
 const TEXT_MAX: usize = 200;
 
-impl Ask {
+impl ClientMessage {
     /// The bytes of the message.
     pub(crate) fn build(&self) -> Vec<u8> {
         match self {
@@ -85,8 +85,8 @@ impl Ask {
 /// Parses the bytes as a message of each kind and builds it again, as the fuzz target `ring_messages` does.
 pub fn rebuilt(bytes: &[u8]) -> [Option<Vec<u8>>; 2] {
     [
-        Ask::parse(bytes).map(|ask| ask.build()),
-        Tell::parse(bytes).map(|tell| tell.build()),
+        ClientMessage::parse(bytes).map(|message| message.build()),
+        ServerMessage::parse(bytes).map(|message| message.build()),
     ]
 }
 
@@ -175,7 +175,7 @@ fn ccid_of([ccid]: [u8; 1]) -> Option<u8> {
     Some(ccid).filter(|&ccid| ccid != NO_CCID)
 }
 
-impl Tell {
+impl ServerMessage {
     /// The bytes of the message.
     pub(crate) fn build(&self) -> Vec<u8> {
         match self {
@@ -277,8 +277,8 @@ fn build_event(event: &Event) -> Option<Vec<u8>> {
             [&[12], &silent_for.to_le_bytes()[..]].concat()
         }
         Event::Unreachable { kind, code } => vec![13, *kind, *code],
-        Event::PortLost { os_error } => [&[14], &os_error.to_le_bytes()[..]].concat(),
-        Event::PortBack => vec![15],
+        Event::SocketLost { os_error } => [&[14], &os_error.to_le_bytes()[..]].concat(),
+        Event::SocketRestored => vec![15],
         Event::Misreport => vec![16],
         _ => return None,
     })
@@ -316,10 +316,10 @@ fn parse_event(bytes: &[u8]) -> Option<Event> {
             silent_for: Duration::from_nanos(u64::from_le_bytes(silent_for.try_into().ok()?)),
         },
         [13, kind, code] => Event::Unreachable { kind, code },
-        [14, a, b, c, d] => Event::PortLost {
+        [14, a, b, c, d] => Event::SocketLost {
             os_error: i32::from_le_bytes([a, b, c, d]),
         },
-        [15] => Event::PortBack,
+        [15] => Event::SocketRestored,
         [16] => Event::Misreport,
         _ => return None,
     })
@@ -377,7 +377,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn asks() -> Vec<Ask> {
+    fn client_messages() -> Vec<ClientMessage> {
         let shape = Shape {
             slots: 1,
             slot_bytes: 2,
@@ -392,28 +392,32 @@ mod tests {
         ];
         let lend = remotes.map(|remote| {
             let request = RingRequest::new(remote.parse().unwrap(), shape);
-            Ask::Lend(request.service_code(*b"TEST"))
+            ClientMessage::Lend(request.service_code(*b"TEST"))
         });
         let listen = ["0.0.0.0:14233/5001", "[::]:0/0", "[fe80::1%9]:1/2"].map(|local| {
             let request = RingListenRequest::new(local.parse().unwrap(), shape);
-            Ask::Listen(request.connections(7))
+            ClientMessage::Listen(request.connections(7))
         });
         let mut most = RingListenRequest::new("192.0.2.1:7/1".parse().unwrap(), shape).ccid(3);
         for code in (0..).take(bounds::SERVICE_CODES) {
             most = most.service_code([code, 0, 0, 1]);
         }
-        let mut asks = vec![Ask::Close, Ask::Abort, Ask::Accept];
-        asks.extend(lend.clone());
-        asks.extend(lend.map(|lend| match lend {
-            Ask::Lend(request) => Ask::Lend(request.ccid(3)),
+        let mut messages = vec![
+            ClientMessage::Close,
+            ClientMessage::Abort,
+            ClientMessage::Accept,
+        ];
+        messages.extend(lend.clone());
+        messages.extend(lend.map(|lend| match lend {
+            ClientMessage::Lend(request) => ClientMessage::Lend(request.ccid(3)),
             other => other,
         }));
-        asks.extend(listen);
-        asks.push(Ask::Listen(most));
-        asks
+        messages.extend(listen);
+        messages.push(ClientMessage::Listen(most));
+        messages
     }
 
-    fn tells() -> Vec<Tell> {
+    fn server_messages() -> Vec<ServerMessage> {
         let reset = CloseReason::Reset {
             code: ResetCode::TOO_BUSY,
             data: [1, 2, 3],
@@ -443,73 +447,81 @@ mod tests {
                 silent_for: Duration::from_secs(20),
             },
             Event::Unreachable { kind: 3, code: 3 },
-            Event::PortLost { os_error: 9 },
-            Event::PortBack,
+            Event::SocketLost { os_error: 9 },
+            Event::SocketRestored,
             Event::Misreport,
         ];
         let events = events.into_iter().chain(reasons.map(Event::Closed));
-        let tells = events.map(|event| Tell::Event(event, Some(1400)));
+        let events = events.map(|event| ServerMessage::Event(event, Some(1400)));
         let others = [
-            Tell::Lent,
-            Tell::Refused("no".into()),
-            Tell::Event(Event::Connected, None),
-            Tell::Listening("[::]:14233/5001".parse().unwrap()),
-            Tell::Accepted {
+            ServerMessage::Lent,
+            ServerMessage::Refused("no".into()),
+            ServerMessage::Event(Event::Connected, None),
+            ServerMessage::Listening("[::]:14233/5001".parse().unwrap()),
+            ServerMessage::Accepted {
                 peer: "[fe80::1%9]:14233/5001".parse().unwrap(),
                 service: ServiceCode(7),
                 mps: Some(1400),
             },
-            Tell::Accepted {
+            ServerMessage::Accepted {
                 peer: "192.0.2.1:0/7".parse().unwrap(),
                 service: ServiceCode::NONE,
                 mps: None,
             },
         ];
-        tells.chain(others).collect()
+        events.chain(others).collect()
     }
 
     #[test]
     fn built_messages_are_parsed_unchanged() {
-        for ask in asks() {
-            let bytes = ask.build();
+        for message in client_messages() {
+            let bytes = message.build();
             assert!(bytes.len() <= MESSAGE_MAX);
-            assert_eq!(Ask::parse(&bytes), Some(ask));
+            assert_eq!(ClientMessage::parse(&bytes), Some(message));
         }
-        for tell in tells() {
-            assert_eq!(Tell::parse(&tell.build()), Some(tell));
+        for message in server_messages() {
+            assert_eq!(ServerMessage::parse(&message.build()), Some(message));
         }
     }
 
     #[test]
     fn longer_or_shorter_message_is_invalid() {
-        for ask in asks() {
-            let mut bytes = ask.build();
+        for message in client_messages() {
+            let mut bytes = message.build();
             bytes.push(0);
-            assert_eq!(Ask::parse(&bytes), None, "{ask:?}");
+            assert_eq!(ClientMessage::parse(&bytes), None, "{message:?}");
             for len in 0..bytes.len() - 1 {
                 // A list of Service Codes may end sooner, but each is whole.
-                if !matches!(ask, Ask::Listen(_)) || len % 4 != (bytes.len() - 1) % 4 {
-                    assert_eq!(Ask::parse(&bytes[..len]), None, "{ask:?}");
+                if !matches!(message, ClientMessage::Listen(_)) || len % 4 != (bytes.len() - 1) % 4
+                {
+                    assert_eq!(ClientMessage::parse(&bytes[..len]), None, "{message:?}");
                 }
             }
         }
-        for tell in tells() {
-            if let Tell::Lent | Tell::Listening(_) | Tell::Accepted { .. } = tell {
-                let mut bytes = tell.build();
-                assert_eq!(Tell::parse(&bytes[..bytes.len() - 1]), None, "{tell:?}");
+        for message in server_messages() {
+            if let ServerMessage::Lent
+            | ServerMessage::Listening(_)
+            | ServerMessage::Accepted { .. } = message
+            {
+                let mut bytes = message.build();
+                assert_eq!(
+                    ServerMessage::parse(&bytes[..bytes.len() - 1]),
+                    None,
+                    "{message:?}"
+                );
                 bytes.push(0);
-                assert_eq!(Tell::parse(&bytes), None, "{tell:?}");
+                assert_eq!(ServerMessage::parse(&bytes), None, "{message:?}");
             }
         }
-        assert_eq!(Tell::parse(&[]), None);
-        assert_eq!(Tell::parse(&[2, 0, 0, 0, 0, 1, 0, 0, 0]), None);
-        assert_eq!(Tell::parse(&[2, 0, 0, 0]), None);
+        assert_eq!(ServerMessage::parse(&[]), None);
+        assert_eq!(ServerMessage::parse(&[2, 0, 0, 0, 0, 1, 0, 0, 0]), None);
+        assert_eq!(ServerMessage::parse(&[2, 0, 0, 0]), None);
     }
 
     #[test]
     fn message_with_impossible_values_is_invalid() {
-        let is_lend = |ask: &Ask| matches!(ask, Ask::Lend(_));
-        let lend = asks().into_iter().find(is_lend);
+        let is_lend = |message: &ClientMessage| matches!(message, ClientMessage::Lend(_));
+        let lend = client_messages().into_iter().find(is_lend);
         let good = lend.expect("the one over IPv4").build();
         let family = 1 + MAGIC.len();
         // Another protocol, another version, no family, an address that is not of the family, a scope.
@@ -522,37 +534,46 @@ mod tests {
         ] {
             let mut bytes = good.clone();
             bytes[at] = value;
-            assert_eq!(Ask::parse(&bytes), None, "{at}");
+            assert_eq!(ClientMessage::parse(&bytes), None, "{at}");
         }
         // More Service Codes than a listener can serve.
-        let Some(Ask::Listen(mut most)) = asks().pop() else {
+        let Some(ClientMessage::Listen(mut most)) = client_messages().pop() else {
             panic!("the one with all that there can be");
         };
         most.services.push(ServiceCode(0));
-        assert_eq!(Ask::parse(&Ask::Listen(most).build()), None);
+        assert_eq!(
+            ClientMessage::parse(&ClientMessage::Listen(most).build()),
+            None
+        );
     }
 
     #[test]
     fn repeated_service_code_is_dropped() {
-        let Some(Ask::Listen(most)) = asks().pop() else {
+        let Some(ClientMessage::Listen(most)) = client_messages().pop() else {
             panic!("the one with all that there can be");
         };
-        let expected = Ask::Listen(most.clone());
+        let expected = ClientMessage::Listen(most.clone());
         let mut bytes = expected.build();
         bytes.extend(most.services[0].0.to_le_bytes());
         // The list is full before the repeated code.
-        assert_eq!(Ask::parse(&bytes), None);
+        assert_eq!(ClientMessage::parse(&bytes), None);
         let mut fewer = most;
         fewer.services.truncate(2);
-        let mut bytes = Ask::Listen(fewer.clone()).build();
+        let mut bytes = ClientMessage::Listen(fewer.clone()).build();
         bytes.extend(fewer.services[0].0.to_le_bytes());
-        assert_eq!(Ask::parse(&bytes), Some(Ask::Listen(fewer)));
+        assert_eq!(
+            ClientMessage::parse(&bytes),
+            Some(ClientMessage::Listen(fewer))
+        );
     }
 
     #[test]
     fn texts_are_clipped() {
-        let told = Tell::Refused("ä".repeat(500)).build();
-        assert!(told.len() <= MESSAGE_MAX);
-        assert_eq!(Tell::parse(&told), Some(Tell::Refused("ä".repeat(100))));
+        let refusal = ServerMessage::Refused("ä".repeat(500)).build();
+        assert!(refusal.len() <= MESSAGE_MAX);
+        assert_eq!(
+            ServerMessage::parse(&refusal),
+            Some(ServerMessage::Refused("ä".repeat(100)))
+        );
     }
 }

@@ -3,14 +3,14 @@
 use crate::channel::{Channel, Incoming, SHORT};
 use crate::lent::{FULL, Lent, Room, make_ring};
 use crate::listening::{Accepted, Listening};
-use crate::message::{self, Ask, MESSAGE_MAX, Tell};
+use crate::message::{self, ClientMessage, MESSAGE_MAX, ServerMessage};
 use crate::request::{Policy, RingCaller, RingListenRequest, RingRequest};
 use core::time::Duration;
 use dccp::Options;
 use dccp::Socket;
 use dccp::clock;
 use dccp::unstable::permit_unused_law;
-use dccp_io::is_shortage;
+use dccp_io::is_out_of_memory;
 use dccp_proto::wire::ServiceCode;
 use dccp_proto::{Event, Instant};
 use rustix::event::PollFlags;
@@ -115,7 +115,7 @@ impl Session {
     /// Refuses an application.
     fn turn_away(channel: &Channel, why: &str) {
         // An application that does not read finds the channel closed.
-        let _ = channel.send(&Tell::Refused(why.into()).build(), &[]);
+        let _ = channel.send(&ServerMessage::Refused(why.into()).build(), &[]);
     }
 
     /// Returns the descriptors to watch: the channel, and the events of the connection or the arrivals of the listener.
@@ -218,31 +218,33 @@ impl Session {
                 .channel
                 .as_ref()
                 .map_or(Incoming::Nothing, Channel::recv);
-            let ask = match received {
+            let message = match received {
                 Incoming::Nothing => return true,
                 Incoming::End => return self.leave(),
                 Incoming::Message(bytes, _) if bytes.len() > MESSAGE_MAX => None,
-                Incoming::Message(bytes, _) => Ask::parse(&bytes),
+                Incoming::Message(bytes, _) => ClientMessage::parse(&bytes),
             };
-            let is_obeyed = match (ask, &mut self.resource) {
-                (Some(Ask::Lend(request)), Resource::Nothing) => self.lend(stock, &request),
-                (Some(Ask::Listen(request)), Resource::Nothing) => {
+            let is_obeyed = match (message, &mut self.resource) {
+                (Some(ClientMessage::Lend(request)), Resource::Nothing) => {
+                    self.lend(stock, &request)
+                }
+                (Some(ClientMessage::Listen(request)), Resource::Nothing) => {
                     self.lend_listener(stock, &request)
                 }
                 // Each is accepted once, so that the engine's commands stay few.
-                (Some(Ask::Close), Resource::Connection(lent)) if !self.has_closed => {
+                (Some(ClientMessage::Close), Resource::Connection(lent)) if !self.has_closed => {
                     lent.socket.shutdown(std::net::Shutdown::Write);
                     self.has_closed = true;
                     true
                 }
-                (Some(Ask::Abort), Resource::Connection(lent)) if !self.has_aborted => {
+                (Some(ClientMessage::Abort), Resource::Connection(lent)) if !self.has_aborted => {
                     lent.socket.abort();
                     self.has_aborted = true;
                     true
                 }
                 // An application that does not read the answers gets no more, because each holds descriptors until it is read.
-                (Some(Ask::Accept), Resource::Listener(listening)) => {
-                    self.channel.as_ref().is_some_and(Channel::is_read) && listening.ask()
+                (Some(ClientMessage::Accept), Resource::Listener(listening)) => {
+                    self.channel.as_ref().is_some_and(Channel::is_read) && listening.request()
                 }
                 // The message is invalid here.
                 _ => return self.expire(),
@@ -304,7 +306,8 @@ impl Session {
         let socket = Socket::connect(request.remote, &options);
         let socket = socket.map_err(|error| error.to_string())?;
         let lent = ring.lend(socket).map_err(|error| error.to_string())?;
-        self.tell(&Tell::Lent, &fds.as_fds()).map(|()| lent)
+        self.send(&ServerMessage::Lent, &fds.as_fds())
+            .map(|()| lent)
     }
 
     /// Opens a listener, and sends its address to the application.
@@ -318,13 +321,13 @@ impl Session {
         self.permit = Some(Arc::new(()));
         let options = settle(options, request.ccid, &request.services);
         let listening = Listening::begin(request, options)?;
-        let told = Tell::Listening(listening.local_addr());
-        self.tell(&told, &[]).map(|()| listening)
+        let sent = ServerMessage::Listening(listening.local_addr());
+        self.send(&sent, &[]).map(|()| listening)
     }
 
-    fn tell(&self, tell: &Tell, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
+    fn send(&self, message: &ServerMessage, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
         let channel = self.channel.as_ref().ok_or("the application has ended")?;
-        let sent = channel.send(&tell.build(), fds);
+        let sent = channel.send(&message.build(), fds);
         sent.map_err(|error| error.to_string())
     }
 
@@ -342,16 +345,16 @@ impl Session {
         let handed = accepted.and_then(|accepted| self.hand_over(stock, accepted));
         // If the reason cannot be sent, the application has ended.
         handed
-            .or_else(|why| self.tell(&Tell::Refused(why), &[]))
+            .or_else(|why| self.send(&ServerMessage::Refused(why), &[]))
             .is_ok()
     }
 
     /// Sends a connection to the application, and begins a session for it. On failure, for example when the system has
     /// too many descriptors in flight, aborts the connection and returns the reason.
     fn hand_over(&self, stock: &mut Stock<'_>, accepted: Accepted) -> Result<(), String> {
-        let told = self.tell(&accepted.message(), &accepted.fds());
+        let sent = self.send(&accepted.message(), &accepted.fds());
         let Accepted { lent, channel, .. } = accepted;
-        if told.is_ok() {
+        if sent.is_ok() {
             let resource = Resource::Connection(lent);
             stock.add(Self {
                 permit: self.permit.clone(),
@@ -360,7 +363,7 @@ impl Session {
         } else {
             lent.socket.abort();
         }
-        told
+        sent
     }
 
     /// Sends events of the connection, as fast as the application reads. Returns false when the session is over.
@@ -368,14 +371,14 @@ impl Session {
         self.recheck_at = None;
         self.is_short = false;
         while let Some(message) = self.unsent_reply.take().or_else(|| self.next_event()) {
-            let told = self.channel.as_ref().map(|c| c.send(&message, &[]));
-            match told {
+            let sent = self.channel.as_ref().map(|c| c.send(&message, &[]));
+            match sent {
                 Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.unsent_reply = Some(message);
                     self.linger_if_ended();
                     return true;
                 }
-                Some(Err(error)) if is_shortage(&error) => {
+                Some(Err(error)) if is_out_of_memory(&error) => {
                     self.unsent_reply = Some(message);
                     self.is_short = true;
                     self.recheck_at = Some(clock::now() + SHORT);
@@ -417,7 +420,7 @@ impl Session {
         }
         let mps = lent.socket.max_packet_size();
         let mps = mps.and_then(|mps| u32::try_from(mps).ok());
-        Some(Tell::Event(event, mps).build())
+        Some(ServerMessage::Event(event, mps).build())
     }
 
     /// Returns true if the connection has ended.

@@ -5,7 +5,7 @@ mod readiness;
 
 use super::*;
 use crate::channel::{Channel, Doorbell, Gate, Incoming};
-use crate::message::{Ask, Tell};
+use crate::message::{ClientMessage, ServerMessage};
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
 use core::time::Duration;
@@ -77,14 +77,15 @@ impl World {
 
     /// A ring, its bell and its channel without the rules, and the other end of its connection.
     fn lawless(&self) -> (Channel, File, Doorbell, Socket) {
-        let channel = ask(&self.path, &Ask::Lend(self.request()).build());
+        let channel = send_request(&self.path, &ClientMessage::Lend(self.request()).build());
         let (message, fds) = receive(&channel).unwrap();
-        assert_eq!(Tell::parse(&message), Some(Tell::Lent));
+        assert_eq!(ServerMessage::parse(&message), Some(ServerMessage::Lent));
         let [memory, bell] = <[OwnedFd; 2]>::try_from(fds).unwrap();
         let socket = self.listener.accept().unwrap();
         loop {
             let (message, _) = receive(&channel).unwrap();
-            if let Some(Tell::Event(Event::Connected, _)) = Tell::parse(&message) {
+            if let Some(ServerMessage::Event(Event::Connected, _)) = ServerMessage::parse(&message)
+            {
                 return (channel, memory.into(), Doorbell::of(bell), socket);
             }
         }
@@ -96,7 +97,7 @@ fn unused() -> DccpAddr {
     "127.0.0.1:1/1".parse().unwrap()
 }
 
-fn ask(path: &Path, message: &[u8]) -> Channel {
+fn send_request(path: &Path, message: &[u8]) -> Channel {
     let channel = Channel::connect(path, PATIENCE).unwrap();
     channel.send(message, &[]).unwrap();
     channel
@@ -118,7 +119,8 @@ fn receive(channel: &Channel) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
 fn end(channel: &Channel) -> CloseReason {
     loop {
         let (message, _) = receive(channel).expect("a reason");
-        if let Some(Tell::Event(Event::Closed(reason), _)) = Tell::parse(&message) {
+        if let Some(ServerMessage::Event(Event::Closed(reason), _)) = ServerMessage::parse(&message)
+        {
             return reason;
         }
     }
@@ -136,9 +138,12 @@ fn invalid_message_ends_its_channel_and_no_other() {
     let world = World::new("messages", RingLimits::default());
     let (mut honest, _peer) = world.honest();
     let long = [0; 300];
-    let lend = Ask::Lend(world.request()).build();
+    let lend = ClientMessage::Lend(world.request()).build();
     for junk in [&[9][..], &[1], &[2], &long, &lend[..lend.len() - 1], &[]] {
-        assert!(receive(&ask(&world.path, junk)).is_none(), "{junk:?}");
+        assert!(
+            receive(&send_request(&world.path, junk)).is_none(),
+            "{junk:?}"
+        );
     }
     // A second ring through the same channel.
     let (channel, _memory, _bell, _socket) = world.lawless();
@@ -147,10 +152,10 @@ fn invalid_message_ends_its_channel_and_no_other() {
     // Descriptors without a purpose.
     let (channel, memory, _bell, _socket) = world.lawless();
     let fd: OwnedFd = memory.into();
-    if let Err(error) = channel.send(&Ask::Abort.build(), &[fd.as_fd()]) {
+    if let Err(error) = channel.send(&ClientMessage::Abort.build(), &[fd.as_fd()]) {
         // So from Linux 6.16 on; a server of an older system closes it.
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
-        channel.send(&Ask::Abort.build(), &[]).unwrap();
+        channel.send(&ClientMessage::Abort.build(), &[]).unwrap();
     }
     assert_eq!(end(&channel), CloseReason::Aborted(ResetCode::ABORTED));
     honest
@@ -310,10 +315,10 @@ fn policy_can_count_what_a_user_has() {
 #[test]
 fn repeated_close_or_abort_ends_the_channel() {
     let world = World::new("again", RingLimits::default());
-    for ask in [Ask::Close, Ask::Abort].map(|ask| ask.build()) {
+    for message in [ClientMessage::Close, ClientMessage::Abort].map(|message| message.build()) {
         let (channel, _memory, _bell, _socket) = world.lawless();
         // The server looks at all of them together, before it notices the connection's end.
-        let told = (0..100).take_while(|_| channel.send(&ask, &[]).is_ok());
+        let told = (0..100).take_while(|_| channel.send(&message, &[]).is_ok());
         assert!(told.count() >= 2);
         while receive(&channel).is_some() {}
     }
@@ -370,7 +375,10 @@ fn silent_clients_take_no_seats() {
     is_refused(world.connect(), "too many applications");
     // The oldest ones were told so.
     let (message, _) = receive(&silent[0]).unwrap();
-    assert!(matches!(Tell::parse(&message), Some(Tell::Refused(_))));
+    assert!(matches!(
+        ServerMessage::parse(&message),
+        Some(ServerMessage::Refused(_))
+    ));
     assert!(receive(&silent[0]).is_none());
     drop(rings);
 }
@@ -430,10 +438,10 @@ fn connect_to_scripted_server(name: &str, last: Event) -> Result<RingClient, Rin
         let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];
-        channel.send(&Tell::Lent.build(), &fds).unwrap();
+        channel.send(&ServerMessage::Lent.build(), &fds).unwrap();
         let told = (1200..1220).map(Event::Mps).chain([last]);
         for event in told {
-            let message = Tell::Event(event, None).build();
+            let message = ServerMessage::Event(event, None).build();
             channel.send(&message, &[]).unwrap();
         }
         // Its memory goes with it.
@@ -491,7 +499,7 @@ fn server_that_does_not_answer_ends_connect_in_its_time() {
         let (transport, memory) = shared::create(SHAPE, silent()).unwrap();
         let (_bell, theirs) = Doorbell::pair().unwrap();
         let fds = [memory.as_fd(), theirs.as_fd()];
-        channel.send(&Tell::Lent.build(), &fds).unwrap();
+        channel.send(&ServerMessage::Lent.build(), &fds).unwrap();
         let _ = is_over.recv();
         transport
     });
@@ -519,7 +527,7 @@ fn client_without_room_for_the_descriptors_of_a_ring_gets_an_error() {
     let gate = Gate::bind(&path).unwrap();
     let server = thread::spawn(move || {
         let channel = first_visitor(&gate);
-        send_with(&channel, &Tell::Lent.build(), &sockets(8));
+        send_with(&channel, &ServerMessage::Lent.build(), &sockets(8));
     });
     let request = RingRequest::new(unused(), SHAPE);
     let connected = RingClient::connect(&path, &request);

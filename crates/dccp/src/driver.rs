@@ -29,7 +29,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
     Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport,
-    is_descriptor_limit, is_shortage, route,
+    is_out_of_descriptors, is_out_of_memory, route,
 };
 use dccp_proto::Endpoint;
 use dccp_proto::config::bounds;
@@ -529,7 +529,7 @@ impl Drop for Driver {
 
 /// Whether a call failed because there is no descriptor or no memory for a socket.
 fn is_limited(error: &io::Error) -> bool {
-    is_descriptor_limit(error) || is_shortage(error)
+    is_out_of_descriptors(error) || is_out_of_memory(error)
 }
 
 fn is_open_limited(error: &OpenError) -> bool {

@@ -29,21 +29,21 @@ pub(crate) struct Accepted {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Something happened to a listener.
+/// A change at a listener, from [`Listener::poll_event`](crate::Listener::poll_event).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ListenerEvent {
     /// The socket at one of its addresses failed. Its connections live on, but nothing arrives until
-    /// [`Back`](Self::Back). The engine opens a new socket at the same address as soon as the system permits.
-    Lost {
-        /// The address.
+    /// [`SocketRestored`](Self::SocketRestored). The engine opens a new socket at the same address as soon as the system permits.
+    SocketLost {
+        /// The address of the listener that the socket served.
         place: DccpAddr,
         /// The error of the system.
         error: std::io::Error,
     },
     /// The socket at this address works again.
-    Back {
-        /// The address.
+    SocketRestored {
+        /// The address of the listener that the socket serves.
         place: DccpAddr,
     },
 }

@@ -182,8 +182,15 @@ impl Listener {
         self.incoming.is_ready()
     }
 
-    /// The next event, without waiting. Events do not wake [`accept`](Self::accept): a server looks now and then, or each
-    /// time that `accept` times out.
+    /// Removes and returns the oldest event; `None` if there is none. Never blocks.
+    ///
+    /// An event comes when the socket at one of the addresses fails ([`ListenerEvent::SocketLost`]), and when a new one
+    /// works ([`ListenerEvent::SocketRestored`]). With several threads, each thread's socket has its own events. The
+    /// application has nothing to do: the listener and its connections stay, and the engine opens the new socket.
+    ///
+    /// The listener keeps the newest 16 events. They neither end a waiting [`accept`](Self::accept) nor make
+    /// [`ready_fd`](Self::ready_fd) readable. So call this after each `accept`, or each time that
+    /// [`accept_timeout`](Self::accept_timeout) times out, in a loop until it returns `None`.
     pub fn poll_event(&self) -> Option<ListenerEvent> {
         self.incoming.pop_event()
     }

@@ -413,10 +413,9 @@ impl Port {
 
     fn read(&mut self, now: Instant, poller: &mut Poller, buffer: &mut RecvBuffer) {
         let (endpoint, links) = (&mut self.endpoint, &mut self.links);
-        let taken = self.carriage.recv(now, poller, buffer, &mut |mut r| {
+        self.is_readable = self.carriage.recv(now, poller, buffer, &mut |mut r| {
             endpoint.handle_train(now, &r.path, r.ecn, &mut r.datagrams, links);
         });
-        self.is_readable = taken.may_have_more();
     }
 
     fn read_errors(&mut self, now: Instant, buffer: &mut RecvBuffer) {
@@ -429,10 +428,10 @@ impl Port {
     /// 4340-18-10: tells the applications that the socket is lost, or works again.
     fn announce(&mut self, news: &News) {
         let event = match news {
-            News::Lost(error) => Event::PortLost {
+            News::SocketLost(error) => Event::SocketLost {
                 os_error: error.raw_os_error().unwrap_or(0),
             },
-            News::Back => Event::PortBack,
+            News::SocketRestored => Event::SocketRestored,
         };
         for id in self.links.ids() {
             self.links.shared(id).lock().push_event(event.clone());
@@ -441,11 +440,11 @@ impl Port {
         for served in &self.served {
             let place = (place, served.dccp_port).into();
             served.incoming.push_event(match news {
-                News::Lost(error) => ListenerEvent::Lost {
+                News::SocketLost(error) => ListenerEvent::SocketLost {
                     place,
                     error: copy_of(error),
                 },
-                News::Back => ListenerEvent::Back { place },
+                News::SocketRestored => ListenerEvent::SocketRestored { place },
             });
         }
     }

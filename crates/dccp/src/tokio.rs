@@ -257,7 +257,7 @@ impl Listener {
         self.inner.local_addrs()
     }
 
-    /// The next event of the listener, without waiting.
+    /// Removes and returns the oldest event; never waits. See [`Listener::poll_event`](crate::Listener::poll_event).
     pub fn poll_event(&self) -> Option<ListenerEvent> {
         self.inner.poll_event()
     }

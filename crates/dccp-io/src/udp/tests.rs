@@ -78,7 +78,7 @@ fn receive(socket: &mut Udp, n: usize) -> Vec<Got> {
             let (path, ecn) = (r.path, r.ecn);
             got.extend(r.datagrams.map(|d| (path, ecn, d.bytes.to_vec())));
         };
-        while socket.recv(&mut buffer, &mut sink).unwrap().may_have_more() {}
+        while socket.recv(&mut buffer, &mut sink).unwrap() {}
     }
     got
 }

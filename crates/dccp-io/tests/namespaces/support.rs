@@ -138,11 +138,7 @@ pub(crate) fn receive<T>(
         let mut sink = |r: Received<'_>| {
             got.extend(r.datagrams.clone().map(|d| take(&r, d.bytes)));
         };
-        while transport
-            .recv(&mut buffer, &mut sink)
-            .unwrap()
-            .may_have_more()
-        {}
+        while transport.recv(&mut buffer, &mut sink).unwrap() {}
     }
     got
 }

@@ -75,14 +75,14 @@ fn client_that_did_not_read_gets_all_events_when_it_reads() {
             assert!(session.send_events());
             continue;
         };
-        last = Tell::parse(&message);
-        let is_slow = matches!(last, Some(Tell::Event(Event::SlowReceiver, _)));
+        last = ServerMessage::parse(&message);
+        let is_slow = matches!(last, Some(ServerMessage::Event(Event::SlowReceiver, _)));
         slow += usize::from(is_slow);
     }
     assert_eq!(slow % 32, 0, "all that there were");
     assert!(matches!(
         last,
-        Some(Tell::Event(Event::PeerNotListening, _))
+        Some(ServerMessage::Event(Event::PeerNotListening, _))
     ));
 }
 
@@ -128,27 +128,27 @@ impl RingPolicy for Open {
 fn listener(stock: &mut Stock<'_>) -> (Session, Channel, [Socket; 2]) {
     let (mut session, theirs) = visitor();
     let request = RingListenRequest::new("127.0.0.1:0/5001".parse().unwrap(), Shape::new(2, 100));
-    let listen = Ask::Listen(request.connections(1)).build();
+    let listen = ClientMessage::Listen(request.connections(1)).build();
     theirs.send(&listen, &[]).unwrap();
     assert!(session.turn(stock));
     assert_eq!(session.sources().count(), 1, "nobody waits for connections");
-    let Tell::Listening(to) = told(&theirs) else {
+    let ServerMessage::Listening(to) = next_message(&theirs) else {
         panic!("{:?}", session.resource);
     };
     let sockets = [(); 2].map(|()| Socket::connect(to, &Options::new()).unwrap());
     (session, theirs, sockets)
 }
 
-fn told(theirs: &Channel) -> Tell {
+fn next_message(theirs: &Channel) -> ServerMessage {
     match theirs.recv() {
-        Incoming::Message(message, _) => Tell::parse(&message).unwrap(),
+        Incoming::Message(message, _) => ServerMessage::parse(&message).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
 /// Asks for a connection. Returns true if an answer arrives before the session is over.
 fn is_answered(session: &mut Session, theirs: &Channel, stock: &mut Stock<'_>) -> bool {
-    theirs.send(&Ask::Accept.build(), &[]).unwrap();
+    theirs.send(&ClientMessage::Accept.build(), &[]).unwrap();
     while session.turn(stock) {
         if session.sources().count() == 1 {
             return true;
@@ -165,12 +165,15 @@ fn client_that_does_not_read_its_answers_is_disconnected() {
     let mut stock = Stock::new(&mut policy, room(u64::MAX, 1));
     let (mut session, theirs, _sockets) = listener(&mut stock);
     assert!(is_answered(&mut session, &theirs, &mut stock));
-    assert!(matches!(told(&theirs), Tell::Accepted { .. }));
+    assert!(matches!(
+        next_message(&theirs),
+        ServerMessage::Accepted { .. }
+    ));
     assert_eq!(stock.room.seats, 0);
     assert!(stock.room.memory < u64::MAX);
     // An application that reads the answer may ask again.
     assert!(is_answered(&mut session, &theirs, &mut stock));
-    assert!(matches!(told(&theirs), Tell::Refused(_)));
+    assert!(matches!(next_message(&theirs), ServerMessage::Refused(_)));
     assert!(is_answered(&mut session, &theirs, &mut stock));
     assert!(!is_answered(&mut session, &theirs, &mut stock));
 }
@@ -186,7 +189,7 @@ fn connection_without_handover_does_not_end_its_listener() {
     }
     for _ in 0..2 {
         assert!(is_answered(&mut session, &theirs, &mut stock));
-        assert!(matches!(told(&theirs), Tell::Refused(_)));
+        assert!(matches!(next_message(&theirs), ServerMessage::Refused(_)));
     }
     assert_eq!(stock.room.seats, 1);
 }

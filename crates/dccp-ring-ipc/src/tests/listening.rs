@@ -69,10 +69,10 @@ impl Host {
 
     /// An application that listens, but keeps to no rules.
     fn lawless(&self) -> (Channel, DccpAddr) {
-        let channel = ask(&self.path, &Ask::Listen(request()).build());
+        let channel = send_request(&self.path, &ClientMessage::Listen(request()).build());
         let (message, fds) = receive(&channel).unwrap();
         assert!(fds.is_empty());
-        let Some(Tell::Listening(at)) = Tell::parse(&message) else {
+        let Some(ServerMessage::Listening(at)) = ServerMessage::parse(&message) else {
             panic!("{message:?}");
         };
         (channel, at)
@@ -300,15 +300,20 @@ fn listener_has_ended_once_all_its_connections_have() {
 fn untimely_message_ends_its_listener_and_no_other() {
     let host = Host::plain("wrong");
     let mut honest = host.listen(&request());
-    let listen = Ask::Listen(request()).build();
-    let lend = Ask::Lend(RingRequest::new(honest.local_addr(), SHAPE)).build();
-    let accept = Ask::Accept.build();
+    let listen = ClientMessage::Listen(request()).build();
+    let lend = ClientMessage::Lend(RingRequest::new(honest.local_addr(), SHAPE)).build();
+    let accept = ClientMessage::Accept.build();
     // Before it listens.
-    assert!(receive(&ask(&host.path, &accept)).is_none());
-    assert!(receive(&ask(&host.path, &listen[..listen.len() - 1])).is_none());
+    assert!(receive(&send_request(&host.path, &accept)).is_none());
+    assert!(receive(&send_request(&host.path, &listen[..listen.len() - 1])).is_none());
     // Afterwards.
     let long = [3; MESSAGE_MAX + 1];
-    for wrong in [&listen, &lend, &Ask::Close.build(), &Ask::Abort.build()] {
+    for wrong in [
+        &listen,
+        &lend,
+        &ClientMessage::Close.build(),
+        &ClientMessage::Abort.build(),
+    ] {
         let (channel, at) = host.lawless();
         channel.send(wrong, &[]).unwrap();
         assert!(receive(&channel).is_none(), "{wrong:?}");
@@ -340,24 +345,27 @@ fn unexpected_descriptors_are_harmless() {
             channel.send(message, &[]).unwrap();
         }
     };
-    send(&channel, &Ask::Accept.build());
+    send(&channel, &ClientMessage::Accept.build());
     let socket = connect(at);
     let (message, fds) = receive(&channel).unwrap();
-    let told = Tell::parse(&message);
-    assert!(matches!(told, Some(Tell::Accepted { .. })), "{told:?}");
+    let answer = ServerMessage::parse(&message);
+    assert!(
+        matches!(answer, Some(ServerMessage::Accepted { .. })),
+        "{answer:?}"
+    );
     let [_memory, _bell, line] = <[OwnedFd; 3]>::try_from(fds).unwrap();
     let line = Channel::of(line);
-    send(&line, &Ask::Abort.build());
+    send(&line, &ClientMessage::Abort.build());
     assert_eq!(end(&line), CloseReason::Aborted(ResetCode::ABORTED));
     assert!(socket.wait_closed(PATIENCE).is_ok());
     // A wrong message of an accepted connection's application ends that only.
-    channel.send(&Ask::Accept.build(), &[]).unwrap();
+    channel.send(&ClientMessage::Accept.build(), &[]).unwrap();
     let socket = connect(at);
     let (_, mut fds) = receive(&channel).unwrap();
     let line = Channel::of(fds.pop().unwrap());
-    line.send(&Ask::Accept.build(), &[]).unwrap();
+    line.send(&ClientMessage::Accept.build(), &[]).unwrap();
     assert!(socket.wait_closed(PATIENCE).is_ok());
-    channel.send(&Ask::Accept.build(), &[]).unwrap();
+    channel.send(&ClientMessage::Accept.build(), &[]).unwrap();
     let _socket = connect(at);
     assert!(receive(&channel).is_some());
 }
@@ -377,7 +385,7 @@ fn accept_from_who_says(
             [listener.accept(), listener.accept_timeout(Duration::ZERO)]
         });
         let channel = first_visitor(&gate);
-        let listening = Tell::Listening(request().local).build();
+        let listening = ServerMessage::Listening(request().local).build();
         channel.send(&listening, &[]).unwrap();
         receive(&channel).unwrap();
         send_with(&channel, message, fds);
@@ -391,7 +399,7 @@ fn accept_from_who_says(
 
 #[test]
 fn invalid_message_of_the_server_ends_the_listener() {
-    let accepted = Tell::Accepted {
+    let accepted = ServerMessage::Accepted {
         peer: request().local,
         service: ServiceCode::NONE,
         mps: None,
@@ -399,7 +407,7 @@ fn invalid_message_of_the_server_ends_the_listener() {
     let accepted = accepted.build();
     for (message, fds) in [
         (&[9][..], 0),
-        (&Tell::Lent.build(), 0),
+        (&ServerMessage::Lent.build(), 0),
         (&accepted, 0),
         (&accepted, 2),
     ] {

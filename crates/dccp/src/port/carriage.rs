@@ -10,8 +10,8 @@ use crate::limits::{ICMP_PAUSE, ICMP_PER_S, RETRY_FIRST, RETRY_MAX};
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_io::{
-    Counters, LocalDrop, LocalDropReason, OpenError, Poller, Received, RecvBuffer, Sent, Taken,
-    Token, Transport, is_shortage,
+    Counters, LocalDrop, LocalDropReason, OpenError, Poller, Received, RecvBuffer, Sent, Token,
+    Transport, is_out_of_memory,
 };
 use dccp_proto::batch::Batch;
 use dccp_proto::{IcmpError, Instant};
@@ -43,10 +43,10 @@ pub(super) struct Carriage {
 /// A change that users of the port must know.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The socket is lost. Nothing arrives or leaves until [`Back`](Self::Back).
-    Lost(io::Error),
+    /// The socket is lost. Nothing arrives or leaves until [`SocketRestored`](Self::SocketRestored).
+    SocketLost(io::Error),
     /// A new socket works.
-    Back,
+    SocketRestored,
 }
 
 /// The time between two looks for room where the poller cannot report it.
@@ -124,27 +124,27 @@ impl Carriage {
 
 /// Datagrams and errors.
 impl Carriage {
-    /// Receives once. A failure is mended later, and finds nothing.
+    /// Receives once; returns whether there may be more. A failure is mended later, and finds nothing.
     pub(super) fn recv(
         &mut self,
         now: Instant,
         poller: &mut Poller,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> Taken {
+    ) -> bool {
         let Some(socket) = &mut self.socket else {
-            return Taken::Nothing;
+            return false;
         };
         match socket.recv(buffer, sink) {
-            Ok(taken) => {
+            Ok(may_have_more) => {
                 if self.failures != 0 {
                     self.on_mended();
                 }
-                taken
+                may_have_more
             }
             Err(e) => {
                 self.on_failure(now, poller, e);
-                Taken::Nothing
+                false
             }
         }
     }
@@ -236,13 +236,13 @@ impl Carriage {
         let pause = RETRY_FIRST * (1 << self.failures.min(16));
         self.retry_at = Some(now + pause.min(RETRY_MAX));
         self.failures = self.failures.saturating_add(1);
-        let is_short = is_shortage(&error);
-        if !is_short {
+        let is_memory_short = is_out_of_memory(&error);
+        if !is_memory_short {
             self.close();
         }
-        if !self.is_reported_lost && (!is_short || self.failures >= SHORTAGES_MAX) {
+        if !self.is_reported_lost && (!is_memory_short || self.failures >= SHORTAGES_MAX) {
             self.is_reported_lost = true;
-            self.news = Some(News::Lost(error));
+            self.news = Some(News::SocketLost(error));
         }
     }
 
@@ -254,7 +254,7 @@ impl Carriage {
     fn on_mended(&mut self) {
         self.failures = 0;
         if core::mem::take(&mut self.is_reported_lost) {
-            self.news = Some(News::Back);
+            self.news = Some(News::SocketRestored);
         }
     }
 

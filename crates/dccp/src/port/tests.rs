@@ -7,8 +7,7 @@ use crate::{DccpAddr, ListenerEvent, Options, Socket};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use dccp_io::{
-    BufferSizes, Counters, LocalDrop, LocalDropReason, Received, Sent, Source, Taken, Transport,
-    Udp,
+    BufferSizes, Counters, LocalDrop, LocalDropReason, Received, Sent, Source, Transport, Udp,
 };
 use dccp_proto::wire::Ecn;
 use dccp_proto::{IcmpError, IcmpKind};
@@ -83,7 +82,7 @@ impl Transport for Faulty {
         &mut self,
         buffer: &mut RecvBuffer,
         sink: &mut dyn FnMut(Received<'_>),
-    ) -> io::Result<Taken> {
+    ) -> io::Result<bool> {
         let times = &self.faults.recv_times;
         if times
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
@@ -197,7 +196,7 @@ impl Bench {
         (bench, faults)
     }
 
-    fn recv(&mut self, now: Instant) -> Taken {
+    fn recv(&mut self, now: Instant) -> bool {
         let Self {
             carriage,
             poller,
@@ -223,10 +222,10 @@ fn broken_socket_is_replaced_at_its_address() {
     let (mut bench, faults) = Bench::new();
     let place = bench.carriage.local_addr();
     faults.fail_recv(BAD_DESCRIPTOR, 1);
-    assert_eq!(bench.recv(at(0)), Taken::Nothing);
+    assert!(!bench.recv(at(0)));
     let news = bench.carriage.take_news();
     assert!(
-        matches!(&news, Some(News::Lost(e)) if e.raw_os_error() == Some(BAD_DESCRIPTOR)),
+        matches!(&news, Some(News::SocketLost(e)) if e.raw_os_error() == Some(BAD_DESCRIPTOR)),
         "{news:?}"
     );
     assert_eq!(bench.carriage.deadline(), Some(at(10)));
@@ -240,9 +239,9 @@ fn broken_socket_is_replaced_at_its_address() {
 
     assert!(bench.retry(at(10), Some(Ok(socket(place)))));
     assert_eq!(bench.carriage.local_addr(), place);
-    assert_eq!(bench.recv(at(10)), Taken::Nothing);
+    assert!(!bench.recv(at(10)));
     let news = bench.carriage.take_news();
-    assert!(matches!(news, Some(News::Back)), "{news:?}");
+    assert!(matches!(news, Some(News::SocketRestored)), "{news:?}");
     let sent = bench.carriage.send(&batch_to(&path(place), 1), 0);
     assert_eq!(sent.dropped, None);
     let counters = bench.carriage.counters();
@@ -256,23 +255,29 @@ fn lack_of_memory_lets_the_socket_rest() {
     faults.fail_recv(NO_MEMORY, 5);
     let mut now = at(0);
     for pause in [10, 20, 40] {
-        assert_eq!(bench.recv(now), Taken::Nothing);
+        assert!(!bench.recv(now));
         assert!(bench.carriage.take_news().is_none(), "a short pause");
         now += Duration::from_millis(pause);
         assert_eq!(bench.carriage.deadline(), Some(now));
         assert!(bench.retry(now, None));
     }
-    assert_eq!(bench.recv(now), Taken::Nothing);
-    assert!(matches!(bench.carriage.take_news(), Some(News::Lost(_))));
+    assert!(!bench.recv(now));
+    assert!(matches!(
+        bench.carriage.take_news(),
+        Some(News::SocketLost(_))
+    ));
     now += Duration::from_millis(80);
     assert!(bench.retry(now, None));
-    assert_eq!(bench.recv(now), Taken::Nothing);
+    assert!(!bench.recv(now));
     assert!(bench.carriage.take_news().is_none(), "told once");
     now += Duration::from_millis(160);
     assert!(bench.retry(now, None));
     assert_eq!(faults.left(), 0);
-    assert_eq!(bench.recv(now), Taken::Nothing);
-    assert!(matches!(bench.carriage.take_news(), Some(News::Back)));
+    assert!(!bench.recv(now));
+    assert!(matches!(
+        bench.carriage.take_news(),
+        Some(News::SocketRestored)
+    ));
 }
 
 #[test]
@@ -402,11 +407,11 @@ fn connections_and_listener_survive_the_loss_of_their_socket() {
             // A short lack of memory is no loss.
             client.send(b"more").unwrap();
             told.extend(core::iter::from_fn(|| server.poll_event()));
-            told.contains(&Event::PortLost { os_error })
+            told.contains(&Event::SocketLost { os_error })
         });
         until("it is back", || {
             told.extend(core::iter::from_fn(|| server.poll_event()));
-            told.contains(&Event::PortBack)
+            told.contains(&Event::SocketRestored)
         });
         let mut of_client = core::iter::from_fn(|| client.poll_event());
         assert!(of_client.all(|event| !matches!(event, Event::Closed(_))));
@@ -418,7 +423,7 @@ fn connections_and_listener_survive_the_loss_of_their_socket() {
         assert!(
             matches!(
                 &told[..],
-                [ListenerEvent::Lost { place, error: e }, ListenerEvent::Back { place: back }]
+                [ListenerEvent::SocketLost { place, error: e }, ListenerEvent::SocketRestored { place: back }]
                     if *place == address && *back == address && e.raw_os_error() == Some(error)
             ),
             "{told:?}"

@@ -87,7 +87,7 @@ fn connection_survives_receive_calls_that_fail_now_and_then() {
         for socket in [&client, &server] {
             let events = core::iter::from_fn(|| socket.poll_event());
             losses += events
-                .filter(|e| matches!(e, Event::PortLost { .. }))
+                .filter(|e| matches!(e, Event::SocketLost { .. }))
                 .count();
         }
     }

@@ -208,7 +208,7 @@ impl Client {
         let give_up = clock::now() + PATIENCE;
         while answers.len() < usize::from(AT_ONCE) && clock::now() < give_up {
             let rule = self.path.checksum_rule();
-            let got = self.transport.recv(&mut self.buffer, &mut |received| {
+            let may_have_more = self.transport.recv(&mut self.buffer, &mut |received| {
                 let packets = received.datagrams.map(|d| wire::parse(&d, rule));
                 for packet in packets.flatten() {
                     if packet.ack() == Some(ISS)
@@ -224,7 +224,7 @@ impl Client {
                     }
                 }
             })?;
-            if !got.may_have_more() {
+            if !may_have_more {
                 self.poller.wait(Some(PATIENCE), &mut Vec::new())?;
             }
         }

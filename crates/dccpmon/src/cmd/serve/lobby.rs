@@ -223,10 +223,10 @@ impl Guest {
 /// A listener's event in words.
 fn trouble(event: &ListenerEvent) -> String {
     match event {
-        ListenerEvent::Lost { place, error } => {
+        ListenerEvent::SocketLost { place, error } => {
             format!("socket at {place}: failed ({error}); opening it again")
         }
-        ListenerEvent::Back { place } => format!("socket at {place}: works again"),
+        ListenerEvent::SocketRestored { place } => format!("socket at {place}: works again"),
         other => format!("{other:?}"),
     }
 }

@@ -39,11 +39,11 @@ impl Refusal {
 #[derive(Default)]
 pub(super) struct Seats {
     /// By token.
-    taken: Mutex<BTreeMap<u64, Taken>>,
+    tests: Mutex<BTreeMap<u64, RunningTest>>,
     has_served: AtomicBool,
 }
 
-struct Taken {
+struct RunningTest {
     source: IpAddr,
     /// Takes the data connections of the test.
     joining: SyncSender<Joining>,
@@ -66,7 +66,7 @@ impl Seats {
             _ => {}
         }
         let (joining, joined) = sync_channel(FLOWS_MAX as usize);
-        tests.insert(token, Taken { source, joining });
+        tests.insert(token, RunningTest { source, joining });
         Ok(Seat {
             seats: self.clone(),
             token,
@@ -76,7 +76,7 @@ impl Seats {
 
     /// Gives a data connection to its test. It is aborted if the test needs it no more, or has ended.
     pub(super) fn join(&self, token: u64, flow: u32, socket: Socket) {
-        let joining = self.lock().get(&token).map(|taken| taken.joining.clone());
+        let joining = self.lock().get(&token).map(|test| test.joining.clone());
         let Some(joining) = joining else {
             return socket.abort();
         };
@@ -97,8 +97,8 @@ impl Seats {
         self.has_served.load(Ordering::SeqCst)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Taken>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, RunningTest>> {
+        self.tests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
