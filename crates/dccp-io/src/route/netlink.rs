@@ -7,8 +7,8 @@
 //! Socket options would be simpler (`IP_MTU`), but they report the kernel's cache of path MTUs, which a single forged ICMP
 //! message fills for ten minutes. The tables say what this host and its administrator know.
 
-use std::io;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -39,14 +39,15 @@ const TYPE_MASK: u16 = 0x3fff;
 /// The MTU with which packets to `remote` leave this host, in bytes; `None` if the kernel does not say. `scope_id`: the
 /// interface of a link-local address, else 0.
 pub(super) fn mtu(remote: IpAddr, scope_id: u32) -> Option<u32> {
-    let way = ask(&route_request(remote, scope_id, 0), NEW_ROUTE).ok()?;
+    let tables = Tables::open().ok()?;
+    let way = tables.ask(&route_request(remote, scope_id, 0), NEW_ROUTE)?;
     let interface = word(find(&way, ROUTE_HEADER, ROUTE_INTERFACE)?)?;
-    let link = ask(&link_request(interface), NEW_LINK).ok()?;
+    let link = tables.ask(&link_request(interface), NEW_LINK)?;
     let link_mtu = word(find(&link, LINK_HEADER, LINK_MTU)?)?;
     let limits = [
         Some(link_mtu),
         (remote.is_ipv6()).then(|| ipv6_mtu(&link)).flatten(),
-        administrators_mtu(remote, scope_id),
+        administrators_mtu(&tables, remote, scope_id),
         // An IPv4 packet cannot be longer.
         remote.is_ipv4().then_some(u16::MAX.into()),
     ];
@@ -62,8 +63,8 @@ fn ipv6_mtu(link: &[u8]) -> Option<u32> {
 }
 
 /// The MTU that an administrator gave to the route, if any.
-fn administrators_mtu(remote: IpAddr, scope_id: u32) -> Option<u32> {
-    let entry = ask(&route_request(remote, scope_id, FIB_MATCH), NEW_ROUTE).ok()?;
+fn administrators_mtu(tables: &Tables, remote: IpAddr, scope_id: u32) -> Option<u32> {
+    let entry = tables.ask(&route_request(remote, scope_id, FIB_MATCH), NEW_ROUTE)?;
     let metrics = find(&entry, ROUTE_HEADER, ROUTE_METRICS)?;
     word(find(metrics, 0, METRIC_MTU)?)
 }
@@ -109,26 +110,36 @@ fn push(body: &mut Vec<u8>, kind: u16, data: &[u8]) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// Asks the kernel, which has answered when the request is sent. Gives the answer without its first header.
-fn ask(request: &[u8], answer: u16) -> io::Result<Vec<u8>> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        // The default is the table of routes.
-        None,
-    )?;
-    let kernel = SocketAddrNetlink::new(0, 0);
-    rustix::net::sendto(&socket, request, SendFlags::empty(), &kernel)?;
-    let mut bytes = vec![0; ANSWER_MAX];
-    let (len, _) = rustix::net::recv(&socket, &mut bytes[..], RecvFlags::DONTWAIT)?;
-    bytes.truncate(len);
-    // A refusal has another type.
-    if half(bytes.get(4..).unwrap_or_default()) != Some(answer) {
-        return Err(io::ErrorKind::NotFound.into());
+/// A socket to the kernel's tables.
+struct Tables(OwnedFd);
+
+impl Tables {
+    fn open() -> rustix::io::Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            // The default is the table of routes.
+            None,
+        )?;
+        Ok(Self(socket))
     }
-    bytes.drain(..HEADER.min(len));
-    Ok(bytes)
+
+    /// Returns the kernel's answer without its first header, or `None` if it refuses. The kernel has answered when the
+    /// request is sent.
+    fn ask(&self, request: &[u8], answer: u16) -> Option<Vec<u8>> {
+        let kernel = SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&self.0, request, SendFlags::empty(), &kernel).ok()?;
+        let mut bytes = vec![0; ANSWER_MAX];
+        let (len, _) = rustix::net::recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+        bytes.truncate(len);
+        // A refusal has another type.
+        if half(bytes.get(4..)?) != Some(answer) {
+            return None;
+        }
+        bytes.drain(..HEADER.min(len));
+        Some(bytes)
+    }
 }
 
 /// The data of the first attribute of a kind, behind a header.
@@ -178,6 +189,9 @@ mod tests {
 
     #[test]
     fn kernel_knows_no_interface_without_number() {
-        assert!(ask(&link_request(0x7fff_fff0), NEW_LINK).is_err());
+        let tables = Tables::open().unwrap();
+        assert!(tables.ask(&link_request(0x7fff_fff0), NEW_LINK).is_none());
+        // The loopback's answer follows the refusal.
+        assert!(tables.ask(&link_request(1), NEW_LINK).is_some());
     }
 }
