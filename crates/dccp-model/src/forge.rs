@@ -113,7 +113,7 @@ impl Forgery {
             cscov: 0,
             is_short: false,
             seq,
-            kind: kind(self.packet_type, ack),
+            kind: Kind::new(self.packet_type, ack, SERVICE, ResetCode::ABORTED),
             options: Options::EMPTY,
             payload: Payload::Bytes(payload),
         };
@@ -121,26 +121,5 @@ impl Forgery {
         let rule = flow.path.reversed().checksum_rule();
         wire::build(&mut bytes, &packet, rule).expect("the packet is valid");
         Some(bytes)
-    }
-}
-
-fn kind(packet_type: PacketType, ack: Seq) -> Kind {
-    let service = SERVICE;
-    match packet_type {
-        PacketType::Request => Kind::Request { service },
-        PacketType::Response => Kind::Response { ack, service },
-        PacketType::Data => Kind::Data,
-        PacketType::Ack => Kind::Ack { ack },
-        PacketType::DataAck => Kind::DataAck { ack },
-        PacketType::CloseReq => Kind::CloseReq { ack },
-        PacketType::Close => Kind::Close { ack },
-        PacketType::Reset => Kind::Reset {
-            ack,
-            code: ResetCode::ABORTED,
-            data: [0; 3],
-        },
-        PacketType::Sync => Kind::Sync { ack },
-        PacketType::SyncAck => Kind::SyncAck { ack },
-        PacketType::Listen => Kind::Listen { service },
     }
 }

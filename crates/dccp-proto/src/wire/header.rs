@@ -137,6 +137,32 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind of this type, with those of the values that the type has. The data of a Reset are 0.
+    pub const fn new(
+        packet_type: PacketType,
+        ack: Seq,
+        service: ServiceCode,
+        code: ResetCode,
+    ) -> Self {
+        match packet_type {
+            PacketType::Request => Self::Request { service },
+            PacketType::Response => Self::Response { ack, service },
+            PacketType::Data => Self::Data,
+            PacketType::Ack => Self::Ack { ack },
+            PacketType::DataAck => Self::DataAck { ack },
+            PacketType::CloseReq => Self::CloseReq { ack },
+            PacketType::Close => Self::Close { ack },
+            PacketType::Reset => Self::Reset {
+                ack,
+                code,
+                data: [0; 3],
+            },
+            PacketType::Sync => Self::Sync { ack },
+            PacketType::SyncAck => Self::SyncAck { ack },
+            PacketType::Listen => Self::Listen { service },
+        }
+    }
+
     /// The packet type.
     pub const fn packet_type(&self) -> PacketType {
         match self {

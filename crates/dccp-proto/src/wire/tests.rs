@@ -45,23 +45,12 @@ fn any_kind() -> impl Strategy<Value = Kind> {
     numbers.prop_map(|(packet_type, ack, service, [code, data @ ..])| {
         let ack = Seq::new(ack);
         let service = ServiceCode(service);
-        match PacketType::ALL[packet_type] {
-            PacketType::Request => Kind::Request { service },
-            PacketType::Response => Kind::Response { ack, service },
-            PacketType::Data => Kind::Data,
-            PacketType::Ack => Kind::Ack { ack },
-            PacketType::DataAck => Kind::DataAck { ack },
-            PacketType::CloseReq => Kind::CloseReq { ack },
-            PacketType::Close => Kind::Close { ack },
-            PacketType::Reset => Kind::Reset {
-                ack,
-                code: ResetCode(code),
-                data,
-            },
-            PacketType::Sync => Kind::Sync { ack },
-            PacketType::SyncAck => Kind::SyncAck { ack },
-            PacketType::Listen => Kind::Listen { service },
+        let packet_type = PacketType::ALL[packet_type];
+        let mut kind = Kind::new(packet_type, ack, service, ResetCode(code));
+        if let Kind::Reset { data: place, .. } = &mut kind {
+            *place = data;
         }
+        kind
     })
 }
 

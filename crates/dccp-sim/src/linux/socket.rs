@@ -420,19 +420,7 @@ impl Socket {
         payload: &Payload<'_>,
     ) {
         let ack = ack.unwrap_or(self.gsr);
-        let service = self.service;
-        let kind = match packet_type {
-            PacketType::Request => Kind::Request { service },
-            PacketType::Response => Kind::Response { ack, service },
-            PacketType::Data => Kind::Data,
-            PacketType::DataAck => Kind::DataAck { ack },
-            PacketType::CloseReq => Kind::CloseReq { ack },
-            PacketType::Close => Kind::Close { ack },
-            PacketType::Sync => Kind::Sync { ack },
-            PacketType::SyncAck => Kind::SyncAck { ack },
-            // Resets have a code and come from `reset`; Listen is unknown here.
-            PacketType::Ack | PacketType::Reset | PacketType::Listen => Kind::Ack { ack },
-        };
+        let kind = Kind::new(packet_type, ack, self.service, ResetCode::UNSPECIFIED);
         self.send(now, kind, payload);
     }
 
