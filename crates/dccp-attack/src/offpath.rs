@@ -8,7 +8,7 @@ use crate::report::{Attack, Outcome};
 use dccp_proto::Seq;
 use dccp_proto::config::bounds;
 use dccp_proto::path::Flow;
-use dccp_proto::wire::{self, Kind, Options, Packet, PacketType, Payload, ResetCode};
+use dccp_proto::wire::{self, Datagram, Kind, Options, Packet, PacketType, Payload, ResetCode};
 
 const CLAIM: &str = "the connection stays open; every honest datagram arrives, no forged one";
 /// Packets in one millisecond: 200,000 a second.
@@ -33,6 +33,26 @@ pub(crate) fn attacks() -> Vec<Attack> {
         long("blind short Ack", |n| run(n, PacketType::Ack, true)),
         long("blind short DataAck", |n| run(n, PacketType::DataAck, true)),
     ]
+}
+
+/// The control of all others: its attacker sees the numbers, so the promise breaks.
+pub(crate) fn control() -> Attack {
+    Attack::in_process("control: Data with the right number", CLAIM, |_| {
+        let mut outcome = Outcome::new(1);
+        let mut pair = Pair::open();
+        let newest = pair.recorded.iter().rfind(|(to_server, _)| *to_server);
+        let (_, newest) = newest.expect("the client has sent packets");
+        let flow = pair.server.flow;
+        let rule = flow.path.reversed().checksum_rule();
+        let newest = wire::parse(&Datagram::new(newest), rule).expect("the packet is valid");
+        let seq = newest.seq.next();
+        let mut bytes = Vec::new();
+        build(&mut bytes, &flow, seq, Kind::Data, false);
+        pair.server.receive(pair.now, &flow.path, &bytes);
+        pair.settle(2000);
+        pair.damage().report(&mut outcome);
+        outcome
+    })
 }
 
 /// Sends `packets` to both ends in turn.
@@ -79,7 +99,19 @@ fn forge(
     };
     let seq = Seq::new(random.next() & mask);
     let ack = Seq::new(random.next() & mask);
-    let kind = kind(packet_type, ack, random);
+    // Each code that is defined.
+    let code = ResetCode(random.next().to_le_bytes()[0] % 13);
+    build(
+        bytes,
+        flow,
+        seq,
+        Kind::new(packet_type, ack, SERVICE, code),
+        is_short,
+    );
+}
+
+/// Builds a packet to the end of `flow`.
+fn build(bytes: &mut Vec<u8>, flow: &Flow, seq: Seq, kind: Kind, is_short: bool) {
     let packet = Packet {
         source_port: flow.remote_port,
         dest_port: flow.local_port,
@@ -94,26 +126,4 @@ fn forge(
     bytes.clear();
     let rule = flow.path.reversed().checksum_rule();
     wire::build(bytes, &packet, rule).expect("the packet is valid");
-}
-
-fn kind(packet_type: PacketType, ack: Seq, random: &mut Random) -> Kind {
-    let service = SERVICE;
-    match packet_type {
-        PacketType::Request => Kind::Request { service },
-        PacketType::Response => Kind::Response { ack, service },
-        PacketType::Data => Kind::Data,
-        PacketType::Ack => Kind::Ack { ack },
-        PacketType::DataAck => Kind::DataAck { ack },
-        PacketType::CloseReq => Kind::CloseReq { ack },
-        PacketType::Close => Kind::Close { ack },
-        PacketType::Reset => Kind::Reset {
-            ack,
-            // Each code that is defined.
-            code: ResetCode(random.next().to_le_bytes()[0] % 13),
-            data: [0; 3],
-        },
-        PacketType::Sync => Kind::Sync { ack },
-        PacketType::SyncAck => Kind::SyncAck { ack },
-        PacketType::Listen => Kind::Listen { service },
-    }
 }

@@ -145,8 +145,8 @@ pub(crate) struct End {
     id: Option<ConnId>,
     /// Datagrams that the application has offered.
     offered: u64,
-    /// Bytes of all packets sent, IP and UDP headers included.
-    pub(crate) bytes_out: u64,
+    /// Bytes of all packets to other addresses than the peer's, with IP and UDP headers.
+    pub(crate) stranger_bytes_out: u64,
     packets_out: u64,
 }
 
@@ -158,7 +158,7 @@ impl End {
             flow,
             id: None,
             offered: 0,
-            bytes_out: 0,
+            stranger_bytes_out: 0,
             packets_out: 0,
         }
     }
@@ -176,7 +176,9 @@ impl End {
             if let Some((path, _)) = batch.destination() {
                 for datagram in batch.datagrams() {
                     self.packets_out += 1;
-                    self.bytes_out += (path.overhead() + datagram.len()) as u64;
+                    if *path != self.flow.path {
+                        self.stranger_bytes_out += (path.overhead() + datagram.len()) as u64;
+                    }
                     each(path, datagram.bytes);
                 }
             }
