@@ -28,7 +28,10 @@ use plan::Plan;
 /// CCID, a Timestamp Echo.
 const ACK_OPTIONS_LEN: usize = 48;
 
-/// Bytes of options, with Padding, on a repeated Request: with them it earns a Response with a cookie (4340-18-5).
+/// Bytes of options, with Padding, on a repeated Request, so that it earns a Response with a cookie (4340-18-5). With the
+/// header, 20 bytes, and that of IPv4 the Request has 180 bytes, and earns 270. The Response has 48 bytes without options, the
+/// cookie 42 and the Request's own options, and their answers are up to 1.7 times as long. So 270 bytes suffice for a
+/// client with 65 bytes of options; usual clients have 12 to 28.
 const REPEATED_REQUEST_OPTIONS: usize = 140;
 
 /// The shortest time that a timer can wait.

@@ -49,6 +49,22 @@ impl Flow {
         }
     }
 
+    /// Counts a number as sent, with no packet. Returns it.
+    fn withhold(&mut self) -> Seq {
+        let seq = self.seq(self.sent);
+        let packet = SentPacket {
+            now: ms(self.sent),
+            seq,
+            ccval: 0,
+            has_vector: false,
+            data: None,
+        };
+        let record = self.flight.record(&packet).withheld();
+        self.flight.push(record, &mut |_, _| ());
+        self.sent += 1;
+        seq
+    }
+
     fn send_one(&mut self, now: Instant, is_data: bool, len: usize) {
         let slot = Slot(u32::try_from(self.sent).unwrap());
         let packet = SentPacket {

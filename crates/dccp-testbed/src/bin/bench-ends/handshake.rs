@@ -19,8 +19,8 @@ use std::time::Duration;
 
 const PORT: u16 = 5001;
 const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BNCH"));
-/// The options of a Request. A server answers a network with at most 1.5 bytes for each that it gets, and a Response
-/// with a cookie is long.
+/// The options of a Request, as many bytes as on repeated Requests of a client. A server answers a network with at most
+/// 1.5 bytes for each that it gets, and a Response with a cookie is long.
 const PADDING: [u8; 140] = [0; 140];
 /// Connections that are being made at a time: fewer than those at which a listener asks for cookies.
 const AT_ONCE: u16 = 128;

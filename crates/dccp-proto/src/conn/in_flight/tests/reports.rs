@@ -391,17 +391,7 @@ fn withheld_number_reported_as_received_is_congestion() {
         (&[0x03, 0x40, 0x00], WithheldReport::Received, Some(1)),
     ] {
         let mut flow = Flow::new("d");
-        let seq = flow.seq(1);
-        let packet = SentPacket {
-            now: ms(1),
-            seq,
-            ccval: 0,
-            has_vector: false,
-            data: None,
-        };
-        let record = flow.flight.record(&packet).withheld();
-        flow.flight.push(record, &mut |_, _| ());
-        flow.sent = 2;
+        let seq = flow.withhold();
         flow.send("dddd");
         assert_eq!(flow.flight.report_on_withheld(seq), WithheldReport::None);
         let len = 2 + u8::try_from(cells.len()).unwrap();
@@ -421,15 +411,6 @@ fn withheld_number_reported_as_received_is_congestion() {
 fn acknowledgement_of_withheld_number_is_congestion() {
     // 4340-12.3-2: the acknowledgement number alone is a report, too.
     let mut flow = Flow::new("d");
-    let packet = SentPacket {
-        now: ms(1),
-        seq: flow.seq(1),
-        ccval: 0,
-        has_vector: false,
-        data: None,
-    };
-    let record = flow.flight.record(&packet).withheld();
-    flow.flight.push(record, &mut |_, _| ());
-    flow.sent = 2;
-    assert_eq!(flow.ack(1, &[]).congestion, Some(flow.seq(1)));
+    let seq = flow.withhold();
+    assert_eq!(flow.ack(1, &[]).congestion, Some(seq));
 }
