@@ -295,6 +295,17 @@ mod tests {
     }
 
     #[test]
+    fn message_about_the_mtu_names_its_bound() {
+        let config = Config {
+            mtu: bounds::MTU_LEAST - 1,
+            ..Config::default()
+        };
+        let message = config.check().unwrap_err();
+        let bound = format!("from {} to", bounds::MTU_LEAST);
+        assert!(message.contains(&bound), "{message}");
+    }
+
+    #[test]
     fn times_are_bounded() {
         const HOUR: Duration = Duration::from_hours(1);
         let sets: [fn(&mut Config, Duration); 4] = [

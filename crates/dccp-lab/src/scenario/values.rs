@@ -249,6 +249,9 @@ impl FromText for DatagramSize {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mtu(pub(crate) usize);
 
+// Its form names the bound.
+const _: () = assert!(MTU_LEAST == 296);
+
 impl FromText for Mtu {
     const FORM: &'static str = "a size, 296B to 65535B";
 
@@ -258,7 +261,7 @@ impl FromText for Mtu {
             Ok(mtu) if (MTU_LEAST..=65_535).contains(&mtu) => Ok(Self(mtu)),
             _ => {
                 let what = format!("an MTU of {bytes} bytes is not possible");
-                Err(wrong(what, "write 296B to 65535B"))
+                Err(wrong(what, format!("write {MTU_LEAST}B to 65535B")))
             }
         }
     }

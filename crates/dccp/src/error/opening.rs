@@ -7,6 +7,7 @@ use crate::words::{reason_text, service_text};
 use core::time::Duration;
 use dccp_io::OpenError;
 use dccp_proto::CloseReason;
+use dccp_proto::config::bounds;
 use dccp_proto::wire::{ResetCode, ServiceCode};
 use std::io;
 
@@ -88,7 +89,8 @@ pub enum ConnectError {
     },
     /// System: the interface towards the peer carries less than a connection needs.
     #[error(
-        "{remote} is behind an interface whose packets have at most {mtu} bytes: must be at least 296"
+        "{remote} is behind an interface whose packets have at most {mtu} bytes: must be at least {least}",
+        least = bounds::MTU_LEAST
     )]
     PathTooNarrow {
         /// The peer's address.

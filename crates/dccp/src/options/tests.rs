@@ -39,7 +39,12 @@ fn impossible_values_are_refused_by_name() {
         "sequence_window"
     );
     assert_eq!(problem_of(&Options::new().ack_ratio(0)), "ack_ratio");
-    assert_eq!(problem_of(&Options::new().mtu(295)), "mtu");
+    let error = Options::new().mtu(MTU_MIN - 1).checked_config(1);
+    let text = error.unwrap_err().to_string();
+    assert!(
+        text.contains(&format!("mtu: must be from {MTU_MIN} to {MTU_MAX} bytes")),
+        "{text}"
+    );
     let mut law = LawConfig::default();
     law.slow_start.max_ssthresh = -1.0;
     assert_eq!(problem_of(&Options::new().law(law)), "law");
