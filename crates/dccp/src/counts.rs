@@ -46,8 +46,11 @@ pub struct RecvCounts {
     pub delivered_bytes: u64,
     /// Datagrams that the application took.
     pub taken: u64,
-    /// Datagrams dropped because the buffer was full (Drop Code 2).
+    /// Datagrams dropped because the connection's buffer was full (Drop Code 2).
     pub dropped_full: u64,
+    /// Datagrams dropped because connections together used up the bytes of their listener, their address or their engine,
+    /// as [`limits`](crate::limits) has it (Drop Code 2).
+    pub dropped_budget: u64,
     /// Datagrams dropped because they were longer than an entry of the ring (Drop Code 2).
     pub dropped_too_long: u64,
     /// Datagrams dropped because the application does not listen (Drop Code 1).
@@ -60,6 +63,7 @@ impl RecvCounts {
         self.delivered_bytes += more.delivered_bytes;
         self.taken += more.taken;
         self.dropped_full += more.dropped_full;
+        self.dropped_budget += more.dropped_budget;
         self.dropped_too_long += more.dropped_too_long;
         self.dropped_not_listening += more.dropped_not_listening;
     }

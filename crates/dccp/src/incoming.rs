@@ -1,7 +1,7 @@
 //! Connections that wait to be accepted.
 
 use crate::addr::DccpAddr;
-use crate::budget::Budget;
+use crate::budget::{Budget, EngineBudget, SourceSeat};
 use crate::error::AcceptError;
 use crate::limits::RECV_BYTES_LISTENER;
 use crate::names::Opened;
@@ -15,6 +15,7 @@ use crate::signal::Signal;
 use crate::sleepers;
 use crate::sleepers::Sleepers;
 use crate::thread_mark::is_on_engine;
+use core::net::IpAddr;
 use dccp_proto::wire::ServiceCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,16 @@ pub enum ListenerEvent {
     },
 }
 
+/// Connections that a listener refused as "too busy", by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct ListenerStats {
+    /// [`Options::backlog`](crate::Options::backlog) connections waited to be accepted.
+    pub refused_backlog: u64,
+    /// Their address had [`Options::connections_per_source`](crate::Options::connections_per_source) connections.
+    pub refused_source: u64,
+}
+
 /// Events kept for the application; the oldest make room.
 const EVENTS_MAX: usize = 16;
 
@@ -57,7 +68,7 @@ pub(crate) struct Incoming {
     pub(crate) buffers: Buffers,
     pub(crate) waiting: Waiting,
     /// Connections that one address may have.
-    pub(crate) per_source: usize,
+    per_source: usize,
     /// Bytes that wait in all its connections, accepted and not.
     pub(crate) budget: Arc<Budget>,
     backlog: usize,
@@ -70,6 +81,7 @@ pub(crate) struct Incoming {
 struct Queue {
     connections: VecDeque<Accepted>,
     events: VecDeque<ListenerEvent>,
+    stats: ListenerStats,
     is_closed: bool,
     signal: Option<Signal>,
     sleepers: Sleepers,
@@ -112,19 +124,33 @@ impl Incoming {
         }
     }
 
-    /// Whether a connection would be taken in now.
-    pub(crate) fn has_room(&self) -> bool {
-        self.has_room_in(&self.lock())
+    /// Whether a connection would be taken in now. If too many wait, counts it as refused.
+    pub(crate) fn admits(&self) -> bool {
+        self.admits_to(&mut self.lock())
     }
 
-    fn has_room_in(&self, state: &Queue) -> bool {
-        state.connections.len() < self.backlog && !state.is_closed
+    fn admits_to(&self, state: &mut Queue) -> bool {
+        let has_room = state.connections.len() < self.backlog;
+        state.stats.refused_backlog += u64::from(!has_room && !state.is_closed);
+        has_room && !state.is_closed
+    }
+
+    /// A place for a connection from this address. `None` if the address has too many; counts that as refused.
+    pub(crate) fn seat(&self, engine: &Arc<EngineBudget>, from: IpAddr) -> Option<SourceSeat> {
+        let seat = engine.seat(from, self.per_source);
+        self.lock().stats.refused_source += u64::from(seat.is_none());
+        seat
+    }
+
+    /// Connections refused until now.
+    pub(crate) fn stats(&self) -> ListenerStats {
+        self.lock().stats
     }
 
     /// Takes a connection in; `false` if too many wait.
     pub(crate) fn push(&self, accepted: Accepted) -> bool {
         let mut state = self.lock();
-        if !self.has_room_in(&state) {
+        if !self.admits_to(&mut state) {
             return false;
         }
         state.connections.push_back(accepted);
@@ -225,5 +251,31 @@ impl Incoming {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_reason() {
+        let incoming = |backlog| Incoming::new(Buffers::default(), Waiting::default(), backlog, 1);
+        let engine = EngineBudget::new();
+        let (open, full) = (incoming(1), incoming(0));
+        let from = IpAddr::from([192, 0, 2, 1]);
+        let seat = open.seat(&engine, from);
+        assert!(seat.is_some() && open.admits());
+        assert_eq!(open.stats(), ListenerStats::default());
+        assert!(full.seat(&engine, from).is_none() && !full.admits());
+        let expected = ListenerStats {
+            refused_backlog: 1,
+            refused_source: 1,
+        };
+        assert_eq!(full.stats(), expected);
+        // A listener that has ended refuses for another reason.
+        full.close(0);
+        assert!(!full.admits());
+        assert_eq!(full.stats(), expected);
     }
 }

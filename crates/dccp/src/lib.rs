@@ -108,7 +108,7 @@ pub use error::{
 };
 pub use fault::Fault;
 pub use host_drops::HostDrops;
-pub use incoming::ListenerEvent;
+pub use incoming::{ListenerEvent, ListenerStats};
 pub use lateness::PacingError;
 pub use listener::Listener;
 pub use options::Options;

@@ -5,7 +5,7 @@ use crate::command::{Command, Listen};
 use crate::engine::Engine;
 use crate::error::{AcceptError, BindError, OptionError};
 use crate::group::{self, Membership};
-use crate::incoming::{Accepted, Incoming, ListenerEvent};
+use crate::incoming::{Accepted, Incoming, ListenerEvent, ListenerStats};
 use crate::limits::ACCEPTED_KEEPALIVE;
 use crate::options::Options;
 use crate::patience::{Patience, Side, Waited};
@@ -193,6 +193,12 @@ impl Listener {
     /// [`accept_timeout`](Self::accept_timeout) times out, in a loop until it returns `None`.
     pub fn poll_event(&self) -> Option<ListenerEvent> {
         self.incoming.pop_event()
+    }
+
+    /// The connections that this listener has refused because of its limits. Packets that it drops or answers without a
+    /// connection are in [`Stats::endpoint`](crate::Stats::endpoint) of its connections.
+    pub fn stats(&self) -> ListenerStats {
+        self.incoming.stats()
     }
 
     /// A descriptor that is readable while a connection waits.

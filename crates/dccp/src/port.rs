@@ -518,7 +518,7 @@ impl Port {
                 && flow.is_some_and(|f| s.local.is_unspecified() || s.local == f.path.local)
         });
         if let (Some(served), Some(flow)) = (served, flow)
-            && served.incoming.has_room()
+            && served.incoming.admits()
         {
             let accepted = Accepted {
                 thread: served.thread,
@@ -544,7 +544,7 @@ impl Port {
             return;
         };
         let from = accepted.opened.flow.path.remote;
-        let seat = self.links.engine().seat(from, incoming.per_source);
+        let seat = incoming.seat(self.links.engine(), from);
         let is_taken = seat.is_some_and(|seat| {
             accepted.shared.lock().rx.account.take_seat(seat);
             incoming.push(accepted)

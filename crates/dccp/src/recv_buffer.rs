@@ -238,7 +238,9 @@ impl RecvBuffer {
         // Datagrams go into spare memory first, and the budgets count that already.
         let shared = self.account.room().saturating_add(self.spare_bytes);
         let reserved = RECV_BYTES_RESERVED.saturating_sub(self.held);
-        intake.room_bytes = own.min(shared.max(reserved));
+        let shared = shared.max(reserved);
+        intake.room_bytes = own.min(shared);
+        intake.is_budget_short = shared < own;
         intake.is_closed = self.is_closed;
         core::mem::swap(&mut intake.spare, &mut self.spare);
         core::mem::swap(&mut intake.spare_bytes, &mut self.spare_bytes);
@@ -363,6 +365,8 @@ pub(crate) struct Intake {
     room: usize,
     /// Bytes that still find room.
     room_bytes: u64,
+    /// Whether the shared budgets, and not the connection's own limit, set `room_bytes`.
+    is_budget_short: bool,
     is_closed: bool,
     counts: RecvCounts,
     ring: Option<Box<RingInbox>>,
@@ -390,7 +394,11 @@ impl Inbox for Intake {
             (self.room.checked_sub(1), self.room_bytes.checked_sub(size))
         else {
             self.spare.push(bytes);
-            self.counts.dropped_full += 1;
+            if self.room > 0 && self.is_budget_short {
+                self.counts.dropped_budget += 1;
+            } else {
+                self.counts.dropped_full += 1;
+            }
             return Accepted::Full;
         };
         self.room = room;

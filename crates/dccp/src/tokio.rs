@@ -31,7 +31,7 @@ pub use ring::{RingRecvHalf, RingSendHalf, RingSocket};
 
 use crate::addr::{DccpAddr, ToDccpAddrs};
 use crate::error::{AcceptError, BindError, ConnectError, RecvError, SendError};
-use crate::incoming::ListenerEvent;
+use crate::incoming::{ListenerEvent, ListenerStats};
 use crate::options::Options;
 use crate::patience::Side;
 use crate::recv_buffer::{Received, RecvBatch, RecvMeta};
@@ -260,6 +260,11 @@ impl Listener {
     /// Removes and returns the oldest event; never waits. See [`Listener::poll_event`](crate::Listener::poll_event).
     pub fn poll_event(&self) -> Option<ListenerEvent> {
         self.inner.poll_event()
+    }
+
+    /// The connections that this listener has refused because of its limits.
+    pub fn stats(&self) -> ListenerStats {
+        self.inner.stats()
     }
 }
 

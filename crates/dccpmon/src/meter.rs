@@ -400,7 +400,7 @@ impl RxEnd {
             ..RxTotal::default()
         };
         if let Ok(stats) = self.receiver.socket.stats() {
-            total.dropped_socket = stats.received.dropped_full;
+            total.dropped_socket = stats.received.dropped_full + stats.received.dropped_budget;
             total.unread = stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening;
             let before = self.before.as_ref();

@@ -226,6 +226,8 @@ fn more_connections_than_the_backlog_are_refused() {
     let refused = |c: &&Result<Socket, _>| matches!(c, Err(ConnectError::TooBusy { .. }));
     assert_eq!(clients.iter().filter(refused).count(), 2);
     assert_eq!(clients.iter().flatten().count(), 2);
+    let stats = listener.stats();
+    assert_eq!((stats.refused_backlog, stats.refused_source), (2, 0));
     for _ in 0..2 {
         listener.accept().unwrap();
     }
