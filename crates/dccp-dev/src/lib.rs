@@ -1,9 +1,10 @@
-//! Shared by `xtask` and `dccp-testbed`: runs programs, installs packages, counts instructions.
+//! Shared by `xtask`, `dccp-testbed` and tests: runs programs, installs packages, counts instructions.
 //!
 //! It depends on no other crate of the project, so that `cargo xtask tidy` compiles no protocol.
 
 pub mod instructions;
 pub mod packages;
+pub mod rerun;
 pub mod shell;
 mod stats;
 mod tally;

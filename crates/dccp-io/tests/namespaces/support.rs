@@ -1,60 +1,17 @@
 //! Namespaces, and datagrams to send in them.
 
 use core::time::Duration;
-use std::env;
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
+pub(crate) use dccp_dev::rerun::is_inside;
 use dccp_io::{Host, Options, Poller, Raw, Received, RecvBuffer, Token, Transport, Udp};
 use dccp_proto::batch::Batch;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::wire::Ecn;
 
-const INSIDE: &str = "DCCP_IO_INSIDE";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Whether this process is inside the namespace. If not, the test `name` is run inside a new one,
-/// after the shell commands `setup`; where that cannot be, it says so.
-pub(crate) fn is_inside(name: &str, setup: &str) -> bool {
-    if env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let Some(unshare) = unshare() else {
-        eprintln!("SKIP {name}: needs unshare and ip, and root or unprivileged user namespaces");
-        return false;
-    };
-    let script = format!("ip link set lo up\n{setup}\nexec \"$0\" \"$@\"");
-    let output = Command::new("unshare")
-        .args(unshare)
-        .args(["sh", "-ec", &script])
-        .arg(env::current_exe().expect("this program has a path"))
-        .args([name, "--exact", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("unshare runs");
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
-    );
-    false
-}
-
-/// Arguments with which `unshare` makes a namespace here.
-fn unshare() -> Option<&'static [&'static str]> {
-    const WAYS: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
-    WAYS.into_iter().find(|way| {
-        Command::new("unshare")
-            .args(*way)
-            .args(["ip", "link", "set", "lo", "up"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|s| s.success())
-    })
-}
 
 /// Runs a shell command in this namespace.
 pub(crate) fn sh(command: &str) {

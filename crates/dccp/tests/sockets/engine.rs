@@ -90,7 +90,7 @@ fn resting_ports_release_their_descriptors_under_pressure() {
         let mut limited = std::process::Command::new("sh");
         limited.args(["-ec", "ulimit -n 64; exec \"$0\" \"$@\""]);
         let name = "engine::resting_ports_release_their_descriptors_under_pressure";
-        crate::run_again(&mut limited, name, FEW_FILES);
+        dccp_dev::rerun::run(&mut limited, name, FEW_FILES);
         return;
     }
     let options = options();

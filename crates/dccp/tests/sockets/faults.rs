@@ -1,8 +1,9 @@
 //! System calls that fail: each test runs itself again under `strace`, which makes calls of the engine's thread fail.
 
-use crate::{PATIENCE, PORT, listen, options, run_again, until};
+use crate::{PATIENCE, PORT, listen, options, until};
 use core::time::Duration;
 use dccp::{CloseReason, Engine, EngineOptions, Event, Socket};
+use dccp_dev::rerun;
 use std::env;
 use std::process::{Command, Stdio};
 
@@ -34,7 +35,7 @@ fn is_traced(name: &str, fault: &str) -> bool {
     tracer
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "signal=none"])
         .args(["-e", &format!("inject={fault}")]);
-    run_again(&mut tracer, name, TRACED);
+    rerun::run(&mut tracer, name, TRACED);
     false
 }
 

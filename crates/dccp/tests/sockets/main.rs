@@ -48,23 +48,6 @@ fn pair(client: &Options, server: &Options) -> (Socket, Socket) {
     (client, server)
 }
 
-/// Runs the test `name` of this program again by means of `runner`. `mark` is set in its environment.
-#[cfg(unix)]
-fn run_again(runner: &mut std::process::Command, name: &str, mark: &str) {
-    let output = runner
-        .arg(std::env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture"])
-        .env(mark, "1")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
-    );
-}
-
 /// Waits until something is so.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..1000 {

@@ -1,52 +1,18 @@
 //! DCCP over IP needs raw sockets: each test runs itself again in a process inside a new network
 //! namespace, which vanishes with it.
 
-use crate::{PORT, options, run_again};
+use crate::{PORT, options};
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp::{CloseReason, ConnectError, Encapsulation, Listener, RecvError, Socket};
+use dccp_dev::rerun::is_inside;
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto};
-use std::env;
-use std::process::{Command, Stdio};
-
-const INSIDE: &str = "DCCP_SOCKETS_INSIDE";
-
-/// Whether this process is inside the namespace. If not, the test `name` is run inside a new one;
-/// where that cannot be, it says so.
-fn is_inside(name: &str) -> bool {
-    if env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let Some(unshare) = unshare() else {
-        println!("SKIP {name}: needs unshare and ip, and root or unprivileged user namespaces");
-        return false;
-    };
-    let mut inside = Command::new("unshare");
-    inside
-        .args(unshare)
-        .args(["sh", "-ec", "ip link set lo up; exec \"$0\" \"$@\""]);
-    run_again(&mut inside, name, INSIDE);
-    false
-}
-
-/// Arguments with which `unshare` makes a namespace here.
-fn unshare() -> Option<&'static [&'static str]> {
-    const WAYS: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
-    WAYS.into_iter().find(|way| {
-        Command::new("unshare")
-            .args(*way)
-            .args(["ip", "link", "set", "lo", "up"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|s| s.success())
-    })
-}
+use std::process::Command;
 
 #[test]
 fn sockets_work_over_ip() {
-    if !is_inside("namespace::sockets_work_over_ip") {
+    if !is_inside("namespace::sockets_work_over_ip", "") {
         return;
     }
     let options = options().encapsulation(Encapsulation::Ip);
@@ -84,7 +50,7 @@ fn sockets_work_over_ip() {
 
 #[test]
 fn partial_checksums_reach_the_wire() {
-    if !is_inside("namespace::partial_checksums_reach_the_wire") {
+    if !is_inside("namespace::partial_checksums_reach_the_wire", "") {
         return;
     }
     let options = options()
@@ -102,7 +68,10 @@ fn partial_checksums_reach_the_wire() {
 
 #[test]
 fn link_local_peers_are_reached_by_their_interface() {
-    if !is_inside("namespace::link_local_peers_are_reached_by_their_interface") {
+    if !is_inside(
+        "namespace::link_local_peers_are_reached_by_their_interface",
+        "",
+    ) {
         return;
     }
     let status = Command::new("ip")
@@ -184,7 +153,7 @@ impl Drop for End<'_> {
 /// errors that quote its port and a host that is not its peer. Meanwhile data pass and a client connects.
 #[test]
 fn flood_of_icmp_errors_ends_no_port() {
-    if !is_inside("namespace::flood_of_icmp_errors_ends_no_port") {
+    if !is_inside("namespace::flood_of_icmp_errors_ends_no_port", "") {
         return;
     }
     let ways = [
@@ -243,7 +212,7 @@ fn flood_of_icmp_errors_ends_no_port() {
 /// 4340-14.1-7
 #[test]
 fn connections_work_over_links_with_small_mtus() {
-    if !is_inside("namespace::connections_work_over_links_with_small_mtus") {
+    if !is_inside("namespace::connections_work_over_links_with_small_mtus", "") {
         return;
     }
     for mtu in [552, 400, 296] {

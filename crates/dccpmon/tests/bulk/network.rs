@@ -12,7 +12,6 @@ use dccp_sim::loss::FaultConfig;
 use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
 use dccp_sim::{LinkConfig, Seed};
 use serde_json::Value;
-use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -174,44 +173,17 @@ fn marks_are_no_losses() {
 #[cfg(target_os = "linux")]
 #[test]
 fn measurements_run_over_ip() {
-    const NAME: &str = "network::measurements_run_over_ip";
-    const INSIDE: &str = "DCCPMON_INSIDE";
-    if std::env::var_os(INSIDE).is_some() {
-        let server = Server::start("ip");
-        for more in [&[][..], &["-R"], &["-P", "2"]] {
-            let arguments = [&["--over", "ip", "-t", "1", "-b", "5M"], more].concat();
-            let document = server.json(&arguments);
-            assert_eq!(document["status"], "complete");
-            assert_eq!(document["negotiated"]["encap"], "ip");
-            assert_exact(&document);
-            let flow = &document["summary"]["flows"][0];
-            assert!(number(&flow["ledger"]["delivered"]) > 400, "{flow:#}");
-        }
+    if !dccp_dev::rerun::is_inside("network::measurements_run_over_ip", "") {
         return;
     }
-    let script = "ip link set lo up; exec \"$0\" \"$@\"";
-    let can = |way: &[&str]| {
-        let mut probe = Command::new("unshare");
-        probe.args(way).args(["sh", "-ec", script, "true"]);
-        probe.output().is_ok_and(|o| o.status.success())
-    };
-    let ways: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
-    let Some(way) = ways.into_iter().find(|way| can(way)) else {
-        println!("SKIP {NAME}: needs unshare and ip, and root or unprivileged user namespaces");
-        return;
-    };
-    let output = Command::new("unshare")
-        .args(way)
-        .args(["sh", "-ec", script])
-        .arg(std::env::current_exe().unwrap())
-        .args([NAME, "--exact", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "{out}\n{err}"
-    );
+    let server = Server::start("ip");
+    for more in [&[][..], &["-R"], &["-P", "2"]] {
+        let arguments = [&["--over", "ip", "-t", "1", "-b", "5M"], more].concat();
+        let document = server.json(&arguments);
+        assert_eq!(document["status"], "complete");
+        assert_eq!(document["negotiated"]["encap"], "ip");
+        assert_exact(&document);
+        let flow = &document["summary"]["flows"][0];
+        assert!(number(&flow["ledger"]["delivered"]) > 400, "{flow:#}");
+    }
 }
