@@ -7,13 +7,13 @@ use crate::host::{self, Cores, FRIEND, Network, PORTS, Program, VICTIM, number};
 use crate::random::Random;
 use crate::raw::{Content, Flood, fill_udp_checksum, internet_sum, ip_header, udp_header};
 use crate::report::{Attack, Outcome, Scale};
+use crate::strangers;
 use crate::victim::{DOWNLOAD, ECHO, LEN, SERVICE, UPLOAD};
 use anyhow::{Result, bail};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use dccp::{DccpAddr, Engine, EngineOptions, Options, Socket, clock};
-use dccp_proto::Seq;
-use dccp_proto::wire::{self, ChecksumRule, Kind, Packet, Payload, ServiceCode};
+use dccp_proto::wire::{self, ChecksumRule};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -299,19 +299,7 @@ pub(crate) fn requests_to(udp_port: u16) -> Result<Vec<Vec<u8>>> {
     let packet = |_| -> Result<Vec<u8>> {
         let [a, b, c, ..] = random.next().to_le_bytes();
         let from = Ipv4Addr::new(198, 18 + (a & 1), b, c);
-        let request = Packet {
-            source_port: random.next_u16() | 1,
-            dest_port: PORTS.1,
-            ccval: 0,
-            cscov: 0,
-            is_short: false,
-            seq: Seq::new(random.next() >> 16),
-            kind: Kind::Request {
-                service: ServiceCode::from_ascii(SERVICE),
-            },
-            options: wire::Options(&[]),
-            payload: Payload::Bytes(&[]),
-        };
+        let request = strangers::request(&mut random);
         let mut dccp = Vec::new();
         wire::build(&mut dccp, &request, ChecksumRule::Udp)?;
         let mut udp = udp_header(random.next_u16() | 1, udp_port, dccp.len())?;

@@ -1,5 +1,6 @@
 //! Hosts on this machine: network namespaces, processor cores, and a program that is attacked.
 
+use crate::pair::SERVER_PORT;
 use anyhow::{Context as _, Result, bail, ensure};
 use core::time::Duration;
 use dccp::{Instant, clock};
@@ -20,7 +21,7 @@ pub(crate) const VICTIM_AT_ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 1);
 /// The attacker on a link of its own, to which the victim's default route leads.
 pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 2);
 /// The victim's UDP port and DCCP port.
-pub(crate) const PORTS: (u16, u16) = (14_233, 5001);
+pub(crate) const PORTS: (u16, u16) = (14_233, SERVER_PORT);
 
 /// Three hosts: the victim has a link of 100 Mbit/s to the friend, and a fast one to the attacker.
 pub(crate) struct Network {

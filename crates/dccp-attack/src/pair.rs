@@ -2,6 +2,7 @@
 
 use crate::random::Random;
 use crate::report::Outcome;
+use crate::victim;
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 use dccp_proto::batch::Batch;
@@ -12,7 +13,7 @@ use dccp_proto::wire::{Datagram, Ecn, PacketType, Payload, Place, ServiceCode};
 use dccp_proto::{Config, ConnId, Endpoint, Event, Instant, KeyedHash, Queues};
 use std::collections::VecDeque;
 
-pub(crate) const SERVICE: ServiceCode = ServiceCode::from_ascii(*b"ATCK");
+pub(crate) const SERVICE: ServiceCode = ServiceCode::from_ascii(victim::SERVICE);
 /// The DCCP port of the server.
 pub(crate) const SERVER_PORT: u16 = 5001;
 const CLIENT_PORT: u16 = 40_000;

@@ -84,17 +84,7 @@ fn flood(packets: u64, per_step: u64, draw: fn(&mut Random) -> Ipv4Addr) -> Floo
                 remote_port: random.next_u16() | 1,
             },
         };
-        let request = Packet {
-            source_port: random.next_u16() | 1,
-            dest_port: SERVER_PORT,
-            ccval: 0,
-            cscov: 0,
-            is_short: false,
-            seq: Seq::new(random.next() >> 16),
-            kind: Kind::Request { service: SERVICE },
-            options: Options(&[]),
-            payload: Payload::Bytes(&[]),
-        };
+        let request = request(&mut random);
         bytes.clear();
         let rule = path.reversed().checksum_rule();
         wire::build(&mut bytes, &request, rule).expect("the packet is valid");
@@ -118,5 +108,20 @@ fn flood(packets: u64, per_step: u64, draw: fn(&mut Random) -> Ipv4Addr) -> Floo
         received,
         answered,
         seconds,
+    }
+}
+
+/// A Request to the server from any port, with any number.
+pub(crate) fn request(random: &mut Random) -> Packet<'static> {
+    Packet {
+        source_port: random.next_u16() | 1,
+        dest_port: SERVER_PORT,
+        ccval: 0,
+        cscov: 0,
+        is_short: false,
+        seq: Seq::new(random.next() >> 16),
+        kind: Kind::Request { service: SERVICE },
+        options: Options::EMPTY,
+        payload: Payload::EMPTY,
     }
 }

@@ -133,6 +133,17 @@ fn is_refused<T: Debug>(outcome: Result<T, RingConnectError>, why: &str) {
     }
 }
 
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(PATIENCE / 1000);
+    }
+    panic!("{what}");
+}
+
 #[test]
 fn invalid_message_ends_its_channel_and_no_other() {
     let world = World::new("messages", RingLimits::default());
@@ -246,11 +257,7 @@ fn server_lends_at_most_its_limits_and_reclaims_memory() {
     is_refused(world.connect(), "too many applications");
     drop((first, second));
     // Its connection must have ended before.
-    let again = (0..1000).find_map(|_| {
-        thread::sleep(PATIENCE / 1000);
-        world.connect().ok()
-    });
-    assert!(again.is_some());
+    until("there is room again", || world.connect().is_ok());
 }
 
 /// Allows each user one ring.
@@ -285,13 +292,9 @@ fn policy_can_count_what_a_user_has() {
     };
     let server = RingServer::bind(&path, RingLimits::default(), policy).unwrap();
     let await_ended = |n| {
-        for _ in 0..1000 {
-            if ended.load(Ordering::Relaxed) == n {
-                return;
-            }
-            thread::sleep(PATIENCE / 1000);
-        }
-        panic!("{n} should have ended");
+        until(&format!("{n} have ended"), || {
+            ended.load(Ordering::Relaxed) == n
+        });
     };
     // One that does not come about is over at once.
     let impossible = world.request().ccid(77);

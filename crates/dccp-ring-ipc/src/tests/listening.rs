@@ -103,16 +103,6 @@ fn talk(ring: &mut RingClient, socket: &Socket) {
     assert_eq!(&buf[..13], b"to the socket");
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..1000 {
-        if is_so() {
-            return;
-        }
-        thread::sleep(PATIENCE / 1000);
-    }
-    panic!("{what}");
-}
-
 fn is_accept_refused(listener: &mut RingListener, why: &str) {
     match listener.accept() {
         Err(RingAcceptError::Refused(said)) => assert!(said.contains(why), "{said}"),
