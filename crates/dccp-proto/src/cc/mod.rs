@@ -226,9 +226,6 @@ pub trait HcSender: Send {
     /// Takes a new maximum packet size in bytes of application data.
     fn on_mps(&mut self, mps: usize);
 
-    /// The peer has told a withheld number from a received packet: it reports losses (4340-12.3-2).
-    fn on_audit_passed(&mut self) {}
-
     /// Adds the options that a Sync or `SyncAck` must carry (6323-3.3-1).
     fn on_send_sync(&mut self, _options: &mut OptionWriter) {}
 

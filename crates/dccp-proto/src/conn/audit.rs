@@ -176,7 +176,6 @@ impl Connection {
     fn on_audit_passed(&mut self) {
         self.audit.passed = self.audit.passed.saturating_add(1);
         self.audit.failures = self.audit.failures.saturating_sub(1);
-        self.tx.cc.on_audit_passed();
     }
 
     /// 4340-12.3-1: the acknowledgement has counted as a mark; a Reset is the last resort.

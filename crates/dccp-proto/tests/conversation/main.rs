@@ -13,6 +13,7 @@ mod data;
 mod dropped;
 mod ecn;
 mod features;
+mod forgery;
 mod handshake;
 mod hostile;
 mod icmp;
