@@ -264,6 +264,12 @@ impl InFlight {
         len.map(usize::from)
     }
 
+    /// The time from the departure of this packet to that of the next one, if both are known.
+    pub(crate) fn time_to_next(&self, seq: Seq) -> Option<Duration> {
+        let pos = self.position(seq)?;
+        Some(self.record_at(pos + 1)?.sent_at() - self.record_at(pos)?.sent_at())
+    }
+
     /// Large datagrams in flight, as if they were gone; takes time in proportion to all that is.
     pub(crate) fn large_in_flight(&self) -> LargeNews {
         let undecided = self.records.range(index(self.decided - self.front)..);

@@ -98,10 +98,15 @@ impl Connection {
             Opt::NdpCount { count, .. } => parsed.ndp_count = Some(count),
             Opt::Timestamp(value) => self.keep_timestamp(now, p.seq, value),
             Opt::TimestampEcho { echo, elapsed } => {
-                self.on_timestamp_echo(now, echo, elapsed, parsed);
+                self.on_timestamp_echo(now, echo, elapsed);
+                if !matches!(elapsed, Elapsed::None) {
+                    parsed.elapsed = Some(self.credible_elapsed(p, elapsed.duration()));
+                }
             }
             // 4340-13.2-3: packets without an ackno are not allowed to have it.
-            Opt::ElapsedTime(elapsed) => parsed.elapsed = Some(elapsed.duration()),
+            Opt::ElapsedTime(elapsed) => {
+                parsed.elapsed = Some(self.credible_elapsed(p, elapsed.duration()));
+            }
             Opt::DataChecksum(crc) => parsed.data_checksum = Some(crc),
             // 4340-12.2-2. The cells are read with the acknowledgement, all of a packet's at once.
             Opt::AckVector { nonce, .. } => self.stats.on_nonce_echo(nonce),
@@ -129,6 +134,15 @@ impl Connection {
             Opt::DataDropped(_) | Opt::Padding | Opt::Mandatory => {}
         }
         Ok(())
+    }
+
+    /// The Elapsed Time of this packet. 4340-12.3-5: within a longer one the packet after the acknowledged one would have
+    /// arrived. CCID 2 gains nothing by a lie about it.
+    #[cold]
+    fn credible_elapsed(&self, p: &Packet<'_>, told: Duration) -> Duration {
+        let gap = p.ack().filter(|_| self.tx.ccid != 2);
+        let gap = gap.and_then(|ack| self.in_flight.time_to_next(ack));
+        gap.map_or(told, |gap| told.min(gap))
     }
 
     /// 4340-11.6-2: once for each packet, and to the application at most once a second (4340-18-2).
@@ -162,16 +176,7 @@ impl Connection {
     }
 
     /// 4340-13.3-1
-    fn on_timestamp_echo(
-        &mut self,
-        now: Instant,
-        echo: u32,
-        elapsed: Elapsed,
-        parsed: &mut ParsedOptions,
-    ) {
-        if !matches!(elapsed, Elapsed::None) {
-            parsed.elapsed = Some(elapsed.duration());
-        }
+    fn on_timestamp_echo(&mut self, now: Instant, echo: u32, elapsed: Elapsed) {
         if !self.config.timestamps {
             return;
         }

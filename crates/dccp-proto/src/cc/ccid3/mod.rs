@@ -26,6 +26,7 @@ mod receiver_rtt;
 mod report;
 mod round_trip;
 mod sender;
+mod sent_rate;
 mod variant;
 mod window_counter;
 mod x_recv_set;

@@ -6,6 +6,7 @@ use super::host_limits::HostLimits;
 use super::report::{Report, Reports};
 use super::round_trip::RoundTrip;
 use super::seconds;
+use super::sent_rate::SentRate;
 use super::variant::{SlowStart, Tfrc, Variant};
 use super::window_counter::WindowCounter;
 use super::x_recv_set::XRecvSet;
@@ -59,6 +60,7 @@ pub(in crate::cc) struct Sender<V = Tfrc> {
     /// No packet leaves before.
     earliest: Instant,
     host_limits: HostLimits,
+    sent_rate: SentRate,
     /// The most bytes per second before the peer has reported a loss event; infinite after it (4340-12.3-3).
     unproven_max: f64,
     sends_rtt: bool,
@@ -114,6 +116,7 @@ impl<V: Variant> Sender<V> {
             pacer: Pacer::new(config.granularity),
             earliest: config.now,
             host_limits: HostLimits::default(),
+            sent_rate: SentRate::new(config.now),
             unproven_max: config.max_rate.map_or(f64::INFINITY, Rate::bytes_per_s),
             sends_rtt: false,
             acks: AcksOfAcks {
@@ -206,7 +209,9 @@ impl<V: Variant> Sender<V> {
             return 2.0 * self.x_recv_set.max();
         }
         let packet_rate = self.round_trip.map_or(0.0, |t| self.s / t.r);
-        let x_recv = self.host_limits.limit(report.x_recv, packet_rate);
+        // 4340-12.3-4: the peer received no more than it was sent.
+        let x_recv = report.x_recv.min(self.sent_rate.max(rtt));
+        let x_recv = self.host_limits.limit(x_recv, packet_rate);
         if V::SLOW_START == SlowStart::Rfc3448 {
             self.x_recv_set.replace(now, x_recv);
             2.0 * x_recv
@@ -345,6 +350,8 @@ impl<V: Variant> HcSender for Sender<V> {
         self.variant.on_header(run.is_short);
         self.variant.on_sent(run.last, now);
         let rtt = self.rtt().unwrap_or_default();
+        self.sent_rate
+            .on_sent(now, self.rtt().unwrap_or(Duration::MAX), run);
         self.pacer.on_sent(now, self.interval().into(), rtt.into());
         self.last_len = len;
         self.pacer

@@ -181,16 +181,17 @@ fn a_packet_leaves_10_ms_after_the_last_at_the_earliest() {
         ..config()
     });
     for t in 1..=20 {
-        send(s.as_mut(), at(40 + 100 * t), t);
-        tell(s.as_mut(), at(50 + 100 * t), t, &[(10, 0, 0)], None);
+        send(s.as_mut(), at(100 * t - 10), 2 * t - 1);
+        send(s.as_mut(), at(100 * t + 40), 2 * t);
+        tell(s.as_mut(), at(100 * t + 50), 2 * t, &[(10, 0, 0)], None);
     }
     let rate = s.snapshot().rate.unwrap_or_default().bytes_per_s();
     assert_near(rate, 10_000.0);
     assert_near(s.packets_per_rtt().unwrap_or_default(), 10.0);
     assert_eq!(s.permit(at(2049), 0), Permit::At(at(2050)));
-    send(s.as_mut(), at(2053), 21);
+    send(s.as_mut(), at(2053), 41);
     assert_eq!(s.permit(at(2054), 0), Permit::At(at(2063)));
-    send(s.as_mut(), at(5000), 22);
+    send(s.as_mut(), at(5000), 42);
     assert_eq!(s.permit(at(5001), 0), Permit::At(at(5010)));
     let now = Permit::Now { packets: 1 };
     assert_eq!(s.permit(at(5010), 0), now);

@@ -353,3 +353,19 @@ fn too_many_records_push_out_the_oldest() {
     assert_eq!(fb.acked.packets, 1);
     assert_eq!(flow.take_fates(), [(1, Acked)]);
 }
+
+#[test]
+fn time_to_next_needs_both_packets() {
+    // 4340-12.3-5
+    let flow = Flow::new("d.d");
+    assert_eq!(
+        flow.flight.time_to_next(flow.seq(0)),
+        Some(Duration::from_millis(1))
+    );
+    assert_eq!(
+        flow.flight.time_to_next(flow.seq(1)),
+        Some(Duration::from_millis(1))
+    );
+    assert_eq!(flow.flight.time_to_next(flow.seq(2)), None);
+    assert_eq!(flow.flight.time_to_next(flow.seq(3)), None);
+}

@@ -121,7 +121,6 @@ fn a_receive_rate_that_was_not_measured_limits_nothing() {
 fn twice_the_receive_rate_of_two_round_trips_is_the_limit() {
     // 5348-4.3-2, 5348-4.3-4
     let mut s = sender();
-    send_all(&mut s, 0, 1, true);
     for (t, x_recv, x) in [
         // The infinity counts for two round trips.
         (100, 30_000, 80_000.0),
@@ -131,7 +130,7 @@ fn twice_the_receive_rate_of_two_round_trips_is_the_limit() {
         (500, 20_000, 120_000.0),
         (600, 20_000, 40_000.0),
     ] {
-        send(&mut s, at(t - 100), true);
+        send_all(&mut s, t - 100, t, true);
         tell(
             &mut s,
             at(t),
@@ -212,7 +211,7 @@ fn an_application_limited_sender_keeps_the_highest_receive_rate() {
         (400, 3_000),
         (500, 3_000),
     ] {
-        send(&mut s, at(t - 100), false);
+        send_all(&mut s, t - 100, t, false);
         tell(
             &mut s,
             at(t),
@@ -231,7 +230,7 @@ fn a_loss_in_an_application_limited_interval_lowers_the_limit() {
     // 5348-4.3-3: half of what was known, 0.85 of what is new, and no factor of 2.
     for (x_recv, limit) in [(20_000, 25_000.0), (40_000, 34_000.0)] {
         let mut s = sender();
-        send(&mut s, at(0), false);
+        send_all(&mut s, 0, 100, false);
         tell(
             &mut s,
             at(100),
@@ -406,4 +405,17 @@ fn snapshot_shows_phase_and_receive_rate() {
     s.x_recv_set.replace(START, 30_000.0);
     let received = s.snapshot().receive_rate.map(Rate::bytes_per_s);
     assert_eq!(received, Some(30_000.0));
+}
+
+#[test]
+fn receive_rate_above_what_was_sent_does_not_count() {
+    // 4340-12.3-4: 10,000 bytes a second are sent, and the peer reports 2^32 - 1.
+    let mut s = sender();
+    for round in 0..50 {
+        send(&mut s, at(100 * round), false);
+        tell(&mut s, at(100 * round + 100), &Told::default());
+    }
+    let sent = (1000.0 + 64.0) / RTT.as_secs_f64();
+    assert_near(s.x_recv_set.max(), 2.0 * sent);
+    assert_near(s.x, 4.0 * sent);
 }
