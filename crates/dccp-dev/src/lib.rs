@@ -3,6 +3,7 @@
 //! It depends on no other crate of the project, so that `cargo xtask tidy` compiles no protocol.
 
 pub mod instructions;
+pub mod openmetrics;
 pub mod packages;
 pub mod rerun;
 pub mod shell;
