@@ -1,6 +1,6 @@
 //! A distribution of times in bounded memory.
 
-use crate::report::Spread;
+use crate::wire::figures::Spread;
 use std::collections::BTreeMap;
 
 /// Buckets of one octave: a percentile is at most 1/256 too high.

@@ -1,6 +1,6 @@
 //! This end's host.
 
-use crate::report::Host;
+use crate::wire::figures::Host;
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};

@@ -1,6 +1,6 @@
 //! How others reach a server on this host: the command to run there.
 
-use crate::args::{DCCP_PORT, Family, Serve};
+use crate::cli::{DCCP_PORT, Family, Serve};
 use core::net::IpAddr;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use getifaddrs::{InterfaceFlags, getifaddrs};

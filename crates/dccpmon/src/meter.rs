@@ -2,9 +2,10 @@
 //! same.
 
 use crate::distribution::Distribution;
-use crate::flow::{Receiver, RxCounts, Sender, Traffic, TxCounts};
 use crate::limits::DRAIN_MAX;
-use crate::report::{
+use crate::load::receive::{Receiver, RxCounts};
+use crate::load::send::{Sender, Traffic, TxCounts};
+use crate::wire::figures::{
     FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, TxInterval, TxTotal,
 };
 use core::sync::atomic::Ordering;

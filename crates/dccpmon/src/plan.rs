@@ -1,6 +1,6 @@
 //! Turns a command line into a plan: looks names up and sets the options.
 
-use crate::args::{Bulk, Family};
+use crate::cli::{Bulk, Family};
 use crate::limits::{RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
 use core::fmt;
 use core::net::SocketAddr;

@@ -1,16 +1,17 @@
 //! `dccpmon HOST`: throughput, round trip and loss to a server.
 
-use crate::args::Bulk;
-use crate::control::{Channel, Lost, Message, Setup};
-use crate::flow::Traffic;
+use crate::cli::Bulk;
 use crate::host::Usage;
+use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::json::{self, Document};
 use crate::output::table::{self, Table};
-use crate::packet::{Head, Kind};
 use crate::plan::Plan;
-use crate::report::{FlowTotal, Host};
 use crate::result::{Sides, Status, TestResult, combine};
+use crate::wire::channel::{Channel, Lost};
+use crate::wire::figures::{FlowTotal, Host};
+use crate::wire::message::{Message, Setup};
+use crate::wire::packet::{Head, Kind};
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{ConnectError, Encapsulation, Socket, clock};

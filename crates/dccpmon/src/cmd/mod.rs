@@ -1,4 +1,3 @@
 //! The subcommands, a file each.
 
 pub(crate) mod bulk;
-pub(crate) mod serve;

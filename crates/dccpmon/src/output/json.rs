@@ -2,12 +2,12 @@
 //!
 //! `schema/dccpmon-1.json` is generated from these types: a test compares the two.
 
-use crate::args::Bulk;
-use crate::ledger::Ledger;
+use crate::cli::Bulk;
 use crate::plan::Plan;
-use crate::report::{self, Host, Samples, Spread};
+use crate::result::ledger::Ledger;
+use crate::result::verdict::Limit;
 use crate::result::{FlowResult, Status, TestResult, rate};
-use crate::verdict::Limit;
+use crate::wire::figures::{self, Host, Samples, Spread};
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, clock};
@@ -257,7 +257,7 @@ fn empty(asked: &Bulk) -> Document<'_> {
 fn negotiated<'a>(
     plan: &Plan,
     result: &TestResult,
-    agreed: &'a report::Negotiated,
+    agreed: &'a figures::Negotiated,
 ) -> Negotiated<'a> {
     Negotiated {
         ccid_tx: agreed.ccid,
@@ -278,7 +278,7 @@ fn intervals(result: &TestResult) -> Vec<Interval<'_>> {
 }
 
 /// One interval of all flows.
-fn interval(flows: &[report::Interval]) -> Option<Interval<'_>> {
+fn interval(flows: &[figures::Interval]) -> Option<Interval<'_>> {
     let first = flows.first()?;
     Some(Interval {
         t0_ns: first.t0_ns,
@@ -287,7 +287,7 @@ fn interval(flows: &[report::Interval]) -> Option<Interval<'_>> {
     })
 }
 
-fn interval_flow(interval: &report::Interval) -> IntervalFlow<'_> {
+fn interval_flow(interval: &figures::Interval) -> IntervalFlow<'_> {
     let time = Duration::from_nanos(interval.t1_ns - interval.t0_ns);
     let (tx, rx) = (interval.tx.as_ref(), interval.rx.as_ref());
     IntervalFlow {

@@ -1,10 +1,10 @@
 //! The result as text: a line for each interval, and a summary.
 
-use crate::ledger::Ledger;
 use crate::plan::Plan;
-use crate::report::{Host, Interval, RxTotal};
+use crate::result::ledger::Ledger;
+use crate::result::verdict::cpu_percent;
 use crate::result::{FlowResult, Status, TestResult, rate};
-use crate::verdict::cpu_percent;
+use crate::wire::figures::{Host, Interval, RxTotal};
 use core::time::Duration;
 use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
@@ -288,7 +288,7 @@ fn cpu(plan: &Plan, result: &TestResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{RxInterval, TxInterval};
+    use crate::wire::figures::{RxInterval, TxInterval};
 
     fn halves(index: u32) -> [Interval; 2] {
         let empty = Interval {

@@ -1,16 +1,17 @@
 //! One test, from its request to its totals.
 
 use super::seats::{Refusal, Seat};
-use crate::control::{Channel, Lost, Message, Setup};
-use crate::flow::Traffic;
 use crate::host::Usage;
 use crate::limits::{
     ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, IDLE_SLOW_MAX, INTERVAL_MIN,
     OVERTIME_MAX,
 };
+use crate::load::send::Traffic;
 use crate::meter::{self, Meter, SAMPLE};
-use crate::packet::{LEN_MAX, LEN_MIN};
-use crate::report::FlowTotal;
+use crate::wire::channel::{Channel, Lost};
+use crate::wire::figures::FlowTotal;
+use crate::wire::message::{Message, Setup};
+use crate::wire::packet::{LEN_MAX, LEN_MIN};
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{DccpAddr, Socket, clock};

@@ -5,9 +5,10 @@
 
 use super::seats::{Refusal, Seats};
 use super::session::{self, Session};
-use crate::control::{Channel, Message, Setup};
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
-use crate::packet::{Head, Kind, LEN_MAX};
+use crate::wire::channel::Channel;
+use crate::wire::message::{Message, Setup};
+use crate::wire::packet::{Head, Kind, LEN_MAX};
 use core::net::IpAddr;
 use core::time::Duration;
 use dccp::limits::source_of;

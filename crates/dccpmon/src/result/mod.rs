@@ -1,9 +1,12 @@
 //! The result of a test: both ends put together.
 
-use crate::args::Bulk;
-use crate::ledger::{Ledger, share};
-use crate::report::{FlowTotal, Host, Interval, RxTotal, TxTotal};
-use crate::verdict::{Limit, Sight};
+pub(crate) mod ledger;
+pub(crate) mod verdict;
+
+use crate::cli::Bulk;
+use crate::result::ledger::{Ledger, share};
+use crate::result::verdict::{Limit, Sight};
+use crate::wire::figures::{FlowTotal, Host, Interval, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::Rate;
 use std::collections::BTreeMap;

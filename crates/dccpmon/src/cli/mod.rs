@@ -1,18 +1,17 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
-use crate::limits::{self, DURATION_MAX, FLOWS_MAX, INTERVAL_MIN};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+mod explain;
+mod values;
+
+use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN};
 use clap::{Args, Parser, Subcommand};
-use core::fmt;
-use core::ops::RangeInclusive;
-use core::str::FromStr;
 use core::time::Duration;
-use dccp::proto::cc::registry::Ccids;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
-use dccp_cli::law::{self, NamedLaw};
-use dccp_cli::quantity::{self, QuantityError};
+use dccp_cli::law::NamedLaw;
+use explain::{LATER_COMMANDS, explain, not_yet};
 use std::ffi::OsString;
+use values::{ccid, law, length, number, over, rate, time};
 
 /// DCCP port of the service.
 pub(crate) const DCCP_PORT: u16 = 5001;
@@ -272,223 +271,11 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The error of a value: its constraint and a hint.
-#[derive(Debug)]
-struct BadValue {
-    problem: String,
-    next: String,
-}
-
-impl BadValue {
-    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
-        let (problem, next) = (problem.into(), next.into());
-        Self { problem, next }
-    }
-}
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl core::error::Error for BadValue {}
-
-impl From<QuantityError> for BadValue {
-    fn from(e: QuantityError) -> Self {
-        Self::new(e.to_string(), e.next_step())
-    }
-}
-
-fn time(text: &str) -> Result<Duration, BadValue> {
-    let value = quantity::time_or_seconds(text)?;
-    if value.is_zero() || value > DURATION_MAX {
-        return Err(BadValue::new(
-            "must be greater than 0 and at most 1h",
-            "write 5s, 5m or 5 (seconds)",
-        ));
-    }
-    Ok(value)
-}
-
-fn rate(text: &str) -> Result<u64, BadValue> {
-    Ok(quantity::rate_bits_per_s(text)?)
-}
-
-fn length(text: &str) -> Result<usize, BadValue> {
-    use crate::packet::{LEN_MAX, LEN_MIN};
-    let bytes = quantity::size_bytes(text)?;
-    let length = usize::try_from(bytes).ok();
-    length
-        .filter(|length| (LEN_MIN..=LEN_MAX).contains(length))
-        .ok_or_else(|| {
-            let problem = format!("must be {LEN_MIN} to {LEN_MAX} bytes");
-            BadValue::new(problem, "write for example --length 1400")
-        })
-}
-
-fn ccid(text: &str) -> Result<u8, BadValue> {
-    let ccids = Ccids::default();
-    let known = text.parse().ok().filter(|&ccid| ccids.find(ccid).is_some());
-    known.ok_or_else(|| {
-        let list: Vec<String> = ccids
-            .iter()
-            .map(|c| format!("{} ({})", c.number(), c.name()))
-            .collect();
-        let next = format!("choose one of {}", list.join(", "));
-        BadValue::new("there is no such congestion control", next)
-    })
-}
-
-fn law(text: &str) -> Result<NamedLaw, BadValue> {
-    law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
-}
-
-/// A parser of numbers within `range`.
-fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
-where
-    T: FromStr + PartialOrd + fmt::Display + Clone,
-{
-    move |text| {
-        let number = text.parse().ok().filter(|number| range.contains(number));
-        number.ok_or_else(|| {
-            let (least, most) = (range.start(), range.end());
-            let problem = format!("must be a whole number from {least} to {most}");
-            BadValue::new(problem, format!("write for example {least}"))
-        })
-    }
-}
-
-fn over(text: &str) -> Result<Encapsulation, BadValue> {
-    text.parse()
-        .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
-}
-
 fn family(common: &Common) -> Family {
     match (common.ipv4, common.ipv6) {
         (true, _) => Family::V4,
         (_, true) => Family::V6,
         _ => Family::Any,
-    }
-}
-
-/// Subcommands that are planned.
-const LATER_COMMANDS: &[&str] = &[
-    "stream",
-    "sweep",
-    "rr",
-    "media",
-    "send",
-    "recv",
-    "ping",
-    "compare",
-    "export",
-    "doctor",
-    "completions",
-    "man",
-];
-
-/// Options that are planned, with iperf3's letters.
-const LATER_OPTIONS: &[&str] = &[
-    "-A",
-    "-B",
-    "-C",
-    "-D",
-    "-M",
-    "-N",
-    "-O",
-    "-S",
-    "-T",
-    "-V",
-    "-Z",
-    "-n",
-    "-q",
-    "-u",
-    "-w",
-    "--assert",
-    "--baseline",
-    "--bidir",
-    "--burst",
-    "--compat",
-    "--cport",
-    "--dscp",
-    "--flow",
-    "--full",
-    "--get-server-output",
-    "--json-stream",
-    "--key-file",
-    "--live",
-    "--metrics",
-    "--output",
-    "--plot",
-    "--probe",
-    "--queue",
-    "--repeat",
-    "--shape",
-    "--wide",
-];
-
-fn not_yet(word: &str) -> Failure {
-    Failure::usage(
-        format!("{word}: is not implemented yet"),
-        "this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options",
-    )
-}
-
-/// Formats an error of clap in two lines.
-fn explain(e: &clap::Error, is_serve: bool) -> Failure {
-    let command = if is_serve { "serve" } else { "bulk" };
-    let list = format!("`dccpmon {command} --help` lists the options");
-    let context = |kind| match e.get(kind) {
-        Some(ContextValue::String(s)) => Some(s.clone()),
-        Some(ContextValue::Strings(list)) => list.first().cloned(),
-        _ => None,
-    };
-    let argument = context(ContextKind::InvalidArg).unwrap_or_default();
-    let word = argument.split_whitespace().next().unwrap_or_default();
-    match e.kind() {
-        ErrorKind::UnknownArgument if LATER_OPTIONS.contains(&word) => not_yet(word),
-        ErrorKind::UnknownArgument if !word.starts_with('-') => Failure::usage(
-            format!("{word}: one word too many"),
-            if is_serve {
-                "write `dccpmon serve` and options; it needs no host"
-            } else {
-                "write one host, and a letter before each value"
-            },
-        ),
-        ErrorKind::UnknownArgument => {
-            let next = match context(ContextKind::SuggestedArg) {
-                Some(known) => format!("did you mean {known}?"),
-                None => list,
-            };
-            Failure::usage(format!("{word}: there is no such option"), next)
-        }
-        ErrorKind::MissingRequiredArgument
-        | ErrorKind::MissingSubcommand
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::usage(
-            "there is no host to measure to",
-            "write `dccpmon HOST`, or `dccpmon serve` on the other host",
-        ),
-        ErrorKind::ArgumentConflict => Failure::usage(
-            "-4 and -6 exclude each other",
-            "leave both out to use what the host's name gives",
-        ),
-        ErrorKind::ValueValidation => {
-            let value = context(ContextKind::InvalidValue).unwrap_or_default();
-            let source = core::error::Error::source(e);
-            let known = source.and_then(|source| source.downcast_ref::<BadValue>());
-            let (problem, next) = known.map_or_else(
-                || ("is not valid".to_owned(), list.clone()),
-                |bad| (bad.problem.clone(), bad.next.clone()),
-            );
-            Failure::usage(format!("{word} {value}: {problem}"), next)
-        }
-        ErrorKind::InvalidValue => Failure::usage(format!("{word} needs a value"), list),
-        ErrorKind::TooManyValues => Failure::usage(format!("{word} takes no value"), list),
-        _ => Failure::usage(
-            e.kind().as_str().unwrap_or("invalid command line"),
-            "write `dccpmon HOST` or `dccpmon serve`; see `dccpmon --help`",
-        ),
     }
 }
 

@@ -4,7 +4,7 @@ mod lobby;
 mod seats;
 mod session;
 
-use crate::args::{Family, Serve};
+use crate::cli::{Family, Serve};
 use crate::invite;
 use crate::limits::{ANSWER_MAX, DURATION_MAX, SOURCE_CONNECTIONS, TESTS_MAX};
 use crate::meter::SAMPLE;

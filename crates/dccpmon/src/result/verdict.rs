@@ -1,7 +1,7 @@
 //! Finds what limited a flow, with the evidence.
 
-use crate::ledger::Ledger;
-use crate::report::{Host, TxTotal};
+use crate::result::ledger::Ledger;
+use crate::wire::figures::{Host, TxTotal};
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
 use serde::Serialize;
@@ -173,7 +173,7 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Samples, Spread};
+    use crate::wire::figures::{Samples, Spread};
 
     fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
         let host = |percent| Host {

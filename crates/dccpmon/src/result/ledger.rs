@@ -1,7 +1,7 @@
 //! Where each datagram went. The sum is exact: what left is what was delivered, plus what was lost
 //! at each place, plus what cannot be placed.
 
-use crate::report::{RxTotal, TxTotal};
+use crate::wire::figures::{RxTotal, TxTotal};
 use serde::Serialize;
 
 /// The places of a flow's datagrams, in packets.

@@ -1,0 +1,125 @@
+//! Errors of the command line, in two lines each.
+
+use super::values::BadValue;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use dccp_cli::Failure;
+
+/// Subcommands that are planned.
+pub(super) const LATER_COMMANDS: &[&str] = &[
+    "stream",
+    "sweep",
+    "rr",
+    "media",
+    "send",
+    "recv",
+    "ping",
+    "compare",
+    "export",
+    "doctor",
+    "completions",
+    "man",
+];
+
+/// Options that are planned, with iperf3's letters.
+pub(super) const LATER_OPTIONS: &[&str] = &[
+    "-A",
+    "-B",
+    "-C",
+    "-D",
+    "-M",
+    "-N",
+    "-O",
+    "-S",
+    "-T",
+    "-V",
+    "-Z",
+    "-n",
+    "-q",
+    "-u",
+    "-w",
+    "--assert",
+    "--baseline",
+    "--bidir",
+    "--burst",
+    "--compat",
+    "--cport",
+    "--dscp",
+    "--flow",
+    "--full",
+    "--get-server-output",
+    "--json-stream",
+    "--key-file",
+    "--live",
+    "--metrics",
+    "--output",
+    "--plot",
+    "--probe",
+    "--queue",
+    "--repeat",
+    "--shape",
+    "--wide",
+];
+
+pub(super) fn not_yet(word: &str) -> Failure {
+    Failure::usage(
+        format!("{word}: is not implemented yet"),
+        "this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options",
+    )
+}
+
+/// Formats an error of clap in two lines.
+pub(super) fn explain(e: &clap::Error, is_serve: bool) -> Failure {
+    let command = if is_serve { "serve" } else { "bulk" };
+    let list = format!("`dccpmon {command} --help` lists the options");
+    let context = |kind| match e.get(kind) {
+        Some(ContextValue::String(s)) => Some(s.clone()),
+        Some(ContextValue::Strings(list)) => list.first().cloned(),
+        _ => None,
+    };
+    let argument = context(ContextKind::InvalidArg).unwrap_or_default();
+    let word = argument.split_whitespace().next().unwrap_or_default();
+    match e.kind() {
+        ErrorKind::UnknownArgument if LATER_OPTIONS.contains(&word) => not_yet(word),
+        ErrorKind::UnknownArgument if !word.starts_with('-') => Failure::usage(
+            format!("{word}: one word too many"),
+            if is_serve {
+                "write `dccpmon serve` and options; it needs no host"
+            } else {
+                "write one host, and a letter before each value"
+            },
+        ),
+        ErrorKind::UnknownArgument => {
+            let next = match context(ContextKind::SuggestedArg) {
+                Some(known) => format!("did you mean {known}?"),
+                None => list,
+            };
+            Failure::usage(format!("{word}: there is no such option"), next)
+        }
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::MissingSubcommand
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::usage(
+            "there is no host to measure to",
+            "write `dccpmon HOST`, or `dccpmon serve` on the other host",
+        ),
+        ErrorKind::ArgumentConflict => Failure::usage(
+            "-4 and -6 exclude each other",
+            "leave both out to use what the host's name gives",
+        ),
+        ErrorKind::ValueValidation => {
+            let value = context(ContextKind::InvalidValue).unwrap_or_default();
+            let source = core::error::Error::source(e);
+            let known = source.and_then(|source| source.downcast_ref::<BadValue>());
+            let (problem, next) = known.map_or_else(
+                || ("is not valid".to_owned(), list.clone()),
+                |bad| (bad.problem.clone(), bad.next.clone()),
+            );
+            Failure::usage(format!("{word} {value}: {problem}"), next)
+        }
+        ErrorKind::InvalidValue => Failure::usage(format!("{word} needs a value"), list),
+        ErrorKind::TooManyValues => Failure::usage(format!("{word} takes no value"), list),
+        _ => Failure::usage(
+            e.kind().as_str().unwrap_or("invalid command line"),
+            "write `dccpmon HOST` or `dccpmon serve`; see `dccpmon --help`",
+        ),
+    }
+}

@@ -1,0 +1,103 @@
+//! The values of options, and the errors of those that are wrong.
+
+use crate::limits::DURATION_MAX;
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+use core::time::Duration;
+use dccp::Encapsulation;
+use dccp::proto::cc::registry::Ccids;
+use dccp_cli::law::{self, NamedLaw};
+use dccp_cli::quantity::{self, QuantityError};
+
+/// The error of a value: its constraint and a hint.
+#[derive(Debug)]
+pub(super) struct BadValue {
+    pub(super) problem: String,
+    pub(super) next: String,
+}
+
+impl BadValue {
+    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
+        let (problem, next) = (problem.into(), next.into());
+        Self { problem, next }
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl core::error::Error for BadValue {}
+
+impl From<QuantityError> for BadValue {
+    fn from(e: QuantityError) -> Self {
+        Self::new(e.to_string(), e.next_step())
+    }
+}
+
+pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
+    let value = quantity::time_or_seconds(text)?;
+    if value.is_zero() || value > DURATION_MAX {
+        return Err(BadValue::new(
+            "must be greater than 0 and at most 1h",
+            "write 5s, 5m or 5 (seconds)",
+        ));
+    }
+    Ok(value)
+}
+
+pub(super) fn rate(text: &str) -> Result<u64, BadValue> {
+    Ok(quantity::rate_bits_per_s(text)?)
+}
+
+pub(super) fn length(text: &str) -> Result<usize, BadValue> {
+    use crate::wire::packet::{LEN_MAX, LEN_MIN};
+    let bytes = quantity::size_bytes(text)?;
+    let length = usize::try_from(bytes).ok();
+    length
+        .filter(|length| (LEN_MIN..=LEN_MAX).contains(length))
+        .ok_or_else(|| {
+            let problem = format!("must be {LEN_MIN} to {LEN_MAX} bytes");
+            BadValue::new(problem, "write for example --length 1400")
+        })
+}
+
+pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
+    let ccids = Ccids::default();
+    let known = text.parse().ok().filter(|&ccid| ccids.find(ccid).is_some());
+    known.ok_or_else(|| {
+        let list: Vec<String> = ccids
+            .iter()
+            .map(|c| format!("{} ({})", c.number(), c.name()))
+            .collect();
+        let next = format!("choose one of {}", list.join(", "));
+        BadValue::new("there is no such congestion control", next)
+    })
+}
+
+pub(super) fn law(text: &str) -> Result<NamedLaw, BadValue> {
+    law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
+}
+
+/// A parser of numbers within `range`.
+pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
+where
+    T: FromStr + PartialOrd + fmt::Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            let problem = format!("must be a whole number from {least} to {most}");
+            BadValue::new(problem, format!("write for example {least}"))
+        })
+    }
+}
+
+pub(super) fn over(text: &str) -> Result<Encapsulation, BadValue> {
+    text.parse()
+        .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
+}

@@ -1,0 +1,33 @@
+//! Measures DCCP paths: throughput, delay, and where each loss happened.
+
+mod cli;
+mod cmd;
+mod distribution;
+mod host;
+mod invite;
+mod limits;
+mod load;
+mod meter;
+mod output;
+mod plan;
+mod result;
+mod serve;
+mod wire;
+
+use cli::Command;
+use dccp_cli::{end, exit, print};
+use std::process::ExitCode;
+
+/// Runs the program with the words of the command line.
+#[must_use]
+pub fn run() -> ExitCode {
+    let outcome = cli::parse(std::env::args_os().skip(1)).and_then(|command| match command {
+        Command::Serve(serve) => serve::run(&serve),
+        Command::Bulk(bulk) => cmd::bulk::run(&bulk),
+        Command::Show(text) => {
+            print(&text)?;
+            Ok(exit::DONE)
+        }
+    });
+    end(outcome)
+}

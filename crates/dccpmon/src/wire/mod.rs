@@ -1,0 +1,6 @@
+//! Messages and packet heads that the two ends exchange.
+
+pub(crate) mod channel;
+pub(crate) mod figures;
+pub(crate) mod message;
+pub(crate) mod packet;
