@@ -22,6 +22,7 @@ pub fn of_cell(name: &str, cell: &Value, run: Option<&Run>) -> Figure {
         series: (each(&series["flows"]))
             .filter_map(|flow| curve(text(&flow["id"]), &times, &flow[key], unit))
             .collect(),
+        ..Panel::default()
     };
     let mut panels = vec![
         flows("goodput, Mbit/s", "goodput_bps", 1e6),
@@ -30,6 +31,7 @@ pub fn of_cell(name: &str, cell: &Value, run: Option<&Run>) -> Figure {
         Panel {
             y_label: "queue, packets".into(),
             series: queues(series, &times),
+            ..Panel::default()
         },
     ];
     if panels[1].series.is_empty() {

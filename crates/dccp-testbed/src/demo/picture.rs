@@ -19,6 +19,7 @@ pub(super) fn draw(documents: &[(String, Document)]) -> Result<String> {
         Panel {
             y_label: y_label.into(),
             series: CCIDS.iter().zip(documents).map(curve).collect(),
+            ..Panel::default()
         }
     };
     let figure = Figure {
