@@ -1,0 +1,24 @@
+//! A report as one HTML page that needs no script, no other file and no network.
+//!
+//! A [`Page`] consists of sections with sentences, tables and pictures. The page follows the reader's choice of a
+//! light or dark background and prints in black on white. Its syntax is also that of XML.
+//!
+//! ```
+//! use dccp_report::{Page, Table};
+//!
+//! let mut ledger = Table::numbers("where packets were lost", &["place", "packets"]);
+//! ledger.row(["network", "21"]);
+//! let page = Page::new("bulk to host.example").section("Losses", |section| {
+//!     section.text("21 of 42164 packets were lost.").table(&ledger);
+//! });
+//! assert!(page.to_string().starts_with("<!DOCTYPE html>"));
+//! ```
+
+mod escape;
+mod page;
+mod section;
+mod table;
+
+pub use page::Page;
+pub use section::Section;
+pub use table::Table;
