@@ -360,12 +360,13 @@ impl SocketState {
         pushed
     }
 
-    /// Why nothing more can be sent.
+    /// Why nothing more can be sent. The application's own shutdown counts before what happened to
+    /// the connection afterwards.
     pub(crate) fn sending_over(&self) -> Option<SendError> {
-        if let Phase::Ended(reason) = &self.phase {
-            Some(SendError::Closed(reason.clone()))
-        } else if self.is_write_shut {
+        if self.is_write_shut {
             Some(SendError::ShutDown)
+        } else if let Phase::Ended(reason) = &self.phase {
+            Some(SendError::Closed(reason.clone()))
         } else if !self.is_peer_listening {
             Some(SendError::PeerNotListening)
         } else {

@@ -53,6 +53,8 @@ fn shutdown_for_writing_drains_and_does_not_wait() {
     assert_eq!(client.send(b"more"), Err(SendError::ShutDown));
     assert_eq!(read_all(&server), (50, CloseReason::Peer));
     assert_eq!(client.wait_closed(PATIENCE), Ok(CloseReason::Local));
+    // The answer stays the same after the end of the connection.
+    assert_eq!(client.send(b"more"), Err(SendError::ShutDown));
 }
 
 #[test]

@@ -178,8 +178,12 @@ fn flood_of_icmp_errors_ends_no_port() {
             let end = End(&is_over);
             let flooder = scope.spawn(|| flood(is_ipv6, &message, &is_over));
             let sender = scope.spawn(|| {
-                for _ in 0..10_000 {
+                // Sending lasts long enough for many looks at the error queue.
+                for number in 0..10_000 {
                     client.send(&[5; 1000]).unwrap();
+                    if number % 20 == 0 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
                 while !is_over.load(Ordering::Relaxed) {
                     client.send(b"the end").unwrap();
