@@ -1,11 +1,13 @@
 //! TCP segments and UDP datagrams as bytes.
 
-use super::{
-    PROTOCOL_TCP, PROTOCOL_UDP, checksum, len_u16, pseudo_header, write_ip_header, write_udp_header,
-};
+use super::ip_header;
 use crate::frame::Frame;
 use crate::frame::UdpDatagram;
 use crate::frame::segment::{Flags, Segment};
+use dccp_capture::ip::{
+    PROTOCOL_TCP, PROTOCOL_UDP, checksum, fill_udp_checksum, pseudo_header, saturated_u16,
+    write_udp_header,
+};
 use dccp_proto::path::Path;
 
 const OPTION_NOP: u8 = 1;
@@ -18,14 +20,7 @@ const OPTION_TIMESTAMPS: u8 = 8;
 /// Appends the IP packet of a segment. Its data are zeros.
 pub(super) fn write_tcp(frame: &Frame, s: &Segment, out: &mut Vec<u8>) {
     let tos = frame.ecn as u8;
-    write_ip_header(
-        &frame.path,
-        PROTOCOL_TCP,
-        tos,
-        frame.may_fragment,
-        s.wire_len(),
-        out,
-    );
+    ip_header(&frame.path, PROTOCOL_TCP, tos, frame.may_fragment).write(s.wire_len(), out);
     let start = out.len();
     for port in [s.source_port, s.dest_port] {
         out.extend_from_slice(&port.to_be_bytes());
@@ -36,7 +31,7 @@ pub(super) fn write_tcp(frame: &Frame, s: &Segment, out: &mut Vec<u8>) {
     // The window of a SYN is not scaled (RFC 7323 §2.2).
     let scale = if s.is_syn() { 0 } else { s.window_scale };
     let window = u16::try_from(s.window >> scale).unwrap_or(u16::MAX);
-    let offset = len_u16(s.header_len() / 4) << 12;
+    let offset = saturated_u16(s.header_len() / 4) << 12;
     for field in [offset | u16::from(s.flags.byte()), window, 0, 0] {
         out.extend_from_slice(&field.to_be_bytes());
     }
@@ -80,17 +75,11 @@ fn write_options(s: &Segment, out: &mut Vec<u8>) {
 /// Appends the IP packet of a datagram of UDP. Its data are zeros.
 pub(super) fn write_udp(frame: &Frame, d: &UdpDatagram, out: &mut Vec<u8>) {
     let len = d.wire_len();
-    write_ip_header(
-        &frame.path,
-        PROTOCOL_UDP,
-        frame.ecn as u8,
-        frame.may_fragment,
-        len,
-        out,
-    );
+    let tos = frame.ecn as u8;
+    ip_header(&frame.path, PROTOCOL_UDP, tos, frame.may_fragment).write(len, out);
     let start = out.len();
     write_udp_header(d.source_port, d.dest_port, len - 8, 0, out);
     out.resize(start + len, 0);
     let Path { local, remote, .. } = frame.path;
-    super::fill_udp_checksum(local, remote, start, out);
+    fill_udp_checksum(local, remote, &mut out[start..]);
 }

@@ -38,16 +38,16 @@ fn moments(source: Source) -> Vec<u64> {
 
 #[test]
 fn each_source_has_its_rhythm() {
-    assert_eq!(moments(Source::Silent), []);
+    assert!(moments(Source::Silent).is_empty());
     assert_eq!(moments(Source::Bulk { len: 1, count: 3 }), [100; 3]);
-    assert_eq!(moments(Source::Bulk { len: 1, count: 0 }), []);
+    assert!(moments(Source::Bulk { len: 1, count: 0 }).is_empty());
     let cbr = |count| Source::Cbr {
         len: 1,
         interval: 20 * MS,
         count,
     };
     assert_eq!(moments(cbr(3)), [100, 120, 140]);
-    assert_eq!(moments(cbr(0)), []);
+    assert!(moments(cbr(0)).is_empty());
     let script = [7, 7, 9].map(|t| (t * MS, Message::Zeros(1)));
     assert_eq!(moments(Source::Script(script.to_vec())), [107, 107, 109]);
 }
