@@ -11,6 +11,7 @@ mod meter;
 mod output;
 mod plan;
 mod result;
+pub mod schema;
 mod serve;
 mod wire;
 

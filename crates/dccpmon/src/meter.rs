@@ -5,8 +5,9 @@ use crate::distribution::Distribution;
 use crate::limits::DRAIN_MAX;
 use crate::load::receive::{Receiver, RxCounts};
 use crate::load::send::{Sender, Traffic, TxCounts};
+use crate::schema::Samples;
 use crate::wire::figures::{
-    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, Samples, TxInterval, TxTotal,
+    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, TxInterval, TxTotal,
 };
 use core::sync::atomic::Ordering;
 use core::time::Duration;

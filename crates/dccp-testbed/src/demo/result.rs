@@ -26,8 +26,9 @@ pub(super) struct Flow {
 
 #[derive(Deserialize)]
 pub(super) struct Spread {
-    pub(super) p50: u64,
-    pub(super) p99: u64,
+    pub(super) p50: Option<u64>,
+    /// Null with fewer than 100 samples.
+    pub(super) p99: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +41,13 @@ pub(super) struct Summary {
 pub(super) struct Total {
     pub(super) goodput_bps: f64,
     pub(super) ledger: Ledger,
-    pub(super) rtt_ns: Option<Spread>,
+    pub(super) rtt: Option<Rtt>,
+}
+
+/// The parts of a round trip.
+#[derive(Deserialize)]
+pub(super) struct Rtt {
+    pub(super) network_ns: Option<Spread>,
 }
 
 #[derive(Deserialize)]
@@ -79,8 +86,8 @@ impl Interval {
 
     /// The median round trip of the first flow that has one; not a number if none has.
     pub(super) fn rtt_ms(&self) -> f64 {
-        let rtt = self.flows.iter().find_map(|flow| flow.rtt_ns.as_ref());
-        rtt.map_or(f64::NAN, |rtt| rtt.p50 as f64 / 1e6)
+        let rtt = self.flows.iter().find_map(|flow| flow.rtt_ns.as_ref()?.p50);
+        rtt.map_or(f64::NAN, |ns| ns as f64 / 1e6)
     }
 
     pub(super) fn lost(&self) -> u64 {

@@ -56,8 +56,10 @@ fn cells(intervals: &[Interval]) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn sum(total: &Total) -> String {
-    let rtt = total.rtt_ns.as_ref().map_or("-".to_owned(), |rtt| {
-        format!("{:.1} / {:.1}", rtt.p50 as f64 / 1e6, rtt.p99 as f64 / 1e6)
+    let rtt = total.rtt.as_ref().and_then(|rtt| rtt.network_ns.as_ref());
+    let rtt = rtt.and_then(|rtt| Some((rtt.p50?, rtt.p99?)));
+    let rtt = rtt.map_or("-".to_owned(), |(p50, p99)| {
+        format!("{:.1} / {:.1}", p50 as f64 / 1e6, p99 as f64 / 1e6)
     });
     let (lost, sent) = (total.ledger.lost_network, total.ledger.sent);
     format!(

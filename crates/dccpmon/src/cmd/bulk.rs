@@ -4,10 +4,10 @@ use crate::cli::Bulk;
 use crate::host::Usage;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
-use crate::output::json::{self, Document};
 use crate::output::table::{self, Table};
 use crate::plan::Plan;
-use crate::result::{Sides, Status, TestResult, combine};
+use crate::result::{Sides, Status, TestResult, combine, document};
+use crate::schema::Document;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::{FlowTotal, Host};
 use crate::wire::message::{Message, Setup};
@@ -34,7 +34,7 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     let is_json = asked.is_json;
     let (plan, result) = measure(asked.clone()).inspect_err(|failure| {
         if is_json {
-            print_json(&json::failure(asked, failure));
+            print_json(&document::of_failure(asked, failure));
         }
     })?;
     let code = match result.status {
@@ -43,14 +43,14 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
         Status::Incomplete => exit::INCOMPLETE,
     };
     if is_json {
-        print_json(&json::document(&plan, &result, code));
+        print_json(&document::of_test(&plan, &result, code));
     } else {
         table::summary(&plan, &result);
     }
     Ok(code)
 }
 
-fn print_json(document: &Document<'_>) {
+fn print_json(document: &Document) {
     let text = serde_json::to_string(document).expect("keys are texts");
     println!("{text}");
 }

@@ -1,4 +1,3 @@
 //! How results look.
 
-pub(crate) mod json;
 pub(crate) mod table;

@@ -1,9 +1,9 @@
 //! The result as text: a line for each interval, and a summary.
 
 use crate::plan::Plan;
-use crate::result::ledger::Ledger;
 use crate::result::verdict::cpu_percent;
 use crate::result::{FlowResult, Status, TestResult, rate};
+use crate::schema::Ledger;
 use crate::wire::figures::{Host, Interval, RxTotal};
 use core::time::Duration;
 use dccp_cli::quantity::show as units;
@@ -186,16 +186,10 @@ fn totals(result: &TestResult) -> Vec<String> {
 }
 
 fn where_lost(l: &Ledger) -> String {
-    let mut places = vec![
-        ("app", l.lost_app),
-        ("send ring", l.dropped_send_ring),
-        ("network", l.lost_network),
-        ("peer socket", l.lost_peer_socket),
-        ("peer app", l.lost_peer_app),
-    ];
-    if l.lost_host > 0 {
-        places.insert(2, ("host queue", l.lost_host));
-    }
+    let mut places = vec![("app", l.dropped_app), ("send ring", l.dropped_ring)];
+    let usual = ["network", "peer socket", "peer app"];
+    let is_shown = |(place, packets): &(&str, u64)| *packets > 0 || usual.contains(place);
+    places.extend(l.losses().into_iter().filter(is_shown));
     if l.unknown > 0 {
         places.push(("unknown", l.unknown));
     }
@@ -252,8 +246,14 @@ fn details(plan: &Plan, result: &TestResult) -> Vec<String> {
             format!("[{:>2}] ", f.id + 1)
         };
         format!(
-            " limited by   {label}{}: {}",
+            " limited by   {label}{}: {}{}{}",
             f.limit.verdict,
+            f.limit.sentence,
+            if f.limit.evidence.is_empty() {
+                ""
+            } else {
+                ": "
+            },
             f.limit.evidence.join(", ")
         )
     });

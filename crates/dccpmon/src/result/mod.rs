@@ -1,11 +1,13 @@
 //! The result of a test: both ends put together.
 
+pub(crate) mod document;
 pub(crate) mod ledger;
 pub(crate) mod verdict;
 
 use crate::cli::Bulk;
-use crate::result::ledger::{Ledger, share};
-use crate::result::verdict::{Limit, Sight};
+use crate::result::ledger::share;
+use crate::result::verdict::{Sight, limit_of};
+use crate::schema::{Ledger, Limit};
 use crate::wire::figures::{FlowTotal, Host, Interval, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::Rate;
@@ -98,14 +100,14 @@ pub(crate) fn combine(
         .into_iter()
         .map(|(id, Halves { tx, rx })| {
             let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
-            let ledger = Ledger::of(tx.as_ref(), rx.as_ref(), kernel_drops);
+            let ledger = ledger::of_flow(tx.as_ref(), rx.as_ref(), kernel_drops);
             let bytes = rx
                 .as_ref()
                 .map_or(ledger.delivered * length as u64, |r| r.bytes);
             let goodput_bps = per_second(bytes);
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();
-            let limit = Limit::of(&Sight {
+            let limit = limit_of(&Sight {
                 tx: &tx,
                 ledger: &ledger,
                 rate_bps: asked.rate_bps,

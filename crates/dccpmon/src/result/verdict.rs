@@ -1,19 +1,9 @@
 //! Finds what limited a flow, with the evidence.
 
-use crate::result::ledger::Ledger;
+use crate::schema::{Ledger, Limit, Verdict};
 use crate::wire::figures::{Host, TxTotal};
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
-use serde::Serialize;
-
-/// The limit of a flow.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
-pub(crate) struct Limit {
-    /// One of `application`, `receiver`, `cpu`, `network`, `window`, `law`, `pacing`, `unknown`.
-    pub(crate) verdict: &'static str,
-    pub(crate) evidence: Vec<String>,
-}
 
 /// The figures of a flow that the verdict is made from.
 pub(crate) struct Sight<'a> {
@@ -35,33 +25,44 @@ const REACHED: f64 = 0.98;
 /// This share of what left is a loss that holds a sender back.
 const LOSS: f64 = 1e-5;
 
-impl Limit {
-    /// Asks from the ends inwards: what is wrong at an end explains what is seen in between.
-    pub(crate) fn of(sight: &Sight<'_>) -> Self {
-        let told = [
-            of_receiver,
-            of_application,
-            of_cpu,
-            of_network,
-            of_slow_start,
-            of_window,
-            of_pacing,
-        ];
-        told.iter()
-            .find_map(|ask| ask(sight))
-            .unwrap_or_else(|| Self::new("unknown", vec!["no sample shows a reason".into()]))
-    }
+/// The limit of a flow. The ends come first, because a limit at an end explains what is seen in between.
+pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
+    let rules = [
+        of_receiver,
+        of_application,
+        of_cpu,
+        of_network,
+        of_slow_start,
+        of_window,
+        of_pacing,
+    ];
+    rules
+        .iter()
+        .find_map(|rule| rule(sight))
+        .unwrap_or_else(|| {
+            limit(
+                Verdict::Unknown,
+                "no sample shows what limited the flow",
+                Vec::new(),
+            )
+        })
+}
 
-    fn new(verdict: &'static str, evidence: Vec<String>) -> Self {
-        Self { verdict, evidence }
+fn limit(verdict: Verdict, sentence: &str, evidence: Vec<String>) -> Limit {
+    Limit {
+        verdict,
+        sentence: sentence.into(),
+        evidence,
+        command: None,
     }
 }
 
 fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
-    let dropped = s.ledger.lost_peer_socket + s.ledger.lost_peer_app;
+    let dropped = s.ledger.lost_receiver_socket + s.ledger.lost_receiver_app;
     (share(dropped, s.ledger.sent) > LOSS).then(|| {
-        Limit::new(
-            "receiver",
+        limit(
+            Verdict::Receiver,
+            "the receiving host dropped packets",
             vec![format!("{dropped} packets dropped in the peer's host")],
         )
     })
@@ -85,7 +86,13 @@ fn of_application(s: &Sight<'_>) -> Option<Limit> {
             s.goodput_bps >= to_f64(asked) * REACHED
         }
     };
-    is_reached.then(|| Limit::new("application", evidence))
+    is_reached.then(|| {
+        limit(
+            Verdict::Application,
+            "the application offered no more",
+            evidence,
+        )
+    })
 }
 
 fn of_cpu(s: &Sight<'_>) -> Option<Limit> {
@@ -100,7 +107,7 @@ fn of_cpu(s: &Sight<'_>) -> Option<Limit> {
     .into_iter()
     .flatten()
     .collect();
-    (!evidence.is_empty()).then(|| Limit::new("cpu", evidence))
+    (!evidence.is_empty()).then(|| limit(Verdict::Cpu, "a process used a whole core", evidence))
 }
 
 fn of_network(s: &Sight<'_>) -> Option<Limit> {
@@ -108,8 +115,8 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
     if share(s.ledger.lost_network, s.ledger.sent) > LOSS {
         evidence.push(format!("{} packets lost", s.ledger.lost_network));
     }
-    if share(s.ledger.lost_host, s.ledger.sent) > LOSS {
-        let lost = s.ledger.lost_host;
+    if share(s.ledger.lost_sender_queue, s.ledger.sent) > LOSS {
+        let lost = s.ledger.lost_sender_queue;
         evidence.push(format!("{lost} packets lost in the sending host's queue"));
     }
     if share(s.tx.marked, s.ledger.sent) > LOSS {
@@ -124,14 +131,22 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
             units::millis(rtt.p99 - rtt.min)
         ));
     }
-    Some(Limit::new("network", evidence))
+    Some(limit(
+        Verdict::NetworkQueue,
+        "the network dropped or marked packets",
+        evidence,
+    ))
 }
 
 fn of_slow_start(s: &Sight<'_>) -> Option<Limit> {
     let part = share(s.tx.samples.slow_start, s.tx.samples.n);
     (part > MOST).then(|| {
         let evidence = format!("slow start in {} of the samples", units::percent(part));
-        Limit::new("law", vec![evidence])
+        limit(
+            Verdict::CongestionControl,
+            "slow start lasted most of the time",
+            vec![evidence],
+        )
     })
 }
 
@@ -142,7 +157,11 @@ fn of_window(s: &Sight<'_>) -> Option<Limit> {
             "the window was full in {} of the samples",
             units::percent(part)
         );
-        Limit::new("window", vec![evidence])
+        limit(
+            Verdict::Window,
+            "the congestion window was full",
+            vec![evidence],
+        )
     })
 }
 
@@ -153,7 +172,11 @@ fn of_pacing(s: &Sight<'_>) -> Option<Limit> {
             "data waited for the controller's rate in {} of the samples",
             units::percent(part)
         );
-        Limit::new("pacing", vec![evidence])
+        limit(
+            Verdict::CongestionControl,
+            "data waited for the rate of the congestion control",
+            vec![evidence],
+        )
     })
 }
 
@@ -173,7 +196,8 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::figures::{Samples, Spread};
+    use crate::schema::Samples;
+    use crate::wire::figures::Spread;
 
     fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
         let host = |percent| Host {
@@ -181,7 +205,7 @@ mod tests {
             wall_ns: 1000,
             ..Host::default()
         };
-        Limit::of(&Sight {
+        limit_of(&Sight {
             tx,
             ledger: &ledger,
             rate_bps: None,
@@ -222,7 +246,7 @@ mod tests {
     #[test]
     fn an_idle_sender_is_the_applications() {
         let limit = verdict_of(&sampled(60, 40, 0, 0), sent(1000), 10);
-        assert_eq!(limit.verdict, "application");
+        assert_eq!(limit.verdict, Verdict::Application);
         assert_eq!(
             limit.evidence,
             ["nothing waited to be sent in 60 % of the samples"]
@@ -242,23 +266,23 @@ mod tests {
             sender: Some(&host),
             receiver: Some(&host),
         };
-        assert_eq!(Limit::of(&sight).verdict, "law");
+        assert_eq!(limit_of(&sight).verdict, Verdict::CongestionControl);
         sight.goodput_bps = 98.0;
-        let limit = Limit::of(&sight);
-        assert_eq!(limit.verdict, "application");
+        let limit = limit_of(&sight);
+        assert_eq!(limit.verdict, Verdict::Application);
         assert_eq!(limit.evidence[1], "asked for 100 bit/s, got 98 bit/s");
         sight.rate_bps = None;
-        assert_eq!(Limit::of(&sight).verdict, "application");
+        assert_eq!(limit_of(&sight).verdict, Verdict::Application);
     }
 
     #[test]
     fn drops_at_the_peer_are_the_receivers() {
         let ledger = Ledger {
-            lost_peer_socket: 3,
+            lost_receiver_socket: 3,
             ..sent(1000)
         };
         let limit = verdict_of(&sampled(60, 40, 0, 0), ledger, 99);
-        assert_eq!(limit.verdict, "receiver");
+        assert_eq!(limit.verdict, Verdict::Receiver);
     }
 
     #[test]
@@ -269,10 +293,10 @@ mod tests {
         };
         assert_eq!(
             verdict_of(&sampled(0, 100, 0, 0), ledger, 90).verdict,
-            "cpu"
+            Verdict::Cpu
         );
         let limit = verdict_of(&sampled(0, 100, 0, 0), ledger, 89);
-        assert_eq!(limit.verdict, "network");
+        assert_eq!(limit.verdict, Verdict::NetworkQueue);
         assert_eq!(
             limit.evidence,
             ["50 packets lost", "p99 RTT - min = 22.8 ms"]
@@ -283,19 +307,19 @@ mod tests {
     fn without_loss_the_sender_itself_is_asked() {
         assert_eq!(
             verdict_of(&sampled(0, 100, 0, 80), sent(9), 1).verdict,
-            "law"
+            Verdict::CongestionControl
         );
         assert_eq!(
             verdict_of(&sampled(0, 60, 40, 0), sent(9), 1).verdict,
-            "window"
+            Verdict::Window
         );
         assert_eq!(
             verdict_of(&sampled(0, 40, 60, 0), sent(9), 1).verdict,
-            "pacing"
+            Verdict::CongestionControl
         );
         assert_eq!(
             verdict_of(&sampled(0, 0, 0, 0), sent(9), 1).verdict,
-            "unknown"
+            Verdict::Unknown
         );
     }
 }

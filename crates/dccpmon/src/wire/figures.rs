@@ -3,6 +3,7 @@
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
 
+use crate::schema::Samples;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,7 +45,6 @@ pub(crate) struct RxInterval {
 
 /// A distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Spread {
     pub(crate) min: u64,
     pub(crate) p50: u64,
@@ -94,21 +94,6 @@ pub(crate) struct TxTotal {
     pub(crate) connection: Negotiated,
 }
 
-/// The number of samples in each state of the sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
-pub(crate) struct Samples {
-    pub(crate) n: u64,
-    /// Nothing waited to be sent.
-    pub(crate) idle: u64,
-    /// Data waited, and the window was full.
-    pub(crate) window_full: u64,
-    /// Data waited though the window had room: held by pacing or by a rate.
-    pub(crate) paced: u64,
-    /// In slow start.
-    pub(crate) slow_start: u64,
-}
-
 /// The negotiated features, as the sender sees them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
@@ -152,7 +137,6 @@ pub(crate) struct RxTotal {
 
 /// One end's host.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Host {
     pub(crate) version: String,
     pub(crate) system: String,

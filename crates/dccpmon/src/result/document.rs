@@ -1,0 +1,283 @@
+//! The document of a test, made from the figures of both ends.
+
+use crate::cli::Bulk;
+use crate::plan::Plan;
+use crate::result::{self, FlowResult, TestResult, rate};
+use crate::schema::{
+    Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Hosts, Interval, IntervalFlow,
+    Kind, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary, Transport,
+};
+use crate::wire::figures::{self, Host};
+use core::time::Duration;
+use dccp::proto::time::nanos;
+use dccp::{Encapsulation, clock};
+use dccp_cli::{Failure, exit};
+use dccp_host::Delta;
+use dccp_stats::Spread;
+
+/// The document of a test that ran.
+pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Document {
+    let mut document = Document {
+        status: match result.status {
+            result::Status::Complete => Status::Complete,
+            result::Status::Interrupted => Status::Interrupted,
+            result::Status::Incomplete => Status::Incomplete,
+        },
+        exit_code,
+        negotiated: result
+            .flows
+            .iter()
+            .map(|flow| negotiated(plan, result, flow))
+            .collect(),
+        ends: Some(Ends {
+            client: end(&result.client),
+            server: result.server.as_ref().map(end),
+        }),
+        intervals: intervals(&result.intervals),
+        hosts: Some(Hosts {
+            client: delta(&result.client),
+            server: result.server.as_ref().map(delta),
+        }),
+        ..empty(&plan.asked)
+    };
+    document.summary = summary(result);
+    document
+}
+
+/// The document of a test that did not run.
+pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
+    Document {
+        status: if failure.code == exit::REFUSED {
+            Status::Refused
+        } else {
+            Status::Failed
+        },
+        exit_code: failure.code,
+        error: Some(Problem {
+            what: failure.what.clone(),
+            next: failure.next.clone(),
+        }),
+        ..empty(asked)
+    }
+}
+
+/// A document without results.
+fn empty(asked: &Bulk) -> Document {
+    Document {
+        schema: SCHEMA.into(),
+        kind: Kind::Bulk,
+        status: Status::Failed,
+        exit_code: 0,
+        error: None,
+        requested: requested(asked),
+        granted: None,
+        negotiated: Vec::new(),
+        ends: None,
+        clock: None,
+        idle: None,
+        intervals: Vec::new(),
+        marks: Vec::new(),
+        summary: None,
+        hosts: None,
+        assertions: None,
+        record: Record {
+            argv: std::env::args().collect(),
+            program_version: env!("CARGO_PKG_VERSION").into(),
+            ended_unix_s: clock::unix_time().as_secs(),
+        },
+    }
+}
+
+fn requested(asked: &Bulk) -> Requested {
+    let flow = FlowRequest {
+        ccid: Some(asked.ccid),
+        cc: asked.cc(),
+        shape: asked
+            .rate_bps
+            .map_or("greedy".into(), |bps| format!("cbr:{bps}")),
+        rate_bps: asked.rate_bps,
+        packet_bytes: asked.length.map(|length| length as u64),
+        socket_buffer_bytes: None,
+        dscp: None,
+    };
+    Requested {
+        host: asked.host.clone(),
+        transport: Transport::Dccp,
+        udp_port: (asked.over == Encapsulation::Udp).then_some(asked.udp_port),
+        dccp_port: Some(asked.dccp_port),
+        over: Some(asked.over.to_string()),
+        duration_ns: nanos(asked.duration),
+        interval_ns: nanos(asked.interval),
+        idle_ns: 0,
+        direction: if asked.is_reverse {
+            Direction::Reverse
+        } else {
+            Direction::Forward
+        },
+        flows: vec![flow; asked.flows as usize],
+        seed: None,
+        repeat: 1,
+        title: None,
+    }
+}
+
+fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated {
+    let agreed = &flow.tx.connection;
+    Negotiated {
+        flow: flow.id + 1,
+        transport: Transport::Dccp,
+        ccid: Some(agreed.ccid),
+        cc: agreed.cc.clone(),
+        ack_ratio: Some(agreed.ack_ratio),
+        ecn: Some(agreed.is_ecn),
+        encap: Some(plan.asked.over.to_string()),
+        mps_bytes: Some(agreed.mps_bytes),
+        mss_bytes: None,
+        csum_cover: Some(agreed.cscov),
+        packet_bytes: result.length as u64,
+        send_buffer_bytes: None,
+        recv_buffer_bytes: None,
+        gso: None,
+        gro: None,
+    }
+}
+
+fn end(host: &Host) -> End {
+    End {
+        version: host.version.clone(),
+        system: host.system.clone(),
+        boot_id: None,
+        clock_source: None,
+        timestamps: Some("application".into()),
+        cores: None,
+    }
+}
+
+fn delta(host: &Host) -> Delta {
+    Delta {
+        wall_ns: host.wall_ns,
+        busiest_core: None,
+        cores: None,
+        process_cpu_ns: host.cpu_ns,
+        threads: None,
+        interrupts_per_core: None,
+        interface: None,
+        softnet: None,
+        udp: None,
+        ip: None,
+        dccp: host.dccp_mib.clone(),
+        packets_per_s: None,
+        ns_per_packet: None,
+    }
+}
+
+/// The intervals of all flows, those of one time together.
+pub(crate) fn intervals(halves: &[figures::Interval]) -> Vec<Interval> {
+    let groups = halves.chunk_by(|a, b| a.index == b.index);
+    groups.filter_map(interval).collect()
+}
+
+/// One interval of all flows.
+fn interval(flows: &[figures::Interval]) -> Option<Interval> {
+    let first = flows.first()?;
+    Some(Interval {
+        t0_ns: first.t0_ns,
+        t1_ns: first.t1_ns,
+        flows: flows.iter().map(interval_flow).collect(),
+    })
+}
+
+fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
+    let time = Duration::from_nanos(interval.t1_ns - interval.t0_ns);
+    let (tx, rx) = (interval.tx.as_ref(), interval.rx.as_ref());
+    IntervalFlow {
+        id: interval.flow + 1,
+        offered_packets: None,
+        sent_packets: tx.map(|t| t.packets),
+        sent_bytes: tx.map(|t| t.bytes),
+        received_packets: rx.map(|r| r.packets),
+        received_bytes: rx.map(|r| r.bytes),
+        goodput_bps: rx.map(|r| rate(r.bytes, time)),
+        lost_packets: rx.map(|r| r.lost_packets),
+        marked_packets: None,
+        rtt_ns: tx.and_then(|t| t.rtt_ns).map(spread),
+        queue_ns: None,
+        cwnd_packets: tx.and_then(|t| t.cwnd_packets),
+        ssthresh_packets: tx.and_then(|t| t.ssthresh_packets),
+        cc_rate_bps: tx.and_then(|t| t.rate_bps),
+        retransmitted_segments: None,
+        cc_state: tx.and_then(|t| t.cc_state.clone()),
+        held_by_cc_ns: None,
+        late_ns: None,
+    }
+}
+
+/// The whole test; `None` if it had no flow.
+fn summary(result: &TestResult) -> Option<Summary> {
+    let flows: Vec<Flow> = result.flows.iter().map(flow).collect();
+    let slowest = flows
+        .iter()
+        .min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    Some(Summary {
+        duration_ns: nanos(result.elapsed),
+        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
+        fairness_jain: None,
+        asymmetry: None,
+        repeat: None,
+        limited_by: slowest.limited_by.clone(),
+        flows,
+    })
+}
+
+fn flow(f: &FlowResult) -> Flow {
+    let rx = f.rx.as_ref();
+    Flow {
+        id: f.id + 1,
+        goodput_bps: f.goodput_bps,
+        wire_bps: f.wire_bps,
+        received_bytes: rx.map(|r| r.bytes),
+        ledger: Some(f.ledger),
+        acknowledged: Some(Acknowledged {
+            received_packets: f.tx.acked,
+            marked_packets: f.tx.marked,
+            lost_packets: f.tx.lost,
+            dropped_by_peer_packets: f.tx.rx_dropped,
+            unreported_packets: f.tx.unreported,
+        }),
+        tcp: None,
+        broken: f.tx.broken.clone(),
+        rtt: f.tx.rtt_ns.map(|network| RttSplit {
+            user_ns: None,
+            send_queue_ns: None,
+            network_ns: Some(spread(network)),
+            receiver_ns: None,
+            source: "acknowledgements".into(),
+        }),
+        one_way: None,
+        jitter: None,
+        order: None,
+        loss_pattern: None,
+        reordered_packets: rx.map(|r| r.reordered),
+        duplicate_packets: rx.map(|r| r.duplicates),
+        marked_packets: rx.map(|r| r.marked),
+        schedule: None,
+        stability: None,
+        sender_samples: Some(f.tx.samples),
+        steps: Vec::new(),
+        limited_by: f.limit.clone(),
+    }
+}
+
+fn spread(of: figures::Spread) -> Spread {
+    Spread {
+        min: of.min,
+        p50: Some(of.p50),
+        p90: None,
+        p99: Some(of.p99),
+        p999: None,
+        max: of.max,
+        mean: 0.0,
+        n: of.n,
+        hdr: None,
+    }
+}
