@@ -3,6 +3,7 @@
 //! - [`pcapng`]: files for Wireshark, with a comment and a direction for each packet.
 //! - [`ip`]: the IP and UDP headers that the kernel writes in front of a datagram.
 //! - [`header`]: the DCCP header of a datagram that was captured in part.
+//! - [`fates`]: the fates of captured packets, by the acknowledgements in the capture.
 //! - [`qlog`]: files for qvis and other readers of qlog.
 //!
 //! ```
@@ -37,8 +38,10 @@
 //! # }
 //! ```
 
+pub mod fates;
 pub mod header;
 pub mod ip;
+mod numbers;
 pub mod pcapng;
 pub mod qlog;
 

@@ -5,6 +5,7 @@
 //! packet of each direction. Each connection of a file has its own `group_id`.
 
 use crate::Direction;
+use crate::numbers::Numbers;
 use core::time::Duration;
 use dccp_proto::Seq;
 use dccp_proto::wire::{AckState, Opt, Packet, PacketType};
@@ -77,28 +78,6 @@ struct Connection {
     received: Option<Numbers>,
 }
 
-/// Sequence numbers of one direction.
-#[derive(Clone, Copy, Debug)]
-struct Numbers {
-    first: Seq,
-    newest: Seq,
-}
-
-impl Numbers {
-    fn count(self, seq: Seq) -> i64 {
-        seq.distance(self.first)
-    }
-
-    /// Returns the 48-bit number of a field that has 24 bits in a short header.
-    fn extended(self, seq: Seq, is_short: bool) -> Seq {
-        if is_short {
-            Seq::extend_24(seq.low_24(), self.newest)
-        } else {
-            seq
-        }
-    }
-}
-
 impl<W: Write> Writer<W> {
     /// Begins a file.
     ///
@@ -151,16 +130,11 @@ impl<W: Write> Writer<W> {
             Direction::Out => (&mut connection.sent, connection.received),
             Direction::In => (&mut connection.received, connection.sent),
         };
-        let numbers = own.get_or_insert(Numbers {
-            first: packet.seq,
-            newest: packet.seq,
-        });
-        let seq = numbers.extended(packet.seq, packet.is_short);
-        numbers.newest = numbers.newest.max(seq);
+        let seq = Numbers::add(own, packet);
         let data = PacketData {
             header: PacketHeader {
                 packet_type: PACKET_TYPE,
-                packet_number: numbers.count(seq),
+                packet_number: own.map_or(0, |numbers| numbers.count(seq)),
                 dccp_type: Some(type_name(packet.packet_type())),
                 dccp_seq: Some(seq.value()),
             },
@@ -254,12 +228,7 @@ impl<W: Write> Writer<W> {
 /// Returns what a packet acknowledges, by its Ack Vectors or else its Acknowledgement Number. `numbers` are those of
 /// the acknowledged direction.
 fn acknowledgement(packet: &Packet<'_>, numbers: Numbers) -> Option<AckFrame> {
-    let has_acknowledgement = !matches!(
-        packet.packet_type(),
-        PacketType::Sync | PacketType::SyncAck | PacketType::Reset
-    );
-    let ack = packet.ack().filter(|_| has_acknowledgement)?;
-    let ack = numbers.extended(ack, packet.is_short);
+    let ack = numbers.acknowledged(packet)?;
     let mut acked_ranges: Vec<[i64; 2]> = Vec::new();
     let mut marked = 0;
     let mut has_vector = false;
