@@ -39,6 +39,7 @@ pub const FOR_TESTS: &[Package] = &[
     program("kmod", "depmod"),
     program("strace", "strace"),
     program("python3", "python3"),
+    program("man-db", "man"),
 ];
 
 /// Needed by the attacks: network namespaces and a link of a given rate.

@@ -16,6 +16,7 @@ mod serve;
 mod wire;
 
 use cli::Command;
+pub use cli::command;
 use dccp_cli::{end, exit, print};
 use std::process::ExitCode;
 
@@ -25,6 +26,8 @@ pub fn run() -> ExitCode {
     let outcome = cli::parse(std::env::args_os().skip(1)).and_then(|command| match command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
+        Command::Man(folder) => cmd::man::run(&folder),
+        Command::Completions(shell) => cmd::completions::run(shell),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -6,18 +6,7 @@ use dccp_cli::Failure;
 
 /// Subcommands that are planned.
 pub(super) const LATER_COMMANDS: &[&str] = &[
-    "stream",
-    "sweep",
-    "rr",
-    "media",
-    "send",
-    "recv",
-    "ping",
-    "compare",
-    "export",
-    "doctor",
-    "completions",
-    "man",
+    "stream", "sweep", "rr", "media", "send", "recv", "ping", "compare", "export", "doctor",
 ];
 
 /// Options that are planned, with iperf3's letters.
@@ -68,8 +57,7 @@ pub(super) fn not_yet(word: &str) -> Failure {
 }
 
 /// Formats an error of clap in two lines.
-pub(super) fn explain(e: &clap::Error, is_serve: bool) -> Failure {
-    let command = if is_serve { "serve" } else { "bulk" };
+pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
     let list = format!("`dccpmon {command} --help` lists the options");
     let context = |kind| match e.get(kind) {
         Some(ContextValue::String(s)) => Some(s.clone()),
@@ -82,10 +70,10 @@ pub(super) fn explain(e: &clap::Error, is_serve: bool) -> Failure {
         ErrorKind::UnknownArgument if LATER_OPTIONS.contains(&word) => not_yet(word),
         ErrorKind::UnknownArgument if !word.starts_with('-') => Failure::usage(
             format!("{word}: one word too many"),
-            if is_serve {
-                "write `dccpmon serve` and options; it needs no host"
-            } else {
-                "write one host, and a letter before each value"
+            match command {
+                "serve" => "write `dccpmon serve` and options; it needs no host",
+                "man" | "completions" => "write one word behind the subcommand",
+                _ => "write one host, and a letter before each value",
             },
         ),
         ErrorKind::UnknownArgument => {
@@ -94,6 +82,22 @@ pub(super) fn explain(e: &clap::Error, is_serve: bool) -> Failure {
                 None => list,
             };
             Failure::usage(format!("{word}: there is no such option"), next)
+        }
+        ErrorKind::MissingRequiredArgument if command == "man" => Failure::usage(
+            "there is no folder for the pages",
+            "write for example `dccpmon man pages`",
+        ),
+        ErrorKind::MissingRequiredArgument | ErrorKind::InvalidValue
+            if command == "completions" =>
+        {
+            let value = context(ContextKind::InvalidValue).filter(|value| !value.is_empty());
+            Failure::usage(
+                match value {
+                    Some(shell) => format!("{shell}: completions for this shell do not exist"),
+                    None => "there is no shell to complete for".to_owned(),
+                },
+                "write bash, elvish, fish, powershell or zsh",
+            )
         }
         ErrorKind::MissingRequiredArgument
         | ErrorKind::MissingSubcommand

@@ -4,13 +4,15 @@ mod explain;
 mod values;
 
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use core::time::Duration;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use values::{ccid, law, length, number, over, rate, time};
 
 /// DCCP port of the service.
@@ -23,6 +25,10 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measure throughput.
     Bulk(Bulk),
+    /// Write the manual pages into this folder.
+    Man(PathBuf),
+    /// Print the completions of a shell.
+    Completions(Shell),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -89,13 +95,23 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(e) if !e.use_stderr() => return Ok(Command::Show(e.render().to_string())),
-        Err(e) => return Err(explain(&e, words.get(1).is_some_and(|w| w == "serve"))),
+        Err(e) => {
+            let command = words.get(1).and_then(|w| w.to_str());
+            return Err(explain(&e, command.unwrap_or("bulk")));
+        }
     };
     match cli.command {
         Words::Serve(w) if w.limits => Ok(Command::Show(limits::text())),
         Words::Serve(w) => Ok(Command::Serve(serve(&w))),
         Words::Bulk(w) => bulk(w).map(Command::Bulk),
+        Words::Man { folder } => Ok(Command::Man(folder)),
+        Words::Completions { shell } => Ok(Command::Completions(shell)),
     }
+}
+
+/// The definition of the command line, for manual pages, completions and tests.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 #[derive(Parser, Debug)]
@@ -119,6 +135,16 @@ enum Words {
     Serve(ServeWords),
     /// Measure throughput, round trip and loss to HOST
     Bulk(BulkWords),
+    /// Write the manual pages
+    Man {
+        /// Where the pages are written
+        folder: PathBuf,
+    },
+    /// Print the script that completes command lines of this program
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -205,7 +231,12 @@ struct BulkWords {
 fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
     let is = |word: &OsString, texts: &[&str]| texts.iter().any(|t| word == t);
     let first = words.first();
-    if first.is_none_or(|w| is(w, &["serve", "bulk", "-h", "--help", "-V", "--version"])) {
+    let is_known = |word: &OsString| {
+        let command = command();
+        let mut names = command.get_subcommands().map(clap::Command::get_name);
+        names.any(|name| word == name) || is(word, &["-h", "--help", "-V", "--version"])
+    };
+    if first.is_none_or(is_known) {
     } else if let Some(at) = words.iter().position(|w| is(w, &["-s", "--server"])) {
         words.remove(at);
         words.insert(0, "serve".into());

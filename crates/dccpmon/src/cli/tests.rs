@@ -145,6 +145,18 @@ fn mistake_yields_an_error_of_two_lines() {
             "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
         ),
         (
+            "man",
+            "error: there is no folder for the pages\n next: write for example `dccpmon man pages`",
+        ),
+        (
+            "completions csh",
+            "error: csh: completions for this shell do not exist\n next: write bash, elvish, fish, powershell or zsh",
+        ),
+        (
+            "completions",
+            "error: there is no shell to complete for\n next: write bash, elvish, fish, powershell or zsh",
+        ),
+        (
             "h -4 -6",
             "error: -4 and -6 exclude each other\n next: leave both out to use what the host's name gives",
         ),

@@ -1,0 +1,3 @@
+//! Subcommands beside `bulk` and `serve`, run as programs.
+
+mod pages;
