@@ -3,6 +3,7 @@
 //! It compiles no crate of the protocol. Commands that need one start the crate `dccp-testbed`.
 
 mod ci;
+mod dist;
 mod fuzz;
 mod instructions;
 mod libtest;
@@ -36,6 +37,8 @@ enum Command {
     Ci,
     /// The style rules that a program can check
     Tidy(tidy::Args),
+    /// Packages of dccpmon with a static binary: .deb and tar.gz
+    Dist(dist::Args),
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
     Interop(testbed::Args),
     /// Checks that take long: simulations, fuzzing, models, Miri, mutations
@@ -69,6 +72,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy(args) => tidy::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Interop(args) => testbed::run("interop", &args),
         Command::Soak(args) => soak::run(&args),
         Command::Peers(args) => testbed::run("peers", &args),
