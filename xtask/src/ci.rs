@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{fuzz, instructions, soak, spec, test, tidy};
+use crate::{fuzz, goals, instructions, soak, spec, test, tidy};
 use dccp_dev::packages;
 use dccp_dev::shell::{self, command};
 
@@ -23,7 +23,10 @@ const ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 pub(crate) fn run() -> Result<bool> {
-    if !tidy::run(&tidy::Args::default())? || !spec::run(&spec::Args::checking())? {
+    if !tidy::run(&tidy::Args::default())?
+        || !spec::run(&spec::Args::checking())?
+        || !goals::run(&goals::Args::checking())?
+    {
         return Ok(false);
     }
     cargo("fmt --all -- --check")?;

@@ -5,6 +5,7 @@
 mod ci;
 mod dist;
 mod fuzz;
+mod goals;
 mod instructions;
 mod libtest;
 mod soak;
@@ -39,6 +40,8 @@ enum Command {
     Tidy(tidy::Args),
     /// Packages of dccpmon with a static binary: .deb and tar.gz
     Dist(dist::Args),
+    /// The goals of dccpmon with the tests that show them: docs/dccpmon-goals.md
+    Goals(goals::Args),
     /// Our stack against the Linux kernel's own DCCP, in a QEMU guest
     Interop(testbed::Args),
     /// Checks that take long: simulations, fuzzing, models, Miri, mutations
@@ -73,6 +76,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Ci => ci::run(),
         Command::Tidy(args) => tidy::run(&args),
         Command::Dist(args) => dist::run(&args),
+        Command::Goals(args) => goals::run(&args),
         Command::Interop(args) => testbed::run("interop", &args),
         Command::Soak(args) => soak::run(&args),
         Command::Peers(args) => testbed::run("peers", &args),

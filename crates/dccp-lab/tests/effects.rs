@@ -32,6 +32,7 @@ fn goodput(cell: &Value) -> Vec<f64> {
     column.map(|v| v.as_f64().expect("it") / 1e6).collect()
 }
 
+// goal 65: topologies beyond one bottleneck.
 #[test]
 fn a_route_leads_around_a_slow_link() {
     let cells = cells(

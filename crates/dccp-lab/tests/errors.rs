@@ -19,6 +19,7 @@ fn said_of(folder: &Path, file: &str) -> (String, Option<i32>) {
     )
 }
 
+// goal 62: a scenario file is validated.
 #[test]
 fn mistake_is_reported_in_two_lines_with_its_place() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors");

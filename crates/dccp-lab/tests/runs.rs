@@ -51,6 +51,7 @@ fn results_do_not_depend_on_threads() {
 
 /// `tests/scenarios/small.hash` is the hash of the measured values. A change of the protocol changes it;
 /// `UPDATE=1` writes it.
+// goal 68: results are repeatable.
 #[test]
 fn results_are_the_same_bits_on_any_machine() {
     let bytes = results("bits.json", &[]);
@@ -99,6 +100,7 @@ fn results_follow_the_schema() {
     );
 }
 
+// goal 64: flows start and stop on a schedule.
 #[test]
 fn stopped_flow_sends_nothing() {
     let document = results("stopped.json", &[]);
@@ -114,6 +116,7 @@ fn stopped_flow_sends_nothing() {
     }
 }
 
+// goal 67: a run is resumed.
 #[test]
 fn resumed_run_plays_missing_cells_only() {
     let path = fresh("resumed.json");
@@ -253,6 +256,7 @@ fn a_cell_that_is_not_there_is_a_mistake() {
     );
 }
 
+// goal 63: a matrix of parameters.
 #[test]
 fn every_scenario_of_the_project_is_one() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

@@ -61,6 +61,7 @@ fn law_is_reno_by_default() {
     assert_eq!(law.to_string(), "cubic:fast_convergence=no");
 }
 
+// goal 50: values with units, strictly read.
 #[test]
 fn mistake_yields_an_error_of_two_lines() {
     for (line, text) in [

@@ -169,6 +169,7 @@ fn marks_are_no_losses() {
 
 /// A process in a network namespace of its own runs this test again.
 #[cfg(target_os = "linux")]
+// goal 2: DCCP over UDP and over IP, with each CCID.
 #[test]
 fn measurements_run_over_ip() {
     if !dccp_dev::rerun::is_inside("network::measurements_run_over_ip", "") {

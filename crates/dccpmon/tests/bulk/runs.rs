@@ -2,6 +2,7 @@
 
 use crate::support::{Server, assert_exact, number};
 
+// goal 2: DCCP over UDP and over IP, with each CCID.
 #[test]
 fn both_congestion_controls_carry_data() {
     let server = Server::start("udp");
