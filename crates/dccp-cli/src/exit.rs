@@ -6,6 +6,8 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// Wrong command line or file.
 pub const USAGE: u8 = 2;
+/// It ran, but an assertion or the comparison with a baseline failed.
+pub const ASSERTION: u8 = 3;
 /// The peer refused.
 pub const REFUSED: u8 = 4;
 /// Ran, but the result is incomplete.

@@ -28,6 +28,8 @@ pub fn run() -> ExitCode {
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
         Command::Man(folder) => cmd::man::run(&folder),
         Command::Completions(shell) => cmd::completions::run(shell),
+        Command::Compare(compare) => cmd::compare::run(&compare),
+        Command::Export(export) => cmd::export::run(&export),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -6,7 +6,7 @@ use dccp_cli::Failure;
 
 /// Subcommands that are planned.
 pub(super) const LATER_COMMANDS: &[&str] = &[
-    "stream", "sweep", "rr", "media", "send", "recv", "ping", "compare", "export", "doctor",
+    "stream", "sweep", "rr", "media", "send", "recv", "ping", "doctor",
 ];
 
 /// Options that are planned, with iperf3's letters.
@@ -26,27 +26,21 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "-q",
     "-u",
     "-w",
-    "--assert",
-    "--baseline",
     "--bidir",
     "--burst",
-    "--compat",
     "--cport",
     "--dscp",
     "--flow",
     "--full",
     "--get-server-output",
-    "--json-stream",
     "--key-file",
     "--live",
     "--metrics",
-    "--output",
     "--plot",
     "--probe",
     "--queue",
     "--repeat",
     "--shape",
-    "--wide",
 ];
 
 pub(super) fn not_yet(word: &str) -> Failure {
@@ -73,6 +67,8 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             match command {
                 "serve" => "write `dccpmon serve` and options; it needs no host",
                 "man" | "completions" => "write one word behind the subcommand",
+                "compare" => "write two files",
+                "export" => "write one file",
                 _ => "write one host, and a letter before each value",
             },
         ),
@@ -99,16 +95,27 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
                 "write bash, elvish, fish, powershell or zsh",
             )
         }
+        ErrorKind::MissingRequiredArgument if ["compare", "export"].contains(&command) => {
+            Failure::usage(format!("{command}: a file is missing"), list)
+        }
         ErrorKind::MissingRequiredArgument
         | ErrorKind::MissingSubcommand
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::usage(
             "there is no host to measure to",
             "write `dccpmon HOST`, or `dccpmon serve` on the other host",
         ),
-        ErrorKind::ArgumentConflict => Failure::usage(
+        ErrorKind::ArgumentConflict if word.starts_with("--ipv") => Failure::usage(
             "-4 and -6 exclude each other",
             "leave both out to use what the host's name gives",
         ),
+        ErrorKind::ArgumentConflict => {
+            let other = context(ContextKind::PriorArg).unwrap_or_default();
+            let other = other.split_whitespace().next().unwrap_or_default();
+            Failure::usage(
+                format!("{word} and {other} exclude each other"),
+                "leave one of them out",
+            )
+        }
         ErrorKind::ValueValidation => {
             let value = context(ContextKind::InvalidValue).unwrap_or_default();
             let source = core::error::Error::source(e);
@@ -118,6 +125,16 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
                 |bad| (bad.problem.clone(), bad.next.clone()),
             );
             Failure::usage(format!("{word} {value}: {problem}"), next)
+        }
+        ErrorKind::InvalidValue
+            if let Some(ContextValue::Strings(valid)) = e.get(ContextKind::ValidValue)
+                && let Some(value) =
+                    context(ContextKind::InvalidValue).filter(|v| !v.is_empty()) =>
+        {
+            Failure::usage(
+                format!("{word} {value}: there is no such choice"),
+                format!("choose one of {}", valid.join(", ")),
+            )
         }
         ErrorKind::InvalidValue => Failure::usage(format!("{word} needs a value"), list),
         ErrorKind::TooManyValues => Failure::usage(format!("{word} takes no value"), list),

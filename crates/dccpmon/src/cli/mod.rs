@@ -1,9 +1,14 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 mod explain;
+mod output;
 mod values;
 
+use crate::cmd::compare::Compare;
+use crate::cmd::export::Export;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN};
+use crate::output::Options;
+use crate::result::check::Wanted;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use core::time::Duration;
@@ -11,6 +16,7 @@ use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
+use output::OutputWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{ccid, law, length, number, over, rate, time};
@@ -29,6 +35,10 @@ pub(crate) enum Command {
     Man(PathBuf),
     /// Print the completions of a shell.
     Completions(Shell),
+    /// Compare two results.
+    Compare(Compare),
+    /// Convert a result.
+    Export(Export),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -74,7 +84,8 @@ pub(crate) struct Bulk {
     pub(crate) ccid: u8,
     /// The law of CCID 2.
     pub(crate) law: NamedLaw,
-    pub(crate) is_json: bool,
+    pub(crate) output: Options,
+    pub(crate) wanted: Wanted,
 }
 
 impl Bulk {
@@ -106,6 +117,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Bulk(w) => bulk(w).map(Command::Bulk),
         Words::Man { folder } => Ok(Command::Man(folder)),
         Words::Completions { shell } => Ok(Command::Completions(shell)),
+        Words::Compare(compare) => Ok(Command::Compare(compare)),
+        Words::Export(export) => Ok(Command::Export(export)),
     }
 }
 
@@ -120,8 +133,8 @@ pub fn command() -> clap::Command {
     version,
     about = "Measures DCCP paths: throughput, delay, and where each loss happened",
     after_help = "`dccpmon HOST` is `dccpmon bulk HOST`; iperf3's `-s` and `-c HOST` work too.\n\
-        Exit codes: 0 done, 1 could not run, 2 wrong command line, 4 the peer refused, \
-        5 the result is incomplete, 130 interrupted.",
+        Exit codes: 0 done, 1 could not run, 2 wrong command line, 3 an assertion failed, \
+        4 the peer refused, 5 the result is incomplete, 130 interrupted.",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -145,6 +158,10 @@ enum Words {
         /// The shell
         shell: Shell,
     },
+    /// Compare two saved results
+    Compare(Compare),
+    /// Print a saved result in another form
+    Export(Export),
 }
 
 #[derive(Args, Debug)]
@@ -222,9 +239,8 @@ struct BulkWords {
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
     law: Option<NamedLaw>,
-    /// One JSON document instead of tables
-    #[arg(short = 'J', long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputWords,
 }
 
 /// Inserts the subcommand, which iperf3's options and a bare host leave out.
@@ -281,6 +297,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         let (problem, next) = mismatch;
         return Err(Failure::usage(format!("--law: {problem}"), next));
     }
+    let (output, wanted) = w.output.parts();
     Ok(Bulk {
         host: w.host,
         udp_port: w.common.port,
@@ -295,7 +312,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         is_reverse: w.reverse,
         ccid: w.ccid,
         law: w.law.unwrap_or_default(),
-        is_json: w.json,
+        output,
+        wanted,
     })
 }
 

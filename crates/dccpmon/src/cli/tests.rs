@@ -1,6 +1,7 @@
 //! Words become values, or an error of two lines.
 
 use super::*;
+use crate::output::Format;
 
 fn read(line: &str) -> Result<Command, Failure> {
     parse(line.split_whitespace().map(OsString::from))
@@ -39,7 +40,7 @@ fn iperf3s_letters_keep_their_meaning() {
     assert_eq!(bulk.rate_bps, Some(50_000_000));
     assert_eq!((bulk.length, bulk.flows), (Some(1200), 2));
     assert_eq!((bulk.udp_port, bulk.family), (7000, Family::V6));
-    assert!(bulk.is_reverse && bulk.is_json);
+    assert!(bulk.is_reverse && bulk.output.format == Format::Json);
     assert!(matches!(read("-s -1"), Ok(Command::Serve(s)) if s.is_one_off));
 }
 

@@ -1,6 +1,7 @@
 //! The values of options, and the errors of those that are wrong.
 
 use crate::limits::DURATION_MAX;
+use crate::result::check::Assert;
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
@@ -95,6 +96,14 @@ where
             BadValue::new(problem, format!("write for example {least}"))
         })
     }
+}
+
+pub(super) fn share(text: &str) -> Result<f64, BadValue> {
+    Ok(quantity::share(text)?)
+}
+
+pub(super) fn assertion(text: &str) -> Result<Assert, BadValue> {
+    Assert::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
 
 pub(super) fn over(text: &str) -> Result<Encapsulation, BadValue> {

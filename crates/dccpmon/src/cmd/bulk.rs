@@ -4,12 +4,13 @@ use crate::cli::Bulk;
 use crate::host::Usage;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
-use crate::output::table::{self, Table};
+use crate::output::Outputs;
 use crate::plan::Plan;
+use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
-use crate::schema::Document;
+use crate::schema::{Document, Transport};
 use crate::wire::channel::{Channel, Lost};
-use crate::wire::figures::{FlowTotal, Host};
+use crate::wire::figures::{FlowTotal, Host, Interval};
 use crate::wire::message::{Message, Setup};
 use crate::wire::packet::{Head, Kind};
 use core::time::Duration;
@@ -28,39 +29,28 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// The interval between two tokens of a data connection, until the server has confirmed it.
 const JOIN: Duration = Duration::from_millis(100);
 
-/// Runs the test and prints the result; gives the exit code.
+/// Runs the test and writes the result; gives the exit code.
 pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     interrupt::listen()?;
-    let is_json = asked.is_json;
-    let (plan, result) = measure(asked.clone()).inspect_err(|failure| {
-        if is_json {
-            print_json(&document::of_failure(asked, failure));
-        }
-    })?;
+    let mut outputs = Outputs::new(&asked.output, asked.wanted.load()?, Transport::Dccp);
+    let (mut document, failure) = match measure(asked, &mut outputs) {
+        Ok(document) => (document, None),
+        Err(failure) => (document::of_failure(asked, &failure), Some(failure)),
+    };
+    outputs.finish(&mut document)?;
+    failure.map_or(Ok(document.exit_code), Err)
+}
+
+fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
+    let plan = Plan::new(asked.clone())?;
+    outputs.begin(&plan.to_string(), &document::of_begin(asked));
+    let result = Client::connect(plan.clone())?.measure(outputs)?;
     let code = match result.status {
         Status::Complete => exit::DONE,
         Status::Interrupted => exit::INTERRUPTED,
         Status::Incomplete => exit::INCOMPLETE,
     };
-    if is_json {
-        print_json(&document::of_test(&plan, &result, code));
-    } else {
-        table::summary(&plan, &result);
-    }
-    Ok(code)
-}
-
-fn print_json(document: &Document) {
-    let text = serde_json::to_string(document).expect("keys are texts");
-    println!("{text}");
-}
-
-fn measure(asked: Bulk) -> Result<(Plan, TestResult), Failure> {
-    let mut table = Table::new(asked.is_json);
-    let plan = Plan::new(asked)?;
-    table.plan(&plan);
-    let result = Client::connect(plan.clone())?.measure(&mut table)?;
-    Ok((plan, result))
+    Ok(document::of_test(&plan, &result, code))
 }
 
 /// The client's side of a test.
@@ -80,6 +70,28 @@ struct ServerReport {
     has_sent: bool,
     /// The server is being stopped.
     is_ending: bool,
+}
+
+/// The intervals of a running test on their way to the outputs.
+struct Rows<'a, 'b> {
+    halves: Halves,
+    outputs: &'a mut Outputs<'b>,
+}
+
+impl Rows<'_, '_> {
+    /// One end's half of an interval.
+    fn add(&mut self, half: Interval) {
+        for interval in self.halves.add(half) {
+            self.outputs.interval(interval);
+        }
+    }
+
+    /// No half comes any more.
+    fn finish(self) {
+        for interval in self.halves.finish() {
+            self.outputs.interval(interval);
+        }
+    }
 }
 
 /// Agreement with the server.
@@ -195,7 +207,11 @@ impl Client {
 
 /// The test itself.
 impl Client {
-    fn measure(mut self, table: &mut Table) -> Result<TestResult, Failure> {
+    fn measure(mut self, outputs: &mut Outputs<'_>) -> Result<TestResult, Failure> {
+        let mut rows = Rows {
+            halves: Halves::new(self.plan.asked.flows),
+            outputs,
+        };
         let usage = Usage::begin();
         self.settle();
         self.say(&Message::Start)?;
@@ -204,9 +220,9 @@ impl Client {
             self.plan.asked.over == Encapsulation::Ip,
         );
         let mut report = ServerReport::default();
-        let mut status = self.watch(&mut meter, &mut report, table);
+        let mut status = self.watch(&mut meter, &mut report, &mut rows);
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
-        status = self.finish(status, &mut meter, &mut report, table);
+        status = self.finish(status, &mut meter, &mut report, &mut rows);
         let mut totals = meter.totals();
         totals.append(&mut report.totals);
         let sides = Sides {
@@ -214,13 +230,12 @@ impl Client {
             client: usage.host(meter.mib()),
             server: report.host,
         };
-        let intervals = table.finish();
+        rows.finish();
         Ok(combine(
             &self.plan.asked,
             self.length,
             status,
             elapsed,
-            intervals,
             sides,
         ))
     }
@@ -259,7 +274,12 @@ impl Client {
     }
 
     /// Until the time is over, or something else ends the test.
-    fn watch(&mut self, meter: &mut Meter, report: &mut ServerReport, table: &mut Table) -> Status {
+    fn watch(
+        &mut self,
+        meter: &mut Meter,
+        report: &mut ServerReport,
+        rows: &mut Rows<'_, '_>,
+    ) -> Status {
         let Bulk {
             interval, duration, ..
         } = self.plan.asked;
@@ -267,14 +287,15 @@ impl Client {
         loop {
             meter.sample();
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
-            if self.listen(until, report, table).is_err() {
+            if self.listen(until, report, rows).is_err() {
                 return Status::Incomplete;
             }
             let elapsed = meter.elapsed();
+            rows.outputs.progress(nanos(elapsed), nanos(duration));
             let is_over = report.has_sent || elapsed >= duration || meter.is_done();
             if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {
                 next += interval;
-                meter.interval().into_iter().for_each(|i| table.add(i));
+                meter.interval().into_iter().for_each(|i| rows.add(i));
             }
             if interrupt::is_pressed() {
                 return Status::Interrupted;
@@ -294,7 +315,7 @@ impl Client {
         status: Status,
         meter: &mut Meter,
         report: &mut ServerReport,
-        table: &mut Table,
+        rows: &mut Rows<'_, '_>,
     ) -> Status {
         if self.plan.asked.is_reverse {
             let _ = self.channel.say(&Message::Stop);
@@ -305,7 +326,7 @@ impl Client {
         }
         let until = clock::now() + TOTALS;
         while report.host.is_none() {
-            if clock::now() >= until || self.listen(SAMPLE, report, table).is_err() {
+            if clock::now() >= until || self.listen(SAMPLE, report, rows).is_err() {
                 return Status::Incomplete;
             }
         }
@@ -319,12 +340,12 @@ impl Client {
         &mut self,
         time: Duration,
         report: &mut ServerReport,
-        table: &mut Table,
+        rows: &mut Rows<'_, '_>,
     ) -> Result<(), Lost> {
         let until = clock::now() + time;
         while let Some(message) = self.channel.poll(until)? {
             match message {
-                Message::Interval(interval) => table.add(interval),
+                Message::Interval(interval) => rows.add(interval),
                 Message::Total(total) => report.totals.push(*total),
                 Message::Host(host) => report.host = Some(*host),
                 Message::Sent => report.has_sent = true,

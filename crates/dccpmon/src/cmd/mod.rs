@@ -1,5 +1,7 @@
 //! The subcommands, a file each.
 
 pub(crate) mod bulk;
+pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod export;
 pub(crate) mod man;

@@ -1,3 +1,213 @@
-//! How results look.
+//! How results look: a table while the test runs, and documents, pages and lines of other programs at its end.
 
-pub(crate) mod table;
+mod csv;
+mod gnuplot;
+mod html;
+mod kept;
+mod progress;
+#[cfg(test)]
+pub(crate) mod sample;
+pub(crate) mod stream;
+mod summary;
+mod table;
+mod text;
+mod udpmon;
+
+use crate::result::check::Checks;
+use crate::schema::{Document, Interval, Transport};
+use dccp_cli::{Failure, exit, print};
+use kept::Kept;
+use progress::Progress;
+use std::fs;
+use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
+use table::Table;
+
+/// The outputs that the command line asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) format: Format,
+    /// More columns in the table.
+    pub(crate) is_wide: bool,
+    /// The file of the document.
+    pub(crate) save: Option<PathBuf>,
+    /// The file of the page.
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// The form of standard output.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Format {
+    /// A line for each interval, and a summary
+    #[default]
+    Table,
+    /// One JSON document at the end
+    Json,
+    /// A JSON object on each line while the test runs
+    JsonStream,
+    /// Comma-separated values, times in seconds and rates in bit/s
+    Csv,
+    /// Columns for gnuplot, as thrulay prints them
+    Gnuplot,
+    /// The line of `UDPmon`, with `;` between the values
+    Udpmon,
+    /// One page with pictures
+    Html,
+}
+
+/// Further lines of a plan stand below its first word.
+const PLAN_INDENT: usize = 6;
+
+/// The outputs of one run.
+pub(crate) struct Outputs<'a> {
+    options: &'a Options,
+    table: Table,
+    has_head: bool,
+    checks: Checks,
+    kept: Kept,
+    progress: Progress,
+    /// The first failure to write.
+    failure: Option<Failure>,
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn new(options: &'a Options, checks: Checks, transport: Transport) -> Self {
+        Self {
+            options,
+            table: Table::new(transport, options.is_wide),
+            has_head: false,
+            checks,
+            kept: Kept::default(),
+            progress: Progress::new(options.format == Format::Table),
+            failure: None,
+        }
+    }
+
+    /// A test with this plan begins. `document` holds what is known so far.
+    pub(crate) fn begin(&mut self, plan: &str, document: &Document) {
+        match self.options.format {
+            Format::Table => self.say(&(text::wrapped(plan, PLAN_INDENT) + "\n")),
+            Format::JsonStream => self.say(&stream::start(document)),
+            Format::Json | Format::Csv | Format::Gnuplot | Format::Udpmon | Format::Html => {}
+        }
+    }
+
+    /// An interval is over.
+    pub(crate) fn interval(&mut self, interval: Interval) {
+        let is_first = !core::mem::replace(&mut self.has_head, true);
+        let text = rows(self.options.format, &self.table, &interval, is_first);
+        self.say(&text);
+        let is_needed = matches!(self.options.format, Format::Json | Format::Html)
+            || self.options.save.is_some()
+            || self.options.html.is_some()
+            || !self.checks.is_empty();
+        if is_needed {
+            self.kept.add(interval);
+        }
+    }
+
+    /// Shows how far the test is, on a terminal.
+    pub(crate) fn progress(&mut self, elapsed_ns: u64, duration_ns: u64) {
+        self.progress.show(elapsed_ns, duration_ns);
+    }
+
+    /// Adds the intervals and the outcome of the checks to the result, and writes everything that needs it whole.
+    ///
+    /// # Errors
+    /// A file or standard output could not be written.
+    pub(crate) fn finish(mut self, document: &mut Document) -> Result<(), Failure> {
+        document.intervals = core::mem::take(&mut self.kept).into_intervals();
+        if document.summary.is_some() && !self.checks.apply(document) && document.exit_code == 0 {
+            document.exit_code = exit::ASSERTION;
+        }
+        let outcomes = document.assertions.iter().flatten();
+        let outcomes = joined(outcomes.map(ToString::to_string));
+        let text = ending(self.options.format, document);
+        self.say(&text);
+        if self.options.format == Format::Table {
+            self.say(&outcomes);
+        } else {
+            // A closed standard error does not change the outcome.
+            let _ = stderr().write_all(outcomes.as_bytes());
+        }
+        if let Some(path) = &self.options.save {
+            save(path, &(json(document) + "\n"))?;
+        }
+        if let Some(path) = &self.options.html {
+            save(path, &html::page(document))?;
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    fn say(&mut self, text: &str) {
+        self.progress.clear();
+        if let Err(failure) = print(text) {
+            self.failure.get_or_insert(failure);
+        }
+    }
+}
+
+/// The lines of an interval, with the names of the columns before the first one.
+fn rows(format: Format, table: &Table, interval: &Interval, is_first: bool) -> String {
+    let (head, rows): (fn(&Table) -> String, Vec<String>) = match format {
+        Format::Table => (Table::head, table.lines(interval)),
+        Format::Csv => (|_| csv::head(), csv::interval(interval)),
+        Format::Gnuplot => (|_| gnuplot::head(), gnuplot::interval(interval)),
+        Format::JsonStream => return stream::interval(interval),
+        Format::Json | Format::Udpmon | Format::Html => return String::new(),
+    };
+    joined(is_first.then(|| head(table)).into_iter().chain(rows))
+}
+
+/// The end of the output, which needs the whole result.
+fn ending(format: Format, document: &Document) -> String {
+    match format {
+        Format::Table => joined(summary::lines(document)),
+        Format::JsonStream => {
+            let mut last = document.clone();
+            last.intervals.clear();
+            stream::end(&last)
+        }
+        Format::Csv => joined(csv::totals(document)),
+        Format::Gnuplot => joined(gnuplot::totals(document)),
+        Format::Udpmon => joined(udpmon::lines(document)),
+        Format::Json => json(document) + "\n",
+        Format::Html => html::page(document),
+    }
+}
+
+/// A saved result in a format.
+pub(crate) fn export(document: &Document, format: Format) -> String {
+    let table = Table::new(document.requested.transport, false);
+    let intervals = document.intervals.iter().enumerate();
+    let mut text: String = intervals
+        .map(|(n, interval)| rows(format, &table, interval, n == 0))
+        .collect();
+    if let Some(error) = document.error.as_ref().filter(|_| format == Format::Table) {
+        text += &joined([error.what.clone(), error.next.clone()]);
+    }
+    text + &ending(format, document)
+}
+
+/// The document as JSON on one line.
+pub(crate) fn json(document: &Document) -> String {
+    serde_json::to_string(document).expect("keys are texts")
+}
+
+/// Lines, each with its end.
+fn joined(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// Writes a file whole or not at all: a reader never sees half of it.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    fs::write(&part, text)
+        .and_then(|()| fs::rename(&part, path))
+        .map_err(|e| Failure::write(path, &e))
+}

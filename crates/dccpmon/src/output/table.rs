@@ -1,329 +1,178 @@
-//! The result as text: a line for each interval, and a summary.
+//! The intervals as a table of at most 80 columns.
 
-use crate::plan::Plan;
-use crate::result::verdict::cpu_percent;
-use crate::result::{FlowResult, Status, TestResult, rate};
-use crate::schema::Ledger;
-use crate::wire::figures::{Host, Interval, RxTotal};
-use core::time::Duration;
+use crate::output::text;
+use crate::schema::{Interval, IntervalFlow, Transport};
 use dccp_cli::quantity::show as units;
-use std::collections::BTreeMap;
 
-/// Collects the intervals of both ends and prints a line when both halves are there. A printed interval is dropped.
+/// Makes the lines of the table.
 pub(crate) struct Table {
-    is_silent: bool,
-    has_head: bool,
-    has_printed: bool,
-    /// By index and flow.
-    intervals: BTreeMap<(u32, u32), Interval>,
+    transport: Transport,
+    is_wide: bool,
 }
-
-const HEAD: &str = "[ID]  interval    sent      goodput       loss   RTT p50/p99 ms   cwnd  state";
 
 impl Table {
-    /// A table; a silent one only collects, and keeps all intervals.
-    pub(crate) fn new(is_silent: bool) -> Self {
-        Self {
-            is_silent,
-            has_head: false,
-            has_printed: false,
-            intervals: BTreeMap::new(),
-        }
+    pub(crate) fn new(transport: Transport, is_wide: bool) -> Self {
+        Self { transport, is_wide }
     }
 
-    /// Prints the plan.
-    pub(crate) fn plan(&self, plan: &Plan) {
-        if !self.is_silent {
-            println!("{plan}");
-        }
-    }
-
-    /// One end's half of an interval.
-    pub(crate) fn add(&mut self, half: Interval) {
-        if !self.is_silent && !core::mem::replace(&mut self.has_head, true) {
-            println!("{HEAD}");
-        }
-        let key = (half.index, half.flow);
-        match self.intervals.get_mut(&key) {
-            Some(known) => {
-                known.tx = half.tx.or(known.tx.take());
-                known.rx = half.rx.or(known.rx.take());
-            }
-            None => {
-                self.intervals.insert(key, half);
-            }
-        }
-        self.print_complete();
-    }
-
-    /// Prints what is complete and follows on what was printed.
-    fn print_complete(&mut self) {
-        if self.is_silent {
-            return;
-        }
-        while let Some(first) = self.intervals.first_entry()
-            && is_complete(first.get())
-        {
-            println!("{}", line(&first.remove()));
-            self.has_printed = true;
-        }
-    }
-
-    /// Prints what is left, complete or not. Returns the intervals that were not printed before.
-    pub(crate) fn finish(&mut self) -> Vec<Interval> {
-        // A last interval that only one end began is no interval.
-        let last = self.intervals.values().rposition(is_complete);
-        let last = match last {
-            Some(i) => i + 1,
-            None if self.has_printed => 0,
-            None => self.intervals.len(),
+    /// The names of the columns.
+    pub(crate) fn head(&self) -> String {
+        let lost = match self.transport {
+            Transport::Tcp => "resent",
+            Transport::Dccp | Transport::Udp => "loss",
         };
-        if !self.is_silent {
-            for interval in self.intervals.values().take(last) {
-                println!("{}", line(interval));
-            }
+        let line = columns([
+            "[ID]",
+            "interval s",
+            "sent",
+            "goodput",
+            lost,
+            "RTT p50/99 ms",
+            "window",
+            "state",
+        ]);
+        if self.is_wide {
+            return widened(&line, ["p90 ms", "queue ms", "marks", "late us"]);
         }
-        let intervals = core::mem::take(&mut self.intervals);
-        intervals.into_values().take(last).collect()
+        line
     }
-}
 
-/// Whether both ends have reported the interval.
-fn is_complete(interval: &Interval) -> bool {
-    interval.tx.is_some() && interval.rx.is_some()
-}
-
-/// The totals.
-pub(crate) fn summary(plan: &Plan, result: &TestResult) {
-    println!("{}", "-".repeat(81));
-    for flow in &result.flows {
-        if result.flows.len() > 1 {
-            println!("{}", flow_line(flow));
-        }
+    /// The line of each flow.
+    pub(crate) fn lines(&self, interval: &Interval) -> Vec<String> {
+        let flows = interval.flows.iter();
+        flows.map(|flow| self.line(interval, flow)).collect()
     }
-    for text in totals(result) {
-        println!("{text}");
-    }
-    for text in details(plan, result) {
-        println!("{text}");
-    }
-    for flow in &result.flows {
-        if let Some(why) = &flow.tx.broken {
-            println!(" broken off   [{:>2}] {why}", flow.id + 1);
-        }
-    }
-    match result.status {
-        _ if result.server.is_none() => {
-            println!(" incomplete   the server was lost before its totals came");
-        }
-        Status::Incomplete if result.flows.iter().all(|f| f.tx.broken.is_none()) => {
-            println!(" incomplete   the server was stopped");
-        }
-        Status::Interrupted => println!(" interrupted"),
-        Status::Incomplete | Status::Complete => {}
-    }
-}
 
-/// One interval of one flow.
-fn line(i: &Interval) -> String {
-    let tx = i.tx.clone().unwrap_or_default();
-    let time = Duration::from_nanos(i.t1_ns - i.t0_ns);
-    let (goodput, loss) = match &i.rx {
-        None => ("-".into(), "-".into()),
-        Some(rx) => (
-            units::rate(rate(rx.bytes, time)),
-            units::loss(rx.lost_packets, rx.lost_packets + rx.packets),
-        ),
-    };
-    let rtt = tx.rtt_ns.map_or("-".into(), |r| {
-        format!("{} / {}", units::millis(r.p50), units::millis(r.p99))
-    });
-    let span = format!("{}-{} s", units::seconds(i.t0_ns), units::seconds(i.t1_ns));
-    let window = match (tx.cwnd_packets, tx.rate_bps) {
-        (Some(cwnd), _) => format!("{cwnd:.0} p"),
-        (None, Some(x)) => units::rate(x),
-        (None, None) => "-".into(),
-    };
-    let state = tx.cc_state.unwrap_or_default().replace('_', " ");
-    format!(
-        "[{:>2}]  {span:<9} {:>9}  {goodput:>12}  {loss:>7}  {rtt:>15}  {window:>7}  {state}",
-        i.flow + 1,
-        units::bytes(tx.bytes),
-    )
-    .trim_end()
-    .to_owned()
-}
-
-fn flow_line(flow: &FlowResult) -> String {
-    format!(
-        "[{:>2}] goodput {}   loss {} = {} packets   limited by {}",
-        flow.id + 1,
-        units::rate(flow.goodput_bps),
-        units::loss(flow.ledger.lost(), flow.ledger.sent),
-        flow.ledger.lost(),
-        flow.limit.verdict,
-    )
-}
-
-/// Throughput and the ledger, over all flows.
-fn totals(result: &TestResult) -> Vec<String> {
-    let ledger = Ledger::sum(result.flows.iter().map(|f| &f.ledger));
-    let goodput: f64 = result.flows.iter().map(|f| f.goodput_bps).sum();
-    let wire: Option<f64> = result.flows.iter().map(|f| f.wire_bps).sum();
-    let bytes = result.flows.iter().map(|f| f.bytes).sum();
-    vec![
-        format!(
-            " total  {:.2} s  {}  goodput {} (wire {})   loss {} = {} packets",
-            result.elapsed.as_secs_f64(),
-            units::bytes(bytes),
-            units::rate(goodput),
-            wire.map_or("-".into(), units::rate),
-            units::loss(ledger.lost(), ledger.sent),
-            ledger.lost(),
-        ),
-        where_lost(&ledger),
-    ]
-}
-
-fn where_lost(l: &Ledger) -> String {
-    let mut places = vec![("app", l.dropped_app), ("send ring", l.dropped_ring)];
-    let usual = ["network", "peer socket", "peer app"];
-    let is_shown = |(place, packets): &(&str, u64)| *packets > 0 || usual.contains(place);
-    places.extend(l.losses().into_iter().filter(is_shown));
-    if l.unknown > 0 {
-        places.push(("unknown", l.unknown));
-    }
-    let places: Vec<String> = places.iter().map(|(p, n)| format!("{p} {n}")).collect();
-    format!(
-        " where lost   {}   (sum {} = sent {} - delivered {})",
-        places.join("   "),
-        l.lost(),
-        l.sent,
-        l.delivered
-    )
-}
-
-/// Round trips, order, CPU and verdict.
-fn details(plan: &Plan, result: &TestResult) -> Vec<String> {
-    let mut lines = Vec::new();
-    let is_single = result.flows.len() == 1;
-    for flow in &result.flows {
-        let label = if is_single {
-            String::new()
-        } else {
-            format!("[{:>2}] ", flow.id + 1)
+    fn line(&self, interval: &Interval, flow: &IntervalFlow) -> String {
+        let rtt = flow.rtt_ns.as_ref();
+        let window = match (flow.cwnd_packets, flow.cc_rate_bps) {
+            (Some(cwnd), _) => format!("{cwnd:.0} p"),
+            (None, Some(rate)) => text::short_rate(rate),
+            (None, None) => "-".into(),
         };
-        if let Some(r) = flow.tx.rtt_ns {
-            lines.push(format!(
-                " RTT          {label}min {}  p50 {}  p99 {}  max {} ms",
-                units::millis(r.min),
-                units::millis(r.p50),
-                units::millis(r.p99),
-                units::millis(r.max)
-            ));
+        let state = flow.cc_state.as_deref().unwrap_or_default();
+        let line = columns([
+            &format!("[{:>2}]", flow.id),
+            &format!(
+                "{}-{}",
+                units::seconds(interval.t0_ns),
+                units::seconds(interval.t1_ns)
+            ),
+            &flow.sent_bytes.map_or("-".into(), units::bytes),
+            &flow.goodput_bps.map_or("-".into(), units::rate),
+            &self.lost(flow),
+            &format!(
+                "{}/{}",
+                text::millis(rtt.and_then(|rtt| rtt.p50)),
+                text::millis(rtt.and_then(|rtt| rtt.p99))
+            ),
+            &window,
+            &state.replace('_', " "),
+        ]);
+        if self.is_wide {
+            let queue = flow.queue_ns.as_ref().and_then(|queue| queue.p50);
+            let late = flow.late_ns.as_ref().and_then(|late| late.p50);
+            return widened(
+                &line,
+                [
+                    &text::millis(rtt.and_then(|rtt| rtt.p90)),
+                    &text::millis(queue),
+                    &flow.marked_packets.map_or("-".into(), |n| n.to_string()),
+                    &late.map_or("-".into(), units::micros),
+                ],
+            );
         }
+        line
     }
-    let sum = |of: fn(&RxTotal) -> u64| -> u64 {
-        result
-            .flows
-            .iter()
-            .filter_map(|f| f.rx.as_ref())
-            .map(of)
-            .sum()
-    };
-    let dropped: u64 = result.flows.iter().map(|f| f.tx.rx_dropped).sum();
-    lines.push(format!(
-        " reordered {}   duplicates {}   ECN marks {}   data dropped {dropped}",
-        sum(|r| r.reordered),
-        sum(|r| r.duplicates),
-        sum(|r| r.marked),
-    ));
-    lines.push(cpu(plan, result));
-    let limits = result.flows.iter().map(|f| {
-        let label = if is_single {
-            String::new()
-        } else {
-            format!("[{:>2}] ", f.id + 1)
+
+    fn lost(&self, flow: &IntervalFlow) -> String {
+        if self.transport == Transport::Tcp {
+            let resent = flow.retransmitted_segments;
+            return resent.map_or("-".into(), |n| n.to_string());
+        }
+        let (Some(lost), Some(received)) = (flow.lost_packets, flow.received_packets) else {
+            return "-".into();
         };
-        format!(
-            " limited by   {label}{}: {}{}{}",
-            f.limit.verdict,
-            f.limit.sentence,
-            if f.limit.evidence.is_empty() {
-                ""
-            } else {
-                ": "
-            },
-            f.limit.evidence.join(", ")
-        )
-    });
-    lines.extend(limits);
-    lines
+        units::loss(lost, lost + received)
+    }
 }
 
-fn cpu(plan: &Plan, result: &TestResult) -> String {
-    let ledger = Ledger::sum(result.flows.iter().map(|f| &f.ledger));
-    let (here, there) = if plan.asked.is_reverse {
-        (ledger.delivered, ledger.sent)
-    } else {
-        (ledger.sent, ledger.delivered)
-    };
-    let of = |host: Option<&Host>, packets: u64| {
-        let known = host.and_then(|h| Some((h.cpu_ns?, cpu_percent(h)?)));
-        known.map_or("unknown".into(), |(ns, percent)| {
-            let each = ns.checked_div(packets).unwrap_or(0);
-            format!(
-                "{percent:.0} % of a core ({} us/packet)",
-                units::micros(each)
-            )
-        })
-    };
-    format!(
-        " CPU          here {}   there {}",
-        of(Some(&result.client), here),
-        of(result.server.as_ref(), there)
-    )
+/// A line whose columns have their places.
+fn columns(texts: [&str; 8]) -> String {
+    let [id, span, sent, goodput, lost, rtt, window, state] = texts;
+    let state: String = state.chars().take(10).collect();
+    let line =
+        format!("{id} {span:<11} {sent:>8} {goodput:>11} {lost:>8} {rtt:>13} {window:>8} {state}");
+    line.trim_end().to_owned()
+}
+
+/// A line with the columns of a wide table.
+fn widened(line: &str, texts: [&str; 4]) -> String {
+    let [p90, queue, marks, late] = texts;
+    format!("{line:<80} {p90:>8} {queue:>8} {marks:>8} {late:>8}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::figures::{RxInterval, TxInterval};
+    use crate::output::sample;
 
-    fn halves(index: u32) -> [Interval; 2] {
-        let empty = Interval {
-            flow: 0,
-            index,
-            t0_ns: 0,
-            t1_ns: 1,
-            tx: None,
-            rx: None,
-        };
-        let tx = Interval {
-            tx: Some(TxInterval::default()),
-            ..empty.clone()
-        };
-        let rx = Interval {
-            rx: Some(RxInterval::default()),
-            ..empty
-        };
-        [tx, rx]
+    #[test]
+    fn columns_stand_below_their_names() {
+        let table = Table::new(Transport::Dccp, false);
+        let document = sample::document();
+        let mut lines = vec![table.head()];
+        lines.extend(table.lines(&document.intervals[0]));
+        assert_eq!(
+            lines,
+            [
+                "[ID] interval s      sent     goodput     loss RTT p50/99 ms   window state",
+                "[ 1] 0-1          12.0 MB 95.2 Mbit/s   0.02 %     20.4/24.1    181 p slow start",
+            ]
+        );
+    }
+
+    /// The longest value that each column can have.
+    #[test]
+    fn no_line_is_longer_than_eighty() {
+        let mut interval = sample::document().intervals[0].clone();
+        interval.t0_ns = 86_399_000_000_000;
+        interval.t1_ns = 86_400_000_000_000;
+        let flow = &mut interval.flows[0];
+        flow.id = 32;
+        flow.lost_packets = Some(1);
+        flow.received_packets = Some(0);
+        flow.cwnd_packets = None;
+        flow.cc_rate_bps = Some(99.9e6);
+        flow.cc_state = Some("a state with a long name".into());
+        let rtt = flow.rtt_ns.as_mut().unwrap();
+        (rtt.p50, rtt.p99) = (Some(99_999_000_000), Some(100_000_000_000));
+        for transport in [Transport::Dccp, Transport::Tcp] {
+            let table = Table::new(transport, false);
+            for line in table.lines(&interval).iter().chain([&table.head()]) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+        }
     }
 
     #[test]
-    fn printed_intervals_are_dropped_and_those_for_json_kept() {
-        for (is_silent, kept) in [(false, 0), (true, 100)] {
-            let mut table = Table::new(is_silent);
-            for index in 0..100 {
-                for half in halves(index) {
-                    table.add(half);
-                }
-                assert!(is_silent || table.intervals.is_empty());
-            }
-            // A last interval that only one end began is no interval.
-            let [tx, _] = halves(100);
-            table.add(tx);
-            assert_eq!(table.finish().len(), kept);
-        }
+    fn unknown_values_are_dashes() {
+        let mut interval = sample::document().intervals[0].clone();
+        let flow = &mut interval.flows[0];
+        flow.sent_bytes = None;
+        flow.goodput_bps = None;
+        flow.lost_packets = None;
+        (flow.rtt_ns, flow.queue_ns, flow.late_ns) = (None, None, None);
+        flow.marked_packets = None;
+        flow.cwnd_packets = None;
+        flow.cc_state = None;
+        let line = Table::new(Transport::Dccp, true).lines(&interval).remove(0);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            words,
+            [
+                "[", "1]", "0-1", "-", "-", "-", "-/-", "-", "-", "-", "-", "-"
+            ]
+        );
     }
 }

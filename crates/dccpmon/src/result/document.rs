@@ -5,7 +5,8 @@ use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
     Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Hosts, Interval, IntervalFlow,
-    Kind, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary, Transport,
+    Kind, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
+    Transport,
 };
 use crate::wire::figures::{self, Host};
 use core::time::Duration;
@@ -33,11 +34,7 @@ pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Docume
             client: end(&result.client),
             server: result.server.as_ref().map(end),
         }),
-        intervals: intervals(&result.intervals),
-        hosts: Some(Hosts {
-            client: delta(&result.client),
-            server: result.server.as_ref().map(delta),
-        }),
+        hosts: Some(hosts(plan, result)),
         ..empty(&plan.asked)
     };
     document.summary = summary(result);
@@ -57,6 +54,14 @@ pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
             what: failure.what.clone(),
             next: failure.next.clone(),
         }),
+        ..empty(asked)
+    }
+}
+
+/// The document of a test that begins.
+pub(crate) fn of_begin(asked: &Bulk) -> Document {
+    Document {
+        status: Status::Running,
         ..empty(asked)
     }
 }
@@ -153,6 +158,23 @@ fn end(host: &Host) -> End {
     }
 }
 
+/// The counters of both hosts, with the packets that each one handled.
+fn hosts(plan: &Plan, result: &TestResult) -> Hosts {
+    let ledger = Ledger::sum(result.flows.iter().map(|flow| &flow.ledger));
+    let (client, server) = if plan.asked.is_reverse {
+        (ledger.delivered, ledger.sent)
+    } else {
+        (ledger.sent, ledger.delivered)
+    };
+    Hosts {
+        client: delta(&result.client).with_packets(client),
+        server: result
+            .server
+            .as_ref()
+            .map(|host| delta(host).with_packets(server)),
+    }
+}
+
 fn delta(host: &Host) -> Delta {
     Delta {
         wall_ns: host.wall_ns,
@@ -171,19 +193,15 @@ fn delta(host: &Host) -> Delta {
     }
 }
 
-/// The intervals of all flows, those of one time together.
-pub(crate) fn intervals(halves: &[figures::Interval]) -> Vec<Interval> {
-    let groups = halves.chunk_by(|a, b| a.index == b.index);
-    groups.filter_map(interval).collect()
-}
-
-/// One interval of all flows.
-fn interval(flows: &[figures::Interval]) -> Option<Interval> {
-    let first = flows.first()?;
+/// One interval of all flows; `None` if there is none.
+pub(crate) fn interval<'a>(
+    flows: impl Iterator<Item = &'a figures::Interval> + Clone,
+) -> Option<Interval> {
+    let first = flows.clone().next()?;
     Some(Interval {
         t0_ns: first.t0_ns,
         t1_ns: first.t1_ns,
-        flows: flows.iter().map(interval_flow).collect(),
+        flows: flows.map(interval_flow).collect(),
     })
 }
 
@@ -235,7 +253,7 @@ fn flow(f: &FlowResult) -> Flow {
         id: f.id + 1,
         goodput_bps: f.goodput_bps,
         wire_bps: f.wire_bps,
-        received_bytes: rx.map(|r| r.bytes),
+        received_bytes: Some(f.bytes),
         ledger: Some(f.ledger),
         acknowledged: Some(Acknowledged {
             received_packets: f.tx.acked,

@@ -1,14 +1,18 @@
 //! The result of a test: both ends put together.
 
+pub(crate) mod check;
 pub(crate) mod document;
+pub(crate) mod figures;
+pub(crate) mod halves;
 pub(crate) mod ledger;
+pub(crate) mod stored;
 pub(crate) mod verdict;
 
 use crate::cli::Bulk;
 use crate::result::ledger::share;
 use crate::result::verdict::{Sight, limit_of};
 use crate::schema::{Ledger, Limit};
-use crate::wire::figures::{FlowTotal, Host, Interval, RxTotal, TxTotal};
+use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::Rate;
 use std::collections::BTreeMap;
@@ -32,8 +36,6 @@ pub(crate) struct TestResult {
     pub(crate) length: usize,
     /// How long it sent.
     pub(crate) elapsed: Duration,
-    /// All intervals of all flows, in order of time; without those that a table has printed.
-    pub(crate) intervals: Vec<Interval>,
     pub(crate) flows: Vec<FlowResult>,
     pub(crate) client: Host,
     pub(crate) server: Option<Host>,
@@ -75,7 +77,6 @@ pub(crate) fn combine(
     length: usize,
     status: Status,
     elapsed: Duration,
-    intervals: Vec<Interval>,
     sides: Sides,
 ) -> TestResult {
     let Sides {
@@ -136,7 +137,6 @@ pub(crate) fn combine(
         },
         length,
         elapsed,
-        intervals,
         flows,
         client,
         server,

@@ -85,6 +85,8 @@ impl fmt::Display for Kind {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
+    /// It runs: only in the first line of a JSON stream.
+    Running,
     /// As planned.
     Complete,
     /// By the user; the figures are those of both ends.
@@ -238,6 +240,15 @@ pub struct Record {
     /// The end of the test, in seconds since 1970.
     pub ended_unix_s: u64,
 }
+
+/// The JSON schema of [`Document`].
+#[must_use]
+pub fn json_schema() -> String {
+    STORED.into()
+}
+
+/// The schema as it is stored: a test compares it with the types.
+const STORED: &str = include_str!("../../schema/dccpmon-1.json");
 
 #[cfg(test)]
 mod tests {

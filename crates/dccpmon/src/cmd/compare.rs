@@ -1,0 +1,211 @@
+//! `dccpmon compare A B`: two saved results beside each other.
+
+use crate::output;
+use crate::result::figures::{Better, FIGURES, Figure};
+use crate::result::stored;
+use crate::schema::{Document, Requested};
+use clap::Args;
+use dccp_cli::{Failure, exit, print};
+use dccp_report::{Page, Table};
+use std::path::PathBuf;
+
+/// Values of `compare`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Compare {
+    /// A file that `--save` wrote
+    first: PathBuf,
+    /// Another one
+    second: PathBuf,
+    /// Compare tests of different set-ups too
+    #[arg(long)]
+    force: bool,
+    /// Write the comparison to FILE as a page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Prints the comparison; gives the exit code.
+///
+/// # Errors
+/// A file is no result, or the tests had different set-ups.
+pub(crate) fn run(asked: &Compare) -> Result<u8, Failure> {
+    let (first, second) = (stored::read(&asked.first)?, stored::read(&asked.second)?);
+    let differences = differences(&first.requested, &second.requested);
+    if !asked.force && !differences.is_empty() {
+        return Err(Failure::usage(
+            format!("the tests differ in {}", differences.join(", ")),
+            "compare like with like, or add --force",
+        ));
+    }
+    let names = [&asked.first, &asked.second].map(|path| path.display().to_string());
+    let rows = rows(&first, &second);
+    for difference in &differences {
+        print(&format!("The tests differ in {difference}.\n"))?;
+    }
+    print(&table(&names, &rows))?;
+    if let Some(path) = &asked.html {
+        output::save(path, &page(&names, &rows, &differences))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The reasons why the figures of two tests cannot be compared.
+fn differences(a: &Requested, b: &Requested) -> Vec<&'static str> {
+    let flow = |requested: &Requested| {
+        let flow = requested.flows.first().cloned();
+        flow.map(|flow| (flow.shape, flow.packet_bytes))
+    };
+    let (shape_a, shape_b) = (flow(a), flow(b));
+    let checks = [
+        ("the transport", a.transport != b.transport),
+        ("the encapsulation", a.over != b.over),
+        ("the direction", a.direction != b.direction),
+        ("the number of flows", a.flows.len() != b.flows.len()),
+        (
+            "the traffic shape",
+            shape_a.as_ref().map(|flow| &flow.0) != shape_b.as_ref().map(|flow| &flow.0),
+        ),
+        (
+            "the packet size",
+            shape_a.map(|flow| flow.1) != shape_b.map(|flow| flow.1),
+        ),
+    ];
+    let differing = checks.into_iter().filter(|(_, differs)| *differs);
+    differing.map(|(name, _)| name).collect()
+}
+
+/// One figure of both tests, as texts.
+struct Row {
+    name: &'static str,
+    values: [String; 2],
+    change: String,
+    judgement: &'static str,
+}
+
+/// The figures that at least one of the tests knows.
+fn rows(first: &Document, second: &Document) -> Vec<Row> {
+    let row = |figure: &Figure| {
+        let values = [figure.of(first), figure.of(second)];
+        let shown = |value: Option<f64>| value.map_or("-".into(), |v| figure.kind.show(v));
+        let [before, after] = values;
+        if before.is_none() && after.is_none() {
+            return None;
+        }
+        Some(Row {
+            name: figure.name,
+            values: values.map(shown),
+            change: change(before, after),
+            judgement: judgement(figure.better, before, after),
+        })
+    };
+    FIGURES.iter().filter_map(row).collect()
+}
+
+fn change(before: Option<f64>, after: Option<f64>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) if before != 0.0 => {
+            format!("{:+.1} %", (after - before) * 100.0 / before)
+        }
+        _ => String::new(),
+    }
+}
+
+/// A change of at least 1 % is named.
+fn judgement(better: Better, before: Option<f64>, after: Option<f64>) -> &'static str {
+    let (Some(before), Some(after)) = (before, after) else {
+        return "";
+    };
+    let change = after - before;
+    if change == 0.0 || change.abs() < before.abs() / 100.0 {
+        return "";
+    }
+    match (better, change > 0.0) {
+        (Better::Open, _) => "",
+        (Better::Greater, true) | (Better::Less, false) => "better",
+        (Better::Greater, false) | (Better::Less, true) => "worse",
+    }
+}
+
+/// The table for a terminal: 80 columns.
+fn table(names: &[String; 2], rows: &[Row]) -> String {
+    let end = |name: &str| -> String {
+        let skipped = name.chars().count().saturating_sub(16);
+        name.chars().skip(skipped).collect()
+    };
+    let line = |name: &str, [a, b]: [&str; 2], change: &str, judgement: &str| {
+        let line = format!("{name:<26}{a:>16}  {b:>16}  {change:>10}  {judgement}");
+        line.trim_end().to_owned() + "\n"
+    };
+    let (first, second) = (end(&names[0]), end(&names[1]));
+    let mut text = line("figure", [&first, &second], "change", "");
+    for row in rows {
+        let [a, b] = &row.values;
+        text += &line(row.name, [a, b], &row.change, row.judgement);
+    }
+    text
+}
+
+fn page(names: &[String; 2], rows: &[Row], differences: &[&str]) -> String {
+    let mut table = Table::numbers("", &["figure", &names[0], &names[1], "change", ""]);
+    for row in rows {
+        let [a, b] = row.values.clone();
+        let cells = [
+            row.name.into(),
+            a,
+            b,
+            row.change.clone(),
+            row.judgement.into(),
+        ];
+        table.row(cells);
+    }
+    let page = Page::new(&format!("{} and {}", names[0], names[1]));
+    let page = page.section("Comparison", |section| {
+        let sentences = differences.iter();
+        section
+            .list(sentences.map(|difference| format!("The tests differ in {difference}.")))
+            .table(&table);
+    });
+    page.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::sample;
+    use crate::schema::Transport;
+
+    // goal 46: tests of different set-ups are compared only on demand.
+    #[test]
+    fn unlike_runs_are_refused() {
+        let like = sample::document().requested;
+        assert!(differences(&like, &like).is_empty());
+        let mut other = like.clone();
+        other.transport = Transport::Tcp;
+        other.flows[0].packet_bytes = Some(1_200);
+        assert_eq!(
+            differences(&like, &other),
+            ["the transport", "the packet size"]
+        );
+    }
+
+    #[test]
+    fn table_shows_change_and_judgement() {
+        let before = sample::document();
+        let mut after = before.clone();
+        after.summary.as_mut().unwrap().goodput_bps *= 0.9;
+        let names = ["a/long/path/to/before.json".into(), "after.json".into()];
+        let text = table(&names, &rows(&before, &after));
+        let lines: Vec<&str> = text.lines().collect();
+        let head: Vec<&str> = lines[0].split_whitespace().collect();
+        assert_eq!(head, ["figure", "h/to/before.json", "after.json", "change"]);
+        assert_eq!(
+            lines[1],
+            "goodput                        94.4 Mbit/s       85.0 Mbit/s     -10.0 %  worse"
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(!text.contains("better"), "{text}");
+    }
+}

@@ -1,0 +1,62 @@
+//! `dccpmon export FILE`: a saved result in another form.
+
+use crate::output::{self, Format};
+use crate::result::figures::FIGURES;
+use crate::result::stored;
+use crate::schema;
+use clap::Args;
+use dccp_cli::{Failure, exit, print};
+use std::path::PathBuf;
+
+/// Values of `export`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Export {
+    /// A file that `--save`, `--json` or `--json-stream` wrote
+    #[arg(required_unless_present_any = ["schema", "figures"])]
+    file: Option<PathBuf>,
+    /// The form
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    to: Format,
+    /// Print the JSON schema of results, and end
+    #[arg(long, conflicts_with_all = ["file", "figures"])]
+    schema: bool,
+    /// Print the names of the figures for --assert with an example of their values, and end
+    #[arg(long, conflicts_with = "file")]
+    figures: bool,
+}
+
+/// Prints the result; gives the exit code.
+///
+/// # Errors
+/// The file is no result.
+pub(crate) fn run(asked: &Export) -> Result<u8, Failure> {
+    let text = match &asked.file {
+        Some(file) => output::export(&stored::read(file)?, asked.to),
+        None if asked.schema => schema::json_schema(),
+        None => figures(),
+    };
+    print(&text)?;
+    Ok(exit::DONE)
+}
+
+fn figures() -> String {
+    let line = |figure: &crate::result::figures::Figure| {
+        format!("{:<30} {}\n", figure.name, figure.kind.example())
+    };
+    FIGURES.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_figure_has_a_line() {
+        let text = figures();
+        assert_eq!(text.lines().count(), FIGURES.len());
+        assert!(
+            text.starts_with("goodput                        900M\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,430 @@
+//! The totals as text.
+
+use crate::output::text::{WIDTH, millis, paragraph, percent, spread};
+use crate::schema::{Document, Flow, Ledger, Limit, Status, Summary};
+use core::fmt;
+use dccp::proto::number::to_f64;
+use dccp_cli::quantity::show as units;
+use dccp_host::Delta;
+
+/// The lines of the summary, each at most 80 columns wide.
+pub(crate) fn lines(document: &Document) -> Vec<String> {
+    let Some(summary) = &document.summary else {
+        return Vec::new();
+    };
+    let mut page = Page(vec!["-".repeat(WIDTH)]);
+    flows(&mut page, summary);
+    totals(&mut page, summary);
+    for flow in &summary.flows {
+        delays(&mut page, summary, flow);
+    }
+    if let Some(idle) = &document.idle {
+        let mut parts = vec![format!("idle {}", spread(&idle.idle_ns))];
+        if let Some(loaded) = &idle.loaded_ns {
+            let rpm = idle
+                .rpm
+                .map_or(String::new(), |rpm| format!(" ({rpm:.0} RPM)"));
+            parts.push(format!("loaded {}{rpm}", spread(loaded)));
+        }
+        page.add("delay", &parts);
+    }
+    order(&mut page, summary);
+    hosts(&mut page, document);
+    repeats(&mut page, summary);
+    for flow in &summary.flows {
+        limit(&mut page, summary, flow.id, &flow.limited_by);
+    }
+    endings(&mut page, document, summary);
+    page.0
+}
+
+/// Lines of text.
+struct Page(Vec<String>);
+
+impl Page {
+    fn add(&mut self, label: &str, parts: &[String]) {
+        self.0.extend(paragraph(label, parts));
+    }
+}
+
+/// The flow's number, if there are several.
+fn number_of(summary: &Summary, id: u32) -> String {
+    if summary.flows.len() > 1 {
+        format!("[{id:>2}] ")
+    } else {
+        String::new()
+    }
+}
+
+fn sum_of(summary: &Summary, of: fn(&Flow) -> Option<u64>) -> Option<u64> {
+    summary.flows.iter().map(of).sum()
+}
+
+/// A count, or a dash.
+fn count(n: Option<u64>) -> impl fmt::Display {
+    n.map_or("-".into(), |n| n.to_string())
+}
+
+fn flows(page: &mut Page, summary: &Summary) {
+    if summary.flows.len() < 2 {
+        return;
+    }
+    for flow in &summary.flows {
+        let loss = flow.ledger.map_or(String::new(), |ledger| {
+            format!("  loss {}", units::loss(ledger.lost(), ledger.sent))
+        });
+        page.0.push(format!(
+            "[{:>2}] goodput {}{loss}  limited by {}",
+            flow.id,
+            units::rate(flow.goodput_bps),
+            flow.limited_by.verdict
+        ));
+    }
+    let mut parts = Vec::new();
+    if let Some(jain) = summary.fairness_jain {
+        parts.push(format!("Jain's index {jain:.3}"));
+    }
+    if let Some(asymmetry) = summary.asymmetry {
+        parts.push(format!("asymmetry {asymmetry:.3}"));
+    }
+    if !parts.is_empty() {
+        page.add("fairness", &parts);
+    }
+}
+
+fn totals(page: &mut Page, summary: &Summary) {
+    let wire: Option<f64> = summary.flows.iter().map(|flow| flow.wire_bps).sum();
+    let bytes = sum_of(summary, |flow| flow.received_bytes);
+    let ledgers: Option<Vec<Ledger>> = summary.flows.iter().map(|flow| flow.ledger).collect();
+    let ledger = ledgers.map(|ledgers| Ledger::sum(ledgers.iter()));
+    let mut parts = vec![
+        format!("{:.2} s", to_f64(summary.duration_ns) / 1e9),
+        bytes.map_or("-".into(), units::bytes),
+        format!(
+            "goodput {} (wire {})",
+            units::rate(summary.goodput_bps),
+            wire.map_or("-".into(), units::rate)
+        ),
+    ];
+    if let Some(ledger) = &ledger {
+        parts.push(format!("loss {}", units::loss(ledger.lost(), ledger.sent)));
+    }
+    page.add("total", &parts);
+    if let Some(ledger) = &ledger {
+        where_lost(page, ledger);
+    }
+    for flow in &summary.flows {
+        let Some(tcp) = flow.tcp else { continue };
+        page.add(
+            "TCP",
+            &[
+                format!(
+                    "{}{} segments sent again",
+                    number_of(summary, flow.id),
+                    tcp.retransmitted_segments
+                ),
+                format!("busy {} s", units::seconds(tcp.busy_ns)),
+                format!(
+                    "held by the peer's window {} s",
+                    units::seconds(tcp.rwnd_limited_ns)
+                ),
+                format!(
+                    "by the send buffer {} s",
+                    units::seconds(tcp.sndbuf_limited_ns)
+                ),
+            ],
+        );
+    }
+}
+
+/// The places with losses, and the usual ones even without.
+fn where_lost(page: &mut Page, ledger: &Ledger) {
+    let usual = ["app", "send ring", "network", "peer socket", "peer app"];
+    let dropped = [
+        ("app", ledger.dropped_app),
+        ("send ring", ledger.dropped_ring),
+        ("congestion control", ledger.dropped_ccid),
+    ];
+    let rest = [("in flight", ledger.in_flight), ("unknown", ledger.unknown)];
+    let places = dropped.into_iter().chain(ledger.losses()).chain(rest);
+    let parts: Vec<String> = places
+        .filter(|(place, packets)| *packets > 0 || usual.contains(place))
+        .map(|(place, packets)| format!("{place} {packets}"))
+        .collect();
+    page.add("where lost", &parts);
+    let in_flight = match ledger.in_flight {
+        0 => String::new(),
+        packets => format!(" - in flight {packets}"),
+    };
+    page.add(
+        "",
+        &[format!(
+            "sum {} = sent {} - delivered {}{in_flight}",
+            ledger.lost(),
+            ledger.sent,
+            ledger.delivered
+        )],
+    );
+}
+
+/// Round trip and its parts, one-way delay, jitter, schedule.
+fn delays(page: &mut Page, summary: &Summary, flow: &Flow) {
+    let number = number_of(summary, flow.id);
+    if let Some(rtt) = &flow.rtt {
+        let whole = rtt.user_ns.as_ref().or(rtt.network_ns.as_ref());
+        if let Some(whole) = whole {
+            page.add("RTT", &[format!("{number}{}", spread(whole))]);
+        }
+        let parts = [
+            ("send queue", &rtt.send_queue_ns),
+            ("network", &rtt.network_ns),
+            ("receiver", &rtt.receiver_ns),
+        ];
+        let known = parts.iter().filter_map(|(name, part)| {
+            let part = part.as_ref()?;
+            Some(format!("{name} {}", millis(part.p50)))
+        });
+        let known: Vec<String> = known.collect();
+        if known.len() > 1 {
+            page.add("", &[format!("{number}p50 of {} ms", known.join(" + "))]);
+        }
+    }
+    if let Some(one_way) = &flow.one_way {
+        page.add(
+            "one way",
+            &[format!(
+                "{number}{} (± {})",
+                spread(&one_way.ns),
+                millis(Some(one_way.error_ns))
+            )],
+        );
+    }
+    if let Some(jitter) = &flow.jitter {
+        let ipdv = jitter.ipdv_ns.as_ref().and_then(|ipdv| ipdv.p50);
+        page.add(
+            "jitter",
+            &[
+                format!("{number}RFC 3550 {}", millis(jitter.rfc3550_ns)),
+                format!("median change {}", millis(ipdv)),
+                format!("p95 - p50 {} ms", millis(jitter.p95_minus_p50_ns)),
+            ],
+        );
+    }
+    if let Some(schedule) = &flow.schedule
+        && let (Some(asked), Some(mean)) = (schedule.asked_gap_ns, schedule.mean_gap_ns)
+    {
+        let mut parts = vec![format!(
+            "{number}asked for a packet each {:.1} us, got {:.1} us",
+            asked / 1e3,
+            mean / 1e3
+        )];
+        if let Some(late) = &schedule.late_ns {
+            parts.push(format!(
+                "late p50 {} p99 {} ms",
+                millis(late.p50),
+                millis(late.p99)
+            ));
+        }
+        if schedule.skipped_packets > 0 {
+            parts.push(format!("skipped {}", schedule.skipped_packets));
+        }
+        page.add("schedule", &parts);
+    }
+}
+
+fn order(page: &mut Page, summary: &Summary) {
+    let dropped = sum_of(summary, |flow| {
+        Some(flow.acknowledged?.dropped_by_peer_packets)
+    });
+    let mut parts = vec![
+        format!(
+            "reordered {}",
+            count(sum_of(summary, |flow| flow.reordered_packets))
+        ),
+        format!(
+            "duplicates {}",
+            count(sum_of(summary, |flow| flow.duplicate_packets))
+        ),
+        format!(
+            "ECN marks {}",
+            count(sum_of(summary, |flow| flow.marked_packets))
+        ),
+    ];
+    if let Some(dropped) = dropped {
+        parts.push(format!("data dropped {dropped}"));
+    }
+    page.add("packets", &parts);
+    for flow in &summary.flows {
+        let Some(pattern) = &flow.loss_pattern else {
+            continue;
+        };
+        if pattern.lost_packets == 0 {
+            continue;
+        }
+        let longest = pattern.runs.iter().map(|run| run.0).max().unwrap_or(0);
+        let mut parts = vec![format!(
+            "{}{} runs, the longest {longest} packets",
+            number_of(summary, flow.id),
+            pattern.runs_n
+        )];
+        if let Some(model) = &pattern.gilbert {
+            parts.push(format!(
+                "Gilbert p {} r {}",
+                percent(model.p),
+                percent(model.r)
+            ));
+        }
+        page.add("loss runs", &parts);
+    }
+}
+
+fn hosts(page: &mut Page, document: &Document) {
+    let Some(hosts) = &document.hosts else { return };
+    page.add(
+        "CPU",
+        &[
+            format!("here {}", cpu(Some(&hosts.client))),
+            format!("there {}", cpu(hosts.server.as_ref())),
+        ],
+    );
+}
+
+/// Processor time of the program.
+pub(crate) fn cpu(host: Option<&Delta>) -> String {
+    let known = host.and_then(|host| Some((host, host.process_cpu_ns?)));
+    let Some((host, cpu_ns)) = known.filter(|(host, _)| host.wall_ns > 0) else {
+        return "unknown".into();
+    };
+    let share = to_f64(cpu_ns) * 100.0 / to_f64(host.wall_ns);
+    let each = host
+        .ns_per_packet
+        .map_or(String::new(), |ns| format!(" ({:.1} us/packet)", ns / 1e3));
+    format!("{share:.0} % of a core{each}")
+}
+
+fn repeats(page: &mut Page, summary: &Summary) {
+    let Some(repeat) = &summary.repeat else {
+        return;
+    };
+    let mut parts = vec![format!("{} runs", repeat.goodputs_bps.len())];
+    if let Some(mean) = &repeat.goodput {
+        parts.push(format!("mean goodput {}", units::rate(mean.mean)));
+        parts.push(format!(
+            "95 % interval {} to {}",
+            units::rate(mean.low),
+            units::rate(mean.high)
+        ));
+    }
+    page.add("repeated", &parts);
+}
+
+fn limit(page: &mut Page, summary: &Summary, id: u32, limit: &Limit) {
+    let mut parts = vec![format!(
+        "{}{}: {}",
+        number_of(summary, id),
+        limit.verdict,
+        limit.sentence
+    )];
+    if !limit.evidence.is_empty() {
+        parts.push(format!("({})", limit.evidence.join(", ")));
+    }
+    page.add("limited by", &parts);
+    if let Some(command) = &limit.command {
+        page.add("to lift it", core::slice::from_ref(command));
+    }
+}
+
+/// Why the test ended early.
+fn endings(page: &mut Page, document: &Document, summary: &Summary) {
+    let mut is_broken = false;
+    for flow in &summary.flows {
+        if let Some(why) = &flow.broken {
+            page.add("broken off", &[format!("[{:>2}] {why}", flow.id)]);
+            is_broken = true;
+        }
+    }
+    let is_server_lost = document
+        .hosts
+        .as_ref()
+        .is_none_or(|hosts| hosts.server.is_none());
+    match document.status {
+        _ if is_server_lost => {
+            page.add(
+                "incomplete",
+                &["the server was lost before its totals came".into()],
+            );
+        }
+        Status::Incomplete if !is_broken => {
+            page.add("incomplete", &["the server was stopped".into()]);
+        }
+        Status::Interrupted => page.add("interrupted", &[]),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::sample;
+
+    #[test]
+    fn summary_of_one_flow_names_each_figure() {
+        let text = lines(&sample::document()).join("\n");
+        let golden = "\
+--------------------------------------------------------------------------------
+ total        5.00 s  59.0 MB  goodput 94.4 Mbit/s (wire 99.9 Mbit/s)
+              loss 0.05 %
+ where lost   app 2  send ring 4  network 18  peer socket 3  peer app 0
+              sum 21 = sent 42164 - delivered 42143
+ RTT          min 20.1  p50 27.2  p99 42.9  max 44.0 ms
+              p50 of send queue 0.100 + network 27.2 + receiver 0.002 ms
+ one way      min 10.0  p50 17.2  p99 32.9  max 34.0 ms (± 0.002)
+ jitter       RFC 3550 0.120  median change 0.100  p95 - p50 14.0 ms
+ schedule     asked for a packet each 118.0 us, got 118.6 us
+              late p50 0.020 p99 0.200 ms
+ delay        idle min 20.0  p50 20.2  p99 20.5  max 20.6 ms
+              loaded min 20.2  p50 31.0  p99 42.0  max 43.5 ms (1935 RPM)
+ packets      reordered 0  duplicates 0  ECN marks 0  data dropped 3
+ loss runs    14 runs, the longest 4 packets  Gilbert p 0.03 % r 67.00 %
+ CPU          here 11 % of a core (13.0 us/packet)
+              there 11 % of a core (13.0 us/packet)
+ limited by   network queue: a queue in the network was full
+              (p99 RTT - min = 22.8 ms, 18 packets lost)";
+        assert_eq!(text, golden, "{text}");
+    }
+
+    #[test]
+    fn no_line_is_longer_than_eighty() {
+        let mut document = sample::two_flows();
+        document.hosts = None;
+        document.status = Status::Incomplete;
+        let summary = document.summary.as_mut().unwrap();
+        summary.fairness_jain = Some(0.54);
+        summary.asymmetry = Some(0.917);
+        for flow in &mut summary.flows {
+            flow.broken = Some("the peer went away ".repeat(9));
+            flow.limited_by.evidence = vec!["a long piece of evidence".into(); 9];
+            flow.limited_by.command = Some("sysctl -w net.core.rmem_max=4194304".into());
+            let ledger = flow.ledger.as_mut().unwrap();
+            ledger.lost_sender_queue = 123_456_789;
+            ledger.lost_receiver_softnet = 123_456_789;
+            ledger.lost_sender_interface = 123_456_789;
+            ledger.unknown = 123_456_789;
+            ledger.sent += 4 * 123_456_789;
+        }
+        for line in lines(&document) {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+    }
+
+    #[test]
+    fn lost_server_is_named() {
+        let mut document = sample::document();
+        if let Some(hosts) = &mut document.hosts {
+            hosts.server = None;
+        }
+        let last = lines(&document).pop();
+        let wanted = " incomplete   the server was lost before its totals came";
+        assert_eq!(last.as_deref(), Some(wanted));
+    }
+}
