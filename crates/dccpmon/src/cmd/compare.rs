@@ -5,6 +5,7 @@ use crate::result::figures::{Better, FIGURES, Figure};
 use crate::result::stored;
 use crate::schema::{Document, Requested};
 use clap::Args;
+use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, print};
 use dccp_report::{Page, Table};
 use std::path::PathBuf;
@@ -39,12 +40,20 @@ pub(crate) fn run(asked: &Compare) -> Result<u8, Failure> {
     }
     let names = [&asked.first, &asked.second].map(|path| path.display().to_string());
     let rows = rows(&first, &second);
-    for difference in &differences {
-        print(&format!("The tests differ in {difference}.\n"))?;
+    let mut sentences: Vec<String> = (differences.iter())
+        .map(|difference| format!("The tests differ in {difference}."))
+        .collect();
+    for sentence in &sentences {
+        print(&format!("{sentence}\n"))?;
     }
     print(&table(&names, &rows))?;
+    let certainty = certainty(&first, &second);
+    if let Some(sentence) = certainty {
+        print(&format!("{sentence}\n"))?;
+        sentences.push(sentence);
+    }
     if let Some(path) = &asked.html {
-        output::save(path, &page(&names, &rows, &differences))?;
+        output::save(path, &page(&names, &rows, &sentences))?;
     }
     Ok(exit::DONE)
 }
@@ -126,6 +135,27 @@ fn judgement(better: Better, before: Option<f64>, after: Option<f64>) -> &'stati
     }
 }
 
+/// Compares the confidence intervals of both mean goodputs; `None` unless both tests ran several times.
+fn certainty(first: &Document, second: &Document) -> Option<String> {
+    let interval = |document: &Document| {
+        let repeat = document.summary.as_ref()?.repeat.as_ref()?;
+        repeat.goodput
+    };
+    let (a, b) = (interval(first)?, interval(second)?);
+    let outcome = if a.low <= b.high && b.low <= a.high {
+        "overlap: the difference can be chance"
+    } else {
+        "are apart: the difference is no chance"
+    };
+    let [a, b] = [a, b].map(|interval| {
+        let (low, high) = (units::rate(interval.low), units::rate(interval.high));
+        format!("{low} to {high}")
+    });
+    Some(format!(
+        "95 % intervals of goodput: {a}, {b}.\nThey {outcome}."
+    ))
+}
+
 /// The table for a terminal: 80 columns.
 fn table(names: &[String; 2], rows: &[Row]) -> String {
     let end = |name: &str| -> String {
@@ -145,7 +175,7 @@ fn table(names: &[String; 2], rows: &[Row]) -> String {
     text
 }
 
-fn page(names: &[String; 2], rows: &[Row], differences: &[&str]) -> String {
+fn page(names: &[String; 2], rows: &[Row], sentences: &[String]) -> String {
     let mut table = Table::numbers("", &["figure", &names[0], &names[1], "change", ""]);
     for row in rows {
         let [a, b] = row.values.clone();
@@ -160,10 +190,7 @@ fn page(names: &[String; 2], rows: &[Row], differences: &[&str]) -> String {
     }
     let page = Page::new(&format!("{} and {}", names[0], names[1]));
     let page = page.section("Comparison", |section| {
-        let sentences = differences.iter();
-        section
-            .list(sentences.map(|difference| format!("The tests differ in {difference}.")))
-            .table(&table);
+        section.list(sentences).table(&table);
     });
     page.to_string()
 }
@@ -172,7 +199,8 @@ fn page(names: &[String; 2], rows: &[Row], differences: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::output::sample;
-    use crate::schema::Transport;
+    use crate::schema::{Repeat, Transport};
+    use dccp_stats::MeanInterval;
 
     // goal 46: tests of different set-ups are compared only on demand.
     #[test]
@@ -186,6 +214,35 @@ mod tests {
             differences(&like, &other),
             ["the transport", "the packet size"]
         );
+    }
+
+    // goal 46: repeated tests are compared by their confidence intervals.
+    #[test]
+    fn overlapping_intervals_can_be_chance() {
+        let repeated = |low: f64, high: f64| {
+            let mut document = sample::document();
+            document.summary.as_mut().unwrap().repeat = Some(Repeat {
+                goodputs_bps: vec![low, high],
+                goodput: Some(MeanInterval {
+                    mean: f64::midpoint(low, high),
+                    low,
+                    high,
+                }),
+            });
+            document
+        };
+        let [a, b, c] = [(90e6, 95e6), (94e6, 98e6), (96e6, 99e6)].map(|(a, b)| repeated(a, b));
+        assert_eq!(
+            certainty(&a, &b).unwrap(),
+            "95 % intervals of goodput: 90.0 Mbit/s to 95.0 Mbit/s, 94.0 Mbit/s to 98.0 Mbit/s.\n\
+             They overlap: the difference can be chance."
+        );
+        assert!(
+            certainty(&a, &c)
+                .unwrap()
+                .ends_with("They are apart: the difference is no chance.")
+        );
+        assert_eq!(certainty(&a, &sample::document()), None);
     }
 
     #[test]
