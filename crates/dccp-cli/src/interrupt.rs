@@ -24,6 +24,11 @@ pub fn listen() -> Result<(), Failure> {
     })
 }
 
+/// Does what the first Ctrl-C does. A terminal that passes keys on as they are sends no signal for Ctrl-C.
+pub fn press() {
+    IS_INTERRUPTED.store(true, Ordering::SeqCst);
+}
+
 /// Returns true after the first Ctrl-C or request to terminate.
 pub fn is_pressed() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)

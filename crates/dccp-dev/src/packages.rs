@@ -40,6 +40,7 @@ pub const FOR_TESTS: &[Package] = &[
     program("strace", "strace"),
     program("python3", "python3"),
     program("man-db", "man"),
+    program("iperf3", "iperf3"),
 ];
 
 /// Needed by the attacks: network namespaces and a link of a given rate.

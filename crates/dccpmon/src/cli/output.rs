@@ -7,6 +7,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct OutputWords {
     /// The form of standard output [default: table]
     #[arg(long, value_name = "FORMAT", help_heading = "Output", value_enum)]
@@ -17,9 +18,15 @@ pub(super) struct OutputWords {
     /// A JSON object on each line while the test runs: the same as --format json-stream
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     json_stream: bool,
+    /// Curves on the terminal while the test runs: the same as --format live
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["format", "json", "json_stream"])]
+    live: bool,
     /// More columns in the table: p90, send queue, ECN marks, lateness
     #[arg(long, help_heading = "Output")]
     wide: bool,
+    /// All counters of both hosts below the summary of the table
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["format", "json", "json_stream"])]
+    full: bool,
     /// Write the JSON document to FILE too, for `compare`, `export` and --baseline
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
@@ -50,11 +57,13 @@ impl OutputWords {
         let format = match self.format {
             _ if self.json => Format::Json,
             _ if self.json_stream => Format::JsonStream,
+            _ if self.live => Format::Live,
             format => format.unwrap_or_default(),
         };
         let options = Options {
             format,
             is_wide: self.wide,
+            is_full: self.full,
             save: self.save,
             html: self.html,
         };

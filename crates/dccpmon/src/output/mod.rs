@@ -1,9 +1,12 @@
 //! How results look: a table while the test runs, and documents, pages and lines of other programs at its end.
 
 mod csv;
+mod full;
 mod gnuplot;
 mod html;
+mod iperf;
 mod kept;
+mod live;
 mod progress;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -17,6 +20,7 @@ use crate::result::check::Checks;
 use crate::schema::{Document, Interval, Transport};
 use dccp_cli::{Failure, exit, print};
 use kept::Kept;
+use live::Live;
 use progress::Progress;
 use std::fs;
 use std::io::{Write as _, stderr};
@@ -29,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) format: Format,
     /// More columns in the table.
     pub(crate) is_wide: bool,
+    /// All counters of both hosts below the summary.
+    pub(crate) is_full: bool,
     /// The file of the document.
     pub(crate) save: Option<PathBuf>,
     /// The file of the page.
@@ -41,6 +47,8 @@ pub(crate) enum Format {
     /// A line for each interval, and a summary
     #[default]
     Table,
+    /// Curves on the terminal while the test runs, and a summary
+    Live,
     /// One JSON document at the end
     Json,
     /// A JSON object on each line while the test runs
@@ -53,6 +61,8 @@ pub(crate) enum Format {
     Udpmon,
     /// One page with pictures
     Html,
+    /// The document of `iperf3 -J`
+    Iperf3,
 }
 
 /// Further lines of a plan stand below its first word.
@@ -61,6 +71,9 @@ const PLAN_INDENT: usize = 6;
 /// The outputs of one run.
 pub(crate) struct Outputs<'a> {
     options: &'a Options,
+    /// The format, or its replacement where there is no terminal.
+    format: Format,
+    live: Option<Live>,
     table: Table,
     has_head: bool,
     checks: Checks,
@@ -74,6 +87,8 @@ impl<'a> Outputs<'a> {
     pub(crate) fn new(options: &'a Options, checks: Checks, transport: Transport) -> Self {
         Self {
             options,
+            format: options.format,
+            live: None,
             table: Table::new(transport, options.is_wide),
             has_head: false,
             checks,
@@ -85,19 +100,31 @@ impl<'a> Outputs<'a> {
 
     /// A test with this plan begins. `document` holds what is known so far.
     pub(crate) fn begin(&mut self, plan: &str, document: &Document) {
-        match self.options.format {
+        if self.format == Format::Live {
+            let requested = &document.requested;
+            let title = format!("{} to {}", document.kind, requested.host);
+            self.live = Live::start(&title, requested.duration_ns);
+            if self.live.is_none() {
+                self.format = Format::Table;
+            }
+        }
+        match self.format {
             Format::Table => self.say(&(text::wrapped(plan, PLAN_INDENT) + "\n")),
             Format::JsonStream => self.say(&stream::start(document)),
-            Format::Json | Format::Csv | Format::Gnuplot | Format::Udpmon | Format::Html => {}
+            _ => {}
         }
     }
 
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) {
         let is_first = !core::mem::replace(&mut self.has_head, true);
-        let text = rows(self.options.format, &self.table, &interval, is_first);
-        self.say(&text);
-        let is_needed = matches!(self.options.format, Format::Json | Format::Html)
+        if let Some(live) = &self.live {
+            live.add(&interval);
+        } else {
+            let text = rows(self.format, &self.table, &interval, is_first);
+            self.say(&text);
+        }
+        let is_needed = matches!(self.format, Format::Json | Format::Html | Format::Iperf3)
             || self.options.save.is_some()
             || self.options.html.is_some()
             || !self.checks.is_empty();
@@ -108,6 +135,9 @@ impl<'a> Outputs<'a> {
 
     /// Shows how far the test is, on a terminal.
     pub(crate) fn progress(&mut self, elapsed_ns: u64, duration_ns: u64) {
+        if let Some(live) = &self.live {
+            live.progress(elapsed_ns);
+        }
         self.progress.show(elapsed_ns, duration_ns);
     }
 
@@ -116,15 +146,21 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// A file or standard output could not be written.
     pub(crate) fn finish(mut self, document: &mut Document) -> Result<(), Failure> {
+        if let Some(live) = self.live.take() {
+            document.marks = live.finish();
+        }
         document.intervals = core::mem::take(&mut self.kept).into_intervals();
         if document.summary.is_some() && !self.checks.apply(document) && document.exit_code == 0 {
             document.exit_code = exit::ASSERTION;
         }
         let outcomes = document.assertions.iter().flatten();
         let outcomes = joined(outcomes.map(ToString::to_string));
-        let text = ending(self.options.format, document);
+        let text = ending(self.format, document);
         self.say(&text);
-        if self.options.format == Format::Table {
+        if let Some(hosts) = document.hosts.as_ref().filter(|_| self.options.is_full) {
+            self.say(&joined(full::lines(hosts)));
+        }
+        if matches!(self.format, Format::Table | Format::Live) {
             self.say(&outcomes);
         } else {
             // A closed standard error does not change the outcome.
@@ -150,11 +186,11 @@ impl<'a> Outputs<'a> {
 /// The lines of an interval, with the names of the columns before the first one.
 fn rows(format: Format, table: &Table, interval: &Interval, is_first: bool) -> String {
     let (head, rows): (fn(&Table) -> String, Vec<String>) = match format {
-        Format::Table => (Table::head, table.lines(interval)),
+        Format::Table | Format::Live => (Table::head, table.lines(interval)),
         Format::Csv => (|_| csv::head(), csv::interval(interval)),
         Format::Gnuplot => (|_| gnuplot::head(), gnuplot::interval(interval)),
         Format::JsonStream => return stream::interval(interval),
-        Format::Json | Format::Udpmon | Format::Html => return String::new(),
+        Format::Json | Format::Udpmon | Format::Html | Format::Iperf3 => return String::new(),
     };
     joined(is_first.then(|| head(table)).into_iter().chain(rows))
 }
@@ -162,7 +198,7 @@ fn rows(format: Format, table: &Table, interval: &Interval, is_first: bool) -> S
 /// The end of the output, which needs the whole result.
 fn ending(format: Format, document: &Document) -> String {
     match format {
-        Format::Table => joined(summary::lines(document)),
+        Format::Table | Format::Live => joined(summary::lines(document)),
         Format::JsonStream => {
             let mut last = document.clone();
             last.intervals.clear();
@@ -173,6 +209,7 @@ fn ending(format: Format, document: &Document) -> String {
         Format::Udpmon => joined(udpmon::lines(document)),
         Format::Json => json(document) + "\n",
         Format::Html => html::page(document),
+        Format::Iperf3 => iperf::text(document),
     }
 }
 

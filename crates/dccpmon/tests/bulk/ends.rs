@@ -108,6 +108,7 @@ fn a_one_off_server_ends_after_its_test() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
+// goal 36: the document of an interrupted test is valid and whole.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_prints_the_whole_summary() {

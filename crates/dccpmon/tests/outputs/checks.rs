@@ -99,7 +99,7 @@ fn wrong_checks_yield_two_lines_and_code_2() {
         ),
         (
             &["h", "--format", "xml"],
-            "error: --format xml: there is no such choice\n next: choose one of table, json, json-stream, csv, gnuplot, udpmon, html\n",
+            "error: --format xml: there is no such choice\n next: choose one of table, live, json, json-stream, csv, gnuplot, udpmon, html, iperf3\n",
         ),
         (
             &["h", "-J", "--format", "csv"],

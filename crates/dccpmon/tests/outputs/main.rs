@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 mod checks;
 mod formats;
+mod iperf;
+#[cfg(target_os = "linux")]
+mod live;
 #[path = "../bulk/support.rs"]
 #[expect(dead_code, reason = "tests/bulk uses the rest")]
 mod support;
