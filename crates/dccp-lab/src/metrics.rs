@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 use dccp_proto::number::to_f64;
+pub use dccp_stats::{asymmetry, fairness, mean, stability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,33 +50,6 @@ pub enum Metric {
     Queue,
     /// The utilisation of the busiest link.
     Utilisation,
-}
-
-/// Arithmetic mean; `None` of nothing.
-pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / to_f64(values.len() as u64))
-}
-
-/// Population standard deviation of a series divided by its mean: 0 is steady. Also aggregate
-/// constancy, if the series is the sum of all flows. `None` of fewer than two values: one alone says nothing.
-pub fn stability(series: &[f64]) -> Option<f64> {
-    let mean = mean(series).filter(|&mean| mean > 0.0 && series.len() >= 2)?;
-    let squares = series.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
-    Some((squares / to_f64(series.len() as u64)).sqrt() / mean)
-}
-
-/// Jain's index of the flows' means, from 1/n (one has all) to 1 (equal shares); `None` for fewer
-/// than two flows or if all are zero.
-pub fn fairness(means: &[f64]) -> Option<f64> {
-    let sum: f64 = means.iter().sum();
-    let squares: f64 = means.iter().map(|x| x * x).sum();
-    (means.len() >= 2 && squares > 0.0).then(|| sum * sum / (to_f64(means.len() as u64) * squares))
-}
-
-/// How far two means are apart, from −1 to 1: positive if the first gets more.
-pub fn asymmetry(first: f64, second: f64) -> Option<f64> {
-    let sum = first + second;
-    (sum > 0.0).then(|| (first - second) / sum)
 }
 
 /// The time until three consecutive values of every series lie within 20 % of the series' final mean
@@ -165,61 +139,6 @@ mod tests {
         a.is_some_and(|a| (a - b).abs() <= within)
     }
 
-    /// A linear sawtooth from (1 − b) W to W: its stability by the formula and as published.
-    #[test]
-    fn the_stability_of_an_ideal_sawtooth_is_the_published_one() {
-        for (b, published) in [
-            (0.5, 0.192),
-            (0.3, 0.102),
-            (0.27, 0.090),
-            (0.2, 0.064),
-            (0.125, 0.0385),
-            (1.0 / 32.0, 0.009),
-        ] {
-            let steps = 10_000;
-            let teeth: Vec<f64> = (0..3 * steps)
-                .map(|k| 1.0 - b + b * (f64::from(k % steps) + 0.5) / f64::from(steps))
-                .collect();
-            let formula = b / 12_f64.sqrt() / (1.0 - b / 2.0);
-            assert!(near(stability(&teeth), formula, 1e-6), "{b}");
-            assert!((formula - published).abs() <= 6e-4, "{b}: {formula}");
-        }
-    }
-
-    #[test]
-    fn stability_is_the_population_deviation_over_the_mean() {
-        assert_eq!(stability(&[2.0, 2.0, 2.0]), Some(0.0));
-        assert!(near(stability(&[1.0, 3.0]), 0.5, 1e-15));
-        assert_eq!(stability(&[]), None);
-        assert_eq!(stability(&[2.0]), None, "unknown, not steady");
-        assert_eq!(stability(&[0.0, 0.0]), None);
-    }
-
-    #[test]
-    fn fairness_and_asymmetry_of_two_flows_are_one_number() {
-        for (x1, x2) in [
-            (1.0, 1.0),
-            (3.0, 1.0),
-            (1.0, 9.0),
-            (400.0, 12.5),
-            (1.0, 0.0),
-        ] {
-            let a = asymmetry(x1, x2).unwrap();
-            assert!(near(fairness(&[x1, x2]), 1.0 / (1.0 + a * a), 1e-12));
-        }
-        assert_eq!(asymmetry(3.0, 1.0), Some(0.5));
-        assert_eq!(asymmetry(1.0, 3.0), Some(-0.5));
-        assert_eq!(asymmetry(0.0, 0.0), None);
-    }
-
-    #[test]
-    fn fairness_reaches_from_one_of_n_to_one() {
-        assert_eq!(fairness(&[5.0; 4]), Some(1.0));
-        assert_eq!(fairness(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(fairness(&[1.0]), None);
-        assert_eq!(fairness(&[0.0, 0.0]), None);
-    }
-
     #[test]
     fn convergence_needs_three_near_values_of_every_flow() {
         let rising = [1.0, 5.0, 7.9, 8.0, 10.0, 12.0, 10.0, 10.0, 10.0, 10.0];
@@ -236,8 +155,6 @@ mod tests {
     #[test]
     fn series_add_up_as_far_as_all_reach() {
         assert_eq!(aggregate(&[&[1.0, 2.0, 3.0], &[10.0, 20.0]]), [11.0, 22.0]);
-        assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
-        assert_eq!(mean(&[]), None);
     }
 
     #[test]

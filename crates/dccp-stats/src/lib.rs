@@ -5,6 +5,8 @@
 //! as a [`Spread`]. [`ClockFit`] relates the clocks of two hosts, so that one-way delays have an error bound.
 //! [`MeanInterval`] and [`Line`] state how certain a mean or a straight line is.
 //!
+//! [`fairness`] and [`asymmetry`] compare several flows; [`stability`] says how steady one is.
+//!
 //! Nothing here reads a clock or a socket. Values from the peer never panic, and memory is bounded.
 
 mod arrival;
@@ -18,6 +20,7 @@ mod jitter;
 mod loss;
 mod numbers;
 mod order;
+mod share;
 mod signed;
 mod spread;
 
@@ -30,5 +33,6 @@ pub use histogram::{Bucket, Histogram, InvalidHistogram, VALUE_MAX};
 pub use jitter::{Jitter, RawDelays};
 pub use loss::{Gilbert, LossPattern, LostRun};
 pub use order::Order;
+pub use share::{Steadiness, asymmetry, fairness, mean, stability};
 pub use signed::SignedHistogram;
 pub use spread::Spread;

@@ -19,9 +19,11 @@ mod udpmon;
 use crate::result::check::Checks;
 use crate::schema::{Document, Interval, Transport};
 use dccp_cli::{Failure, exit, print};
+use dccp_stats::Steadiness;
 use kept::Kept;
 use live::Live;
 use progress::Progress;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
@@ -76,6 +78,8 @@ pub(crate) struct Outputs<'a> {
     live: Option<Live>,
     table: Table,
     has_head: bool,
+    /// The goodputs of each flow in all intervals.
+    goodputs: BTreeMap<u32, Steadiness>,
     checks: Checks,
     kept: Kept,
     progress: Progress,
@@ -91,6 +95,7 @@ impl<'a> Outputs<'a> {
             live: None,
             table: Table::new(transport, options.is_wide),
             has_head: false,
+            goodputs: BTreeMap::new(),
             checks,
             kept: Kept::default(),
             progress: Progress::new(options.format == Format::Table),
@@ -117,6 +122,11 @@ impl<'a> Outputs<'a> {
 
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) {
+        for flow in &interval.flows {
+            if let Some(goodput) = flow.goodput_bps {
+                self.goodputs.entry(flow.id).or_default().add(goodput);
+            }
+        }
         let is_first = !core::mem::replace(&mut self.has_head, true);
         if let Some(live) = &self.live {
             live.add(&interval);
@@ -148,6 +158,14 @@ impl<'a> Outputs<'a> {
     pub(crate) fn finish(mut self, document: &mut Document) -> Result<(), Failure> {
         if let Some(live) = self.live.take() {
             document.marks = live.finish();
+        }
+        for flow in document
+            .summary
+            .iter_mut()
+            .flat_map(|summary| &mut summary.flows)
+        {
+            let goodputs = self.goodputs.get(&flow.id);
+            flow.stability = goodputs.and_then(Steadiness::stability);
         }
         document.intervals = core::mem::take(&mut self.kept).into_intervals();
         if document.summary.is_some() && !self.checks.apply(document) && document.exit_code == 0 {

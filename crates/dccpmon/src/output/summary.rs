@@ -90,6 +90,14 @@ fn flows(page: &mut Page, summary: &Summary) {
     if !parts.is_empty() {
         page.add("fairness", &parts);
     }
+    let stabilities = summary.flows.iter().filter_map(|flow| {
+        let stability = flow.stability?;
+        Some(format!("[{:>2}] {stability:.3}", flow.id))
+    });
+    let stabilities: Vec<String> = stabilities.collect();
+    if !stabilities.is_empty() {
+        page.add("stability", &stabilities);
+    }
 }
 
 fn totals(page: &mut Page, summary: &Summary) {
@@ -108,6 +116,11 @@ fn totals(page: &mut Page, summary: &Summary) {
     ];
     if let Some(ledger) = &ledger {
         parts.push(format!("loss {}", units::loss(ledger.lost(), ledger.sent)));
+    }
+    if let [flow] = summary.flows.as_slice()
+        && let Some(stability) = flow.stability
+    {
+        parts.push(format!("stability {stability:.3}"));
     }
     page.add("total", &parts);
     if let Some(ledger) = &ledger {
@@ -373,7 +386,7 @@ mod tests {
         let golden = "\
 --------------------------------------------------------------------------------
  total        5.00 s  59.0 MB  goodput 94.4 Mbit/s (wire 99.9 Mbit/s)
-              loss 0.05 %
+              loss 0.05 %  stability 0.021
  where lost   app 2  send ring 4  network 18  peer socket 3  peer app 0
               sum 21 = sent 42164 - delivered 42143
  RTT          min 20.1  p50 27.2  p99 42.9  max 44.0 ms

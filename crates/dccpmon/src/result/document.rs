@@ -14,7 +14,7 @@ use dccp::proto::time::nanos;
 use dccp::{Encapsulation, clock};
 use dccp_cli::{Failure, exit};
 use dccp_host::Delta;
-use dccp_stats::Spread;
+use dccp_stats::{Spread, asymmetry, fairness};
 
 /// The document of a test that ran.
 pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Document {
@@ -233,14 +233,18 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
 /// The whole test; `None` if it had no flow.
 fn summary(result: &TestResult) -> Option<Summary> {
     let flows: Vec<Flow> = result.flows.iter().map(flow).collect();
+    let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
     let slowest = flows
         .iter()
         .min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
     Some(Summary {
         duration_ns: nanos(result.elapsed),
-        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
-        fairness_jain: None,
-        asymmetry: None,
+        goodput_bps: goodputs.iter().sum(),
+        fairness_jain: fairness(&goodputs),
+        asymmetry: match goodputs.as_slice() {
+            [first, second] => asymmetry(*first, *second),
+            _ => None,
+        },
         repeat: None,
         limited_by: slowest.limited_by.clone(),
         flows,

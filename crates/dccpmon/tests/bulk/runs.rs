@@ -68,6 +68,16 @@ fn flows_run_side_by_side() {
     assert_exact(&document);
     let flows = document["summary"]["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 2);
+    // goal 27: equal flows have equal shares.
+    let summary = &document["summary"];
+    assert!(
+        summary["fairness_jain"].as_f64().unwrap() > 0.9,
+        "{summary:#}"
+    );
+    assert!(
+        summary["asymmetry"].as_f64().unwrap().abs() < 0.5,
+        "{summary:#}"
+    );
     assert!(
         flows
             .iter()
