@@ -26,6 +26,8 @@ pub(crate) struct Acker {
     control: Socket,
     sent: u32,
     received: u32,
+    /// The parts of the message that is being received.
+    text: Vec<u8>,
 }
 
 impl Acker {
@@ -36,17 +38,24 @@ impl Acker {
             control,
             sent: 0,
             received: 0,
+            text: Vec::new(),
         };
         acker.send(&json!({
-            "message": "setup",
-            "version": "0",
+            "message": "hello",
+            "protocol": {"min": 2, "max": 2},
+            "program": "1",
+            "nonce": "0".repeat(32),
+        }))?;
+        acker.wait_for("welcome")?;
+        let request = json!({
             "flows": 1,
             "is_reverse": false,
             "length_bytes": 100,
             "duration_ns": time.as_secs() * 1_000_000_000,
             "interval_ns": 1_000_000_000,
             "rate_bps": null,
-        }))?;
+        });
+        acker.send(&json!({"message": "setup", "body": request.to_string(), "proof": null}))?;
         let ready = acker.wait_for("ready")?;
         let token = ready["token"].as_u64().context("no token")?;
         let data = Socket::connect(to, options)?;
@@ -79,7 +88,7 @@ impl Acker {
         bail!("no {name}");
     }
 
-    /// Receives a datagram and acknowledges it. Returns messages of one part.
+    /// Receives a datagram and acknowledges it. Returns a message that is complete now.
     pub(crate) fn acknowledge(&mut self) -> Result<Option<Value>> {
         let mut datagram = [0; 1000];
         let len = match self.control.recv(&mut datagram) {
@@ -92,7 +101,15 @@ impl Acker {
         let is_next = number == self.received + 1;
         self.received += u32::from(is_next);
         self.control.send(&part(0, 0, self.received, &[]))?;
-        let text = datagram[..len].get(12..).filter(|_| is_next);
-        Ok(text.and_then(|text| serde_json::from_slice(text).ok()))
+        if !is_next {
+            return Ok(None);
+        }
+        self.text.extend(&datagram[12.min(len)..len]);
+        if datagram[3] & LAST == 0 {
+            return Ok(None);
+        }
+        let message = serde_json::from_slice(&self.text).ok();
+        self.text.clear();
+        Ok(message)
     }
 }

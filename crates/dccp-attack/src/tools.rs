@@ -67,7 +67,7 @@ impl Monitor {
         let path = program("dccpmon")?;
         let program = path.to_str().context("a path that is no text")?;
         let port = MONITOR_PORT.to_string();
-        let words = [program, "serve", "-4", "-p", &port];
+        let words = [program, "serve", "-4", "--tests", "4", "-p", &port];
         let mut server = Program::spawn(&mut network.victim.command(&words))?;
         let banner = server.line()?;
         ensure!(banner.starts_with("dccpmon "), "{banner}");

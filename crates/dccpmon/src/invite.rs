@@ -66,13 +66,7 @@ fn addresses(family: Family) -> Vec<IpAddr> {
 mod tests {
     use super::*;
 
-    const SERVE: Serve = Serve {
-        udp_port: DEFAULT_UDP_PORT,
-        dccp_port: DCCP_PORT,
-        over: None,
-        family: Family::Any,
-        is_one_off: false,
-    };
+    const SERVE: Serve = Serve::USUAL;
 
     #[test]
     fn the_command_names_what_is_not_usual() {

@@ -13,6 +13,7 @@ mod plan;
 mod result;
 pub mod schema;
 mod serve;
+mod session;
 mod wire;
 
 use cli::Command;

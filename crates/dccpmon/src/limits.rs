@@ -6,8 +6,10 @@ use core::fmt::Write as _;
 use core::time::Duration;
 use dccp::proto::config::{Config, bounds};
 
-/// Tests at the same time, over all listeners.
-pub(crate) const TESTS_MAX: usize = 4;
+/// Tests at the same time, over all listeners, unless the operator says otherwise.
+pub(crate) const TESTS: u32 = 16;
+/// The most tests at the same time that an operator may allow.
+pub(crate) const TESTS_MAX: u32 = 1024;
 /// Connections of one listener that wait for their first message. A further one displaces the oldest of the source
 /// address that holds the most.
 pub(crate) const GUESTS_MAX: usize = 64;
@@ -25,8 +27,10 @@ pub(crate) const IDLE_MAX: Duration = Duration::from_secs(10);
 pub(crate) const IDLE_SLOW_MAX: Duration = Duration::from_mins(1);
 /// The shortest interval of a test's reports.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The longest test.
-pub(crate) const DURATION_MAX: Duration = Duration::from_hours(1);
+/// The longest test, unless the operator says otherwise.
+pub(crate) const DURATION: &str = "1h";
+/// The longest test that an operator may allow.
+pub(crate) const DURATION_MAX: Duration = Duration::from_hours(24);
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
 /// The most time that a test takes a place of the server beyond its duration.
@@ -35,7 +39,9 @@ const SEAT_OVERTIME: Duration = OVERTIME_MAX
     .saturating_add(DRAIN_MAX)
     .saturating_add(FAREWELL_MAX);
 /// Connections of one source address: those of all its tests, and as many that have requested nothing.
-pub(crate) const SOURCE_CONNECTIONS: usize = TESTS_MAX * (1 + FLOWS_MAX as usize) + GUESTS_MAX;
+pub(crate) const fn source_connections(tests: u32) -> usize {
+    tests as usize * (1 + FLOWS_MAX as usize) + GUESTS_MAX
+}
 /// Datagrams of one data connection that wait to leave.
 pub(crate) const SEND_PACKETS: usize = 512;
 /// Datagrams of one data connection that wait to be read.
@@ -44,16 +50,16 @@ pub(crate) const RECV_PACKETS: usize = 4096;
 pub(crate) const RECV_BYTES: u64 = RECV_PACKETS as u64 * 1500;
 
 /// All limits with their values: those of this program, then those of the library.
-pub(crate) fn text() -> String {
+pub(crate) fn text(tests: u32, duration: Duration) -> String {
     let seconds = |time: Duration| format!("{} s", time.as_secs());
     let own = [
-        ("tests at once", TESTS_MAX.to_string()),
+        ("tests at once", tests.to_string()),
         (
             "tests at once of one IPv4 address, or of one IPv6 network of 64 bits",
-            (TESTS_MAX - 1).to_string(),
+            (tests - 1).max(1).to_string(),
         ),
         ("flows of a test", FLOWS_MAX.to_string()),
-        ("duration of a test", seconds(DURATION_MAX)),
+        ("duration of a test", seconds(duration)),
         (
             "time that a test takes a place beyond its duration",
             seconds(SEAT_OVERTIME),
@@ -91,7 +97,7 @@ pub(crate) fn text() -> String {
         ),
         (
             "connections of one IPv4 address, or of one IPv6 network of 64 bits",
-            SOURCE_CONNECTIONS.to_string(),
+            source_connections(tests).to_string(),
         ),
         ("bytes of a control message", MESSAGE_MAX.to_string()),
     ];
@@ -122,9 +128,11 @@ mod tests {
 
     #[test]
     fn text_lists_the_limits_of_the_program_and_of_the_library() {
-        let text = text();
+        let text = text(4, Duration::from_hours(1));
         for line in [
             "           4  tests at once",
+            "           3  tests at once of one IPv4 address",
+            "         196  connections of one IPv4 address",
             "          64  connections of a listener that have requested nothing",
             "       16384  ACK_VECTOR_CELLS: Ack Vector cells kept per connection",
             "        10ms  RETRY_FIRST: The pause before a socket that failed is opened again.",

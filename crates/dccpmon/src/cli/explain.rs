@@ -32,7 +32,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "--dscp",
     "--flow",
     "--get-server-output",
-    "--key-file",
     "--metrics",
     "--plot",
     "--probe",

@@ -6,7 +6,7 @@ mod values;
 
 use crate::cmd::compare::Compare;
 use crate::cmd::export::Export;
-use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN};
+use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, TESTS_MAX};
 use crate::output::Options;
 use crate::result::check::Wanted;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Serve tests.
     Serve(Serve),
     /// Measure throughput.
-    Bulk(Bulk),
+    Bulk(Box<Bulk>),
     /// Write the manual pages into this folder.
     Man(PathBuf),
     /// Print the completions of a shell.
@@ -63,6 +63,29 @@ pub(crate) struct Serve {
     pub(crate) over: Option<Encapsulation>,
     pub(crate) family: Family,
     pub(crate) is_one_off: bool,
+    /// Tests at the same time.
+    pub(crate) tests: u32,
+    /// The longest test.
+    pub(crate) duration: Duration,
+    /// Bits per second of a test.
+    pub(crate) rate_bps: Option<u64>,
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+#[cfg(test)]
+impl Serve {
+    /// The values of `dccpmon serve` without options.
+    pub(crate) const USUAL: Self = Self {
+        udp_port: DEFAULT_UDP_PORT,
+        dccp_port: DCCP_PORT,
+        over: None,
+        family: Family::Any,
+        is_one_off: false,
+        tests: limits::TESTS,
+        duration: Duration::from_hours(1),
+        rate_bps: None,
+        key_file: None,
+    };
 }
 
 /// Values of `bulk`.
@@ -86,6 +109,9 @@ pub(crate) struct Bulk {
     pub(crate) law: NamedLaw,
     pub(crate) output: Options,
     pub(crate) wanted: Wanted,
+    pub(crate) key_file: Option<PathBuf>,
+    /// Whether to end rather than accept less than what was asked for.
+    pub(crate) is_strict: bool,
 }
 
 impl Bulk {
@@ -112,9 +138,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         }
     };
     match cli.command {
-        Words::Serve(w) if w.limits => Ok(Command::Show(limits::text())),
-        Words::Serve(w) => Ok(Command::Serve(serve(&w))),
-        Words::Bulk(w) => bulk(w).map(Command::Bulk),
+        Words::Serve(w) if w.limits => Ok(Command::Show(limits::text(w.tests, w.time_limit))),
+        Words::Serve(w) => Ok(Command::Serve(serve(w))),
+        Words::Bulk(w) => bulk(*w).map(|bulk| Command::Bulk(Box::new(bulk))),
         Words::Man { folder } => Ok(Command::Man(folder)),
         Words::Completions { shell } => Ok(Command::Completions(shell)),
         Words::Compare(compare) => Ok(Command::Compare(compare)),
@@ -147,7 +173,7 @@ enum Words {
     /// Serve tests until interrupted
     Serve(ServeWords),
     /// Measure throughput, round trip and loss to HOST
-    Bulk(BulkWords),
+    Bulk(Box<BulkWords>),
     /// Write the manual pages
     Man {
         /// Where the pages are written
@@ -190,6 +216,18 @@ struct ServeWords {
     /// End after one test
     #[arg(short = '1', long)]
     one_off: bool,
+    /// Tests at the same time
+    #[arg(long, value_name = "N", default_value_t = limits::TESTS, allow_negative_numbers = true, value_parser = number(1..=TESTS_MAX))]
+    tests: u32,
+    /// The longest test; a client that asks for more gets this
+    #[arg(long, value_name = "TIME", default_value = limits::DURATION, allow_negative_numbers = true, value_parser = time)]
+    time_limit: Duration,
+    /// The highest rate of a test, in bit/s: 100M [default: no limit]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
+    rate_limit: Option<u64>,
+    /// Serve only clients that have the key in FILE
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
     /// Print what clients can use of this host, and end
     #[arg(long)]
     limits: bool,
@@ -239,6 +277,12 @@ struct BulkWords {
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
     law: Option<NamedLaw>,
+    /// The server's key
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// End if the server allows less time or a lower rate than asked for
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     output: OutputWords,
 }
@@ -264,13 +308,17 @@ fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-fn serve(w: &ServeWords) -> Serve {
+fn serve(w: ServeWords) -> Serve {
     Serve {
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over,
         family: family(&w.common),
         is_one_off: w.one_off,
+        tests: w.tests,
+        duration: w.time_limit,
+        rate_bps: w.rate_limit,
+        key_file: w.key_file,
     }
 }
 
@@ -314,6 +362,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         law: w.law.unwrap_or_default(),
         output,
         wanted,
+        key_file: w.key_file,
+        is_strict: w.strict,
     })
 }
 

@@ -9,7 +9,7 @@ fn read(line: &str) -> Result<Command, Failure> {
 
 fn bulk_of(line: &str) -> Bulk {
     match read(line) {
-        Ok(Command::Bulk(bulk)) => bulk,
+        Ok(Command::Bulk(bulk)) => *bulk,
         other => panic!("{other:?}"),
     }
 }
@@ -96,7 +96,7 @@ fn mistake_yields_an_error_of_two_lines() {
         ),
         (
             "h -t 0",
-            "error: --time 0: must be greater than 0 and at most 1h\n next: write 5s, 5m or 5 (seconds)",
+            "error: --time 0: must be greater than 0 and at most 24h\n next: write 5s, 5m or 5 (seconds)",
         ),
         (
             "h -l 9",

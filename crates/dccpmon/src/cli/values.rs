@@ -43,7 +43,7 @@ pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
     let value = quantity::time_or_seconds(text)?;
     if value.is_zero() || value > DURATION_MAX {
         return Err(BadValue::new(
-            "must be greater than 0 and at most 1h",
+            "must be greater than 0 and at most 24h",
             "write 5s, 5m or 5 (seconds)",
         ));
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::Bulk;
 use crate::host::Usage;
+use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::Outputs;
@@ -9,9 +10,11 @@ use crate::plan::Plan;
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{Document, Transport};
+use crate::session::agree::{Agreement, lost, refused};
+use crate::wire::auth::Key;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::{FlowTotal, Host, Interval};
-use crate::wire::message::{Message, Setup};
+use crate::wire::message::{Message, Request};
 use crate::wire::packet::{Head, Kind};
 use core::time::Duration;
 use dccp::proto::time::nanos;
@@ -116,26 +119,32 @@ impl Client {
         Ok(client)
     }
 
+    /// Agrees on the test. The plan takes over the lowered values of the server.
     fn agree(&mut self) -> Result<(), Failure> {
-        let asked = &self.plan.asked;
-        self.say(&Message::Setup(Setup {
-            version: env!("CARGO_PKG_VERSION").into(),
+        let asked = &mut self.plan.asked;
+        let key = asked.key_file.as_deref().map(Key::read).transpose()?;
+        let mut agreement = Agreement::begin(&mut self.channel, key)?;
+        let request = Request {
             flows: asked.flows,
             duration_ns: nanos(asked.duration),
             interval_ns: nanos(asked.interval),
             is_reverse: asked.is_reverse,
             length_bytes: self.length,
             rate_bps: asked.rate_bps,
-        }))?;
-        let until = clock::now() + STEP;
-        match self.channel.poll(until).map_err(|e| lost(&e))? {
-            Some(Message::Ready { token }) => {
-                self.token = token;
-                Ok(())
+        };
+        let granted = agreement.request(&mut self.channel, &request)?;
+        for text in &granted.lowered {
+            if asked.is_strict {
+                let next = "ask for less, or leave --strict out";
+                return Err(Failure::refused(text.clone(), next));
             }
-            Some(Message::Refused { reason, next }) => Err(refused(&reason, &next)),
-            _ => Err(lost(&Lost::Nonsense)),
+            eprintln!("note: {text}");
         }
+        self.token = granted.token;
+        asked.duration = Duration::from_nanos(granted.request.duration_ns);
+        asked.interval = asked.interval.min(asked.duration.max(INTERVAL_MIN));
+        asked.rate_bps = granted.request.rate_bps;
+        Ok(())
     }
 
     fn open_flows(&mut self) -> Result<(), Failure> {
@@ -169,7 +178,7 @@ impl Client {
                 Some(Message::Joined { flow }) => {
                     joined.insert(flow);
                 }
-                Some(Message::Refused { reason, next }) => return Err(refused(&reason, &next)),
+                Some(Message::Refused(refusal)) => return Err(refused(&refusal)),
                 _ => {}
             }
         }
@@ -357,23 +366,6 @@ impl Client {
     }
 }
 
-fn refused(reason: &str, next: &str) -> Failure {
-    Failure::refused(
-        format!("the server refused: {}", printable(reason)),
-        printable(next),
-    )
-}
-
-/// A text of the peer without control characters, which could rewrite the terminal.
-fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
-}
-
-fn lost(e: &Lost) -> Failure {
-    Failure::run(e.to_string(), "look at the server's output, and try again")
-}
-
 /// A failed connection in the words of this program.
 fn explain(plan: &Plan, e: ConnectError) -> Failure {
     let host = &plan.asked.host;
@@ -404,20 +396,5 @@ fn explain(plan: &Plan, e: ConnectError) -> Failure {
             "start `dccpmon serve` there, or check --dccp-port",
         ),
         other => Failure::run(other.to_string(), other.next_step()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Apostrophes were shown as `\'`.
-    #[test]
-    fn refusal_is_shown_with_apostrophes_and_without_control_characters() {
-        let failure = refused("the server's limit\u{1b}[2J", "wait");
-        assert_eq!(
-            failure.what,
-            "the server refused: the server's limit\u{fffd}[2J"
-        );
     }
 }

@@ -3,11 +3,13 @@
 //! One thread per listener reads them all without waiting for one, so that silent clients hold neither a thread nor
 //! the others up. A connection that asks for a test gets a seat and a thread; one that joins a test goes there.
 
-use super::seats::{Refusal, Seats};
-use super::session::{self, Session};
+use super::policy::{Policy, wrong_version};
+use super::seats::Seats;
+use super::session::Session;
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
+use crate::wire::auth::Exchange;
 use crate::wire::channel::Channel;
-use crate::wire::message::{Message, Setup};
+use crate::wire::message::{Message, RefusalCode, Refused, Setup};
 use crate::wire::packet::{Head, Kind, LEN_MAX};
 use core::net::IpAddr;
 use core::time::Duration;
@@ -22,15 +24,20 @@ use std::thread;
 const LOOK: Duration = Duration::from_millis(200);
 /// The same while connections wait for their turn.
 const LOOK_BUSY: Duration = Duration::from_millis(5);
-const NO_THREAD: Refusal = Refusal {
-    reason: "the server's system has no thread left",
-    next: "try again later",
-};
+
+fn no_thread() -> Refused {
+    Refused::new(
+        RefusalCode::Busy,
+        "the server's system has no thread left",
+        "try again later",
+    )
+}
 
 /// The connections of one listener that wait.
 pub(super) struct Lobby {
     listener: Listener,
     seats: Arc<Seats>,
+    policy: Arc<Policy>,
     is_one_off: bool,
     /// In the order of their arrival.
     guests: Vec<Guest>,
@@ -54,8 +61,10 @@ struct Guest {
 enum State {
     /// Nothing was received.
     Silent(Socket),
-    /// A request for a test is incomplete.
+    /// Its first message is incomplete.
     Asking(Channel),
+    /// It was welcomed, and has not requested a test yet.
+    Greeted(Channel, Exchange),
     /// A refusal is on its way.
     Refused(Channel),
     /// The connection has ended, or another part of the program has it.
@@ -63,10 +72,16 @@ enum State {
 }
 
 impl Lobby {
-    pub(super) fn new(listener: Listener, seats: Arc<Seats>, is_one_off: bool) -> Self {
+    pub(super) fn new(
+        listener: Listener,
+        seats: Arc<Seats>,
+        policy: Arc<Policy>,
+        is_one_off: bool,
+    ) -> Self {
         Self {
             listener,
             seats,
+            policy,
             is_one_off,
             guests: Vec::new(),
             datagram: vec![0; LEN_MAX],
@@ -147,7 +162,22 @@ impl Lobby {
             },
             State::Asking(mut channel) => match channel.try_poll() {
                 Ok(None) => State::Asking(channel),
-                Ok(Some(Message::Setup(setup))) => self.answer(peer, channel, setup),
+                Ok(Some(Message::Hello(hello))) => match self.policy.welcome(&hello) {
+                    Ok((exchange, welcome)) => {
+                        match channel.say(&Message::Welcome(Box::new(welcome))) {
+                            Ok(()) => State::Greeted(channel, exchange),
+                            Err(_) => State::Gone,
+                        }
+                    }
+                    Err(refused) => refuse(peer, channel, refused),
+                },
+                // The first message of programs that speak version 1.
+                Ok(Some(Message::Setup(_))) => refuse(peer, channel, wrong_version("version 1")),
+                Ok(Some(_)) | Err(_) => State::Gone,
+            },
+            State::Greeted(mut channel, exchange) => match channel.try_poll() {
+                Ok(None) => State::Greeted(channel, exchange),
+                Ok(Some(Message::Setup(setup))) => self.answer(peer, channel, exchange, &setup),
                 Ok(Some(_)) | Err(_) => State::Gone,
             },
             State::Refused(mut channel) => match channel.try_poll() {
@@ -175,11 +205,18 @@ impl Lobby {
     }
 
     /// Starts the test, or refuses it.
-    fn answer(&mut self, peer: DccpAddr, channel: Channel, setup: Setup) -> State {
-        let seat = session::check(&setup).and_then(|()| self.seats.take(source_of(peer.ip)));
-        let seat = match seat {
-            Ok(seat) => seat,
-            Err(refusal) => return refuse(peer, channel, &refusal),
+    fn answer(
+        &mut self,
+        peer: DccpAddr,
+        channel: Channel,
+        mut exchange: Exchange,
+        setup: &Setup,
+    ) -> State {
+        let request = self.policy.grant(&mut exchange, setup);
+        let request = request.and_then(|r| Ok((r, self.seats.take(source_of(peer.ip))?)));
+        let (request, seat) = match request {
+            Ok(granted) => granted,
+            Err(refused) => return refuse(peer, channel, refused),
         };
         // The thread gets its test after it has been started, because a failed start drops what it was given.
         let (hand_over, session) = mpsc::sync_channel(1);
@@ -193,14 +230,16 @@ impl Lobby {
                 let _ = hand_over.send(Session {
                     peer,
                     channel,
-                    setup,
+                    exchange,
+                    policy: self.policy.clone(),
+                    request,
                     seat,
                 });
                 State::Gone
             }
             Err(e) => {
                 eprintln!("dccpmon: no thread for a test: {e}");
-                refuse(peer, channel, &NO_THREAD)
+                refuse(peer, channel, no_thread())
             }
         }
     }
@@ -215,7 +254,9 @@ impl Guest {
     fn dismiss(&mut self) {
         match core::mem::replace(&mut self.state, State::Gone) {
             State::Silent(socket) => socket.abort(),
-            State::Asking(channel) | State::Refused(channel) => channel.socket().abort(),
+            State::Asking(channel) | State::Greeted(channel, _) | State::Refused(channel) => {
+                channel.socket().abort();
+            }
             State::Gone => {}
         }
     }
@@ -232,9 +273,9 @@ fn trouble(event: &ListenerEvent) -> String {
     }
 }
 
-fn refuse(peer: DccpAddr, mut channel: Channel, refusal: &Refusal) -> State {
-    println!("test from {peer}: refused");
-    match channel.say(&refusal.message()) {
+fn refuse(peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
+    println!("test from {peer}: refused ({})", refused.reason);
+    match channel.say(&Message::Refused(refused)) {
         Ok(()) => State::Refused(channel),
         Err(_) => State::Gone,
     }
@@ -244,27 +285,39 @@ fn refuse(peer: DccpAddr, mut channel: Channel, refusal: &Refusal) -> State {
 mod tests {
     use super::*;
     use crate::plan::{SERVICE, data_options};
+    use crate::session::agree::{Agreement, Granted};
+    use crate::wire::message::Request;
     use dccp::Options;
     use dccp::proto::time::nanos;
+    use dccp_cli::Failure;
     use std::thread::JoinHandle;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    fn policy() -> Arc<Policy> {
+        Arc::new(Policy {
+            tests: 4,
+            duration: Duration::from_mins(1),
+            rate_bps: None,
+            key: None,
+        })
+    }
 
     fn lobby() -> (Lobby, DccpAddr) {
         let options = data_options(Options::new().service_code(SERVICE));
         let listener = Listener::bind("127.0.0.1:0/5001", &options).unwrap();
         let to = listener.local_addrs()[0];
-        (Lobby::new(listener, Arc::default(), false), to)
+        (
+            Lobby::new(listener, Arc::new(Seats::new(4)), policy(), false),
+            to,
+        )
     }
 
     /// Asks for a test, and returns the answer.
-    fn ask(to: DccpAddr) -> JoinHandle<Option<Message>> {
+    fn ask(to: DccpAddr) -> JoinHandle<Result<Granted, Failure>> {
         thread::spawn(move || {
             let socket = Socket::connect(to, &Options::new().service_code(SERVICE)).unwrap();
             let mut channel = Channel::new(socket, None).unwrap();
             let second = nanos(Duration::from_secs(1));
-            let setup = Setup {
-                version: "0".into(),
+            let request = Request {
                 flows: 1,
                 duration_ns: second,
                 interval_ns: second,
@@ -272,11 +325,11 @@ mod tests {
                 length_bytes: 100,
                 rate_bps: None,
             };
-            channel.say(&Message::Setup(setup)).unwrap();
-            let answer = channel.poll(clock::now() + PATIENCE).unwrap();
+            let agreed = Agreement::begin(&mut channel, None);
+            let granted = agreed.and_then(|mut a| a.request(&mut channel, &request));
             // The acknowledgement ends the wait of a server that has refused.
             channel.flush(clock::now()).unwrap();
-            answer
+            granted
         })
     }
 
@@ -294,7 +347,7 @@ mod tests {
             lobby.turn().unwrap();
         }
         let refused = refused.join().unwrap();
-        assert_eq!(refused, Some(NO_THREAD.message()));
+        assert_eq!(refused.unwrap_err().what, no_thread().reason);
         assert!(lobby.seats.are_free());
         lobby.spawn = works;
         let served = ask(to);
@@ -302,7 +355,7 @@ mod tests {
             lobby.turn().unwrap();
         }
         let served = served.join().unwrap();
-        assert!(matches!(served, Some(Message::Ready { .. })), "{served:?}");
+        assert!(served.is_ok(), "{served:?}");
     }
 
     #[test]

@@ -1,18 +1,23 @@
 //! `dccpmon serve`: the other end of all tests.
 
 mod lobby;
+mod policy;
 mod seats;
 mod session;
 
 use crate::cli::{Family, Serve};
 use crate::invite;
-use crate::limits::{ANSWER_MAX, DURATION_MAX, SOURCE_CONNECTIONS, TESTS_MAX};
+use crate::limits::{ANSWER_MAX, source_connections};
 use crate::meter::SAMPLE;
 use crate::plan::{SERVICE, data_options};
 use core::net::SocketAddr;
+use dccp::proto::number::to_f64;
+use dccp::proto::time::nanos;
 use dccp::{BindError, Encapsulation, Listener, Options, clock};
+use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use lobby::Lobby;
+use policy::Policy;
 use seats::Seats;
 use std::sync::Arc;
 use std::thread;
@@ -20,10 +25,11 @@ use std::thread;
 /// Serves until Ctrl-C, or for one test; gives the exit code.
 pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     interrupt::listen()?;
-    let seats = Arc::new(Seats::default());
+    let policy = Arc::new(Policy::of(asked)?);
+    let seats = Arc::new(Seats::new(policy.tests));
     let mut threads = Vec::new();
-    for listener in listen(asked)? {
-        let mut lobby = Lobby::new(listener, seats.clone(), asked.is_one_off);
+    for listener in listen(asked, &policy)? {
+        let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off);
         let thread = thread::Builder::new()
             .name("accept".into())
             .spawn(move || lobby.run())
@@ -47,9 +53,9 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
 }
 
 /// Opens what was asked for, and says what is open and how to reach it.
-fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
+fn listen(asked: &Serve, policy: &Policy) -> Result<Vec<Listener>, Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
-    let options = options.connections_per_source(SOURCE_CONNECTIONS);
+    let options = options.connections_per_source(source_connections(policy.tests));
     let mut listeners = Vec::new();
     let mut ways = Vec::new();
     if asked.over != Some(Encapsulation::Ip) {
@@ -80,14 +86,28 @@ fn listen(asked: &Serve) -> Result<Vec<Listener>, Failure> {
         ways.join(" and "),
         asked.dccp_port
     );
-    println!(
-        "  tests at once: {TESTS_MAX}    limit: {} h each    key: none (anyone may test)",
-        DURATION_MAX.as_secs() / 3600
-    );
+    println!("  {}", terms(policy));
     for line in invite::lines(asked) {
         println!("{line}");
     }
     Ok(listeners)
+}
+
+/// The terms for clients, in one line.
+fn terms(policy: &Policy) -> String {
+    let time = units::seconds(nanos(policy.duration));
+    let rate = policy
+        .rate_bps
+        .map(|bps| format!(" at {}", units::rate(to_f64(bps))));
+    let key = match policy.key {
+        Some(_) => "needed",
+        None => "none (anyone may test)",
+    };
+    format!(
+        "tests at once: {}    limit: {time} s each{}    key: {key}",
+        policy.tests,
+        rate.unwrap_or_default()
+    )
 }
 
 /// Listens on all addresses of the families asked for; not to have IPv6 is no error.

@@ -3,7 +3,8 @@
 //! A test needs a seat. One source address, or IPv6 network of 64 bits, never takes the last free seat while it
 //! holds another, so that the tests of one source leave room for those of others.
 
-use crate::limits::{FLOWS_MAX, TESTS_MAX};
+use crate::limits::FLOWS_MAX;
+use crate::wire::message::{RefusalCode, Refused};
 use core::net::IpAddr;
 use dccp::Socket;
 use std::collections::BTreeMap;
@@ -14,30 +15,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A data connection with the number of its flow.
 pub(super) type Joining = (u32, Socket);
 
-/// Why a test is refused.
-pub(super) struct Refusal {
-    pub(super) reason: &'static str,
-    pub(super) next: &'static str,
+/// The refusals of a server without a free seat.
+fn busy(seats: usize) -> Refused {
+    Refused::new(
+        RefusalCode::Busy,
+        format!("the server is busy: {seats} of {seats} tests run"),
+        "wait until one has ended, and try again",
+    )
 }
 
-impl Refusal {
-    const BUSY: Self = Self {
-        reason: "server busy: it runs the maximum number of tests",
-        next: "wait until one has ended, and try again",
-    };
-    const SOURCE_BUSY: Self = Self {
-        reason: "server busy: the last free place is kept for other addresses, and yours runs a test",
-        next: "wait until your other test has ended, and try again",
-    };
-    const NO_TOKEN: Self = Self {
-        reason: "the server's system has no random numbers",
-        next: "try again",
-    };
+fn source_busy() -> Refused {
+    Refused::new(
+        RefusalCode::Busy,
+        "the server is busy: its last free place is kept for other addresses, and yours runs a test",
+        "wait until your other test has ended, and try again",
+    )
+}
+
+fn no_token() -> Refused {
+    Refused::new(
+        RefusalCode::Busy,
+        "the server's system has no random numbers",
+        "try again",
+    )
 }
 
 /// The running tests of all listeners.
-#[derive(Default)]
 pub(super) struct Seats {
+    /// How many there are.
+    count: usize,
     /// By token.
     tests: Mutex<BTreeMap<u64, RunningTest>>,
     has_served: AtomicBool,
@@ -50,19 +56,25 @@ struct RunningTest {
 }
 
 impl Seats {
+    pub(super) fn new(count: u32) -> Self {
+        Self {
+            count: count as usize,
+            tests: Mutex::default(),
+            has_served: AtomicBool::new(false),
+        }
+    }
+
     /// Returns a seat for a test of `source`.
     ///
     /// # Errors
     /// Returns the reason if there is none.
-    pub(super) fn take(self: &Arc<Self>, source: IpAddr) -> Result<Seat, Refusal> {
-        let mut token = [0; 8];
-        getrandom::fill(&mut token).map_err(|_| Refusal::NO_TOKEN)?;
-        let token = u64::from_be_bytes(token);
+    pub(super) fn take(self: &Arc<Self>, source: IpAddr) -> Result<Seat, Refused> {
+        let token = new_token()?;
         let mut tests = self.lock();
-        let free = TESTS_MAX.saturating_sub(tests.len());
+        let free = self.count.saturating_sub(tests.len());
         match free {
-            0 => return Err(Refusal::BUSY),
-            1 if tests.values().any(|t| t.source == source) => return Err(Refusal::SOURCE_BUSY),
+            0 => return Err(busy(self.count)),
+            1 if tests.values().any(|t| t.source == source) => return Err(source_busy()),
             _ => {}
         }
         let (joining, joined) = sync_channel(FLOWS_MAX as usize);
@@ -110,6 +122,18 @@ pub(super) struct Seat {
 }
 
 impl Seat {
+    /// Names the next test of a series. Connections of the test before reach it no more.
+    pub(super) fn renew(&mut self) -> Result<(), Refused> {
+        let token = new_token()?;
+        let mut tests = self.seats.lock();
+        if let Some(mut test) = tests.remove(&self.token) {
+            (test.joining, self.joined) = sync_channel(FLOWS_MAX as usize);
+            tests.insert(token, test);
+        }
+        self.token = token;
+        Ok(())
+    }
+
     /// Notes that the test has been served, before the seat is free.
     pub(super) fn finish(self) {
         self.seats.has_served.store(true, Ordering::SeqCst);
@@ -122,10 +146,18 @@ impl Drop for Seat {
     }
 }
 
+fn new_token() -> Result<u64, Refused> {
+    let mut token = [0; 8];
+    getrandom::fill(&mut token).map_err(|_| no_token())?;
+    Ok(u64::from_be_bytes(token))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use dccp::limits::source_of;
+
+    const COUNT: u32 = 4;
 
     fn source(text: &str) -> IpAddr {
         source_of(text.parse().unwrap())
@@ -133,20 +165,30 @@ mod tests {
 
     #[test]
     fn one_source_leaves_a_seat_to_others() {
-        let seats = Arc::new(Seats::default());
+        let seats = Arc::new(Seats::new(COUNT));
         let (own, other) = (source("192.0.2.1"), source("192.0.2.2"));
-        let mut held: Vec<Seat> = (1..TESTS_MAX)
-            .map(|_| seats.take(own).ok().unwrap())
-            .collect();
+        let mut held: Vec<Seat> = (1..COUNT).map(|_| seats.take(own).ok().unwrap()).collect();
         let refusal = seats.take(own).err().unwrap();
-        assert_eq!(refusal.reason, Refusal::SOURCE_BUSY.reason);
+        assert_eq!(refusal, source_busy());
         held.push(seats.take(other).ok().unwrap());
         let refusal = seats.take(other).err().unwrap();
-        assert_eq!(refusal.reason, Refusal::BUSY.reason);
+        assert_eq!(refusal, busy(4));
         held.remove(0).finish();
         assert!(seats.has_served() && seats.take(own).is_err());
         assert!(seats.take(source("192.0.2.3")).is_ok());
         held.clear();
+        assert!(seats.are_free());
+    }
+
+    #[test]
+    fn renewed_seat_has_a_new_token_and_stays_taken() {
+        let seats = Arc::new(Seats::new(1));
+        let mut seat = seats.take(source("192.0.2.1")).ok().unwrap();
+        let before = seat.token;
+        seat.renew().unwrap();
+        assert_ne!(seat.token, before);
+        assert!(seats.take(source("192.0.2.2")).is_err());
+        drop(seat);
         assert!(seats.are_free());
     }
 

@@ -1,18 +1,17 @@
 //! One test, from its request to its totals.
 
-use super::seats::{Refusal, Seat};
+use super::policy::Policy;
+use super::seats::Seat;
 use crate::host::Usage;
-use crate::limits::{
-    ANSWER_MAX, DURATION_MAX, FAREWELL_MAX, FLOWS_MAX, IDLE_MAX, IDLE_SLOW_MAX, INTERVAL_MIN,
-    OVERTIME_MAX,
-};
+use crate::limits::{ANSWER_MAX, FAREWELL_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX};
 use crate::load::send::Traffic;
 use crate::meter::{self, Meter, SAMPLE};
+use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::FlowTotal;
-use crate::wire::message::{Message, Setup};
-use crate::wire::packet::{LEN_MAX, LEN_MIN};
+use crate::wire::message::{Message, Ready, RefusalCode, Refused, Request, Setup};
 use core::time::Duration;
+use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{DccpAddr, Socket, clock};
 use dccp_cli::interrupt;
@@ -20,103 +19,165 @@ use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const STOPPED: Refusal = Refusal {
-    reason: "it is shutting down",
-    next: "start `dccpmon serve` there again",
-};
-
-impl Refusal {
-    pub(super) fn message(&self) -> Message {
-        Message::Refused {
-            reason: self.reason.into(),
-            next: self.next.into(),
-        }
-    }
+fn stopped() -> Refused {
+    Refused::new(
+        RefusalCode::Stopping,
+        "the server is shutting down",
+        "start `dccpmon serve` there again",
+    )
 }
 
-/// A test that has a seat.
+fn used_up() -> Refused {
+    Refused::new(
+        RefusalCode::Limit,
+        "the server ends this series: its tests have used the time that the server allows to one client",
+        "begin a new one",
+    )
+}
+
+/// A test that has a seat, and those that follow on the same control connection.
 pub(super) struct Session {
     pub(super) peer: DccpAddr,
     pub(super) channel: Channel,
-    pub(super) setup: Setup,
+    pub(super) exchange: Exchange,
+    pub(super) policy: Arc<Policy>,
+    pub(super) request: Request,
     pub(super) seat: Seat,
 }
 
 impl Session {
-    /// Serves the test, and prints a line about it.
-    pub(super) fn run(self) {
-        let Self {
-            peer,
-            channel,
-            setup,
-            seat,
-        } = self;
-        match serve(channel, setup, &seat) {
-            Ok(Some(text)) => println!("test from {peer}: {text}"),
-            Ok(None) => println!("test from {peer}: refused"),
-            Err(e) => println!("test from {peer}: broken off, {e}"),
+    /// Serves the tests, and prints a line about each.
+    pub(super) fn run(mut self) {
+        let peer = self.peer;
+        let mut time = Duration::ZERO;
+        loop {
+            time += Duration::from_nanos(self.request.duration_ns);
+            match self.serve() {
+                Ok(Some((text, end))) => {
+                    println!("test from {peer}: {text}");
+                    if let End::Spent = end {
+                        self.take_leave();
+                        break;
+                    }
+                }
+                Ok(None) => {
+                    println!("test from {peer}: refused");
+                    break;
+                }
+                Err(e) => {
+                    println!("test from {peer}: broken off, {e}");
+                    break;
+                }
+            }
+            match self.next(time) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(e) => {
+                    println!("series from {peer}: broken off, {e}");
+                    break;
+                }
+            }
         }
-        seat.finish();
+        self.seat.finish();
     }
-}
 
-/// Serves one test; returns a line about it, or nothing if the program ends first.
-fn serve(mut channel: Channel, setup: Setup, seat: &Seat) -> Result<Option<String>, Lost> {
-    channel.say(&Message::Ready { token: seat.token })?;
-    let Some(sockets) = gather(&mut channel, &setup, seat)? else {
-        channel.say(&STOPPED.message())?;
-        channel.flush(clock::now() + ANSWER_MAX)?;
-        return Ok(None);
-    };
-    let mut test = Test {
-        channel,
-        setup,
-        token: seat.token,
-    };
-    let line = test.run(&sockets);
-    // A connection that is still open holds no resource longer than its test.
-    for socket in &sockets {
-        socket.abort();
+    /// Serves one test; returns a line about it, or nothing if the program ends first.
+    fn serve(&mut self) -> Result<Option<(String, End)>, Lost> {
+        let granted = serde_json::to_string(&self.request).map_err(|_| Lost::Nonsense)?;
+        let token = self.seat.token;
+        let key = self.policy.key.as_ref();
+        let proof = key.map(|key| self.exchange.prove_answer(key, token, &granted).into());
+        self.channel.say(&Message::Ready(Ready {
+            token,
+            granted,
+            proof,
+        }))?;
+        let Some(sockets) = gather(&mut self.channel, &self.request, &self.seat)? else {
+            self.channel.say(&Message::Refused(stopped()))?;
+            self.channel.flush(clock::now() + ANSWER_MAX)?;
+            return Ok(None);
+        };
+        let mut test = Test {
+            channel: &mut self.channel,
+            request: &self.request,
+            rate: self.policy.rate_bps,
+            token,
+        };
+        let ended = test.run(&sockets);
+        // A connection that is still open holds no resource longer than its test.
+        for socket in &sockets {
+            socket.abort();
+        }
+        ended.map(Some)
     }
-    line.map(Some)
-}
 
-/// Checks a request against the limits of the server.
-pub(super) fn check(setup: &Setup) -> Result<(), Refusal> {
-    let longest = nanos(DURATION_MAX);
-    let shortest_interval = nanos(INTERVAL_MIN);
-    let holds = (1..=FLOWS_MAX).contains(&setup.flows)
-        && (1..=longest).contains(&setup.duration_ns)
-        && setup.interval_ns >= shortest_interval
-        && (LEN_MIN..=LEN_MAX).contains(&setup.length_bytes)
-        && setup.rate_bps != Some(0);
-    if holds {
-        return Ok(());
+    /// Repeats the totals until the client has said that it has them, or until [`FAREWELL_MAX`].
+    fn take_leave(&mut self) {
+        let until = clock::now() + FAREWELL_MAX;
+        while clock::now() < until {
+            match self.channel.poll(until) {
+                Ok(Some(Message::Bye)) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
     }
-    Err(Refusal {
-        reason: "the test is beyond what it serves",
-        next: "ask for an hour at most, 32 flows at most, and intervals of at least 100 ms",
-    })
+
+    /// Waits for the client's next request. Returns false if it has none. All tests together last no longer than
+    /// one may: `time` of it is used.
+    fn next(&mut self, time: Duration) -> Result<bool, Lost> {
+        let until = clock::now() + ANSWER_MAX;
+        let setup: Setup = loop {
+            match self.channel.poll(until)? {
+                Some(Message::Setup(setup)) => break setup,
+                // A request to end that arrived after the end.
+                Some(Message::Stop | Message::Sent) => {}
+                Some(_) | None => return Ok(false),
+            }
+        };
+        let left = self.policy.duration.saturating_sub(time);
+        let granted = self.policy.grant(&mut self.exchange, &setup);
+        let granted = granted.and_then(|request| {
+            if interrupt::is_pressed() {
+                return Err(stopped());
+            }
+            if request.duration_ns > nanos(left) {
+                return Err(used_up());
+            }
+            self.seat.renew()?;
+            Ok(request)
+        });
+        match granted {
+            Ok(request) => {
+                self.request = request;
+                Ok(true)
+            }
+            Err(refused) => {
+                self.channel.say(&Message::Refused(refused))?;
+                self.channel.flush(clock::now() + FAREWELL_MAX)?;
+                Ok(false)
+            }
+        }
+    }
 }
 
 /// Waits for the data connections, and for the client to say that it has heard of all; returns none
 /// if the program is to end.
 fn gather(
     channel: &mut Channel,
-    setup: &Setup,
+    request: &Request,
     seat: &Seat,
 ) -> Result<Option<Vec<Arc<Socket>>>, Lost> {
     let mut joined = BTreeMap::new();
     let until = clock::now() + ANSWER_MAX;
     loop {
         while let Ok((flow, socket)) = seat.joined.try_recv() {
-            if flow < setup.flows && !joined.contains_key(&flow) {
+            if flow < request.flows && !joined.contains_key(&flow) {
                 joined.insert(flow, Arc::new(socket));
                 channel.say(&Message::Joined { flow })?;
             }
         }
         match channel.poll(clock::now() + SAMPLE)? {
-            Some(Message::Start) if joined.len() == setup.flows as usize => {
+            Some(Message::Start) if joined.len() == request.flows as usize => {
                 return Ok(Some(joined.into_values().collect()));
             }
             Some(_) => return Err(Lost::Nonsense),
@@ -136,21 +197,23 @@ enum End {
 }
 
 /// A test that runs.
-struct Test {
-    channel: Channel,
-    setup: Setup,
+struct Test<'a> {
+    channel: &'a mut Channel,
+    request: &'a Request,
+    /// Bits per second of all flows together that the server allows.
+    rate: Option<u64>,
     token: u64,
 }
 
-impl Test {
-    fn run(&mut self, sockets: &[Arc<Socket>]) -> Result<String, Lost> {
+impl Test<'_> {
+    fn run(&mut self, sockets: &[Arc<Socket>]) -> Result<(String, End), Lost> {
         let usage = Usage::begin();
         let flows = self
             .start(sockets)
             .map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, true);
         let end = self.watch(&mut meter)?;
-        if self.setup.is_reverse {
+        if self.request.is_reverse {
             meter.finish_sending();
             self.channel.say(&Message::Sent)?;
         } else {
@@ -163,33 +226,22 @@ impl Test {
         }
         self.channel
             .say(&Message::Host(Box::new(usage.host(meter.mib()))))?;
-        let until = clock::now()
-            + match end {
-                End::Regular => ANSWER_MAX,
-                End::Spent => FAREWELL_MAX,
-            };
-        while clock::now() < until {
-            match self.channel.poll(until) {
-                Ok(Some(Message::Bye)) | Err(_) => break,
-                Ok(_) => {}
-            }
-        }
-        Ok(line)
+        Ok((line, end))
     }
 
     fn start(&self, sockets: &[Arc<Socket>]) -> std::io::Result<Vec<meter::End>> {
-        let duration = Duration::from_nanos(self.setup.duration_ns);
+        let duration = Duration::from_nanos(self.request.duration_ns);
         (0..)
             .zip(sockets)
             .map(|(flow, socket)| {
-                if !self.setup.is_reverse {
+                if !self.request.is_reverse {
                     return meter::End::receive(socket, self.token, flow);
                 }
                 let traffic = Traffic {
                     token: self.token,
                     flow,
-                    length: self.setup.length_bytes,
-                    rate_bps: self.setup.rate_bps,
+                    length: self.request.length_bytes,
+                    rate_bps: self.request.rate_bps,
                 };
                 meter::End::send(socket, traffic, duration)
             })
@@ -198,13 +250,16 @@ impl Test {
 
     /// Reports the intervals until the sending end has ended, or the test has used its time.
     fn watch(&mut self, meter: &mut Meter) -> Result<End, Lost> {
-        let interval = Duration::from_nanos(self.setup.interval_ns);
+        let interval = Duration::from_nanos(self.request.interval_ns);
         let mut next = interval;
-        let mut allowance = Allowance::of(&self.setup);
+        let mut allowance = Allowance::of(self.request);
+        let mut guard = RateGuard::new(self.rate, self.request.length_bytes);
         let mut is_ending = false;
         loop {
             meter.sample();
-            let is_spent = allowance.is_spent(meter.elapsed(), meter.progress());
+            let (elapsed, progress) = (meter.elapsed(), meter.progress());
+            let is_spent =
+                allowance.is_spent(elapsed, progress) || guard.is_exceeded(elapsed, progress);
             if (is_spent || interrupt::is_pressed()) && !core::mem::replace(&mut is_ending, true) {
                 self.channel.say(&Message::Ending)?;
             }
@@ -213,7 +268,7 @@ impl Test {
             let is_over = match message {
                 Some(Message::Stop | Message::Sent) => true,
                 Some(_) => return Err(Lost::Nonsense),
-                None => is_spent || meter.is_done() || (is_ending && self.setup.is_reverse),
+                None => is_spent || meter.is_done() || (is_ending && self.request.is_reverse),
             };
             let elapsed = meter.elapsed();
             if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {
@@ -232,8 +287,8 @@ impl Test {
 
     /// Sums the test up in one line of the server's output.
     fn line(&self, totals: &[FlowTotal]) -> String {
-        let time = Duration::from_nanos(self.setup.duration_ns);
-        let what = if self.setup.is_reverse {
+        let time = Duration::from_nanos(self.request.duration_ns);
+        let what = if self.request.is_reverse {
             "sent"
         } else {
             "received"
@@ -245,11 +300,11 @@ impl Test {
                 left.or(t.rx.as_ref().map(|rx| rx.delivered)).unwrap_or(0)
             })
             .sum();
-        let bytes = packets * self.setup.length_bytes as u64;
+        let bytes = packets * self.request.length_bytes as u64;
         format!(
             "{} flow(s), {what} {packets} packets of {} B, {}",
-            self.setup.flows,
-            self.setup.length_bytes,
+            self.request.flows,
+            self.request.length_bytes,
             units::rate(crate::result::rate(bytes, time))
         )
     }
@@ -267,13 +322,13 @@ struct Allowance {
 }
 
 impl Allowance {
-    fn of(setup: &Setup) -> Self {
+    fn of(request: &Request) -> Self {
         const BITS_AND_NS: u64 = 8 * 1_000_000_000;
-        let gap = setup.rate_bps.map_or(0, |bps| {
-            (setup.length_bytes as u64).saturating_mul(BITS_AND_NS) / bps.max(1)
+        let gap = request.rate_bps.map_or(0, |bps| {
+            (request.length_bytes as u64).saturating_mul(BITS_AND_NS) / bps.max(1)
         });
         Self {
-            time: Duration::from_nanos(setup.duration_ns) + OVERTIME_MAX,
+            time: Duration::from_nanos(request.duration_ns) + OVERTIME_MAX,
             idle: Duration::from_nanos(gap.saturating_mul(2)).clamp(IDLE_MAX, IDLE_SLOW_MAX),
             progress: 0,
             progress_at: Duration::ZERO,
@@ -289,13 +344,64 @@ impl Allowance {
     }
 }
 
+/// Finds clients that send faster than they may.
+struct RateGuard {
+    /// Datagrams of a window.
+    at_most: Option<u64>,
+    progress: u64,
+    since: Duration,
+}
+
+impl RateGuard {
+    const WINDOW: Duration = Duration::from_secs(2);
+
+    fn new(rate_bps: Option<u64>, length: usize) -> Self {
+        // A fifth more than allowed, because a window of the sender is not one of the receiver, and a few datagrams.
+        let packets =
+            |bps: u64| bps.saturating_mul(12 * Self::WINDOW.as_secs()) / (80 * length as u64) + 16;
+        Self {
+            at_most: rate_bps.map(packets),
+            progress: 0,
+            since: Duration::ZERO,
+        }
+    }
+
+    /// Whether more arrived in the last window than may.
+    fn is_exceeded(&mut self, elapsed: Duration, progress: u64) -> bool {
+        if elapsed < self.since + Self::WINDOW {
+            return false;
+        }
+        let arrived = progress - core::mem::replace(&mut self.progress, progress);
+        // A late look sees more than one window.
+        let windows = elapsed.saturating_sub(self.since).as_secs_f64() / Self::WINDOW.as_secs_f64();
+        self.since = elapsed;
+        self.at_most
+            .is_some_and(|most| to_f64(arrived) > to_f64(most) * windows)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn setup(rate_bps: Option<u64>) -> Setup {
-        Setup {
-            version: String::new(),
+    #[test]
+    fn rate_above_the_granted_one_is_found_after_two_seconds() {
+        let at = Duration::from_secs_f64;
+        // 100 packets/s may come.
+        let mut guard = RateGuard::new(Some(80_000), 100);
+        assert!(!guard.is_exceeded(at(1.9), 1_000));
+        assert!(guard.is_exceeded(at(2.0), 1_000));
+        let mut guard = RateGuard::new(Some(80_000), 100);
+        for seconds in 1..60_u32 {
+            assert!(!guard.is_exceeded(at(seconds.into()), u64::from(seconds) * 115));
+        }
+        assert!(guard.is_exceeded(at(80.0), 59 * 115 + 10_000));
+        let mut unlimited = RateGuard::new(None, 100);
+        assert!(!unlimited.is_exceeded(at(2.0), u64::MAX));
+    }
+
+    fn request(rate_bps: Option<u64>) -> Request {
+        Request {
             flows: 1,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,
@@ -308,7 +414,7 @@ mod tests {
     #[test]
     fn test_ends_after_its_time() {
         let at = Duration::from_secs;
-        let mut allowance = Allowance::of(&setup(None));
+        let mut allowance = Allowance::of(&request(None));
         for second in 0..65 {
             assert!(!allowance.is_spent(at(second), second + 1), "{second}");
         }
@@ -318,17 +424,17 @@ mod tests {
     #[test]
     fn test_without_data_ends_early() {
         let at = Duration::from_secs;
-        let mut allowance = Allowance::of(&setup(Some(10_000)));
+        let mut allowance = Allowance::of(&request(Some(10_000)));
         assert!(!allowance.is_spent(at(9), 0));
         assert!(!allowance.is_spent(at(9), 1));
         assert!(!allowance.is_spent(at(18), 1));
         assert!(allowance.is_spent(at(19), 1));
         // One datagram each 20 s was asked for.
-        let mut slow = Allowance::of(&setup(Some(500)));
+        let mut slow = Allowance::of(&request(Some(500)));
         assert!(!slow.is_spent(at(39), 0));
         assert!(slow.is_spent(at(40), 0));
         // A client that names a rate of 1 bit/s holds its seat no longer than a minute.
-        let mut slowest = Allowance::of(&setup(Some(1)));
+        let mut slowest = Allowance::of(&request(Some(1)));
         assert!(!slowest.is_spent(at(59), 0));
         assert!(slowest.is_spent(at(60), 0));
     }

@@ -21,7 +21,7 @@ use dccp::{Instant, RecvError, Socket, clock};
 use std::collections::VecDeque;
 
 /// Bytes of a message.
-pub(crate) const MESSAGE_MAX: usize = 16 << 10;
+pub(crate) const MESSAGE_MAX: usize = 64 << 10;
 /// Parts that wait for their acknowledgement.
 const PARTS_MAX: usize = 256;
 /// Bytes of a part: fits in the smallest packet of a path (RFC 8899's base).
@@ -317,12 +317,10 @@ fn read(datagram: &[u8]) -> Option<(u8, u32, u32, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::message::{RefusalCode, Refused};
 
     fn long() -> Message {
-        Message::Refused {
-            reason: "x".repeat(1000),
-            next: "y".into(),
-        }
+        Message::Refused(Refused::new(RefusalCode::Busy, "x".repeat(1000), "y"))
     }
 
     /// Plays a conversation over a network that loses the datagrams for which `loses` is true.
@@ -359,7 +357,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_though_half_of_all_packets_are_lost() {
-        let messages = [Message::Ready { token: u64::MAX }, long(), Message::Bye];
+        let messages = [Message::Joined { flow: u32::MAX }, long(), Message::Bye];
         let mut state = 12345_u32;
         let loses = |_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

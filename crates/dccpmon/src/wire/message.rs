@@ -1,26 +1,32 @@
 //! The control messages of a test.
+//!
+//! ```text
+//! C → S  Hello     versions, nonce
+//! S → C  Welcome   version, nonce, limits; or Refused
+//! C → S  Setup     the request, with a proof of the server's key if it has one
+//! S → C  Ready     the granted request, the test's token; or Refused
+//!        Joined, Start, Interval, Stop or Sent, Total, Host
+//! C → S  Bye; or Setup for the next test of a series
+//! ```
 
 use super::figures::{FlowTotal, Host, Interval};
+use super::hello::{Hello, Welcome};
 use serde::{Deserialize, Serialize};
 
 /// A control message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub(crate) enum Message {
+    /// Client: the first message.
+    Hello(Hello),
+    /// Server: the answer to it.
+    Welcome(Box<Welcome>),
     /// Client: this is the test that I want.
     Setup(Setup),
     /// Server: connect the flows and let each send this token.
-    Ready {
-        /// Names the test.
-        token: u64,
-    },
+    Ready(Ready),
     /// Server: not with me.
-    Refused {
-        /// Why.
-        reason: String,
-        /// A hint what to do.
-        next: String,
-    },
+    Refused(Refused),
     /// Server: the connection of this flow is known.
     Joined {
         /// The flow.
@@ -44,11 +50,68 @@ pub(crate) enum Message {
     Bye,
 }
 
+/// A request with its proof.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// The JSON text of a [`Request`]. The proof covers exactly this text. It is empty in the requests of programs
+    /// older than version 2.
+    #[serde(default)]
+    pub(crate) body: String,
+    /// A [`Proof`](super::auth::Proof), if the server has a key.
+    pub(crate) proof: Option<String>,
+}
+
+/// A granted test.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    /// Names the test.
+    pub(crate) token: u64,
+    /// The JSON text of the [`Request`] as the server grants it. The proof covers exactly this text.
+    pub(crate) granted: String,
+    /// A [`Proof`](super::auth::Proof), if the server has a key.
+    pub(crate) proof: Option<String>,
+}
+
+/// A refusal.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) code: RefusalCode,
+    /// Why: a sentence without a full stop.
+    pub(crate) reason: String,
+    /// A hint what to do.
+    pub(crate) next: String,
+}
+
+impl Refused {
+    pub(crate) fn new(
+        code: RefusalCode,
+        reason: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        let (reason, next) = (reason.into(), next.into());
+        Self { code, reason, next }
+    }
+}
+
+/// The kind of a refusal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RefusalCode {
+    /// No place is free.
+    Busy,
+    /// The key is missing or wrong.
+    Key,
+    /// No common version of the protocol.
+    Version,
+    /// The test is beyond a limit, or no valid request.
+    Limit,
+    /// The server ends.
+    Stopping,
+}
+
 /// A test.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    /// The client's version of the program.
-    pub(crate) version: String,
+pub(crate) struct Request {
     pub(crate) flows: u32,
     pub(crate) duration_ns: u64,
     pub(crate) interval_ns: u64,

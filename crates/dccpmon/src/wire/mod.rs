@@ -1,6 +1,8 @@
 //! Messages and packet heads that the two ends exchange.
 
+pub(crate) mod auth;
 pub(crate) mod channel;
 pub(crate) mod figures;
+pub(crate) mod hello;
 pub(crate) mod message;
 pub(crate) mod packet;

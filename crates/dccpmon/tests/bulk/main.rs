@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod acker;
 mod crowd;
 mod ends;
 mod network;
 mod runs;
 mod support;
+mod terms;

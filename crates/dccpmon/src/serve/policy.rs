@@ -1,0 +1,228 @@
+//! The limits and the key of a server.
+
+use crate::cli::Serve;
+use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::wire::auth::{Exchange, Key, Nonce, Proof};
+use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, ServerLimits, Welcome};
+use crate::wire::message::{RefusalCode, Refused, Request, Setup};
+use crate::wire::packet::{LEN_MAX, LEN_MIN};
+use core::time::Duration;
+use dccp::proto::time::nanos;
+use dccp_cli::Failure;
+
+/// The limits and the key of a server.
+#[derive(Debug)]
+pub(super) struct Policy {
+    pub(super) tests: u32,
+    pub(super) duration: Duration,
+    /// Bits per second of all flows of a test together.
+    pub(super) rate_bps: Option<u64>,
+    pub(super) key: Option<Key>,
+}
+
+impl Policy {
+    /// Reads the key.
+    pub(super) fn of(asked: &Serve) -> Result<Self, Failure> {
+        Ok(Self {
+            tests: asked.tests,
+            duration: asked.duration,
+            rate_bps: asked.rate_bps,
+            key: asked.key_file.as_deref().map(Key::read).transpose()?,
+        })
+    }
+
+    /// Answers the first message of a client.
+    pub(super) fn welcome(&self, hello: &Hello) -> Result<(Exchange, Welcome), Refused> {
+        let Some(protocol) = PROTOCOL.highest_common(hello.protocol) else {
+            return Err(wrong_version(&hello.protocol.to_string()));
+        };
+        let nonce = Nonce::random().map_err(|e| Refused::new(RefusalCode::Busy, e.what, e.next))?;
+        let welcome = Welcome {
+            protocol,
+            program: PROGRAM.into(),
+            nonce,
+            needs_key: self.key.is_some(),
+            limits: self.limits(),
+        };
+        Ok((Exchange::new(hello.nonce, nonce), welcome))
+    }
+
+    fn limits(&self) -> ServerLimits {
+        ServerLimits {
+            tests: self.tests,
+            flows: FLOWS_MAX,
+            duration_ns: nanos(self.duration),
+            rate_bps: self.rate_bps,
+            packet_bytes_max: LEN_MAX as u64,
+            interval_ns_min: nanos(INTERVAL_MIN),
+        }
+    }
+
+    /// Checks the proof and the values of a request. Lowers its duration and its rate to what the server allows.
+    pub(super) fn grant(&self, exchange: &mut Exchange, setup: &Setup) -> Result<Request, Refused> {
+        self.check_key(exchange, setup)?;
+        let request = serde_json::from_str(&setup.body).ok().filter(is_valid);
+        let mut request: Request = request.ok_or_else(|| {
+            Refused::new(
+                RefusalCode::Limit,
+                "the server does not serve such a test",
+                format!(
+                    "ask for at most {FLOWS_MAX} flows, datagrams of {LEN_MIN} to {LEN_MAX} bytes and intervals of at least {INTERVAL_MIN:?}"
+                ),
+            )
+        })?;
+        request.duration_ns = request.duration_ns.min(nanos(self.duration));
+        if let Some(limit) = self.rate_bps {
+            let each = (limit / u64::from(request.flows)).max(1);
+            request.rate_bps = Some(request.rate_bps.unwrap_or(each).min(each));
+        }
+        Ok(request)
+    }
+
+    fn check_key(&self, exchange: &mut Exchange, setup: &Setup) -> Result<(), Refused> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let proof = setup.proof.clone().map(Proof::try_from);
+        let is_proven = match proof {
+            Some(Ok(proof)) => exchange.check_request(key, &setup.body, &proof),
+            Some(Err(_)) | None => false,
+        };
+        if is_proven {
+            return Ok(());
+        }
+        Err(Refused::new(
+            RefusalCode::Key,
+            "the server refused the key",
+            "pass --key-file FILE with the server's key",
+        ))
+    }
+}
+
+/// The refusal of a peer that speaks other versions of the protocol.
+pub(super) fn wrong_version(theirs: &str) -> Refused {
+    Refused::new(
+        RefusalCode::Version,
+        format!("the server speaks {PROTOCOL} of the protocol, this program {theirs}"),
+        "install the same version at both ends",
+    )
+}
+
+fn is_valid(request: &Request) -> bool {
+    (1..=FLOWS_MAX).contains(&request.flows)
+        && request.duration_ns > 0
+        && request.interval_ns >= nanos(INTERVAL_MIN)
+        && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
+        && request.rate_bps != Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::hello::Versions;
+
+    fn policy() -> Policy {
+        Policy {
+            tests: 16,
+            duration: Duration::from_mins(1),
+            rate_bps: None,
+            key: None,
+        }
+    }
+
+    fn exchange() -> Exchange {
+        Exchange::new(Nonce::random().unwrap(), Nonce::random().unwrap())
+    }
+
+    fn request() -> Request {
+        Request {
+            flows: 4,
+            duration_ns: 3_600_000_000_000,
+            interval_ns: 1_000_000_000,
+            is_reverse: false,
+            length_bytes: 100,
+            rate_bps: None,
+        }
+    }
+
+    fn setup(request: &Request) -> Setup {
+        let body = serde_json::to_string(request).unwrap();
+        Setup { body, proof: None }
+    }
+
+    #[test]
+    fn duration_and_rate_are_lowered_to_the_limits() {
+        let policy = Policy {
+            rate_bps: Some(1000),
+            ..policy()
+        };
+        let granted = policy.grant(&mut exchange(), &setup(&request())).unwrap();
+        assert_eq!(granted.duration_ns, 60_000_000_000);
+        assert_eq!(granted.rate_bps, Some(250), "a quarter for each flow");
+        let modest = Request {
+            duration_ns: 1,
+            rate_bps: Some(10),
+            ..request()
+        };
+        let granted = policy.grant(&mut exchange(), &setup(&modest)).unwrap();
+        assert_eq!(granted, modest);
+    }
+
+    #[test]
+    fn invalid_requests_are_refused() {
+        let wrong = [
+            Request {
+                flows: 0,
+                ..request()
+            },
+            Request {
+                flows: FLOWS_MAX + 1,
+                ..request()
+            },
+            Request {
+                duration_ns: 0,
+                ..request()
+            },
+            Request {
+                interval_ns: 1,
+                ..request()
+            },
+            Request {
+                length_bytes: LEN_MIN - 1,
+                ..request()
+            },
+            Request {
+                rate_bps: Some(0),
+                ..request()
+            },
+        ];
+        for request in wrong {
+            let refused = policy()
+                .grant(&mut exchange(), &setup(&request))
+                .unwrap_err();
+            assert_eq!(refused.code, RefusalCode::Limit, "{request:?}");
+        }
+        for body in ["", "{}", "[", "null"] {
+            let setup = Setup {
+                body: body.into(),
+                proof: None,
+            };
+            assert!(policy().grant(&mut exchange(), &setup).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused_with_both_ranges() {
+        let hello = |min, max| Hello {
+            protocol: Versions { min, max },
+            program: "1".into(),
+            nonce: Nonce::random().unwrap(),
+        };
+        let (_, welcome) = policy().welcome(&hello(2, 3)).unwrap();
+        assert_eq!(welcome.protocol, 2);
+        let refused = policy().welcome(&hello(3, 4)).unwrap_err();
+        assert_eq!(refused.code, RefusalCode::Version);
+        assert_eq!(
+            refused.reason,
+            "the server speaks version 2 of the protocol, this program versions 3 to 4"
+        );
+    }
+}

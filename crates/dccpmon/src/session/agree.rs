@@ -1,0 +1,263 @@
+//! Agrees with the server on the version, the key and the values of a test.
+
+use crate::wire::auth::{Exchange, Key, Nonce, Proof};
+use crate::wire::channel::{Channel, Lost};
+use crate::wire::hello::{Hello, PROGRAM, PROTOCOL};
+use crate::wire::message::{Message, Ready, Refused, Request, Setup};
+use core::time::Duration;
+use dccp::clock;
+use dccp::proto::number::to_f64;
+use dccp_cli::Failure;
+use dccp_cli::quantity::show as units;
+
+/// The longest wait for the server's first message.
+const WELCOME: Duration = Duration::from_secs(5);
+/// The longest wait for each later answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The longest text of a peer that is shown.
+const SHOWN_MAX: usize = 300;
+
+/// A client and a server that speak the same version.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    exchange: Exchange,
+    key: Option<Key>,
+}
+
+/// A test as the server grants it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Granted {
+    /// Names the test.
+    pub(crate) token: u64,
+    pub(crate) request: Request,
+    /// Sentences about each value that the server has lowered.
+    pub(crate) lowered: Vec<String>,
+}
+
+impl Agreement {
+    /// Exchanges versions with the server.
+    pub(crate) fn begin(channel: &mut Channel, key: Option<Key>) -> Result<Self, Failure> {
+        let nonce = Nonce::random()?;
+        let hello = Message::Hello(Hello {
+            protocol: PROTOCOL,
+            program: PROGRAM.into(),
+            nonce,
+        });
+        let answer = channel
+            .say(&hello)
+            .and_then(|()| channel.poll(clock::now() + WELCOME));
+        let welcome = match answer {
+            Ok(Some(Message::Welcome(welcome))) => *welcome,
+            Ok(Some(Message::Refused(refusal))) => return Err(refused(&refusal)),
+            Ok(_) | Err(_) => {
+                return Err(Failure::run(
+                    "the peer is not dccpmon, or is older than 1.0",
+                    "install the same version at both ends",
+                ));
+            }
+        };
+        if !(PROTOCOL.min..=PROTOCOL.max).contains(&welcome.protocol) {
+            return Err(lost(&Lost::Nonsense));
+        }
+        if welcome.needs_key && key.is_none() {
+            return Err(Failure::refused(
+                "the server wants a key",
+                "pass --key-file FILE with the server's key",
+            ));
+        }
+        Ok(Self {
+            exchange: Exchange::new(nonce, welcome.nonce),
+            key: key.filter(|_| welcome.needs_key),
+        })
+    }
+
+    /// Requests a test.
+    pub(crate) fn request(
+        &mut self,
+        channel: &mut Channel,
+        request: &Request,
+    ) -> Result<Granted, Failure> {
+        let body = serde_json::to_string(request).expect("keys are texts");
+        let proof = self.key.as_ref();
+        let proof = proof.map(|key| self.exchange.prove_request(key, &body).into());
+        let setup = Message::Setup(Setup { body, proof });
+        channel.say(&setup).map_err(|e| lost(&e))?;
+        let answer = channel.poll(clock::now() + ANSWER).map_err(|e| lost(&e))?;
+        match answer {
+            Some(Message::Ready(ready)) => self.check(request, ready),
+            Some(Message::Refused(refusal)) => Err(refused(&refusal)),
+            Some(_) => Err(lost(&Lost::Nonsense)),
+            None => Err(lost(&Lost::Silent)),
+        }
+    }
+
+    /// Checks that the server has the key and grants no more than what was requested.
+    fn check(&self, asked: &Request, ready: Ready) -> Result<Granted, Failure> {
+        let Ready {
+            token,
+            granted,
+            proof,
+        } = ready;
+        if let Some(key) = &self.key {
+            let proof = proof.map(Proof::try_from);
+            let is_proven = match proof {
+                Some(Ok(proof)) => self.exchange.check_answer(key, token, &granted, &proof),
+                Some(Err(_)) | None => false,
+            };
+            if !is_proven {
+                return Err(Failure::run(
+                    "the server does not have the key",
+                    "check that this host is the server that you mean, and that its key is the same",
+                ));
+            }
+        }
+        let granted = serde_json::from_str(&granted).ok();
+        let granted = granted.filter(|granted| is_at_most(granted, asked));
+        let request: Request = granted.ok_or_else(|| lost(&Lost::Nonsense))?;
+        let lowered = lowered(asked, &request);
+        Ok(Granted {
+            token,
+            request,
+            lowered,
+        })
+    }
+}
+
+fn is_at_most(granted: &Request, asked: &Request) -> bool {
+    let same_but_lowered = Request {
+        duration_ns: granted.duration_ns,
+        rate_bps: granted.rate_bps,
+        ..asked.clone()
+    };
+    *granted == same_but_lowered
+        && (1..=asked.duration_ns).contains(&granted.duration_ns)
+        && match (granted.rate_bps, asked.rate_bps) {
+            (Some(granted), Some(asked)) => (1..=asked).contains(&granted),
+            (Some(granted), None) => granted > 0,
+            (None, asked) => asked.is_none(),
+        }
+}
+
+fn lowered(asked: &Request, granted: &Request) -> Vec<String> {
+    let mut lowered = Vec::new();
+    if granted.duration_ns != asked.duration_ns {
+        lowered.push(format!(
+            "server allows {} s (asked {} s)",
+            units::seconds(granted.duration_ns),
+            units::seconds(asked.duration_ns)
+        ));
+    }
+    if let Some(rate) = granted
+        .rate_bps
+        .filter(|_| granted.rate_bps != asked.rate_bps)
+    {
+        let text = |bps: u64| units::rate(to_f64(bps));
+        lowered.push(format!(
+            "server allows {} per flow (asked {})",
+            text(rate),
+            asked.rate_bps.map_or_else(|| "no limit".into(), text)
+        ));
+    }
+    lowered
+}
+
+/// The failure of a test that the server refuses.
+pub(crate) fn refused(refusal: &Refused) -> Failure {
+    Failure::refused(printable(&refusal.reason), printable(&refusal.next))
+}
+
+/// The failure of a test whose control connection has ended.
+pub(crate) fn lost(e: &Lost) -> Failure {
+    Failure::run(e.to_string(), "look at the server's output, and try again")
+}
+
+/// A text of the peer without control characters, which could rewrite the terminal.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().take(SHOWN_MAX).map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::message::RefusalCode;
+
+    fn request() -> Request {
+        Request {
+            flows: 2,
+            duration_ns: 60_000_000_000,
+            interval_ns: 1_000_000_000,
+            is_reverse: false,
+            length_bytes: 100,
+            rate_bps: None,
+        }
+    }
+
+    #[test]
+    fn refusal_is_shown_with_apostrophes_and_without_control_characters() {
+        let refusal = Refused::new(RefusalCode::Busy, "the server's limit\u{1b}[2J", "wait");
+        let failure = refused(&refusal);
+        assert_eq!(failure.what, "the server's limit\u{fffd}[2J");
+        assert_eq!(failure.code, 4);
+        assert_eq!(printable(&"x".repeat(400)).len(), SHOWN_MAX);
+    }
+
+    #[test]
+    fn lowered_values_are_named_with_those_asked_for() {
+        let granted = Request {
+            duration_ns: 10_000_000_000,
+            rate_bps: Some(5_000_000),
+            ..request()
+        };
+        assert!(is_at_most(&granted, &request()));
+        assert_eq!(
+            lowered(&request(), &granted),
+            [
+                "server allows 10 s (asked 60 s)",
+                "server allows 5.00 Mbit/s per flow (asked no limit)"
+            ]
+        );
+        assert!(lowered(&request(), &request()).is_empty());
+    }
+
+    #[test]
+    fn server_cannot_raise_or_change_a_request() {
+        let asked = Request {
+            rate_bps: Some(1000),
+            ..request()
+        };
+        for granted in [
+            Request {
+                duration_ns: 61_000_000_000,
+                ..asked.clone()
+            },
+            Request {
+                duration_ns: 0,
+                ..asked.clone()
+            },
+            Request {
+                rate_bps: Some(1001),
+                ..asked.clone()
+            },
+            Request {
+                rate_bps: Some(0),
+                ..asked.clone()
+            },
+            Request {
+                rate_bps: None,
+                ..asked.clone()
+            },
+            Request {
+                flows: 3,
+                ..asked.clone()
+            },
+            Request {
+                is_reverse: true,
+                ..asked.clone()
+            },
+        ] {
+            assert!(!is_at_most(&granted, &asked), "{granted:?}");
+        }
+        assert!(is_at_most(&asked, &asked));
+    }
+}

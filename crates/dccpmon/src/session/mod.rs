@@ -1,0 +1,3 @@
+//! The client's side of a test.
+
+pub(crate) mod agree;
