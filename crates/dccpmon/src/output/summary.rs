@@ -15,7 +15,7 @@ pub(crate) fn lines(document: &Document) -> Vec<String> {
     let mut page = Page(vec!["-".repeat(WIDTH)]);
     flows(&mut page, summary);
     totals(&mut page, summary);
-    for flow in &summary.flows {
+    for flow in summary.flows.iter().take(FLOWS_MAX) {
         delays(&mut page, summary, flow);
     }
     if let Some(idle) = &document.idle {
@@ -31,12 +31,22 @@ pub(crate) fn lines(document: &Document) -> Vec<String> {
     order(&mut page, summary);
     hosts(&mut page, document);
     repeats(&mut page, summary);
-    for flow in &summary.flows {
+    for flow in summary.flows.iter().take(FLOWS_MAX) {
         limit(&mut page, summary, flow.id, &flow.limited_by);
+    }
+    if let Some(more) = summary.flows.len().checked_sub(FLOWS_MAX + 1) {
+        let more = more + 1;
+        page.add(
+            "and",
+            &[format!("{more} more flows, whose details --json shows")],
+        );
     }
     endings(&mut page, document, summary);
     page.0
 }
+
+/// Flows whose details the summary shows. A line for each flow names the verdict of all.
+const FLOWS_MAX: usize = 4;
 
 /// Lines of text.
 struct Page(Vec<String>);
@@ -428,6 +438,20 @@ mod tests {
         for line in lines(&document) {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
+    }
+
+    #[test]
+    fn details_of_many_flows_are_left_out() {
+        let mut document = sample::document();
+        let summary = document.summary.as_mut().unwrap();
+        let flow = summary.flows[0].clone();
+        summary.flows = (1..=32).map(|id| Flow { id, ..flow.clone() }).collect();
+        let text = lines(&document).join("\n");
+        assert_eq!(text.matches("\n limited by ").count(), FLOWS_MAX, "{text}");
+        assert!(
+            text.contains("\n[32] goodput ") && text.contains(" 28 more flows"),
+            "{text}"
+        );
     }
 
     #[test]
