@@ -18,6 +18,14 @@ pub(super) struct OutputWords {
     /// A JSON object on each line while the test runs: the same as --format json-stream
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     json_stream: bool,
+    /// Nothing but the outcome of --assert and --baseline: the same as --format none
+    #[arg(
+        short,
+        long,
+        help_heading = "Output",
+        conflicts_with_all = ["format", "json", "json_stream", "live", "full"]
+    )]
+    quiet: bool,
     /// Curves on the terminal while the test runs: the same as --format live
     #[arg(long, help_heading = "Output", conflicts_with_all = ["format", "json", "json_stream"])]
     live: bool,
@@ -58,6 +66,7 @@ impl OutputWords {
             _ if self.json => Format::Json,
             _ if self.json_stream => Format::JsonStream,
             _ if self.live => Format::Live,
+            _ if self.quiet => Format::None,
             format => format.unwrap_or_default(),
         };
         let options = Options {

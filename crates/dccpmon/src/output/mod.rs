@@ -65,6 +65,8 @@ pub(crate) enum Format {
     Html,
     /// The document of `iperf3 -J`
     Iperf3,
+    /// Nothing but the outcome of --assert and --baseline
+    None,
 }
 
 /// Further lines of a plan stand below its first word.
@@ -178,7 +180,7 @@ impl<'a> Outputs<'a> {
         if let Some(hosts) = document.hosts.as_ref().filter(|_| self.options.is_full) {
             self.say(&joined(full::lines(hosts)));
         }
-        if matches!(self.format, Format::Table | Format::Live) {
+        if matches!(self.format, Format::Table | Format::Live | Format::None) {
             self.say(&outcomes);
         } else {
             // A closed standard error does not change the outcome.
@@ -208,7 +210,9 @@ fn rows(format: Format, table: &Table, interval: &Interval, is_first: bool) -> S
         Format::Csv => (|_| csv::head(), csv::interval(interval)),
         Format::Gnuplot => (|_| gnuplot::head(), gnuplot::interval(interval)),
         Format::JsonStream => return stream::interval(interval),
-        Format::Json | Format::Udpmon | Format::Html | Format::Iperf3 => return String::new(),
+        Format::Json | Format::Udpmon | Format::Html | Format::Iperf3 | Format::None => {
+            return String::new();
+        }
     };
     joined(is_first.then(|| head(table)).into_iter().chain(rows))
 }
@@ -228,6 +232,7 @@ fn ending(format: Format, document: &Document) -> String {
         Format::Json => json(document) + "\n",
         Format::Html => html::page(document),
         Format::Iperf3 => iperf::text(document),
+        Format::None => String::new(),
     }
 }
 

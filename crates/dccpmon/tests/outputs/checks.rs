@@ -47,6 +47,12 @@ fn failed_assertion_ends_with_3() {
     };
     assert!(failed.starts_with("FAIL goodput>900M: "), "{failed}");
     assert!(held.starts_with("ok   loss<=100%: "), "{held}");
+    let quiet = ["-t", "0.5", "-b", "2M", "-q", "--assert", "loss<=100%"];
+    let output = server.test(&quiet);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        matches!(lines(&output.stdout).as_slice(), [line] if line.starts_with("ok   loss<=100%"))
+    );
     let saved: Document = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert!(
         saved
@@ -99,7 +105,7 @@ fn wrong_checks_yield_two_lines_and_code_2() {
         ),
         (
             &["h", "--format", "xml"],
-            "error: --format xml: there is no such choice\n next: choose one of table, live, json, json-stream, csv, gnuplot, udpmon, html, iperf3\n",
+            "error: --format xml: there is no such choice\n next: choose one of table, live, json, json-stream, csv, gnuplot, udpmon, html, iperf3, none\n",
         ),
         (
             &["h", "-J", "--format", "csv"],
