@@ -59,9 +59,9 @@ impl Acker {
         let ready = acker.wait_for("ready")?;
         let token = ready["token"].as_u64().context("no token")?;
         let data = Socket::connect(to, options)?;
-        let mut join = vec![b'D', b'M', 1, 1];
+        let mut join = vec![b'D', b'M', 2, 1];
         join.extend(token.to_be_bytes());
-        join.extend([0; 12]);
+        join.extend([0; 20]);
         data.send(&join)?;
         acker.wait_for("joined")?;
         acker.send(&json!({"message": "start"}))?;

@@ -14,6 +14,7 @@ mod result;
 pub mod schema;
 mod serve;
 mod session;
+mod transport;
 mod wire;
 
 use cli::Command;

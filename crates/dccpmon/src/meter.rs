@@ -6,15 +6,12 @@ use crate::limits::DRAIN_MAX;
 use crate::load::receive::{Receiver, RxCounts};
 use crate::load::send::{Sender, Traffic, TxCounts};
 use crate::schema::Samples;
-use crate::wire::figures::{
-    FlowTotal, Interval, Negotiated, RxInterval, RxTotal, TxInterval, TxTotal,
-};
+use crate::transport::{Counters, Flow, Sample};
+use crate::wire::figures::{FlowTotal, Interval, RxInterval, RxTotal, TxInterval, TxTotal};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use dccp::proto::cc::Snapshot;
-use dccp::proto::conn::ConnSnapshot;
 use dccp::proto::time::nanos;
-use dccp::{Instant, Socket, Stats, clock};
+use dccp::{Instant, clock};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -43,9 +40,9 @@ pub(crate) enum End {
 
 /// A sending end and what was seen of it.
 pub(crate) struct TxEnd {
-    id: u32,
+    id: u16,
     sender: Sender,
-    before: Option<Stats>,
+    before: Counters,
     /// Datagrams that had left when the interval began, and their bytes.
     left: u64,
     length: u64,
@@ -54,56 +51,56 @@ pub(crate) struct TxEnd {
     rtts: Distribution,
     all_rtts: Distribution,
     samples: Samples,
-    last: Option<ConnSnapshot>,
+    last: Sample,
     /// Datagrams taken back at the end: they count as never offered.
     taken_back: u64,
 }
 
 /// A receiving end and what was seen of it.
 pub(crate) struct RxEnd {
-    id: u32,
+    id: u16,
     receiver: Receiver,
-    before: Option<Stats>,
+    before: Counters,
     counts: RxCounts,
 }
 
 impl End {
     /// A sending end that begins now.
     pub(crate) fn send(
-        socket: &Arc<Socket>,
+        flow: &Arc<dyn Flow>,
         traffic: Traffic,
         duration: Duration,
     ) -> io::Result<Self> {
-        let before = socket.stats().ok();
+        let before = flow.counters().unwrap_or_default();
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
-            sender: Sender::start(socket, traffic, duration)?,
+            sender: Sender::start(flow, traffic, duration)?,
             before,
             left: 0,
             length: traffic.length as u64,
             rtts: Distribution::default(),
             all_rtts: Distribution::default(),
             samples: Samples::default(),
-            last: None,
+            last: Sample::default(),
             taken_back: 0,
         })))
     }
 
     /// A receiving end that begins now.
-    pub(crate) fn receive(socket: &Arc<Socket>, token: u64, flow: u32) -> io::Result<Self> {
-        let before = socket.stats().ok();
+    pub(crate) fn receive(flow: &Arc<dyn Flow>, token: u64, id: u16) -> io::Result<Self> {
+        let before = flow.counters().unwrap_or_default();
         Ok(Self::Rx(Box::new(RxEnd {
-            id: flow,
-            receiver: Receiver::start(socket, token, flow)?,
+            id,
+            receiver: Receiver::start(flow, token, id)?,
             before,
             counts: RxCounts::default(),
         })))
     }
 
-    fn socket(&self) -> &Socket {
+    fn flow(&self) -> &dyn Flow {
         match self {
-            Self::Tx(tx) => &tx.sender.socket,
-            Self::Rx(rx) => &rx.receiver.socket,
+            Self::Tx(tx) => &*tx.sender.flow,
+            Self::Rx(rx) => &*rx.receiver.flow,
         }
     }
 }
@@ -160,8 +157,8 @@ impl Meter {
         let index = self.index;
         self.since = now;
         self.index += 1;
-        let empty = |flow| Interval {
-            flow,
+        let empty = |flow: u16| Interval {
+            flow: flow.into(),
             index,
             t0_ns: nanos(t0),
             t1_ns: nanos(t1),
@@ -189,7 +186,7 @@ impl Meter {
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
                 tx.sender.stop();
-                tx.taken_back = tx.sender.socket.withdraw_queued() as u64;
+                tx.taken_back = tx.sender.flow.withdraw();
             }
         }
         let until = clock::now() + DRAIN_MAX;
@@ -199,18 +196,19 @@ impl Meter {
         }
         for flow in &self.flows {
             if is_drained(flow) {
-                flow.socket().shutdown(std::net::Shutdown::Write);
+                flow.flow().close();
             } else {
-                flow.socket().abort();
+                flow.flow().abort();
             }
         }
         // All flows share the time, so that no peer holds the test longer by opening more of them.
         let until = clock::now() + DRAIN_MAX;
-        let has_closed = |flow: &End| flow.socket().wait_closed(until - clock::now()).is_ok();
-        for flow in self.flows.iter().filter(|flow| !has_closed(flow)) {
-            // So that every datagram has its fate.
-            flow.socket().abort();
-            let _ = flow.socket().wait_closed(DRAIN_MAX);
+        for flow in self.flows.iter().map(End::flow) {
+            if !flow.has_closed(until) {
+                // So that every datagram has its fate.
+                flow.abort();
+                flow.has_closed(clock::now() + DRAIN_MAX);
+            }
         }
     }
 
@@ -234,12 +232,12 @@ impl Meter {
             .iter_mut()
             .map(|flow| match flow {
                 End::Tx(tx) => FlowTotal {
-                    flow: tx.id,
+                    flow: tx.id.into(),
                     tx: Some(tx.total(shares_transport)),
                     rx: None,
                 },
                 End::Rx(rx) => FlowTotal {
-                    flow: rx.id,
+                    flow: rx.id.into(),
                     tx: None,
                     rx: Some(rx.total(shares_transport)),
                 },
@@ -250,15 +248,12 @@ impl Meter {
     /// Protocol counters of all flows, those above 0.
     pub(crate) fn mib(&self) -> BTreeMap<String, u64> {
         let mut sum = BTreeMap::new();
-        for stats in self.flows.iter().filter_map(|f| f.socket().stats().ok()) {
-            let s = &stats.connection;
-            let named = s.mib.by_name().chain(s.counters.by_name());
-            for (name, n) in named.filter(|(_, n)| *n > 0) {
-                *sum.entry(name.to_owned()).or_default() += n;
-            }
-            for (reason, n) in s.drops.by_name().filter(|(_, n)| *n > 0) {
-                *sum.entry(format!("dropped_{reason}")).or_default() += n;
-            }
+        for flow in &self.flows {
+            flow.flow().protocol_counters(&mut |name, n| {
+                if n > 0 {
+                    *sum.entry(name).or_default() += n;
+                }
+            });
         }
         sum
     }
@@ -267,57 +262,42 @@ impl Meter {
 fn is_drained(flow: &End) -> bool {
     match flow {
         End::Rx(_) => true,
-        End::Tx(tx) => tx
-            .sender
-            .socket
-            .stats()
-            .map_or(true, |s| s.sent.queued == 0 && s.sent.in_flight == 0),
+        End::Tx(tx) => tx.sender.flow.is_drained(),
     }
 }
 
 impl TxEnd {
     fn sample(&mut self) {
-        let Ok(now) = self.sender.socket.snapshot() else {
+        let Some(now) = self.sender.flow.sample() else {
             return;
         };
-        let before = self.last.as_ref().and_then(|l| l.rtt_sample);
-        if let Some((_, rtt)) = now.rtt_sample.filter(|s| Some(*s) != before) {
+        if let Some((_, rtt)) = now.rtt.filter(|_| now.rtt != self.last.rtt) {
             self.rtts.add(nanos(rtt));
         }
-        let is_idle = self.sender.socket.queued() == 0;
-        let is_full = now
-            .tx
-            .cwnd_packets
-            .is_some_and(|cwnd| f64::from(now.pipe_packets) + 1.0 > cwnd);
         self.samples.n += 1;
-        *match (is_idle, is_full) {
+        *match (now.is_idle, now.is_window_full) {
             (true, _) => &mut self.samples.idle,
             (false, true) => &mut self.samples.window_full,
             (false, false) => &mut self.samples.paced,
         } += 1;
-        self.samples.slow_start += u64::from(now.tx.phase == Some("slow_start"));
-        self.last = Some(now);
+        self.samples.slow_start += u64::from(now.phase == Some("slow_start"));
+        self.last = now;
     }
 
     fn interval(&mut self) -> TxInterval {
-        let left = self
-            .sender
-            .socket
-            .stats()
-            .map_or(self.left, |s| self.left(&s));
+        let left = self.left();
         let packets = left - self.left;
         self.left = left;
         let rtt_ns = self.rtts.spread();
         self.all_rtts.append(&mut self.rtts);
-        let tx = self.last.as_ref().map(|s| s.tx.clone()).unwrap_or_default();
         TxInterval {
             packets,
             bytes: packets * self.length,
             rtt_ns,
-            cwnd_packets: tx.cwnd_packets,
-            ssthresh_packets: tx.ssthresh_packets,
-            rate_bps: rate_bps(&tx),
-            cc_state: tx.phase.map(str::to_owned),
+            cwnd_packets: self.last.cwnd_packets,
+            ssthresh_packets: self.last.ssthresh_packets,
+            rate_bps: self.last.rate_bps,
+            cc_state: self.last.phase.map(str::to_owned),
         }
     }
 
@@ -333,40 +313,30 @@ impl TxEnd {
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,
+            connection: self.sender.flow.negotiated(),
             ..TxTotal::default()
         };
-        if let Some(last) = &self.last {
-            total.connection = Negotiated {
-                ccid: last.tx_ccid,
-                cc: last.tx.law.map(str::to_owned),
-                ack_ratio: last.ack_ratio,
-                is_ecn: last.is_ecn,
-                mps_bytes: last.mps as u64,
-                cscov: last.cscov,
-            };
-        }
-        let Ok(stats) = self.sender.socket.stats() else {
+        let Some(now) = self.sender.flow.counters() else {
             return total;
         };
-        let since = |of: fn(&Stats) -> u64| of(&stats) - self.before.as_ref().map_or(0, of);
-        total.left = self.left(&stats);
-        total.dropped_queue = since(|s| s.sent.pushed) - self.taken_back - total.left;
-        total.acked = since(|s| s.sent.fates.acked);
-        total.marked = since(|s| s.sent.fates.acked_ce);
-        total.rx_dropped = since(|s| s.sent.fates.rx_dropped);
-        total.lost = since(|s| s.sent.fates.lost);
-        total.unreported = since(|s| s.sent.fates.sent) + stats.sent.in_flight;
+        let before = &self.before;
+        total.left = now.left - before.left;
+        total.dropped_queue = now.taken - before.taken - self.taken_back - total.left;
+        total.acked = now.fates.acked - before.fates.acked;
+        total.marked = now.fates.marked - before.fates.marked;
+        total.rx_dropped = now.fates.rx_dropped - before.fates.rx_dropped;
+        total.lost = now.fates.lost - before.fates.lost;
+        total.unreported = now.fates.unreported - before.fates.unreported + now.fates.in_flight;
         forget_tokens(&mut total);
-        total.dropped_host = since(|s| s.transport.dropped());
-        let overhead = self.sender.socket.flow().path.overhead() as u64;
-        total.wire_bytes = since(|s| s.connection.counters.bytes_out)
-            + since(|s| s.connection.packets_out.total()) * overhead;
+        total.dropped_host = now.dropped_host - before.dropped_host;
+        total.wire_bytes = now.wire_bytes - before.wire_bytes;
         total
     }
 
-    /// Datagrams of the test that have left.
-    fn left(&self, stats: &Stats) -> u64 {
-        left(stats) - self.before.as_ref().map_or(0, left)
+    /// Datagrams of the test that have left so far.
+    fn left(&self) -> u64 {
+        let now = self.sender.flow.counters();
+        now.map_or(self.left, |now| now.left - self.before.left)
     }
 }
 
@@ -401,17 +371,12 @@ impl RxEnd {
             shares_transport,
             ..RxTotal::default()
         };
-        if let Ok(stats) = self.receiver.socket.stats() {
-            total.dropped_socket = stats.received.dropped_full + stats.received.dropped_budget;
-            total.unread = stats.received.delivered - stats.received.taken
-                + stats.received.dropped_not_listening;
-            let before = self.before.as_ref();
-            total.is_dropped_kernel_least = stats.transport.recv_merged > 0;
-            total.dropped_kernel = stats.transport.recv_overflowed.map(|now| {
-                now - before
-                    .and_then(|b| b.transport.recv_overflowed)
-                    .unwrap_or(0)
-            });
+        if let Some(now) = self.receiver.flow.counters() {
+            total.dropped_socket = now.dropped_socket;
+            total.unread = now.unread;
+            total.is_dropped_kernel_least = now.is_dropped_kernel_least;
+            let before = self.before.dropped_kernel.unwrap_or(0);
+            total.dropped_kernel = now.dropped_kernel.map(|now| now - before);
         }
         total
     }
@@ -427,16 +392,4 @@ fn forget_tokens(total: &mut TxTotal) {
         *fate -= part;
         tokens -= part;
     }
-}
-
-/// Datagrams that have left.
-fn left(stats: &Stats) -> u64 {
-    let sent = &stats.sent;
-    let f = &sent.fates;
-    let stayed = f.expired + f.superseded + f.withdrawn + f.overflowed + f.limited + f.too_big;
-    sent.pushed - sent.queued - stayed
-}
-
-fn rate_bps(tx: &Snapshot) -> Option<f64> {
-    tx.rate.map(dccp::Rate::bits_per_s)
 }

@@ -100,7 +100,7 @@ fn mistake_yields_an_error_of_two_lines() {
         ),
         (
             "h -l 9",
-            "error: --length 9: must be 24 to 65000 bytes\n next: write for example --length 1400",
+            "error: --length 9: must be 32 to 65000 bytes\n next: write for example --length 1400",
         ),
         (
             "h --ccid 7",

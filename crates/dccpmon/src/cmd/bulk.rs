@@ -11,6 +11,8 @@ use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{Document, Transport};
 use crate::session::agree::{Agreement, lost, refused};
+use crate::transport::dccp::DccpFlow;
+use crate::transport::{Flow, Run};
 use crate::wire::auth::Key;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::{FlowTotal, Host, Interval};
@@ -62,7 +64,7 @@ struct Client {
     channel: Channel,
     token: u64,
     length: usize,
-    sockets: Vec<Arc<Socket>>,
+    flows: Vec<Arc<dyn Flow>>,
 }
 
 /// The server's messages during a test.
@@ -111,7 +113,7 @@ impl Client {
             channel,
             token: 0,
             length,
-            sockets: Vec::new(),
+            flows: Vec::new(),
         };
         client.agree()?;
         client.open_flows()?;
@@ -152,7 +154,7 @@ impl Client {
         for _ in 0..self.plan.asked.flows {
             let socket =
                 Socket::connect(remote, &self.plan.data).map_err(|e| explain(&self.plan, e))?;
-            self.sockets.push(Arc::new(socket));
+            self.flows.push(Arc::new(DccpFlow::new(socket)));
         }
         Ok(())
     }
@@ -162,7 +164,7 @@ impl Client {
         let mut joined = BTreeSet::new();
         let until = clock::now() + STEP;
         let mut repeat_at = clock::now();
-        while joined.len() < self.sockets.len() {
+        while joined.len() < self.flows.len() {
             let now = clock::now();
             if now >= until {
                 return Err(Failure::run(
@@ -186,8 +188,8 @@ impl Client {
     }
 
     fn say_tokens(&self, joined: &BTreeSet<u32>) -> Result<(), Failure> {
-        for (flow, socket) in (0..).zip(&self.sockets) {
-            if joined.contains(&flow) {
+        for (id, flow) in (0..).zip(&self.flows) {
+            if joined.contains(&u32::from(id)) {
                 continue;
             }
             // As long as the data: so the path shows that it carries them, and a rate-based
@@ -196,15 +198,17 @@ impl Client {
             let head = Head {
                 kind: Kind::Join,
                 token: self.token,
-                flow,
+                flow: id,
                 number: 0,
+                sent_ns: 0,
             };
             head.write(&mut datagram);
-            socket.set_send_timeout(Some(JOIN));
-            match socket.send(&datagram) {
-                Ok(_) | Err(dccp::SendError::TimedOut) => {}
-                Err(e) => return Err(Failure::run(e.to_string(), "try again")),
-            }
+            let run = Run {
+                bytes: &datagram,
+                length: self.length,
+            };
+            flow.send(&run)
+                .map_err(|e| Failure::run(e.to_string(), "try again"))?;
         }
         Ok(())
     }
@@ -252,12 +256,11 @@ impl Client {
     /// Takes back tokens that are not needed any more and waits until the others are acknowledged, so
     /// that the flows begin with nothing in flight.
     fn settle(&self) {
-        for socket in &self.sockets {
-            socket.withdraw_queued();
+        for flow in &self.flows {
+            flow.withdraw();
         }
-        let is_settled = |s: &Arc<Socket>| s.stats().map_or(true, |s| s.sent.in_flight == 0);
         let until = clock::now() + SETTLE;
-        while !self.sockets.iter().all(is_settled) && clock::now() < until {
+        while !self.flows.iter().all(|flow| flow.is_drained()) && clock::now() < until {
             std::thread::sleep(SAMPLE);
         }
     }
@@ -265,18 +268,18 @@ impl Client {
     fn start_flows(&self) -> Result<Vec<End>, Failure> {
         let asked = &self.plan.asked;
         (0..)
-            .zip(&self.sockets)
-            .map(|(flow, socket)| {
+            .zip(&self.flows)
+            .map(|(id, flow)| {
                 if asked.is_reverse {
-                    return End::receive(socket, self.token, flow);
+                    return End::receive(flow, self.token, id);
                 }
                 let traffic = Traffic {
                     token: self.token,
-                    flow,
+                    flow: id,
                     length: self.length,
                     rate_bps: asked.rate_bps,
                 };
-                End::send(socket, traffic, asked.duration)
+                End::send(flow, traffic, asked.duration)
             })
             .collect::<std::io::Result<_>>()
             .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))

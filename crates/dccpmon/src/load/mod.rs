@@ -5,15 +5,9 @@ pub(crate) mod receive;
 pub(crate) mod send;
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-/// Datagrams handed over, or taken, in one call.
-const BATCH: usize = 64;
-/// The longest time between two checks whether a thread must stop.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// A thread that can be told to stop.
 struct Thread {

@@ -1,17 +1,17 @@
 //! The receiving end of a flow: a thread that counts datagrams.
 
 use super::numbers::Numbers;
-use super::{BATCH, LOOK, Thread, lock};
+use super::{Thread, lock};
+use crate::transport::{Flow, Packet};
 use crate::wire::packet::{Head, Kind};
 use core::sync::atomic::{AtomicBool, Ordering};
-use dccp::proto::wire::Ecn;
-use dccp::{Instant, RecvBatch, RecvError, Socket};
+use dccp::Instant;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 /// The receiving end of a flow.
 pub(crate) struct Receiver {
-    pub(crate) socket: Arc<Socket>,
+    pub(crate) flow: Arc<dyn Flow>,
     counts: Arc<Mutex<RxCounts>>,
     thread: Thread,
 }
@@ -29,18 +29,17 @@ pub(crate) struct RxCounts {
 }
 
 impl Receiver {
-    /// Begins to receive; ends with the connection, or when [`stop`](Self::stop) is called.
-    pub(crate) fn start(socket: &Arc<Socket>, token: u64, flow: u32) -> io::Result<Self> {
-        socket.set_recv_timeout(Some(LOOK));
+    /// Begins to receive flow `id`; ends with the connection, or when [`stop`](Self::stop) is called.
+    pub(crate) fn start(flow: &Arc<dyn Flow>, token: u64, id: u16) -> io::Result<Self> {
         let counts = Arc::new(Mutex::new(RxCounts::default()));
         let thread = {
-            let (socket, counts) = (socket.clone(), counts.clone());
+            let (flow, counts) = (flow.clone(), counts.clone());
             Thread::spawn("receive", move |is_over| {
-                receive(&socket, token, flow, &counts, is_over);
+                receive(&*flow, token, id, &counts, is_over);
             })?
         };
         Ok(Self {
-            socket: socket.clone(),
+            flow: flow.clone(),
             counts,
             thread,
         })
@@ -67,29 +66,30 @@ impl Receiver {
     }
 }
 
-fn receive(socket: &Socket, token: u64, flow: u32, counts: &Mutex<RxCounts>, is_over: &AtomicBool) {
-    let mut batch = RecvBatch::new(BATCH);
+fn receive(flow: &dyn Flow, token: u64, id: u16, counts: &Mutex<RxCounts>, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
-        match socket.recv_batch(&mut batch) {
-            Ok(_) => {}
-            Err(RecvError::TimedOut | RecvError::WouldBlock) => continue,
-            Err(_) => return,
+        let received = flow.recv(&mut |packets| {
+            let mut counts = lock(counts);
+            for packet in packets {
+                let head = Head::read(packet.bytes).filter(|h| h.kind == Kind::Data);
+                if let Some(head) = head.filter(|h| (h.token, h.flow) == (token, id)) {
+                    counts.add(&head, &packet);
+                }
+            }
+        });
+        if received.is_err() {
+            return;
         }
-        let mut counts = lock(counts);
-        for datagram in &batch {
-            let Some(head) = Head::read(datagram) else {
-                continue;
-            };
-            if head.kind != Kind::Data || (head.token, head.flow) != (token, flow) {
-                continue;
-            }
-            let meta = datagram.meta();
-            counts.marked += u64::from(meta.ecn == Ecn::Ce);
-            counts.first_at.get_or_insert(meta.arrived);
-            counts.last_at = meta.arrived;
-            if counts.numbers.take(head.number) {
-                counts.bytes += datagram.len() as u64;
-            }
+    }
+}
+
+impl RxCounts {
+    fn add(&mut self, head: &Head, packet: &Packet<'_>) {
+        self.marked += u64::from(packet.is_marked);
+        self.first_at.get_or_insert(packet.arrived);
+        self.last_at = packet.arrived;
+        if self.numbers.take(head.number) {
+            self.bytes += packet.bytes.len() as u64;
         }
     }
 }

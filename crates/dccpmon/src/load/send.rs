@@ -1,11 +1,12 @@
 //! The sending end of a flow: a thread that sends numbered datagrams.
 
-use super::{BATCH, LOOK, Thread, lock};
+use super::{Thread, lock};
+use crate::transport::{BATCH, Flow, FlowError, LOOK, Run};
 use crate::wire::packet::{Head, Kind};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use dccp::proto::time::nanos;
-use dccp::{Instant, SendError, SendItem, Socket, clock};
+use dccp::{Instant, clock};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
     pub(crate) token: u64,
-    pub(crate) flow: u32,
+    pub(crate) flow: u16,
     pub(crate) length: usize,
     /// Bits per second; `None`: as fast as the socket takes them.
     pub(crate) rate_bps: Option<u64>,
@@ -21,7 +22,7 @@ pub(crate) struct Traffic {
 
 /// The sending end of a flow.
 pub(crate) struct Sender {
-    pub(crate) socket: Arc<Socket>,
+    pub(crate) flow: Arc<dyn Flow>,
     pub(crate) counts: Arc<TxCounts>,
     thread: Thread,
 }
@@ -34,28 +35,27 @@ pub(crate) struct TxCounts {
     /// Of these, refused by the socket.
     pub(crate) refused: AtomicU64,
     /// Why it sends no more, if that is before its time.
-    pub(crate) failure: Mutex<Option<SendError>>,
+    pub(crate) failure: Mutex<Option<FlowError>>,
 }
 
 impl Sender {
     /// Begins to send; ends after `duration`, or when [`stop`](Self::stop) is called.
     pub(crate) fn start(
-        socket: &Arc<Socket>,
+        flow: &Arc<dyn Flow>,
         traffic: Traffic,
         duration: Duration,
     ) -> io::Result<Self> {
-        socket.set_send_timeout(Some(LOOK));
         let counts = Arc::new(TxCounts::default());
         let thread = {
-            let (socket, counts) = (socket.clone(), counts.clone());
+            let (flow, counts) = (flow.clone(), counts.clone());
             Thread::spawn("send", move |is_over| {
                 let end = clock::now() + duration;
                 let is_over = || is_over.load(Ordering::Relaxed) || clock::now() >= end;
-                send(&socket, traffic, &counts, &is_over);
+                send(&*flow, traffic, &counts, &is_over);
             })?
         };
         Ok(Self {
-            socket: socket.clone(),
+            flow: flow.clone(),
             counts,
             thread,
         })
@@ -72,41 +72,40 @@ impl Sender {
     }
 
     /// Why it stopped before its time, if it did.
-    pub(crate) fn failure(&self) -> Option<SendError> {
+    pub(crate) fn failure(&self) -> Option<FlowError> {
         lock(&self.counts.failure).clone()
     }
 }
 
-fn send(socket: &Socket, traffic: Traffic, counts: &TxCounts, is_over: &dyn Fn() -> bool) {
-    let mut bytes = vec![0; traffic.length * BATCH];
+fn send(flow: &dyn Flow, traffic: Traffic, counts: &TxCounts, is_over: &dyn Fn() -> bool) {
+    let length = traffic.length;
+    let mut bytes = vec![0; length * BATCH];
     let mut schedule = traffic
         .rate_bps
-        .map(|bps| Schedule::new(clock::now(), traffic.length, bps));
+        .map(|bps| Schedule::new(clock::now(), length, bps));
     let mut number = 0;
     while !is_over() {
         let due = schedule.as_mut().map_or(BATCH, |s| s.wait(number));
-        for (datagram, number) in bytes.chunks_mut(traffic.length).take(due).zip(number..) {
-            let kind = Kind::Data;
-            let (token, flow) = (traffic.token, traffic.flow);
-            Head {
-                kind,
-                token,
-                flow,
+        let bytes = &mut bytes[..due * length];
+        let sent_ns = clock::now().as_nanos();
+        for (datagram, number) in bytes.chunks_mut(length).zip(number..) {
+            let head = Head {
+                kind: Kind::Data,
+                token: traffic.token,
+                flow: traffic.flow,
                 number,
-            }
-            .write(datagram);
+                sent_ns,
+            };
+            head.write(datagram);
         }
-        let mut items: Vec<SendItem<'_>> = bytes
-            .chunks(traffic.length)
-            .take(due)
-            .map(SendItem::new)
-            .collect();
-        let outcome = socket.send_batch(&mut items);
-        let taken = items.iter().filter(|i| i.result.is_ok()).count() as u64;
-        number += taken;
-        counts.offered.fetch_add(taken, Ordering::Relaxed);
-        match outcome {
-            Ok(_) | Err(SendError::TimedOut | SendError::WouldBlock) => {}
+        if due == 0 {
+            continue;
+        }
+        match flow.send(&Run { bytes, length }) {
+            Ok(taken) => {
+                number += taken as u64;
+                counts.offered.fetch_add(taken as u64, Ordering::Relaxed);
+            }
             Err(e) => {
                 counts.offered.fetch_add(1, Ordering::Relaxed);
                 counts.refused.fetch_add(1, Ordering::Relaxed);

@@ -7,6 +7,7 @@ use super::policy::{Policy, wrong_version};
 use super::seats::Seats;
 use super::session::Session;
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
+use crate::transport::dccp::DccpFlow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::Channel;
 use crate::wire::message::{Message, RefusalCode, Refused, Setup};
@@ -199,7 +200,8 @@ impl Lobby {
         }
         if let Some(head) = Head::read(first).filter(|h| h.kind == Kind::Join) {
             socket.set_nonblocking(false);
-            self.seats.join(head.token, head.flow, socket);
+            let flow = Arc::new(DccpFlow::new(socket));
+            self.seats.join(head.token, head.flow, flow);
         }
         State::Gone
     }

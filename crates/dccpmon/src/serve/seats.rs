@@ -4,16 +4,16 @@
 //! holds another, so that the tests of one source leave room for those of others.
 
 use crate::limits::FLOWS_MAX;
+use crate::transport::Flow;
 use crate::wire::message::{RefusalCode, Refused};
 use core::net::IpAddr;
-use dccp::Socket;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A data connection with the number of its flow.
-pub(super) type Joining = (u32, Socket);
+pub(super) type Joining = (u16, Arc<dyn Flow>);
 
 /// The refusals of a server without a free seat.
 fn busy(seats: usize) -> Refused {
@@ -87,15 +87,15 @@ impl Seats {
     }
 
     /// Gives a data connection to its test. It is aborted if the test needs it no more, or has ended.
-    pub(super) fn join(&self, token: u64, flow: u32, socket: Socket) {
+    pub(super) fn join(&self, token: u64, id: u16, flow: Arc<dyn Flow>) {
         let joining = self.lock().get(&token).map(|test| test.joining.clone());
         let Some(joining) = joining else {
-            return socket.abort();
+            return flow.abort();
         };
-        if let Err(TrySendError::Full((_, socket)) | TrySendError::Disconnected((_, socket))) =
-            joining.try_send((flow, socket))
+        if let Err(TrySendError::Full((_, flow)) | TrySendError::Disconnected((_, flow))) =
+            joining.try_send((id, flow))
         {
-            socket.abort();
+            flow.abort();
         }
     }
 

@@ -6,6 +6,7 @@ use crate::host::Usage;
 use crate::limits::{ANSWER_MAX, FAREWELL_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX};
 use crate::load::send::Traffic;
 use crate::meter::{self, Meter, SAMPLE};
+use crate::transport::Flow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::FlowTotal;
@@ -13,7 +14,7 @@ use crate::wire::message::{Message, Ready, RefusalCode, Refused, Request, Setup}
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
-use dccp::{DccpAddr, Socket, clock};
+use dccp::{DccpAddr, clock};
 use dccp_cli::interrupt;
 use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl Session {
             granted,
             proof,
         }))?;
-        let Some(sockets) = gather(&mut self.channel, &self.request, &self.seat)? else {
+        let Some(flows) = gather(&mut self.channel, &self.request, &self.seat)? else {
             self.channel.say(&Message::Refused(stopped()))?;
             self.channel.flush(clock::now() + ANSWER_MAX)?;
             return Ok(None);
@@ -103,10 +104,10 @@ impl Session {
             rate: self.policy.rate_bps,
             token,
         };
-        let ended = test.run(&sockets);
+        let ended = test.run(&flows);
         // A connection that is still open holds no resource longer than its test.
-        for socket in &sockets {
-            socket.abort();
+        for flow in &flows {
+            flow.abort();
         }
         ended.map(Some)
     }
@@ -166,14 +167,14 @@ fn gather(
     channel: &mut Channel,
     request: &Request,
     seat: &Seat,
-) -> Result<Option<Vec<Arc<Socket>>>, Lost> {
+) -> Result<Option<Vec<Arc<dyn Flow>>>, Lost> {
     let mut joined = BTreeMap::new();
     let until = clock::now() + ANSWER_MAX;
     loop {
-        while let Ok((flow, socket)) = seat.joined.try_recv() {
-            if flow < request.flows && !joined.contains_key(&flow) {
-                joined.insert(flow, Arc::new(socket));
-                channel.say(&Message::Joined { flow })?;
+        while let Ok((id, flow)) = seat.joined.try_recv() {
+            if u32::from(id) < request.flows && !joined.contains_key(&id) {
+                joined.insert(id, flow);
+                channel.say(&Message::Joined { flow: id.into() })?;
             }
         }
         match channel.poll(clock::now() + SAMPLE)? {
@@ -206,11 +207,9 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
-    fn run(&mut self, sockets: &[Arc<Socket>]) -> Result<(String, End), Lost> {
+    fn run(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
         let usage = Usage::begin();
-        let flows = self
-            .start(sockets)
-            .map_err(|e| Lost::Closed(e.to_string()))?;
+        let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, true);
         let end = self.watch(&mut meter)?;
         if self.request.is_reverse {
@@ -229,21 +228,21 @@ impl Test<'_> {
         Ok((line, end))
     }
 
-    fn start(&self, sockets: &[Arc<Socket>]) -> std::io::Result<Vec<meter::End>> {
+    fn start(&self, flows: &[Arc<dyn Flow>]) -> std::io::Result<Vec<meter::End>> {
         let duration = Duration::from_nanos(self.request.duration_ns);
         (0..)
-            .zip(sockets)
-            .map(|(flow, socket)| {
+            .zip(flows)
+            .map(|(id, flow)| {
                 if !self.request.is_reverse {
-                    return meter::End::receive(socket, self.token, flow);
+                    return meter::End::receive(flow, self.token, id);
                 }
                 let traffic = Traffic {
                     token: self.token,
-                    flow,
+                    flow: id,
                     length: self.request.length_bytes,
                     rate_bps: self.request.rate_bps,
                 };
-                meter::End::send(socket, traffic, duration)
+                meter::End::send(flow, traffic, duration)
             })
             .collect()
     }

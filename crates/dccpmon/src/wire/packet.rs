@@ -1,21 +1,22 @@
-//! The head of each data packet: which test and flow, and which number.
+//! The head of each test packet: which test and flow, which number, and when it was sent.
 //!
 //! ```text
-//!  0    2       3    4        12     16       24
-//!  +----+-------+----+--------+------+--------+---- …
-//!  | DM |version|kind| token  | flow | number | zeros
-//!  +----+-------+----+--------+------+--------+---- …
+//!  0    2       3    4        12     14      16       24        32
+//!  +----+-------+----+--------+------+-------+--------+---------+---- …
+//!  | DM |version|kind| token  | flow | flags | number | sent_ns | zeros
+//!  +----+-------+----+--------+------+-------+--------+---------+---- …
 //! ```
 //!
-//! All numbers are big-endian.
+//! All numbers are big-endian. `sent_ns` is the time of the sender's monotonic clock when the packet was handed to the
+//! transport. No flag is defined: they are sent as 0 and not read.
 
 /// Bytes of the head: the shortest datagram.
-pub(crate) const LEN_MIN: usize = 24;
+pub(crate) const LEN_MIN: usize = 32;
 /// The longest datagram that a test can ask for.
 pub(crate) const LEN_MAX: usize = 65_000;
 
 const MAGIC: [u8; 2] = *b"DM";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,15 +27,17 @@ pub(crate) enum Kind {
     Join,
 }
 
-/// The head of a data packet.
+/// The head of a test packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub(crate) kind: Kind,
     /// Names the test; known to both ends only.
     pub(crate) token: u64,
-    pub(crate) flow: u32,
+    pub(crate) flow: u16,
     /// Counts the data packets of a flow from 0.
     pub(crate) number: u64,
+    /// When it was sent, in nanoseconds of the sender's clock.
+    pub(crate) sent_ns: u64,
 }
 
 impl Head {
@@ -45,8 +48,9 @@ impl Head {
         head[2] = VERSION;
         head[3] = self.kind as u8;
         head[4..12].copy_from_slice(&self.token.to_be_bytes());
-        head[12..16].copy_from_slice(&self.flow.to_be_bytes());
-        head[16..].copy_from_slice(&self.number.to_be_bytes());
+        head[12..14].copy_from_slice(&self.flow.to_be_bytes());
+        head[16..24].copy_from_slice(&self.number.to_be_bytes());
+        head[24..].copy_from_slice(&self.sent_ns.to_be_bytes());
         datagram[..LEN_MIN].copy_from_slice(&head);
     }
 
@@ -56,7 +60,9 @@ impl Head {
         let (&[version, kind], rest) = rest.split_first_chunk::<2>()?;
         let (token, rest) = rest.split_first_chunk()?;
         let (flow, rest) = rest.split_first_chunk()?;
-        let (number, _) = rest.split_first_chunk()?;
+        let (_flags, rest) = rest.split_first_chunk::<2>()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (sent_ns, _) = rest.split_first_chunk()?;
         let kind = match kind {
             0 => Kind::Data,
             1 => Kind::Join,
@@ -65,8 +71,9 @@ impl Head {
         (*magic == MAGIC && version == VERSION).then_some(Self {
             kind,
             token: u64::from_be_bytes(*token),
-            flow: u32::from_be_bytes(*flow),
+            flow: u16::from_be_bytes(*flow),
             number: u64::from_be_bytes(*number),
+            sent_ns: u64::from_be_bytes(*sent_ns),
         })
     }
 }
@@ -76,21 +83,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_head_is_read_back() {
         let head = Head {
             kind: Kind::Join,
             token: u64::MAX - 1,
             flow: 7,
             number: 1 << 40,
+            sent_ns: 1 << 50,
         };
-        let mut datagram = [0xEE; 40];
+        let mut datagram = [0xEE; 48];
         head.write(&mut datagram);
         assert_eq!(Head::read(&datagram), Some(head));
         assert_eq!(datagram[LEN_MIN..], [0xEE; 16]);
     }
 
     #[test]
-    fn strangers_are_not_read() {
+    fn other_datagrams_are_not_read() {
         let mut datagram = [0; LEN_MIN];
         assert_eq!(Head::read(&datagram), None);
         let head = Head {
@@ -98,11 +106,14 @@ mod tests {
             token: 1,
             flow: 0,
             number: 0,
+            sent_ns: 0,
         };
         head.write(&mut datagram);
         assert_eq!(Head::read(&datagram[..LEN_MIN - 1]), None);
-        datagram[2] = VERSION + 1;
-        assert_eq!(Head::read(&datagram), None);
+        for version in [VERSION - 1, VERSION + 1] {
+            datagram[2] = version;
+            assert_eq!(Head::read(&datagram), None);
+        }
         datagram[2] = VERSION;
         datagram[3] = 2;
         assert_eq!(Head::read(&datagram), None);

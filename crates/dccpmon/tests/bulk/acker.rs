@@ -67,9 +67,9 @@ impl Acker {
         let ready = acker.hear("ready");
         let token = ready["token"].as_u64().unwrap();
         let data = Socket::connect(to, &options).unwrap();
-        let mut join = vec![b'D', b'M', 1, 1];
+        let mut join = vec![b'D', b'M', 2, 1];
         join.extend(token.to_be_bytes());
-        join.extend([0; 12]);
+        join.extend([0; 20]);
         data.send(&join).unwrap();
         acker.hear("joined");
         acker.say(&json!({"message": "start"}));

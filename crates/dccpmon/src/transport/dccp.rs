@@ -1,0 +1,165 @@
+//! Flows over DCCP.
+
+use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink};
+use crate::wire::figures::Negotiated;
+use ::dccp::proto::conn::ConnSnapshot;
+use ::dccp::proto::wire::Ecn;
+use ::dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock};
+use core::time::Duration;
+use std::net::Shutdown;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One end of a DCCP connection.
+pub(crate) struct DccpFlow {
+    socket: Socket,
+    batch: Mutex<RecvBatch>,
+    /// The connection at the last sample.
+    last: Mutex<Option<ConnSnapshot>>,
+}
+
+impl DccpFlow {
+    pub(crate) fn new(socket: Socket) -> Self {
+        socket.set_send_timeout(Some(LOOK));
+        socket.set_recv_timeout(Some(LOOK));
+        Self {
+            socket,
+            batch: Mutex::new(RecvBatch::new(BATCH)),
+            last: Mutex::new(None),
+        }
+    }
+}
+
+impl Flow for DccpFlow {
+    fn send(&self, run: &Run<'_>) -> Result<usize, FlowError> {
+        let mut items: Vec<SendItem<'_>> = run.datagrams().map(SendItem::new).collect();
+        let outcome = self.socket.send_batch(&mut items);
+        let taken = items.iter().filter(|i| i.result.is_ok()).count();
+        match outcome {
+            // The next call returns the error again.
+            Err(e) if taken == 0 && !matches!(e, SendError::TimedOut | SendError::WouldBlock) => {
+                Err(FlowError(e.to_string()))
+            }
+            _ => Ok(taken),
+        }
+    }
+
+    fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {
+        let mut batch = lock(&self.batch);
+        match self.socket.recv_batch(&mut batch) {
+            Ok(_) => {}
+            Err(RecvError::TimedOut | RecvError::WouldBlock) => return Ok(()),
+            Err(e) => return Err(FlowError(e.to_string())),
+        }
+        sink(&mut batch.iter().map(|datagram| {
+            let meta = datagram.meta();
+            Packet {
+                bytes: datagram,
+                arrived: meta.arrived,
+                is_marked: meta.ecn == Ecn::Ce,
+            }
+        }));
+        Ok(())
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        let now = self.socket.snapshot().ok()?;
+        let is_full = |cwnd| f64::from(now.pipe_packets) + 1.0 > cwnd;
+        let sample = Sample {
+            rtt: now.rtt_sample,
+            is_idle: self.socket.queued() == 0,
+            is_window_full: now.tx.cwnd_packets.is_some_and(is_full),
+            cwnd_packets: now.tx.cwnd_packets,
+            ssthresh_packets: now.tx.ssthresh_packets,
+            rate_bps: now.tx.rate.map(::dccp::Rate::bits_per_s),
+            phase: now.tx.phase,
+        };
+        *lock(&self.last) = Some(now);
+        Some(sample)
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        let stats = self.socket.stats().ok()?;
+        let fates = &stats.sent.fates;
+        let overhead = self.socket.flow().path.overhead() as u64;
+        Some(Counters {
+            taken: stats.sent.pushed,
+            left: left(&stats),
+            fates: Fates {
+                acked: fates.acked,
+                marked: fates.acked_ce,
+                rx_dropped: fates.rx_dropped,
+                lost: fates.lost,
+                unreported: fates.sent,
+                in_flight: stats.sent.in_flight,
+            },
+            dropped_host: stats.transport.dropped(),
+            wire_bytes: stats.connection.counters.bytes_out
+                + stats.connection.packets_out.total() * overhead,
+            dropped_socket: stats.received.dropped_full + stats.received.dropped_budget,
+            unread: stats.received.delivered - stats.received.taken
+                + stats.received.dropped_not_listening,
+            dropped_kernel: stats.transport.recv_overflowed,
+            is_dropped_kernel_least: stats.transport.recv_merged > 0,
+        })
+    }
+
+    fn negotiated(&self) -> Negotiated {
+        let last = lock(&self.last);
+        last.as_ref()
+            .map_or_else(Negotiated::default, |last| Negotiated {
+                ccid: last.tx_ccid,
+                cc: last.tx.law.map(str::to_owned),
+                ack_ratio: last.ack_ratio,
+                is_ecn: last.is_ecn,
+                mps_bytes: last.mps as u64,
+                cscov: last.cscov,
+            })
+    }
+
+    fn protocol_counters(&self, add: &mut dyn FnMut(String, u64)) {
+        let Ok(stats) = self.socket.stats() else {
+            return;
+        };
+        let s = &stats.connection;
+        for (name, n) in s.mib.by_name().chain(s.counters.by_name()) {
+            add(name.to_owned(), n);
+        }
+        for (reason, n) in s.drops.by_name() {
+            add(format!("dropped_{reason}"), n);
+        }
+    }
+
+    fn withdraw(&self) -> u64 {
+        self.socket.withdraw_queued() as u64
+    }
+
+    fn is_drained(&self) -> bool {
+        let stats = self.socket.stats();
+        stats.map_or(true, |s| s.sent.queued == 0 && s.sent.in_flight == 0)
+    }
+
+    fn close(&self) {
+        self.socket.shutdown(Shutdown::Write);
+    }
+
+    fn has_closed(&self, until: Instant) -> bool {
+        let left: Duration = until - clock::now();
+        self.socket.wait_closed(left).is_ok()
+    }
+
+    fn abort(&self) {
+        self.socket.abort();
+    }
+}
+
+/// Datagrams that have left.
+fn left(stats: &Stats) -> u64 {
+    let sent = &stats.sent;
+    let f = &sent.fates;
+    let stayed = f.expired + f.superseded + f.withdrawn + f.overflowed + f.limited + f.too_big;
+    sent.pushed - sent.queued - stayed
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

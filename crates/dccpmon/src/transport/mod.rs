@@ -1,0 +1,128 @@
+//! The protocols that carry the data of a flow. Senders, receivers and the meter use each of them in the same way.
+
+pub(crate) mod dccp;
+
+use crate::wire::figures::Negotiated;
+use ::dccp::Instant;
+use core::fmt;
+use core::time::Duration;
+
+/// The longest wait of [`Flow::send`] and [`Flow::recv`].
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+/// Datagrams handed over, or taken, in one call.
+pub(crate) const BATCH: usize = 64;
+
+/// One end of a flow's connection.
+pub(crate) trait Flow: Send + Sync {
+    /// Hands over datagrams, and waits at most [`LOOK`] for room. Returns how many were taken, from the first on.
+    fn send(&self, run: &Run<'_>) -> Result<usize, FlowError>;
+    /// Gives the datagrams that have arrived to `sink`, and waits at most [`LOOK`] for them.
+    fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError>;
+    /// The sender at this moment; `None` if the transport shows nothing.
+    fn sample(&self) -> Option<Sample>;
+    /// Totals since the connection was opened; `None` if they can no more be read.
+    fn counters(&self) -> Option<Counters>;
+    /// The features of the connection, of the time of the last [`sample`](Self::sample).
+    fn negotiated(&self) -> Negotiated;
+    /// Gives each protocol counter with its name.
+    fn protocol_counters(&self, add: &mut dyn FnMut(String, u64));
+    /// Takes back datagrams that wait to leave; returns how many.
+    fn withdraw(&self) -> u64;
+    /// Whether nothing waits to leave or to be acknowledged.
+    fn is_drained(&self) -> bool;
+    /// Ends sending, after what waits.
+    fn close(&self);
+    /// Whether the connection has ended; waits for that until `until`.
+    fn has_closed(&self, until: Instant) -> bool;
+    /// Ends the connection at once.
+    fn abort(&self);
+}
+
+/// Datagrams of one length in one piece of memory. Their heads are written.
+pub(crate) struct Run<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Bytes of each datagram.
+    pub(crate) length: usize,
+}
+
+impl<'a> Run<'a> {
+    /// The datagrams.
+    pub(crate) fn datagrams(&self) -> core::slice::ChunksExact<'a, u8> {
+        self.bytes.chunks_exact(self.length)
+    }
+}
+
+/// Takes the datagrams of one receive call.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = Packet<'_>>);
+
+/// A datagram that arrived.
+pub(crate) struct Packet<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) arrived: Instant,
+    /// It carries a congestion mark.
+    pub(crate) is_marked: bool,
+}
+
+/// The connection sends or receives no more.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowError(pub(crate) String);
+
+impl fmt::Display for FlowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A sender at one moment.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Sample {
+    /// The newest round-trip time, and when it was measured.
+    pub(crate) rtt: Option<(Instant, Duration)>,
+    /// Nothing waits to be sent.
+    pub(crate) is_idle: bool,
+    /// The window has no room.
+    pub(crate) is_window_full: bool,
+    pub(crate) cwnd_packets: Option<f64>,
+    pub(crate) ssthresh_packets: Option<f64>,
+    /// The controller's rate.
+    pub(crate) rate_bps: Option<f64>,
+    /// The state of the congestion control.
+    pub(crate) phase: Option<&'static str>,
+}
+
+/// Totals of a connection since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counters {
+    /// Datagrams taken for sending.
+    pub(crate) taken: u64,
+    /// Of these, left.
+    pub(crate) left: u64,
+    pub(crate) fates: Fates,
+    /// Packets that this host dropped after they had left the connection; of all flows together if they share a
+    /// transport.
+    pub(crate) dropped_host: u64,
+    /// Bytes of IP packets sent, headers included.
+    pub(crate) wire_bytes: u64,
+    /// Datagrams dropped because the program's receive buffer was full.
+    pub(crate) dropped_socket: u64,
+    /// Datagrams that reached the socket and were not read.
+    pub(crate) unread: u64,
+    /// Packets that the kernel dropped because its buffer was full; `None` where the system does not count them.
+    pub(crate) dropped_kernel: Option<u64>,
+    /// Whether `dropped_kernel` is a lower bound.
+    pub(crate) is_dropped_kernel_least: bool,
+}
+
+/// The fates of datagrams that left, according to the peer's acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Fates {
+    pub(crate) acked: u64,
+    pub(crate) marked: u64,
+    /// Reported as dropped by the peer's host.
+    pub(crate) rx_dropped: u64,
+    pub(crate) lost: u64,
+    /// Never reported on.
+    pub(crate) unreported: u64,
+    /// Not reported on so far.
+    pub(crate) in_flight: u64,
+}
