@@ -9,7 +9,7 @@ use crate::output::Outputs;
 use crate::plan::Plan;
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
-use crate::schema::{Document, Transport};
+use crate::schema::{Document, Granted, Transport};
 use crate::session::agree::{Agreement, lost, refused};
 use crate::transport::dccp::DccpFlow;
 use crate::transport::{Flow, Run};
@@ -49,13 +49,18 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
 fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
     let plan = Plan::new(asked.clone())?;
     outputs.begin(&plan.to_string(), &document::of_begin(asked));
-    let result = Client::connect(plan.clone())?.measure(outputs)?;
+    let client = Client::connect(plan.clone())?;
+    let granted = client.granted.clone();
+    let result = client.measure(outputs)?;
     let code = match result.status {
         Status::Complete => exit::DONE,
         Status::Interrupted => exit::INTERRUPTED,
         Status::Incomplete => exit::INCOMPLETE,
     };
-    Ok(document::of_test(&plan, &result, code))
+    Ok(Document {
+        granted,
+        ..document::of_test(&plan, &result, code)
+    })
 }
 
 /// The client's side of a test.
@@ -64,6 +69,7 @@ struct Client {
     channel: Channel,
     token: u64,
     length: usize,
+    granted: Option<Granted>,
     flows: Vec<Arc<dyn Flow>>,
 }
 
@@ -113,6 +119,7 @@ impl Client {
             channel,
             token: 0,
             length,
+            granted: None,
             flows: Vec::new(),
         };
         client.agree()?;
@@ -135,7 +142,7 @@ impl Client {
             rate_bps: asked.rate_bps,
         };
         let granted = agreement.request(&mut self.channel, &request)?;
-        for text in &granted.lowered {
+        for text in &granted.grant.lowered {
             if asked.is_strict {
                 let next = "ask for less, or leave --strict out";
                 return Err(Failure::refused(text.clone(), next));
@@ -146,6 +153,7 @@ impl Client {
         asked.duration = Duration::from_nanos(granted.request.duration_ns);
         asked.interval = asked.interval.min(asked.duration.max(INTERVAL_MIN));
         asked.rate_bps = granted.request.rate_bps;
+        self.granted = Some(granted.grant);
         Ok(())
     }
 

@@ -108,7 +108,7 @@ pub struct Granted {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct ServerLimits {
-    /// Tests at once.
+    /// Tests at once, of all clients together.
     pub tests: u32,
     /// Flows of a test.
     pub flows: u32,
@@ -120,12 +120,6 @@ pub struct ServerLimits {
     pub packet_bytes_max: u64,
     /// The shortest interval of reports.
     pub interval_ns_min: u64,
-    /// Bytes of a test; null: no limit.
-    pub bytes: Option<u64>,
-    /// The transports that are allowed.
-    pub transports: Vec<Transport>,
-    /// Whether the server runs tests to other servers.
-    pub third_party: bool,
 }
 
 /// The features of a flow, as its sender sees them.

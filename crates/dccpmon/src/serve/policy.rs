@@ -2,8 +2,9 @@
 
 use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::schema::ServerLimits;
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
-use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, ServerLimits, Welcome};
+use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
 use crate::wire::message::{RefusalCode, Refused, Request, Setup};
 use crate::wire::packet::{LEN_MAX, LEN_MIN};
 use core::time::Duration;

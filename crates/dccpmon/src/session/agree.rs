@@ -1,5 +1,6 @@
 //! Agrees with the server on the version, the key and the values of a test.
 
+use crate::schema::{Granted as Grant, ServerLimits};
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL};
@@ -22,6 +23,7 @@ const SHOWN_MAX: usize = 300;
 pub(crate) struct Agreement {
     exchange: Exchange,
     key: Option<Key>,
+    limits: ServerLimits,
 }
 
 /// A test as the server grants it.
@@ -30,8 +32,8 @@ pub(crate) struct Granted {
     /// Names the test.
     pub(crate) token: u64,
     pub(crate) request: Request,
-    /// Sentences about each value that the server has lowered.
-    pub(crate) lowered: Vec<String>,
+    /// The grant as the document of the test describes it.
+    pub(crate) grant: Grant,
 }
 
 impl Agreement {
@@ -68,6 +70,7 @@ impl Agreement {
         Ok(Self {
             exchange: Exchange::new(nonce, welcome.nonce),
             key: key.filter(|_| welcome.needs_key),
+            limits: welcome.limits,
         })
     }
 
@@ -114,11 +117,16 @@ impl Agreement {
         let granted = serde_json::from_str(&granted).ok();
         let granted = granted.filter(|granted| is_at_most(granted, asked));
         let request: Request = granted.ok_or_else(|| lost(&Lost::Nonsense))?;
-        let lowered = lowered(asked, &request);
+        let grant = Grant {
+            duration_ns: request.duration_ns,
+            rate_bps: request.rate_bps,
+            limits: self.limits.clone(),
+            lowered: lowered(asked, &request),
+        };
         Ok(Granted {
             token,
             request,
-            lowered,
+            grant,
         })
     }
 }

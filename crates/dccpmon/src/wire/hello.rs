@@ -1,6 +1,7 @@
 //! The first messages of a control connection: the versions of both ends, and what the server allows.
 
 use super::auth::Nonce;
+use crate::schema::ServerLimits;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -54,19 +55,6 @@ pub(crate) struct Welcome {
     /// Whether requests need a proof of the server's key.
     pub(crate) needs_key: bool,
     pub(crate) limits: ServerLimits,
-}
-
-/// The limits of a server for one test.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct ServerLimits {
-    /// Tests at once, of all clients together.
-    pub(crate) tests: u32,
-    pub(crate) flows: u32,
-    pub(crate) duration_ns: u64,
-    /// Bits per second of all flows together.
-    pub(crate) rate_bps: Option<u64>,
-    pub(crate) packet_bytes_max: u64,
-    pub(crate) interval_ns_min: u64,
 }
 
 #[cfg(test)]

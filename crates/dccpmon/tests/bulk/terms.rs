@@ -74,6 +74,12 @@ fn limits_are_lowered_and_shown() {
          note: server allows 1.00 Mbit/s per flow (asked no limit)\n"
     );
     assert!(number(&document["summary"]["duration_ns"]) < 2_000_000_000);
+    assert_eq!(document["requested"]["duration_ns"], 5_000_000_000_u64);
+    let granted = &document["granted"];
+    assert_eq!(granted["duration_ns"], 1_000_000_000);
+    assert_eq!(granted["rate_bps"], 1_000_000);
+    assert_eq!(granted["limits"]["rate_bps"], 2_000_000);
+    assert_eq!(granted["lowered"].as_array().unwrap().len(), 2);
     let output = server.test(&["-t", "5", "--strict"]);
     assert_eq!(output.status.code(), Some(4));
     let text = String::from_utf8(output.stderr).unwrap();
