@@ -20,7 +20,7 @@ pub(crate) struct Export {
     /// Print the JSON schema of results, and end
     #[arg(long, conflicts_with_all = ["file", "figures"])]
     schema: bool,
-    /// Print the names of the figures for --assert with an example of their values, and end
+    /// Print the figures for --assert with examples of their values, and end
     #[arg(long, conflicts_with = "file")]
     figures: bool,
 }
@@ -41,7 +41,8 @@ pub(crate) fn run(asked: &Export) -> Result<u8, Failure> {
 
 fn figures() -> String {
     let line = |figure: &crate::result::figures::Figure| {
-        format!("{:<30} {}\n", figure.name, figure.kind.example())
+        let (name, example) = (figure.name, figure.kind.example());
+        format!("{name:<31} {example:<5} {}\n", figure.meaning)
     };
     FIGURES.iter().map(line).collect()
 }
@@ -54,8 +55,11 @@ mod tests {
     fn each_figure_has_a_line() {
         let text = figures();
         assert_eq!(text.lines().count(), FIGURES.len());
+        let first =
+            "goodput                         900M  application data that arrived, all flows\n";
+        assert!(text.starts_with(first), "{text}");
         assert!(
-            text.starts_with("goodput                        900M\n"),
+            text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
     }

@@ -14,6 +14,8 @@ pub(crate) struct Figure {
     pub(crate) kind: Kind,
     /// Which change makes a path better.
     pub(crate) better: Better,
+    /// Its definition in a few words.
+    pub(crate) meaning: &'static str,
     value: Value,
 }
 
@@ -101,141 +103,321 @@ impl Kind {
 
 /// The figures of all flows together. `compare` prints them in this order.
 pub(crate) const FIGURES: &[Figure] = &[
-    figure("goodput", Kind::Rate, Better::Greater, |d| {
-        Some(d.summary.as_ref()?.goodput_bps)
-    }),
-    figure("goodput.p5", Kind::Rate, Better::Greater, low_goodput),
-    figure("wire", Kind::Rate, Better::Open, |d| {
-        flows(d)?.iter().map(|flow| flow.wire_bps).sum()
-    }),
-    figure("loss", Kind::Share, Better::Less, |d| {
-        let ledger = ledger(d)?;
-        (ledger.sent > 0).then(|| to_f64(ledger.lost()) / to_f64(ledger.sent))
-    }),
-    figure("rtt.min", Kind::Time, Better::Less, |d| {
-        least(d, |rtt| Some(whole(rtt)?.min))
-    }),
-    figure("rtt.p50", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| whole(rtt)?.p50)
-    }),
-    figure("rtt.p90", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| whole(rtt)?.p90)
-    }),
-    figure("rtt.p99", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| whole(rtt)?.p99)
-    }),
-    figure("rtt.max", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| Some(whole(rtt)?.max))
-    }),
-    figure("queue.p50", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| rtt.send_queue_ns.as_ref()?.p50)
-    }),
-    figure("queue.p99", Kind::Time, Better::Less, |d| {
-        most(d, |rtt| rtt.send_queue_ns.as_ref()?.p99)
-    }),
-    figure("idle.p50", Kind::Time, Better::Less, |d| {
-        d.idle.as_ref()?.idle_ns.p50.map(to_f64)
-    }),
-    figure("loaded.p50", Kind::Time, Better::Less, |d| {
-        d.idle.as_ref()?.loaded_ns.as_ref()?.p50.map(to_f64)
-    }),
-    figure("loaded.p99", Kind::Time, Better::Less, |d| {
-        d.idle.as_ref()?.loaded_ns.as_ref()?.p99.map(to_f64)
-    }),
-    figure("rpm", Kind::Number, Better::Greater, |d| {
-        d.idle.as_ref()?.rpm
-    }),
-    figure("owd.p50", Kind::Time, Better::Less, |d| {
-        worst(d, |flow| flow.one_way.as_ref()?.ns.p50)
-    }),
-    figure("owd.p99", Kind::Time, Better::Less, |d| {
+    figure(
+        "goodput",
+        Kind::Rate,
+        Better::Greater,
+        "application data that arrived, all flows",
+        |d| Some(d.summary.as_ref()?.goodput_bps),
+    ),
+    figure(
+        "goodput.p5",
+        Kind::Rate,
+        Better::Greater,
+        "goodput that 95 % of the intervals reach",
+        low_goodput,
+    ),
+    figure(
+        "wire",
+        Kind::Rate,
+        Better::Open,
+        "IP packets that were sent",
+        |d| flows(d)?.iter().map(|flow| flow.wire_bps).sum(),
+    ),
+    figure(
+        "loss",
+        Kind::Share,
+        Better::Less,
+        "packets that were sent and did not arrive",
+        |d| {
+            let ledger = ledger(d)?;
+            (ledger.sent > 0).then(|| to_f64(ledger.lost()) / to_f64(ledger.sent))
+        },
+    ),
+    figure(
+        "rtt.min",
+        Kind::Time,
+        Better::Less,
+        "least round trip of all flows",
+        |d| least(d, |rtt| Some(whole(rtt)?.min)),
+    ),
+    figure(
+        "rtt.p50",
+        Kind::Time,
+        Better::Less,
+        "round trip of the slowest flow, median",
+        |d| most(d, |rtt| whole(rtt)?.p50),
+    ),
+    figure(
+        "rtt.p90",
+        Kind::Time,
+        Better::Less,
+        "round trip of the slowest flow",
+        |d| most(d, |rtt| whole(rtt)?.p90),
+    ),
+    figure(
+        "rtt.p99",
+        Kind::Time,
+        Better::Less,
+        "round trip of the slowest flow",
+        |d| most(d, |rtt| whole(rtt)?.p99),
+    ),
+    figure(
+        "rtt.max",
+        Kind::Time,
+        Better::Less,
+        "greatest round trip",
+        |d| most(d, |rtt| Some(whole(rtt)?.max)),
+    ),
+    figure(
+        "queue.p50",
+        Kind::Time,
+        Better::Less,
+        "time in the send queue, median",
+        |d| most(d, |rtt| rtt.send_queue_ns.as_ref()?.p50),
+    ),
+    figure(
+        "queue.p99",
+        Kind::Time,
+        Better::Less,
+        "time in the send queue",
+        |d| most(d, |rtt| rtt.send_queue_ns.as_ref()?.p99),
+    ),
+    figure(
+        "idle.p50",
+        Kind::Time,
+        Better::Less,
+        "round trip before the load, median",
+        |d| d.idle.as_ref()?.idle_ns.p50.map(to_f64),
+    ),
+    figure(
+        "loaded.p50",
+        Kind::Time,
+        Better::Less,
+        "round trip beside the load, median",
+        |d| d.idle.as_ref()?.loaded_ns.as_ref()?.p50.map(to_f64),
+    ),
+    figure(
+        "loaded.p99",
+        Kind::Time,
+        Better::Less,
+        "round trip beside the load",
+        |d| d.idle.as_ref()?.loaded_ns.as_ref()?.p99.map(to_f64),
+    ),
+    figure(
+        "rpm",
+        Kind::Number,
+        Better::Greater,
+        "round trips per minute under load",
+        |d| d.idle.as_ref()?.rpm,
+    ),
+    figure(
+        "owd.p50",
+        Kind::Time,
+        Better::Less,
+        "one-way delay, median",
+        |d| worst(d, |flow| flow.one_way.as_ref()?.ns.p50),
+    ),
+    figure("owd.p99", Kind::Time, Better::Less, "one-way delay", |d| {
         worst(d, |flow| flow.one_way.as_ref()?.ns.p99)
     }),
-    figure("jitter", Kind::Time, Better::Less, |d| {
-        worst(d, |flow| flow.jitter.as_ref()?.rfc3550_ns)
-    }),
-    figure("reordered", Kind::Packets, Better::Less, |d| {
-        total(d, |flow| flow.reordered_packets)
-    }),
-    figure("duplicates", Kind::Packets, Better::Less, |d| {
-        total(d, |flow| flow.duplicate_packets)
-    }),
-    figure("marks", Kind::Packets, Better::Less, |d| {
-        total(d, |flow| flow.marked_packets)
-    }),
-    figure("retransmits", Kind::Packets, Better::Less, |d| {
-        total(d, |flow| Some(flow.tcp?.retransmitted_segments))
-    }),
-    figure("stability", Kind::Number, Better::Less, |d| {
-        let values = flows(d)?.iter().map(|flow| flow.stability);
-        values
-            .collect::<Option<Vec<f64>>>()?
-            .into_iter()
-            .reduce(f64::max)
-    }),
-    figure("fairness", Kind::Number, Better::Greater, |d| {
-        d.summary.as_ref()?.fairness_jain
-    }),
-    figure("late.p50", Kind::Time, Better::Less, |d| {
-        worst(d, |flow| flow.schedule.as_ref()?.late_ns.as_ref()?.p50)
-    }),
-    figure("late.p99", Kind::Time, Better::Less, |d| {
-        worst(d, |flow| flow.schedule.as_ref()?.late_ns.as_ref()?.p99)
-    }),
-    figure("cpu.client", Kind::Share, Better::Less, |d| {
-        cpu(&d.hosts.as_ref()?.client)
-    }),
-    figure("cpu.server", Kind::Share, Better::Less, |d| {
-        cpu(d.hosts.as_ref()?.server.as_ref()?)
-    }),
-    place("ledger.offered", Better::Open, |l| l.offered),
-    place("ledger.dropped_app", Better::Less, |l| l.dropped_app),
-    place("ledger.dropped_ring", Better::Less, |l| l.dropped_ring),
-    place("ledger.dropped_ccid", Better::Less, |l| l.dropped_ccid),
-    place("ledger.sent", Better::Open, |l| l.sent),
-    place("ledger.lost_sender_queue", Better::Less, |l| {
-        l.lost_sender_queue
-    }),
-    place("ledger.lost_sender_interface", Better::Less, |l| {
-        l.lost_sender_interface
-    }),
-    place("ledger.lost_network", Better::Less, |l| l.lost_network),
-    place("ledger.lost_receiver_interface", Better::Less, |l| {
-        l.lost_receiver_interface
-    }),
-    place("ledger.lost_receiver_softnet", Better::Less, |l| {
-        l.lost_receiver_softnet
-    }),
-    place("ledger.lost_receiver_socket", Better::Less, |l| {
-        l.lost_receiver_socket
-    }),
-    place("ledger.lost_receiver_app", Better::Less, |l| {
-        l.lost_receiver_app
-    }),
-    place("ledger.delivered", Better::Open, |l| l.delivered),
-    place("ledger.in_flight", Better::Open, |l| l.in_flight),
-    place("ledger.unknown", Better::Less, |l| l.unknown),
+    figure(
+        "jitter",
+        Kind::Time,
+        Better::Less,
+        "jitter by RFC 3550",
+        |d| worst(d, |flow| flow.jitter.as_ref()?.rfc3550_ns),
+    ),
+    figure(
+        "reordered",
+        Kind::Packets,
+        Better::Less,
+        "packets behind one with a higher number",
+        |d| total(d, |flow| flow.reordered_packets),
+    ),
+    figure(
+        "duplicates",
+        Kind::Packets,
+        Better::Less,
+        "packets that came again",
+        |d| total(d, |flow| flow.duplicate_packets),
+    ),
+    figure(
+        "marks",
+        Kind::Packets,
+        Better::Less,
+        "packets with a congestion mark",
+        |d| total(d, |flow| flow.marked_packets),
+    ),
+    figure(
+        "retransmits",
+        Kind::Packets,
+        Better::Less,
+        "segments that TCP sent again",
+        |d| total(d, |flow| Some(flow.tcp?.retransmitted_segments)),
+    ),
+    figure(
+        "stability",
+        Kind::Number,
+        Better::Less,
+        "deviation of the goodputs over their mean",
+        |d| {
+            let values = flows(d)?.iter().map(|flow| flow.stability);
+            values
+                .collect::<Option<Vec<f64>>>()?
+                .into_iter()
+                .reduce(f64::max)
+        },
+    ),
+    figure(
+        "fairness",
+        Kind::Number,
+        Better::Greater,
+        "Jain's index of the flows' goodputs",
+        |d| d.summary.as_ref()?.fairness_jain,
+    ),
+    figure(
+        "late.p50",
+        Kind::Time,
+        Better::Less,
+        "lateness against the schedule, median",
+        |d| worst(d, |flow| flow.schedule.as_ref()?.late_ns.as_ref()?.p50),
+    ),
+    figure(
+        "late.p99",
+        Kind::Time,
+        Better::Less,
+        "lateness against the schedule",
+        |d| worst(d, |flow| flow.schedule.as_ref()?.late_ns.as_ref()?.p99),
+    ),
+    figure(
+        "cpu.client",
+        Kind::Share,
+        Better::Less,
+        "processor time of the client, in cores",
+        |d| cpu(&d.hosts.as_ref()?.client),
+    ),
+    figure(
+        "cpu.server",
+        Kind::Share,
+        Better::Less,
+        "processor time of the server, in cores",
+        |d| cpu(d.hosts.as_ref()?.server.as_ref()?),
+    ),
+    place(
+        "ledger.offered",
+        Better::Open,
+        "packets that the schedule asked for",
+        |l| l.offered,
+    ),
+    place(
+        "ledger.dropped_app",
+        Better::Less,
+        "refused by the socket or skipped",
+        |l| l.dropped_app,
+    ),
+    place(
+        "ledger.dropped_ring",
+        Better::Less,
+        "dropped in the send buffer",
+        |l| l.dropped_ring,
+    ),
+    place(
+        "ledger.dropped_ccid",
+        Better::Less,
+        "dropped by the congestion control",
+        |l| l.dropped_ccid,
+    ),
+    place("ledger.sent", Better::Open, "packets that left", |l| l.sent),
+    place(
+        "ledger.lost_sender_queue",
+        Better::Less,
+        "lost in the sending host's queue",
+        |l| l.lost_sender_queue,
+    ),
+    place(
+        "ledger.lost_sender_interface",
+        Better::Less,
+        "lost in the sending host's interface",
+        |l| l.lost_sender_interface,
+    ),
+    place(
+        "ledger.lost_network",
+        Better::Less,
+        "lost between the hosts",
+        |l| l.lost_network,
+    ),
+    place(
+        "ledger.lost_receiver_interface",
+        Better::Less,
+        "lost in the receiving host's interface",
+        |l| l.lost_receiver_interface,
+    ),
+    place(
+        "ledger.lost_receiver_softnet",
+        Better::Less,
+        "lost in the receiving host's backlog",
+        |l| l.lost_receiver_softnet,
+    ),
+    place(
+        "ledger.lost_receiver_socket",
+        Better::Less,
+        "lost because the socket was full",
+        |l| l.lost_receiver_socket,
+    ),
+    place(
+        "ledger.lost_receiver_app",
+        Better::Less,
+        "reached the socket and were not read",
+        |l| l.lost_receiver_app,
+    ),
+    place(
+        "ledger.delivered",
+        Better::Open,
+        "packets that the program got",
+        |l| l.delivered,
+    ),
+    place(
+        "ledger.in_flight",
+        Better::Open,
+        "fate unknown at the end",
+        |l| l.in_flight,
+    ),
+    place(
+        "ledger.unknown",
+        Better::Less,
+        "lost at a place that no counter shows",
+        |l| l.unknown,
+    ),
 ];
 
 const fn figure(
     name: &'static str,
     kind: Kind,
     better: Better,
+    meaning: &'static str,
     value: fn(&Document) -> Option<f64>,
 ) -> Figure {
     Figure {
         name,
         kind,
         better,
+        meaning,
         value: Value::Document(value),
     }
 }
 
-const fn place(name: &'static str, better: Better, packets: fn(&Ledger) -> u64) -> Figure {
+const fn place(
+    name: &'static str,
+    better: Better,
+    meaning: &'static str,
+    packets: fn(&Ledger) -> u64,
+) -> Figure {
     Figure {
         name,
         kind: Kind::Packets,
         better,
+        meaning,
         value: Value::Ledger(packets),
     }
 }
