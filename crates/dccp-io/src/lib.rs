@@ -37,6 +37,7 @@ pub mod poll;
 mod raw;
 pub mod route;
 mod send;
+mod socket;
 mod transport;
 mod udp;
 
@@ -54,6 +55,7 @@ pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
 pub use send::is_out_of_memory;
+pub use socket::recv_drops;
 pub use transport::{
     BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
     Source, Transport, UnknownEncapsulation,

@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// How often the senders are looked at: what round-trip times and verdicts are made from.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
 
+/// A flow over UDP that received nothing for this time, after the sender has ended, has received all.
+const QUIET: Duration = Duration::from_millis(500);
+
 /// The flows of one end.
 pub(crate) struct Meter {
     flows: Vec<End>,
@@ -214,8 +217,17 @@ impl Meter {
 
     /// Ends receiving: waits until the connections have ended, but not for ever.
     pub(crate) fn finish_receiving(&mut self) {
-        let until = clock::now() + DRAIN_MAX;
-        while !self.is_done() && clock::now() < until {
+        let begin = clock::now();
+        let (mut received, mut received_at) = (self.progress(), begin);
+        while clock::now() < begin + DRAIN_MAX {
+            let now = clock::now();
+            if received != self.progress() {
+                (received, received_at) = (self.progress(), now);
+            }
+            let is_quiet = now - received_at >= QUIET;
+            if self.is_done() || is_quiet && !self.flows.iter().any(|f| f.flow().shows_end()) {
+                break;
+            }
             std::thread::sleep(SAMPLE);
         }
         for flow in &mut self.flows {

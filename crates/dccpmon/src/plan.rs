@@ -2,6 +2,7 @@
 
 use crate::cli::{Bulk, Family};
 use crate::limits::{RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
+use crate::schema::Transport;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -51,20 +52,38 @@ impl Plan {
         })
     }
 
+    /// The transport and its congestion control in words.
+    fn carrier(&self) -> String {
+        if self.asked.transport != Transport::Dccp {
+            return format!("{} without congestion control", self.asked.transport);
+        }
+        let ccid = self.asked.ccid;
+        let name = || Ccids::default().find(ccid).map_or("?", Ccid::name).into();
+        let law = self.asked.cc().map(|law| format!("cc={law}"));
+        format!("DCCP CCID {ccid} ({})", law.unwrap_or_else(name))
+    }
+
     /// Bytes of a datagram on a path that bears `mps` bytes.
     pub(crate) fn length(&self, mps: usize) -> Result<usize, Failure> {
         match self.asked.length {
-            Some(length) if length > mps => Err(Failure::run(
-                format!(
-                    "-l {length}: a packet to {} holds {mps} bytes at most",
-                    self.asked.host
-                ),
-                format!("write -l {mps}, or leave it out"),
-            )),
+            Some(length) if length > mps && self.asked.transport == Transport::Dccp => {
+                Err(Failure::run(
+                    format!(
+                        "-l {length}: a packet to {} holds {mps} bytes at most",
+                        self.asked.host
+                    ),
+                    format!("write -l {mps}, or leave it out"),
+                ))
+            }
             Some(length) => Ok(length),
             None => Ok(LENGTH.min(mps)),
         }
     }
+}
+
+/// The port of tests over UDP: the next one after that of DCCP over UDP.
+pub(crate) fn baseline_port(udp_port: u16) -> Option<u16> {
+    udp_port.checked_add(1)
 }
 
 /// Sets buffers for the measured connections that are large enough not to limit them.
@@ -86,20 +105,13 @@ impl fmt::Display for Plan {
             udp_port,
             ..
         } = &self.asked;
-        let cc = match self.asked.cc() {
-            Some(law) => format!("cc={law}"),
-            None => Ccids::default()
-                .find(self.asked.ccid)
-                .map_or("?", Ccid::name)
-                .into(),
-        };
         let several = if *flows == 1 { "" } else { "s" };
         let time = units::seconds(nanos(*duration));
         let length = self.asked.length.unwrap_or(LENGTH);
         write!(
             f,
-            "plan  bulk, DCCP CCID {} ({cc}), {flows} flow{several}, {time} s, {length} B packets",
-            self.asked.ccid
+            "plan  bulk, {}, {flows} flow{several}, {time} s, {length} B packets",
+            self.carrier()
         )?;
         if let Some(bps) = self.asked.rate_bps {
             #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
@@ -107,7 +119,9 @@ impl fmt::Display for Plan {
             write!(f, " at {} each", units::rate(bps))?;
         }
         let direction = if self.asked.is_reverse { "from" } else { "to" };
+        let port = baseline_port(*udp_port).unwrap_or(0);
         match self.asked.over {
+            _ if self.asked.transport == Transport::Udp => write!(f, ", {direction} {host}:{port}"),
             Encapsulation::Udp => write!(f, ", {direction} {host}:{udp_port} (UDP-encapsulated)"),
             Encapsulation::Ip => write!(f, ", {direction} {host} (IP protocol 33)"),
         }

@@ -23,7 +23,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "-V",
     "-Z",
     "-n",
-    "-u",
     "-w",
     "--bidir",
     "--burst",

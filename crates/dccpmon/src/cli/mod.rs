@@ -9,6 +9,7 @@ use crate::cmd::export::Export;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, TESTS_MAX};
 use crate::output::Options;
 use crate::result::check::Wanted;
+use crate::schema::Transport;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use core::time::Duration;
@@ -19,7 +20,7 @@ use explain::{LATER_COMMANDS, explain, not_yet};
 use output::OutputWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ccid, law, length, number, over, rate, time};
+use values::{ccid, law, length, number, over, rate, time, transport};
 
 /// DCCP port of the service.
 pub(crate) const DCCP_PORT: u16 = 5001;
@@ -98,6 +99,8 @@ pub(crate) struct Bulk {
     pub(crate) family: Family,
     pub(crate) duration: Duration,
     pub(crate) interval: Duration,
+    /// The carrier of the data.
+    pub(crate) transport: Transport,
     /// Bits per second and flow; `None`: as fast as the congestion control allows.
     pub(crate) rate_bps: Option<u64>,
     /// Bytes of a datagram; `None`: 1400, or less if the path bears less.
@@ -117,7 +120,8 @@ pub(crate) struct Bulk {
 impl Bulk {
     /// The requested law. Only CCID 2 has one, and only the sender chooses it.
     pub(crate) fn cc(&self) -> Option<String> {
-        (self.ccid == 2 && !self.is_reverse).then(|| self.law.to_string())
+        let has_law = self.transport == Transport::Dccp && self.ccid == 2;
+        (has_law && !self.is_reverse).then(|| self.law.to_string())
     }
 }
 
@@ -271,9 +275,15 @@ struct BulkWords {
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
-    /// Congestion control of the data: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets)
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = ccid)]
-    ccid: u8,
+    /// Carry the data over dccp, or over udp without congestion control [default: dccp]
+    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
+    transport: Option<Transport>,
+    /// The same as --transport udp
+    #[arg(short, long)]
+    udp: bool,
+    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
+    #[arg(long, value_name = "N", value_parser = ccid)]
+    ccid: Option<u8>,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
     law: Option<NamedLaw>,
@@ -333,7 +343,21 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
             "write for example --interval 1s",
         ));
     }
-    let mismatch = if w.ccid == 2 {
+    let transport = if w.udp {
+        Transport::Udp
+    } else {
+        w.transport.unwrap_or_default()
+    };
+    let is_controlled = w.ccid.is_some() || w.law.is_some();
+    if transport != Transport::Dccp && is_controlled {
+        let option = if w.ccid.is_some() { "--ccid" } else { "--law" };
+        return Err(Failure::usage(
+            format!("{option}: {transport} has no congestion control of DCCP"),
+            format!("leave {option} out, or choose --transport dccp"),
+        ));
+    }
+    let ccid = w.ccid.unwrap_or(2);
+    let mismatch = if ccid == 2 {
         (
             "the server sends, and the law is the sender's choice",
             "leave -R out, or start the test from the other host",
@@ -341,7 +365,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
     } else {
         ("only CCID 2 has laws", "leave --ccid out, or --law")
     };
-    if w.law.is_some() && (w.ccid != 2 || w.reverse) {
+    if w.law.is_some() && (ccid != 2 || w.reverse) {
         let (problem, next) = mismatch;
         return Err(Failure::usage(format!("--law: {problem}"), next));
     }
@@ -358,7 +382,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         length: w.length,
         flows: w.parallel,
         is_reverse: w.reverse,
-        ccid: w.ccid,
+        ccid,
+        transport,
         law: w.law.unwrap_or_default(),
         output,
         wanted,

@@ -168,15 +168,24 @@ fn mistake_yields_an_error_of_two_lines() {
 }
 
 #[test]
-fn planned_option_is_reported_as_not_implemented() {
-    for line in [
-        "sweep h",
-        "rr h",
-        "h -w 64K",
-        "h --bidir",
-        "h -u",
-        "h -n 1M",
+fn wrong_transport_yields_an_error_of_two_lines() {
+    for (line, text) in [
+        (
+            "h -u --ccid 3",
+            "error: --ccid: UDP has no congestion control of DCCP\n next: leave --ccid out, or choose --transport dccp",
+        ),
+        (
+            "h --transport sctp",
+            "error: --transport sctp: must be dccp or udp\n next: write --transport dccp or --transport udp",
+        ),
     ] {
+        assert_eq!(lines(line), text, "{line}");
+    }
+}
+
+#[test]
+fn planned_option_is_reported_as_not_implemented() {
+    for line in ["sweep h", "rr h", "h -w 64K", "h --bidir", "h -n 1M"] {
         assert!(lines(line).contains("not implemented yet\n"), "{line}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::limits::DURATION_MAX;
 use crate::result::check::Assert;
+use crate::schema::Transport;
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
@@ -104,6 +105,18 @@ pub(super) fn share(text: &str) -> Result<f64, BadValue> {
 
 pub(super) fn assertion(text: &str) -> Result<Assert, BadValue> {
     Assert::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
+}
+
+/// A transport of the data.
+pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {
+    match text {
+        "dccp" => Ok(Transport::Dccp),
+        "udp" => Ok(Transport::Udp),
+        _ => Err(BadValue::new(
+            "must be dccp or udp",
+            "write --transport dccp or --transport udp",
+        )),
+    }
 }
 
 pub(super) fn over(text: &str) -> Result<Encapsulation, BadValue> {

@@ -6,18 +6,20 @@ use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::Outputs;
-use crate::plan::Plan;
+use crate::plan::{Plan, baseline_port};
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{Document, Granted, Transport};
 use crate::session::agree::{Agreement, lost, refused};
 use crate::transport::dccp::DccpFlow;
+use crate::transport::udp::UdpFlow;
 use crate::transport::{Flow, Run};
 use crate::wire::auth::Key;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::{FlowTotal, Host, Interval};
 use crate::wire::message::{Message, Request};
 use crate::wire::packet::{Head, Kind};
+use core::net::IpAddr;
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{ConnectError, Encapsulation, Socket, clock};
@@ -37,7 +39,7 @@ const JOIN: Duration = Duration::from_millis(100);
 /// Runs the test and writes the result; gives the exit code.
 pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     interrupt::listen()?;
-    let mut outputs = Outputs::new(&asked.output, asked.wanted.load()?, Transport::Dccp);
+    let mut outputs = Outputs::new(&asked.output, asked.wanted.load()?, asked.transport);
     let (mut document, failure) = match measure(asked, &mut outputs) {
         Ok(document) => (document, None),
         Err(failure) => (document::of_failure(asked, &failure), Some(failure)),
@@ -134,6 +136,7 @@ impl Client {
         let key = asked.key_file.as_deref().map(Key::read).transpose()?;
         let mut agreement = Agreement::begin(&mut self.channel, key)?;
         let request = Request {
+            transport: asked.transport,
             flows: asked.flows,
             duration_ns: nanos(asked.duration),
             interval_ns: nanos(asked.interval),
@@ -160,11 +163,27 @@ impl Client {
     fn open_flows(&mut self) -> Result<(), Failure> {
         let remote = self.channel.socket().peer_addr();
         for _ in 0..self.plan.asked.flows {
-            let socket =
-                Socket::connect(remote, &self.plan.data).map_err(|e| explain(&self.plan, e))?;
-            self.flows.push(Arc::new(DccpFlow::new(socket)));
+            let flow: Arc<dyn Flow> = match self.plan.asked.transport {
+                Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
+                Transport::Dccp | Transport::Tcp => {
+                    let socket = Socket::connect(remote, &self.plan.data);
+                    Arc::new(DccpFlow::new(socket.map_err(|e| explain(&self.plan, e))?))
+                }
+            };
+            self.flows.push(flow);
         }
         Ok(())
+    }
+
+    fn udp_flow(&self, server: IpAddr) -> Result<UdpFlow, Failure> {
+        let port = baseline_port(self.plan.asked.udp_port).ok_or_else(|| {
+            Failure::usage(
+                "-p 65535: tests over UDP use the next port",
+                "choose another port",
+            )
+        })?;
+        UdpFlow::connect((server, port).into())
+            .map_err(|e| Failure::run(e.to_string(), "check the route to the server"))
     }
 
     /// Tells the server which connection is which flow, until it knows all.
@@ -175,10 +194,14 @@ impl Client {
         while joined.len() < self.flows.len() {
             let now = clock::now();
             if now >= until {
-                return Err(Failure::run(
-                    "the server does not see the data connections",
-                    "check that the path carries packets of this size, or try a smaller -l",
-                ));
+                let next = match self.plan.asked.transport {
+                    Transport::Udp => {
+                        "open the UDP port after that of -p there, or try a smaller -l"
+                    }
+                    _ => "check that the path carries packets of this size, or try a smaller -l",
+                };
+                let what = "the server does not see the data connections";
+                return Err(Failure::run(what, next));
             }
             if now >= repeat_at {
                 repeat_at = now + JOIN;
@@ -238,7 +261,8 @@ impl Client {
         self.say(&Message::Start)?;
         let mut meter = Meter::new(
             self.start_flows()?,
-            self.plan.asked.over == Encapsulation::Ip,
+            self.plan.asked.over == Encapsulation::Ip
+                && self.plan.asked.transport == Transport::Dccp,
         );
         let mut report = ServerReport::default();
         let mut status = self.watch(&mut meter, &mut report, &mut rows);

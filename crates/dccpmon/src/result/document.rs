@@ -95,7 +95,7 @@ fn empty(asked: &Bulk) -> Document {
 
 fn requested(asked: &Bulk) -> Requested {
     let flow = FlowRequest {
-        ccid: Some(asked.ccid),
+        ccid: (asked.transport == Transport::Dccp).then_some(asked.ccid),
         cc: asked.cc(),
         shape: asked
             .rate_bps
@@ -107,7 +107,7 @@ fn requested(asked: &Bulk) -> Requested {
     };
     Requested {
         host: asked.host.clone(),
-        transport: Transport::Dccp,
+        transport: asked.transport,
         udp_port: (asked.over == Encapsulation::Udp).then_some(asked.udp_port),
         dccp_port: Some(asked.dccp_port),
         over: Some(asked.over.to_string()),
@@ -130,15 +130,15 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
     let agreed = &flow.tx.connection;
     Negotiated {
         flow: flow.id + 1,
-        transport: Transport::Dccp,
-        ccid: Some(agreed.ccid),
+        transport: plan.asked.transport,
+        ccid: agreed.ccid,
         cc: agreed.cc.clone(),
-        ack_ratio: Some(agreed.ack_ratio),
-        ecn: Some(agreed.is_ecn),
-        encap: Some(plan.asked.over.to_string()),
-        mps_bytes: Some(agreed.mps_bytes),
+        ack_ratio: agreed.ack_ratio,
+        ecn: agreed.is_ecn,
+        encap: (plan.asked.transport == Transport::Dccp).then(|| plan.asked.over.to_string()),
+        mps_bytes: agreed.mps_bytes,
         mss_bytes: None,
-        csum_cover: Some(agreed.cscov),
+        csum_cover: agreed.cscov,
         packet_bytes: result.length as u64,
         send_buffer_bytes: None,
         recv_buffer_bytes: None,
@@ -253,13 +253,14 @@ fn summary(result: &TestResult) -> Option<Summary> {
 
 fn flow(f: &FlowResult) -> Flow {
     let rx = f.rx.as_ref();
+    let is_dccp = f.transport == Transport::Dccp;
     Flow {
         id: f.id + 1,
         goodput_bps: f.goodput_bps,
         wire_bps: f.wire_bps,
         received_bytes: Some(f.bytes),
         ledger: Some(f.ledger),
-        acknowledged: Some(Acknowledged {
+        acknowledged: is_dccp.then_some(Acknowledged {
             received_packets: f.tx.acked,
             marked_packets: f.tx.marked,
             lost_packets: f.tx.lost,
@@ -284,7 +285,7 @@ fn flow(f: &FlowResult) -> Flow {
         marked_packets: rx.map(|r| r.marked),
         schedule: None,
         stability: None,
-        sender_samples: Some(f.tx.samples),
+        sender_samples: is_dccp.then_some(f.tx.samples),
         steps: Vec::new(),
         limited_by: f.limit.clone(),
     }

@@ -11,7 +11,7 @@ pub(crate) mod verdict;
 use crate::cli::Bulk;
 use crate::result::ledger::share;
 use crate::result::verdict::{Sight, limit_of};
-use crate::schema::{Ledger, Limit};
+use crate::schema::{Ledger, Limit, Transport};
 use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::Rate;
@@ -45,6 +45,7 @@ pub(crate) struct TestResult {
 #[derive(Debug)]
 pub(crate) struct FlowResult {
     pub(crate) id: u32,
+    pub(crate) transport: Transport,
     pub(crate) tx: TxTotal,
     pub(crate) rx: Option<RxTotal>,
     pub(crate) ledger: Ledger,
@@ -118,6 +119,7 @@ pub(crate) fn combine(
             });
             FlowResult {
                 id,
+                transport: asked.transport,
                 tx,
                 rx,
                 ledger,

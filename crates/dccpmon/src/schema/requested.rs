@@ -37,10 +37,11 @@ pub struct Requested {
 }
 
 /// A transport protocol.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// DCCP.
+    #[default]
     Dccp,
     /// UDP.
     Udp,

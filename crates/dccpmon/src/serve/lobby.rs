@@ -287,6 +287,7 @@ fn refuse(peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
 mod tests {
     use super::*;
     use crate::plan::{SERVICE, data_options};
+    use crate::schema::Transport;
     use crate::session::agree::{Agreement, Granted};
     use crate::wire::message::Request;
     use dccp::Options;
@@ -320,6 +321,7 @@ mod tests {
             let mut channel = Channel::new(socket, None).unwrap();
             let second = nanos(Duration::from_secs(1));
             let request = Request {
+                transport: Transport::Dccp,
                 flows: 1,
                 duration_ns: second,
                 interval_ns: second,

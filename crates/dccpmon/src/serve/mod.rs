@@ -4,12 +4,13 @@ mod lobby;
 mod policy;
 mod seats;
 mod session;
+mod udp;
 
 use crate::cli::{Family, Serve};
 use crate::invite;
 use crate::limits::{ANSWER_MAX, source_connections};
 use crate::meter::SAMPLE;
-use crate::plan::{SERVICE, data_options};
+use crate::plan::{SERVICE, baseline_port, data_options};
 use core::net::SocketAddr;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
@@ -19,8 +20,10 @@ use dccp_cli::{Failure, exit, interrupt};
 use lobby::Lobby;
 use policy::Policy;
 use seats::Seats;
+use std::io;
 use std::sync::Arc;
 use std::thread;
+use udp::UdpListener;
 
 /// Serves until Ctrl-C, or for one test; gives the exit code.
 pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
@@ -28,12 +31,20 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     let policy = Arc::new(Policy::of(asked)?);
     let seats = Arc::new(Seats::new(policy.tests));
     let mut threads = Vec::new();
-    for listener in listen(asked, &policy)? {
+    let (listeners, udp) = listen(asked, &policy, &seats)?;
+    for listener in udp {
+        let thread = thread::Builder::new()
+            .name("accept-udp".into())
+            .spawn(move || listener.run())
+            .map_err(|e| no_thread(&e))?;
+        threads.push(thread);
+    }
+    for listener in listeners {
         let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off);
         let thread = thread::Builder::new()
             .name("accept".into())
             .spawn(move || lobby.run())
-            .map_err(|e| Failure::run(e.to_string(), "raise this system's limits of threads"))?;
+            .map_err(|e| no_thread(&e))?;
         threads.push(thread);
     }
     for thread in threads {
@@ -52,8 +63,16 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     })
 }
 
+fn no_thread(e: &io::Error) -> Failure {
+    Failure::run(e.to_string(), "raise this system's limits of threads")
+}
+
 /// Opens what was asked for, and says what is open and how to reach it.
-fn listen(asked: &Serve, policy: &Policy) -> Result<Vec<Listener>, Failure> {
+fn listen(
+    asked: &Serve,
+    policy: &Policy,
+    seats: &Arc<Seats>,
+) -> Result<(Vec<Listener>, Vec<UdpListener>), Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
     let options = options.connections_per_source(source_connections(policy.tests));
     let mut listeners = Vec::new();
@@ -80,17 +99,19 @@ fn listen(asked: &Serve, policy: &Policy) -> Result<Vec<Listener>, Failure> {
             Err(e) => return Err(e),
         }
     }
+    let (udp, text) = open_udp(asked, seats);
     println!(
         "dccpmon {} serving {}, DCCP port {}",
         env!("CARGO_PKG_VERSION"),
         ways.join(" and "),
         asked.dccp_port
     );
+    println!("  {text}");
     println!("  {}", terms(policy));
     for line in invite::lines(asked) {
         println!("{line}");
     }
-    Ok(listeners)
+    Ok((listeners, udp))
 }
 
 /// The terms for clients, in one line.
@@ -110,19 +131,43 @@ fn terms(policy: &Policy) -> String {
     )
 }
 
-/// Listens on all addresses of the families asked for; not to have IPv6 is no error.
-fn open(asked: &Serve, options: &Options, port: u16) -> Result<(Vec<Listener>, String), Failure> {
+/// Opens the port of tests over UDP, and says so. The server works without it.
+fn open_udp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<UdpListener>, String) {
+    let Some(port) = baseline_port(asked.udp_port) else {
+        return (Vec::new(), "no tests over UDP: no port follows".into());
+    };
+    let mut opened = Vec::new();
+    let mut refusal = None;
+    for local in wildcards(asked.family, port) {
+        match UdpListener::new(local, seats.clone(), asked.is_one_off) {
+            Ok(listener) => opened.push(listener),
+            Err(e) => refusal = Some(e),
+        }
+    }
+    let text = match refusal {
+        Some(e) if opened.is_empty() => format!("no tests over UDP: port {port}: {e}"),
+        _ => format!("tests over UDP on port {port}"),
+    };
+    (opened, text)
+}
+
+/// All addresses of the families asked for.
+fn wildcards(family: Family, port: u16) -> Vec<SocketAddr> {
     let v6 = SocketAddr::from(([0; 8], port));
     let v4 = SocketAddr::from(([0; 4], port));
-    let wanted = match asked.family {
+    match family {
         Family::V4 => vec![v4],
         Family::V6 => vec![v6],
         Family::Any => vec![v4, v6],
-    };
+    }
+}
+
+/// Listens on all addresses of the families asked for; not to have IPv6 is no error.
+fn open(asked: &Serve, options: &Options, port: u16) -> Result<(Vec<Listener>, String), Failure> {
     let mut opened = Vec::new();
     let mut places = Vec::new();
     let mut refusal: Option<BindError> = None;
-    for local in wanted {
+    for local in wildcards(asked.family, port) {
         match Listener::bind((local, asked.dccp_port), options) {
             Ok(listener) => {
                 places.extend(

@@ -2,7 +2,7 @@
 
 use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
-use crate::schema::ServerLimits;
+use crate::schema::{ServerLimits, Transport};
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
 use crate::wire::message::{RefusalCode, Refused, Request, Setup};
@@ -108,7 +108,8 @@ pub(super) fn wrong_version(theirs: &str) -> Refused {
 }
 
 fn is_valid(request: &Request) -> bool {
-    (1..=FLOWS_MAX).contains(&request.flows)
+    request.transport != Transport::Tcp
+        && (1..=FLOWS_MAX).contains(&request.flows)
         && request.duration_ns > 0
         && request.interval_ns >= nanos(INTERVAL_MIN)
         && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
@@ -135,6 +136,7 @@ mod tests {
 
     fn request() -> Request {
         Request {
+            transport: Transport::Dccp,
             flows: 4,
             duration_ns: 3_600_000_000_000,
             interval_ns: 1_000_000_000,
@@ -171,10 +173,12 @@ mod tests {
     fn invalid_requests_are_refused() {
         let wrong = [
             Request {
+                transport: Transport::Dccp,
                 flows: 0,
                 ..request()
             },
             Request {
+                transport: Transport::Dccp,
                 flows: FLOWS_MAX + 1,
                 ..request()
             },

@@ -99,6 +99,11 @@ impl Seats {
         }
     }
 
+    /// Whether a test has this token.
+    pub(super) fn expects(&self, token: u64) -> bool {
+        self.lock().contains_key(&token)
+    }
+
     /// Whether no test runs.
     pub(super) fn are_free(&self) -> bool {
         self.lock().is_empty()

@@ -6,6 +6,7 @@ use crate::host::Usage;
 use crate::limits::{ANSWER_MAX, FAREWELL_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX};
 use crate::load::send::Traffic;
 use crate::meter::{self, Meter, SAMPLE};
+use crate::schema::Transport;
 use crate::transport::Flow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
@@ -210,7 +211,7 @@ impl Test<'_> {
     fn run(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
         let usage = Usage::begin();
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
-        let mut meter = Meter::new(flows, true);
+        let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
         let end = self.watch(&mut meter)?;
         if self.request.is_reverse {
             meter.finish_sending();
@@ -401,6 +402,7 @@ mod tests {
 
     fn request(rate_bps: Option<u64>) -> Request {
         Request {
+            transport: Transport::Dccp,
             flows: 1,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

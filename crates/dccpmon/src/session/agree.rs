@@ -188,10 +188,12 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Transport;
     use crate::wire::message::RefusalCode;
 
     fn request() -> Request {
         Request {
+            transport: Transport::Dccp,
             flows: 2,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,
@@ -256,6 +258,7 @@ mod tests {
                 ..asked.clone()
             },
             Request {
+                transport: Transport::Dccp,
                 flows: 3,
                 ..asked.clone()
             },

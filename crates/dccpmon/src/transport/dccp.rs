@@ -1,13 +1,13 @@
 //! Flows over DCCP.
 
-use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink};
+use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
 use crate::wire::figures::Negotiated;
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
 use ::dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock};
 use core::time::Duration;
 use std::net::Shutdown;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// One end of a DCCP connection.
 pub(crate) struct DccpFlow {
@@ -61,6 +61,10 @@ impl Flow for DccpFlow {
         Ok(())
     }
 
+    fn shows_end(&self) -> bool {
+        true
+    }
+
     fn sample(&self) -> Option<Sample> {
         let now = self.socket.snapshot().ok()?;
         let is_full = |cwnd| f64::from(now.pipe_packets) + 1.0 > cwnd;
@@ -107,12 +111,12 @@ impl Flow for DccpFlow {
         let last = lock(&self.last);
         last.as_ref()
             .map_or_else(Negotiated::default, |last| Negotiated {
-                ccid: last.tx_ccid,
+                ccid: Some(last.tx_ccid),
                 cc: last.tx.law.map(str::to_owned),
-                ack_ratio: last.ack_ratio,
-                is_ecn: last.is_ecn,
-                mps_bytes: last.mps as u64,
-                cscov: last.cscov,
+                ack_ratio: Some(last.ack_ratio),
+                is_ecn: Some(last.is_ecn),
+                mps_bytes: Some(last.mps as u64),
+                cscov: Some(last.cscov),
             })
     }
 
@@ -158,8 +162,4 @@ fn left(stats: &Stats) -> u64 {
     let f = &sent.fates;
     let stayed = f.expired + f.superseded + f.withdrawn + f.overflowed + f.limited + f.too_big;
     sent.pushed - sent.queued - stayed
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

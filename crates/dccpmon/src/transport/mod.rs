@@ -1,11 +1,13 @@
 //! The protocols that carry the data of a flow. Senders, receivers and the meter use each of them in the same way.
 
 pub(crate) mod dccp;
+pub(crate) mod udp;
 
 use crate::wire::figures::Negotiated;
 use ::dccp::Instant;
 use core::fmt;
 use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The longest wait of [`Flow::send`] and [`Flow::recv`].
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -18,6 +20,8 @@ pub(crate) trait Flow: Send + Sync {
     fn send(&self, run: &Run<'_>) -> Result<usize, FlowError>;
     /// Gives the datagrams that have arrived to `sink`, and waits at most [`LOOK`] for them.
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError>;
+    /// Whether receiving fails once the peer has ended the flow. Over UDP nothing tells.
+    fn shows_end(&self) -> bool;
     /// The sender at this moment; `None` if the transport shows nothing.
     fn sample(&self) -> Option<Sample>;
     /// Totals since the connection was opened; `None` if they can no more be read.
@@ -125,4 +129,8 @@ pub(crate) struct Fates {
     pub(crate) unreported: u64,
     /// Not reported on so far.
     pub(crate) in_flight: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

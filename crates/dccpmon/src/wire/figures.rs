@@ -94,17 +94,17 @@ pub(crate) struct TxTotal {
     pub(crate) connection: Negotiated,
 }
 
-/// The negotiated features, as the sender sees them.
+/// The negotiated features, as the sender sees them; `None` where the transport has none.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
-    pub(crate) ccid: u8,
+    pub(crate) ccid: Option<u8>,
     /// The sender's law, if its congestion control has one.
     #[serde(default)]
     pub(crate) cc: Option<String>,
-    pub(crate) ack_ratio: u64,
-    pub(crate) is_ecn: bool,
-    pub(crate) mps_bytes: u64,
-    pub(crate) cscov: u8,
+    pub(crate) ack_ratio: Option<u64>,
+    pub(crate) is_ecn: Option<bool>,
+    pub(crate) mps_bytes: Option<u64>,
+    pub(crate) cscov: Option<u8>,
 }
 
 /// The receiver's totals.

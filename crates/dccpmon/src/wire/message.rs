@@ -11,6 +11,7 @@
 
 use super::figures::{FlowTotal, Host, Interval};
 use super::hello::{Hello, Welcome};
+use crate::schema::Transport;
 use serde::{Deserialize, Serialize};
 
 /// A control message.
@@ -112,6 +113,9 @@ pub(crate) enum RefusalCode {
 /// A test.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
+    /// The carrier of the data.
+    #[serde(default)]
+    pub(crate) transport: Transport,
     pub(crate) flows: u32,
     pub(crate) duration_ns: u64,
     pub(crate) interval_ns: u64,

@@ -9,3 +9,4 @@ mod network;
 mod runs;
 mod support;
 mod terms;
+mod transports;

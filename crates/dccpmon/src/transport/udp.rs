@@ -1,0 +1,245 @@
+//! Flows over UDP, without congestion control: each has a socket of its own at both ends.
+
+use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
+use crate::limits::RECV_BYTES;
+use crate::wire::figures::Negotiated;
+use crate::wire::packet::LEN_MAX;
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use dccp::unstable::io::{is_out_of_memory, recv_drops};
+use dccp::{Instant, clock};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::sync::Mutex;
+
+/// Bytes of a UDP header.
+const UDP_HEADER: u64 = 8;
+
+/// One end of a flow over UDP.
+pub(crate) struct UdpFlow {
+    socket: UdpSocket,
+    /// Bytes of the IP and UDP headers of a datagram.
+    overhead: u64,
+    /// Room for a datagram.
+    memory: Mutex<Vec<u8>>,
+    /// Datagrams that the kernel took.
+    sent: AtomicU64,
+    /// Datagrams that this host dropped for want of memory.
+    dropped: AtomicU64,
+    wire_bytes: AtomicU64,
+}
+
+impl UdpFlow {
+    /// A flow to `peer` from any free port.
+    pub(crate) fn connect(peer: SocketAddr) -> io::Result<Self> {
+        let any: SocketAddr = match peer {
+            SocketAddr::V4(_) => ([0; 4], 0).into(),
+            SocketAddr::V6(_) => ([0; 8], 0).into(),
+        };
+        Self::between(bind(any, false)?, peer)
+    }
+
+    /// A flow to `peer` from the address of `listener`, which then receives nothing of this peer any more.
+    pub(crate) fn accept(listener: &UdpSocket, peer: SocketAddr) -> io::Result<Self> {
+        Self::between(bind(listener.local_addr()?, true)?, peer)
+    }
+
+    fn between(socket: UdpSocket, peer: SocketAddr) -> io::Result<Self> {
+        socket.connect(peer)?;
+        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_write_timeout(Some(LOOK))?;
+        let ip_header = if peer.is_ipv4() { 20 } else { 40 };
+        Ok(Self {
+            socket,
+            overhead: ip_header + UDP_HEADER,
+            memory: Mutex::new(vec![0; LEN_MAX]),
+            sent: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            wire_bytes: AtomicU64::new(0),
+        })
+    }
+
+    fn count(&self, sent: u64, dropped: u64, length: usize) {
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.dropped.fetch_add(dropped, Ordering::Relaxed);
+        let bytes = (sent - dropped) * (length as u64 + self.overhead);
+        self.wire_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A UDP socket. A shared address can be bound by several sockets of this program.
+pub(crate) fn bind(local: SocketAddr, is_shared: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+    if local.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    #[cfg(unix)]
+    socket.set_reuse_port(is_shared)?;
+    #[cfg(not(unix))]
+    socket.set_reuse_address(is_shared)?;
+    let bytes = usize::try_from(RECV_BYTES).unwrap_or(usize::MAX);
+    socket.set_recv_buffer_size(bytes)?;
+    socket.bind(&local.into())?;
+    Ok(socket.into())
+}
+
+impl Flow for UdpFlow {
+    fn send(&self, run: &Run<'_>) -> Result<usize, FlowError> {
+        let (mut taken, mut dropped) = (0, 0);
+        let mut outcome = Ok(());
+        for datagram in run.datagrams() {
+            match self.socket.send(datagram) {
+                Ok(_) => taken += 1,
+                Err(e) if is_out_of_memory(&e) => {
+                    taken += 1;
+                    dropped += 1;
+                }
+                Err(e) => {
+                    outcome = Err(e);
+                    break;
+                }
+            }
+        }
+        self.count(taken, dropped, run.length);
+        match outcome {
+            // The next call returns the error again.
+            Err(e) if taken == 0 && !is_time_out(&e) => Err(failure(&e)),
+            _ => Ok(usize::try_from(taken).unwrap_or(usize::MAX)),
+        }
+    }
+
+    fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {
+        let mut memory = lock(&self.memory);
+        let length = match self.socket.recv(&mut memory) {
+            Ok(length) => length,
+            Err(e) if is_time_out(&e) => return Ok(()),
+            Err(e) => return Err(failure(&e)),
+        };
+        let packet = Packet {
+            bytes: memory.get(..length).unwrap_or_default(),
+            arrived: clock::now(),
+            is_marked: false,
+        };
+        sink(&mut core::iter::once(packet));
+        Ok(())
+    }
+
+    fn shows_end(&self) -> bool {
+        false
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        None
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        let sent = self.sent.load(Ordering::Relaxed);
+        Some(Counters {
+            taken: sent,
+            left: sent,
+            dropped_host: self.dropped.load(Ordering::Relaxed),
+            wire_bytes: self.wire_bytes.load(Ordering::Relaxed),
+            dropped_kernel: recv_drops(&self.socket),
+            ..Counters::default()
+        })
+    }
+
+    fn negotiated(&self) -> Negotiated {
+        Negotiated::default()
+    }
+
+    fn protocol_counters(&self, _: &mut dyn FnMut(String, u64)) {}
+
+    fn withdraw(&self) -> u64 {
+        0
+    }
+
+    fn is_drained(&self) -> bool {
+        true
+    }
+
+    fn close(&self) {}
+
+    fn has_closed(&self, _: Instant) -> bool {
+        true
+    }
+
+    fn abort(&self) {}
+}
+
+fn is_time_out(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+fn failure(e: &io::Error) -> FlowError {
+    FlowError(match e.kind() {
+        ErrorKind::ConnectionRefused => "the peer's UDP port is closed".into(),
+        _ => e.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (UdpFlow, UdpFlow) {
+        let listener = bind(([127, 0, 0, 1], 0).into(), true).unwrap();
+        let client = UdpFlow::connect(listener.local_addr().unwrap()).unwrap();
+        // The system names a local address once the socket is connected.
+        let server = UdpFlow::accept(&listener, client.socket.local_addr().unwrap()).unwrap();
+        (client, server)
+    }
+
+    fn received(flow: &UdpFlow) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        flow.recv(&mut |packets| all.extend(packets.map(|p| p.bytes.to_vec())))
+            .unwrap();
+        all
+    }
+
+    #[test]
+    fn accepted_flow_takes_the_datagrams_of_its_peer() {
+        let (client, server) = pair();
+        let bytes = [[1; 50], [2; 50], [3; 50]].concat();
+        let run = Run {
+            bytes: &bytes,
+            length: 50,
+        };
+        assert_eq!(client.send(&run).unwrap(), 3);
+        let all: Vec<Vec<u8>> = (0..3).flat_map(|_| received(&server)).collect();
+        assert_eq!(all.concat(), bytes);
+        let counters = client.counters().unwrap();
+        assert_eq!((counters.taken, counters.left), (3, 3));
+        assert_eq!(counters.wire_bytes, 3 * (50 + 28));
+        assert_eq!(server.send(&run).unwrap(), 3);
+        assert_eq!(received(&client), [vec![1; 50]]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn full_receive_buffer_is_counted() {
+        let (client, server) = pair();
+        let small = socket2::SockRef::from(&server.socket);
+        small.set_recv_buffer_size(4096).unwrap();
+        let bytes = vec![7; 1000 * 64];
+        let run = Run {
+            bytes: &bytes,
+            length: 1000,
+        };
+        assert_eq!(client.send(&run).unwrap(), 64);
+        let mut delivered = 0;
+        loop {
+            match received(&server).len() {
+                0 => break,
+                more => delivered += more as u64,
+            }
+        }
+        let dropped = server.counters().unwrap().dropped_kernel.unwrap();
+        assert!(delivered < 64);
+        assert_eq!(delivered + dropped, 64);
+    }
+}
