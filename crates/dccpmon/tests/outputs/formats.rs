@@ -135,6 +135,44 @@ fn page_is_well_formed_and_loads_nothing() {
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 2);
 }
 
+/// Paths of fields that only some transports have.
+const OF_SOME_TRANSPORTS: [&str; 9] = [
+    "/negotiated/0/ccid",
+    "/negotiated/0/ack_ratio",
+    "/negotiated/0/encap",
+    "/negotiated/0/csum_cover",
+    "/intervals/0/flows/0/cwnd_packets",
+    "/summary/flows/0/acknowledged",
+    "/summary/flows/0/sender_samples",
+    "/summary/flows/0/tcp",
+    "/negotiated/0/mss_bytes",
+];
+
+// goal 3: all transports have one schema, and a field that a transport lacks is null.
+#[test]
+fn fields_that_a_transport_lacks_are_null() {
+    let server = Server::start("udp");
+    // The last two are those of TCP.
+    for (transport, known) in [("dccp", 7), ("udp", 0)] {
+        let document = server.json(&[&SHORT[..], &["--transport", transport]].concat());
+        assert_eq!(document["requested"]["transport"], transport);
+        for (n, path) in OF_SOME_TRANSPORTS.iter().enumerate() {
+            let value = document.pointer(path);
+            let value = value.unwrap_or_else(|| panic!("no {path}: {document:#}"));
+            assert_eq!(value.is_null(), n >= known, "{transport}: {path}");
+        }
+        for path in [
+            "/summary/flows/0/ledger",
+            "/intervals/0/flows/0/lost_packets",
+        ] {
+            assert!(
+                !document.pointer(path).unwrap().is_null(),
+                "{transport}: {path}"
+            );
+        }
+    }
+}
+
 #[test]
 fn schema_is_that_of_the_repository() {
     let output = Command::new(PROGRAM)
