@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::thread;
 
 /// The properties of a host that make two results comparable.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Eq, Debug, Default)]
 #[schemars(deny_unknown_fields)]
 pub struct Identity {
     /// The kernel: its name, release and machine.

@@ -83,7 +83,7 @@ impl Snapshot {
 }
 
 /// The increase of a host's counters during a measurement.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[schemars(deny_unknown_fields)]
 pub struct Delta {
     /// The time between the two snapshots.

@@ -1,69 +1,67 @@
-//! This end's host.
+//! This end's host during a test.
 
 use crate::wire::figures::Host;
-use core::time::Duration;
-use dccp::proto::time::nanos;
-use dccp::{Instant, clock};
+use core::net::IpAddr;
+use dccp::{Socket, clock};
+use dccp_host::{Identity, Snapshot};
+use getifaddrs::getifaddrs;
 use std::collections::BTreeMap;
 
-/// CPU time and wall time of this process from a moment on.
-#[derive(Clone, Copy, Debug)]
+/// The counters of this host from the begin of a test on.
+#[derive(Clone, Debug)]
 pub(crate) struct Usage {
-    cpu: Option<Duration>,
-    begin: Instant,
+    /// The interface of the test's packets.
+    interface: Option<String>,
+    begin: Snapshot,
+    end: Option<Snapshot>,
 }
 
 impl Usage {
-    /// From now on.
-    pub(crate) fn begin() -> Self {
+    /// Begins to count. The interface is that of the connection.
+    pub(crate) fn begin(socket: &Socket) -> Self {
+        let interface = interface_of(socket.flow().path.local);
         Self {
-            cpu: cpu_time(),
-            begin: clock::now(),
+            begin: snapshot(interface.as_deref()),
+            end: None,
+            interface,
         }
     }
 
-    /// The host until now.
-    pub(crate) fn host(&self, dccp_mib: BTreeMap<String, u64>) -> Host {
-        let cpu = self
-            .cpu
-            .zip(cpu_time())
-            .map(|(before, now)| nanos(now.saturating_sub(before)));
+    /// Ends to count. Threads that ended before are not seen.
+    pub(crate) fn end(&mut self) {
+        self.end = Some(snapshot(self.interface.as_deref()));
+    }
+
+    /// The counters, with those of DCCP.
+    pub(crate) fn host(&self, dccp: BTreeMap<String, u64>) -> Host {
+        let now = snapshot(self.interface.as_deref());
+        let mut delta = self.end.as_ref().unwrap_or(&now).since(&self.begin);
+        // Packets that were on their way at the end arrive later, and are dropped later.
+        let whole = now.since(&self.begin);
+        delta.interface = whole.interface;
+        delta.softnet = whole.softnet;
+        delta.udp = whole.udp;
+        delta.ip = whole.ip;
+        delta.dccp = dccp;
         Host {
             version: env!("CARGO_PKG_VERSION").into(),
-            system: system(),
-            cpu_ns: cpu,
-            wall_ns: nanos(clock::now() - self.begin),
-            dccp_mib,
+            identity: Identity::read(),
+            delta,
         }
     }
 }
 
-#[cfg(unix)]
-fn cpu_time() -> Option<Duration> {
-    use rustix::time::{ClockId, clock_gettime};
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let secs = u64::try_from(time.tv_sec).ok()?;
-    Some(Duration::new(secs, u32::try_from(time.tv_nsec).ok()?))
+fn snapshot(interface: Option<&str>) -> Snapshot {
+    Snapshot::take(clock::now().as_nanos(), interface)
 }
 
-#[cfg(not(unix))]
-fn cpu_time() -> Option<Duration> {
-    None
-}
-
-#[cfg(unix)]
-fn system() -> String {
-    let name = rustix::system::uname();
-    let text = |s: &core::ffi::CStr| s.to_string_lossy().into_owned();
-    format!(
-        "{} {} {}",
-        text(name.sysname()),
-        text(name.release()),
-        text(name.machine())
-    )
-}
-
-#[cfg(not(unix))]
-fn system() -> String {
-    std::env::consts::OS.into()
+/// The name of the interface with an address of this host.
+fn interface_of(address: IpAddr) -> Option<String> {
+    let address = address.to_canonical();
+    let mut interfaces = getifaddrs().into_iter().flatten();
+    let found = interfaces.find(|i| i.address.ip_addr() == Some(address));
+    // Each address 127.x.y.z is that of the loopback interface.
+    found
+        .map(|i| i.name)
+        .or_else(|| address.is_loopback().then(|| "lo".into()))
 }

@@ -2,7 +2,6 @@
 
 mod cli;
 mod cmd;
-mod distribution;
 mod host;
 mod invite;
 mod limits;

@@ -1,9 +1,8 @@
 //! One end of a running test: its flows, and what it tells about them. Client and server use the
 //! same.
 
-use crate::distribution::Distribution;
 use crate::limits::DRAIN_MAX;
-use crate::load::receive::{Receiver, RxCounts};
+use crate::load::receive::Receiver;
 use crate::load::send::{Sender, Traffic, TxCounts};
 use crate::schema::Samples;
 use crate::transport::{Counters, Flow, Sample};
@@ -12,6 +11,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
+use dccp_stats::Histogram;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub(crate) struct TxEnd {
     length: u64,
     /// Round-trip times of the interval, and of the whole test, in nanoseconds: of those that the
     /// connection measured, the newest at each look.
-    rtts: Distribution,
-    all_rtts: Distribution,
+    rtts: Histogram,
+    all_rtts: Histogram,
     samples: Samples,
     last: Sample,
     /// Datagrams taken back at the end: they count as never offered.
@@ -64,7 +64,6 @@ pub(crate) struct RxEnd {
     id: u16,
     receiver: Receiver,
     before: Counters,
-    counts: RxCounts,
 }
 
 impl End {
@@ -81,8 +80,8 @@ impl End {
             before,
             left: 0,
             length: traffic.length as u64,
-            rtts: Distribution::default(),
-            all_rtts: Distribution::default(),
+            rtts: Histogram::default(),
+            all_rtts: Histogram::default(),
             samples: Samples::default(),
             last: Sample::default(),
             taken_back: 0,
@@ -96,7 +95,6 @@ impl End {
             id,
             receiver: Receiver::start(flow, token, id)?,
             before,
-            counts: RxCounts::default(),
         })))
     }
 
@@ -237,8 +235,17 @@ impl Meter {
         }
     }
 
-    /// The totals of the flows, after they have ended.
-    pub(crate) fn totals(&mut self) -> Vec<FlowTotal> {
+    /// The packets of each flow that this end sent.
+    pub(crate) fn packets_sent(&self) -> Vec<u64> {
+        let of = |flow: &End| match flow {
+            End::Tx(tx) => tx.packets(),
+            End::Rx(_) => 0,
+        };
+        self.flows.iter().map(of).collect()
+    }
+
+    /// The totals of the flows, after they have ended. `packets` are those that the sending end states for each flow.
+    pub(crate) fn totals(&mut self, packets: &[u64]) -> Vec<FlowTotal> {
         let shares_transport = self.shares_transport;
         self.flows
             .iter_mut()
@@ -251,7 +258,7 @@ impl Meter {
                 End::Rx(rx) => FlowTotal {
                     flow: rx.id.into(),
                     tx: None,
-                    rx: Some(rx.total(shares_transport)),
+                    rx: Some(rx.total(shares_transport, packets.get(usize::from(rx.id)).copied())),
                 },
             })
             .collect()
@@ -284,7 +291,7 @@ impl TxEnd {
             return;
         };
         if let Some((_, rtt)) = now.rtt.filter(|_| now.rtt != self.last.rtt) {
-            self.rtts.add(nanos(rtt));
+            self.rtts.record(nanos(rtt));
         }
         self.samples.n += 1;
         *match (now.is_idle, now.is_window_full) {
@@ -301,7 +308,7 @@ impl TxEnd {
         let packets = left - self.left;
         self.left = left;
         let rtt_ns = self.rtts.spread();
-        self.all_rtts.append(&mut self.rtts);
+        self.all_rtts.merge(&core::mem::take(&mut self.rtts));
         TxInterval {
             packets,
             bytes: packets * self.length,
@@ -313,8 +320,16 @@ impl TxEnd {
         }
     }
 
+    /// Datagrams that the socket took and that were not taken back.
+    fn packets(&self) -> u64 {
+        let counts = &self.sender.counts;
+        let [offered, refused] =
+            [&counts.offered, &counts.refused].map(|n| n.load(Ordering::Relaxed));
+        offered - refused - self.taken_back
+    }
+
     fn total(&mut self, shares_transport: bool) -> TxTotal {
-        self.all_rtts.append(&mut self.rtts);
+        self.all_rtts.merge(&core::mem::take(&mut self.rtts));
         let TxCounts {
             offered, refused, ..
         } = &*self.sender.counts;
@@ -354,38 +369,35 @@ impl TxEnd {
 
 impl RxEnd {
     fn interval(&mut self) -> RxInterval {
-        let now = self.receiver.counts();
-        let before = core::mem::replace(&mut self.counts, now);
-        let now = &self.counts;
+        let counts = self.receiver.interval().counts;
         RxInterval {
-            packets: now.numbers.distinct - before.numbers.distinct,
-            bytes: now.bytes - before.bytes,
+            packets: counts.packets,
+            bytes: counts.bytes,
             // A late datagram was counted as missing in an earlier interval.
-            lost_packets: now
-                .numbers
-                .missing()
-                .saturating_sub(before.numbers.missing()),
+            lost_packets: counts.missing,
+            marked: counts.marked,
         }
     }
 
-    fn total(&mut self, shares_transport: bool) -> RxTotal {
-        let counts = self.receiver.counts();
+    /// `packets` is the number that the sender states.
+    fn total(&mut self, shares_transport: bool, packets: Option<u64>) -> RxTotal {
+        let arrivals = self.receiver.finish(packets);
+        let counts = arrivals.counts;
         let mut total = RxTotal {
-            delivered: counts.numbers.distinct,
-            passed: counts.numbers.passed,
+            delivered: counts.packets,
+            passed: arrivals.sent,
             bytes: counts.bytes,
-            duplicates: counts.numbers.duplicates,
-            reordered: counts.numbers.reordered,
+            duplicates: counts.duplicates,
+            reordered: counts.reordered,
             marked: counts.marked,
-            duration_ns: counts
-                .first_at
-                .map_or(0, |first| nanos(counts.last_at - first)),
             shares_transport,
+            arrivals: Some(arrivals),
             ..RxTotal::default()
         };
         if let Some(now) = self.receiver.flow.counters() {
             total.dropped_socket = now.dropped_socket;
             total.unread = now.unread;
+            total.answers = now.packets_sent;
             total.is_dropped_kernel_least = now.is_dropped_kernel_least;
             let before = self.before.dropped_kernel.unwrap_or(0);
             total.dropped_kernel = now.dropped_kernel.map(|now| now - before);

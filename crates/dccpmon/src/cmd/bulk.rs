@@ -81,6 +81,8 @@ struct ServerReport {
     totals: Vec<FlowTotal>,
     host: Option<Host>,
     has_sent: bool,
+    /// The packets of each flow, if the server sends.
+    packets: Vec<u64>,
     /// The server is being stopped.
     is_ending: bool,
 }
@@ -256,7 +258,7 @@ impl Client {
             halves: Halves::new(self.plan.asked.flows),
             outputs,
         };
-        let usage = Usage::begin();
+        let mut usage = Usage::begin(self.channel.socket());
         self.settle();
         self.say(&Message::Start)?;
         let mut meter = Meter::new(
@@ -266,9 +268,10 @@ impl Client {
         );
         let mut report = ServerReport::default();
         let mut status = self.watch(&mut meter, &mut report, &mut rows);
+        usage.end();
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
         status = self.finish(status, &mut meter, &mut report, &mut rows);
-        let mut totals = meter.totals();
+        let mut totals = meter.totals(&report.packets);
         totals.append(&mut report.totals);
         let sides = Sides {
             totals,
@@ -366,7 +369,8 @@ impl Client {
             meter.finish_receiving();
         } else {
             meter.finish_sending();
-            let _ = self.channel.say(&Message::Sent);
+            let packets = meter.packets_sent();
+            let _ = self.channel.say(&Message::Sent { packets });
         }
         let until = clock::now() + TOTALS;
         while report.host.is_none() {
@@ -389,10 +393,13 @@ impl Client {
         let until = clock::now() + time;
         while let Some(message) = self.channel.poll(until)? {
             match message {
-                Message::Interval(interval) => rows.add(interval),
+                Message::Interval(interval) => rows.add(*interval),
                 Message::Total(total) => report.totals.push(*total),
                 Message::Host(host) => report.host = Some(*host),
-                Message::Sent => report.has_sent = true,
+                Message::Sent { packets } => {
+                    report.has_sent = true;
+                    report.packets = packets;
+                }
                 Message::Ending => report.is_ending = true,
                 _ => {}
             }

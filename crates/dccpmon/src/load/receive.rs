@@ -1,58 +1,50 @@
-//! The receiving end of a flow: a thread that counts datagrams.
+//! The receiving end of a flow: a thread that follows the arrivals.
 
-use super::numbers::Numbers;
 use super::{Thread, lock};
-use crate::transport::{Flow, Packet};
+use crate::transport::Flow;
 use crate::wire::packet::{Head, Kind};
 use core::sync::atomic::{AtomicBool, Ordering};
-use dccp::Instant;
+use dccp_stats::{Arrival, ArrivalFigures, ArrivalInterval, Arrivals};
 use std::io;
 use std::sync::{Arc, Mutex};
 
 /// The receiving end of a flow.
 pub(crate) struct Receiver {
     pub(crate) flow: Arc<dyn Flow>,
-    counts: Arc<Mutex<RxCounts>>,
+    arrivals: Arc<Mutex<Arrivals>>,
     thread: Thread,
-}
-
-/// Counters of the receiving thread.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RxCounts {
-    pub(crate) numbers: Numbers,
-    /// Bytes of datagrams that came for the first time.
-    pub(crate) bytes: u64,
-    /// Datagrams with a congestion mark.
-    pub(crate) marked: u64,
-    pub(crate) first_at: Option<Instant>,
-    pub(crate) last_at: Instant,
 }
 
 impl Receiver {
     /// Begins to receive flow `id`; ends with the connection, or when [`stop`](Self::stop) is called.
     pub(crate) fn start(flow: &Arc<dyn Flow>, token: u64, id: u16) -> io::Result<Self> {
-        let counts = Arc::new(Mutex::new(RxCounts::default()));
+        let arrivals = Arc::new(Mutex::new(Arrivals::new(0)));
         let thread = {
-            let (flow, counts) = (flow.clone(), counts.clone());
+            let (flow, arrivals) = (flow.clone(), arrivals.clone());
             Thread::spawn("receive", move |is_over| {
-                receive(&*flow, token, id, &counts, is_over);
+                receive(&*flow, token, id, &arrivals, is_over);
             })?
         };
         Ok(Self {
             flow: flow.clone(),
-            counts,
+            arrivals,
             thread,
         })
     }
 
-    /// The counters so far.
-    pub(crate) fn counts(&self) -> RxCounts {
-        lock(&self.counts).clone()
+    /// The arrivals since the last call.
+    pub(crate) fn interval(&self) -> ArrivalInterval {
+        lock(&self.arrivals).interval()
+    }
+
+    /// All arrivals. `packets` is the number that the sender states. Later arrivals do not count.
+    pub(crate) fn finish(&self, packets: Option<u64>) -> ArrivalFigures {
+        core::mem::replace(&mut *lock(&self.arrivals), Arrivals::new(0)).finish(packets)
     }
 
     /// Different datagrams so far.
     pub(crate) fn received(&self) -> u64 {
-        lock(&self.counts).numbers.distinct
+        lock(&self.arrivals).counts().packets
     }
 
     /// Whether it receives no more.
@@ -66,30 +58,25 @@ impl Receiver {
     }
 }
 
-fn receive(flow: &dyn Flow, token: u64, id: u16, counts: &Mutex<RxCounts>, is_over: &AtomicBool) {
+fn receive(flow: &dyn Flow, token: u64, id: u16, arrivals: &Mutex<Arrivals>, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         let received = flow.recv(&mut |packets| {
-            let mut counts = lock(counts);
+            let mut arrivals = lock(arrivals);
             for packet in packets {
                 let head = Head::read(packet.bytes).filter(|h| h.kind == Kind::Data);
                 if let Some(head) = head.filter(|h| (h.token, h.flow) == (token, id)) {
-                    counts.add(&head, &packet);
+                    arrivals.add(&Arrival {
+                        number: head.number,
+                        sent_ns: head.sent_ns,
+                        arrived_ns: packet.arrived.as_nanos(),
+                        bytes: packet.bytes.len() as u64,
+                        is_marked: packet.is_marked,
+                    });
                 }
             }
         });
         if received.is_err() {
             return;
-        }
-    }
-}
-
-impl RxCounts {
-    fn add(&mut self, head: &Head, packet: &Packet<'_>) {
-        self.marked += u64::from(packet.is_marked);
-        self.first_at.get_or_insert(packet.arrived);
-        self.last_at = packet.arrived;
-        if self.numbers.take(head.number) {
-            self.bytes += packet.bytes.len() as u64;
         }
     }
 }

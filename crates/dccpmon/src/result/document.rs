@@ -13,8 +13,7 @@ use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, clock};
 use dccp_cli::{Failure, exit};
-use dccp_host::Delta;
-use dccp_stats::{Spread, asymmetry, fairness};
+use dccp_stats::{asymmetry, fairness};
 
 /// The document of a test that ran.
 pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Document {
@@ -150,11 +149,11 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
 fn end(host: &Host) -> End {
     End {
         version: host.version.clone(),
-        system: host.system.clone(),
-        boot_id: None,
-        clock_source: None,
+        system: host.identity.system.clone(),
+        boot_id: host.identity.boot_id.clone(),
+        clock_source: host.identity.clock_source.clone(),
         timestamps: Some("application".into()),
-        cores: None,
+        cores: Some(host.identity.cores),
     }
 }
 
@@ -167,29 +166,11 @@ fn hosts(plan: &Plan, result: &TestResult) -> Hosts {
         (ledger.sent, ledger.delivered)
     };
     Hosts {
-        client: delta(&result.client).with_packets(client),
+        client: result.client.delta.clone().with_packets(client),
         server: result
             .server
             .as_ref()
-            .map(|host| delta(host).with_packets(server)),
-    }
-}
-
-fn delta(host: &Host) -> Delta {
-    Delta {
-        wall_ns: host.wall_ns,
-        busiest_core: None,
-        cores: None,
-        process_cpu_ns: host.cpu_ns,
-        threads: None,
-        interrupts_per_core: None,
-        interface: None,
-        softnet: None,
-        udp: None,
-        ip: None,
-        dccp: host.dccp_mib.clone(),
-        packets_per_s: None,
-        ns_per_packet: None,
+            .map(|host| host.delta.clone().with_packets(server)),
     }
 }
 
@@ -217,8 +198,8 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
         received_bytes: rx.map(|r| r.bytes),
         goodput_bps: rx.map(|r| rate(r.bytes, time)),
         lost_packets: rx.map(|r| r.lost_packets),
-        marked_packets: None,
-        rtt_ns: tx.and_then(|t| t.rtt_ns).map(spread),
+        marked_packets: rx.map(|r| r.marked),
+        rtt_ns: tx.and_then(|t| t.rtt_ns.clone()),
         queue_ns: None,
         cwnd_packets: tx.and_then(|t| t.cwnd_packets),
         ssthresh_packets: tx.and_then(|t| t.ssthresh_packets),
@@ -253,6 +234,7 @@ fn summary(result: &TestResult) -> Option<Summary> {
 
 fn flow(f: &FlowResult) -> Flow {
     let rx = f.rx.as_ref();
+    let arrivals = rx.and_then(|r| r.arrivals.as_ref());
     let is_dccp = f.transport == Transport::Dccp;
     Flow {
         id: f.id + 1,
@@ -269,17 +251,17 @@ fn flow(f: &FlowResult) -> Flow {
         }),
         tcp: None,
         broken: f.tx.broken.clone(),
-        rtt: f.tx.rtt_ns.map(|network| RttSplit {
+        rtt: f.tx.rtt_ns.clone().map(|network| RttSplit {
             user_ns: None,
             send_queue_ns: None,
-            network_ns: Some(spread(network)),
+            network_ns: Some(network),
             receiver_ns: None,
             source: "acknowledgements".into(),
         }),
         one_way: None,
-        jitter: None,
-        order: None,
-        loss_pattern: None,
+        jitter: arrivals.map(|a| a.jitter.clone()),
+        order: arrivals.map(|a| a.order.clone()),
+        loss_pattern: arrivals.map(|a| a.loss.clone()),
         reordered_packets: rx.map(|r| r.reordered),
         duplicate_packets: rx.map(|r| r.duplicates),
         marked_packets: rx.map(|r| r.marked),
@@ -288,19 +270,5 @@ fn flow(f: &FlowResult) -> Flow {
         sender_samples: is_dccp.then_some(f.tx.samples),
         steps: Vec::new(),
         limited_by: f.limit.clone(),
-    }
-}
-
-fn spread(of: figures::Spread) -> Spread {
-    Spread {
-        min: of.min,
-        p50: Some(of.p50),
-        p90: None,
-        p99: Some(of.p99),
-        p999: None,
-        max: of.max,
-        mean: 0.0,
-        n: of.n,
-        hdr: None,
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod stored;
 pub(crate) mod verdict;
 
 use crate::cli::Bulk;
-use crate::result::ledger::share;
+use crate::result::ledger::{Closed, Handled, HostCounters, share};
 use crate::result::verdict::{Sight, limit_of};
 use crate::schema::{Ledger, Limit, Transport};
 use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
@@ -97,19 +97,24 @@ pub(crate) fn combine(
     } else {
         (Some(&client), server.as_ref())
     };
+    let hosts = HostCounters::new(sender, receiver, handled(&halves));
+    let open = halves.values().map(|Halves { tx, rx }| {
+        let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
+        ledger::open(tx.as_ref(), rx.as_ref(), kernel_drops)
+    });
+    let Closed { ledgers, notes } = ledger::close(open.collect(), &hosts);
     let per_second = |n: u64| rate(n, elapsed);
     let flows: Vec<FlowResult> = halves
         .into_iter()
-        .map(|(id, Halves { tx, rx })| {
-            let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
-            let ledger = ledger::of_flow(tx.as_ref(), rx.as_ref(), kernel_drops);
+        .zip(ledgers)
+        .map(|((id, Halves { tx, rx }), ledger)| {
             let bytes = rx
                 .as_ref()
                 .map_or(ledger.delivered * length as u64, |r| r.bytes);
             let goodput_bps = per_second(bytes);
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();
-            let limit = limit_of(&Sight {
+            let mut limit = limit_of(&Sight {
                 tx: &tx,
                 ledger: &ledger,
                 rate_bps: asked.rate_bps,
@@ -117,6 +122,7 @@ pub(crate) fn combine(
                 sender,
                 receiver,
             });
+            limit.evidence.extend_from_slice(&notes);
             FlowResult {
                 id,
                 transport: asked.transport,
@@ -142,6 +148,23 @@ pub(crate) fn combine(
         flows,
         client,
         server,
+    }
+}
+
+/// The packets of all flows at both hosts.
+fn handled(halves: &BTreeMap<u32, Halves>) -> Handled {
+    let rx = |of: fn(&RxTotal) -> u64| -> u64 {
+        halves.values().filter_map(|h| h.rx.as_ref()).map(of).sum()
+    };
+    Handled {
+        sent: (halves.values())
+            .filter_map(|h| h.tx.as_ref())
+            .map(|t| t.left)
+            .sum(),
+        arrived: rx(|r| {
+            r.delivered + r.duplicates + r.unread + r.dropped_socket + r.dropped_kernel.unwrap_or(0)
+        }),
+        answers: rx(|r| r.answers),
     }
 }
 

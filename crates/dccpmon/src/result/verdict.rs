@@ -125,10 +125,10 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
     if evidence.is_empty() {
         return None;
     }
-    if let Some(rtt) = s.tx.rtt_ns {
+    if let Some(rtt) = &s.tx.rtt_ns {
         evidence.push(format!(
             "p99 RTT - min = {} ms",
-            units::millis(rtt.p99 - rtt.min)
+            units::millis(rtt.p99.unwrap_or(rtt.max) - rtt.min)
         ));
     }
     Some(limit(
@@ -182,8 +182,9 @@ fn of_pacing(s: &Sight<'_>) -> Option<Limit> {
 
 /// CPU time of a process in percent of one core.
 pub(crate) fn cpu_percent(host: &Host) -> Option<f64> {
-    let cpu = host.cpu_ns?;
-    (host.wall_ns > 0).then(|| to_f64(cpu) * 100.0 / to_f64(host.wall_ns))
+    let cpu = host.delta.process_cpu_ns?;
+    let wall = host.delta.wall_ns;
+    (wall > 0).then(|| to_f64(cpu) * 100.0 / to_f64(wall))
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -197,12 +198,16 @@ fn share(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::schema::Samples;
-    use crate::wire::figures::Spread;
+    use dccp_host::Delta;
+    use dccp_stats::Spread;
 
     fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
         let host = |percent| Host {
-            cpu_ns: Some(percent * 10),
-            wall_ns: 1000,
+            delta: Delta {
+                process_cpu_ns: Some(percent * 10),
+                wall_ns: 1000,
+                ..Delta::default()
+            },
             ..Host::default()
         };
         limit_of(&Sight {
@@ -226,10 +231,14 @@ mod tests {
             },
             rtt_ns: Some(Spread {
                 min: 20_000_000,
-                p50: 25_000_000,
-                p99: 42_800_000,
+                p50: Some(25_000_000),
+                p90: None,
+                p99: Some(42_800_000),
+                p999: None,
                 max: 43_000_000,
+                mean: 25e6,
                 n: 100,
+                hdr: None,
             }),
             ..TxTotal::default()
         }

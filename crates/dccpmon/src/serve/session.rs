@@ -132,7 +132,7 @@ impl Session {
             match self.channel.poll(until)? {
                 Some(Message::Setup(setup)) => break setup,
                 // A request to end that arrived after the end.
-                Some(Message::Stop | Message::Sent) => {}
+                Some(Message::Stop | Message::Sent { .. }) => {}
                 Some(_) | None => return Ok(false),
             }
         };
@@ -209,17 +209,19 @@ struct Test<'a> {
 
 impl Test<'_> {
     fn run(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
-        let usage = Usage::begin();
+        let mut usage = Usage::begin(self.channel.socket());
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
-        let end = self.watch(&mut meter)?;
+        let (end, packets) = self.watch(&mut meter)?;
+        usage.end();
         if self.request.is_reverse {
             meter.finish_sending();
-            self.channel.say(&Message::Sent)?;
+            let packets = meter.packets_sent();
+            self.channel.say(&Message::Sent { packets })?;
         } else {
             meter.finish_receiving();
         }
-        let totals = meter.totals();
+        let totals = meter.totals(&packets);
         let line = self.line(&totals);
         for total in totals {
             self.channel.say(&Message::Total(Box::new(total)))?;
@@ -248,8 +250,9 @@ impl Test<'_> {
             .collect()
     }
 
-    /// Reports the intervals until the sending end has ended, or the test has used its time.
-    fn watch(&mut self, meter: &mut Meter) -> Result<End, Lost> {
+    /// Reports the intervals until the sending end has ended, or the test has used its time. Gives the packets that the
+    /// client states for each flow, if it sends.
+    fn watch(&mut self, meter: &mut Meter) -> Result<(End, Vec<u64>), Lost> {
         let interval = Duration::from_nanos(self.request.interval_ns);
         let mut next = interval;
         let mut allowance = Allowance::of(self.request);
@@ -265,8 +268,13 @@ impl Test<'_> {
             }
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
             let message = self.channel.poll(clock::now() + until)?;
+            let mut packets = Vec::new();
             let is_over = match message {
-                Some(Message::Stop | Message::Sent) => true,
+                Some(Message::Stop) => true,
+                Some(Message::Sent { packets: stated }) => {
+                    packets = stated;
+                    true
+                }
                 Some(_) => return Err(Lost::Nonsense),
                 None => is_spent || meter.is_done() || (is_ending && self.request.is_reverse),
             };
@@ -275,12 +283,13 @@ impl Test<'_> {
                 next += interval;
                 for told in meter.interval() {
                     if !self.channel.is_behind() {
-                        self.channel.say(&Message::Interval(told))?;
+                        self.channel.say(&Message::Interval(Box::new(told)))?;
                     }
                 }
             }
             if is_over {
-                return Ok(if is_spent { End::Spent } else { End::Regular });
+                let end = if is_spent { End::Spent } else { End::Regular };
+                return Ok((end, packets));
             }
         }
     }

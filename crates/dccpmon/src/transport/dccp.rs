@@ -100,6 +100,7 @@ impl Flow for DccpFlow {
             wire_bytes: stats.connection.counters.bytes_out
                 + stats.connection.packets_out.total() * overhead,
             dropped_socket: stats.received.dropped_full + stats.received.dropped_budget,
+            packets_sent: stats.connection.packets_out.total(),
             unread: stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening,
             dropped_kernel: stats.transport.recv_overflowed,

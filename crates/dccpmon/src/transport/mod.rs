@@ -111,6 +111,8 @@ pub(crate) struct Counters {
     pub(crate) dropped_socket: u64,
     /// Datagrams that reached the socket and were not read.
     pub(crate) unread: u64,
+    /// Packets of all kinds that the connection sent.
+    pub(crate) packets_sent: u64,
     /// Packets that the kernel dropped because its buffer was full; `None` where the system does not count them.
     pub(crate) dropped_kernel: Option<u64>,
     /// Whether `dropped_kernel` is a lower bound.

@@ -4,8 +4,9 @@
 //! together. Units stand in the names.
 
 use crate::schema::Samples;
+use dccp_host::{Delta, Identity};
+use dccp_stats::{ArrivalFigures, Spread};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// One interval of one flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -41,17 +42,9 @@ pub(crate) struct RxInterval {
     pub(crate) bytes: u64,
     /// Numbers that the highest number passed and that have not arrived.
     pub(crate) lost_packets: u64,
-}
-
-/// A distribution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Spread {
-    pub(crate) min: u64,
-    pub(crate) p50: u64,
-    pub(crate) p99: u64,
-    pub(crate) max: u64,
-    /// How many samples.
-    pub(crate) n: u64,
+    /// Datagrams that arrived with a congestion mark.
+    #[serde(default)]
+    pub(crate) marked: u64,
 }
 
 /// The whole test of one flow, as far as one end knows it.
@@ -108,7 +101,7 @@ pub(crate) struct Negotiated {
 }
 
 /// The receiver's totals.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RxTotal {
     /// Different datagrams that the program got.
     pub(crate) delivered: u64,
@@ -124,6 +117,8 @@ pub(crate) struct RxTotal {
     pub(crate) dropped_socket: u64,
     /// Datagrams that reached the socket and were not read.
     pub(crate) unread: u64,
+    /// Packets that the receiving end sent.
+    pub(crate) answers: u64,
     /// Packets that the kernel dropped for want of buffer, of all flows together if they share a
     /// transport; `None` where the system does not count them.
     pub(crate) dropped_kernel: Option<u64>,
@@ -131,18 +126,15 @@ pub(crate) struct RxTotal {
     /// merged packet once.
     pub(crate) is_dropped_kernel_least: bool,
     pub(crate) shares_transport: bool,
-    /// From the first to the last datagram.
-    pub(crate) duration_ns: u64,
+    /// All arrivals; `None` if the receiver did not end.
+    pub(crate) arrivals: Option<ArrivalFigures>,
 }
 
 /// One end's host.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) version: String,
-    pub(crate) system: String,
-    /// CPU time of the process during the test; `None` where the system does not count them.
-    pub(crate) cpu_ns: Option<u64>,
-    pub(crate) wall_ns: u64,
-    /// Protocol counters of all flows, those above 0, by their names.
-    pub(crate) dccp_mib: BTreeMap<String, u64>,
+    pub(crate) identity: Identity,
+    /// Its counters during the test; those of DCCP are the sum of all flows.
+    pub(crate) delta: Delta,
 }

@@ -36,13 +36,17 @@ pub(crate) enum Message {
     /// Client: all are joined, begin.
     Start,
     /// Server: what an interval brought for one flow.
-    Interval(Interval),
+    Interval(Box<Interval>),
     /// Client: end now. Sent if the server sends the data.
     Stop,
     /// Server: it shuts down, so this test ends now. Its totals follow.
     Ending,
     /// The sending end: nothing more will be sent.
-    Sent,
+    Sent {
+        /// The packets of each flow, so that the receiver knows of losses at the end.
+        #[serde(default)]
+        packets: Vec<u64>,
+    },
     /// Server: what a flow brought in total.
     Total(Box<FlowTotal>),
     /// Server: about its host; the last message of a test.
