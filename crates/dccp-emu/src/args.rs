@@ -13,6 +13,7 @@ use dccp_sim::queue::{
 use dccp_sim::rate_trace::RateTrace;
 use dccp_sim::{LinkConfig, Seed};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A link in real time: rate, delay, queue, loss.
@@ -159,6 +160,9 @@ pub(crate) struct Link {
     /// Busy-wait for this long before each packet is due: exact timing, at the cost of CPU.
     #[arg(long, value_parser = time, default_value = "0ms")]
     pub(crate) busy_wait: Duration,
+    /// Write a line for each event of a packet: time, direction, event, reason of a loss, queue, bytes, first bytes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
     /// End by itself after this time; none: run until interrupted.
     #[arg(long, value_parser = time_or_seconds)]
     pub(crate) duration: Option<Duration>,

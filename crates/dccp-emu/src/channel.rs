@@ -1,12 +1,14 @@
 //! One direction in real time: a simulated link and the packets that are in it.
 
+use crate::log::{Event, EventKind, Observer};
 use crate::schedule::LinkPlan;
+use core::fmt;
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::wire::Ecn;
 use dccp_sim::Seed;
 use dccp_sim::link::{Link, LinkStats, Parcel};
-use dccp_sim::loss::Fate;
+use dccp_sim::loss::{Fate, Loss};
 
 /// A packet that leaves this long after its due time counts as late.
 const LATE: Duration = Duration::from_millis(1);
@@ -27,7 +29,6 @@ pub struct ChannelStats {
 }
 
 /// A link that carries real packets.
-#[derive(Debug)]
 pub struct Channel {
     link: Link<Slot>,
     plan: LinkPlan,
@@ -36,6 +37,15 @@ pub struct Channel {
     /// Bytes of headers below what `offer` is given.
     overhead: usize,
     stats: ChannelStats,
+    observer: Option<Observer>,
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Channel");
+        debug.field("link", &self.link).field("stats", &self.stats);
+        debug.finish_non_exhaustive()
+    }
 }
 
 /// A packet in the link.
@@ -44,6 +54,8 @@ struct Stored {
     /// The owner, which the delivery needs.
     owner: usize,
     bytes: Vec<u8>,
+    /// Its ECN field when it came.
+    ecn: Ecn,
 }
 
 /// Where a packet is stored.
@@ -61,7 +73,13 @@ impl Channel {
             free: Vec::new(),
             overhead,
             stats: ChannelStats::default(),
+            observer: None,
         }
+    }
+
+    /// Gives each event of a packet to `observer`.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observer = Some(observer);
     }
 
     /// Enqueues a packet, or drops it as the link does. `owner` is delivered with it. Queues with a queue per flow
@@ -73,6 +91,7 @@ impl Channel {
         });
         let store = &mut self.packets[slot.0];
         store.owner = owner;
+        store.ecn = ecn;
         store.bytes.clear();
         store.bytes.extend_from_slice(packet);
         let parcel = Parcel {
@@ -80,7 +99,10 @@ impl Channel {
             ..Parcel::new(slot, packet.len() + self.overhead, ecn)
         };
         self.plan.apply(now, &mut self.link);
-        if self.link.offer(now, parcel).is_err() {
+        let outcome = self.link.offer(now, parcel);
+        let kind = outcome.map_or_else(EventKind::Dropped, |()| EventKind::Enqueued);
+        self.tell(now, kind, slot);
+        if outcome.is_err() {
             self.free.push(slot);
         }
     }
@@ -94,18 +116,29 @@ impl Channel {
                 return;
             };
             let slot = arrival.token;
-            let copies = match arrival.fate {
-                Fate::Lost(_) => 0,
-                Fate::Delivered => 1,
-                Fate::Duplicated => 2,
-                Fate::Corrupted { bit } => self.flip(slot, bit),
+            let (copies, loss) = match arrival.fate {
+                Fate::Lost(loss) => (0, loss),
+                Fate::Delivered => (1, Loss::Random),
+                Fate::Duplicated => (2, Loss::Random),
+                Fate::Corrupted { bit } => (self.flip(slot, bit), Loss::Corrupt),
             };
-            for _ in 0..copies {
+            if copies == 0 {
+                self.tell(now, EventKind::Dropped(loss), slot);
+            } else if arrival.ecn != self.packets[slot.0].ecn {
+                self.tell(now, EventKind::Marked, slot);
+            }
+            for copy in 0..copies {
                 self.note_lateness(now - due);
-                let Stored { owner, bytes } = &self.packets[slot.0];
-                if !deliver(*owner, bytes, arrival.ecn) {
+                let Stored { owner, bytes, .. } = &self.packets[slot.0];
+                let kind = if !deliver(*owner, bytes, arrival.ecn) {
                     self.stats.refused += 1;
-                }
+                    EventKind::Refused
+                } else if copy == 0 {
+                    EventKind::Delivered
+                } else {
+                    EventKind::Duplicated
+                };
+                self.tell(now, kind, slot);
             }
             self.free.push(slot);
         }
@@ -138,6 +171,20 @@ impl Channel {
         1
     }
 
+    fn tell(&mut self, at: Instant, kind: EventKind, slot: Slot) {
+        let Some(observer) = &mut self.observer else {
+            return;
+        };
+        let (queue_packets, queue_bytes) = self.link.queue_len();
+        observer(&Event {
+            at,
+            kind,
+            queue_packets,
+            queue_bytes,
+            packet: &self.packets[slot.0].bytes,
+        });
+    }
+
     fn note_lateness(&mut self, lateness: Duration) {
         self.stats.late += u64::from(lateness > LATE);
         self.stats.lateness_max = self.stats.lateness_max.max(lateness);
@@ -148,10 +195,11 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Log;
     use crate::schedule::{Alteration, Change};
     use dccp_proto::Rate;
     use dccp_sim::LinkConfig;
-    use dccp_sim::loss::{FaultConfig, Loss};
+    use dccp_sim::loss::FaultConfig;
     use dccp_sim::queue::{FqCoDelConfig, Limit, QueueConfig};
 
     const OWNER: usize = 7;
@@ -278,6 +326,55 @@ mod tests {
             calls == 1
         });
         assert_eq!((calls, channel.stats().refused), (2, 1));
+    }
+
+    #[test]
+    fn log_accounts_for_every_packet() {
+        let mut channel = channel(LinkConfig {
+            rate: Some(Rate::from_bytes_per_s(1e6)),
+            queue: QueueConfig::drop_tail(Limit::Packets(5)),
+            faults: FaultConfig {
+                loss: 0.2,
+                duplicate: 0.2,
+                corrupt: 0.2,
+                ..FaultConfig::default()
+            },
+            ..LinkConfig::default()
+        });
+        let path = std::env::temp_dir().join(format!("dccp-emu-log-{}", std::process::id()));
+        let log = Log::create(&path).unwrap();
+        channel.observe(log.observer("forward"));
+        for n in 0..100 {
+            for _ in 0..3 {
+                channel.offer(ms(2 * n), OWNER, &[n.to_le_bytes()[0]; 72], Ecn::NotEct);
+            }
+            delivered(&mut channel, ms(2 * n));
+        }
+        delivered(&mut channel, ms(1000));
+        log.finish().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next().unwrap().split(',').count(), 8);
+        let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+        for line in lines {
+            let columns: Vec<&str> = line.split(',').collect();
+            assert_eq!(
+                (columns.len(), columns[1], columns[6]),
+                (8, "forward", "72")
+            );
+            assert_eq!(columns[7].len(), 2 * 48);
+            assert_eq!(columns[2] == "drop", !columns[3].is_empty(), "{line}");
+            *counts.entry(columns[2]).or_default() += 1;
+        }
+        let of = |event: &str| counts.get(event).copied().unwrap_or(0);
+        let link = channel.stats().link;
+        assert_eq!(link.inside, 0);
+        // A packet that is dropped later was enqueued too.
+        assert!(of("enqueue") >= of("deliver"), "{counts:?}");
+        assert_eq!(of("drop") + of("deliver"), link.offered, "{counts:?}");
+        assert_eq!(of("duplicate"), link.duplicated, "{counts:?}");
+        assert!(of("drop") > 50 && of("duplicate") > 10, "{counts:?}");
     }
 
     #[test]

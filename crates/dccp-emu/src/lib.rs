@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`relay`] | UDP datagrams between clients and one server; needs no privileges |
+//! | [`log`] | a line for each event of a packet |
 //! | [`schedule`] | changes of a link while the emulator runs |
 //! | [`tun`] | IP packets between two TUN devices, each in a network namespace of its own (Linux, root) |
 //!
@@ -12,6 +13,7 @@
 pub mod channel;
 mod clients;
 pub mod clock;
+pub mod log;
 pub mod relay;
 pub mod report;
 pub mod schedule;

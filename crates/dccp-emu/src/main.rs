@@ -12,10 +12,12 @@ use core::fmt::Display;
 use core::time::Duration;
 use dccp_cli::{Failure, end, exit, interrupt, print};
 use dccp_emu::clock;
+use dccp_emu::log::Log;
 use dccp_emu::relay::Relay;
 use dccp_emu::report::Report;
 use dccp_emu::schedule::LinkPlan;
 use dccp_proto::Instant;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// How often to look for reasons to warn or to end.
@@ -62,6 +64,10 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             let links = plans(link)?;
             let relay = Relay::new(*listen, *to, links, link.seed(), link.busy_wait);
             let mut relay = relay.map_err(|e| cannot_run(&e, "choose another --listen address"))?;
+            let log = open_log(link)?;
+            if let Some(log) = &log {
+                relay.observe(["forward", "back"].map(|name| log.observer(name)));
+            }
             print(&format!("ready {}\n", relay.local_addr()))?;
             let mut watch = Watch::new(link, relay.report());
             while !watch.is_over() {
@@ -70,10 +76,29 @@ fn run(cli: &Cli) -> Result<(), Failure> {
                     .map_err(|e| cannot_run(&e, "look whether the server still runs"))?;
                 watch.look(&mut || relay.report());
             }
+            finish_log(log.as_ref())?;
             print_report(&relay.report())
         }
         Command::Tun { left, right, link } => tun(left, right, link),
     }
+}
+
+fn open_log(link: &Link) -> Result<Option<Log>, Failure> {
+    let create = |path: &PathBuf| {
+        let no_file = |e| {
+            cannot_run(
+                &format!("{}: {e}", path.display()),
+                "choose another --log file",
+            )
+        };
+        Log::create(path).map_err(no_file)
+    };
+    link.log.as_ref().map(create).transpose()
+}
+
+fn finish_log(log: Option<&Log>) -> Result<(), Failure> {
+    log.map_or(Ok(()), Log::finish)
+        .map_err(|e| cannot_run(&format!("the log is cut: {e}"), "look for room on the disk"))
 }
 
 fn plans(link: &Link) -> Result<[LinkPlan; 2], Failure> {
@@ -91,6 +116,10 @@ fn tun(left: &TunEnd, right: &TunEnd, link: &Link) -> Result<(), Failure> {
             "TUN devices need root, /dev/net/tun and existing namespaces",
         )
     })?;
+    let log = open_log(link)?;
+    if let Some(log) = &log {
+        tunnel.observe(["forward", "back"].map(|name| log.observer(name)));
+    }
     print("ready\n")?;
     let mut watch = Watch::new(link, tunnel.report());
     while !watch.is_over() && tunnel.is_running() {
@@ -101,6 +130,7 @@ fn tun(left: &TunEnd, right: &TunEnd, link: &Link) -> Result<(), Failure> {
     tunnel
         .stop()
         .map_err(|e| cannot_run(&e, "look whether the devices still exist"))?;
+    finish_log(log.as_ref())?;
     print_report(&report)
 }
 

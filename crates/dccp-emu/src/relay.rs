@@ -10,6 +10,7 @@
 use crate::channel::Channel;
 use crate::clients::{Client, Clients};
 use crate::clock;
+use crate::log::Observer;
 use crate::report::{DirectionReport, Report};
 use crate::schedule::LinkPlan;
 use core::time::Duration;
@@ -84,6 +85,12 @@ impl Relay {
             buffer: RecvBuffer::new(),
             batch: Batch::new(1),
         })
+    }
+
+    /// Gives each event of a packet to an observer: one for the way to the server, and one for the way back.
+    pub fn observe(&mut self, [forward, back]: [Observer; 2]) {
+        self.forward.observe(forward);
+        self.back.observe(back);
     }
 
     /// The address that clients send to.

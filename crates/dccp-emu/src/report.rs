@@ -20,6 +20,12 @@ pub struct DirectionReport {
     pub inside_packets: u64,
     /// Packets marked CE.
     pub marked_packets: u64,
+    /// Packets of those delivered that arrived twice.
+    pub duplicated_packets: u64,
+    /// The mean time that packets waited in the queue.
+    pub queue_mean_us: f64,
+    /// The longest time that a packet waited in the queue.
+    pub queue_max_us: u64,
     /// Most packets in the queue at once.
     pub queue_packets_max: usize,
     /// Drops by the emulator: packets that overflowed the system's buffers, and those of clients above the maximum.
@@ -57,6 +63,9 @@ impl DirectionReport {
             lost_packets: lost.map(|r| (r.name(), link.lost.of(*r))).collect(),
             inside_packets: link.inside,
             marked_packets: link.marked,
+            duplicated_packets: link.duplicated,
+            queue_mean_us: link.sojourn_sum.as_secs_f64() * 1e6 / link.dequeued.max(1) as f64,
+            queue_max_us: micros(link.sojourn_max),
             queue_packets_max: link.queue_packets_max,
             overflow_packets: overflow,
             refused_packets: stats.refused,

@@ -6,6 +6,7 @@
 
 use crate::channel::Channel;
 use crate::clock;
+use crate::log::Observer;
 use crate::report::{DirectionReport, Report};
 use crate::schedule::LinkPlan;
 use core::time::Duration;
@@ -93,6 +94,15 @@ impl Tunnel {
             threads,
             is_stopping,
         })
+    }
+
+    /// Gives each event of a packet to an observer: one for the way from the first end to the second, and one for the
+    /// way back.
+    pub fn observe(&self, observers: [Observer; 2]) {
+        for (channel, observer) in self.directions.iter().zip(observers) {
+            let mut channel = channel.lock().unwrap_or_else(PoisonError::into_inner);
+            channel.observe(observer);
+        }
     }
 
     /// The counters so far.
