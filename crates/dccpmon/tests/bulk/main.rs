@@ -10,3 +10,4 @@ mod runs;
 mod support;
 mod terms;
 mod transports;
+mod truth;

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dccp::Rate;
 use dccp_emu::clock;
+use dccp_emu::log::Observer;
 use dccp_emu::relay::Relay;
 use dccp_emu::report::Report;
 use dccp_sim::loss::FaultConfig;
@@ -17,14 +18,23 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// A relay in front of a server.
-struct Network {
-    port: String,
+pub(crate) struct Network {
+    pub(crate) port: String,
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Report>,
 }
 
 impl Network {
-    fn to(server: &Server, link: LinkConfig) -> Self {
+    pub(crate) fn to(server: &Server, link: LinkConfig) -> Self {
+        Self::observed(server, link, None)
+    }
+
+    /// A relay that shows its packets on the way to the server and back.
+    pub(crate) fn observed(
+        server: &Server,
+        link: LinkConfig,
+        observers: Option<[Observer; 2]>,
+    ) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], server.port.parse().unwrap()));
         let is_over = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
@@ -33,6 +43,9 @@ impl Network {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             let links = [link.clone(), link];
             let mut relay = Relay::new(any, server, links, Seed(6), Duration::ZERO).unwrap();
+            if let Some(observers) = observers {
+                relay.observe(observers);
+            }
             tell.send(relay.local_addr().port()).unwrap();
             while !over.load(Ordering::Relaxed) {
                 relay
@@ -48,9 +61,18 @@ impl Network {
         }
     }
 
-    fn end(self) -> Report {
+    pub(crate) fn end(self) -> Report {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
+    }
+}
+
+/// A link of 5 ms with these faults.
+pub(crate) fn lossy(faults: FaultConfig) -> LinkConfig {
+    LinkConfig {
+        delay: Duration::from_millis(5),
+        faults,
+        ..LinkConfig::default()
     }
 }
 
@@ -82,14 +104,10 @@ fn losses_are_the_networks_and_all_counts_survive_them() {
         &["-t", "2", "-b", "5M", "-l", "1000", "--ccid", "3"],
         &["-t", "2", "-b", "5M", "-l", "1000", "-R"],
     ] {
-        let link = LinkConfig {
-            delay: Duration::from_millis(5),
-            faults: FaultConfig {
-                loss: 0.05,
-                ..FaultConfig::default()
-            },
-            ..LinkConfig::default()
-        };
+        let link = lossy(FaultConfig {
+            loss: 0.05,
+            ..FaultConfig::default()
+        });
         let (document, report) = run(link, arguments);
         let flow = &document["summary"]["flows"][0];
         let [network, elsewhere] = losses(flow);
