@@ -300,6 +300,7 @@ impl TxEnd {
             (false, false) => &mut self.samples.paced,
         } += 1;
         self.samples.slow_start += u64::from(now.phase == Some("slow_start"));
+        self.samples.sequence_window_full += u64::from(now.is_sequence_window_full);
         self.last = now;
     }
 

@@ -148,6 +148,7 @@ fn flow() -> Flow {
             window_full: 480,
             paced: 10,
             slow_start: 20,
+            sequence_window_full: 0,
         }),
         steps: Vec::new(),
         limited_by: limit(),

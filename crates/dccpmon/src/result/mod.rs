@@ -117,6 +117,7 @@ pub(crate) fn combine(
             let mut limit = limit_of(&Sight {
                 tx: &tx,
                 ledger: &ledger,
+                dropped_by_program: rx.as_ref().map_or(0, |r| r.dropped_socket),
                 rate_bps: asked.rate_bps,
                 goodput_bps,
                 sender,

@@ -9,6 +9,8 @@ use dccp_cli::quantity::show as units;
 pub(crate) struct Sight<'a> {
     pub(crate) tx: &'a TxTotal,
     pub(crate) ledger: &'a Ledger,
+    /// Of the packets lost at the peer's socket, those that its program dropped because its own buffer was full.
+    pub(crate) dropped_by_program: u64,
     /// The rate asked for.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) goodput_bps: f64,
@@ -16,22 +18,30 @@ pub(crate) struct Sight<'a> {
     pub(crate) receiver: Option<&'a Host>,
 }
 
-/// The least CPU share of a process with one thread that is always busy.
-const BUSY_PERCENT: f64 = 90.0;
+/// A thread that ran or waited for a core for this share of the time had work all the time.
+const BUSY: f64 = 0.9;
 /// More than this share of the samples is most of the time.
 const MOST: f64 = 0.5;
 /// With this share of the rate that was asked for, it is reached.
 const REACHED: f64 = 0.98;
 /// This share of what left is a loss that holds a sender back.
 const LOSS: f64 = 1e-5;
+/// A queue adds at least this to the least round trip, and at least the share.
+const QUEUE_NS: u64 = 2_000_000;
+const QUEUE_SHARE: f64 = 0.25;
+/// The least receive buffer that is recommended.
+const BUFFER_MIN: f64 = 4_194_304.0;
 
 /// The limit of a flow. The ends come first, because a limit at an end explains what is seen in between.
 pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
     let rules = [
+        of_socket_buffer,
         of_receiver,
         of_application,
         of_cpu,
+        of_sequence_window,
         of_network,
+        of_random_loss,
         of_slow_start,
         of_window,
         of_pacing,
@@ -57,15 +67,38 @@ fn limit(verdict: Verdict, sentence: &str, evidence: Vec<String>) -> Limit {
     }
 }
 
-fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
-    let dropped = s.ledger.lost_receiver_socket + s.ledger.lost_receiver_app;
-    (share(dropped, s.ledger.sent) > LOSS).then(|| {
-        limit(
-            Verdict::Receiver,
-            "the receiving host dropped packets",
-            vec![format!("{dropped} packets dropped in the peer's host")],
+/// The kernel dropped packets at a socket although the receiving program had time to read them.
+fn of_socket_buffer(s: &Sight<'_>) -> Option<Limit> {
+    let at_socket = s.ledger.lost_receiver_socket;
+    let dropped = at_socket.saturating_sub(s.dropped_by_program);
+    if share(dropped, s.ledger.sent) <= LOSS || busiest(s.receiver, "").is_some() {
+        return None;
+    }
+    let evidence = vec![format!(
+        "{dropped} packets dropped by the receiving kernel at the socket"
+    )];
+    let bytes = (s.goodput_bps / 8.0 / 10.0).max(BUFFER_MIN);
+    Some(Limit {
+        command: Some(format!("sysctl -w net.core.rmem_max={bytes:.0}")),
+        ..limit(
+            Verdict::SocketBuffer,
+            "the receive buffer of the socket was too small for a burst",
+            evidence,
         )
     })
+}
+
+/// The receiving program did not read as fast as packets came.
+fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
+    let dropped = s.dropped_by_program + s.ledger.lost_receiver_app;
+    if share(dropped, s.ledger.sent) <= LOSS || busiest(s.receiver, "").is_some() {
+        return None;
+    }
+    Some(limit(
+        Verdict::Receiver,
+        "the receiving program did not read fast enough",
+        vec![format!("{dropped} packets dropped in the peer's program")],
+    ))
 }
 
 /// A rate that was asked for and reached, or an empty send buffer most of the time.
@@ -96,24 +129,78 @@ fn of_application(s: &Sight<'_>) -> Option<Limit> {
 }
 
 fn of_cpu(s: &Sight<'_>) -> Option<Limit> {
-    let busy = |host: Option<&Host>, name| {
-        let percent = cpu_percent(host?)?;
-        (percent >= BUSY_PERCENT).then(|| format!("{name} uses {percent:.0} % of a core"))
-    };
-    let evidence: Vec<String> = [
-        busy(s.sender, "the sender"),
-        busy(s.receiver, "the receiver"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!evidence.is_empty()).then(|| limit(Verdict::Cpu, "a process used a whole core", evidence))
+    let ends = [(s.sender, "the sender"), (s.receiver, "the receiver")];
+    let evidence: Vec<String> = ends
+        .into_iter()
+        .filter_map(|(host, name)| busiest(host, name))
+        .collect();
+    (!evidence.is_empty()).then(|| limit(Verdict::Cpu, "a thread had work all the time", evidence))
 }
 
+/// The thread of an end that had work all the time; `None` if all had pauses. Without the times of threads, the
+/// process itself counts as one.
+fn busiest(host: Option<&Host>, name: &str) -> Option<String> {
+    let host = host?;
+    let Some(threads) = &host.delta.threads else {
+        let percent = cpu_percent(host)?;
+        return (percent >= BUSY * 100.0).then(|| format!("{name} uses {percent:.0} % of a core"));
+    };
+    let busy = threads.runnable_max_ratio;
+    let waiting_ns = to_f64(host.delta.wall_ns) * busy - to_f64(threads.cpu_max_ns);
+    (busy >= BUSY).then(|| {
+        let mut text = format!(
+            "{name}'s thread \"{}\" had work for {} of the time",
+            threads.busiest,
+            units::percent(busy)
+        );
+        if waiting_ns > to_f64(host.delta.wall_ns) * 0.1 {
+            text.push_str(", and waited for a core in part of it");
+        }
+        text
+    })
+}
+
+/// The Sequence Window was too small for the path.
+fn of_sequence_window(s: &Sight<'_>) -> Option<Limit> {
+    let part = share(s.tx.samples.sequence_window_full, s.tx.samples.n);
+    (part > MOST).then(|| {
+        let evidence = format!(
+            "the Sequence Window was nearly full in {} of the samples",
+            units::percent(part)
+        );
+        limit(
+            Verdict::Window,
+            "the Sequence Window was too small for the path",
+            vec![evidence],
+        )
+    })
+}
+
+/// Packets lost in the network, as evidence.
+fn lost(s: &Sight<'_>) -> Option<String> {
+    let lost = s.ledger.lost_network;
+    (share(lost, s.ledger.sent) > LOSS).then(|| format!("{lost} packets lost"))
+}
+
+/// The queueing delay: how far the 90th percentile of the round trips is above the least one.
+fn queue_ns(s: &Sight<'_>) -> Option<u64> {
+    let rtt = s.tx.rtt_ns.as_ref()?;
+    Some(rtt.p90.unwrap_or(rtt.max) - rtt.min)
+}
+
+/// Only a queue delays and marks packets.
 fn of_network(s: &Sight<'_>) -> Option<Limit> {
     let mut evidence = Vec::new();
-    if share(s.ledger.lost_network, s.ledger.sent) > LOSS {
-        evidence.push(format!("{} packets lost", s.ledger.lost_network));
+    // Without round trips, losses are taken for those of a queue.
+    let is_queue =
+        s.tx.rtt_ns
+            .as_ref()
+            .zip(queue_ns(s))
+            .is_none_or(|(rtt, queue)| {
+                queue >= QUEUE_NS && to_f64(queue) >= to_f64(rtt.min) * QUEUE_SHARE
+            });
+    if is_queue {
+        evidence.extend(lost(s));
     }
     if share(s.ledger.lost_sender_queue, s.ledger.sent) > LOSS {
         let lost = s.ledger.lost_sender_queue;
@@ -125,17 +212,37 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
     if evidence.is_empty() {
         return None;
     }
-    if let Some(rtt) = &s.tx.rtt_ns {
-        evidence.push(format!(
-            "p99 RTT - min = {} ms",
-            units::millis(rtt.p99.unwrap_or(rtt.max) - rtt.min)
-        ));
+    if let Some(ns) = queue_ns(s) {
+        evidence.push(format!("p90 RTT - min = {} ms", units::millis(ns)));
     }
     Some(limit(
         Verdict::NetworkQueue,
-        "the network dropped or marked packets",
+        "a queue in the network was full",
         evidence,
     ))
+}
+
+/// The congestion control takes losses without a queue for congestion.
+fn of_random_loss(s: &Sight<'_>) -> Option<Limit> {
+    let mut evidence = vec![lost(s)?];
+    if let Some(ns) = queue_ns(s) {
+        evidence.push(format!(
+            "p90 RTT - min = {} ms: no queue",
+            units::millis(ns)
+        ));
+    }
+    let law = s.tx.connection.cc.as_deref();
+    let other = law
+        .is_some_and(|law| law != "bbr")
+        .then(|| "--law bbr".into());
+    Some(Limit {
+        command: other,
+        ..limit(
+            Verdict::CongestionControl,
+            "the congestion control slowed down for losses that no queue caused",
+            evidence,
+        )
+    })
 }
 
 fn of_slow_start(s: &Sight<'_>) -> Option<Limit> {
@@ -154,11 +261,11 @@ fn of_window(s: &Sight<'_>) -> Option<Limit> {
     let part = share(s.tx.samples.window_full, s.tx.samples.n);
     (part > MOST).then(|| {
         let evidence = format!(
-            "the window was full in {} of the samples",
+            "the congestion window was full in {} of the samples",
             units::percent(part)
         );
         limit(
-            Verdict::Window,
+            Verdict::CongestionControl,
             "the congestion window was full",
             vec![evidence],
         )
@@ -198,7 +305,7 @@ fn share(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::schema::Samples;
-    use dccp_host::Delta;
+    use dccp_host::{Delta, Threads};
     use dccp_stats::Spread;
 
     fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
@@ -213,6 +320,7 @@ mod tests {
         limit_of(&Sight {
             tx,
             ledger: &ledger,
+            dropped_by_program: 0,
             rate_bps: None,
             goodput_bps: 49.9e6,
             sender: Some(&host(sender_cpu_percent)),
@@ -228,11 +336,12 @@ mod tests {
                 window_full,
                 paced,
                 slow_start,
+                sequence_window_full: 0,
             },
             rtt_ns: Some(Spread {
                 min: 20_000_000,
                 p50: Some(25_000_000),
-                p90: None,
+                p90: Some(40_000_000),
                 p99: Some(42_800_000),
                 p999: None,
                 max: 43_000_000,
@@ -270,6 +379,7 @@ mod tests {
         let mut sight = Sight {
             tx: &tx,
             ledger: &ledger,
+            dropped_by_program: 0,
             rate_bps: Some(100),
             goodput_bps: 97.9,
             sender: Some(&host),
@@ -285,13 +395,76 @@ mod tests {
     }
 
     #[test]
-    fn drops_at_the_peer_are_the_receivers() {
+    fn drops_of_the_kernel_are_the_socket_buffers() {
         let ledger = Ledger {
             lost_receiver_socket: 3,
             ..sent(1000)
         };
-        let limit = verdict_of(&sampled(60, 40, 0, 0), ledger, 99);
+        let limit = verdict_of(&sampled(60, 40, 0, 0), ledger, 10);
+        assert_eq!(limit.verdict, Verdict::SocketBuffer);
+        // The kernel's default is less than 4 MiB, and 100 ms at 49.9 Mbit/s are less too.
+        assert_eq!(
+            limit.command.as_deref(),
+            Some("sysctl -w net.core.rmem_max=4194304")
+        );
+    }
+
+    #[test]
+    fn drops_of_the_program_are_the_receivers() {
+        let (tx, host) = (sampled(60, 40, 0, 0), Host::default());
+        let ledger = Ledger {
+            lost_receiver_socket: 3,
+            ..sent(1000)
+        };
+        let limit = limit_of(&Sight {
+            tx: &tx,
+            ledger: &ledger,
+            dropped_by_program: 3,
+            rate_bps: None,
+            goodput_bps: 1e6,
+            sender: Some(&host),
+            receiver: Some(&host),
+        });
         assert_eq!(limit.verdict, Verdict::Receiver);
+    }
+
+    #[test]
+    fn a_thread_that_always_has_work_is_the_cpu() {
+        let (tx, ledger) = (sampled(0, 100, 0, 0), sent(1000));
+        let host = |runnable_max_ratio| Host {
+            delta: Delta {
+                wall_ns: 1000,
+                process_cpu_ns: Some(1500),
+                threads: Some(Threads {
+                    n: 3,
+                    cpu_max_ns: 500,
+                    runnable_max_ratio,
+                    busiest: "send".into(),
+                }),
+                ..Delta::default()
+            },
+            ..Host::default()
+        };
+        let of = |ratio| {
+            limit_of(&Sight {
+                tx: &tx,
+                ledger: &ledger,
+                dropped_by_program: 0,
+                rate_bps: None,
+                goodput_bps: 1e9,
+                sender: Some(&host(ratio)),
+                receiver: Some(&Host::default()),
+            })
+        };
+        let limit = of(0.95);
+        assert_eq!(limit.verdict, Verdict::Cpu);
+        let [evidence] = &limit.evidence[..] else {
+            panic!("{limit:?}");
+        };
+        assert!(evidence.contains("\"send\""), "{evidence}");
+        assert!(evidence.contains("waited for a core"), "{evidence}");
+        // Three threads together may use more than one core.
+        assert_eq!(of(0.85).verdict, Verdict::CongestionControl);
     }
 
     #[test]
@@ -308,27 +481,47 @@ mod tests {
         assert_eq!(limit.verdict, Verdict::NetworkQueue);
         assert_eq!(
             limit.evidence,
-            ["50 packets lost", "p99 RTT - min = 22.8 ms"]
+            ["50 packets lost", "p90 RTT - min = 20.0 ms"]
         );
     }
 
     #[test]
+    fn losses_without_a_queue_are_the_congestion_controls() {
+        let ledger = Ledger {
+            lost_network: 50,
+            ..sent(1000)
+        };
+        let mut tx = sampled(0, 40, 40, 0);
+        tx.connection.cc = Some("reno".into());
+        if let Some(rtt) = &mut tx.rtt_ns {
+            // A quarter of the least round trip would be 5 ms.
+            rtt.p90 = Some(24_900_000);
+        }
+        let limit = verdict_of(&tx, ledger, 1);
+        assert_eq!(limit.verdict, Verdict::CongestionControl);
+        assert_eq!(limit.command.as_deref(), Some("--law bbr"));
+        if let Some(rtt) = &mut tx.rtt_ns {
+            rtt.p90 = Some(25_000_000);
+        }
+        assert_eq!(verdict_of(&tx, ledger, 1).verdict, Verdict::NetworkQueue);
+    }
+
+    #[test]
+    fn full_sequence_window_is_a_window() {
+        let mut tx = sampled(0, 0, 100, 0);
+        tx.samples.sequence_window_full = 51;
+        assert_eq!(verdict_of(&tx, sent(9), 1).verdict, Verdict::Window);
+    }
+
+    #[test]
     fn without_loss_the_sender_itself_is_asked() {
-        assert_eq!(
-            verdict_of(&sampled(0, 100, 0, 80), sent(9), 1).verdict,
-            Verdict::CongestionControl
-        );
-        assert_eq!(
-            verdict_of(&sampled(0, 60, 40, 0), sent(9), 1).verdict,
-            Verdict::Window
-        );
-        assert_eq!(
-            verdict_of(&sampled(0, 40, 60, 0), sent(9), 1).verdict,
-            Verdict::CongestionControl
-        );
-        assert_eq!(
-            verdict_of(&sampled(0, 0, 0, 0), sent(9), 1).verdict,
-            Verdict::Unknown
-        );
+        for (samples, verdict) in [
+            (sampled(0, 100, 0, 80), Verdict::CongestionControl),
+            (sampled(0, 60, 40, 0), Verdict::CongestionControl),
+            (sampled(0, 40, 60, 0), Verdict::CongestionControl),
+            (sampled(0, 0, 0, 0), Verdict::Unknown),
+        ] {
+            assert_eq!(verdict_of(&samples, sent(9), 1).verdict, verdict);
+        }
     }
 }

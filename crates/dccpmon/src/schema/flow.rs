@@ -279,6 +279,9 @@ pub struct Samples {
     pub paced: u64,
     /// In slow start.
     pub slow_start: u64,
+    /// Data in flight took 70 % of the Sequence Window or more.
+    #[serde(default)]
+    pub sequence_window_full: u64,
 }
 
 /// The limit of a flow.

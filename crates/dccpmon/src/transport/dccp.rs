@@ -72,6 +72,7 @@ impl Flow for DccpFlow {
             rtt: now.rtt_sample,
             is_idle: self.socket.queued() == 0,
             is_window_full: now.tx.cwnd_packets.is_some_and(is_full),
+            is_sequence_window_full: u64::from(now.pipe_packets) * 10 >= now.sequence_window * 7,
             cwnd_packets: now.tx.cwnd_packets,
             ssthresh_packets: now.tx.ssthresh_packets,
             rate_bps: now.tx.rate.map(::dccp::Rate::bits_per_s),

@@ -86,6 +86,8 @@ pub(crate) struct Sample {
     pub(crate) is_idle: bool,
     /// The window has no room.
     pub(crate) is_window_full: bool,
+    /// Data in flight takes most of DCCP's Sequence Window.
+    pub(crate) is_sequence_window_full: bool,
     pub(crate) cwnd_packets: Option<f64>,
     pub(crate) ssthresh_packets: Option<f64>,
     /// The controller's rate.

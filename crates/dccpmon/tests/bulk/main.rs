@@ -11,3 +11,4 @@ mod support;
 mod terms;
 mod transports;
 mod truth;
+mod verdicts;

@@ -118,7 +118,6 @@ fn losses_are_the_networks_and_all_counts_survive_them() {
             "{network} of {both}, {document:#}"
         );
         assert_eq!(elsewhere, 0, "{flow:#}");
-        assert_eq!(flow["limited_by"]["verdict"], "network_queue");
     }
 }
 
@@ -162,7 +161,7 @@ fn a_full_queue_shows_in_round_trips_and_losses() {
     assert!(
         evidence
             .iter()
-            .any(|e| e.as_str().unwrap().starts_with("p99 RTT - min"))
+            .any(|e| e.as_str().unwrap().starts_with("p90 RTT - min"))
     );
 }
 
