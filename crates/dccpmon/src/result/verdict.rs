@@ -104,10 +104,14 @@ fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
 /// A rate that was asked for and reached, or an empty send buffer most of the time.
 fn of_application(s: &Sight<'_>) -> Option<Limit> {
     let idle = share(s.tx.samples.idle, s.tx.samples.n);
-    let mut evidence = vec![format!(
-        "nothing waited to be sent in {} of the samples",
-        units::percent(idle)
-    )];
+    let mut evidence = Vec::new();
+    // Only a transport with congestion control has samples.
+    if s.tx.samples.n > 0 {
+        evidence.push(format!(
+            "nothing waited to be sent in {} of the samples",
+            units::percent(idle)
+        ));
+    }
     let is_reached = match s.rate_bps {
         None => idle > MOST,
         Some(asked) => {
