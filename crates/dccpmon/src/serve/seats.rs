@@ -99,9 +99,9 @@ impl Seats {
         }
     }
 
-    /// Whether a test has this token.
-    pub(super) fn expects(&self, token: u64) -> bool {
-        self.lock().contains_key(&token)
+    /// Whether a test of this source has the token. So the server sends test data to the host of the control connection only.
+    pub(super) fn expects(&self, token: u64, source: IpAddr) -> bool {
+        self.lock().get(&token).is_some_and(|t| t.source == source)
     }
 
     /// Whether no test runs.
@@ -195,6 +195,19 @@ mod tests {
         assert!(seats.take(source("192.0.2.2")).is_err());
         drop(seat);
         assert!(seats.are_free());
+    }
+
+    #[test]
+    fn token_is_of_no_use_from_another_host() {
+        let seats = Arc::new(Seats::new(2));
+        let (own, other) = (source("192.0.2.1"), source("192.0.2.2"));
+        let seat = seats.take(own).ok().unwrap();
+        assert!(seats.expects(seat.token, own));
+        assert!(!seats.expects(seat.token, other));
+        assert!(!seats.expects(seat.token ^ 1, own));
+        let token = seat.token;
+        drop(seat);
+        assert!(!seats.expects(token, own));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::transport::udp::{UdpFlow, bind};
 use crate::wire::packet::{Head, Kind, LEN_MAX};
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::limits::source_of;
 use dccp_cli::interrupt;
 use std::io;
 use std::net::UdpSocket;
@@ -49,7 +50,7 @@ impl UdpListener {
     }
 
     fn join(&self, head: &Head, peer: SocketAddr) {
-        if !self.seats.expects(head.token) {
+        if !self.seats.expects(head.token, source_of(peer.ip())) {
             return;
         }
         match UdpFlow::accept(&self.socket, peer) {
