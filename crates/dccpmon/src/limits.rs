@@ -42,6 +42,8 @@ const SEAT_OVERTIME: Duration = OVERTIME_MAX
 pub(crate) const fn source_connections(tests: u32) -> usize {
     tests as usize * (1 + FLOWS_MAX as usize) + GUESTS_MAX
 }
+/// The default size of a datagram in bytes, if the path takes it.
+pub(crate) const LENGTH: usize = 1400;
 /// Datagrams of one data connection that wait to leave.
 pub(crate) const SEND_PACKETS: usize = 512;
 /// Datagrams of one data connection that wait to be read.

@@ -76,10 +76,10 @@ impl End {
         let before = flow.counters().unwrap_or_default();
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
+            length: traffic.length as u64,
             sender: Sender::start(flow, traffic, duration)?,
             before,
             left: 0,
-            length: traffic.length as u64,
             rtts: Histogram::default(),
             all_rtts: Histogram::default(),
             samples: Samples::default(),
@@ -341,6 +341,7 @@ impl TxEnd {
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,
+            schedule: self.sender.achieved(),
             connection: self.sender.flow.negotiated(),
             ..TxTotal::default()
         };

@@ -1,7 +1,8 @@
 //! Turns a command line into a plan: looks names up and sets the options.
 
 use crate::cli::{Bulk, Family};
-use crate::limits::{RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
+use crate::limits::{LENGTH, RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
+use crate::load::shape::Shape;
 use crate::schema::Transport;
 use core::fmt;
 use core::net::SocketAddr;
@@ -15,8 +16,6 @@ use std::net::ToSocketAddrs;
 
 /// The Service Code of measurements.
 pub(crate) const SERVICE: [u8; 4] = *b"DMON";
-/// The default size of a datagram in bytes, if the path takes it.
-const LENGTH: usize = 1400;
 /// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -113,10 +112,12 @@ impl fmt::Display for Plan {
             "plan  bulk, {}, {flows} flow{several}, {time} s, {length} B packets",
             self.carrier()
         )?;
-        if let Some(bps) = self.asked.rate_bps {
+        if let Shape::Cbr { bps } = self.asked.shape {
             #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
             let bps = bps as f64;
             write!(f, " at {} each", units::rate(bps))?;
+        } else if self.asked.shape != Shape::Greedy {
+            write!(f, ", shape {} each", self.asked.shape)?;
         }
         let direction = if self.asked.is_reverse { "from" } else { "to" };
         let port = baseline_port(*udp_port).unwrap_or(0);

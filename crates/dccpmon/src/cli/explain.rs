@@ -25,7 +25,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "-n",
     "-w",
     "--bidir",
-    "--burst",
     "--cport",
     "--dscp",
     "--flow",
@@ -35,7 +34,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "--probe",
     "--queue",
     "--repeat",
-    "--shape",
 ];
 
 pub(super) fn not_yet(word: &str) -> Failure {

@@ -6,7 +6,8 @@ mod values;
 
 use crate::cmd::compare::Compare;
 use crate::cmd::export::Export;
-use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, TESTS_MAX};
+use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, TESTS_MAX};
+use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
 use crate::schema::Transport;
@@ -20,7 +21,7 @@ use explain::{LATER_COMMANDS, explain, not_yet};
 use output::OutputWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ccid, law, length, number, over, rate, time, transport};
+use values::{burst, ccid, law, length, number, over, rate, shape, spacing, time, transport};
 
 /// DCCP port of the service.
 pub(crate) const DCCP_PORT: u16 = 5001;
@@ -101,8 +102,11 @@ pub(crate) struct Bulk {
     pub(crate) interval: Duration,
     /// The carrier of the data.
     pub(crate) transport: Transport,
-    /// Bits per second and flow; `None`: as fast as the congestion control allows.
+    /// Bits per second and flow, on average; `None`: as fast as the transport allows.
     pub(crate) rate_bps: Option<u64>,
+    pub(crate) shape: Shape,
+    /// Of random shapes.
+    pub(crate) seed: u64,
     /// Bytes of a datagram; `None`: 1400, or less if the path bears less.
     pub(crate) length: Option<usize>,
     pub(crate) flows: u32,
@@ -257,8 +261,21 @@ struct BulkWords {
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
     interval: Option<Duration>,
     /// Send at this rate per flow, in bit/s: 50M [default: as fast as congestion control allows]
-    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
+    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate, group = "pattern")]
     bitrate: Option<u64>,
+    /// Send in this pattern: cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, frames:30:4M,
+    /// sine:20M..80M/60s, square:20M..80M/60s
+    #[arg(long, value_name = "SHAPE", value_parser = shape, group = "pattern")]
+    shape: Option<Shape>,
+    /// The same as --shape burst:N/TIME
+    #[arg(long, value_name = "N/TIME", value_parser = burst, group = "pattern")]
+    burst: Option<Shape>,
+    /// One packet each TIME
+    #[arg(long, value_name = "TIME", value_parser = spacing, group = "pattern")]
+    spacing: Option<Shape>,
+    /// The seed of random shapes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number(0..=u64::MAX))]
+    seed: u64,
     /// Bytes of a datagram [default: 1400, or what the path bears]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
     length: Option<usize>,
@@ -369,6 +386,12 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         let (problem, next) = mismatch;
         return Err(Failure::usage(format!("--law: {problem}"), next));
     }
+    let shape = w.bitrate.map(|bps| Shape::Cbr { bps });
+    let shape = shape
+        .or(w.shape)
+        .or(w.burst)
+        .or(w.spacing)
+        .unwrap_or_default();
     let (output, wanted) = w.output.parts();
     Ok(Bulk {
         host: w.host,
@@ -378,7 +401,9 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         family: family(&w.common),
         duration: w.time,
         interval: interval.max(INTERVAL_MIN),
-        rate_bps: w.bitrate,
+        rate_bps: shape.mean_bps(w.length.unwrap_or(LENGTH)),
+        shape,
+        seed: w.seed,
         length: w.length,
         flows: w.parallel,
         is_reverse: w.reverse,

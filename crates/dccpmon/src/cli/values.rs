@@ -1,6 +1,7 @@
 //! The values of options, and the errors of those that are wrong.
 
 use crate::limits::DURATION_MAX;
+use crate::load::shape::{self, BadShape, Shape};
 use crate::result::check::Assert;
 use crate::schema::Transport;
 use core::fmt;
@@ -106,6 +107,25 @@ pub(super) fn share(text: &str) -> Result<f64, BadValue> {
 pub(super) fn assertion(text: &str) -> Result<Assert, BadValue> {
     Assert::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
+
+/// A shape of the load.
+pub(super) fn shape(text: &str) -> Result<Shape, BadValue> {
+    text.parse()
+        .map_err(|e: BadShape| BadValue::new(e.0, SHAPES))
+}
+
+/// Bursts: `64/10ms`.
+pub(super) fn burst(text: &str) -> Result<Shape, BadValue> {
+    shape::burst(text).map_err(|e| BadValue::new(e.0, "write for example --burst 64/10ms"))
+}
+
+/// A pause between packets.
+pub(super) fn spacing(text: &str) -> Result<Shape, BadValue> {
+    shape::burst(&format!("1/{text}")).map_err(|e| BadValue::new(e.0, "write 20us or 20ms"))
+}
+
+const SHAPES: &str = "write cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, frames:30:4M, \
+    sine:20M..80M/60s or square:20M..80M/60s";
 
 /// A transport of the data.
 pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {

@@ -144,7 +144,9 @@ impl Client {
             interval_ns: nanos(asked.interval),
             is_reverse: asked.is_reverse,
             length_bytes: self.length,
-            rate_bps: asked.rate_bps,
+            rate_bps: asked.shape.mean_bps(self.length),
+            shape: asked.shape.clone(),
+            seed: asked.seed,
         };
         let granted = agreement.request(&mut self.channel, &request)?;
         for text in &granted.grant.lowered {
@@ -158,6 +160,7 @@ impl Client {
         asked.duration = Duration::from_nanos(granted.request.duration_ns);
         asked.interval = asked.interval.min(asked.duration.max(INTERVAL_MIN));
         asked.rate_bps = granted.request.rate_bps;
+        asked.shape = granted.request.shape.clone();
         self.granted = Some(granted.grant);
         Ok(())
     }
@@ -312,7 +315,8 @@ impl Client {
                     token: self.token,
                     flow: id,
                     length: self.length,
-                    rate_bps: asked.rate_bps,
+                    shape: asked.shape.clone(),
+                    seed: asked.seed.wrapping_add(id.into()),
                 };
                 End::send(flow, traffic, asked.duration)
             })

@@ -1,7 +1,9 @@
 //! The two ends of a flow.
 
 pub(crate) mod receive;
+pub(crate) mod schedule;
 pub(crate) mod send;
+pub(crate) mod shape;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;

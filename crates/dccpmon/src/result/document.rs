@@ -96,9 +96,7 @@ fn requested(asked: &Bulk) -> Requested {
     let flow = FlowRequest {
         ccid: (asked.transport == Transport::Dccp).then_some(asked.ccid),
         cc: asked.cc(),
-        shape: asked
-            .rate_bps
-            .map_or("greedy".into(), |bps| format!("cbr:{bps}")),
+        shape: asked.shape.to_string(),
         rate_bps: asked.rate_bps,
         packet_bytes: asked.length.map(|length| length as u64),
         socket_buffer_bytes: None,
@@ -119,7 +117,7 @@ fn requested(asked: &Bulk) -> Requested {
             Direction::Forward
         },
         flows: vec![flow; asked.flows as usize],
-        seed: None,
+        seed: asked.shape.is_random().then(|| asked.seed.to_string()),
         repeat: 1,
         title: None,
     }
@@ -265,7 +263,7 @@ fn flow(f: &FlowResult) -> Flow {
         reordered_packets: rx.map(|r| r.reordered),
         duplicate_packets: rx.map(|r| r.duplicates),
         marked_packets: rx.map(|r| r.marked),
-        schedule: None,
+        schedule: f.tx.schedule.clone(),
         stability: None,
         sender_samples: is_dccp.then_some(f.tx.samples),
         steps: Vec::new(),

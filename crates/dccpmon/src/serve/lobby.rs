@@ -286,6 +286,7 @@ fn refuse(peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::shape::Shape;
     use crate::plan::{SERVICE, data_options};
     use crate::schema::Transport;
     use crate::session::agree::{Agreement, Granted};
@@ -322,6 +323,8 @@ mod tests {
             let second = nanos(Duration::from_secs(1));
             let request = Request {
                 transport: Transport::Dccp,
+                shape: Shape::Greedy,
+                seed: 0,
                 flows: 1,
                 duration_ns: second,
                 interval_ns: second,

@@ -2,6 +2,7 @@
 
 use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
@@ -73,9 +74,16 @@ impl Policy {
             )
         })?;
         request.duration_ns = request.duration_ns.min(nanos(self.duration));
+        if let (Shape::Greedy, Some(bps)) = (&request.shape, request.rate_bps) {
+            request.shape = Shape::Cbr { bps };
+        }
+        request.rate_bps = request.shape.mean_bps(request.length_bytes);
         if let Some(limit) = self.rate_bps {
             let each = (limit / u64::from(request.flows)).max(1);
-            request.rate_bps = Some(request.rate_bps.unwrap_or(each).min(each));
+            if request.rate_bps.is_none_or(|bps| bps > each) {
+                request.rate_bps = Some(each);
+                request.shape = Shape::Cbr { bps: each };
+            }
         }
         Ok(request)
     }
@@ -137,6 +145,8 @@ mod tests {
     fn request() -> Request {
         Request {
             transport: Transport::Dccp,
+            shape: Shape::Greedy,
+            seed: 0,
             flows: 4,
             duration_ns: 3_600_000_000_000,
             interval_ns: 1_000_000_000,
@@ -163,22 +173,30 @@ mod tests {
         let modest = Request {
             duration_ns: 1,
             rate_bps: Some(10),
+            shape: Shape::Cbr { bps: 10 },
             ..request()
         };
         let granted = policy.grant(&mut exchange(), &setup(&modest)).unwrap();
         assert_eq!(granted, modest);
+        // A request hides no higher rate behind its shape.
+        let bursts = Request {
+            rate_bps: Some(1),
+            shape: "burst:1000/1s".parse().unwrap(),
+            ..request()
+        };
+        let granted = policy.grant(&mut exchange(), &setup(&bursts)).unwrap();
+        assert_eq!(granted.shape, Shape::Cbr { bps: 250 });
+        assert_eq!(granted.rate_bps, Some(250));
     }
 
     #[test]
     fn invalid_requests_are_refused() {
         let wrong = [
             Request {
-                transport: Transport::Dccp,
                 flows: 0,
                 ..request()
             },
             Request {
-                transport: Transport::Dccp,
                 flows: FLOWS_MAX + 1,
                 ..request()
             },

@@ -243,7 +243,8 @@ impl Test<'_> {
                     token: self.token,
                     flow: id,
                     length: self.request.length_bytes,
-                    rate_bps: self.request.rate_bps,
+                    shape: self.request.shape.clone(),
+                    seed: self.request.seed.wrapping_add(id.into()),
                 };
                 meter::End::send(flow, traffic, duration)
             })
@@ -392,6 +393,7 @@ impl RateGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::shape::Shape;
 
     #[test]
     fn rate_above_the_granted_one_is_found_after_two_seconds() {
@@ -412,6 +414,8 @@ mod tests {
     fn request(rate_bps: Option<u64>) -> Request {
         Request {
             transport: Transport::Dccp,
+            shape: Shape::Greedy,
+            seed: 0,
             flows: 1,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

@@ -1,5 +1,6 @@
 //! Agrees with the server on the version, the key and the values of a test.
 
+use crate::load::shape::Shape;
 use crate::schema::{Granted as Grant, ServerLimits};
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::channel::{Channel, Lost};
@@ -132,7 +133,12 @@ impl Agreement {
 }
 
 fn is_at_most(granted: &Request, asked: &Request) -> bool {
+    let is_lowered = granted.rate_bps != asked.rate_bps;
+    let constant = granted.rate_bps.map(|bps| Shape::Cbr { bps });
     let same_but_lowered = Request {
+        shape: constant
+            .filter(|_| is_lowered)
+            .unwrap_or_else(|| asked.shape.clone()),
         duration_ns: granted.duration_ns,
         rate_bps: granted.rate_bps,
         ..asked.clone()
@@ -194,6 +200,8 @@ mod tests {
     fn request() -> Request {
         Request {
             transport: Transport::Dccp,
+            shape: Shape::Greedy,
+            seed: 0,
             flows: 2,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,
@@ -217,6 +225,7 @@ mod tests {
         let granted = Request {
             duration_ns: 10_000_000_000,
             rate_bps: Some(5_000_000),
+            shape: Shape::Cbr { bps: 5_000_000 },
             ..request()
         };
         assert!(is_at_most(&granted, &request()));
@@ -259,6 +268,8 @@ mod tests {
             },
             Request {
                 transport: Transport::Dccp,
+                shape: Shape::Greedy,
+                seed: 0,
                 flows: 3,
                 ..asked.clone()
             },

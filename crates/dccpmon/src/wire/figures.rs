@@ -3,7 +3,7 @@
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
 
-use crate::schema::Samples;
+use crate::schema::{Achieved, Samples};
 use dccp_host::{Delta, Identity};
 use dccp_stats::{ArrivalFigures, Spread};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,9 @@ pub(crate) struct TxTotal {
     pub(crate) rtt_ns: Option<Spread>,
     /// The sender's state at the samples.
     pub(crate) samples: Samples,
+    /// The schedule, if the flow has one.
+    #[serde(default)]
+    pub(crate) schedule: Option<Achieved>,
     pub(crate) connection: Negotiated,
 }
 

@@ -11,6 +11,7 @@
 
 use super::figures::{FlowTotal, Host, Interval};
 use super::hello::{Hello, Welcome};
+use crate::load::shape::Shape;
 use crate::schema::Transport;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +116,7 @@ pub(crate) enum RefusalCode {
 }
 
 /// A test.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The carrier of the data.
     #[serde(default)]
@@ -127,6 +128,11 @@ pub(crate) struct Request {
     pub(crate) is_reverse: bool,
     /// Bytes of a datagram.
     pub(crate) length_bytes: usize,
-    /// Bits per second and flow.
+    /// Bits per second and flow, on average.
     pub(crate) rate_bps: Option<u64>,
+    #[serde(default)]
+    pub(crate) shape: Shape,
+    /// Of random shapes. Each flow adds its number.
+    #[serde(default)]
+    pub(crate) seed: u64,
 }

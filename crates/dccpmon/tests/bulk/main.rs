@@ -7,6 +7,7 @@ mod crowd;
 mod ends;
 mod network;
 mod runs;
+mod shapes;
 mod support;
 mod terms;
 mod transports;

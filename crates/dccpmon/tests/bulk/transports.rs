@@ -34,6 +34,7 @@ fn flows_over_udp(document: &Value) -> Vec<Value> {
     flows
 }
 
+// goal 1: the same senders and receivers work over UDP.
 #[test]
 fn udp_carries_data_in_both_directions() {
     let server = Server::start("udp");

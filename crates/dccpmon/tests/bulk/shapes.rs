@@ -1,0 +1,63 @@
+//! Flows whose packets are due at times of their own.
+
+use crate::support::{Server, number};
+use serde_json::Value;
+
+fn only_flow(document: &Value) -> &Value {
+    assert_eq!(document["status"], "complete", "{document:#}");
+    &document["summary"]["flows"][0]
+}
+
+// goal 9: a constant rate and frames, with the error of the schedule beside them.
+// goal 28: the achieved schedule stands beside the requested one.
+#[test]
+fn achieved_schedule_is_beside_the_requested_one() {
+    let server = Server::start("udp");
+    for (shape, gap_ns, packets) in [
+        ("cbr:2000000", 4e6, 240..=275),
+        ("frames:25:625000", 12.8e6, 75..=90),
+    ] {
+        let document = server.json(&["-t", "1", "-l", "1000", "--shape", shape]);
+        let flow = only_flow(&document);
+        assert_eq!(document["requested"]["flows"][0]["shape"], shape);
+        let schedule = &flow["schedule"];
+        assert_eq!(schedule["asked_gap_ns"].as_f64(), Some(gap_ns));
+        assert!(schedule["mean_gap_ns"].as_f64().unwrap() > 0.0);
+        let sent = number(&flow["ledger"]["sent"]);
+        assert!(packets.contains(&sent), "{shape}: {sent}");
+        assert!(number(&schedule["late_ns"]["n"]) >= sent, "{schedule:#}");
+    }
+    let document = server.json(&["-t", "0.3"]);
+    assert!(only_flow(&document)["schedule"].is_null());
+}
+
+// goal 10: a seed repeats random arrivals, in both directions.
+#[test]
+fn same_seed_gives_the_same_schedule_in_both_directions() {
+    let server = Server::start("udp");
+    let hash = |seed: &str, more: &[&str]| {
+        let arguments = ["-u", "-t", "0.3", "--shape", "poisson:5M", "--seed", seed];
+        let document = server.json(&[&arguments, more].concat());
+        assert_eq!(document["requested"]["seed"], seed);
+        only_flow(&document)["schedule"]["hash"].clone()
+    };
+    let first = hash("7", &[]);
+    assert!(first.is_string());
+    assert_eq!(first, hash("7", &["-R"]));
+    assert_ne!(first, hash("8", &[]));
+}
+
+// goal 11: bursts over each transport.
+#[test]
+fn bursts_and_spacings_set_the_number_of_packets() {
+    let server = Server::start("udp");
+    for (transport, option, value, packets) in [
+        ("dccp", "--burst", "10/100ms", 50..=60),
+        ("udp", "--burst", "10/100ms", 50..=60),
+        ("udp", "--spacing", "10ms", 45..=55),
+    ] {
+        let document = server.json(&["--transport", transport, "-t", "0.5", option, value]);
+        let sent = number(&only_flow(&document)["ledger"]["sent"]);
+        assert!(packets.contains(&sent), "{transport} {option}: {sent}");
+    }
+}
