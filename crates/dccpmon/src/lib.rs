@@ -31,6 +31,7 @@ pub fn run() -> ExitCode {
         Command::Completions(shell) => cmd::completions::run(shell),
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Export(export) => cmd::export::run(&export),
+        Command::Ping(ping) => cmd::ping::run(&ping),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -129,7 +129,7 @@ impl fmt::Display for Plan {
     }
 }
 
-fn look_up(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, Failure> {
+pub(crate) fn look_up(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, Failure> {
     // As in a URL, where an IPv6 address stands in brackets.
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
     let found = (bare.unwrap_or(host), port)

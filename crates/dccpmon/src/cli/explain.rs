@@ -5,9 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use dccp_cli::Failure;
 
 /// Subcommands that are planned.
-pub(super) const LATER_COMMANDS: &[&str] = &[
-    "stream", "sweep", "rr", "media", "send", "recv", "ping", "doctor",
-];
+pub(super) const LATER_COMMANDS: &[&str] =
+    &["stream", "sweep", "rr", "media", "send", "recv", "doctor"];
 
 /// Options that are planned, with iperf3's letters.
 pub(super) const LATER_OPTIONS: &[&str] = &[
@@ -87,6 +86,9 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
                 },
                 "write bash, elvish, fish, powershell or zsh",
             )
+        }
+        ErrorKind::MissingRequiredArgument if command == "ping" => {
+            Failure::usage("there is no host to probe", "write `dccpmon ping HOST`")
         }
         ErrorKind::MissingRequiredArgument if ["compare", "export"].contains(&command) => {
             Failure::usage(format!("{command}: a file is missing"), list)

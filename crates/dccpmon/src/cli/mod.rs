@@ -2,6 +2,7 @@
 
 mod explain;
 mod output;
+pub(crate) mod ping;
 mod values;
 
 use crate::cmd::compare::Compare;
@@ -19,6 +20,7 @@ use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
 use output::OutputWords;
+use ping::Ping;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{burst, ccid, law, length, number, over, rate, shape, spacing, time, transport};
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Convert a result.
     Export(Export),
+    /// Probe a port.
+    Ping(Ping),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -153,6 +157,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Completions { shell } => Ok(Command::Completions(shell)),
         Words::Compare(compare) => Ok(Command::Compare(compare)),
         Words::Export(export) => Ok(Command::Export(export)),
+        Words::Ping(ping) => Ok(Command::Ping(ping)),
     }
 }
 
@@ -196,6 +201,8 @@ enum Words {
     Compare(Compare),
     /// Print a saved result in another form
     Export(Export),
+    /// Tell whether a DCCP port of HOST is open, closed or filtered
+    Ping(Ping),
 }
 
 #[derive(Args, Debug)]
@@ -340,7 +347,7 @@ fn serve(w: ServeWords) -> Serve {
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over,
-        family: family(&w.common),
+        family: family(w.common.ipv4, w.common.ipv6),
         is_one_off: w.one_off,
         tests: w.tests,
         duration: w.time_limit,
@@ -398,7 +405,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over.unwrap_or(Encapsulation::Udp),
-        family: family(&w.common),
+        family: family(w.common.ipv4, w.common.ipv6),
         duration: w.time,
         interval: interval.max(INTERVAL_MIN),
         rate_bps: shape.mean_bps(w.length.unwrap_or(LENGTH)),
@@ -420,8 +427,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-fn family(common: &Common) -> Family {
-    match (common.ipv4, common.ipv6) {
+fn family(ipv4: bool, ipv6: bool) -> Family {
+    match (ipv4, ipv6) {
         (true, _) => Family::V4,
         (_, true) => Family::V6,
         _ => Family::Any,

@@ -8,8 +8,8 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
-use dccp::Encapsulation;
 use dccp::proto::cc::registry::Ccids;
+use dccp::{Encapsulation, ServiceCode};
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
 
@@ -142,4 +142,15 @@ pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {
 pub(super) fn over(text: &str) -> Result<Encapsulation, BadValue> {
     text.parse()
         .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
+}
+
+/// A Service Code, with or without the `SC:` before its characters.
+pub(super) fn service(text: &str) -> Result<ServiceCode, BadValue> {
+    let code = text.parse().or_else(|_| format!("SC:{text}").parse());
+    code.map_err(|_| {
+        BadValue::new(
+            "is no Service Code",
+            "write --service DMON or --service SC=x444D4F4E",
+        )
+    })
 }

@@ -11,6 +11,7 @@ use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{Document, Granted, Transport};
 use crate::session::agree::{Agreement, lost, refused};
+use crate::session::failure::failure;
 use crate::transport::dccp::DccpFlow;
 use crate::transport::udp::UdpFlow;
 use crate::transport::{Flow, Run};
@@ -22,7 +23,7 @@ use crate::wire::packet::{Head, Kind};
 use core::net::IpAddr;
 use core::time::Duration;
 use dccp::proto::time::nanos;
-use dccp::{ConnectError, Encapsulation, Socket, clock};
+use dccp::{Encapsulation, Socket, clock};
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl Client {
     fn connect(plan: Plan) -> Result<Self, Failure> {
         let port = plan.asked.dccp_port;
         let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
-            .map_err(|e| explain(&plan, e))?;
+            .map_err(|e| failure(&plan.asked, e))?;
         let mps = control.max_packet_size().unwrap_or(usize::MAX);
         let length = plan.length(mps)?;
         let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
@@ -172,7 +173,9 @@ impl Client {
                 Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
                 Transport::Dccp | Transport::Tcp => {
                     let socket = Socket::connect(remote, &self.plan.data);
-                    Arc::new(DccpFlow::new(socket.map_err(|e| explain(&self.plan, e))?))
+                    Arc::new(DccpFlow::new(
+                        socket.map_err(|e| failure(&self.plan.asked, e))?,
+                    ))
                 }
             };
             self.flows.push(flow);
@@ -409,38 +412,5 @@ impl Client {
             }
         }
         Ok(())
-    }
-}
-
-/// A failed connection in the words of this program.
-fn explain(plan: &Plan, e: ConnectError) -> Failure {
-    let host = &plan.asked.host;
-    let place = match plan.asked.over {
-        Encapsulation::Udp => format!("{host} port {}", plan.asked.udp_port),
-        Encapsulation::Ip => format!("{host}, DCCP port {}", plan.asked.dccp_port),
-    };
-    let is_it_running = "is `dccpmon serve` running there, and do firewalls let it through?";
-    match e {
-        ConnectError::NoAnswer {
-            requests, waited, ..
-        } => Failure::run(
-            format!(
-                "nothing answers at {place} ({requests} DCCP-Request packets in {:.1} s, no reply, no ICMP)",
-                waited.as_secs_f64()
-            ),
-            is_it_running,
-        ),
-        ConnectError::Unreachable { kind, code, .. } => Failure::run(
-            format!("nothing listens at {place} (ICMP type {kind} code {code})"),
-            "start `dccpmon serve` there, or check the port",
-        ),
-        ConnectError::Refused { .. } => Failure::run(
-            format!(
-                "{place} answers, but not for DCCP port {}",
-                plan.asked.dccp_port
-            ),
-            "start `dccpmon serve` there, or check --dccp-port",
-        ),
-        other => Failure::run(other.to_string(), other.next_step()),
     }
 }

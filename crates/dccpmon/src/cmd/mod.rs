@@ -5,3 +5,4 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod man;
+pub(crate) mod ping;

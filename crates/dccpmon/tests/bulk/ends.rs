@@ -68,9 +68,10 @@ fn silent_host_yields_two_lines_and_code_1() {
     let begin =
         format!("error: nothing answers at 127.0.0.1 port {port} (3 DCCP-Request packets in 5.");
     assert!(text.starts_with(&begin), "{text}");
-    assert!(text.ends_with(
-        "\n next: is `dccpmon serve` running there, and do firewalls let it through?\n"
-    ));
+    let end = format!(
+        "\n next: is `dccpmon serve` running there? `dccpmon ping 127.0.0.1 -p {port}` tells whether the port is filtered or closed\n"
+    );
+    assert!(text.ends_with(&end), "{text}");
 }
 
 #[test]

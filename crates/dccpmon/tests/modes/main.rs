@@ -1,3 +1,9 @@
 //! Subcommands beside `bulk` and `serve`, run as programs.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 mod pages;
+mod ping;
+#[path = "../bulk/support.rs"]
+#[expect(dead_code, reason = "tests/bulk uses the rest")]
+mod support;

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 mod checks;
+mod errors;
 mod formats;
 mod iperf;
 #[cfg(target_os = "linux")]
