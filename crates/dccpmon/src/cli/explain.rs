@@ -28,7 +28,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "--dscp",
     "--flow",
     "--get-server-output",
-    "--metrics",
     "--plot",
     "--probe",
     "--queue",

@@ -14,6 +14,7 @@ use crate::result::check::Wanted;
 use crate::schema::Transport;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
@@ -23,7 +24,9 @@ use output::OutputWords;
 use ping::Ping;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{burst, ccid, law, length, number, over, rate, shape, spacing, time, transport};
+use values::{
+    burst, ccid, law, length, number, over, place, rate, shape, spacing, time, transport,
+};
 
 /// DCCP port of the service.
 pub(crate) const DCCP_PORT: u16 = 5001;
@@ -76,6 +79,8 @@ pub(crate) struct Serve {
     /// Bits per second of a test.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) key_file: Option<PathBuf>,
+    /// Where counters are offered to Prometheus.
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[cfg(test)]
@@ -91,6 +96,7 @@ impl Serve {
         duration: Duration::from_hours(1),
         rate_bps: None,
         key_file: None,
+        metrics: None,
     };
 }
 
@@ -243,6 +249,9 @@ struct ServeWords {
     /// Serve only clients that have the key in FILE
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Offer counters to Prometheus at this address, over HTTP without a key
+    #[arg(long, value_name = "ADDR:PORT", value_parser = place)]
+    metrics: Option<SocketAddr>,
     /// Print what clients can use of this host, and end
     #[arg(long)]
     limits: bool,
@@ -352,6 +361,7 @@ fn serve(w: ServeWords) -> Serve {
         tests: w.tests,
         duration: w.time_limit,
         rate_bps: w.rate_limit,
+        metrics: w.metrics,
         key_file: w.key_file,
     }
 }

@@ -5,6 +5,7 @@ use crate::load::shape::{self, BadShape, Shape};
 use crate::result::check::Assert;
 use crate::schema::Transport;
 use core::fmt;
+use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
@@ -153,4 +154,10 @@ pub(super) fn service(text: &str) -> Result<ServiceCode, BadValue> {
             "write --service DMON or --service SC=x444D4F4E",
         )
     })
+}
+
+pub(super) fn place(text: &str) -> Result<SocketAddr, BadValue> {
+    let next = "write for example 127.0.0.1:9233 or [::1]:9233";
+    text.parse()
+        .map_err(|_| BadValue::new("must be an IP address and a port", next))
 }

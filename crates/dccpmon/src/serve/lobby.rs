@@ -170,10 +170,12 @@ impl Lobby {
                             Err(_) => State::Gone,
                         }
                     }
-                    Err(refused) => refuse(peer, channel, refused),
+                    Err(refused) => self.refuse(peer, channel, refused),
                 },
                 // The first message of programs that speak version 1.
-                Ok(Some(Message::Setup(_))) => refuse(peer, channel, wrong_version("version 1")),
+                Ok(Some(Message::Setup(_))) => {
+                    self.refuse(peer, channel, wrong_version("version 1"))
+                }
                 Ok(Some(_)) | Err(_) => State::Gone,
             },
             State::Greeted(mut channel, exchange) => match channel.try_poll() {
@@ -218,7 +220,7 @@ impl Lobby {
         let request = request.and_then(|r| Ok((r, self.seats.take(source_of(peer.ip))?)));
         let (request, seat) = match request {
             Ok(granted) => granted,
-            Err(refused) => return refuse(peer, channel, refused),
+            Err(refused) => return self.refuse(peer, channel, refused),
         };
         // The thread gets its test after it has been started, because a failed start drops what it was given.
         let (hand_over, session) = mpsc::sync_channel(1);
@@ -241,8 +243,17 @@ impl Lobby {
             }
             Err(e) => {
                 eprintln!("dccpmon: no thread for a test: {e}");
-                refuse(peer, channel, no_thread())
+                self.refuse(peer, channel, no_thread())
             }
+        }
+    }
+
+    fn refuse(&self, peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
+        println!("test from {peer}: refused ({})", refused.reason);
+        self.seats.metrics().refused(refused.code);
+        match channel.say(&Message::Refused(refused)) {
+            Ok(()) => State::Refused(channel),
+            Err(_) => State::Gone,
         }
     }
 }
@@ -272,14 +283,6 @@ fn trouble(event: &ListenerEvent) -> String {
         }
         ListenerEvent::SocketRestored { place } => format!("socket at {place}: works again"),
         other => format!("{other:?}"),
-    }
-}
-
-fn refuse(peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
-    println!("test from {peer}: refused ({})", refused.reason);
-    match channel.say(&Message::Refused(refused)) {
-        Ok(()) => State::Refused(channel),
-        Err(_) => State::Gone,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `dccpmon serve`: the other end of all tests.
 
 mod lobby;
+mod metrics;
 mod policy;
 mod seats;
 mod session;
@@ -30,8 +31,16 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     interrupt::listen()?;
     let policy = Arc::new(Policy::of(asked)?);
     let seats = Arc::new(Seats::new(policy.tests));
+    // It serves until it is dropped at the end.
+    let metrics = match asked.metrics {
+        Some(at) => Some(offer_metrics(at, &seats, policy.tests)?),
+        None => None,
+    };
     let mut threads = Vec::new();
     let (listeners, udp) = listen(asked, &policy, &seats)?;
+    if let Some(metrics) = &metrics {
+        println!("  metrics: http://{}/metrics", metrics.local_addr());
+    }
     for listener in udp {
         let thread = thread::Builder::new()
             .name("accept-udp".into())
@@ -60,6 +69,21 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         exit::INTERRUPTED
     } else {
         exit::DONE
+    })
+}
+
+/// Offers the server's counters to Prometheus.
+fn offer_metrics(
+    at: SocketAddr,
+    seats: &Seats,
+    tests: u32,
+) -> Result<dccp_metrics::Server, Failure> {
+    let registry = seats.metrics().registry(tests);
+    dccp_metrics::Server::start(at, registry).map_err(|e| {
+        Failure::run(
+            format!("--metrics {at}: cannot be opened: {e}"),
+            "choose another port, or an address of this host",
+        )
     })
 }
 

@@ -3,6 +3,7 @@
 //! A test needs a seat. One source address, or IPv6 network of 64 bits, never takes the last free seat while it
 //! holds another, so that the tests of one source leave room for those of others.
 
+use super::metrics::Metrics;
 use crate::limits::FLOWS_MAX;
 use crate::transport::Flow;
 use crate::wire::message::{RefusalCode, Refused};
@@ -47,6 +48,7 @@ pub(super) struct Seats {
     /// By token.
     tests: Mutex<BTreeMap<u64, RunningTest>>,
     has_served: AtomicBool,
+    metrics: Metrics,
 }
 
 struct RunningTest {
@@ -61,6 +63,7 @@ impl Seats {
             count: count as usize,
             tests: Mutex::default(),
             has_served: AtomicBool::new(false),
+            metrics: Metrics::default(),
         }
     }
 
@@ -79,6 +82,7 @@ impl Seats {
         }
         let (joining, joined) = sync_channel(FLOWS_MAX as usize);
         tests.insert(token, RunningTest { source, joining });
+        self.metrics.set_running(tests.len());
         Ok(Seat {
             seats: self.clone(),
             token,
@@ -102,6 +106,11 @@ impl Seats {
     /// Whether a test of this source has the token. So the server sends test data to the host of the control connection only.
     pub(super) fn expects(&self, token: u64, source: IpAddr) -> bool {
         self.lock().get(&token).is_some_and(|t| t.source == source)
+    }
+
+    /// The counters of the server.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Whether no test runs.
@@ -139,6 +148,11 @@ impl Seat {
         Ok(())
     }
 
+    /// The counters of the server.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.seats.metrics
+    }
+
     /// Notes that the test has been served, before the seat is free.
     pub(super) fn finish(self) {
         self.seats.has_served.store(true, Ordering::SeqCst);
@@ -147,7 +161,9 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.lock().remove(&self.token);
+        let mut tests = self.seats.lock();
+        tests.remove(&self.token);
+        self.seats.metrics.set_running(tests.len());
     }
 }
 

@@ -1,5 +1,6 @@
 //! One test, from its request to its totals.
 
+use super::metrics::{Direction, Metrics, Outcome};
 use super::policy::Policy;
 use super::seats::Seat;
 use crate::host::Usage;
@@ -57,6 +58,11 @@ impl Session {
             match self.serve() {
                 Ok(Some((text, end))) => {
                     println!("test from {peer}: {text}");
+                    self.seat.metrics().test_ended(match end {
+                        End::Spent => Outcome::Limited,
+                        End::Regular if interrupt::is_pressed() => Outcome::Stopped,
+                        End::Regular => Outcome::Complete,
+                    });
                     if let End::Spent = end {
                         self.take_leave();
                         break;
@@ -64,10 +70,12 @@ impl Session {
                 }
                 Ok(None) => {
                     println!("test from {peer}: refused");
+                    self.seat.metrics().refused(RefusalCode::Stopping);
                     break;
                 }
                 Err(e) => {
                     println!("test from {peer}: broken off, {e}");
+                    self.seat.metrics().test_ended(Outcome::Lost);
                     break;
                 }
             }
@@ -104,6 +112,7 @@ impl Session {
             request: &self.request,
             rate: self.policy.rate_bps,
             token,
+            metrics: self.seat.metrics(),
         };
         let ended = test.run(&flows);
         // A connection that is still open holds no resource longer than its test.
@@ -154,6 +163,7 @@ impl Session {
                 Ok(true)
             }
             Err(refused) => {
+                self.seat.metrics().refused(refused.code);
                 self.channel.say(&Message::Refused(refused))?;
                 self.channel.flush(clock::now() + FAREWELL_MAX)?;
                 Ok(false)
@@ -205,6 +215,7 @@ struct Test<'a> {
     /// Bits per second of all flows together that the server allows.
     rate: Option<u64>,
     token: u64,
+    metrics: &'a Metrics,
 }
 
 impl Test<'_> {
@@ -222,7 +233,15 @@ impl Test<'_> {
             meter.finish_receiving();
         }
         let totals = meter.totals(&packets);
-        let line = self.line(&totals);
+        let counted = total_packets(&totals);
+        let direction = if self.request.is_reverse {
+            Direction::Sent
+        } else {
+            Direction::Received
+        };
+        let bytes = counted * self.request.length_bytes as u64;
+        self.metrics.moved(direction, bytes);
+        let line = self.line(counted);
         for total in totals {
             self.channel.say(&Message::Total(Box::new(total)))?;
         }
@@ -296,20 +315,13 @@ impl Test<'_> {
     }
 
     /// Sums the test up in one line of the server's output.
-    fn line(&self, totals: &[FlowTotal]) -> String {
+    fn line(&self, packets: u64) -> String {
         let time = Duration::from_nanos(self.request.duration_ns);
         let what = if self.request.is_reverse {
             "sent"
         } else {
             "received"
         };
-        let packets: u64 = totals
-            .iter()
-            .map(|t| {
-                let left = t.tx.as_ref().map(|tx| tx.left);
-                left.or(t.rx.as_ref().map(|rx| rx.delivered)).unwrap_or(0)
-            })
-            .sum();
         let bytes = packets * self.request.length_bytes as u64;
         format!(
             "{} flow(s), {what} {packets} packets of {} B, {}",
@@ -318,6 +330,15 @@ impl Test<'_> {
             units::rate(crate::result::rate(bytes, time))
         )
     }
+}
+
+/// Packets that have left this host, or that it has received.
+fn total_packets(totals: &[FlowTotal]) -> u64 {
+    let packets = totals.iter().map(|t| {
+        let left = t.tx.as_ref().map(|tx| tx.left);
+        left.or(t.rx.as_ref().map(|rx| rx.delivered)).unwrap_or(0)
+    });
+    packets.sum()
 }
 
 /// The time that a test may hold its seat.

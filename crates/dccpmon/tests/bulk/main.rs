@@ -5,6 +5,7 @@
 mod acker;
 mod crowd;
 mod ends;
+mod metrics;
 mod network;
 mod runs;
 mod shapes;

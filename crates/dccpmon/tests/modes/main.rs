@@ -7,3 +7,5 @@ mod ping;
 #[path = "../bulk/support.rs"]
 #[expect(dead_code, reason = "tests/bulk uses the rest")]
 mod support;
+#[cfg(target_os = "linux")]
+mod systemd;
