@@ -2,10 +2,13 @@
 #![cfg(target_os = "linux")]
 
 use crate::acker::{Acker, STEP, address, options, part};
-use crate::support::{Server, client};
+use crate::metrics::scrape;
+use crate::support::{Server, assert_exact, client, read};
 use core::time::Duration;
 use dccp::{Socket, clock};
-use std::process::Stdio;
+use dccp_dev::openmetrics::value;
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -68,5 +71,38 @@ fn clients_that_only_acknowledge_hold_seats_no_longer_than_their_tests() {
     is_over.store(true, Ordering::Relaxed);
     for acker in ackers {
         acker.join().unwrap();
+    }
+}
+
+// goal 55: twenty clients at once.
+// goal 57: the places of killed clients are free again, and the others lose nothing by it.
+#[test]
+fn killed_clients_free_their_seats_and_disturb_no_other() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = free.local_addr().unwrap();
+    drop(free);
+    // One address leaves the last seat to others.
+    let server = Server::start_with("udp", &["--tests", "21", "--metrics", &at.to_string()]);
+    let start = |time| -> Child {
+        let mut client = client(&server.port, &["-t", time, "-b", "400K", "-J"]);
+        client.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let mut killed: Vec<Child> = (0..3).map(|_| start("60")).collect();
+    let others: Vec<Child> = (0..17).map(|_| start("3")).collect();
+    thread::sleep(Duration::from_secs(2));
+    for client in &mut killed {
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+    for other in others {
+        let output = other.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_exact(&read(&output));
+    }
+    let running = || value(&scrape(at), "dccpmon_server_tests_running", &[]);
+    let until = clock::now() + Duration::from_secs(20);
+    while running() != Some(0.0) {
+        assert!(clock::now() < until, "{:?} tests run", running());
+        thread::sleep(STEP);
     }
 }

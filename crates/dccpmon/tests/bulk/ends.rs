@@ -144,6 +144,7 @@ fn ctrl_c_prints_the_whole_summary() {
     assert_exact(&document);
 }
 
+// goal 57: the client keeps its half of the result.
 #[test]
 fn a_server_that_vanishes_leaves_half_a_result_and_code_5() {
     let mut server = Server::start("udp");

@@ -8,7 +8,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
-fn scrape(at: SocketAddr) -> Vec<Family> {
+/// The metrics that a server offers at `at`.
+pub(crate) fn scrape(at: SocketAddr) -> Vec<Family> {
     let mut stream = TcpStream::connect(at).unwrap();
     let request = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
