@@ -197,6 +197,7 @@ impl Client {
     /// Tells the server which connection is which flow, until it knows all.
     fn join(&mut self) -> Result<(), Failure> {
         let mut joined = BTreeSet::new();
+        let mut trouble = None;
         let until = clock::now() + STEP;
         let mut repeat_at = clock::now();
         while joined.len() < self.flows.len() {
@@ -209,11 +210,15 @@ impl Client {
                     _ => "check that the path carries packets of this size, or try a smaller -l",
                 };
                 let what = "the server does not see the data connections";
-                return Err(Failure::run(what, next));
+                return Err(trouble.unwrap_or_else(|| Failure::run(what, next)));
             }
             if now >= repeat_at {
                 repeat_at = now + JOIN;
-                self.say_tokens(&joined)?;
+                match self.say_tokens(&joined) {
+                    // An ICMP error may be that of a moment, and the next datagram arrives.
+                    Err(e) if self.plan.asked.transport == Transport::Udp => trouble = Some(e),
+                    said => said?,
+                }
             }
             match self.channel.poll(repeat_at).map_err(|e| lost(&e))? {
                 Some(Message::Joined { flow }) => {
