@@ -264,10 +264,26 @@ fn joined(lines: impl IntoIterator<Item = String>) -> String {
 /// # Errors
 /// It cannot be written.
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    // A device or a pipe must stay what it is.
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return fs::write(path, text).map_err(|e| Failure::write(path, &e));
+    }
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
     fs::write(&part, text)
         .and_then(|()| fs::rename(&part, path))
         .map_err(|e| Failure::write(path, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn device_stays_a_device() {
+        save(Path::new("/dev/null"), "text").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
 }

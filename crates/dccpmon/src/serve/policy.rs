@@ -232,6 +232,32 @@ mod tests {
         }
     }
 
+    // goal 56: a recorded request is worth nothing, neither on another connection nor again on its own.
+    #[test]
+    fn replayed_setup_is_refused() {
+        let key = Key::new(b"0123456789abcdef");
+        let policy = Policy {
+            key: Some(key.clone()),
+            ..policy()
+        };
+        let (client, server) = (Nonce::random().unwrap(), Nonce::random().unwrap());
+        let body = serde_json::to_string(&request()).unwrap();
+        let proof = Exchange::new(client, server).prove_request(&key, &body);
+        let recorded = Setup {
+            body,
+            proof: Some(proof.into()),
+        };
+        let mut first = Exchange::new(client, server);
+        assert!(policy.grant(&mut first, &recorded).is_ok());
+        let again = policy.grant(&mut first, &recorded).unwrap_err();
+        // The client repeats its nonce; the server's differs on each connection.
+        let mut second = Exchange::new(client, Nonce::random().unwrap());
+        let elsewhere = policy.grant(&mut second, &recorded).unwrap_err();
+        for refused in [again, elsewhere] {
+            assert_eq!(refused.code, RefusalCode::Key);
+        }
+    }
+
     #[test]
     fn other_versions_are_refused_with_both_ranges() {
         let hello = |min, max| Hello {

@@ -68,9 +68,16 @@ impl Agreement {
                 "pass --key-file FILE with the server's key",
             ));
         }
+        if !welcome.needs_key && key.is_some() {
+            // Any host can say that it has no key. The user expects one that has.
+            return Err(Failure::run(
+                "the server asks for no key, so it does not show that it has yours",
+                "check that this host is the server that you mean, or leave --key-file out",
+            ));
+        }
         Ok(Self {
             exchange: Exchange::new(nonce, welcome.nonce),
-            key: key.filter(|_| welcome.needs_key),
+            key,
             limits: welcome.limits,
         })
     }

@@ -67,7 +67,8 @@ impl Key {
         Ok(Self::new(key))
     }
 
-    fn new(key: &[u8]) -> Self {
+    /// A key of these bytes.
+    pub(crate) fn new(key: &[u8]) -> Self {
         Self(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
     }
 }

@@ -179,6 +179,9 @@ impl Channel {
         while !self.is_heard() && clock::now() < until {
             let soon = (clock::now() + Duration::from_millis(20)).min(until);
             later.extend(self.poll(soon)?);
+            if later.len() > PARTS_MAX {
+                return Err(Lost::Nonsense);
+            }
         }
         later.append(&mut self.parts.heard);
         self.parts.heard = later;

@@ -60,6 +60,21 @@ fn wrong_key_is_refused() {
     assert_eq!((code, text.as_str()), (Some(0), ""));
 }
 
+// goal 56: a host that says that it has no key is not taken for the server whose key the user has.
+#[test]
+fn server_without_the_key_is_not_used() {
+    let key = KeyFile::new("own", "0123456789abcdef");
+    let server = Server::start("udp");
+    let output = server.test(&["-t", "0.3", "-b", "1M", "--key-file", key.as_argument()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        text,
+        "error: the server asks for no key, so it does not show that it has yours\n \
+         next: check that this host is the server that you mean, or leave --key-file out\n"
+    );
+}
+
 // goal 56: the server's limits are lower than what was asked for, and the client says so.
 #[test]
 fn limits_are_lowered_and_shown() {
