@@ -5,6 +5,7 @@ use crate::end::End;
 use crate::forge::Numbers;
 use crate::property::{Property, Violation};
 use crate::world::{Scenario, World};
+use dccp_proto::conn::State;
 use dccp_proto::wire::PacketType;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -42,8 +43,13 @@ pub fn check(scenario: &Scenario, trace: &[Action]) -> Vec<Violation> {
         if let Some((Action::Inject(forgery), before)) = trace.split_last()
             && forgery.numbers.is_blind()
         {
-            let without = fair(&mut World::after(scenario, before));
-            if without != outcome {
+            let mut world = World::after(scenario, before);
+            // Known gap, docs/security.md: the server challenges the packet with a Sync, and a client in REQUEST
+            // answers each Sync with a Reset (RFC 4340 §8.5, step 4). So its handshake begins again.
+            let may_end_handshake = world.state(End::Client) == Some(State::Request)
+                && world.state(End::Server) == Some(State::Respond);
+            let without = fair(&mut world);
+            if without != outcome && !may_end_handshake {
                 let detail = format!("{forgery}; without it {without:?}, with it {outcome:?}");
                 let property = Property::BlindIsHarmless;
                 violations.push(Violation { property, detail });
