@@ -5,7 +5,7 @@ use dccp_proto::conn::App;
 use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, Slot};
 use dccp_proto::wire::{Payload, Place, ServiceCode};
 use dccp_proto::{ConnId, Instant, Queues};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The Service Code of all connections.
 pub(crate) const SERVICE: ServiceCode = ServiceCode::from_ascii(*b"MODL");
@@ -101,6 +101,12 @@ pub(crate) struct Receiving {
     peer: u8,
     /// Numbers of genuine datagrams, in the order of arrival.
     pub(crate) delivered: Vec<u8>,
+    /// The connection that gets the datagrams now.
+    connection: Option<ConnId>,
+    /// The connection and the number of each genuine datagram.
+    seen: BTreeSet<(Option<ConnId>, u8)>,
+    /// A datagram that one connection delivered twice.
+    pub(crate) repeated: Option<u8>,
     /// Datagrams with the content of a forged packet.
     pub(crate) forged: u32,
     /// Datagrams with any other content.
@@ -113,7 +119,12 @@ impl Inbox for Receiving {
     fn deliver(&mut self, datagram: Payload<'_>, _meta: Delivery) -> Accepted {
         assert!(!self.panics, "sabotage: the application panics");
         match datagram {
-            Payload::Bytes(&[end, number]) if end == self.peer => self.delivered.push(number),
+            Payload::Bytes(&[end, number]) if end == self.peer => {
+                self.delivered.push(number);
+                if !self.seen.insert((self.connection, number)) {
+                    self.repeated = Some(number);
+                }
+            }
             Payload::Bytes(FORGED) => self.forged += 1,
             _ => self.garbled += 1,
         }
@@ -122,7 +133,8 @@ impl Inbox for Receiving {
 }
 
 impl Queues for Application {
-    fn with_app(&mut self, _id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+    fn with_app(&mut self, id: ConnId, run: &mut dyn FnMut(&mut App<'_>)) {
+        self.receiving.connection = Some(id);
         run(&mut App {
             outbox: &mut self.sending,
             inbox: &mut self.receiving,
