@@ -3,7 +3,7 @@
 use crate::density::Densities;
 use crate::jitter::Delays;
 use crate::loss::LossRuns;
-use crate::numbers::{Numbers, Opener, Place};
+use crate::numbers::{Numbers, Opener, Place, WINDOW};
 use crate::order::Reordering;
 use crate::{Arrival, Jitter, LossPattern, Order, RawDelays};
 use dccp_proto::number::to_f64;
@@ -11,13 +11,17 @@ use serde::{Deserialize, Serialize};
 
 /// The result of [`Arrivals::add`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum Novelty {
     /// The first packet with its number.
     New,
     /// A packet with this number arrived before.
     Duplicate,
-    /// More than 262,144 numbers behind the greatest one, so it is not known whether it arrived before.
+    /// Its number is 262,144 or more below the greatest one, or below the last 4,096 gaps. So it is not known whether
+    /// it arrived before.
     Stale,
+    /// Its number is more than 262,144 above the greatest one. It counts when the next packet, or the sender's count,
+    /// confirms that the flow is so far.
+    Unconfirmed,
 }
 
 /// Counters of a flow, or of a part of it.
@@ -33,8 +37,11 @@ pub struct Counts {
     pub reordered: u64,
     /// Packets with a congestion mark, without duplicates.
     pub marked: u64,
-    /// Packets that were too late to be told from duplicates. They count nowhere else.
+    /// Packets that were too late to be told from duplicates. Their numbers stay missing.
     pub stale: u64,
+    /// Packets with a number far above all others that nothing confirmed. They count nowhere else.
+    #[serde(default)]
+    pub unconfirmed: u64,
     /// Numbers below the greatest one that have not arrived.
     pub missing: u64,
 }
@@ -73,7 +80,8 @@ pub struct ArrivalFigures {
 
 /// Collects the arrivals of a flow: which packets arrived, in what order and after which delay.
 ///
-/// Needs some 40 KiB, and up to 200 KiB when delays vary and packets are reordered.
+/// Needs some 40 KiB, and up to 450 KiB when delays vary and packets are lost and reordered: 32 KiB for each histogram
+/// and 128 KiB for gaps.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     numbers: Numbers,
@@ -86,6 +94,8 @@ pub struct Arrivals {
     earlier: Counts,
     first_ns: Option<u64>,
     last_ns: Option<u64>,
+    /// A packet with a number far above all others: one wild number must not make all later packets stale.
+    unconfirmed: Option<Arrival>,
 }
 
 impl Arrivals {
@@ -101,11 +111,30 @@ impl Arrivals {
             earlier: Counts::default(),
             first_ns: None,
             last_ns: None,
+            unconfirmed: None,
         }
     }
 
     /// Takes an arrival.
-    pub fn add(&mut self, arrival: &Arrival) -> Taken {
+    pub fn add(&mut self, arrival: &Arrival) -> Novelty {
+        if arrival.number.saturating_sub(self.numbers.passed()) <= WINDOW {
+            self.counts.unconfirmed += u64::from(self.unconfirmed.take().is_some());
+            return self.count(arrival);
+        }
+        match self.unconfirmed.take() {
+            Some(held) if held.number.abs_diff(arrival.number) <= WINDOW => {
+                self.count(&held);
+                self.count(arrival)
+            }
+            held => {
+                self.counts.unconfirmed += u64::from(held.is_some());
+                self.unconfirmed = Some(*arrival);
+                Novelty::Unconfirmed
+            }
+        }
+    }
+
+    fn count(&mut self, arrival: &Arrival) -> Novelty {
         let here = Opener {
             position: self.counts.packets,
             arrived_ns: arrival.arrived_ns,
@@ -115,11 +144,11 @@ impl Arrivals {
             Place::Late { overtaken_by } => Some(overtaken_by),
             Place::Duplicate => {
                 self.counts.duplicates += 1;
-                return Taken::Duplicate;
+                return Novelty::Duplicate;
             }
             Place::Stale => {
                 self.counts.stale += 1;
-                return Taken::Stale;
+                return Novelty::Stale;
             }
         };
         self.reordering.add(arrival.number, here, overtaken_by);
@@ -133,7 +162,7 @@ impl Arrivals {
         counts.missing = self.numbers.passed() - counts.packets;
         self.first_ns.get_or_insert(arrival.arrived_ns);
         self.last_ns = Some(arrival.arrived_ns);
-        Taken::New
+        Novelty::New
     }
 
     /// The counters so far.
@@ -153,6 +182,7 @@ impl Arrivals {
                 reordered: now.reordered - before.reordered,
                 marked: now.marked - before.marked,
                 stale: now.stale - before.stale,
+                unconfirmed: now.unconfirmed - before.unconfirmed,
                 missing: now.missing.saturating_sub(before.missing),
             },
             recovered: before.missing.saturating_sub(now.missing),
@@ -160,9 +190,16 @@ impl Arrivals {
         }
     }
 
-    /// Ends the flow. `sent` is the number of packets that the sender states. Without it, lost packets behind the last
-    /// arrival are not counted.
+    /// Ends the flow. `sent` is the number of packets that the sender states. Without it, lost packets after the greatest
+    /// number that arrived are not counted.
     pub fn finish(mut self, sent: Option<u64>) -> ArrivalFigures {
+        if let Some(held) = self.unconfirmed.take() {
+            if sent.is_some_and(|sent| held.number < sent) {
+                self.count(&held);
+            } else {
+                self.counts.unconfirmed += 1;
+            }
+        }
         let sent = self.numbers.finish(sent, &mut self.lost);
         let mut counts = self.counts;
         counts.missing = sent - counts.packets;

@@ -25,7 +25,7 @@ mod signed;
 mod spread;
 
 pub use arrival::Arrival;
-pub use arrivals::{ArrivalFigures, ArrivalInterval, Arrivals, Counts, Taken};
+pub use arrivals::{ArrivalFigures, ArrivalInterval, Arrivals, Counts, Novelty};
 pub use bootstrap::MeanInterval;
 pub use clock::{ClockFit, Probe};
 pub use fit::{Line, Step, steps};

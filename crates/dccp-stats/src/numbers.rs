@@ -6,13 +6,15 @@
 //! ```
 //!
 //! A number below `passed` that has not arrived lies in a gap. Gaps below `floor` are settled: their missing numbers
-//! are lost for good.
+//! are lost for good. The floor rises with `passed`, and when there are more than [`GAPS_MAX`] gaps.
 
 use crate::loss::{LossRuns, LostRun};
 use std::collections::VecDeque;
 
-/// How far behind the greatest number a packet can arrive: 32 KiB of bits, or 0.26 s at a million packets per second.
+/// How many numbers below the greatest one a packet can arrive: 32 KiB of bits, or 0.26 s at a million packets per second.
 pub(crate) const WINDOW: u64 = 1 << 18;
+/// Gaps that are kept: 128 KiB. The window alone bounds them to 4 MiB, which a hostile sender would fill.
+const GAPS_MAX: usize = 4096;
 
 /// The place of an arrival among the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,11 +28,11 @@ pub(crate) enum Place {
     },
     /// Arrived before.
     Duplicate,
-    /// So far behind that it is not known whether it arrived before.
+    /// So late that it is not known whether it arrived before, or settled as lost.
     Stale,
 }
 
-/// The packet behind a gap.
+/// The arrival that showed a gap: the first one with a greater number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Opener {
     /// Its position among the arrivals, from 0.
@@ -54,7 +56,7 @@ pub(crate) struct Numbers {
     passed: u64,
     /// The numbers of the last [`WINDOW`] that arrived, one bit each, in a ring.
     arrived: Vec<u64>,
-    /// The gaps that are not settled, in rising order. They do not touch, so there are fewer than half the window.
+    /// The gaps that are not settled, in rising order, at most [`GAPS_MAX`]. They do not touch.
     gaps: VecDeque<Gap>,
 }
 
@@ -91,13 +93,14 @@ impl Numbers {
         if self.arrived[word] & bit != 0 {
             return Place::Duplicate;
         }
+        let at = self.gaps.partition_point(|gap| gap.end <= number);
+        // A number in no gap is settled as lost.
+        let Some(gap) = self.gaps.get(at).filter(|gap| gap.first <= number) else {
+            return Place::Stale;
+        };
         self.arrived[word] |= bit;
-        let behind = self.gaps.partition_point(|gap| gap.end <= number);
-        match self.gaps.get(behind) {
-            Some(gap) => Place::Late {
-                overtaken_by: gap.opener,
-            },
-            None => Place::Stale,
+        Place::Late {
+            overtaken_by: gap.opener,
         }
     }
 
@@ -117,6 +120,9 @@ impl Numbers {
             });
             self.clear(first, number);
             if first < number {
+                if self.gaps.len() == GAPS_MAX {
+                    self.settle_front(self.passed, lost);
+                }
                 self.gaps.push_back(Gap {
                     first,
                     end: number,
@@ -251,8 +257,34 @@ mod tests {
         assert_eq!(pattern.lost_packets, 0);
     }
 
+    /// Every second number is missing: the oldest gaps are settled, and their numbers stay lost.
     #[test]
-    fn packet_behind_the_window_is_stale() {
+    fn memory_for_gaps_is_bounded() {
+        let (mut seen, mut lost) = (Numbers::default(), LossRuns::new(0));
+        let packets = 2 * GAPS_MAX as u64;
+        let mut take = |number: u64| {
+            let opener = Opener {
+                position: number,
+                arrived_ns: number,
+            };
+            let place = seen.take(number, opener, &mut lost);
+            assert!(seen.gaps.len() <= GAPS_MAX);
+            place
+        };
+        for k in 0..packets {
+            assert_eq!(take(2 * k + 1), Place::InOrder);
+        }
+        assert_eq!(take(0), Place::Stale);
+        assert_eq!(take(packets - 2), Place::Stale);
+        assert!(matches!(take(packets), Place::Late { .. }));
+        assert_eq!(take(packets), Place::Duplicate);
+        let sent = seen.finish(None, &mut lost);
+        assert_eq!(sent, 2 * packets);
+        assert_eq!(lost.finish(sent).lost_packets, packets - 1);
+    }
+
+    #[test]
+    fn packet_older_than_the_window_is_stale() {
         use Place::{InOrder, Stale};
         let (places, pattern) = after(&[0, WINDOW + 1, 1, 2, 0, u64::MAX], None);
         let expected = [InOrder, InOrder, Stale, late(1), Stale, Stale];

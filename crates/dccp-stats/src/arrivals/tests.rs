@@ -118,9 +118,9 @@ fn swapped_pairs_are_no_losses() {
 
 #[test]
 fn duplicates_are_counted_apart() {
-    use Taken::{Duplicate, New};
+    use Novelty::{Duplicate, New};
     let mut arrivals = Arrivals::new(0);
-    let taken: Vec<Taken> = ([0, 1, 1, 3, 0, 2, 2].iter())
+    let taken: Vec<Novelty> = ([0, 1, 1, 3, 0, 2, 2].iter())
         .map(|&number| arrivals.add(&packet(number, number)))
         .collect();
     assert_eq!(taken, [New, New, Duplicate, New, Duplicate, New, Duplicate]);
@@ -130,6 +130,41 @@ fn duplicates_are_counted_apart() {
         (4, 3, 1)
     );
     assert_eq!((counts.missing, counts.bytes), (0, 4000));
+}
+
+/// A number that no sender can have reached does not make the packets after it stale.
+#[test]
+fn one_wild_number_does_not_silence_the_flow() {
+    let mut arrivals = Arrivals::new(0);
+    for number in 0..900 {
+        let novelty = arrivals.add(&packet(number, number));
+        assert_eq!(novelty, Novelty::New, "{number}");
+        if number == 300 {
+            let wild = Arrival {
+                number: 1 << 40,
+                ..packet(number, number)
+            };
+            assert_eq!(arrivals.add(&wild), Novelty::Unconfirmed);
+        }
+    }
+    let counts = arrivals.finish(Some(900)).counts;
+    assert_eq!((counts.packets, counts.missing), (900, 0));
+    assert_eq!((counts.stale, counts.unconfirmed), (0, 1));
+}
+
+/// An outage of more than the window: the second packet after it, or the sender's count, confirms the first one.
+#[test]
+fn packets_after_a_long_outage_are_all_counted() {
+    for after in [2, 1] {
+        let mut arrivals = Arrivals::new(0);
+        arrivals.add(&packet(0, 0));
+        for number in 1_000_000..1_000_000 + after {
+            arrivals.add(&packet(number, number));
+        }
+        let counts = arrivals.finish(Some(1_000_000 + after)).counts;
+        assert_eq!((counts.packets, counts.missing), (1 + after, 999_999));
+        assert_eq!(counts.unconfirmed, 0);
+    }
 }
 
 #[test]
