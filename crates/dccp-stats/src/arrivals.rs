@@ -122,7 +122,8 @@ impl Arrivals {
             return self.count(arrival);
         }
         match self.unconfirmed.take() {
-            Some(held) if held.number.abs_diff(arrival.number) <= WINDOW => {
+            // A repetition of the same packet confirms nothing.
+            Some(held) if (1..=WINDOW).contains(&held.number.abs_diff(arrival.number)) => {
                 self.count(&held);
                 self.count(arrival)
             }

@@ -8,10 +8,11 @@
 //! Buffer-occupancy: a receiver that sorts keeps packets until all before them have arrived. The occupancy is counted
 //! after every arrival.
 
+use core::cmp::Reverse;
 use dccp_proto::number::to_f64;
-use std::collections::VecDeque;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// The greatest displacement and the greatest occupancy, in packets: both thresholds of the RFC.
+/// The greatest displacement and the greatest occupancy, in packets: the RFC's thresholds DT and BT.
 pub(crate) const REACH: usize = 64;
 
 /// Displacements and their shares, then occupancies and their shares.
@@ -60,8 +61,9 @@ fn shares<N>(indexes: impl Iterator<Item = N>, counts: &[u64]) -> Vec<(N, f64)> 
 #[derive(Clone, Debug, Default)]
 struct Window {
     numbers: VecDeque<u64>,
-    /// How often a number is directly followed by a lower one.
-    descents: usize,
+    /// The numbers that no later one is below, in the order of their arrival: they never fall, and the first is the
+    /// least of the window.
+    minima: VecDeque<u64>,
 }
 
 impl Window {
@@ -74,37 +76,44 @@ impl Window {
     }
 
     fn is_sorted(&self) -> bool {
-        self.descents == 0
+        self.minima.len() == self.numbers.len()
     }
 
     fn push(&mut self, number: u64) {
-        self.descents += usize::from(self.numbers.back().is_some_and(|&last| number < last));
+        while self.minima.back().is_some_and(|&last| last > number) {
+            self.minima.pop_back();
+        }
+        self.minima.push_back(number);
         self.numbers.push_back(number);
     }
 
     fn pop(&mut self) -> Option<u64> {
         let number = self.numbers.pop_front()?;
-        self.descents -= usize::from(self.numbers.front().is_some_and(|&next| next < number));
+        if self.minima.front() == Some(&number) {
+            self.minima.pop_front();
+        }
         Some(number)
     }
 
     fn least(&self) -> Option<u64> {
-        if self.is_sorted() {
-            self.numbers.front().copied()
-        } else {
-            self.numbers.iter().min().copied()
-        }
+        self.minima.front().copied()
     }
 }
 
 /// Reorder Density.
+///
+/// Both sets of bits are relative to `index`: bit k is the number `index` + k.
 #[derive(Clone, Debug)]
 struct Displacements {
     window: Window,
     /// The receive index of the next arrival, if it is among the numbers that are known.
     index: u64,
-    /// Packets that arrived before their index.
-    early: Vec<u64>,
+    /// Packets that arrived before their index: at most [`REACH`] above it.
+    early: u128,
+    /// Packets in the window, from the index on. Those too far above it are missing.
+    ahead: u128,
+    /// Whether `ahead` lacks packets that are in the window.
+    is_ahead_partial: bool,
     /// By displacement, from −[`REACH`] on.
     counts: [u64; 2 * REACH + 1],
 }
@@ -114,7 +123,9 @@ impl Default for Displacements {
         Self {
             window: Window::default(),
             index: 0,
-            early: Vec::new(),
+            early: 0,
+            ahead: 0,
+            is_ahead_partial: false,
             counts: [0; 2 * REACH + 1],
         }
     }
@@ -128,23 +139,27 @@ impl Displacements {
         // A lower number has been skipped as lost.
         if number >= self.index {
             self.window.push(number);
+            self.note(number);
         }
     }
 
     /// Takes the first arrival out of the window.
     fn step(&mut self) {
-        if self.window.is_sorted() && self.early.is_empty() {
+        if self.window.is_sorted() && self.early == 0 {
             if let Some(number) = self.window.pop() {
                 self.counts[REACH] += 1;
-                self.index = number + 1;
+                self.advance(self.index.max(number + 1));
             }
             return;
         }
-        let known = self.window.numbers.iter().chain(&self.early).copied();
-        let index = known.filter(|&number| number >= self.index).min();
-        let (Some(index), Some(number)) = (index, self.window.pop()) else {
+        let index = self.next_index();
+        let Some(number) = self.window.pop() else {
             return;
         };
+        if let Some(bit) = self.bit(number) {
+            self.ahead &= !bit;
+        }
+        let Some(index) = index else { return };
         let distance = index.abs_diff(number);
         let is_late = number < index;
         let within = usize::try_from(distance).ok().filter(|&d| d <= REACH);
@@ -157,14 +172,61 @@ impl Displacements {
             self.counts[at] += 1;
         } else if !is_late {
             // The packet is no longer known, so its number is no index either.
-            self.index = index;
+            self.advance(index);
             return;
         }
-        self.early.retain(|&early| early != index);
+        self.advance(index + 1);
         if number > index {
-            self.early.push(number);
+            self.early |= self.bit(number).unwrap_or(0);
         }
-        self.index = index + 1;
+    }
+
+    /// The least known number from the index on.
+    fn next_index(&mut self) -> Option<u64> {
+        if self.is_ahead_partial {
+            self.complete();
+        }
+        match self.early | self.ahead {
+            0 if self.is_ahead_partial => {
+                let numbers = self.window.numbers.iter().copied();
+                numbers.filter(|&number| number >= self.index).min()
+            }
+            0 => None,
+            known => Some(self.index + u64::from(known.trailing_zeros())),
+        }
+    }
+
+    /// Raises the index.
+    fn advance(&mut self, index: u64) {
+        let shift = u32::try_from(index - self.index).unwrap_or(u32::MAX);
+        self.early = self.early.checked_shr(shift).unwrap_or(0);
+        self.ahead = self.ahead.checked_shr(shift).unwrap_or(0);
+        self.index = index;
+    }
+
+    /// Adds a number in the window to those ahead.
+    fn note(&mut self, number: u64) {
+        match self.bit(number) {
+            Some(bit) => self.ahead |= bit,
+            None => self.is_ahead_partial = true,
+        }
+    }
+
+    /// Adds the numbers of the window that have come near.
+    fn complete(&mut self) {
+        self.is_ahead_partial = false;
+        for at in 0..self.window.numbers.len() {
+            let number = self.window.numbers[at];
+            if number >= self.index {
+                self.note(number);
+            }
+        }
+    }
+
+    /// The bit of a number; `None` if it is below the index or too far above it.
+    fn bit(&self, number: u64) -> Option<u128> {
+        let above = u32::try_from(number.checked_sub(self.index)?).ok()?;
+        1_u128.checked_shl(above)
     }
 }
 
@@ -172,10 +234,10 @@ impl Displacements {
 #[derive(Clone, Debug)]
 struct Occupancies {
     window: Window,
-    /// The lowest number that has not been passed on; `None` at the begin.
+    /// The lowest number that has not been passed on; `None` at the start.
     expected: Option<u64>,
-    /// Packets that wait for lower numbers, at most [`REACH`].
-    waiting: Vec<u64>,
+    /// Packets that wait for lower numbers, at most [`REACH`]; the lowest first.
+    waiting: BinaryHeap<Reverse<u64>>,
     counts: [u64; REACH + 1],
 }
 
@@ -184,7 +246,7 @@ impl Default for Occupancies {
         Self {
             window: Window::default(),
             expected: None,
-            waiting: Vec::new(),
+            waiting: BinaryHeap::new(),
             counts: [0; REACH + 1],
         }
     }
@@ -208,17 +270,23 @@ impl Occupancies {
         };
         if number == least {
             let next = self.window.least();
-            self.waiting
-                .retain(|&waiting| next.is_some_and(|next| waiting > next));
+            self.release(next.unwrap_or(u64::MAX));
             self.expected = Some(next.unwrap_or(number));
         } else if self.waiting.len() < REACH {
             self.expected = Some(least);
-            self.waiting.push(number);
+            self.waiting.push(Reverse(number));
         } else {
             // The receiver has no room: it drops the packet.
             return;
         }
         self.counts[self.waiting.len()] += 1;
+    }
+
+    /// Passes on what waits, up to this number.
+    fn release(&mut self, number: u64) {
+        while self.waiting.peek().is_some_and(|least| least.0 <= number) {
+            self.waiting.pop();
+        }
     }
 }
 
@@ -251,11 +319,11 @@ mod tests {
         )
     }
 
-    /// The sequence and its displacements are an example in a comparison of the metrics (J. Comput. Netw. Commun. 2020,
-    /// 8465191, table 1). The other results follow from the definitions of RFC 5236 by hand: of lost packets, duplicates
-    /// and transpositions.
+    /// The first sequence and its displacements are an example in a comparison of the metrics (J. Comput. Netw. Commun.
+    /// 2020, 8465191, table 1). The other results follow from the definitions of RFC 5236 by hand. The property tests
+    /// below show the definitions for any order.
     #[test]
-    fn examples_of_rfc_5236() {
+    fn displacements_of_a_published_sequence() {
         let published = counts(&[1, 6, 7, 2, 3, 4, 5, 8]);
         assert_eq!(published.0, [(-4, 2), (0, 2), (2, 4)]);
         assert_eq!(published.1, [(0, 3), (1, 1), (2, 4)]);
@@ -304,6 +372,117 @@ mod tests {
             })
     }
 
+    /// The same steps, by a look at all numbers that are known.
+    struct Slow {
+        window: VecDeque<u64>,
+        index: u64,
+        early: Vec<u64>,
+        displacements: [u64; 2 * REACH + 1],
+        sorted: VecDeque<u64>,
+        expected: Option<u64>,
+        waiting: Vec<u64>,
+        occupancies: [u64; REACH + 1],
+    }
+
+    impl Slow {
+        fn after(numbers: &[u64]) -> Shares {
+            let mut slow = Self {
+                window: VecDeque::new(),
+                index: 0,
+                early: Vec::new(),
+                displacements: [0; 2 * REACH + 1],
+                sorted: VecDeque::new(),
+                expected: None,
+                waiting: Vec::new(),
+                occupancies: [0; REACH + 1],
+            };
+            for &number in numbers {
+                if slow.window.len() > REACH {
+                    slow.displace();
+                }
+                if number >= slow.index {
+                    slow.window.push_back(number);
+                }
+                if slow.sorted.len() > REACH {
+                    slow.occupy();
+                }
+                if slow.expected.is_none_or(|expected| number > expected) {
+                    slow.sorted.push_back(number);
+                }
+            }
+            while !slow.window.is_empty() {
+                slow.displace();
+            }
+            while !slow.sorted.is_empty() {
+                slow.occupy();
+            }
+            (
+                shares(-64.., &slow.displacements),
+                shares(0.., &slow.occupancies),
+            )
+        }
+
+        fn displace(&mut self) {
+            let known = self.window.iter().chain(&self.early).copied();
+            let index = known.filter(|&number| number >= self.index).min();
+            let number = self.window.pop_front().unwrap();
+            let Some(index) = index else { return };
+            let distance = usize::try_from(index.abs_diff(number)).unwrap();
+            if distance <= REACH {
+                let at = if number < index {
+                    REACH + distance
+                } else {
+                    REACH - distance
+                };
+                self.displacements[at] += 1;
+            } else if number > index {
+                self.index = index;
+                return;
+            }
+            self.early.retain(|&early| early != index);
+            if number > index {
+                self.early.push(number);
+            }
+            self.index = index + 1;
+        }
+
+        fn occupy(&mut self) {
+            let least = self.sorted.iter().min().copied().unwrap();
+            let number = self.sorted.pop_front().unwrap();
+            if number == least {
+                let next = self.sorted.iter().min().copied();
+                self.waiting
+                    .retain(|&waiting| next.is_some_and(|next| waiting > next));
+                self.expected = Some(next.unwrap_or(number));
+            } else if self.waiting.len() < REACH {
+                self.expected = Some(least);
+                self.waiting.push(number);
+            } else {
+                return;
+            }
+            self.occupancies[self.waiting.len()] += 1;
+        }
+    }
+
+    /// Numbers in any order, far apart and near, each once.
+    fn scattered() -> impl Strategy<Value = Vec<u64>> {
+        let step = prop_oneof![8 => 0..3_u64, 2 => 0..100_u64, 1 => 0..5000_u64];
+        prop::collection::vec((step, 0..200_usize), 0..600).prop_map(|steps| {
+            let mut next = 0;
+            let mut numbers = Vec::new();
+            for (step, _) in &steps {
+                next += step + 1;
+                numbers.push(next);
+            }
+            for (at, &(_, reach)) in steps.iter().enumerate() {
+                if at % 3 == 0 {
+                    numbers.swap(at, (at + reach).min(steps.len() - 1));
+                }
+            }
+            numbers
+        })
+    }
+
     proptest! {
         #[test]
         fn densities_are_those_of_the_definitions(numbers in shuffled()) {
@@ -325,12 +504,22 @@ mod tests {
         }
 
         #[test]
+        fn densities_are_those_of_the_slow_way(numbers in scattered()) {
+            let mut densities = Densities::default();
+            for &number in &numbers {
+                densities.add(number);
+            }
+            prop_assert_eq!(densities.finish(), Slow::after(&numbers));
+        }
+
+        #[test]
         fn memory_is_bounded_for_any_order(numbers in prop::collection::vec(0..2000_u64, 0..3000)) {
             let mut densities = Densities::default();
             for number in numbers {
                 densities.add(number);
                 prop_assert!(densities.displacement.window.numbers.len() <= REACH + 1);
-                prop_assert!(densities.displacement.early.len() <= REACH + 1);
+                prop_assert!(densities.displacement.window.minima.len() <= REACH + 1);
+                prop_assert!(densities.displacement.early >> REACH == 0);
                 prop_assert!(densities.occupancy.window.numbers.len() <= REACH + 1);
                 prop_assert!(densities.occupancy.waiting.len() <= REACH);
             }
