@@ -5,7 +5,7 @@
 pub struct Arrival {
     /// Its number: the sender counts the packets of the flow from 0.
     pub number: u64,
-    /// When it was sent, in nanoseconds of the sender's clock.
+    /// When the sending program handed it to its transport, in nanoseconds of the sender's clock.
     pub sent_ns: u64,
     /// When it arrived, in nanoseconds of the receiver's clock.
     pub arrived_ns: u64,

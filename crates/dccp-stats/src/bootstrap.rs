@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A mean and its 95 % confidence interval.
+/// A mean and its 95 % confidence interval, in the unit of the series.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct MeanInterval {

@@ -23,7 +23,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of least squares. `None` for fewer than three points, or if all have the same x.
+    /// The line of least squares. `None` for fewer than three points, if all have the same x, or if the values are so
+    /// great that a result is not finite.
     ///
     /// The confidence intervals are Student's, for errors that are independent and equally large at all points.
     pub fn new(points: &[(f64, f64)]) -> Option<Self> {
@@ -43,14 +44,20 @@ impl Line {
         let residuals = points.iter().map(|p| p.1 - intercept - slope * p.0);
         let deviation = (residuals.map(|e| e * e).sum::<f64>() / (n - 2.0)).sqrt();
         let student = student_95(points.len() - 2);
-        Some(Self {
+        let line = Self {
             intercept,
             slope,
             intercept_error: student * deviation * (1.0 / n + mean_x * mean_x / spread_x).sqrt(),
             slope_error: student * deviation / spread_x.sqrt(),
             deviation,
             n: points.len() as u64,
-        })
+        };
+        line.is_finite().then_some(line)
+    }
+
+    fn is_finite(&self) -> bool {
+        let errors = [self.intercept_error, self.slope_error, self.deviation];
+        (errors.iter().chain(&[self.intercept, self.slope])).all(|value| value.is_finite())
     }
 }
 
@@ -75,24 +82,24 @@ fn student_95(freedom: usize) -> f64 {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct Step {
-    /// The x of the point behind the jump.
+    /// The x of the point after the jump.
     pub at: f64,
     /// The height of the jump.
     pub jump: f64,
 }
 
-/// The jumps between neighbours that are more than four standard deviations from the usual one. `points` must have
-/// rising x, with at least five points.
+/// The jumps between neighbours that are more than four standard deviations from the usual one. `points` must be in the
+/// order of x. There are none for fewer than five points, or if two neighbours have the same x.
 ///
 /// Medians give both the usual slope and the deviation, so that the jumps themselves hardly change them.
 pub fn steps(points: &[(f64, f64)]) -> Vec<Step> {
     const SIGMAS: f64 = 4.0;
     /// The standard deviation of normal errors divided by the median of their magnitudes.
     const SIGMA_PER_MEDIAN: f64 = 1.4826;
-    if points.len() < 5 {
+    let pairs = || points.windows(2).map(|w| (w[0], w[1]));
+    if points.len() < 5 || pairs().any(|(a, b)| a.0 >= b.0) {
         return Vec::new();
     }
-    let pairs = || points.windows(2).map(|w| (w[0], w[1]));
     let slope = median(pairs().map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)).collect());
     let rises = || pairs().map(|(a, b)| (b.0, b.1 - a.1 - slope * (b.0 - a.0)));
     let usual = median(rises().map(|(_, rise)| rise.abs()).collect());
@@ -132,6 +139,23 @@ mod tests {
         let line = Line::new(&points).unwrap();
         assert!(near(line.intercept, 3.0) && near(line.slope, 0.5));
         assert!(line.deviation < 1e-12 && line.slope_error < 1e-12 && line.n == 10);
+    }
+
+    #[test]
+    fn extreme_values_give_no_line_instead_of_infinity() {
+        let far = f64::MAX / 4.0;
+        for points in [
+            [(0.0, far), (1.0, -far), (2.0, far)],
+            [(0.0, 0.0), (f64::MIN_POSITIVE, 1e300), (1e-300, 0.0)],
+            [(0.0, f64::NAN), (1.0, 1.0), (2.0, 2.0)],
+        ] {
+            if let Some(line) = Line::new(&points) {
+                assert!(line.is_finite(), "{line:?}");
+            }
+        }
+        let huge = [(0.0, f64::MAX), (1.0, f64::MAX), (2.0, -f64::MAX)];
+        assert_eq!(Line::new(&huge), None);
+        assert!(steps(&[(1.0, 2.0); 6]).is_empty());
     }
 
     /// Four points, computed by hand: slope 1.2, intercept 0.

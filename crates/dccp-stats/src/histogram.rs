@@ -15,7 +15,7 @@ pub const VALUE_MAX: u64 = 100_000_000_000;
 
 /// Decimal digits that a bucket keeps: two make buckets of at most 1/128 of their value.
 const DIGITS: u8 = 2;
-/// Buckets up to the first value where a bucket is wider than 1.
+/// The first value whose bucket is wider than 1.
 const EXACT: u64 = 256;
 /// The greatest sum of all counts that text from a peer can have.
 const COUNT_MAX: u64 = 1 << 53;
@@ -201,7 +201,7 @@ pub struct InvalidHistogram(&'static str);
 
 impl fmt::Display for InvalidHistogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a histogram of ours: {}", self.0)
+        write!(f, "not a histogram of dccp-stats: {}", self.0)
     }
 }
 

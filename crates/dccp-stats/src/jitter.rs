@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[schemars(deny_unknown_fields)]
 pub struct Jitter {
     /// RFC 3550 §6.4.1 at the last packet: the filtered difference of the delays of two packets that arrived one after
-    /// the other. `None` for fewer than two packets.
+    /// the other. Duplicates are left out. `None` for fewer than two packets.
     pub rfc3550_ns: Option<u64>,
     /// The magnitude of the difference of the delays of packets n and n + 1 (RFC 5481 §4.1, inter-packet delay
     /// variation), for pairs that arrived one directly after the other.
     pub ipdv_ns: Option<Spread>,
-    /// The 95th percentile of the one-way delay minus its median (RFC 5481 §4.2, packet delay variation). It includes
-    /// the drift of the clocks.
+    /// The 95th percentile of the one-way delay minus its median, as owping's "jitter". RFC 5481 §4.2 counts packet delay
+    /// variation from the least delay; the difference of two percentiles is the same. It includes the drift of the clocks.
     pub p95_minus_p50_ns: Option<u64>,
 }
 
@@ -41,7 +41,8 @@ impl RawDelays {
         self.deviations.is_empty()
     }
 
-    /// The one-way delays, if the receiver's clock minus the sender's is `offset_ns`. A negative delay counts as 0.
+    /// The one-way delays, if the receiver's clock minus the sender's is `offset_ns` all the time (see
+    /// [`ClockFit::offset_between`](crate::ClockFit::offset_between) for the error). A negative delay counts as 0.
     pub fn one_way(&self, offset_ns: i64) -> Histogram {
         self.deviations
             .shifted(self.base_ns.saturating_sub(offset_ns))

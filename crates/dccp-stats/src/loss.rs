@@ -35,11 +35,11 @@ pub struct LostRun {
     pub first: u64,
     /// The number of lost packets.
     pub packets: u64,
-    /// The receiver's time when the first packet behind the run arrived; `None` at the end of the flow.
+    /// The receiver's time when the first packet after the run arrived; `None` at the end of the flow.
     pub noticed_ns: Option<u64>,
 }
 
-/// A Markov chain of two states, where each state loses packets at random.
+/// A Markov chain of two states, where each state loses packets at random (Gilbert 1960, Elliott 1963).
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct Gilbert {
@@ -61,7 +61,7 @@ const RUNS_MIN: u64 = 30;
 pub(crate) struct LossRuns {
     /// A run that the next lost packets may continue.
     open: Option<LostRun>,
-    /// The first number behind the last complete run.
+    /// The first number after the last complete run.
     previous_end: Option<u64>,
     runs: Lengths,
     gaps: Lengths,

@@ -1,8 +1,8 @@
-//! Reordering by RFC 4737, and the report of both RFCs.
+//! Reordering by RFC 4737, and [`Order`], which also holds the densities of RFC 5236 (`density.rs`).
 //!
 //! A packet is reordered if a packet with a greater number arrived before it (RFC 4737 §3.3). Its extent is the number of
-//! arrivals since the earliest such packet (§4.2.1), and its late time is the time since then (§4.2.2). It is n-reordered if
-//! the n packets directly before it all have greater numbers (§5.2.1). Duplicates count nowhere.
+//! arrivals since the earliest such packet (§4.2.3), and its late time is the time since then (§4.3.3). It is n-reordered if
+//! the n packets directly before it all have greater numbers (§5.3). Duplicates count nowhere.
 
 use crate::numbers::Opener;
 use crate::{Histogram, Spread};
@@ -17,17 +17,18 @@ pub struct Order {
     pub reordered_packets: u64,
     /// Reordered packets divided by all that arrived, without duplicates; 0 if none arrived.
     pub ratio: f64,
-    /// How many arrivals a reordered packet is late.
+    /// How many arrivals a reordered packet is late; from 256 on up to 1 % too high.
     pub extent: Option<Spread>,
     /// How long a reordered packet is late, in nanoseconds.
     pub late_ns: Option<Spread>,
     /// The number of packets that are 1-reordered, 2-reordered and so on, up to 32. A sender that retransmits after n
     /// duplicate acknowledgements does so in vain for the n-reordered ones.
     pub n_reordering: Vec<u64>,
-    /// Reorder Density (RFC 5236 §3): how early (negative) or late packets are, in packets, and their share.
+    /// Reorder Density (RFC 5236): how early (negative) or late packets are, in packets, and their share. Packets more
+    /// than 64 (the threshold DT) early or late count as lost and are left out.
     pub density: Vec<(i32, f64)>,
-    /// Reorder Buffer-occupancy Density (RFC 5236 §4): packets that wait for an earlier one at an arrival, and the
-    /// share of arrivals.
+    /// Reorder Buffer-occupancy Density (RFC 5236): packets that wait for an earlier one at an arrival, at most 64 (the
+    /// threshold BT), and the share of arrivals. Packets without room are left out.
     pub buffer_density: Vec<(u32, f64)>,
 }
 
