@@ -14,3 +14,120 @@ pub fn recv_drops(socket: &impl std::os::fd::AsFd) -> Option<u64> {
 pub fn recv_drops<T>(_: &T) -> Option<u64> {
     None
 }
+
+/// The sender of a TCP connection of the system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpState {
+    /// 0: no loss is being repaired; 2: the window was halved; 3: recovery; 4: recovery after a time-out.
+    pub recovery: u8,
+    /// The smoothed round-trip time in microseconds.
+    pub rtt_us: u32,
+    /// The congestion window.
+    pub cwnd_segments: u32,
+    /// The threshold of slow start.
+    pub ssthresh_segments: u32,
+    /// Segments that are not acknowledged.
+    pub unacked_segments: u32,
+    /// Bytes in the send buffer that were never sent.
+    pub unsent_bytes: u32,
+    /// Data bytes of a segment.
+    pub mss_bytes: u32,
+    /// Segments sent again.
+    pub retransmitted_segments: u32,
+    /// Segments with data that were sent, those sent again included.
+    pub data_segments: u32,
+    /// Data bytes that were sent, those sent again included.
+    pub sent_bytes: u64,
+    /// Data bytes that the peer acknowledged.
+    pub acknowledged_bytes: u64,
+    /// Data bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// The time with data to send, in microseconds.
+    pub busy_us: u64,
+    /// Of this, limited by the peer's window.
+    pub rwnd_limited_us: u64,
+    /// Of this, limited by the send buffer.
+    pub sndbuf_limited_us: u64,
+}
+
+/// The sender of a TCP connection; `None` where the system does not tell it.
+#[cfg(target_os = "linux")]
+pub fn tcp_state(socket: &impl std::os::fd::AsFd) -> Option<TcpState> {
+    let words = crate::sys::sockopt::tcp_info(socket.as_fd()).ok()?;
+    // Numbers of 64 bits are in the order of the machine.
+    let long = |at: usize| {
+        let [a, b] = [words[at].to_ne_bytes(), words[at + 1].to_ne_bytes()];
+        u64::from_ne_bytes([a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]])
+    };
+    Some(TcpState {
+        recovery: words[0].to_ne_bytes()[1],
+        rtt_us: words[17],
+        cwnd_segments: words[20],
+        ssthresh_segments: words[19],
+        unacked_segments: words[6],
+        unsent_bytes: words[36],
+        mss_bytes: words[4],
+        retransmitted_segments: words[25],
+        data_segments: words[39],
+        sent_bytes: long(50),
+        acknowledged_bytes: long(30),
+        retransmitted_bytes: long(52),
+        busy_us: long(42),
+        rwnd_limited_us: long(44),
+        sndbuf_limited_us: long(46),
+    })
+}
+
+/// The sender of a TCP connection; `None` where the system does not tell it.
+#[cfg(not(target_os = "linux"))]
+pub fn tcp_state<T>(_: &T) -> Option<TcpState> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn tcp_state_counts_what_was_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        sender.write_all(&[1; 12_345]).unwrap();
+        receiver.read_exact(&mut [0; 12_345]).unwrap();
+        // The answer acknowledges the data.
+        receiver.write_all(&[1]).unwrap();
+        sender.read_exact(&mut [0]).unwrap();
+        let state = tcp_state(&sender).unwrap();
+        assert_eq!(state.sent_bytes, 12_345);
+        // The number of the SYN counts as a byte.
+        assert!((12_345..=12_346).contains(&state.acknowledged_bytes));
+        assert_eq!((state.unsent_bytes, state.unacked_segments), (0, 0));
+        assert_eq!(state.retransmitted_segments, 0);
+        assert!(state.data_segments > 0 && state.mss_bytes > 500);
+        assert!(state.rtt_us > 0 && state.cwnd_segments > 1);
+    }
+
+    #[test]
+    fn tcp_state_shows_the_wait_for_a_peer_that_does_not_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_receiver, _) = listener.accept().unwrap();
+        sender.set_nonblocking(true).unwrap();
+        let mut written = 0;
+        loop {
+            written += sender.write(&[1; 16_000]).unwrap_or(0) as u64;
+            let state = tcp_state(&sender).unwrap();
+            // The kernel counts these times in ticks of its clock.
+            if state.busy_us > 0 && state.rwnd_limited_us > 0 {
+                assert!(state.rwnd_limited_us <= state.busy_us, "{state:?}");
+                assert!(state.unsent_bytes > 0 && u64::from(state.unsent_bytes) < written);
+                return;
+            }
+            assert!(state.busy_us < 5_000_000, "{state:?}");
+            std::thread::sleep(core::time::Duration::from_millis(1));
+        }
+    }
+}

@@ -55,6 +55,8 @@ pub(crate) struct TxEnd {
     all_rtts: Histogram,
     samples: Samples,
     last: Sample,
+    /// Segments sent again until the interval began.
+    retransmitted: Option<u64>,
     /// Datagrams taken back at the end: they count as never offered.
     taken_back: u64,
 }
@@ -84,6 +86,7 @@ impl End {
             all_rtts: Histogram::default(),
             samples: Samples::default(),
             last: Sample::default(),
+            retransmitted: None,
             taken_back: 0,
         })))
     }
@@ -310,6 +313,8 @@ impl TxEnd {
         self.left = left;
         let rtt_ns = self.rtts.spread();
         self.all_rtts.merge(&core::mem::take(&mut self.rtts));
+        let retransmitted = self.last.retransmitted;
+        let before = core::mem::replace(&mut self.retransmitted, retransmitted);
         TxInterval {
             packets,
             bytes: packets * self.length,
@@ -318,6 +323,7 @@ impl TxEnd {
             ssthresh_packets: self.last.ssthresh_packets,
             rate_bps: self.last.rate_bps,
             cc_state: self.last.phase.map(str::to_owned),
+            retransmitted: retransmitted.map(|n| n - before.unwrap_or(0)),
         }
     }
 
@@ -359,6 +365,7 @@ impl TxEnd {
         forget_tokens(&mut total);
         total.dropped_host = now.dropped_host - before.dropped_host;
         total.wire_bytes = now.wire_bytes - before.wire_bytes;
+        total.tcp = now.tcp;
         total
     }
 

@@ -4,6 +4,7 @@ use crate::cli::{Bulk, Family};
 use crate::limits::{LENGTH, RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
 use crate::load::shape::Shape;
 use crate::schema::Transport;
+use crate::transport::tcp::has_congestion;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -16,6 +17,8 @@ use std::net::ToSocketAddrs;
 
 /// The Service Code of measurements.
 pub(crate) const SERVICE: [u8; 4] = *b"DMON";
+/// The default size of a block of TCP in bytes.
+const BLOCK: usize = 64_000;
 /// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -34,6 +37,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Looks the host up and makes the options.
     pub(crate) fn new(asked: Bulk) -> Result<Self, Failure> {
+        check_congestion(&asked)?;
         let remotes = look_up(&asked.host, asked.udp_port, asked.family)?;
         let common = Options::new()
             .service_code(SERVICE)
@@ -53,8 +57,13 @@ impl Plan {
 
     /// The transport and its congestion control in words.
     fn carrier(&self) -> String {
-        if self.asked.transport != Transport::Dccp {
-            return format!("{} without congestion control", self.asked.transport);
+        match self.asked.transport {
+            Transport::Udp => return "UDP without congestion control".into(),
+            Transport::Tcp => {
+                let cc = self.asked.cc().map(|cc| format!(" (cc={cc})"));
+                return format!("TCP of the system{}", cc.unwrap_or_default());
+            }
+            Transport::Dccp => {}
         }
         let ccid = self.asked.ccid;
         let name = || Ccids::default().find(ccid).map_or("?", Ccid::name).into();
@@ -75,8 +84,21 @@ impl Plan {
                 ))
             }
             Some(length) => Ok(length),
+            None if self.asked.transport == Transport::Tcp => Ok(BLOCK),
             None => Ok(LENGTH.min(mps)),
         }
+    }
+}
+
+/// Checks that this system has the congestion control that its sender is to take.
+fn check_congestion(asked: &Bulk) -> Result<(), Failure> {
+    let name = asked.congestion.as_deref().filter(|_| !asked.is_reverse);
+    match name.filter(|name| !has_congestion(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::run(
+            format!("--congestion {name}: this system's TCP does not offer it"),
+            "choose one that `sysctl net.ipv4.tcp_allowed_congestion_control` prints",
+        )),
     }
 }
 
@@ -106,10 +128,13 @@ impl fmt::Display for Plan {
         } = &self.asked;
         let several = if *flows == 1 { "" } else { "s" };
         let time = units::seconds(nanos(*duration));
-        let length = self.asked.length.unwrap_or(LENGTH);
+        let is_tcp = self.asked.transport == Transport::Tcp;
+        let default = if is_tcp { BLOCK } else { LENGTH };
+        let length = self.asked.length.unwrap_or(default);
+        let unit = if is_tcp { "blocks" } else { "packets" };
         write!(
             f,
-            "plan  bulk, {}, {flows} flow{several}, {time} s, {length} B packets",
+            "plan  bulk, {}, {flows} flow{several}, {time} s, {length} B {unit}",
             self.carrier()
         )?;
         if let Shape::Cbr { bps } = self.asked.shape {
@@ -122,6 +147,9 @@ impl fmt::Display for Plan {
         let direction = if self.asked.is_reverse { "from" } else { "to" };
         let port = baseline_port(*udp_port).unwrap_or(0);
         match self.asked.over {
+            _ if self.asked.transport == Transport::Tcp => {
+                write!(f, ", {direction} {host}:{udp_port}")
+            }
             _ if self.asked.transport == Transport::Udp => write!(f, ", {direction} {host}:{port}"),
             Encapsulation::Udp => write!(f, ", {direction} {host}:{udp_port} (UDP-encapsulated)"),
             Encapsulation::Ip => write!(f, ", {direction} {host} (IP protocol 33)"),

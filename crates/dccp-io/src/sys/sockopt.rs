@@ -15,6 +15,7 @@ const MEMINFO_WORDS: usize = 9;
 const MEMINFO_SEND_ALLOCATED: usize = 2;
 const MEMINFO_SEND_BUFFER: usize = 3;
 const MEMINFO_DROPS: usize = 8;
+const TCP_INFO_WORDS: usize = 58;
 /// The `libc` crate has it for one processor only.
 const SO_PASSRIGHTS: c_int = 83;
 
@@ -117,6 +118,13 @@ pub(crate) fn has_room(fd: BorrowedFd<'_>) -> io::Result<bool> {
 /// Bytes that wait in the host: on a Unix socket those that the other side has not read, with what the kernel needs for them.
 pub(crate) fn unread(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(meminfo(fd)?[MEMINFO_SEND_ALLOCATED])
+}
+
+/// Words of `TCP_INFO`; the crate `libc` names the first half. Words that an older kernel lacks are 0.
+pub(crate) fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<[u32; TCP_INFO_WORDS]> {
+    let mut words = [0; TCP_INFO_WORDS];
+    get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut words)?;
+    Ok(words)
 }
 
 fn meminfo(fd: BorrowedFd<'_>) -> io::Result<[u32; MEMINFO_WORDS]> {

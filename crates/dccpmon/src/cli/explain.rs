@@ -12,7 +12,6 @@ pub(super) const LATER_COMMANDS: &[&str] =
 pub(super) const LATER_OPTIONS: &[&str] = &[
     "-A",
     "-B",
-    "-C",
     "-D",
     "-M",
     "-N",

@@ -25,7 +25,8 @@ use ping::Ping;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{
-    burst, ccid, law, length, number, over, place, rate, shape, spacing, time, transport,
+    burst, ccid, congestion, law, length, number, over, place, rate, shape, spacing, time,
+    transport,
 };
 
 /// DCCP port of the service.
@@ -117,13 +118,15 @@ pub(crate) struct Bulk {
     pub(crate) shape: Shape,
     /// Of random shapes.
     pub(crate) seed: u64,
-    /// Bytes of a datagram; `None`: 1400, or less if the path bears less.
+    /// Bytes of a datagram, or of a block of TCP; `None`: 1400, or less if the path bears less, and 64,000 over TCP.
     pub(crate) length: Option<usize>,
     pub(crate) flows: u32,
     pub(crate) is_reverse: bool,
     pub(crate) ccid: u8,
     /// The law of CCID 2.
     pub(crate) law: NamedLaw,
+    /// The congestion control of TCP; `None`: the usual one.
+    pub(crate) congestion: Option<String>,
     pub(crate) output: Options,
     pub(crate) wanted: Wanted,
     pub(crate) key_file: Option<PathBuf>,
@@ -132,10 +135,11 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// The requested law. Only CCID 2 has one, and only the sender chooses it.
+    /// The requested congestion control. Of DCCP only CCID 2 has a choice, and only the sender makes it.
     pub(crate) fn cc(&self) -> Option<String> {
         let has_law = self.transport == Transport::Dccp && self.ccid == 2;
-        (has_law && !self.is_reverse).then(|| self.law.to_string())
+        let law = (has_law && !self.is_reverse).then(|| self.law.to_string());
+        law.or_else(|| self.congestion.clone())
     }
 }
 
@@ -258,6 +262,7 @@ struct ServeWords {
 }
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct BulkWords {
     /// Where `dccpmon serve` runs
     host: String,
@@ -292,7 +297,7 @@ struct BulkWords {
     /// The seed of random shapes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number(0..=u64::MAX))]
     seed: u64,
-    /// Bytes of a datagram [default: 1400, or what the path bears]
+    /// Bytes of a datagram [default: 1400, or what the path bears], or of a block of TCP [default: 64000]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
     length: Option<usize>,
     /// Flows at the same time
@@ -308,18 +313,24 @@ struct BulkWords {
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
-    /// Carry the data over dccp, or over udp without congestion control [default: dccp]
-    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
+    /// Carry the data over dccp, over udp without congestion control, or over tcp of the system [default: dccp]
+    #[arg(long, value_name = "NAME", value_parser = transport, group = "carrier")]
     transport: Option<Transport>,
     /// The same as --transport udp
-    #[arg(short, long)]
+    #[arg(short, long, group = "carrier")]
     udp: bool,
+    /// The same as --transport tcp
+    #[arg(long, group = "carrier")]
+    tcp: bool,
     /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
     #[arg(long, value_name = "N", value_parser = ccid)]
     ccid: Option<u8>,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
     law: Option<NamedLaw>,
+    /// Congestion control of TCP by its name in the sending system: cubic, reno … [default: cubic, or reno]
+    #[arg(short = 'C', long, value_name = "NAME", value_parser = congestion)]
+    congestion: Option<String>,
     /// The server's key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -377,10 +388,10 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
             "write for example --interval 1s",
         ));
     }
-    let transport = if w.udp {
-        Transport::Udp
-    } else {
-        w.transport.unwrap_or_default()
+    let transport = match (w.udp, w.tcp) {
+        (true, _) => Transport::Udp,
+        (_, true) => Transport::Tcp,
+        _ => w.transport.unwrap_or_default(),
     };
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
@@ -388,6 +399,12 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         return Err(Failure::usage(
             format!("{option}: {transport} has no congestion control of DCCP"),
             format!("leave {option} out, or choose --transport dccp"),
+        ));
+    }
+    if transport != Transport::Tcp && w.congestion.is_some() {
+        return Err(Failure::usage(
+            format!("--congestion: {transport} does not use the system's TCP"),
+            "choose --transport tcp, or a law of DCCP with --law",
         ));
     }
     let ccid = w.ccid.unwrap_or(2);
@@ -427,6 +444,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         ccid,
         transport,
         law: w.law.unwrap_or_default(),
+        congestion: w.congestion,
         output,
         wanted,
         key_file: w.key_file,

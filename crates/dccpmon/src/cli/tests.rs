@@ -175,8 +175,20 @@ fn wrong_transport_yields_an_error_of_two_lines() {
             "error: --ccid: UDP has no congestion control of DCCP\n next: leave --ccid out, or choose --transport dccp",
         ),
         (
+            "h --tcp --law cubic",
+            "error: --law: TCP has no congestion control of DCCP\n next: leave --law out, or choose --transport dccp",
+        ),
+        (
+            "h -C cubic",
+            "error: --congestion: DCCP does not use the system's TCP\n next: choose --transport tcp, or a law of DCCP with --law",
+        ),
+        (
+            "h --tcp -C ../x",
+            "error: --congestion ../x: must be the name of a congestion control of TCP\n next: write for example --congestion cubic",
+        ),
+        (
             "h --transport sctp",
-            "error: --transport sctp: must be dccp or udp\n next: write --transport dccp or --transport udp",
+            "error: --transport sctp: must be dccp, udp or tcp\n next: write for example --transport udp",
         ),
     ] {
         assert_eq!(lines(line), text, "{line}");

@@ -86,6 +86,20 @@ pub(super) fn law(text: &str) -> Result<NamedLaw, BadValue> {
     law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
 
+/// The name of a congestion control of TCP. Whether a system has it shows later.
+pub(super) fn congestion(text: &str) -> Result<String, BadValue> {
+    // The longest name that the kernel takes.
+    const NAME_MAX: usize = 15;
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_name) {
+        return Ok(text.to_owned());
+    }
+    Err(BadValue::new(
+        "must be the name of a congestion control of TCP",
+        "write for example --congestion cubic",
+    ))
+}
+
 /// A parser of numbers within `range`.
 pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
 where
@@ -133,9 +147,10 @@ pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {
     match text {
         "dccp" => Ok(Transport::Dccp),
         "udp" => Ok(Transport::Udp),
+        "tcp" => Ok(Transport::Tcp),
         _ => Err(BadValue::new(
-            "must be dccp or udp",
-            "write --transport dccp or --transport udp",
+            "must be dccp, udp or tcp",
+            "write for example --transport udp",
         )),
     }
 }

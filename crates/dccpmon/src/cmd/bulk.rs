@@ -13,6 +13,7 @@ use crate::schema::{Document, Granted, Transport};
 use crate::session::agree::{Agreement, lost, refused};
 use crate::session::failure::failure;
 use crate::transport::dccp::DccpFlow;
+use crate::transport::tcp::TcpFlow;
 use crate::transport::udp::UdpFlow;
 use crate::transport::{Flow, Run};
 use crate::wire::auth::Key;
@@ -148,6 +149,7 @@ impl Client {
             rate_bps: asked.shape.mean_bps(self.length),
             shape: asked.shape.clone(),
             seed: asked.seed,
+            congestion: asked.congestion.clone(),
         };
         let granted = agreement.request(&mut self.channel, &request)?;
         for text in &granted.grant.lowered {
@@ -171,7 +173,8 @@ impl Client {
         for _ in 0..self.plan.asked.flows {
             let flow: Arc<dyn Flow> = match self.plan.asked.transport {
                 Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
-                Transport::Dccp | Transport::Tcp => {
+                Transport::Tcp => Arc::new(self.tcp_flow(remote.ip)?),
+                Transport::Dccp => {
                     let socket = Socket::connect(remote, &self.plan.data);
                     Arc::new(DccpFlow::new(
                         socket.map_err(|e| failure(&self.plan.asked, e))?,
@@ -192,6 +195,15 @@ impl Client {
         })?;
         UdpFlow::connect((server, port).into())
             .map_err(|e| Failure::run(e.to_string(), "check the route to the server"))
+    }
+
+    fn tcp_flow(&self, server: IpAddr) -> Result<TcpFlow, Failure> {
+        let port = self.plan.asked.udp_port;
+        TcpFlow::connect((server, port).into(), self.length).map_err(|e| {
+            let host = &self.plan.asked.host;
+            let what = format!("no TCP connection to {host} port {port}: {e}");
+            Failure::run(what, format!("open TCP port {port} there"))
+        })
     }
 
     /// Tells the server which connection is which flow, until it knows all.
@@ -243,7 +255,8 @@ impl Client {
                 kind: Kind::Join,
                 token: self.token,
                 flow: id,
-                number: 0,
+                // A receiver of blocks learns their length.
+                number: self.length as u64,
                 sent_ns: 0,
             };
             head.write(&mut datagram);
@@ -325,6 +338,7 @@ impl Client {
                     length: self.length,
                     shape: asked.shape.clone(),
                     seed: asked.seed.wrapping_add(id.into()),
+                    congestion: asked.congestion.clone(),
                 };
                 End::send(flow, traffic, asked.duration)
             })

@@ -21,6 +21,8 @@ pub(crate) struct Traffic {
     pub(crate) shape: Shape,
     /// Of the flow's random numbers.
     pub(crate) seed: u64,
+    /// The congestion control of TCP; `None`: that of the connection.
+    pub(crate) congestion: Option<String>,
 }
 
 /// The sending end of a flow.
@@ -50,6 +52,9 @@ impl Sender {
         traffic: Traffic,
         duration: Duration,
     ) -> io::Result<Self> {
+        if let Some(name) = &traffic.congestion {
+            flow.set_congestion(name)?;
+        }
         let counts = Arc::new(TxCounts::default());
         let thread = {
             let (flow, counts) = (flow.clone(), counts.clone());

@@ -102,7 +102,15 @@ pub(crate) fn combine(
         let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
         ledger::open(tx.as_ref(), rx.as_ref(), kernel_drops)
     });
-    let Closed { ledgers, notes } = ledger::close(open.collect(), &hosts);
+    let Closed {
+        mut ledgers,
+        mut notes,
+    } = ledger::close(open.collect(), &hosts);
+    if asked.transport == Transport::Tcp {
+        // TCP loses nothing: its blocks are delivered or on the way.
+        ledgers.iter_mut().for_each(all_on_the_way);
+        notes.clear();
+    }
     let per_second = |n: u64| rate(n, elapsed);
     let flows: Vec<FlowResult> = halves
         .into_iter()
@@ -150,6 +158,20 @@ pub(crate) fn combine(
         client,
         server,
     }
+}
+
+/// Counts what was not delivered as in flight.
+fn all_on_the_way(ledger: &mut Ledger) {
+    *ledger = Ledger {
+        offered: ledger.offered,
+        dropped_app: ledger.dropped_app,
+        dropped_ring: ledger.dropped_ring,
+        dropped_ccid: ledger.dropped_ccid,
+        sent: ledger.sent,
+        delivered: ledger.delivered,
+        in_flight: ledger.sent.saturating_sub(ledger.delivered),
+        ..Ledger::default()
+    };
 }
 
 /// The packets of all flows at both hosts.

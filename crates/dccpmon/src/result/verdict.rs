@@ -180,8 +180,13 @@ fn of_sequence_window(s: &Sight<'_>) -> Option<Limit> {
     })
 }
 
-/// Packets lost in the network, as evidence.
+/// Packets lost in the network, as evidence. TCP has sent them again.
 fn lost(s: &Sight<'_>) -> Option<String> {
+    if let Some(tcp) = &s.tx.tcp {
+        let resent = tcp.retransmitted_segments;
+        let is_much = share(tcp.retransmitted_bytes, tcp.sent_bytes) > LOSS;
+        return is_much.then(|| format!("{resent} segments sent again"));
+    }
     let lost = s.ledger.lost_network;
     (share(lost, s.ledger.sent) > LOSS).then(|| format!("{lost} packets lost"))
 }
@@ -235,10 +240,14 @@ fn of_random_loss(s: &Sight<'_>) -> Option<Limit> {
             units::millis(ns)
         ));
     }
-    let law = s.tx.connection.cc.as_deref();
-    let other = law
-        .is_some_and(|law| law != "bbr")
-        .then(|| "--law bbr".into());
+    let option = match s.tx.tcp {
+        Some(_) => "--congestion",
+        None => "--law",
+    };
+    let cc = s.tx.connection.cc.as_deref();
+    let other = cc
+        .is_some_and(|cc| cc != "bbr")
+        .then(|| format!("{option} bbr"));
     Some(Limit {
         command: other,
         ..limit(
@@ -308,7 +317,7 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Samples;
+    use crate::schema::{Samples, TcpTotals};
     use dccp_host::{Delta, Threads};
     use dccp_stats::Spread;
 
@@ -527,5 +536,24 @@ mod tests {
         ] {
             assert_eq!(verdict_of(&samples, sent(9), 1).verdict, verdict);
         }
+    }
+
+    #[test]
+    fn segments_that_tcp_sent_again_are_losses() {
+        let mut tx = sampled(0, 100, 0, 0);
+        tx.connection.cc = Some("reno".into());
+        tx.tcp = Some(TcpTotals {
+            sent_bytes: 1_000_000,
+            acknowledged_bytes: 990_000,
+            retransmitted_segments: 7,
+            retransmitted_bytes: 10_000,
+            busy_ns: 0,
+            rwnd_limited_ns: 0,
+            sndbuf_limited_ns: 0,
+        });
+        tx.rtt_ns = None;
+        let limit = verdict_of(&tx, sent(1000), 10);
+        assert_eq!(limit.verdict, Verdict::NetworkQueue);
+        assert_eq!(limit.evidence, ["7 segments sent again"]);
     }
 }

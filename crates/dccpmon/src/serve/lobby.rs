@@ -328,6 +328,7 @@ mod tests {
                 transport: Transport::Dccp,
                 shape: Shape::Greedy,
                 seed: 0,
+                congestion: None,
                 flows: 1,
                 duration_ns: second,
                 interval_ns: second,

@@ -5,6 +5,7 @@ mod metrics;
 mod policy;
 mod seats;
 mod session;
+mod tcp;
 mod udp;
 
 use crate::cli::{Family, Serve};
@@ -24,7 +25,15 @@ use seats::Seats;
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use tcp::TcpPort;
 use udp::UdpListener;
+
+/// The open ports of a server.
+struct Ports {
+    dccp: Vec<Listener>,
+    udp: Vec<UdpListener>,
+    tcp: Vec<TcpPort>,
+}
 
 /// Serves until Ctrl-C, or for one test; gives the exit code.
 pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
@@ -37,18 +46,25 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         None => None,
     };
     let mut threads = Vec::new();
-    let (listeners, udp) = listen(asked, &policy, &seats)?;
+    let ports = listen(asked, &policy, &seats)?;
     if let Some(metrics) = &metrics {
         println!("  metrics: http://{}/metrics", metrics.local_addr());
     }
-    for listener in udp {
+    for port in ports.tcp {
+        let thread = thread::Builder::new()
+            .name("accept-tcp".into())
+            .spawn(move || port.run())
+            .map_err(|e| no_thread(&e))?;
+        threads.push(thread);
+    }
+    for listener in ports.udp {
         let thread = thread::Builder::new()
             .name("accept-udp".into())
             .spawn(move || listener.run())
             .map_err(|e| no_thread(&e))?;
         threads.push(thread);
     }
-    for listener in listeners {
+    for listener in ports.dccp {
         let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off);
         let thread = thread::Builder::new()
             .name("accept".into())
@@ -92,14 +108,10 @@ fn no_thread(e: &io::Error) -> Failure {
 }
 
 /// Opens what was asked for, and says what is open and how to reach it.
-fn listen(
-    asked: &Serve,
-    policy: &Policy,
-    seats: &Arc<Seats>,
-) -> Result<(Vec<Listener>, Vec<UdpListener>), Failure> {
+fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, Failure> {
     let options = data_options(Options::new().service_code(SERVICE));
     let options = options.connections_per_source(source_connections(policy.tests));
-    let mut listeners = Vec::new();
+    let mut dccp = Vec::new();
     let mut ways = Vec::new();
     if asked.over != Some(Encapsulation::Ip) {
         let (opened, text) = open(
@@ -107,13 +119,13 @@ fn listen(
             &options.clone().encapsulation(Encapsulation::Udp),
             asked.udp_port,
         )?;
-        listeners.extend(opened);
+        dccp.extend(opened);
         ways.push(format!("DCCP-over-UDP on {text}"));
     }
     if asked.over != Some(Encapsulation::Udp) {
         match open(asked, &options.encapsulation(Encapsulation::Ip), 0) {
             Ok((opened, _)) => {
-                listeners.extend(opened);
+                dccp.extend(opened);
                 ways.push("DCCP on protocol 33".into());
             }
             // The user did not request it with --over: serve without it.
@@ -131,11 +143,13 @@ fn listen(
         asked.dccp_port
     );
     println!("  {text}");
+    let (tcp, text) = open_tcp(asked, seats);
+    println!("  {text}");
     println!("  {}", terms(policy));
     for line in invite::lines(asked) {
         println!("{line}");
     }
-    Ok((listeners, udp))
+    Ok(Ports { dccp, udp, tcp })
 }
 
 /// The terms for clients, in one line.
@@ -171,6 +185,24 @@ fn open_udp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<UdpListener>, String) {
     let text = match refusal {
         Some(e) if opened.is_empty() => format!("no tests over UDP: port {port}: {e}"),
         _ => format!("tests over UDP on port {port}"),
+    };
+    (opened, text)
+}
+
+/// Opens the port of tests over TCP, and says so. The server works without it.
+fn open_tcp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<TcpPort>, String) {
+    let port = asked.udp_port;
+    let mut opened = Vec::new();
+    let mut refusal = None;
+    for local in wildcards(asked.family, port) {
+        match TcpPort::new(local, seats.clone(), asked.is_one_off) {
+            Ok(listener) => opened.push(listener),
+            Err(e) => refusal = Some(e),
+        }
+    }
+    let text = match refusal {
+        Some(e) if opened.is_empty() => format!("no tests over TCP: port {port}: {e}"),
+        _ => format!("tests over TCP on port {port}"),
     };
     (opened, text)
 }

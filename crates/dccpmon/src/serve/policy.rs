@@ -4,6 +4,7 @@ use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
 use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
+use crate::transport::tcp::has_congestion;
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
 use crate::wire::message::{RefusalCode, Refused, Request, Setup};
@@ -73,6 +74,7 @@ impl Policy {
                 ),
             )
         })?;
+        check_congestion(&request)?;
         request.duration_ns = request.duration_ns.min(nanos(self.duration));
         if let (Shape::Greedy, Some(bps)) = (&request.shape, request.rate_bps) {
             request.shape = Shape::Cbr { bps };
@@ -115,13 +117,26 @@ pub(super) fn wrong_version(theirs: &str) -> Refused {
     )
 }
 
+/// Checks that this system has the congestion control that its sender is to take.
+fn check_congestion(request: &Request) -> Result<(), Refused> {
+    let name = request.congestion.as_deref().filter(|_| request.is_reverse);
+    if name.is_none_or(has_congestion) {
+        return Ok(());
+    }
+    Err(Refused::new(
+        RefusalCode::Limit,
+        "the server's system has no such congestion control of TCP",
+        "leave --congestion out, or load the kernel's module of this name there",
+    ))
+}
+
 fn is_valid(request: &Request) -> bool {
-    request.transport != Transport::Tcp
-        && (1..=FLOWS_MAX).contains(&request.flows)
+    (1..=FLOWS_MAX).contains(&request.flows)
         && request.duration_ns > 0
         && request.interval_ns >= nanos(INTERVAL_MIN)
         && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
         && request.rate_bps != Some(0)
+        && (request.congestion.is_none() || request.transport == Transport::Tcp)
 }
 
 #[cfg(test)]
@@ -147,6 +162,7 @@ mod tests {
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,
+            congestion: None,
             flows: 4,
             duration_ns: 3_600_000_000_000,
             interval_ns: 1_000_000_000,
@@ -214,6 +230,16 @@ mod tests {
             },
             Request {
                 rate_bps: Some(0),
+                ..request()
+            },
+            Request {
+                congestion: Some("reno".into()),
+                ..request()
+            },
+            Request {
+                transport: Transport::Tcp,
+                is_reverse: true,
+                congestion: Some("nosuch".into()),
                 ..request()
             },
         ];

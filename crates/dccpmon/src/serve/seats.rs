@@ -108,6 +108,11 @@ impl Seats {
         self.lock().get(&token).is_some_and(|t| t.source == source)
     }
 
+    /// Whether a test of this source runs.
+    pub(super) fn has_test_of(&self, source: IpAddr) -> bool {
+        self.lock().values().any(|t| t.source == source)
+    }
+
     /// The counters of the server.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -221,9 +226,10 @@ mod tests {
         assert!(seats.expects(seat.token, own));
         assert!(!seats.expects(seat.token, other));
         assert!(!seats.expects(seat.token ^ 1, own));
+        assert!(seats.has_test_of(own) && !seats.has_test_of(other));
         let token = seat.token;
         drop(seat);
-        assert!(!seats.expects(token, own));
+        assert!(!seats.expects(token, own) && !seats.has_test_of(own));
     }
 
     #[test]

@@ -264,6 +264,7 @@ impl Test<'_> {
                     length: self.request.length_bytes,
                     shape: self.request.shape.clone(),
                     seed: self.request.seed.wrapping_add(id.into()),
+                    congestion: self.request.congestion.clone(),
                 };
                 meter::End::send(flow, traffic, duration)
             })
@@ -437,6 +438,7 @@ mod tests {
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,
+            congestion: None,
             flows: 1,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

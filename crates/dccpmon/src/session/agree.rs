@@ -209,6 +209,7 @@ mod tests {
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,
+            congestion: None,
             flows: 2,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

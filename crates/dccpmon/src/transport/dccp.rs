@@ -77,6 +77,7 @@ impl Flow for DccpFlow {
             ssthresh_packets: now.tx.ssthresh_packets,
             rate_bps: now.tx.rate.map(::dccp::Rate::bits_per_s),
             phase: now.tx.phase,
+            retransmitted: None,
         };
         *lock(&self.last) = Some(now);
         Some(sample)
@@ -105,6 +106,7 @@ impl Flow for DccpFlow {
             unread: stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening,
             dropped_kernel: stats.transport.recv_overflowed,
+            tcp: None,
             is_dropped_kernel_least: stats.transport.recv_merged > 0,
         })
     }
@@ -119,6 +121,7 @@ impl Flow for DccpFlow {
                 is_ecn: Some(last.is_ecn),
                 mps_bytes: Some(last.mps as u64),
                 cscov: Some(last.cscov),
+                mss_bytes: None,
             })
     }
 

@@ -1,12 +1,15 @@
 //! The protocols that carry the data of a flow. Senders, receivers and the meter use each of them in the same way.
 
 pub(crate) mod dccp;
+pub(crate) mod tcp;
 pub(crate) mod udp;
 
+use crate::schema::TcpTotals;
 use crate::wire::figures::Negotiated;
 use ::dccp::Instant;
 use core::fmt;
 use core::time::Duration;
+use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The longest wait of [`Flow::send`] and [`Flow::recv`].
@@ -40,6 +43,10 @@ pub(crate) trait Flow: Send + Sync {
     fn has_closed(&self, until: Instant) -> bool;
     /// Ends the connection at once.
     fn abort(&self);
+    /// Chooses the congestion control of TCP. Other transports choose theirs when they connect.
+    fn set_congestion(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Datagrams of one length in one piece of memory. Their heads are written.
@@ -94,6 +101,8 @@ pub(crate) struct Sample {
     pub(crate) rate_bps: Option<f64>,
     /// The state of the congestion control.
     pub(crate) phase: Option<&'static str>,
+    /// Segments of TCP sent again since the connection was opened.
+    pub(crate) retransmitted: Option<u64>,
 }
 
 /// Totals of a connection since it was opened.
@@ -119,6 +128,8 @@ pub(crate) struct Counters {
     pub(crate) dropped_kernel: Option<u64>,
     /// Whether `dropped_kernel` is a lower bound.
     pub(crate) is_dropped_kernel_least: bool,
+    /// Of TCP only.
+    pub(crate) tcp: Option<TcpTotals>,
 }
 
 /// The fates of datagrams that left, according to the peer's acknowledgements.
@@ -133,6 +144,14 @@ pub(crate) struct Fates {
     pub(crate) unreported: u64,
     /// Not reported on so far.
     pub(crate) in_flight: u64,
+}
+
+/// Whether a wait for data or for room ended without any.
+fn is_time_out(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

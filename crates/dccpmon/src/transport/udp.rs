@@ -1,6 +1,6 @@
 //! Flows over UDP, without congestion control: each has a socket of its own at both ends.
 
-use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
+use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_out, lock};
 use crate::limits::RECV_BYTES;
 use crate::wire::figures::Negotiated;
 use crate::wire::packet::LEN_MAX;
@@ -166,13 +166,6 @@ impl Flow for UdpFlow {
     }
 
     fn abort(&self) {}
-}
-
-fn is_time_out(e: &io::Error) -> bool {
-    matches!(
-        e.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-    )
 }
 
 fn failure(e: &io::Error) -> FlowError {

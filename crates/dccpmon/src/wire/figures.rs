@@ -3,7 +3,7 @@
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
 
-use crate::schema::{Achieved, Samples};
+use crate::schema::{Achieved, Samples, TcpTotals};
 use dccp_host::{Delta, Identity};
 use dccp_stats::{ArrivalFigures, Spread};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub(crate) struct TxInterval {
     /// The controller's rate.
     pub(crate) rate_bps: Option<f64>,
     pub(crate) cc_state: Option<String>,
+    /// Segments of TCP sent again.
+    #[serde(default)]
+    pub(crate) retransmitted: Option<u64>,
 }
 
 /// The receiver's figures of an interval.
@@ -87,6 +90,9 @@ pub(crate) struct TxTotal {
     /// The schedule, if the flow has one.
     #[serde(default)]
     pub(crate) schedule: Option<Achieved>,
+    /// Of TCP only.
+    #[serde(default)]
+    pub(crate) tcp: Option<TcpTotals>,
     pub(crate) connection: Negotiated,
 }
 
@@ -100,6 +106,8 @@ pub(crate) struct Negotiated {
     pub(crate) ack_ratio: Option<u64>,
     pub(crate) is_ecn: Option<bool>,
     pub(crate) mps_bytes: Option<u64>,
+    #[serde(default)]
+    pub(crate) mss_bytes: Option<u64>,
     pub(crate) cscov: Option<u8>,
 }
 

@@ -135,4 +135,7 @@ pub(crate) struct Request {
     /// Of random shapes. Each flow adds its number.
     #[serde(default)]
     pub(crate) seed: u64,
+    /// The congestion control of TCP; `None`: the usual one.
+    #[serde(default)]
+    pub(crate) congestion: Option<String>,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Head {
     /// Names the test; known to both ends only.
     pub(crate) token: u64,
     pub(crate) flow: u16,
-    /// Counts the data packets of a flow from 0.
+    /// Counts the data packets of a flow from 0. In a join: the bytes of a block of TCP.
     pub(crate) number: u64,
     /// When it was sent, in nanoseconds of the sender's clock.
     pub(crate) sent_ns: u64,

@@ -3,7 +3,7 @@
 use dccpmon::schema::Ledger;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dccpmon");
@@ -82,9 +82,14 @@ pub(crate) fn client(port: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// A port that is free for UDP and for TCP.
 pub(crate) fn free_port() -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port().to_string()
+    let free = (0..20).find_map(|_| {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = udp.local_addr().unwrap();
+        TcpListener::bind(at).ok().map(|_| at.port().to_string())
+    });
+    free.expect("one of twenty ports is free")
 }
 
 /// The JSON document of a run, checked against the schema.

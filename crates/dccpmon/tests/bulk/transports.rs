@@ -61,3 +61,48 @@ fn every_datagram_of_an_unlimited_run_over_udp_has_its_place() {
     assert!(number(&flow["ledger"]["delivered"]) > 1000, "{flow:#}");
     assert_eq!(number(&flow["ledger"]["unknown"]), 0, "{flow:#}");
 }
+
+// goal 1: the same senders and receivers work over TCP.
+// goal 3: fields of DCCP and the ledger of packets are null.
+#[test]
+fn tcp_carries_data_in_both_directions() {
+    let server = Server::start("udp");
+    for direction in [&[][..], &["-R"]] {
+        let arguments = ["--tcp", "-t", "1", "-i", "0.5", "-C", "reno"];
+        let document = server.json(&[&arguments[..], direction].concat());
+        assert_eq!(document["status"], "complete", "{document:#}");
+        for absent in ["ccid", "ack_ratio", "encap", "mps_bytes", "csum_cover"] {
+            assert!(document["negotiated"][0][absent].is_null(), "{absent}");
+        }
+        // Each kernel has reno; without -C it is used only where cubic is missing.
+        assert_eq!(document["requested"]["flows"][0]["cc"], "reno");
+        assert_eq!(document["negotiated"][0]["cc"], "reno");
+        assert!(number(&document["negotiated"][0]["mss_bytes"]) > 500);
+        let flow = &document["summary"]["flows"][0];
+        for absent in ["ledger", "acknowledged"] {
+            assert!(flow[absent].is_null(), "{absent}: {flow:#}");
+        }
+        // All that was sent arrived, but for the blocks before the start.
+        let received = number(&flow["received_bytes"]);
+        let sent = number(&flow["tcp"]["acknowledged_bytes"]);
+        assert!(received > 1_000_000, "{flow:#}");
+        assert!((received..received + 1_000_000).contains(&sent), "{flow:#}");
+        assert!(number(&flow["rtt"]["network_ns"]["n"]) > 10, "{flow:#}");
+        let interval = &document["intervals"][0]["flows"][0];
+        assert!(interval["retransmitted_segments"].is_u64(), "{interval:#}");
+        assert!(interval["cwnd_packets"].as_f64().unwrap() > 1.0);
+    }
+}
+
+#[test]
+fn tcp_uses_the_same_congestion_control_everywhere() {
+    let server = Server::start("udp");
+    let used = |direction: &[&str]| {
+        let document = server.json(&[&["--tcp", "-t", "0.3"][..], direction].concat());
+        assert!(document["requested"]["flows"][0]["cc"].is_null());
+        document["negotiated"][0]["cc"].clone()
+    };
+    let cc = used(&[]);
+    assert!(cc == "cubic" || cc == "reno", "{cc}");
+    assert_eq!(used(&["-R"]), cc);
+}
