@@ -13,3 +13,10 @@ pub(crate) fn read(path: &str) -> Option<String> {
     file.take(LENGTH_MAX).read_to_string(&mut text).ok()?;
     Some(text)
 }
+
+/// The first line of a file.
+pub(crate) fn line(path: &str) -> Option<String> {
+    let text = read(path)?;
+    let line = text.lines().next().map(str::trim);
+    line.filter(|line| !line.is_empty()).map(str::to_owned)
+}

@@ -2,12 +2,14 @@
 //!
 //! A [`Snapshot`] reads what the kernel counts; the [`Delta`] of two snapshots shows where processor time went and where
 //! the host dropped packets. Where the kernel offers no such file, as on systems other than Linux, the part is `None`.
-//! Only the process itself and public files are read, without privileges.
+//! Only the process itself and public files are read, without privileges. [`Settings`] are what `dccpmon doctor` shows.
 
 mod cpu;
+mod device;
 mod file;
 mod identity;
 mod internet;
+mod settings;
 mod threads;
 
 use core::time::Duration;
@@ -16,8 +18,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use cpu::Core;
+pub use device::Device;
 pub use identity::Identity;
 pub use internet::{Interface, Ip, Softnet, Udp};
+pub use settings::Settings;
 pub use threads::Threads;
 
 /// The counters of the host at one time.

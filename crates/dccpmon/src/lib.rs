@@ -32,6 +32,7 @@ pub fn run() -> ExitCode {
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Export(export) => cmd::export::run(&export),
         Command::Ping(ping) => cmd::ping::run(&ping),
+        Command::Doctor(doctor) => cmd::doctor::run(&doctor),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -5,8 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use dccp_cli::Failure;
 
 /// Subcommands that are planned.
-pub(super) const LATER_COMMANDS: &[&str] =
-    &["stream", "sweep", "rr", "media", "send", "recv", "doctor"];
+pub(super) const LATER_COMMANDS: &[&str] = &["stream", "sweep", "rr", "media", "send", "recv"];
 
 /// Options that are planned, with iperf3's letters.
 pub(super) const LATER_OPTIONS: &[&str] = &[
@@ -56,6 +55,7 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             format!("{word}: one word too many"),
             match command {
                 "serve" => "write `dccpmon serve` and options; it needs no host",
+                "doctor" => "write `dccpmon doctor`; it needs no host",
                 "man" | "completions" => "write one word behind the subcommand",
                 "compare" => "write two files",
                 "export" => "write one file",

@@ -6,6 +6,7 @@ pub(crate) mod ping;
 mod values;
 
 use crate::cmd::compare::Compare;
+use crate::cmd::doctor::Doctor;
 use crate::cmd::export::Export;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, TESTS_MAX};
 use crate::load::shape::Shape;
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Export(Export),
     /// Probe a port.
     Ping(Ping),
+    /// Show the settings of this host.
+    Doctor(Doctor),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -168,6 +171,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Compare(compare) => Ok(Command::Compare(compare)),
         Words::Export(export) => Ok(Command::Export(export)),
         Words::Ping(ping) => Ok(Command::Ping(ping)),
+        Words::Doctor(doctor) => Ok(Command::Doctor(doctor)),
     }
 }
 
@@ -213,6 +217,8 @@ enum Words {
     Export(Export),
     /// Tell whether a DCCP port of HOST is open, closed or filtered
     Ping(Ping),
+    /// Show this host's settings beside those that measurements need
+    Doctor(Doctor),
 }
 
 #[derive(Args, Debug)]

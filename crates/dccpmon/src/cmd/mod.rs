@@ -3,6 +3,7 @@
 pub(crate) mod bulk;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod man;
 pub(crate) mod ping;
