@@ -33,6 +33,7 @@ pub fn run() -> ExitCode {
         Command::Export(export) => cmd::export::run(&export),
         Command::Ping(ping) => cmd::ping::run(&ping),
         Command::Doctor(doctor) => cmd::doctor::run(&doctor),
+        Command::Monitor(monitor) => cmd::monitor::run(&monitor),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

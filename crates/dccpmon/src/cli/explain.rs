@@ -58,7 +58,7 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
                 "doctor" => "write `dccpmon doctor`; it needs no host",
                 "man" | "completions" => "write one word behind the subcommand",
                 "compare" => "write two files",
-                "export" => "write one file",
+                "export" | "monitor" => "write one file",
                 _ => "write one host, and a letter before each value",
             },
         ),
@@ -88,7 +88,9 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
         ErrorKind::MissingRequiredArgument if command == "ping" => {
             Failure::usage("there is no host to probe", "write `dccpmon ping HOST`")
         }
-        ErrorKind::MissingRequiredArgument if ["compare", "export"].contains(&command) => {
+        ErrorKind::MissingRequiredArgument
+            if ["compare", "export", "monitor"].contains(&command) =>
+        {
             Failure::usage(format!("{command}: a file is missing"), list)
         }
         ErrorKind::MissingRequiredArgument

@@ -8,6 +8,7 @@ mod values;
 use crate::cmd::compare::Compare;
 use crate::cmd::doctor::Doctor;
 use crate::cmd::export::Export;
+use crate::cmd::monitor::Monitor;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, TESTS_MAX};
 use crate::load::shape::Shape;
 use crate::output::Options;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Ping(Ping),
     /// Show the settings of this host.
     Doctor(Doctor),
+    /// Repeat tests on a schedule.
+    Monitor(Monitor),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -172,6 +175,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Export(export) => Ok(Command::Export(export)),
         Words::Ping(ping) => Ok(Command::Ping(ping)),
         Words::Doctor(doctor) => Ok(Command::Doctor(doctor)),
+        Words::Monitor(monitor) => Ok(Command::Monitor(monitor)),
     }
 }
 
@@ -219,6 +223,8 @@ enum Words {
     Ping(Ping),
     /// Show this host's settings beside those that measurements need
     Doctor(Doctor),
+    /// Repeat tests on a schedule, keep their results and offer them to Prometheus
+    Monitor(Monitor),
 }
 
 #[derive(Args, Debug)]

@@ -6,4 +6,5 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod man;
+pub(crate) mod monitor;
 pub(crate) mod ping;

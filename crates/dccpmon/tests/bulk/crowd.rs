@@ -2,12 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use crate::acker::{Acker, STEP, address, options, part};
-use crate::metrics::scrape;
-use crate::support::{Server, assert_exact, client, read};
+use crate::support::{Server, assert_exact, client, read, scrape};
 use core::time::Duration;
 use dccp::{Socket, clock};
 use dccp_dev::openmetrics::value;
-use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,11 +76,9 @@ fn clients_that_only_acknowledge_hold_seats_no_longer_than_their_tests() {
 // goal 57: the places of killed clients are free again, and the others lose nothing by it.
 #[test]
 fn killed_clients_free_their_seats_and_disturb_no_other() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = free.local_addr().unwrap();
-    drop(free);
     // One address leaves the last seat to others.
-    let server = Server::start_with("udp", &["--tests", "21", "--metrics", &at.to_string()]);
+    let mut server = Server::start_with("udp", &["--tests", "21", "--metrics", "127.0.0.1:0"]);
+    let at = server.metrics();
     let start = |time| -> Child {
         let mut client = client(&server.port, &["-t", time, "-b", "400K", "-J"]);
         client.stdout(Stdio::piped()).spawn().unwrap()

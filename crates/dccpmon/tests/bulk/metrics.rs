@@ -1,32 +1,17 @@
 //! The counters that a server offers to Prometheus.
 
 use crate::acker::Acker;
-use crate::support::{PROGRAM, Server};
-use dccp_dev::openmetrics::{self, Family, value};
+use crate::support::{PROGRAM, Server, scrape};
+use dccp_dev::openmetrics::{Family, value};
 use serde_json::json;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::Command;
-
-/// The metrics that a server offers at `at`.
-pub(crate) fn scrape(at: SocketAddr) -> Vec<Family> {
-    let mut stream = TcpStream::connect(at).unwrap();
-    let request = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    openmetrics::parse(body).unwrap()
-}
 
 // goal 47: the server counts tests, bytes and refusals.
 #[test]
 fn server_counts_tests_bytes_and_refusals() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = free.local_addr().unwrap();
-    drop(free);
-    let server = Server::start_with("udp", &["--tests", "7", "--metrics", &at.to_string()]);
+    let mut server = Server::start_with("udp", &["--tests", "7", "--metrics", "127.0.0.1:0"]);
+    let at = server.metrics();
     let before = scrape(at);
     let of = |families: &[Family], name: &str, labels: &[(&str, &str)]| {
         value(families, &format!("dccpmon_server_{name}"), labels)

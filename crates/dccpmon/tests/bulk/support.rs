@@ -1,9 +1,10 @@
 //! A server, clients, and what is true of every result.
 
+use dccp_dev::openmetrics;
 use dccpmon::schema::Ledger;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, UdpSocket};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dccpmon");
@@ -13,7 +14,7 @@ pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) port: String,
     /// Its output; a closed one would end it.
-    _output: BufReader<std::process::ChildStdout>,
+    output: BufReader<std::process::ChildStdout>,
 }
 
 impl Server {
@@ -44,7 +45,7 @@ impl Server {
         let server = Self {
             child,
             port,
-            _output: output,
+            output,
         };
         // A server that ended has said why on its standard error.
         if banner.is_empty() {
@@ -52,6 +53,11 @@ impl Server {
         }
         assert!(banner.starts_with("dccpmon "), "{banner}");
         Some(server)
+    }
+
+    /// The address of its metrics, if it was started with `--metrics 127.0.0.1:0`.
+    pub(crate) fn metrics(&mut self) -> SocketAddr {
+        metrics_address(&mut self.output)
     }
 
     /// Runs a client.
@@ -104,6 +110,28 @@ pub(crate) fn read(output: &Output) -> Value {
         .collect();
     assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
     document
+}
+
+/// The address of metrics that a program prints at its start.
+pub(crate) fn metrics_address(output: &mut impl BufRead) -> SocketAddr {
+    let mut lines = output.lines().map(Result::unwrap);
+    let at = lines.find_map(|line| {
+        let at = line.strip_prefix("  metrics: http://")?;
+        at.strip_suffix("/metrics")?.parse().ok()
+    });
+    at.expect("the program prints an address of metrics")
+}
+
+/// The metrics that a program offers at `at`.
+pub(crate) fn scrape(at: SocketAddr) -> Vec<openmetrics::Family> {
+    let mut stream = TcpStream::connect(at).unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    openmetrics::parse(body).unwrap()
 }
 
 pub(crate) fn number(value: &Value) -> u64 {

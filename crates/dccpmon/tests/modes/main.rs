@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod dashboard;
 mod doctor;
+mod monitor;
 mod pages;
 mod ping;
 #[path = "../bulk/support.rs"]
