@@ -3,13 +3,14 @@
 use crate::cli::{Bulk, Family};
 use crate::limits::{LENGTH, RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
 use crate::load::shape::Shape;
-use crate::schema::Transport;
+use crate::schema::{Granted, Transport};
 use crate::transport::tcp::has_congestion;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::cc::Ccid;
 use dccp::proto::cc::registry::Ccids;
+use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, Options};
 use dccp_cli::Failure;
@@ -100,6 +101,27 @@ fn check_congestion(asked: &Bulk) -> Result<(), Failure> {
             "choose one that `sysctl net.ipv4.tcp_allowed_congestion_control` prints",
         )),
     }
+}
+
+/// The load of a test in words: packets of `length` bytes at the granted rate.
+pub(crate) fn load(flows: u32, length: usize, granted: &Granted) -> String {
+    use dccp_cli::quantity::show as units;
+    let time = units::seconds(granted.duration_ns);
+    let length = length as u64;
+    let Some(bps) = granted.rate_bps else {
+        return format!(
+            "load  as fast as the path allows, {time} s, {length} B packets: the bytes are not known before"
+        );
+    };
+    let bps = bps.saturating_mul(flows.into());
+    let packets_per_s = to_f64(bps) / 8.0 / to_f64(length.max(1));
+    let bytes = u128::from(bps) * u128::from(granted.duration_ns) / 8_000_000_000;
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    format!(
+        "load  {} in all, {packets_per_s:.0} packets/s, {time} s: {}",
+        units::rate(to_f64(bps)),
+        units::bytes(bytes)
+    )
 }
 
 /// The port of tests over UDP: the next one after that of DCCP over UDP.

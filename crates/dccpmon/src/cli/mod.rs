@@ -138,6 +138,8 @@ pub(crate) struct Bulk {
     pub(crate) key_file: Option<PathBuf>,
     /// Whether to end rather than accept less than what was asked for.
     pub(crate) is_strict: bool,
+    /// Whether to end before the test.
+    pub(crate) is_dry_run: bool,
 }
 
 impl Bulk {
@@ -349,6 +351,9 @@ struct BulkWords {
     /// End if the server allows less time or a lower rate than asked for
     #[arg(long)]
     strict: bool,
+    /// Show what the test would do and what the server allows, and end: no data is sent
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     output: OutputWords,
 }
@@ -461,6 +466,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         wanted,
         key_file: w.key_file,
         is_strict: w.strict,
+        is_dry_run: w.dry_run,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
 use crate::output::Outputs;
-use crate::plan::{Plan, baseline_port};
+use crate::plan::{self, Plan, baseline_port};
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{Document, Granted, Transport};
@@ -25,6 +25,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, Socket, clock};
+use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,6 +53,9 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
 
 fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
     let plan = Plan::new(asked.clone())?;
+    if asked.is_dry_run {
+        return rehearse(plan, outputs);
+    }
     outputs.begin(&plan.to_string(), &document::of_begin(asked));
     let client = Client::connect(plan.clone())?;
     let granted = client.granted.clone();
@@ -65,6 +69,26 @@ fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure>
         granted,
         ..document::of_test(&plan, &result, code)
     })
+}
+
+/// Asks the server for its limits only, and shows what a test would do.
+fn rehearse(plan: Plan, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
+    outputs.note(&plan.to_string());
+    let mut client = Client::reach(plan)?;
+    let grant = client.greet()?.foresee(&client.request());
+    client.accept(&grant)?;
+    let asked = &client.plan.asked;
+    outputs.note(&plan::load(asked.flows, client.length, &grant));
+    let of_server = &grant.limits;
+    outputs.note(&format!(
+        "limit {} tests at once, {} flows, {} s, packets of {} B",
+        of_server.tests,
+        of_server.flows,
+        units::seconds(of_server.duration_ns),
+        of_server.packet_bytes_max
+    ));
+    outputs.note("This was a dry run: no test was requested, and no data was sent.");
+    Ok(document::of_plan(asked, grant))
 }
 
 /// The client's side of a test.
@@ -114,32 +138,42 @@ impl Rows<'_, '_> {
 /// Agreement with the server.
 impl Client {
     fn connect(plan: Plan) -> Result<Self, Failure> {
-        let port = plan.asked.dccp_port;
-        let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
-            .map_err(|e| failure(&plan.asked, e))?;
-        let mps = control.max_packet_size().unwrap_or(usize::MAX);
-        let length = plan.length(mps)?;
-        let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
-        let mut client = Self {
-            plan,
-            channel,
-            token: 0,
-            length,
-            granted: None,
-            flows: Vec::new(),
-        };
+        let mut client = Self::reach(plan)?;
         client.agree()?;
         client.open_flows()?;
         client.join()?;
         Ok(client)
     }
 
-    /// Agrees on the test. The plan takes over the lowered values of the server.
-    fn agree(&mut self) -> Result<(), Failure> {
-        let asked = &mut self.plan.asked;
-        let key = asked.key_file.as_deref().map(Key::read).transpose()?;
-        let mut agreement = Agreement::begin(&mut self.channel, key)?;
-        let request = Request {
+    /// Opens the control connection.
+    fn reach(plan: Plan) -> Result<Self, Failure> {
+        let port = plan.asked.dccp_port;
+        let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
+            .map_err(|e| failure(&plan.asked, e))?;
+        let mps = control.max_packet_size().unwrap_or(usize::MAX);
+        let length = plan.length(mps)?;
+        let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
+        Ok(Self {
+            plan,
+            channel,
+            token: 0,
+            length,
+            granted: None,
+            flows: Vec::new(),
+        })
+    }
+
+    /// Exchanges versions with the server.
+    fn greet(&mut self) -> Result<Agreement, Failure> {
+        let key = self.plan.asked.key_file.as_deref();
+        let key = key.map(Key::read).transpose()?;
+        Agreement::begin(&mut self.channel, key)
+    }
+
+    /// The test as the user asked for it.
+    fn request(&self) -> Request {
+        let asked = &self.plan.asked;
+        Request {
             transport: asked.transport,
             flows: asked.flows,
             duration_ns: nanos(asked.duration),
@@ -150,16 +184,29 @@ impl Client {
             shape: asked.shape.clone(),
             seed: asked.seed,
             congestion: asked.congestion.clone(),
-        };
-        let granted = agreement.request(&mut self.channel, &request)?;
-        for text in &granted.grant.lowered {
-            if asked.is_strict {
+        }
+    }
+
+    /// Tells the user what the server lowered.
+    fn accept(&self, grant: &Granted) -> Result<(), Failure> {
+        for text in &grant.lowered {
+            if self.plan.asked.is_strict {
                 let next = "ask for less, or leave --strict out";
                 return Err(Failure::refused(text.clone(), next));
             }
             eprintln!("note: {text}");
         }
+        Ok(())
+    }
+
+    /// Agrees on the test. The plan takes over the lowered values of the server.
+    fn agree(&mut self) -> Result<(), Failure> {
+        let mut agreement = self.greet()?;
+        let request = self.request();
+        let granted = agreement.request(&mut self.channel, &request)?;
+        self.accept(&granted.grant)?;
         self.token = granted.token;
+        let asked = &mut self.plan.asked;
         asked.duration = Duration::from_nanos(granted.request.duration_ns);
         asked.interval = asked.interval.min(asked.duration.max(INTERVAL_MIN));
         asked.rate_bps = granted.request.rate_bps;

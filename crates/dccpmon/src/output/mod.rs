@@ -122,6 +122,13 @@ impl<'a> Outputs<'a> {
         }
     }
 
+    /// Shows a text beside the result, where the format has texts.
+    pub(crate) fn note(&mut self, text: &str) {
+        if matches!(self.format, Format::Table | Format::Live) {
+            self.say(&(text::wrapped(text, PLAN_INDENT) + "\n"));
+        }
+    }
+
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) {
         for flow in &interval.flows {

@@ -4,9 +4,9 @@ use crate::cli::Bulk;
 use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
-    Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Hosts, Interval, IntervalFlow,
-    Kind, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
-    Transport,
+    Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Granted, Hosts, Interval,
+    IntervalFlow, Kind, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status,
+    Summary, Transport,
 };
 use crate::wire::figures::{self, Host};
 use core::time::Duration;
@@ -53,6 +53,15 @@ pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
             what: failure.what.clone(),
             next: failure.next.clone(),
         }),
+        ..empty(asked)
+    }
+}
+
+/// The document of a test that was not to run.
+pub(crate) fn of_plan(asked: &Bulk, granted: Granted) -> Document {
+    Document {
+        status: Status::Planned,
+        granted: Some(granted),
         ..empty(asked)
     }
 }

@@ -97,6 +97,8 @@ pub enum Status {
     Failed,
     /// The server refused it.
     Refused,
+    /// It was not to run: `--dry-run`.
+    Planned,
 }
 
 /// A failure, in the two lines that the terminal shows.

@@ -102,6 +102,22 @@ impl Agreement {
         }
     }
 
+    /// The grant that follows from the limits that the server has named, without a request.
+    pub(crate) fn foresee(&self, asked: &Request) -> Grant {
+        let mut granted = asked.clone();
+        granted.duration_ns = asked.duration_ns.min(self.limits.duration_ns);
+        if let Some(limit) = self.limits.rate_bps {
+            let each = (limit / u64::from(asked.flows.max(1))).max(1);
+            granted.rate_bps = Some(asked.rate_bps.map_or(each, |bps| bps.min(each)));
+        }
+        Grant {
+            duration_ns: granted.duration_ns,
+            rate_bps: granted.rate_bps,
+            limits: self.limits.clone(),
+            lowered: lowered(asked, &granted),
+        }
+    }
+
     /// Checks that the server has the key and grants no more than what was requested.
     fn check(&self, asked: &Request, ready: Ready) -> Result<Granted, Failure> {
         let Ready {

@@ -4,6 +4,7 @@
 
 mod dashboard;
 mod doctor;
+mod dry_run;
 mod monitor;
 mod pages;
 mod ping;

@@ -206,7 +206,7 @@ impl Test {
 /// The values of a test's command line.
 fn bulk(words: &[String]) -> Result<Box<Bulk>, Failure> {
     match cli::parse(words.iter().map(OsString::from))? {
-        Command::Bulk(asked) => Ok(asked),
+        Command::Bulk(asked) if !asked.is_dry_run => Ok(asked),
         _ => Err(Failure::usage(
             "these words run no test",
             "write options of `dccpmon bulk`",
@@ -297,6 +297,11 @@ mod tests {
             ),
             ("10M", "ten", "test office-up: args: --bitrate ten: "),
             ("\"-b\", \"10M\"", "\"--live\"", "test office-up: args: "),
+            (
+                "\"-t\"",
+                "\"--dry-run\", \"-t\"",
+                "test office-up: args: these words run no test",
+            ),
             (
                 "\"-t\", \"5\"",
                 "\"--help\"",

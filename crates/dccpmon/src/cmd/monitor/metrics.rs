@@ -34,8 +34,8 @@ pub(super) fn status_text(status: Status) -> &'static str {
         Status::Interrupted => "interrupted",
         Status::Incomplete => "incomplete",
         Status::Refused => "refused",
-        // A stored document is never that of a test that runs.
-        Status::Failed | Status::Running => "failed",
+        // A run that has ended is neither of the last two.
+        Status::Failed | Status::Running | Status::Planned => "failed",
     }
 }
 
