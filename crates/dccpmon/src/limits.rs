@@ -10,6 +10,8 @@ use dccp::proto::config::{Config, bounds};
 pub(crate) const TESTS: u32 = 16;
 /// The most tests at the same time that an operator may allow.
 pub(crate) const TESTS_MAX: u32 = 1024;
+/// The most requests that an operator may let wait. Each holds a place among the connections of its listener.
+pub(crate) const QUEUE_MAX: u32 = 32;
 /// Connections of one listener that wait for their first message. A further one displaces the oldest of the source
 /// address that holds the most.
 pub(crate) const GUESTS_MAX: usize = 64;

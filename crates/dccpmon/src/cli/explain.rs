@@ -28,7 +28,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "--get-server-output",
     "--plot",
     "--probe",
-    "--queue",
     "--repeat",
 ];
 

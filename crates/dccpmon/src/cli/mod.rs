@@ -9,7 +9,7 @@ use crate::cmd::compare::Compare;
 use crate::cmd::doctor::Doctor;
 use crate::cmd::export::Export;
 use crate::cmd::monitor::Monitor;
-use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, TESTS_MAX};
+use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, QUEUE_MAX, TESTS_MAX};
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
@@ -81,6 +81,8 @@ pub(crate) struct Serve {
     pub(crate) is_one_off: bool,
     /// Tests at the same time.
     pub(crate) tests: u32,
+    /// Requests that may wait for a test to end.
+    pub(crate) queue: u32,
     /// The longest test.
     pub(crate) duration: Duration,
     /// Bits per second of a test.
@@ -100,6 +102,7 @@ impl Serve {
         family: Family::Any,
         is_one_off: false,
         tests: limits::TESTS,
+        queue: 0,
         duration: Duration::from_hours(1),
         rate_bps: None,
         key_file: None,
@@ -109,6 +112,7 @@ impl Serve {
 
 /// Values of `bulk`.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Bulk {
     pub(crate) host: String,
     pub(crate) udp_port: u16,
@@ -138,6 +142,8 @@ pub(crate) struct Bulk {
     pub(crate) key_file: Option<PathBuf>,
     /// Whether to end rather than accept less than what was asked for.
     pub(crate) is_strict: bool,
+    /// Whether to wait in the server's queue.
+    pub(crate) is_patient: bool,
     /// Whether to end before the test.
     pub(crate) is_dry_run: bool,
 }
@@ -258,6 +264,9 @@ struct ServeWords {
     /// Tests at the same time
     #[arg(long, value_name = "N", default_value_t = limits::TESTS, allow_negative_numbers = true, value_parser = number(1..=TESTS_MAX))]
     tests: u32,
+    /// Clients with --wait that may wait while all tests are taken
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=QUEUE_MAX))]
+    queue: u32,
     /// The longest test; a client that asks for more gets this
     #[arg(long, value_name = "TIME", default_value = limits::DURATION, allow_negative_numbers = true, value_parser = time)]
     time_limit: Duration,
@@ -351,6 +360,9 @@ struct BulkWords {
     /// End if the server allows less time or a lower rate than asked for
     #[arg(long)]
     strict: bool,
+    /// If the server is busy, wait in its queue
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
     /// Show what the test would do and what the server allows, and end: no data is sent
     #[arg(long)]
     dry_run: bool,
@@ -387,6 +399,7 @@ fn serve(w: ServeWords) -> Serve {
         family: family(w.common.ipv4, w.common.ipv6),
         is_one_off: w.one_off,
         tests: w.tests,
+        queue: w.queue,
         duration: w.time_limit,
         rate_bps: w.rate_limit,
         metrics: w.metrics,
@@ -466,6 +479,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         wanted,
         key_file: w.key_file,
         is_strict: w.strict,
+        is_patient: w.wait,
         is_dry_run: w.dry_run,
     })
 }

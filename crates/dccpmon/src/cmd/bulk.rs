@@ -203,7 +203,7 @@ impl Client {
     fn agree(&mut self) -> Result<(), Failure> {
         let mut agreement = self.greet()?;
         let request = self.request();
-        let granted = agreement.request(&mut self.channel, &request)?;
+        let granted = agreement.request(&mut self.channel, &request, self.plan.asked.is_patient)?;
         self.accept(&granted.grant)?;
         self.token = granted.token;
         let asked = &mut self.plan.asked;

@@ -4,13 +4,14 @@
 //! the others up. A connection that asks for a test gets a seat and a thread; one that joins a test goes there.
 
 use super::policy::{Policy, wrong_version};
-use super::seats::Seats;
+use super::queue::{Place, Queue};
+use super::seats::{Seat, Seats};
 use super::session::Session;
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
 use crate::transport::dccp::DccpFlow;
 use crate::wire::auth::Exchange;
-use crate::wire::channel::Channel;
-use crate::wire::message::{Message, RefusalCode, Refused, Setup};
+use crate::wire::channel::{Channel, Lost};
+use crate::wire::message::{Message, RefusalCode, Refused, Request, Setup};
 use crate::wire::packet::{Head, Kind, LEN_MAX};
 use core::net::IpAddr;
 use core::time::Duration;
@@ -26,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The same while connections wait for their turn.
 const LOOK_BUSY: Duration = Duration::from_millis(5);
 
+/// The time between two messages with the same position.
+const TELL: Duration = Duration::from_secs(3);
+
 fn no_thread() -> Refused {
     Refused::new(
         RefusalCode::Busy,
@@ -39,6 +43,7 @@ pub(super) struct Lobby {
     listener: Listener,
     seats: Arc<Seats>,
     policy: Arc<Policy>,
+    queue: Arc<Queue>,
     is_one_off: bool,
     /// In the order of their arrival.
     guests: Vec<Guest>,
@@ -66,10 +71,37 @@ enum State {
     Asking(Channel),
     /// It was welcomed, and has not requested a test yet.
     Greeted(Channel, Exchange),
+    /// Its request waits for a seat.
+    Queued(Box<Queued>),
     /// A refusal is on its way.
     Refused(Channel),
     /// The connection has ended, or another part of the program has it.
     Gone,
+}
+
+/// A request that waits for a seat.
+struct Queued {
+    channel: Channel,
+    exchange: Exchange,
+    request: Request,
+    place: Place,
+    /// The position that the client knows.
+    told: u32,
+    /// When the position is sent again: a client that has vanished does not acknowledge it.
+    tell_at: Instant,
+}
+
+impl Queued {
+    /// Sends the position if it is new or was sent long ago, and the message before has been acknowledged.
+    fn tell(&mut self, now: Instant) -> Result<(), Lost> {
+        let position = self.place.position();
+        if self.channel.is_heard() && (position != self.told || now >= self.tell_at) {
+            self.told = position;
+            self.tell_at = now + TELL;
+            self.channel.say(&Message::Queued { position })?;
+        }
+        Ok(())
+    }
 }
 
 impl Lobby {
@@ -83,6 +115,7 @@ impl Lobby {
             listener,
             seats,
             policy,
+            queue: Arc::new(Queue::new(0)),
             is_one_off,
             guests: Vec::new(),
             datagram: vec![0; LEN_MAX],
@@ -91,6 +124,11 @@ impl Lobby {
                 builder.spawn(job).map(|_| ())
             },
         }
+    }
+
+    /// Lets requests wait in a queue.
+    pub(super) fn with_queue(self, queue: Arc<Queue>) -> Self {
+        Self { queue, ..self }
     }
 
     /// Serves until the program is to end or the listener is lost.
@@ -126,6 +164,9 @@ impl Lobby {
         for guest in &mut guests {
             let state = core::mem::replace(&mut guest.state, State::Gone);
             guest.state = self.look(guest.peer, state);
+            if matches!(&guest.state, State::Queued(queued) if queued.channel.is_heard()) {
+                guest.until = now + ANSWER_MAX;
+            }
             if guest.until <= now {
                 guest.dismiss();
             }
@@ -183,6 +224,10 @@ impl Lobby {
                 Ok(Some(Message::Setup(setup))) => self.answer(peer, channel, exchange, &setup),
                 Ok(Some(_)) | Err(_) => State::Gone,
             },
+            State::Queued(mut queued) => match queued.channel.try_poll() {
+                Ok(None) => self.wait(peer, queued),
+                Ok(Some(_)) | Err(_) => State::Gone,
+            },
             State::Refused(mut channel) => match channel.try_poll() {
                 Ok(_) if !channel.is_heard() => State::Refused(channel),
                 _ => State::Gone,
@@ -208,7 +253,7 @@ impl Lobby {
         State::Gone
     }
 
-    /// Starts the test, or refuses it.
+    /// Starts the test, lets it wait, or refuses it.
     fn answer(
         &mut self,
         peer: DccpAddr,
@@ -217,11 +262,66 @@ impl Lobby {
         setup: &Setup,
     ) -> State {
         let request = self.policy.grant(&mut exchange, setup);
-        let request = request.and_then(|r| Ok((r, self.seats.take(source_of(peer.ip))?)));
-        let (request, seat) = match request {
-            Ok(granted) => granted,
+        let request = match request {
+            Ok(request) => request,
             Err(refused) => return self.refuse(peer, channel, refused),
         };
+        let source = source_of(peer.ip);
+        let mut refused = match self.seats.take(source) {
+            Ok(seat) => return self.start(peer, channel, exchange, request, seat),
+            Err(refused) => refused,
+        };
+        if self.queue.is_open() && setup.is_patient {
+            let Some(place) = self.queue.join(source) else {
+                refused.reason += ", and its queue is full";
+                return self.refuse(peer, channel, refused);
+            };
+            println!("test from {peer}: waits at position {}", place.position());
+            let now = clock::now();
+            let queued = Queued {
+                channel,
+                exchange,
+                request,
+                place,
+                told: 0,
+                tell_at: now,
+            };
+            return self.wait(peer, Box::new(queued));
+        }
+        if self.queue.is_open() {
+            refused.next = "try again, or wait in its queue with --wait".into();
+        }
+        self.refuse(peer, channel, refused)
+    }
+
+    /// Gives a seat to a request that waits, or tells its client the position.
+    fn wait(&mut self, peer: DccpAddr, mut queued: Box<Queued>) -> State {
+        let now = clock::now();
+        // The client's last acknowledgement may be missing: it gets the answer all the same.
+        if let Ok(seat) = self.seats.take(source_of(peer.ip)) {
+            let Queued {
+                channel,
+                exchange,
+                request,
+                ..
+            } = *queued;
+            return self.start(peer, channel, exchange, request, seat);
+        }
+        match queued.tell(now) {
+            Ok(()) => State::Queued(queued),
+            Err(_) => State::Gone,
+        }
+    }
+
+    /// Starts the test in a thread of its own.
+    fn start(
+        &mut self,
+        peer: DccpAddr,
+        channel: Channel,
+        exchange: Exchange,
+        request: Request,
+        seat: Seat,
+    ) -> State {
         // The thread gets its test after it has been started, because a failed start drops what it was given.
         let (hand_over, session) = mpsc::sync_channel(1);
         let job = move || {
@@ -267,6 +367,7 @@ impl Guest {
     fn dismiss(&mut self) {
         match core::mem::replace(&mut self.state, State::Gone) {
             State::Silent(socket) => socket.abort(),
+            State::Queued(queued) => queued.channel.socket().abort(),
             State::Asking(channel) | State::Greeted(channel, _) | State::Refused(channel) => {
                 channel.socket().abort();
             }
@@ -293,7 +394,6 @@ mod tests {
     use crate::plan::{SERVICE, data_options};
     use crate::schema::Transport;
     use crate::session::agree::{Agreement, Granted};
-    use crate::wire::message::Request;
     use dccp::Options;
     use dccp::proto::time::nanos;
     use dccp_cli::Failure;
@@ -337,7 +437,7 @@ mod tests {
                 rate_bps: None,
             };
             let agreed = Agreement::begin(&mut channel, None);
-            let granted = agreed.and_then(|mut a| a.request(&mut channel, &request));
+            let granted = agreed.and_then(|mut a| a.request(&mut channel, &request, false));
             // The acknowledgement ends the wait of a server that has refused.
             channel.flush(clock::now()).unwrap();
             granted

@@ -3,6 +3,7 @@
 mod lobby;
 mod metrics;
 mod policy;
+mod queue;
 mod seats;
 mod session;
 mod tcp;
@@ -21,6 +22,7 @@ use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use lobby::Lobby;
 use policy::Policy;
+use queue::Queue;
 use seats::Seats;
 use std::io;
 use std::sync::Arc;
@@ -45,6 +47,7 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         Some(at) => Some(offer_metrics(at, &seats, policy.tests)?),
         None => None,
     };
+    let queue = Arc::new(Queue::new(asked.queue));
     let mut threads = Vec::new();
     let ports = listen(asked, &policy, &seats)?;
     if let Some(metrics) = &metrics {
@@ -65,7 +68,8 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         threads.push(thread);
     }
     for listener in ports.dccp {
-        let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off);
+        let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off)
+            .with_queue(queue.clone());
         let thread = thread::Builder::new()
             .name("accept".into())
             .spawn(move || lobby.run())

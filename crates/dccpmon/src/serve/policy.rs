@@ -174,7 +174,10 @@ mod tests {
 
     fn setup(request: &Request) -> Setup {
         let body = serde_json::to_string(request).unwrap();
-        Setup { body, proof: None }
+        Setup {
+            body,
+            ..Setup::default()
+        }
     }
 
     #[test]
@@ -252,7 +255,7 @@ mod tests {
         for body in ["", "{}", "[", "null"] {
             let setup = Setup {
                 body: body.into(),
-                proof: None,
+                ..Setup::default()
             };
             assert!(policy().grant(&mut exchange(), &setup).is_err(), "{body}");
         }
@@ -272,6 +275,7 @@ mod tests {
         let recorded = Setup {
             body,
             proof: Some(proof.into()),
+            ..Setup::default()
         };
         let mut first = Exchange::new(client, server);
         assert!(policy.grant(&mut first, &recorded).is_ok());

@@ -72,7 +72,6 @@ impl Seats {
     /// # Errors
     /// Returns the reason if there is none.
     pub(super) fn take(self: &Arc<Self>, source: IpAddr) -> Result<Seat, Refused> {
-        let token = new_token()?;
         let mut tests = self.lock();
         let free = self.count.saturating_sub(tests.len());
         match free {
@@ -80,6 +79,7 @@ impl Seats {
             1 if tests.values().any(|t| t.source == source) => return Err(source_busy()),
             _ => {}
         }
+        let token = new_token()?;
         let (joining, joined) = sync_channel(FLOWS_MAX as usize);
         tests.insert(token, RunningTest { source, joining });
         self.metrics.set_running(tests.len());

@@ -9,13 +9,15 @@ use crate::wire::message::{Message, Ready, Refused, Request, Setup};
 use core::time::Duration;
 use dccp::clock;
 use dccp::proto::number::to_f64;
-use dccp_cli::Failure;
 use dccp_cli::quantity::show as units;
+use dccp_cli::{Failure, exit, interrupt};
 
 /// The longest wait for the server's first message.
 const WELCOME: Duration = Duration::from_secs(5);
 /// The longest wait for each later answer.
 const ANSWER: Duration = Duration::from_secs(10);
+/// The longest wait between two checks whether the user has interrupted.
+const LOOK: Duration = Duration::from_millis(100);
 /// The longest text of a peer that is shown.
 const SHOWN_MAX: usize = 300;
 
@@ -82,19 +84,23 @@ impl Agreement {
         })
     }
 
-    /// Requests a test.
+    /// Requests a test. A patient client waits in the server's queue if it has one.
     pub(crate) fn request(
         &mut self,
         channel: &mut Channel,
         request: &Request,
+        is_patient: bool,
     ) -> Result<Granted, Failure> {
         let body = serde_json::to_string(request).expect("keys are texts");
         let proof = self.key.as_ref();
         let proof = proof.map(|key| self.exchange.prove_request(key, &body).into());
-        let setup = Message::Setup(Setup { body, proof });
+        let setup = Message::Setup(Setup {
+            body,
+            proof,
+            is_patient,
+        });
         channel.say(&setup).map_err(|e| lost(&e))?;
-        let answer = channel.poll(clock::now() + ANSWER).map_err(|e| lost(&e))?;
-        match answer {
+        match answer(channel, is_patient)? {
             Some(Message::Ready(ready)) => self.check(request, ready),
             Some(Message::Refused(refusal)) => Err(refused(&refusal)),
             Some(_) => Err(lost(&Lost::Nonsense)),
@@ -152,6 +158,31 @@ impl Agreement {
             request,
             grant,
         })
+    }
+}
+
+/// Waits for the answer to a request, and shows each new position in the queue.
+fn answer(channel: &mut Channel, is_patient: bool) -> Result<Option<Message>, Failure> {
+    let mut shown = None;
+    let mut until = clock::now() + ANSWER;
+    loop {
+        if interrupt::is_pressed() {
+            return Err(Failure {
+                code: exit::INTERRUPTED,
+                ..Failure::run("interrupted before the test began", "start it again")
+            });
+        }
+        let look = until.min(clock::now() + LOOK);
+        match channel.poll(look).map_err(|e| lost(&e))? {
+            Some(Message::Queued { position }) if is_patient => {
+                if shown.replace(position) != Some(position) {
+                    eprintln!("note: position {position} in the server's queue");
+                }
+                until = clock::now() + ANSWER;
+            }
+            None if clock::now() < until => {}
+            answer => return Ok(answer),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! C → S  Hello     versions, nonce
 //! S → C  Welcome   version, nonce, limits; or Refused
 //! C → S  Setup     the request, with a proof of the server's key if it has one
+//! S → C  Queued    the position in the queue, again and again, if the client waits
 //! S → C  Ready     the granted request, the test's token; or Refused
 //!        Joined, Start, Interval, Stop or Sent, Total, Host
 //! C → S  Bye; or Setup for the next test of a series
@@ -27,6 +28,11 @@ pub(crate) enum Message {
     Setup(Setup),
     /// Server: connect the flows and let each send this token.
     Ready(Ready),
+    /// Server: wait, until this is 1 and a test ends.
+    Queued {
+        /// The first one has position 1.
+        position: u32,
+    },
     /// Server: not with me.
     Refused(Refused),
     /// Server: the connection of this flow is known.
@@ -65,6 +71,9 @@ pub(crate) struct Setup {
     pub(crate) body: String,
     /// A [`Proof`](super::auth::Proof), if the server has a key.
     pub(crate) proof: Option<String>,
+    /// Whether the client waits in a queue if no seat is free.
+    #[serde(default)]
+    pub(crate) is_patient: bool,
 }
 
 /// A granted test.

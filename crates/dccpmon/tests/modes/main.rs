@@ -8,6 +8,7 @@ mod dry_run;
 mod monitor;
 mod pages;
 mod ping;
+mod queue;
 #[path = "../bulk/support.rs"]
 #[expect(dead_code, reason = "tests/bulk uses the rest")]
 mod support;
