@@ -28,7 +28,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "--get-server-output",
     "--plot",
     "--probe",
-    "--repeat",
 ];
 
 pub(super) fn not_yet(word: &str) -> Failure {

@@ -14,6 +14,8 @@ use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
 use crate::schema::Transport;
+use crate::session::probe::idle_time;
+use crate::session::repeat::RUNS_MAX;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use core::net::SocketAddr;
@@ -27,8 +29,8 @@ use ping::Ping;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{
-    burst, ccid, congestion, law, length, number, over, place, rate, shape, spacing, time,
-    transport,
+    burst, ccid, congestion, idle, law, length, number, over, place, rate, shape, share, spacing,
+    time, transport,
 };
 
 /// DCCP port of the service.
@@ -146,9 +148,20 @@ pub(crate) struct Bulk {
     pub(crate) is_patient: bool,
     /// Whether to end before the test.
     pub(crate) is_dry_run: bool,
+    /// How often the test runs at most.
+    pub(crate) runs_max: u32,
+    /// The relative error of the mean goodput at which the repetitions end.
+    pub(crate) until_ci: Option<f64>,
+    /// How long the idle path is probed first, if that is given.
+    pub(crate) idle: Option<Duration>,
 }
 
 impl Bulk {
+    /// How long the idle path is probed before the test.
+    pub(crate) fn idle_time(&self) -> Duration {
+        self.idle.unwrap_or_else(|| idle_time(self.duration))
+    }
+
     /// The requested congestion control. Of DCCP only CCID 2 has a choice, and only the sender makes it.
     pub(crate) fn cc(&self) -> Option<String> {
         let has_law = self.transport == Transport::Dccp && self.ccid == 2;
@@ -366,6 +379,15 @@ struct BulkWords {
     /// Show what the test would do and what the server allows, and end: no data is sent
     #[arg(long)]
     dry_run: bool,
+    /// Run the test N times
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=RUNS_MAX))]
+    repeat: Option<u32>,
+    /// Repeat the test until the 95 % confidence interval of the mean goodput is within ± SHARE of it: 2%
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
+    until_ci: Option<f64>,
+    /// Probe the idle path for this long first; 0: no probes, also none beside the load [default: a tenth of -t, at most 1s]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = idle)]
+    idle: Option<Duration>,
     #[command(flatten)]
     output: OutputWords,
 }
@@ -481,6 +503,11 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         is_strict: w.strict,
         is_patient: w.wait,
         is_dry_run: w.dry_run,
+        runs_max: w
+            .repeat
+            .unwrap_or(if w.until_ci.is_some() { RUNS_MAX } else { 1 }),
+        until_ci: w.until_ci,
+        idle: w.idle,
     })
 }
 

@@ -208,3 +208,22 @@ fn help_is_printed_without_an_error() {
     assert!(matches!(read("bulk --help"), Ok(Command::Show(text)) if text.contains("or 4 (TFRC")));
     assert!(matches!(read("--version"), Ok(Command::Show(_))));
 }
+
+#[test]
+fn idle_path_is_probed_for_a_tenth_of_the_test() {
+    let idle = |line: &str| bulk_of(line).idle_time();
+    assert_eq!(idle("h -t 2"), Duration::from_millis(200));
+    assert_eq!(idle("h -t 60 --idle 3s"), Duration::from_secs(3));
+    assert_eq!(idle("h --idle 0"), Duration::ZERO);
+    assert!(lines("h --idle 6s").contains("--idle 6s: must be at most 5s"));
+}
+
+#[test]
+fn repetitions_have_a_limit() {
+    assert_eq!(bulk_of("h").runs_max, 1);
+    assert_eq!(bulk_of("h --repeat 3").runs_max, 3);
+    let until = bulk_of("h --until-ci 2%");
+    assert_eq!((until.runs_max, until.until_ci), (50, Some(0.02)));
+    let both = bulk_of("h --repeat 5 --until-ci 0.1");
+    assert_eq!((both.runs_max, both.until_ci), (5, Some(0.1)));
+}

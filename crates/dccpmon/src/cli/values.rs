@@ -4,6 +4,7 @@ use crate::limits::DURATION_MAX;
 use crate::load::shape::{self, BadShape, Shape};
 use crate::result::check::Assert;
 use crate::schema::Transport;
+use crate::session::probe::IDLE_MAX;
 use core::fmt;
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
@@ -48,6 +49,18 @@ pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
         return Err(BadValue::new(
             "must be greater than 0 and at most 24h",
             "write 5s, 5m or 5 (seconds)",
+        ));
+    }
+    Ok(value)
+}
+
+/// The time of the probes before a test.
+pub(super) fn idle(text: &str) -> Result<Duration, BadValue> {
+    let value = quantity::time_or_seconds(text)?;
+    if value > IDLE_MAX {
+        return Err(BadValue::new(
+            "must be at most 5s",
+            "write 2s, or 0 for no probes",
         ));
     }
     Ok(value)

@@ -9,9 +9,11 @@ use crate::output::Outputs;
 use crate::plan::{self, Plan, baseline_port};
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
-use crate::schema::{Document, Granted, Transport};
+use crate::schema::{self, Document, Granted, Problem, Transport};
 use crate::session::agree::{Agreement, lost, refused};
+use crate::session::clock::Timing;
 use crate::session::failure::failure;
+use crate::session::repeat::Series;
 use crate::transport::dccp::DccpFlow;
 use crate::transport::tcp::TcpFlow;
 use crate::transport::udp::UdpFlow;
@@ -28,6 +30,7 @@ use dccp::{Encapsulation, Socket, clock};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use std::collections::BTreeSet;
+use std::io::{Write as _, stderr};
 use std::sync::Arc;
 
 /// How long each step of the agreement with the server may take.
@@ -57,18 +60,77 @@ fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure>
         return rehearse(plan, outputs);
     }
     outputs.begin(&plan.to_string(), &document::of_begin(asked));
+    let mut series = Series::new(asked.runs_max, asked.until_ci, asked.seed);
+    let mut begin_ns = 0;
+    let mut last = None;
+    loop {
+        let run = measure_once(&plan, outputs, &mut series, begin_ns);
+        let mut document = run.or_else(|failure| keep(last.take(), failure))?;
+        let is_complete = document.exit_code == exit::DONE;
+        let summary = document.summary.as_mut().filter(|_| is_complete);
+        let is_over = summary.is_none_or(|summary| {
+            begin_ns += summary.duration_ns;
+            !series.run(summary)
+        });
+        if is_over {
+            if let Some(summary) = &mut document.summary {
+                summary.repeat = series.finish();
+            }
+            return Ok(document);
+        }
+        last = Some(document);
+    }
+}
+
+/// The document of the last run, if a later one cannot run: what was measured is not lost.
+fn keep(last: Option<Document>, failure: Failure) -> Result<Document, Failure> {
+    let Some(document) = last else {
+        return Err(failure);
+    };
+    // A closed standard error does not change the outcome.
+    let _ = writeln!(
+        stderr(),
+        "dccpmon: a repetition could not run: {}",
+        failure.what
+    );
+    Ok(Document {
+        status: schema::Status::Incomplete,
+        exit_code: exit::INCOMPLETE,
+        error: Some(Problem {
+            what: failure.what,
+            next: failure.next,
+        }),
+        ..document
+    })
+}
+
+/// Runs the test once. Its intervals begin at `begin_ns`.
+fn measure_once(
+    plan: &Plan,
+    outputs: &mut Outputs<'_>,
+    series: &mut Series,
+    begin_ns: u64,
+) -> Result<Document, Failure> {
     let client = Client::connect(plan.clone())?;
     let granted = client.granted.clone();
-    let result = client.measure(outputs)?;
+    let rows = Rows {
+        halves: Halves::new(plan.asked.flows),
+        outputs,
+        series,
+        begin_ns,
+    };
+    let (result, timing) = client.measure(rows)?;
     let code = match result.status {
         Status::Complete => exit::DONE,
         Status::Interrupted => exit::INTERRUPTED,
         Status::Incomplete => exit::INCOMPLETE,
     };
-    Ok(Document {
+    let mut document = Document {
         granted,
-        ..document::of_test(&plan, &result, code)
-    })
+        ..document::of_test(plan, &result, code)
+    };
+    timing.write(&mut document, &result.flows, plan.asked.is_reverse);
+    Ok(document)
 }
 
 /// Asks the server for its limits only, and shows what a test would do.
@@ -117,21 +179,32 @@ struct ServerReport {
 struct Rows<'a, 'b> {
     halves: Halves,
     outputs: &'a mut Outputs<'b>,
+    series: &'a mut Series,
+    /// When this run began: the sum of the runs before it.
+    begin_ns: u64,
 }
 
 impl Rows<'_, '_> {
     /// One end's half of an interval.
     fn add(&mut self, half: Interval) {
         for interval in self.halves.add(half) {
-            self.outputs.interval(interval);
+            self.show(interval);
         }
     }
 
     /// No half comes any more.
-    fn finish(self) {
-        for interval in self.halves.finish() {
-            self.outputs.interval(interval);
+    fn finish(mut self) {
+        let halves = core::mem::replace(&mut self.halves, Halves::new(0));
+        for interval in halves.finish() {
+            self.show(interval);
         }
+    }
+
+    fn show(&mut self, mut interval: schema::Interval) {
+        self.series.interval(&interval);
+        interval.t0_ns = interval.t0_ns.saturating_add(self.begin_ns);
+        interval.t1_ns = interval.t1_ns.saturating_add(self.begin_ns);
+        self.outputs.interval(interval);
     }
 }
 
@@ -324,13 +397,11 @@ impl Client {
 
 /// The test itself.
 impl Client {
-    fn measure(mut self, outputs: &mut Outputs<'_>) -> Result<TestResult, Failure> {
-        let mut rows = Rows {
-            halves: Halves::new(self.plan.asked.flows),
-            outputs,
-        };
-        let mut usage = Usage::begin(self.channel.socket());
+    fn measure(mut self, mut rows: Rows<'_, '_>) -> Result<(TestResult, Timing), Failure> {
         self.settle();
+        let timing = Timing::before(&mut self.channel, self.plan.asked.idle_time());
+        let mut timing = timing.map_err(|e| lost(&e))?;
+        let mut usage = Usage::begin(self.channel.socket());
         self.say(&Message::Start)?;
         let mut meter = Meter::new(
             self.start_flows()?,
@@ -338,10 +409,11 @@ impl Client {
                 && self.plan.asked.transport == Transport::Dccp,
         );
         let mut report = ServerReport::default();
-        let mut status = self.watch(&mut meter, &mut report, &mut rows);
+        let mut status = self.watch(&mut meter, &mut report, &mut rows, &mut timing);
+        timing.close(&mut self.channel);
         usage.end();
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
-        status = self.finish(status, &mut meter, &mut report, &mut rows);
+        status = self.finish(status, &mut meter, &mut report, &mut rows, &mut timing);
         let mut totals = meter.totals(&report.packets);
         totals.append(&mut report.totals);
         let sides = Sides {
@@ -350,13 +422,8 @@ impl Client {
             server: report.host,
         };
         rows.finish();
-        Ok(combine(
-            &self.plan.asked,
-            self.length,
-            status,
-            elapsed,
-            sides,
-        ))
+        let result = combine(&self.plan.asked, self.length, status, elapsed, sides);
+        Ok((result, timing))
     }
 
     /// Takes back tokens that are not needed any more and waits until the others are acknowledged, so
@@ -399,6 +466,7 @@ impl Client {
         meter: &mut Meter,
         report: &mut ServerReport,
         rows: &mut Rows<'_, '_>,
+        timing: &mut Timing,
     ) -> Status {
         let Bulk {
             interval, duration, ..
@@ -406,6 +474,7 @@ impl Client {
         let mut next = interval;
         loop {
             meter.sample();
+            timing.step(&mut self.channel);
             let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
             if self.listen(until, report, rows).is_err() {
                 return Status::Incomplete;
@@ -436,6 +505,7 @@ impl Client {
         meter: &mut Meter,
         report: &mut ServerReport,
         rows: &mut Rows<'_, '_>,
+        timing: &mut Timing,
     ) -> Status {
         if self.plan.asked.is_reverse {
             let _ = self.channel.say(&Message::Stop);
@@ -451,6 +521,7 @@ impl Client {
                 return Status::Incomplete;
             }
         }
+        timing.after(&mut self.channel);
         let _ = self.channel.say(&Message::Bye);
         let _ = self.channel.flush(clock::now() + STEP / 10);
         status

@@ -119,7 +119,7 @@ fn requested(asked: &Bulk) -> Requested {
         over: Some(asked.over.to_string()),
         duration_ns: nanos(asked.duration),
         interval_ns: nanos(asked.interval),
-        idle_ns: 0,
+        idle_ns: nanos(asked.idle_time()),
         direction: if asked.is_reverse {
             Direction::Reverse
         } else {
@@ -127,7 +127,7 @@ fn requested(asked: &Bulk) -> Requested {
         },
         flows: vec![flow; asked.flows as usize],
         seed: asked.shape.is_random().then(|| asked.seed.to_string()),
-        repeat: 1,
+        repeat: asked.runs_max,
         title: None,
     }
 }

@@ -239,9 +239,9 @@ pub struct RttSplit {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct OneWay {
-    /// The delay, by the clock fit.
+    /// The delay by the clock fit, from the sending program on: the send queue is included.
     pub ns: Spread,
-    /// The bound of its error.
+    /// The bound of its error: that of the clock fit, and half of the clocks' drift during the test.
     pub error_ns: u64,
     /// How the clocks were compared.
     pub method: String,

@@ -147,9 +147,10 @@ pub struct DelayPhase {
     pub idle_ns: Spread,
     /// Round trips of probes beside the load, on a connection of their own.
     pub loaded_ns: Option<Spread>,
-    /// Round trips of the load itself.
+    /// Round trips of the load itself, of the flow with the longest ones.
     pub self_loaded_ns: Option<Spread>,
-    /// Round trips per minute under load: the responsiveness of draft-ietf-ippm-responsiveness.
+    /// Round trips per minute under load, after draft-ietf-ippm-responsiveness: the mean of those of the probes and those
+    /// of the load itself.
     pub rpm: Option<f64>,
     /// Probes without an answer.
     pub lost_packets: u64,
@@ -197,13 +198,13 @@ pub struct Summary {
     pub limited_by: Limit,
 }
 
-/// A test that ran several times.
+/// A test that ran several times. All other figures of the summary are those of the last run.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]
 pub struct Repeat {
     /// The goodput of each run.
     pub goodputs_bps: Vec<f64>,
-    /// The mean goodput and its 95 % confidence interval.
+    /// The mean goodput of all runs' intervals and its 95 % confidence interval; null with fewer than 8 intervals.
     pub goodput: Option<MeanInterval>,
 }
 

@@ -1,4 +1,7 @@
 //! The client's side of a test.
 
 pub(crate) mod agree;
+pub(crate) mod clock;
 pub(crate) mod failure;
+pub(crate) mod probe;
+pub(crate) mod repeat;

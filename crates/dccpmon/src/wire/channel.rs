@@ -14,10 +14,15 @@
 //! which all parts of the other end have arrived. Flag 1 marks the last part of a message. Fields of
 //! a message that this version does not know are ignored; the version of the head is that of this
 //! framing. Bounds: [`PARTS_MAX`] parts on their way, [`MESSAGE_MAX`] bytes in a message.
+//!
+//! Datagrams with the number 0 can carry a probe of the delay and the clocks (flag 2), or the answer to one (flag 4).
+//! Neither is repeated: a repetition would count as delay. Each end answers while it reads messages.
 
 use super::message::Message;
+use super::timing;
 use core::time::Duration;
 use dccp::{Instant, RecvError, Socket, clock};
+use dccp_stats::Probe;
 use std::collections::VecDeque;
 
 /// Bytes of a message.
@@ -30,6 +35,10 @@ const HEAD_BYTES: usize = 12;
 const MAGIC: [u8; 2] = *b"DC";
 const VERSION: u8 = 1;
 const LAST_PART: u8 = 1;
+const PROBE: u8 = 2;
+const ANSWER: u8 = 4;
+/// Answers to probes that are kept until they are taken.
+const ANSWERS_MAX: usize = 256;
 /// A part is repeated after this time, doubled with each attempt up to the maximum.
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
 const REPEAT_MAX: Duration = Duration::from_secs(1);
@@ -71,6 +80,7 @@ pub(crate) struct Channel {
     parts: Parts,
     heard_at: Instant,
     said_at: Instant,
+    answers: Vec<Probe>,
 }
 
 impl Channel {
@@ -83,6 +93,7 @@ impl Channel {
             parts: Parts::default(),
             heard_at: now,
             said_at: now,
+            answers: Vec::new(),
         };
         if let Some(datagram) = heard {
             channel.parts.hear(datagram)?;
@@ -105,6 +116,20 @@ impl Channel {
         self.parts.say(message)?;
         self.speak(clock::now());
         Ok(())
+    }
+
+    /// Sends a probe of the delay and of the clocks; returns its time of departure in nanoseconds, which its answer
+    /// repeats.
+    pub(crate) fn probe(&mut self) -> u64 {
+        let sent_ns = clock::now().as_nanos();
+        let body = timing::question(sent_ns);
+        self.send(&datagram(PROBE, 0, self.parts.arrived, &body));
+        sent_ns
+    }
+
+    /// The answers to probes that have arrived since the last call, whether or not this end asked.
+    pub(crate) fn take_answers(&mut self) -> Vec<Probe> {
+        core::mem::take(&mut self.answers)
     }
 
     /// Whether much of what was said is not heard yet: no time for what can be left out.
@@ -159,11 +184,32 @@ impl Channel {
                 if self.parts.hear(datagram)? {
                     self.send(&self.parts.acknowledgement());
                 }
+                self.hear_timing(datagram);
                 Ok(true)
             }
             Err(RecvError::TimedOut | RecvError::WouldBlock) => Ok(false),
             Err(RecvError::Closed(reason)) => Err(Lost::Closed(dccp::reason_text(&reason))),
             Err(error) => Err(Lost::Closed(error.to_string())),
+        }
+    }
+
+    /// Answers a probe, or keeps the answer to one.
+    fn hear_timing(&mut self, received: &[u8]) {
+        let Some((flags, 0, _, body)) = read(received) else {
+            return;
+        };
+        let now_ns = self.heard_at.as_nanos();
+        match flags {
+            PROBE => {
+                if let Some(sent_ns) = timing::read_question(body) {
+                    let body = timing::answer(sent_ns, now_ns, clock::now().as_nanos());
+                    self.send(&datagram(ANSWER, 0, self.parts.arrived, &body));
+                }
+            }
+            ANSWER if self.answers.len() < ANSWERS_MAX => {
+                self.answers.extend(timing::read_answer(body, now_ns));
+            }
+            _ => {}
         }
     }
 

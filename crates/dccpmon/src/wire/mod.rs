@@ -6,3 +6,4 @@ pub(crate) mod figures;
 pub(crate) mod hello;
 pub(crate) mod message;
 pub(crate) mod packet;
+mod timing;

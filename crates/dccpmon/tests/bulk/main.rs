@@ -4,6 +4,7 @@
 
 mod acker;
 mod crowd;
+mod delays;
 mod ends;
 mod metrics;
 mod network;

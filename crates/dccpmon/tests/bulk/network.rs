@@ -35,13 +35,21 @@ impl Network {
         link: LinkConfig,
         observers: Option<[Observer; 2]>,
     ) -> Self {
+        Self::between(server, [link.clone(), link], observers)
+    }
+
+    /// A relay with a link to the server and one back.
+    pub(crate) fn between(
+        server: &Server,
+        links: [LinkConfig; 2],
+        observers: Option<[Observer; 2]>,
+    ) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], server.port.parse().unwrap()));
         let is_over = Arc::new(AtomicBool::new(false));
         let (tell, told) = mpsc::channel();
         let over = is_over.clone();
         let thread = std::thread::spawn(move || {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let links = [link.clone(), link];
             let mut relay = Relay::new(any, server, links, Seed(6), Duration::ZERO).unwrap();
             if let Some(observers) = observers {
                 relay.observe(observers);
