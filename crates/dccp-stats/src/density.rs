@@ -322,6 +322,7 @@ mod tests {
     /// The first sequence and its displacements are an example in a comparison of the metrics (J. Comput. Netw. Commun.
     /// 2020, 8465191, table 1). The other results follow from the definitions of RFC 5236 by hand. The property tests
     /// below show the definitions for any order.
+    // goal 22: the densities of RFC 5236 follow a published example.
     #[test]
     fn displacements_of_a_published_sequence() {
         let published = counts(&[1, 6, 7, 2, 3, 4, 5, 8]);

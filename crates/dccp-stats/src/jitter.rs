@@ -161,6 +161,7 @@ mod tests {
     }
 
     /// Differences of 8, 8 and 4 ms: 8/16 = 0.5, then 0.5 + 7.5/16 = 0.96875, then 0.96875 + 3.03125/16.
+    // goal 25: jitter of RFC 3550.
     #[test]
     fn jitter_of_rfc_3550_follows_its_filter() {
         let ms = |n: u64| Some(n * 1000);
@@ -175,6 +176,7 @@ mod tests {
         );
     }
 
+    // goal 25: the variation between packets.
     #[test]
     fn variation_between_packets_skips_gaps() {
         let us = Some;
@@ -183,6 +185,7 @@ mod tests {
         assert_eq!((ipdv.n, ipdv.min, ipdv.max), (2, 10_000, 20_000));
     }
 
+    // goal 25: the 95th percentile minus the median.
     #[test]
     fn variation_by_percentiles_is_the_upper_half() {
         let delays: Vec<_> = (0..100).map(|k| Some(10_000 + (k * 37) % 100)).collect();

@@ -378,6 +378,7 @@ mod tests {
 
     /// Two million packets of a known chain, for several chains. The length of bursts rests on the difference of two
     /// counts, so p and r may be wrong by four standard errors of that difference.
+    // goal 20: the fit finds the parameters of a Gilbert-Elliott model.
     #[test]
     fn gilbert_fit_recovers_its_parameters() {
         const PACKETS: u32 = 2_000_000;

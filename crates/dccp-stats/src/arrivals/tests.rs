@@ -21,6 +21,7 @@ fn packet(number: u64, arrived_ns: u64) -> Arrival {
 }
 
 /// The tables of RFC 4737 §7: packets are sent every 20 ms with a delay of 68 ms.
+// goal 22: reordering follows the examples of RFC 4737.
 #[test]
 fn examples_of_rfc_4737() {
     let mut arrivals = Arrivals::new(0);
@@ -79,6 +80,7 @@ fn samples_of_the_definition_of_n_reordering() {
 }
 
 /// Of a million packets the last thousand are lost: they count, although no gap shows them.
+// goal 19: loss at the tail counts.
 #[test]
 fn tail_loss_of_a_long_flow_is_counted_exactly() {
     let mut arrivals = Arrivals::new(10);
@@ -116,6 +118,7 @@ fn swapped_pairs_are_no_losses() {
     assert_eq!(figures.order.density.len(), 3);
 }
 
+// goal 21: duplicates are counted apart.
 #[test]
 fn duplicates_are_counted_apart() {
     use Novelty::{Duplicate, New};

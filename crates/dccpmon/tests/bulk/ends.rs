@@ -114,6 +114,7 @@ fn a_one_off_server_ends_after_its_test() {
 }
 
 // goal 36: the document of an interrupted test is valid and whole.
+// goal 52: it has the summary of both ends.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_prints_the_whole_summary() {

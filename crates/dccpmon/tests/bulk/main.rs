@@ -14,4 +14,5 @@ mod support;
 mod terms;
 mod transports;
 mod truth;
+mod truth_udp;
 mod verdicts;

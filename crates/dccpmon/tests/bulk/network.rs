@@ -105,6 +105,7 @@ fn losses(flow: &Value) -> [u64; 2] {
     [ledger.lost_network, elsewhere + ledger.unknown]
 }
 
+// goal 54: the relay carries one UDP port, and that is enough.
 #[test]
 fn losses_are_the_networks_and_all_counts_survive_them() {
     for arguments in [

@@ -117,3 +117,35 @@ fn the_table_says_what_was_measured() {
         );
     }
 }
+
+// goal 29: the processor time of each core at both ends.
+// goal 30: counters of the interface, UDP, IP and DCCP at both ends.
+#[cfg(target_os = "linux")]
+#[test]
+fn both_hosts_show_their_cores_and_counters() {
+    let server = Server::start("udp");
+    let document = server.json(&["-t", "1", "-b", "2M", "-l", "1000"]);
+    let sent = number(&document["summary"]["flows"][0]["ledger"]["sent"]);
+    for (end, opens) in [
+        ("client", "DCCPActiveOpens"),
+        ("server", "DCCPPassiveOpens"),
+    ] {
+        let host = &document["hosts"][end];
+        assert!(number(&host["process_cpu_ns"]) > 0, "{host:#}");
+        let cores = host["cores"].as_array().unwrap();
+        assert!(!cores.is_empty());
+        for core in cores {
+            let ratio = |name: &str| core[name].as_f64().unwrap();
+            assert!((0.0..=1.001).contains(&(ratio("user_ratio") + ratio("idle_ratio"))));
+        }
+        assert_eq!(host["interface"]["name"], "lo");
+        for (layer, counter) in [
+            ("interface", "rx_packets"),
+            ("udp", "in_datagrams"),
+            ("ip", "in_receives"),
+        ] {
+            assert!(number(&host[layer][counter]) >= sent, "{host:#}");
+        }
+        assert_eq!(number(&host["dccp"][opens]), 1);
+    }
+}

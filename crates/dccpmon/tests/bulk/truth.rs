@@ -57,22 +57,38 @@ impl Truth {
         runs.into_iter().collect()
     }
 
-    /// RFC 4737: numbers that came after a greater one. A repeated number does not count.
-    fn reordered(&self) -> u64 {
+    /// The first arrivals, and for each of them the position of the earliest arrival with a greater number before it.
+    fn order(&self) -> Vec<(u64, Option<usize>)> {
+        let mut order: Vec<(u64, Option<usize>)> = Vec::new();
         let mut seen = BTreeSet::new();
-        let mut next = 0;
-        let mut reordered = 0;
         for &number in &self.delivered {
-            if !seen.insert(number) {
-                continue;
-            }
-            if number < next {
-                reordered += 1;
-            } else {
-                next = number + 1;
+            if seen.insert(number) {
+                let overtaken_by = order.iter().position(|&(earlier, _)| earlier > number);
+                order.push((number, overtaken_by));
             }
         }
-        reordered
+        order
+    }
+
+    /// RFC 4737 §4.2: by how many arrivals each reordered packet is late.
+    fn extents(&self) -> Vec<u64> {
+        let order = self.order();
+        let late = order.iter().enumerate();
+        late.filter_map(|(at, &(_, overtaken_by))| Some((at - overtaken_by?) as u64))
+            .collect()
+    }
+
+    /// RFC 4737 §5.3: the number of packets with n greater numbers directly before them, for each n from 1 on.
+    fn n_reordering(&self) -> Vec<u64> {
+        let order = self.order();
+        let mut counts = Vec::new();
+        for (at, (number, _)) in order.iter().enumerate() {
+            let before = order[..at].iter().rev();
+            let n = before.take_while(|(earlier, _)| earlier > number).count();
+            counts.resize(counts.len().max(n), 0);
+            counts[..n].iter_mut().for_each(|count| *count += 1);
+        }
+        counts
     }
 }
 
@@ -135,7 +151,7 @@ fn truth_emulator_dccp() {
     }
 }
 
-// goal 22: reordering is that of the log.
+// goal 22: reordered packets, their extents and n-reordering are those of the log.
 #[test]
 fn truth_of_reordering() {
     let faults = FaultConfig {
@@ -145,8 +161,15 @@ fn truth_of_reordering() {
         ..FaultConfig::default()
     };
     let (flow, truth) = measured(faults, &["-t", "1", "-b", "8M", "-l", "1000"]);
-    let reordered = truth.reordered();
-    assert!(reordered > 0);
-    assert_eq!(flow.order.unwrap().reordered_packets, reordered);
+    let extents = truth.extents();
+    assert!(!extents.is_empty());
+    let order = flow.order.unwrap();
+    assert_eq!(order.reordered_packets, extents.len() as u64);
+    assert_eq!(flow.reordered_packets, Some(order.reordered_packets));
+    assert_eq!(order.n_reordering, truth.n_reordering());
+    let found = order.extent.unwrap();
+    assert_eq!(found.n, extents.len() as u64);
+    assert_eq!(Some(&found.min), extents.iter().min());
+    assert_eq!(Some(&found.max), extents.iter().max());
     assert_eq!(flow.ledger.unwrap().lost_network, 0);
 }

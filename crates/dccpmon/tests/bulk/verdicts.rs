@@ -31,14 +31,14 @@ fn link() -> LinkConfig {
     }
 }
 
-// goal 34
+// goal 34: a rate below the path's is the limit.
 #[test]
 fn verdict_of_a_small_rate_is_the_application() {
     let limit = limit(link(), &["-t", "1", "-b", "2M"]);
     assert_eq!(limit["verdict"], "application", "{limit:#}");
 }
 
-// goal 34
+// goal 34: a queue of the network is the limit.
 #[test]
 fn verdict_of_a_full_queue_is_the_network_queue() {
     let bottleneck = LinkConfig {
@@ -50,7 +50,7 @@ fn verdict_of_a_full_queue_is_the_network_queue() {
     assert_eq!(limit["verdict"], "network_queue", "{limit:#}");
 }
 
-// goal 34
+// goal 34: the congestion control is the limit.
 #[test]
 fn verdict_of_random_losses_is_the_congestion_control() {
     let lossy = LinkConfig {
