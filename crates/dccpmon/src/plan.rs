@@ -163,6 +163,13 @@ impl fmt::Display for Plan {
             #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
             let bps = bps as f64;
             write!(f, " at {} each", units::rate(bps))?;
+        } else if let Shape::Trace(table) = &self.asked.shape {
+            let round = units::seconds(nanos(table.round()));
+            write!(
+                f,
+                ", {} packets in each {round} s by a trace",
+                table.packets()
+            )?;
         } else if self.asked.shape != Shape::Greedy {
             write!(f, ", shape {} each", self.asked.shape)?;
         }

@@ -321,7 +321,7 @@ struct BulkWords {
     #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate, group = "pattern")]
     bitrate: Option<u64>,
     /// Send in this pattern: cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, frames:30:4M,
-    /// sine:20M..80M/60s, square:20M..80M/60s
+    /// sine:20M..80M/60s, square:20M..80M/60s, or trace:FILE with a time in ms on each line
     #[arg(long, value_name = "SHAPE", value_parser = shape, group = "pattern")]
     shape: Option<Shape>,
     /// The same as --shape burst:N/TIME

@@ -2,6 +2,7 @@
 
 use crate::limits::DURATION_MAX;
 use crate::load::shape::{self, BadShape, Shape};
+use crate::load::timetable::Timetable;
 use crate::result::check::Assert;
 use crate::schema::Transport;
 use crate::session::probe::IDLE_MAX;
@@ -14,6 +15,7 @@ use dccp::proto::cc::registry::Ccids;
 use dccp::{Encapsulation, ServiceCode};
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
+use std::path::Path;
 
 /// The error of a value: its constraint and a hint.
 #[derive(Debug)]
@@ -138,6 +140,11 @@ pub(super) fn assertion(text: &str) -> Result<Assert, BadValue> {
 
 /// A shape of the load.
 pub(super) fn shape(text: &str) -> Result<Shape, BadValue> {
+    if let Some(file) = text.strip_prefix("trace:") {
+        let next = "write a time in milliseconds on each line: 0, 33.3, 66.7 …";
+        let table = Timetable::read(Path::new(file));
+        return table.map(Shape::Trace).map_err(|e| BadValue::new(e, next));
+    }
     text.parse()
         .map_err(|e: BadShape| BadValue::new(e.0, SHAPES))
 }
@@ -153,7 +160,7 @@ pub(super) fn spacing(text: &str) -> Result<Shape, BadValue> {
 }
 
 const SHAPES: &str = "write cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, frames:30:4M, \
-    sine:20M..80M/60s or square:20M..80M/60s";
+    sine:20M..80M/60s, square:20M..80M/60s or trace:FILE";
 
 /// A transport of the data.
 pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {

@@ -4,6 +4,7 @@ pub(crate) mod receive;
 pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod shape;
+pub(crate) mod timetable;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;

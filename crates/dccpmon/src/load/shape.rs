@@ -1,5 +1,6 @@
 //! When the packets of a flow are due.
 
+use super::timetable::Timetable;
 use core::f64::consts::TAU;
 use core::fmt;
 use core::str::FromStr;
@@ -38,6 +39,8 @@ pub(crate) enum Shape {
     Sine(Swing),
     /// A rate that is high for half a period, then low.
     Square(Swing),
+    /// Packets at the times of a file.
+    Trace(Timetable),
 }
 
 /// A rate that changes.
@@ -66,14 +69,18 @@ impl Shape {
             | Self::Poisson { bps }
             | Self::Pareto { bps, .. }
             | Self::Frames { bps, .. } => Some(*bps),
-            Self::Burst { packets, gap } => {
-                let bits = u128::from(*packets) * 8 * length as u128 * 1_000_000_000;
-                let bps = bits / u128::from(nanos(*gap).max(1));
-                Some(u64::try_from(bps).unwrap_or(u64::MAX).max(1))
-            }
+            Self::Burst { packets, gap } => Some(mean(*packets, *gap, length)),
+            Self::Trace(table) => Some(mean(table.packets(), table.round(), length)),
             Self::Sine(swing) | Self::Square(swing) => Some(swing.low_bps / 2 + swing.high_bps / 2),
         }
     }
+}
+
+/// The rate of packets of `length` bytes, at least 1.
+fn mean(packets: u64, time: Duration, length: usize) -> u64 {
+    let bits = u128::from(packets) * 8 * length as u128 * 1_000_000_000;
+    let bps = bits / u128::from(nanos(time).max(1));
+    u64::try_from(bps).unwrap_or(u64::MAX).max(1)
 }
 
 impl TryFrom<String> for Shape {
@@ -122,6 +129,7 @@ impl FromStr for Shape {
             }
             "sine" => swing(values).map(Self::Sine),
             "square" => swing(values).map(Self::Square),
+            "gaps" => values.parse().map(Self::Trace).map_err(BadShape),
             _ => Err(BadShape(format!("there is no shape '{name}'"))),
         }
     }
@@ -183,6 +191,7 @@ impl fmt::Display for Shape {
             Self::Frames { per_second, bps } => write!(f, "frames:{per_second}:{bps}"),
             Self::Sine(swing) => write!(f, "sine:{swing}"),
             Self::Square(swing) => write!(f, "square:{swing}"),
+            Self::Trace(table) => write!(f, "gaps:{table}"),
         }
     }
 }
@@ -227,9 +236,10 @@ impl DueTimes {
     }
 
     fn first_ns(&mut self) -> f64 {
-        match self.shape {
+        match &self.shape {
             // The first gap of a random process begins before its first packet.
             Shape::Poisson { .. } | Shape::Pareto { .. } => self.gap_ns(),
+            Shape::Trace(table) => table.gap_ns(0),
             _ => 0.0,
         }
     }
@@ -239,6 +249,7 @@ impl DueTimes {
         let bits = self.bits;
         let mean = |bps: u64| bits * SECOND_NS / to_f64(bps);
         let gap = match self.shape.clone() {
+            Shape::Trace(table) => return table.gap_ns(self.number + 1),
             Shape::Greedy => 0.0,
             Shape::Cbr { bps } => mean(bps),
             Shape::Burst { packets, gap } => {
@@ -328,6 +339,7 @@ mod tests {
             "pareto:5000000/1.5",
             "frames:30:4000000",
             "sine:20000000..80000000/60000000000ns",
+            "gaps:5000,0,2250,2750",
             "square:1000..80000000/1000ns",
         ] {
             let shape: Shape = text.parse().unwrap();
@@ -377,6 +389,19 @@ mod tests {
         assert_eq!(due, [0, 0, 0, 10 * ms, 10 * ms, 10 * ms, 20 * ms]);
         let burst: Shape = "burst:3/10ms".parse().unwrap();
         assert_eq!(burst.mean_bps(LENGTH), Some(3_000_000));
+    }
+
+    // goal 9: packets are due at the times of a trace, round after round.
+    #[test]
+    fn packets_of_a_trace_are_due_at_its_times() {
+        let ms: Vec<u64> = times("gaps:5000,0,2000,3000", 1, 7)
+            .iter()
+            .map(|ns| ns / 1_000_000)
+            .collect();
+        assert_eq!(ms, [5, 5, 7, 10, 15, 15, 17]);
+        let trace: Shape = "gaps:5000,0,2000,3000".parse().unwrap();
+        // Four packets of 10,000 bits in 10 ms.
+        assert_eq!(trace.mean_bps(LENGTH), Some(4_000_000));
     }
 
     // goal 9: packets of a frame are due together, and frames keep their rate.

@@ -31,6 +31,29 @@ fn achieved_schedule_is_beside_the_requested_one() {
     assert!(only_flow(&document)["schedule"].is_null());
 }
 
+// goal 9: the packets of a trace file, in both directions.
+#[test]
+fn packets_leave_at_the_times_of_a_trace() {
+    let server = Server::start("udp");
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/packets.trace");
+    std::fs::write(file, "# three packets in 12 ms\n2\n2\n12\n").unwrap();
+    let shape = format!("trace:{file}");
+    let arguments = ["-t", "0.6", "-l", "1000", "--shape", &shape];
+    let hash = |more: &[&str]| {
+        let document = server.json(&[&arguments, more].concat());
+        let flow = only_flow(&document);
+        assert_eq!(
+            document["requested"]["flows"][0]["shape"],
+            "gaps:2000,0,10000"
+        );
+        assert_eq!(flow["schedule"]["asked_gap_ns"].as_f64(), Some(4e6));
+        let sent = number(&flow["ledger"]["sent"]);
+        assert!((140..=165).contains(&sent), "{sent}");
+        flow["schedule"]["hash"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(hash(&[]), hash(&["-R"]));
+}
+
 // goal 10: a seed repeats random arrivals, in both directions.
 #[test]
 fn same_seed_gives_the_same_schedule_in_both_directions() {
