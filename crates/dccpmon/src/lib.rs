@@ -34,6 +34,7 @@ pub fn run() -> ExitCode {
         Command::Ping(ping) => cmd::ping::run(&ping),
         Command::Doctor(doctor) => cmd::doctor::run(&doctor),
         Command::Monitor(monitor) => cmd::monitor::run(&monitor),
+        Command::Rr(rr) => cmd::rr::run(&rr),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

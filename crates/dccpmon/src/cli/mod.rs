@@ -3,7 +3,8 @@
 mod explain;
 mod output;
 pub(crate) mod ping;
-mod values;
+pub(crate) mod rr;
+pub(crate) mod values;
 
 use crate::cmd::compare::Compare;
 use crate::cmd::doctor::Doctor;
@@ -26,6 +27,7 @@ use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
 use output::OutputWords;
 use ping::Ping;
+use rr::Rr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Repeat tests on a schedule.
     Monitor(Monitor),
+    /// Measure latency against message size.
+    Rr(Box<Rr>),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -197,6 +201,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Ping(ping) => Ok(Command::Ping(ping)),
         Words::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         Words::Monitor(monitor) => Ok(Command::Monitor(monitor)),
+        Words::Rr(rr) => Ok(Command::Rr(rr)),
     }
 }
 
@@ -246,19 +251,22 @@ enum Words {
     Doctor(Doctor),
     /// Repeat tests on a schedule, keep their results and offer them to Prometheus
     Monitor(Monitor),
+    /// Measure latency against message size to HOST, by requests and responses
+    Rr(Box<Rr>),
 }
 
-#[derive(Args, Debug)]
-struct Common {
+/// Where and how to reach the server.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub(crate) struct Common {
     /// UDP port of the server
     #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
-    port: u16,
+    pub(crate) port: u16,
     /// DCCP port of the server
     #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
-    dccp_port: u16,
+    pub(crate) dccp_port: u16,
     /// Carry DCCP over udp or ip
     #[arg(long, value_name = "udp|ip", value_parser = over)]
-    over: Option<Encapsulation>,
+    pub(crate) over: Option<Encapsulation>,
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,

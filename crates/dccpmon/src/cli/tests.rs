@@ -197,7 +197,7 @@ fn wrong_transport_yields_an_error_of_two_lines() {
 
 #[test]
 fn planned_option_is_reported_as_not_implemented() {
-    for line in ["sweep h", "rr h", "h -w 64K", "h --bidir", "h -n 1M"] {
+    for line in ["sweep h", "h -w 64K", "h --bidir", "h -n 1M"] {
         assert!(lines(line).contains("not implemented yet\n"), "{line}");
     }
 }

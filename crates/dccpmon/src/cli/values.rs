@@ -1,6 +1,7 @@
 //! The values of options, and the errors of those that are wrong.
 
 use crate::limits::DURATION_MAX;
+use crate::load::echo::{ASK_MIN, RESPONSE_MAX};
 use crate::load::shape::{self, BadShape, Shape};
 use crate::load::timetable::Timetable;
 use crate::result::check::Assert;
@@ -13,6 +14,7 @@ use core::str::FromStr;
 use core::time::Duration;
 use dccp::proto::cc::registry::Ccids;
 use dccp::{Encapsulation, ServiceCode};
+use dccp_cli::Failure;
 use dccp_cli::law::{self, NamedLaw};
 use dccp_cli::quantity::{self, QuantityError};
 use std::path::Path;
@@ -195,4 +197,71 @@ pub(super) fn place(text: &str) -> Result<SocketAddr, BadValue> {
     let next = "write for example 127.0.0.1:9233 or [::1]:9233";
     text.parse()
         .map_err(|_| BadValue::new("must be an IP address and a port", next))
+}
+
+/// Refuses TCP where a packet is the unit of the measurement.
+pub(super) fn needs_packets(transport: Transport) -> Result<(), Failure> {
+    if transport != Transport::Tcp {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--transport tcp: TCP carries a stream of bytes, and this mode measures packets",
+        "write --transport dccp or --transport udp",
+    ))
+}
+
+/// Equally spaced sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// More than 0.
+    pub(crate) step: u32,
+}
+
+/// The most values of a range.
+const RANGE_MAX: u32 = 10_000;
+
+impl Range {
+    /// The values in rising order.
+    pub(crate) fn values(self) -> impl Iterator<Item = u32> {
+        let steps = (self.to - self.from) / self.step;
+        (0..=steps).map(move |n| self.from + n * self.step)
+    }
+}
+
+/// The length of a message of `rr`.
+pub(super) fn message_bytes(text: &str) -> Result<u32, BadValue> {
+    let bytes = u32::try_from(quantity::size_bytes(text)?).ok();
+    let is_allowed = |&bytes: &u32| bytes as usize >= ASK_MIN && bytes <= RESPONSE_MAX;
+    bytes.filter(is_allowed).ok_or_else(|| {
+        let problem = format!("must be {ASK_MIN} to {RESPONSE_MAX} bytes");
+        BadValue::new(problem, "write for example 1400")
+    })
+}
+
+/// Lengths of messages of `rr`: `A..B/STEP`, or one.
+pub(super) fn message_range(text: &str) -> Result<Range, BadValue> {
+    const NEXT: &str = "write for example 64..4864/300";
+    let Some((from, rest)) = text.split_once("..") else {
+        let from = message_bytes(text)?;
+        let (to, step) = (from, 1);
+        return Ok(Range { from, to, step });
+    };
+    let Some((to, step)) = rest.split_once('/') else {
+        return Err(BadValue::new("a range needs a step", NEXT));
+    };
+    let range = Range {
+        from: message_bytes(from)?,
+        to: message_bytes(to)?,
+        step: u32::try_from(quantity::size_bytes(step)?).unwrap_or(u32::MAX),
+    };
+    if range.to < range.from || range.step == 0 {
+        return Err(BadValue::new("must rise", NEXT));
+    }
+    if (range.to - range.from) / range.step >= RANGE_MAX {
+        let problem = format!("must have at most {RANGE_MAX} values");
+        return Err(BadValue::new(problem, NEXT));
+    }
+    Ok(range)
 }

@@ -21,7 +21,7 @@ use crate::transport::{Flow, Run};
 use crate::wire::auth::Key;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::{FlowTotal, Host, Interval};
-use crate::wire::message::{Message, Request};
+use crate::wire::message::{Message, Mode, Request};
 use crate::wire::packet::{Head, Kind};
 use core::net::IpAddr;
 use core::time::Duration;
@@ -111,7 +111,7 @@ fn measure_once(
     series: &mut Series,
     begin_ns: u64,
 ) -> Result<Document, Failure> {
-    let client = Client::connect(plan.clone())?;
+    let client = Client::connect(plan.clone(), Mode::Stream)?;
     let granted = client.granted.clone();
     let rows = Rows {
         halves: Halves::new(plan.asked.flows),
@@ -136,7 +136,7 @@ fn measure_once(
 /// Asks the server for its limits only, and shows what a test would do.
 fn rehearse(plan: Plan, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
     outputs.note(&plan.to_string());
-    let mut client = Client::reach(plan)?;
+    let mut client = Client::reach(plan, Mode::Stream)?;
     let grant = client.greet()?.foresee(&client.request());
     client.accept(&grant)?;
     let asked = &client.plan.asked;
@@ -154,13 +154,15 @@ fn rehearse(plan: Plan, outputs: &mut Outputs<'_>) -> Result<Document, Failure> 
 }
 
 /// The client's side of a test.
-struct Client {
+pub(crate) struct Client {
     plan: Plan,
-    channel: Channel,
-    token: u64,
-    length: usize,
-    granted: Option<Granted>,
-    flows: Vec<Arc<dyn Flow>>,
+    mode: Mode,
+    pub(crate) channel: Channel,
+    pub(crate) token: u64,
+    /// Bytes of a datagram.
+    pub(crate) length: usize,
+    pub(crate) granted: Option<Granted>,
+    pub(crate) flows: Vec<Arc<dyn Flow>>,
 }
 
 /// The server's messages during a test.
@@ -210,8 +212,9 @@ impl Rows<'_, '_> {
 
 /// Agreement with the server.
 impl Client {
-    fn connect(plan: Plan) -> Result<Self, Failure> {
-        let mut client = Self::reach(plan)?;
+    /// Connects all flows of a test that the server grants.
+    pub(crate) fn connect(plan: Plan, mode: Mode) -> Result<Self, Failure> {
+        let mut client = Self::reach(plan, mode)?;
         client.agree()?;
         client.open_flows()?;
         client.join()?;
@@ -219,7 +222,7 @@ impl Client {
     }
 
     /// Opens the control connection.
-    fn reach(plan: Plan) -> Result<Self, Failure> {
+    fn reach(plan: Plan, mode: Mode) -> Result<Self, Failure> {
         let port = plan.asked.dccp_port;
         let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
             .map_err(|e| failure(&plan.asked, e))?;
@@ -228,6 +231,7 @@ impl Client {
         let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
         Ok(Self {
             plan,
+            mode,
             channel,
             token: 0,
             length,
@@ -247,6 +251,7 @@ impl Client {
     fn request(&self) -> Request {
         let asked = &self.plan.asked;
         Request {
+            mode: self.mode,
             transport: asked.transport,
             flows: asked.flows,
             duration_ns: nanos(asked.duration),
@@ -390,8 +395,9 @@ impl Client {
         Ok(())
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), Failure> {
-        self.channel.say(message).map_err(|e| lost(&e))
+    /// Begins the test, whose flows have settled.
+    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
+        self.channel.say(&Message::Start).map_err(|e| lost(&e))
     }
 }
 
@@ -402,7 +408,7 @@ impl Client {
         let timing = Timing::before(&mut self.channel, self.plan.asked.idle_time());
         let mut timing = timing.map_err(|e| lost(&e))?;
         let mut usage = Usage::begin(self.channel.socket());
-        self.say(&Message::Start)?;
+        self.begin()?;
         let mut meter = Meter::new(
             self.start_flows()?,
             self.plan.asked.over == Encapsulation::Ip
@@ -428,7 +434,7 @@ impl Client {
 
     /// Takes back tokens that are not needed any more and waits until the others are acknowledged, so
     /// that the flows begin with nothing in flight.
-    fn settle(&self) {
+    pub(crate) fn settle(&self) {
         for flow in &self.flows {
             flow.withdraw();
         }

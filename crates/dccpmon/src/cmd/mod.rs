@@ -8,3 +8,4 @@ pub(crate) mod export;
 pub(crate) mod man;
 pub(crate) mod monitor;
 pub(crate) mod ping;
+pub(crate) mod rr;

@@ -1,5 +1,6 @@
 //! The two ends of a flow.
 
+pub(crate) mod echo;
 pub(crate) mod receive;
 pub(crate) mod schedule;
 pub(crate) mod send;

@@ -267,6 +267,7 @@ pub(crate) fn document() -> Document {
             client: host(),
             server: Some(host()),
         }),
+        rr: None,
         assertions: None,
         record: Record {
             argv: vec!["dccpmon".into(), "192.0.2.10".into()],

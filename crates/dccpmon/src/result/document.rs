@@ -75,7 +75,7 @@ pub(crate) fn of_begin(asked: &Bulk) -> Document {
 }
 
 /// A document without results.
-fn empty(asked: &Bulk) -> Document {
+pub(crate) fn empty(asked: &Bulk) -> Document {
     Document {
         schema: SCHEMA.into(),
         kind: Kind::Bulk,
@@ -92,6 +92,7 @@ fn empty(asked: &Bulk) -> Document {
         marks: Vec::new(),
         summary: None,
         hosts: None,
+        rr: None,
         assertions: None,
         record: Record {
             argv: std::env::args().collect(),
@@ -153,7 +154,8 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
     }
 }
 
-fn end(host: &Host) -> End {
+/// An end of a test.
+pub(crate) fn end(host: &Host) -> End {
     End {
         version: host.version.clone(),
         system: host.identity.system.clone(),

@@ -6,6 +6,7 @@
 
 mod flow;
 mod requested;
+mod rr;
 
 pub use flow::{
     Achieved, Acknowledged, Flow, IntervalFlow, Ledger, Limit, OneWay, RttSplit, Samples,
@@ -14,6 +15,7 @@ pub use flow::{
 pub use requested::{
     Direction, FlowRequest, Granted, Negotiated, Requested, ServerLimits, Transport,
 };
+pub use rr::{Rr, RrPoint, Varied};
 
 use core::fmt;
 use dccp_host::Delta;
@@ -59,6 +61,8 @@ pub struct Document {
     pub summary: Option<Summary>,
     /// The counters of both hosts.
     pub hosts: Option<Hosts>,
+    /// Latency against message size; null for other kinds.
+    pub rr: Option<Rr>,
     /// The outcome of `--assert` and `--baseline`; null without them.
     pub assertions: Option<Vec<Assertion>>,
     /// How the document came about.
@@ -71,12 +75,15 @@ pub struct Document {
 pub enum Kind {
     /// Throughput.
     Bulk,
+    /// Latency against message size.
+    Rr,
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Bulk => "bulk",
+            Self::Rr => "rr",
         })
     }
 }

@@ -394,6 +394,7 @@ mod tests {
     use crate::plan::{SERVICE, data_options};
     use crate::schema::Transport;
     use crate::session::agree::{Agreement, Granted};
+    use crate::wire::message::Mode;
     use dccp::Options;
     use dccp::proto::time::nanos;
     use dccp_cli::Failure;
@@ -425,6 +426,7 @@ mod tests {
             let mut channel = Channel::new(socket, None).unwrap();
             let second = nanos(Duration::from_secs(1));
             let request = Request {
+                mode: Mode::Stream,
                 transport: Transport::Dccp,
                 shape: Shape::Greedy,
                 seed: 0,

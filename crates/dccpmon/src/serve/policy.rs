@@ -2,12 +2,13 @@
 
 use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
 use crate::transport::tcp::has_congestion;
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
-use crate::wire::message::{RefusalCode, Refused, Request, Setup};
+use crate::wire::message::{Mode, RefusalCode, Refused, Request, Setup};
 use crate::wire::packet::{LEN_MAX, LEN_MIN};
 use core::time::Duration;
 use dccp::proto::time::nanos;
@@ -137,6 +138,13 @@ fn is_valid(request: &Request) -> bool {
         && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
         && request.rate_bps != Some(0)
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
+        && (request.mode == Mode::Stream || is_valid_rr(request))
+}
+
+/// Requests and responses need one flow of packets that have room for their heads.
+fn is_valid_rr(request: &Request) -> bool {
+    let has_packets = request.transport != Transport::Tcp;
+    request.flows == 1 && !request.is_reverse && has_packets && request.length_bytes >= ASK_MIN
 }
 
 #[cfg(test)]
@@ -159,6 +167,7 @@ mod tests {
 
     fn request() -> Request {
         Request {
+            mode: Mode::Stream,
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,
@@ -211,6 +220,16 @@ mod tests {
     #[test]
     fn invalid_requests_are_refused() {
         let wrong = [
+            Request {
+                mode: Mode::Rr,
+                ..request()
+            },
+            Request {
+                mode: Mode::Rr,
+                flows: 1,
+                length_bytes: ASK_MIN - 1,
+                ..request()
+            },
             Request {
                 flows: 0,
                 ..request()

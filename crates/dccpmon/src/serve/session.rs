@@ -1,5 +1,7 @@
 //! One test, from its request to its totals.
 
+mod answers;
+
 use super::metrics::{Direction, Metrics, Outcome};
 use super::policy::Policy;
 use super::seats::Seat;
@@ -12,7 +14,7 @@ use crate::transport::Flow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::FlowTotal;
-use crate::wire::message::{Message, Ready, RefusalCode, Refused, Request, Setup};
+use crate::wire::message::{Message, Mode, Ready, RefusalCode, Refused, Request, Setup};
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
@@ -220,6 +222,9 @@ struct Test<'a> {
 
 impl Test<'_> {
     fn run(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
+        if self.request.mode == Mode::Rr {
+            return self.answer(flows);
+        }
         let mut usage = Usage::begin(self.channel.socket());
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
@@ -435,6 +440,7 @@ mod tests {
 
     fn request(rate_bps: Option<u64>) -> Request {
         Request {
+            mode: Mode::Stream,
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,

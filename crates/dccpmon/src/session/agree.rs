@@ -249,10 +249,11 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::schema::Transport;
-    use crate::wire::message::RefusalCode;
+    use crate::wire::message::{Mode, RefusalCode};
 
     fn request() -> Request {
         Request {
+            mode: Mode::Stream,
             transport: Transport::Dccp,
             shape: Shape::Greedy,
             seed: 0,

@@ -124,9 +124,22 @@ pub(crate) enum RefusalCode {
     Stopping,
 }
 
+/// The traffic of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    /// One end sends numbered datagrams.
+    #[default]
+    Stream,
+    /// The client asks, the server responds.
+    Rr,
+}
+
 /// A test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
+    #[serde(default)]
+    pub(crate) mode: Mode,
     /// The carrier of the data.
     #[serde(default)]
     pub(crate) transport: Transport,

@@ -25,6 +25,10 @@ pub(crate) enum Kind {
     Data,
     /// Names the test and the flow that the connection carries. It is not counted.
     Join,
+    /// Asks for a response.
+    Ask,
+    /// A part of a response.
+    Answer,
 }
 
 /// The head of a test packet.
@@ -66,6 +70,8 @@ impl Head {
         let kind = match kind {
             0 => Kind::Data,
             1 => Kind::Join,
+            2 => Kind::Ask,
+            3 => Kind::Answer,
             _ => return None,
         };
         (*magic == MAGIC && version == VERSION).then_some(Self {
@@ -115,7 +121,7 @@ mod tests {
             assert_eq!(Head::read(&datagram), None);
         }
         datagram[2] = VERSION;
-        datagram[3] = 2;
+        datagram[3] = 4;
         assert_eq!(Head::read(&datagram), None);
     }
 }

@@ -5,10 +5,12 @@
 mod dashboard;
 mod doctor;
 mod dry_run;
+mod link;
 mod monitor;
 mod pages;
 mod ping;
 mod queue;
+mod rr;
 #[path = "../bulk/support.rs"]
 #[expect(dead_code, reason = "tests/bulk uses the rest")]
 mod support;

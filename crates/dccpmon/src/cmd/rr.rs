@@ -1,0 +1,378 @@
+//! `dccpmon rr HOST`: latency against message size, by requests and responses.
+
+use crate::cli::Bulk;
+use crate::cli::rr::Rr;
+use crate::cmd::bulk::Client;
+use crate::host::Usage;
+use crate::load::echo::Asker;
+use crate::meter::SAMPLE;
+use crate::output::json;
+use crate::plan::Plan;
+use crate::result::document;
+use crate::schema::{self, Document, Ends, Granted, Hosts, Kind, Problem, RrPoint, Status};
+use crate::session::agree::lost;
+use crate::transport::FlowError;
+use crate::wire::figures::Host;
+use crate::wire::message::{Message, Mode};
+use core::fmt::Write as _;
+use core::time::Duration;
+use dccp::proto::number::to_f64;
+use dccp::proto::time::nanos;
+use dccp::{Instant, clock};
+use dccp_cli::{Failure, exit, interrupt, print};
+use dccp_stats::{Histogram, Line, steps};
+use std::collections::BTreeMap;
+
+/// Requests of each size before the measured ones.
+const WARM_UP: u64 = 5;
+/// The longest wait until the server has received the start, and until it has ended.
+const STEP: Duration = Duration::from_secs(8);
+/// The longest sleep between two looks for the user and the server.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Measures all sizes and prints them; gives the exit code.
+pub(crate) fn run(asked: &Rr) -> Result<u8, Failure> {
+    let test = asked.test()?;
+    interrupt::listen()?;
+    let (document, failure) = match measure(asked, &test) {
+        Ok(document) => (document, None),
+        Err(failure) => {
+            let document = Document {
+                kind: Kind::Rr,
+                ..document::of_failure(&test, &failure)
+            };
+            (document, Some(failure))
+        }
+    };
+    if asked.json {
+        print(&(json(&document) + "\n"))?;
+    }
+    failure.map_or(Ok(document.exit_code), Err)
+}
+
+fn measure(asked: &Rr, test: &Bulk) -> Result<Document, Failure> {
+    let mut client = Client::connect(Plan::new(test.clone())?, Mode::Rr)?;
+    let mut usage = Usage::begin(client.channel.socket());
+    let (least, most) = (
+        asked.messages(asked.size.from),
+        asked.messages(asked.size.to),
+    );
+    check_request(most.0, client.length)?;
+    client.settle();
+    client.begin()?;
+    client
+        .channel
+        .flush(clock::now() + STEP)
+        .map_err(|e| lost(&e))?;
+    if !asked.json {
+        print(&head(asked, least, most))?;
+    }
+    let granted = client.granted.clone();
+    let time = granted.as_ref().map_or(test.duration, |granted| {
+        Duration::from_nanos(granted.duration_ns)
+    });
+    let mut run = Run {
+        asked,
+        client: &mut client,
+        until: clock::now() + time,
+        points: Vec::new(),
+        trouble: None,
+        server: None,
+    };
+    let status = run.play_all()?;
+    usage.end();
+    run.finish();
+    let document = run.document(test, status, &usage.host(BTreeMap::new()), granted);
+    if !asked.json {
+        print(&foot(&document))?;
+    }
+    Ok(document)
+}
+
+/// A request is one packet.
+fn check_request(bytes: u32, length: usize) -> Result<(), Failure> {
+    if bytes as usize <= length {
+        return Ok(());
+    }
+    Err(Failure::run(
+        format!("a request of {bytes} bytes does not fit into a packet of {length} bytes"),
+        "ask for smaller requests, or vary the responses only",
+    ))
+}
+
+/// A test that runs.
+struct Run<'a> {
+    asked: &'a Rr,
+    client: &'a mut Client,
+    /// The end of the granted time.
+    until: Instant,
+    points: Vec<RrPoint>,
+    /// Why the flow carries no more messages.
+    trouble: Option<FlowError>,
+    /// The last message of the server.
+    server: Option<Host>,
+}
+
+impl Run<'_> {
+    /// Plays all sizes, and prints each when it is done.
+    fn play_all(&mut self) -> Result<Status, Failure> {
+        let flow = self.client.flows.first().cloned();
+        let flow = flow.ok_or_else(|| Failure::run("there is no flow", "try again"))?;
+        let (token, length) = (self.client.token, self.client.length);
+        let mut asker = Asker::new(&*flow, token, length, self.asked.timeout);
+        for size in self.asked.size.values() {
+            let (point, ended) = self.play(&mut asker, size);
+            if !self.asked.json {
+                print(&line(&point))?;
+            }
+            self.points.push(point);
+            if let Some(status) = ended {
+                return Ok(status);
+            }
+        }
+        Ok(Status::Complete)
+    }
+
+    /// Plays one size. Also gives the status of a test that ends before its time.
+    fn play(&mut self, asker: &mut Asker<'_>, size: u32) -> (RrPoint, Option<Status>) {
+        let (request, response) = self.asked.messages(size);
+        let mut latencies = Histogram::default();
+        let mut lost_requests = 0;
+        let mut ended = None;
+        for number in 0..WARM_UP + self.asked.count {
+            ended = self.why_end();
+            if ended.is_some() {
+                break;
+            }
+            let begin = clock::now();
+            match asker.ask(request as usize, response) {
+                Ok(_) if number < WARM_UP => {}
+                Ok(Some(latency)) => latencies.record(nanos(latency)),
+                Ok(None) => lost_requests += 1,
+                Err(trouble) => {
+                    self.trouble = Some(trouble);
+                    ended = Some(Status::Incomplete);
+                    break;
+                }
+            }
+            self.pause(begin);
+        }
+        let latency_ns = latencies.spread().map(|spread| dccp_stats::Spread {
+            hdr: Some(latencies.text()),
+            ..spread
+        });
+        let point = RrPoint {
+            request_bytes: request.into(),
+            response_bytes: response.into(),
+            latency_ns,
+            lost_requests,
+        };
+        (point, ended)
+    }
+
+    /// Waits until the next request is due.
+    fn pause(&self, begin: Instant) {
+        let due = begin + self.asked.interval.unwrap_or_default();
+        while clock::now() < due && !interrupt::is_pressed() {
+            std::thread::sleep(LOOK.min(due - clock::now()));
+        }
+    }
+
+    /// The reason to end now, if there is one. Also takes the messages of the server.
+    fn why_end(&mut self) -> Option<Status> {
+        if interrupt::is_pressed() {
+            return Some(Status::Interrupted);
+        }
+        loop {
+            match self.client.channel.try_poll() {
+                Ok(None) => break,
+                Ok(Some(Message::Host(host))) => {
+                    self.server = Some(*host);
+                    return Some(Status::Incomplete);
+                }
+                Ok(Some(Message::Ending)) | Err(_) => return Some(Status::Incomplete),
+                Ok(Some(_)) => {}
+            }
+        }
+        (clock::now() >= self.until).then_some(Status::Incomplete)
+    }
+
+    /// Ends the test, and gets the counters of the server's host.
+    fn finish(&mut self) {
+        let channel = &mut self.client.channel;
+        let _ = channel.say(&Message::Stop);
+        let until = clock::now() + STEP;
+        while self.server.is_none() && clock::now() < until {
+            match channel.poll(clock::now() + SAMPLE) {
+                Ok(Some(Message::Host(host))) => self.server = Some(*host),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        let _ = channel.say(&Message::Bye);
+        let _ = channel.flush(clock::now() + STEP / 8);
+        for flow in &self.client.flows {
+            flow.close();
+        }
+    }
+
+    fn document(
+        self,
+        test: &Bulk,
+        status: Status,
+        client: &Host,
+        granted: Option<Granted>,
+    ) -> Document {
+        let status = match status {
+            Status::Complete if self.server.is_none() => Status::Incomplete,
+            status => status,
+        };
+        let least = least_latencies(self.asked, &self.points);
+        let server = self.server.as_ref();
+        Document {
+            kind: Kind::Rr,
+            status,
+            exit_code: match status {
+                Status::Complete => exit::DONE,
+                Status::Interrupted => exit::INTERRUPTED,
+                _ => exit::INCOMPLETE,
+            },
+            error: self.trouble.map(|trouble| Problem {
+                what: trouble.to_string(),
+                next: "look at the server's output, and try again".into(),
+            }),
+            granted,
+            ends: Some(Ends {
+                client: document::end(client),
+                server: server.map(document::end),
+            }),
+            hosts: Some(Hosts {
+                client: client.delta.clone(),
+                server: server.map(|host| host.delta.clone()),
+            }),
+            rr: Some(schema::Rr {
+                varied: self.asked.vary,
+                line: Line::new(&least),
+                steps: steps(&least),
+                points: self.points,
+            }),
+            ..document::empty(test)
+        }
+    }
+}
+
+/// The least latency of each size, in nanoseconds over bytes.
+fn least_latencies(asked: &Rr, points: &[RrPoint]) -> Vec<(f64, f64)> {
+    let sizes = asked.size.values().zip(points);
+    sizes
+        .filter_map(|(size, point)| {
+            let least = point.latency_ns.as_ref()?.min;
+            Some((to_f64(size.into()), to_f64(least)))
+        })
+        .collect()
+}
+
+fn head(asked: &Rr, least: (u32, u32), most: (u32, u32)) -> String {
+    let range = |from: u32, to: u32| {
+        if from == to {
+            format!("{from} B")
+        } else {
+            format!("{from} to {to} B")
+        }
+    };
+    format!(
+        "rr  {}, requests of {}, responses of {}, {} of each size\n\
+         request  response    least ms   median ms      p99 ms     most ms    lost\n",
+        asked.host,
+        range(least.0, most.0),
+        range(least.1, most.1),
+        asked.count,
+    )
+}
+
+fn line(point: &RrPoint) -> String {
+    let ms = |ns: Option<u64>| {
+        ns.map_or_else(|| "–".to_owned(), |ns| format!("{:.3}", to_f64(ns) / 1e6))
+    };
+    let spread = point.latency_ns.as_ref();
+    format!(
+        "{:>7}  {:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>6}\n",
+        point.request_bytes,
+        point.response_bytes,
+        ms(spread.map(|s| s.min)),
+        ms(spread.and_then(|s| s.p50)),
+        ms(spread.and_then(|s| s.p99)),
+        ms(spread.map(|s| s.max)),
+        point.lost_requests,
+    )
+}
+
+/// The line through the least latencies, and what ended the test early.
+fn foot(document: &Document) -> String {
+    let mut text = String::new();
+    let rr = document.rr.as_ref();
+    if let Some(fit) = rr.and_then(|rr| rr.line) {
+        let _ = writeln!(
+            text,
+            "least latency = {:.3} ± {:.3} ms + {:.2} ± {:.2} ns for each byte (95 % confidence)",
+            fit.intercept / 1e6,
+            fit.intercept_error / 1e6,
+            fit.slope,
+            fit.slope_error,
+        );
+    }
+    for step in rr.iter().flat_map(|rr| &rr.steps) {
+        let _ = writeln!(
+            text,
+            "step of {:+.3} ms at {} bytes",
+            step.jump / 1e6,
+            step.at
+        );
+    }
+    let problem = document.error.as_ref().map(|problem| problem.what.as_str());
+    match document.status {
+        Status::Incomplete => {
+            let why = problem.unwrap_or("the time was over, or the server ended the test");
+            let _ = writeln!(text, "incomplete: {why}");
+        }
+        Status::Interrupted => text += "interrupted\n",
+        _ => {}
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(latency_ns: Option<dccp_stats::Spread>) -> RrPoint {
+        RrPoint {
+            request_bytes: 64,
+            response_bytes: 1_400,
+            latency_ns,
+            lost_requests: 3,
+        }
+    }
+
+    #[test]
+    fn line_has_a_dash_for_each_unknown_time() {
+        assert_eq!(
+            line(&point(None)),
+            "     64      1400           –           –           –           –       3\n"
+        );
+        let mut latencies = Histogram::default();
+        latencies.record(2_000_000);
+        latencies.record(2_000_000);
+        assert_eq!(
+            line(&point(latencies.spread())),
+            "     64      1400       2.000       2.000           –       2.000       3\n"
+        );
+    }
+
+    #[test]
+    fn request_must_fit_into_a_packet() {
+        assert!(check_request(1_400, 1_400).is_ok());
+        let failure = check_request(1_401, 1_400).unwrap_err();
+        assert!(failure.what.contains("1401 bytes does not fit"));
+    }
+}
