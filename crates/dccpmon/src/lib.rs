@@ -35,6 +35,8 @@ pub fn run() -> ExitCode {
         Command::Doctor(doctor) => cmd::doctor::run(&doctor),
         Command::Monitor(monitor) => cmd::monitor::run(&monitor),
         Command::Rr(rr) => cmd::rr::run(&rr),
+        Command::Send(send) => cmd::send::run(&send),
+        Command::Recv(recv) => cmd::recv::run(&recv),
         Command::Show(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -1,6 +1,7 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 mod explain;
+pub(crate) mod open;
 mod output;
 pub(crate) mod ping;
 pub(crate) mod rr;
@@ -25,6 +26,7 @@ use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
+use open::{Recv, Send};
 use output::OutputWords;
 use ping::Ping;
 use rr::Rr;
@@ -61,6 +63,10 @@ pub(crate) enum Command {
     Monitor(Monitor),
     /// Measure latency against message size.
     Rr(Box<Rr>),
+    /// Send without a control connection.
+    Send(Box<Send>),
+    /// Receive without a control connection.
+    Recv(Recv),
     /// Print this text: help, or the limits.
     Show(String),
 }
@@ -202,6 +208,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         Words::Monitor(monitor) => Ok(Command::Monitor(monitor)),
         Words::Rr(rr) => Ok(Command::Rr(rr)),
+        Words::Send(send) => Ok(Command::Send(send)),
+        Words::Recv(recv) => Ok(Command::Recv(recv)),
     }
 }
 
@@ -253,6 +261,10 @@ enum Words {
     Monitor(Monitor),
     /// Measure latency against message size to HOST, by requests and responses
     Rr(Box<Rr>),
+    /// Send to `dccpmon recv` on HOST, without a control connection
+    Send(Box<Send>),
+    /// Receive from `dccpmon send`, without a control connection
+    Recv(Recv),
 }
 
 /// Where and how to reach the server.

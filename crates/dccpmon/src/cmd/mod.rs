@@ -8,4 +8,6 @@ pub(crate) mod export;
 pub(crate) mod man;
 pub(crate) mod monitor;
 pub(crate) mod ping;
+pub(crate) mod recv;
 pub(crate) mod rr;
+pub(crate) mod send;

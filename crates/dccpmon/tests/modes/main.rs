@@ -7,6 +7,7 @@ mod doctor;
 mod dry_run;
 mod link;
 mod monitor;
+mod open;
 mod pages;
 mod ping;
 mod queue;
