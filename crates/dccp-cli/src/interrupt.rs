@@ -5,12 +5,16 @@ use crate::{Failure, exit};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler.
+/// Installs the handler, if it is not installed yet.
 ///
 /// # Errors
 /// The system rejects the handler.
 pub fn listen() -> Result<(), Failure> {
+    if IS_LISTENING.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
     let handler = || {
         if IS_INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(exit::INTERRUPTED.into());

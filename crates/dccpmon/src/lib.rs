@@ -18,13 +18,40 @@ mod wire;
 
 use cli::Command;
 pub use cli::command;
-use dccp_cli::{end, exit, print};
+use cli::udpmon::{Program, Translation};
+use dccp_cli::{Failure, end, exit, print};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs the program with the words of the command line.
 #[must_use]
 pub fn run() -> ExitCode {
-    let outcome = cli::parse(std::env::args_os().skip(1)).and_then(|command| match command {
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    end(match Program::of(&name) {
+        Some(program) => program.translate(words).and_then(|t| run_translated(&t)),
+        None => cli::parse(words).and_then(perform),
+    })
+}
+
+/// Runs the command lines that stand for one of `UDPmon`, until one does not succeed.
+fn run_translated(translation: &Translation) -> Result<u8, Failure> {
+    for line in &translation.lines {
+        if translation.is_explained {
+            print(&format!("dccpmon {}\n", line.join(" ")))?;
+            continue;
+        }
+        let code = cli::parse(line.iter().map(OsString::from)).and_then(perform)?;
+        if code != exit::DONE {
+            return Ok(code);
+        }
+    }
+    Ok(exit::DONE)
+}
+
+/// Does what a command line asks for; gives the exit code.
+fn perform(command: Command) -> Result<u8, Failure> {
+    match command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
         Command::Man(folder) => cmd::man::run(&folder),
@@ -41,6 +68,5 @@ pub fn run() -> ExitCode {
             print(&text)?;
             Ok(exit::DONE)
         }
-    });
-    end(outcome)
+    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod open;
 mod output;
 pub(crate) mod ping;
 pub(crate) mod rr;
+pub(crate) mod udpmon;
 pub(crate) mod values;
 
 use crate::cmd::compare::Compare;

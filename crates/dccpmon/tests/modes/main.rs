@@ -17,3 +17,5 @@ mod rr;
 mod support;
 #[cfg(target_os = "linux")]
 mod systemd;
+#[cfg(unix)]
+mod udpmon;
