@@ -62,6 +62,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Doctor(doctor) => cmd::doctor::run(&doctor),
         Command::Monitor(monitor) => cmd::monitor::run(&monitor),
         Command::Rr(rr) => cmd::rr::run(&rr),
+        Command::Media(media) => cmd::media::run(&media),
         Command::Send(send) => cmd::send::run(&send),
         Command::Recv(recv) => cmd::recv::run(&recv),
         Command::Show(text) => {

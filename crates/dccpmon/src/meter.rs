@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
 
 /// A flow over UDP that received nothing for this time, after the sender has ended, has received all.
-const QUIET: Duration = Duration::from_millis(500);
+pub(crate) const QUIET: Duration = Duration::from_millis(500);
 
 /// The flows of one end.
 pub(crate) struct Meter {

@@ -1,6 +1,7 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 mod explain;
+pub(crate) mod media;
 pub(crate) mod open;
 mod output;
 pub(crate) mod ping;
@@ -27,6 +28,7 @@ use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
+use media::Media;
 use open::{Recv, Send};
 use output::OutputWords;
 use ping::Ping;
@@ -64,6 +66,8 @@ pub(crate) enum Command {
     Monitor(Monitor),
     /// Measure latency against message size.
     Rr(Box<Rr>),
+    /// Choose between important packets and others.
+    Media(Box<Media>),
     /// Send without a control connection.
     Send(Box<Send>),
     /// Receive without a control connection.
@@ -209,6 +213,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         Words::Monitor(monitor) => Ok(Command::Monitor(monitor)),
         Words::Rr(rr) => Ok(Command::Rr(rr)),
+        Words::Media(media) => Ok(Command::Media(media)),
         Words::Send(send) => Ok(Command::Send(send)),
         Words::Recv(recv) => Ok(Command::Recv(recv)),
     }
@@ -262,6 +267,8 @@ enum Words {
     Monitor(Monitor),
     /// Measure latency against message size to HOST, by requests and responses
     Rr(Box<Rr>),
+    /// Send important packets and others through the packet ring; the others make room when the path is slow
+    Media(Box<Media>),
     /// Send to `dccpmon recv` on HOST, without a control connection
     Send(Box<Send>),
     /// Receive from `dccpmon send`, without a control connection

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod man;
+pub(crate) mod media;
 pub(crate) mod monitor;
 pub(crate) mod ping;
 pub(crate) mod recv;

@@ -1,10 +1,12 @@
 //! The two ends of a flow.
 
+pub(crate) mod classes;
 pub(crate) mod echo;
 pub(crate) mod receive;
 pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod shape;
+pub(crate) mod source;
 pub(crate) mod timetable;
 
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -13,7 +13,7 @@ pub(crate) mod sample;
 pub(crate) mod stream;
 mod summary;
 mod table;
-mod text;
+pub(crate) mod text;
 mod udpmon;
 
 use crate::result::check::Checks;

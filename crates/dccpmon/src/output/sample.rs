@@ -268,6 +268,7 @@ pub(crate) fn document() -> Document {
             server: Some(host()),
         }),
         rr: None,
+        media: None,
         assertions: None,
         record: Record {
             argv: vec!["dccpmon".into(), "192.0.2.10".into()],

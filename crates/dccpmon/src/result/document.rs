@@ -93,6 +93,7 @@ pub(crate) fn empty(asked: &Bulk) -> Document {
         summary: None,
         hosts: None,
         rr: None,
+        media: None,
         assertions: None,
         record: Record {
             argv: std::env::args().collect(),

@@ -5,6 +5,7 @@
 //! `schema/dccpmon-1.json` is generated from these types: a test compares the two.
 
 mod flow;
+mod media;
 mod requested;
 mod rr;
 
@@ -12,6 +13,7 @@ pub use flow::{
     Achieved, Acknowledged, Flow, IntervalFlow, Ledger, Limit, OneWay, RttSplit, Samples,
     TcpTotals, Verdict,
 };
+pub use media::{Media, MediaClass};
 pub use requested::{
     Direction, FlowRequest, Granted, Negotiated, Requested, ServerLimits, Transport,
 };
@@ -63,6 +65,8 @@ pub struct Document {
     pub hosts: Option<Hosts>,
     /// Latency against message size; null for other kinds.
     pub rr: Option<Rr>,
+    /// Important packets and others; null for other kinds.
+    pub media: Option<Media>,
     /// The outcome of `--assert` and `--baseline`; null without them.
     pub assertions: Option<Vec<Assertion>>,
     /// How the document came about.
@@ -77,6 +81,8 @@ pub enum Kind {
     Bulk,
     /// Latency against message size.
     Rr,
+    /// Important packets and others.
+    Media,
 }
 
 impl fmt::Display for Kind {
@@ -84,6 +90,7 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Self::Bulk => "bulk",
             Self::Rr => "rr",
+            Self::Media => "media",
         })
     }
 }

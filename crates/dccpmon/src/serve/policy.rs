@@ -138,11 +138,11 @@ fn is_valid(request: &Request) -> bool {
         && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
         && request.rate_bps != Some(0)
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
-        && (request.mode == Mode::Stream || is_valid_rr(request))
+        && (request.mode == Mode::Stream || has_one_flow_of_packets(request))
 }
 
-/// Requests and responses need one flow of packets that have room for their heads.
-fn is_valid_rr(request: &Request) -> bool {
+/// `rr` and `media` need one flow of packets that have room for their heads.
+fn has_one_flow_of_packets(request: &Request) -> bool {
     let has_packets = request.transport != Transport::Tcp;
     request.flows == 1 && !request.is_reverse && has_packets && request.length_bytes >= ASK_MIN
 }

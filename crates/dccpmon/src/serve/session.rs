@@ -1,6 +1,7 @@
 //! One test, from its request to its totals.
 
 mod answers;
+mod sink;
 
 use super::metrics::{Direction, Metrics, Outcome};
 use super::policy::Policy;
@@ -222,8 +223,10 @@ struct Test<'a> {
 
 impl Test<'_> {
     fn run(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
-        if self.request.mode == Mode::Rr {
-            return self.answer(flows);
+        match (self.request.mode, flows) {
+            (Mode::Rr, flows) => return self.answer(flows),
+            (Mode::Media, [flow, ..]) => return self.sink(flow),
+            _ => {}
         }
         let mut usage = Usage::begin(self.channel.socket());
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;

@@ -64,24 +64,44 @@ impl Timing {
         self.after = probe::after(channel).unwrap_or_default();
     }
 
+    /// The clocks of both ends during the load.
+    pub(crate) fn clocks(&self) -> Clocks {
+        let fit = ClockFit::new(&self.idle.probes, &self.after.probes);
+        let offset = fit
+            .as_ref()
+            .map(|fit| fit.offset_between(self.from_ns, self.to_ns));
+        Clocks { fit, offset }
+    }
+
     /// Adds the delays and the clocks to the document of the test. The server sends if `is_reverse`.
     pub(crate) fn write(self, document: &mut Document, results: &[FlowResult], is_reverse: bool) {
+        let clocks = self.clocks();
         let loaded = self.loaded.map(Prober::finish).unwrap_or_default();
-        let fit = ClockFit::new(&self.idle.probes, &self.after.probes);
-        if let Some(fit) = &fit {
-            let offset = fit.offset_between(self.from_ns, self.to_ns);
-            let flows = document.summary.iter_mut().flat_map(|s| &mut s.flows);
-            for (flow, result) in flows.zip(results) {
-                let arrivals = result.rx.as_ref().and_then(|rx| rx.arrivals.as_ref());
-                let delays = arrivals.map(|arrivals| &arrivals.delays);
-                flow.one_way = delays.and_then(|d| one_way(d, offset, is_reverse, fit));
-            }
+        let flows = document.summary.iter_mut().flat_map(|s| &mut s.flows);
+        for (flow, result) in flows.zip(results) {
+            let arrivals = result.rx.as_ref().and_then(|rx| rx.arrivals.as_ref());
+            let delays = arrivals.map(|arrivals| &arrivals.delays);
+            flow.one_way = delays.and_then(|delays| clocks.one_way(delays, is_reverse));
         }
-        document.clock = fit;
+        document.clock = clocks.fit;
         let flows = document.summary.iter().flat_map(|s| &s.flows);
         let own = flows.filter_map(round_trip);
         let slowest = own.max_by(|a, b| a.mean.total_cmp(&b.mean));
         document.idle = probe::phase(&self.idle, &loaded, slowest);
+    }
+}
+
+/// The clocks of both ends during a test.
+pub(crate) struct Clocks {
+    fit: Option<ClockFit>,
+    /// The offset of the server's clock, and its error.
+    offset: Option<(i64, u64)>,
+}
+
+impl Clocks {
+    /// The delays of one direction; `None` if the clocks are unknown. The client receives if `is_reverse`.
+    pub(crate) fn one_way(&self, delays: &RawDelays, is_reverse: bool) -> Option<OneWay> {
+        one_way(delays, self.offset?, is_reverse, self.fit.as_ref()?)
     }
 }
 

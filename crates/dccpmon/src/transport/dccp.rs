@@ -7,7 +7,7 @@ use ::dccp::proto::wire::Ecn;
 use ::dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock};
 use core::time::Duration;
 use std::net::Shutdown;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// One end of a DCCP connection.
 pub(crate) struct DccpFlow {
@@ -158,6 +158,10 @@ impl Flow for DccpFlow {
 
     fn abort(&self) {
         self.socket.abort();
+    }
+
+    fn into_socket(self: Arc<Self>) -> Option<Socket> {
+        Arc::into_inner(self).map(|flow| flow.socket)
     }
 }
 

@@ -6,11 +6,11 @@ pub(crate) mod udp;
 
 use crate::schema::TcpTotals;
 use crate::wire::figures::Negotiated;
-use ::dccp::Instant;
+use ::dccp::{Instant, Socket};
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The longest wait of [`Flow::send`] and [`Flow::recv`].
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -46,6 +46,11 @@ pub(crate) trait Flow: Send + Sync {
     /// Chooses the congestion control of TCP. Other transports choose theirs when they connect.
     fn set_congestion(&self, _name: &str) -> io::Result<()> {
         Ok(())
+    }
+
+    /// The DCCP socket; `None` if the transport has none, or if the flow is used elsewhere.
+    fn into_socket(self: Arc<Self>) -> Option<Socket> {
+        None
     }
 }
 

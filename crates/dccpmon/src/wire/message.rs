@@ -133,6 +133,8 @@ pub(crate) enum Mode {
     Stream,
     /// The client asks, the server responds.
     Rr,
+    /// The client sends datagrams of two classes.
+    Media,
 }
 
 /// A test.

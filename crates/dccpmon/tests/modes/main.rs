@@ -6,6 +6,7 @@ mod dashboard;
 mod doctor;
 mod dry_run;
 mod link;
+mod media;
 mod monitor;
 mod open;
 mod pages;

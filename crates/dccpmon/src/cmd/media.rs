@@ -1,0 +1,313 @@
+//! `dccpmon media HOST`: important packets, and others that make room for them when the path is slow.
+
+use crate::cli::Bulk;
+use crate::cli::media::Media;
+use crate::cmd::bulk::Client;
+use crate::host::Usage;
+use crate::limits::DRAIN_MAX;
+use crate::load::classes::{CLASSES, IMPORTANT, OTHER};
+use crate::load::source::Source;
+use crate::output::json;
+use crate::output::text::{millis, percent};
+use crate::plan::Plan;
+use crate::result::document;
+use crate::schema::{
+    self, Document, Ends, Granted, Hosts, Kind, MediaClass, OneWay, Problem, Status, Transport,
+};
+use crate::session::agree::lost;
+use crate::session::clock::Timing;
+use crate::transport::FlowError;
+use crate::wire::channel::Lost;
+use crate::wire::figures::{FlowTotal, Host};
+use crate::wire::message::{Message, Mode};
+use crate::wire::packet::{Head, Kind as PacketKind};
+use core::fmt::Write as _;
+use core::time::Duration;
+use dccp::proto::number::to_f64;
+use dccp::{Instant, clock};
+use dccp_cli::{Failure, exit, interrupt, print};
+use std::collections::BTreeMap;
+
+/// The longest wait for the server's totals.
+const TOTALS: Duration = Duration::from_secs(8);
+/// The longest time between two looks at the server and the probes.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Sends, and prints the shares of important packets; gives the exit code.
+pub(crate) fn run(asked: &Media) -> Result<u8, Failure> {
+    let test = asked.test()?;
+    interrupt::listen()?;
+    let (document, failure) = match measure(asked, &test) {
+        Ok(document) => (document, None),
+        Err(failure) => {
+            let document = Document {
+                kind: Kind::Media,
+                ..document::of_failure(&test, &failure)
+            };
+            (document, Some(failure))
+        }
+    };
+    if asked.json {
+        print(&(json(&document) + "\n"))?;
+    } else if failure.is_none() {
+        print(&table(asked, &document))?;
+    }
+    failure.map_or(Ok(document.exit_code), Err)
+}
+
+fn measure(asked: &Media, test: &Bulk) -> Result<Document, Failure> {
+    let mut client = Client::connect(Plan::new(test.clone())?, Mode::Media)?;
+    client.settle();
+    let source = open(asked, test, &mut client)?;
+    let timing = Timing::before(&mut client.channel, test.idle_time()).map_err(|e| lost(&e))?;
+    let mut usage = Usage::begin(client.channel.socket());
+    client.begin()?;
+    let granted = client.granted.clone();
+    let time = granted.as_ref().map_or(test.duration, |granted| {
+        Duration::from_nanos(granted.duration_ns)
+    });
+    let mut run = Run {
+        asked,
+        client: &mut client,
+        source,
+        timing,
+        offered: [0; CLASSES],
+        trouble: None,
+        server: Server::default(),
+    };
+    let status = run.play(time);
+    usage.end();
+    let status = run.finish(status);
+    Ok(run.document(test, status, &usage.host(BTreeMap::new()), granted))
+}
+
+/// The way of the packets: a ring over DCCP, nothing over UDP.
+fn open(asked: &Media, test: &Bulk, client: &mut Client) -> Result<Source, Failure> {
+    let failed = || Failure::run("the data connection has ended", "try again");
+    let flow = client.flows.pop().ok_or_else(failed)?;
+    if test.transport != Transport::Dccp {
+        return Ok(Source::Direct {
+            flow,
+            sent: [0; CLASSES],
+        });
+    }
+    let socket = flow.into_socket().ok_or_else(failed)?;
+    Source::ring(socket, asked.ring, client.length)
+        .map_err(|e| Failure::run(format!("--ring: {e}"), "write a smaller --ring"))
+}
+
+/// The server's messages.
+#[derive(Default)]
+struct Server {
+    totals: Vec<FlowTotal>,
+    host: Option<Host>,
+    is_ending: bool,
+}
+
+/// A test that runs.
+struct Run<'a> {
+    asked: &'a Media,
+    client: &'a mut Client,
+    source: Source,
+    timing: Timing,
+    /// Packets of each class that were made.
+    offered: [u64; CLASSES],
+    /// Why no more packets can leave.
+    trouble: Option<FlowError>,
+    server: Server,
+}
+
+impl Run<'_> {
+    /// Makes packets at their times, until the time is over or something else ends the test.
+    fn play(&mut self, time: Duration) -> Status {
+        let length = self.client.length;
+        let mut packet = vec![0; length];
+        let gap = 8e9 * to_f64(length as u64) / to_f64(self.asked.bitrate);
+        let begin = clock::now();
+        let due_at = |packets: u64| begin + Duration::from_secs_f64(gap * to_f64(packets) / 1e9);
+        loop {
+            let now = clock::now();
+            if now - begin >= time {
+                return Status::Complete;
+            }
+            while due_at(self.made()) <= now {
+                if let Err(trouble) = self.offer(&mut packet) {
+                    self.trouble = Some(trouble);
+                    return Status::Incomplete;
+                }
+            }
+            self.timing.step(&mut self.client.channel);
+            let next = due_at(self.made()).min(now + LOOK);
+            if self.listen(next).is_err() || self.server.is_ending {
+                return Status::Incomplete;
+            }
+            if interrupt::is_pressed() {
+                return Status::Interrupted;
+            }
+        }
+    }
+
+    /// Packets of all classes that were made.
+    fn made(&self) -> u64 {
+        self.offered.iter().sum()
+    }
+
+    fn offer(&mut self, packet: &mut [u8]) -> Result<(), FlowError> {
+        let is_important = self.made().is_multiple_of(self.asked.important);
+        let class = if is_important { IMPORTANT } else { OTHER };
+        let offered = &mut self.offered[usize::from(class)];
+        let head = Head {
+            kind: PacketKind::Data,
+            token: self.client.token,
+            flow: class,
+            number: *offered,
+            sent_ns: clock::now().as_nanos(),
+        };
+        head.write(packet);
+        *offered += 1;
+        self.source.offer(packet, class)
+    }
+
+    /// Handles the server's messages until then.
+    fn listen(&mut self, until: Instant) -> Result<(), Lost> {
+        while let Some(message) = self.client.channel.poll(until)? {
+            match message {
+                Message::Total(total) => self.server.totals.push(*total),
+                Message::Host(host) => self.server.host = Some(*host),
+                Message::Ending => self.server.is_ending = true,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the test, and gets the server's totals.
+    fn finish(&mut self, status: Status) -> Status {
+        self.timing.close(&mut self.client.channel);
+        self.source.finish(DRAIN_MAX);
+        // All has arrived or is lost: the probes find empty queues. The totals would fill those of a slow path.
+        self.timing.after(&mut self.client.channel);
+        let packets = self.offered.to_vec();
+        let _ = self.client.channel.say(&Message::Sent { packets });
+        let until = clock::now() + TOTALS;
+        while self.server.host.is_none() {
+            if clock::now() >= until || self.listen(clock::now() + LOOK).is_err() {
+                return Status::Incomplete;
+            }
+        }
+        let _ = self.client.channel.say(&Message::Bye);
+        let _ = self.client.channel.flush(clock::now() + TOTALS / 8);
+        status
+    }
+
+    fn document(
+        self,
+        test: &Bulk,
+        status: Status,
+        client: &Host,
+        granted: Option<Granted>,
+    ) -> Document {
+        let mut document = Document {
+            kind: Kind::Media,
+            status,
+            exit_code: match status {
+                Status::Complete => exit::DONE,
+                Status::Interrupted => exit::INTERRUPTED,
+                _ => exit::INCOMPLETE,
+            },
+            error: self.trouble.map(|trouble| Problem {
+                what: trouble.to_string(),
+                next: "look at the server's output, and try again".into(),
+            }),
+            granted,
+            ends: Some(Ends {
+                client: document::end(client),
+                server: self.server.host.as_ref().map(document::end),
+            }),
+            hosts: Some(Hosts {
+                client: client.delta.clone(),
+                server: self.server.host.as_ref().map(|host| host.delta.clone()),
+            }),
+            ..document::empty(test)
+        };
+        let clocks = self.timing.clocks();
+        self.timing.write(&mut document, &[], false);
+        let (offered, sent, totals) = (self.offered, self.source.sent(), self.server.totals);
+        let class = |class: u16| {
+            let at = usize::from(class);
+            let total = totals.iter().find(|total| total.flow == u32::from(class));
+            let rx = total.and_then(|total| total.rx.as_ref());
+            let arrivals = rx.and_then(|rx| rx.arrivals.as_ref());
+            MediaClass {
+                offered_packets: offered[at],
+                sent_packets: sent[at],
+                delivered_packets: rx.map(|rx| rx.delivered),
+                age: arrivals.and_then(|arrivals| clocks.one_way(&arrivals.delays, false)),
+            }
+        };
+        document.media = Some(schema::Media {
+            important_every: self.asked.important,
+            ring_packets: matches!(self.source, Source::Ring(_)).then_some(self.asked.ring),
+            important: class(IMPORTANT),
+            other: class(OTHER),
+        });
+        document
+    }
+}
+
+/// A line for each class, and the share of important packets at each place.
+fn table(asked: &Media, document: &Document) -> String {
+    let Some(media) = &document.media else {
+        return String::new();
+    };
+    let mut text = format!(
+        "media  {}, one packet in {} is important\n\
+         {:<10} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9}\n",
+        asked.host,
+        asked.important,
+        "",
+        "offered",
+        "sent",
+        "delivered",
+        "age p50 ms",
+        "age p99 ms",
+        "± ms"
+    );
+    let classes = [("important", &media.important), ("other", &media.other)];
+    for (name, class) in classes {
+        let age = |of: fn(&OneWay) -> Option<u64>| millis(class.age.as_ref().and_then(of));
+        let _ = writeln!(
+            text,
+            "{name:<10} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9}",
+            class.offered_packets,
+            class.sent_packets,
+            class
+                .delivered_packets
+                .map_or("-".into(), |n| n.to_string()),
+            age(|age| age.ns.p50),
+            age(|age| age.ns.p99),
+            age(|age| Some(age.error_ns)),
+        );
+    }
+    let share = |of: fn(&MediaClass) -> Option<u64>| {
+        let (important, other) = (of(&media.important)?, of(&media.other)?);
+        (important + other > 0).then(|| to_f64(important) / to_f64(important + other))
+    };
+    let shares = [
+        share(|class| Some(class.offered_packets)),
+        share(|class| Some(class.sent_packets)),
+        share(|class| class.delivered_packets),
+    ];
+    let shares = shares.map(|share| share.map_or("-".into(), percent));
+    let _ = writeln!(
+        text,
+        "{:<10} {:>9} {:>9} {:>9}",
+        "share", shares[0], shares[1], shares[2]
+    );
+    match document.status {
+        Status::Incomplete => text += "incomplete: the server or the connection ended the test\n",
+        Status::Interrupted => text += "interrupted\n",
+        _ => {}
+    }
+    text
+}
