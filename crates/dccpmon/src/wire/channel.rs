@@ -13,7 +13,8 @@
 //! `number` counts parts from 1, 0 is no part but only an acknowledgement; `ack` is the number up to
 //! which all parts of the other end have arrived. Flag 1 marks the last part of a message. Fields of
 //! a message that this version does not know are ignored; the version of the head is that of this
-//! framing. Bounds: [`PARTS_MAX`] parts on their way, [`MESSAGE_MAX`] bytes in a message.
+//! framing. Bounds: [`PARTS_MAX`] parts on their way, [`MESSAGE_MAX`] bytes in a message, [`HEARD_MAX`]
+//! messages and [`HEARD_BYTES_MAX`] bytes that were not taken.
 //!
 //! Datagrams with the number 0 can carry a probe of the delay and the clocks (flag 2), or the answer to one (flag 4).
 //! Neither is repeated: a repetition would count as delay. Each end answers while it reads messages.
@@ -29,8 +30,13 @@ use std::collections::VecDeque;
 pub(crate) const MESSAGE_MAX: usize = 64 << 10;
 /// Parts that wait for their acknowledgement.
 const PARTS_MAX: usize = 256;
+/// Messages that have arrived and were not taken, and their bytes.
+const HEARD_MAX: usize = 256;
+const HEARD_BYTES_MAX: usize = 16 * MESSAGE_MAX;
 /// Bytes of a part: fits in the smallest packet of a path (RFC 8899's base).
 const PART_BYTES: usize = 400;
+/// Parts of the longest message.
+const MESSAGE_PARTS: usize = MESSAGE_MAX.div_ceil(PART_BYTES);
 const HEAD_BYTES: usize = 12;
 const MAGIC: [u8; 2] = *b"DC";
 const VERSION: u8 = 1;
@@ -58,6 +64,8 @@ pub(crate) enum Lost {
     Silent,
     /// A datagram is no message, or messages arrive too fast.
     Nonsense,
+    /// This end has more to say than the peer acknowledges, or a message that is too long.
+    TooMuch,
 }
 
 impl core::fmt::Display for Lost {
@@ -70,6 +78,7 @@ impl core::fmt::Display for Lost {
                 SILENCE_MAX.as_secs()
             ),
             Self::Nonsense => f.write_str("the peer is not dccpmon, or is an incompatible version"),
+            Self::TooMuch => f.write_str("the peer does not take the control messages in time"),
         }
     }
 }
@@ -132,6 +141,16 @@ impl Channel {
         core::mem::take(&mut self.answers)
     }
 
+    /// Says something after the peer has acknowledged enough of what was said before, but waits no longer than until
+    /// `until`. What is heard meanwhile is kept.
+    ///
+    /// # Errors
+    /// Returns [`Lost::TooMuch`] if the message is too long, or if there is no room for it by then.
+    pub(crate) fn say_in_turn(&mut self, message: &Message, until: Instant) -> Result<(), Lost> {
+        while !self.parts.has_room() && self.step(until)? {}
+        self.say(message)
+    }
+
     /// Whether much of what was said is not heard yet: no time for what can be left out.
     pub(crate) fn is_behind(&self) -> bool {
         self.parts.unheard.len() > PARTS_MAX / 2
@@ -140,22 +159,30 @@ impl Channel {
     /// The next message, or nothing until `until`.
     pub(crate) fn poll(&mut self, until: Instant) -> Result<Option<Message>, Lost> {
         loop {
-            if let Some(message) = self.parts.heard.pop_front() {
+            if let Some(message) = self.parts.take() {
                 return Ok(Some(message));
             }
-            let now = clock::now();
-            if now - self.heard_at > SILENCE_MAX {
-                return Err(Lost::Silent);
-            }
-            self.speak(now);
-            if now >= until {
+            if !self.step(until)? {
                 return Ok(None);
             }
-            let next = self.parts.next_repeat().unwrap_or(until).min(until);
-            let wait = (next - now).clamp(Duration::from_micros(100), SAY);
-            self.socket.set_recv_timeout(Some(wait));
-            self.hear()?;
         }
+    }
+
+    /// Sends what is due, and waits for a datagram. Returns `false` from `until` on.
+    fn step(&mut self, until: Instant) -> Result<bool, Lost> {
+        let now = clock::now();
+        if now - self.heard_at > SILENCE_MAX {
+            return Err(Lost::Silent);
+        }
+        self.speak(now);
+        if now >= until {
+            return Ok(false);
+        }
+        let next = self.parts.next_repeat().unwrap_or(until).min(until);
+        let wait = (next - now).clamp(Duration::from_micros(100), SAY);
+        self.socket.set_recv_timeout(Some(wait));
+        self.hear()?;
+        Ok(true)
     }
 
     /// The next message without waiting. Reads at most [`TRY_MAX`] datagrams, so that a flood does not hold the
@@ -171,7 +198,7 @@ impl Channel {
             heard = self.hear();
         }
         self.socket.set_nonblocking(false);
-        heard.map(|_| self.parts.heard.pop_front())
+        heard.map(|_| self.parts.take())
     }
 
     /// Reads one datagram. Returns `false` if none arrives in the socket's time.
@@ -221,16 +248,7 @@ impl Channel {
     /// Repeats until everything said has arrived; `false` if it has not by `until`. What is heard
     /// meanwhile is kept.
     pub(crate) fn flush(&mut self, until: Instant) -> Result<bool, Lost> {
-        let mut later = VecDeque::new();
-        while !self.is_heard() && clock::now() < until {
-            let soon = (clock::now() + Duration::from_millis(20)).min(until);
-            later.extend(self.poll(soon)?);
-            if later.len() > PARTS_MAX {
-                return Err(Lost::Nonsense);
-            }
-        }
-        later.append(&mut self.parts.heard);
-        self.parts.heard = later;
+        while !self.is_heard() && self.step(until)? {}
         Ok(self.is_heard())
     }
 
@@ -263,7 +281,9 @@ struct Parts {
     arrived: u32,
     /// The beginning of a message.
     pending: Vec<u8>,
-    heard: VecDeque<Message>,
+    /// Messages that were not taken, with their bytes.
+    heard: VecDeque<(usize, Message)>,
+    heard_bytes: usize,
 }
 
 struct Part {
@@ -275,12 +295,24 @@ struct Part {
 }
 
 impl Parts {
+    /// Whether the longest message has room.
+    fn has_room(&self) -> bool {
+        self.unheard.len() + MESSAGE_PARTS <= PARTS_MAX
+    }
+
+    /// The next message that has arrived.
+    fn take(&mut self) -> Option<Message> {
+        let (bytes, message) = self.heard.pop_front()?;
+        self.heard_bytes -= bytes;
+        Some(message)
+    }
+
     fn say(&mut self, message: &Message) -> Result<(), Lost> {
         let text = serde_json::to_vec(message).map_err(|_| Lost::Nonsense)?;
         let parts = text.chunks(PART_BYTES);
         let last = parts.len().saturating_sub(1);
         if text.len() > MESSAGE_MAX || self.unheard.len() + parts.len() > PARTS_MAX {
-            return Err(Lost::Nonsense);
+            return Err(Lost::TooMuch);
         }
         for (i, bytes) in parts.enumerate() {
             self.said += 1;
@@ -325,7 +357,11 @@ impl Parts {
             return Ok(false);
         }
         if number == self.arrived.wrapping_add(1) {
-            if self.pending.len() + bytes.len() > MESSAGE_MAX || self.heard.len() > PARTS_MAX {
+            let length = self.pending.len() + bytes.len();
+            if length > MESSAGE_MAX
+                || self.heard_bytes + length > HEARD_BYTES_MAX
+                || self.heard.len() >= HEARD_MAX
+            {
                 return Err(Lost::Nonsense);
             }
             self.arrived = number;
@@ -333,7 +369,8 @@ impl Parts {
             if flags & LAST_PART != 0 {
                 let text = core::mem::take(&mut self.pending);
                 let message = serde_json::from_slice(&text).map_err(|_| Lost::Nonsense)?;
-                self.heard.push_back(message);
+                self.heard.push_back((text.len(), message));
+                self.heard_bytes += text.len();
             }
         }
         Ok(true)
@@ -367,6 +404,7 @@ fn read(datagram: &[u8]) -> Option<(u8, u32, u32, &[u8])> {
 mod tests {
     use super::*;
     use crate::wire::message::{RefusalCode, Refused};
+    use dccp::{Listener, Options};
 
     fn long() -> Message {
         Message::Refused(Refused::new(RefusalCode::Busy, "x".repeat(1000), "y"))
@@ -393,7 +431,7 @@ mod tests {
             now += REPEAT_FIRST;
         }
         assert!(a.unheard.is_empty());
-        b.heard.into()
+        core::iter::from_fn(|| b.take()).collect()
     }
 
     #[test]
@@ -448,6 +486,86 @@ mod tests {
         let mut parts = Parts::default();
         let text = br#"{"message":"joined","flow":1,"colour":"red"}"#;
         parts.hear(&datagram(LAST_PART, 1, 0, text)).unwrap();
-        assert_eq!(parts.heard.pop_front(), Some(Message::Joined { flow: 1 }));
+        assert_eq!(parts.take(), Some(Message::Joined { flow: 1 }));
+    }
+
+    /// A message of this many bytes.
+    fn of_bytes(bytes: usize) -> Message {
+        let message =
+            |text: usize| Message::Refused(Refused::new(RefusalCode::Busy, "x".repeat(text), "y"));
+        let head = serde_json::to_vec(&message(0)).unwrap().len();
+        message(bytes - head)
+    }
+
+    #[test]
+    fn longest_message_has_room_after_a_wait() {
+        let mut parts = Parts::default();
+        assert_eq!(parts.say(&of_bytes(MESSAGE_MAX + 1)), Err(Lost::TooMuch));
+        let longest = of_bytes(MESSAGE_MAX);
+        parts.say(&longest).unwrap();
+        assert!(!parts.has_room());
+        assert_eq!(parts.say(&longest), Err(Lost::TooMuch));
+        // The peer acknowledges what fills the window.
+        let number = u32::try_from(2 * MESSAGE_PARTS - PARTS_MAX).unwrap();
+        parts.hear(&datagram(0, 0, number, &[])).unwrap();
+        assert!(parts.has_room());
+        parts.say(&longest).unwrap();
+    }
+
+    /// A listener, and the two ends of a conversation over loopback.
+    fn pair() -> (Listener, [Channel; 2]) {
+        let options = Options::new().service_code(*b"TEST");
+        let listener = Listener::bind("127.0.0.1:0/5001", &options).unwrap();
+        let client = Socket::connect(listener.local_addrs(), &options).unwrap();
+        let server = listener.accept().unwrap();
+        let ends = [client, server].map(|socket| Channel::new(socket, None).unwrap());
+        (listener, ends)
+    }
+
+    #[test]
+    fn many_long_messages_arrive_one_after_the_other() {
+        const MESSAGES: usize = 32;
+        let (_listener, [mut client, mut server]) = pair();
+        let reader = std::thread::spawn(move || {
+            let until = clock::now() + SILENCE_MAX;
+            let mut heard = 0;
+            while heard < MESSAGES && client.poll(until).unwrap().is_some() {
+                heard += 1;
+            }
+            heard
+        });
+        let until = clock::now() + SILENCE_MAX;
+        for _ in 0..MESSAGES {
+            server.say_in_turn(&of_bytes(8000), until).unwrap();
+        }
+        server.flush(until).unwrap();
+        assert_eq!(reader.join().unwrap(), MESSAGES);
+    }
+
+    #[test]
+    fn peer_that_acknowledges_nothing_is_given_up() {
+        let (_listener, [_silent, mut server]) = pair();
+        let until = clock::now() + Duration::from_millis(100);
+        let outcome = (0..=PARTS_MAX).try_for_each(|_| server.say_in_turn(&long(), until));
+        assert_eq!(outcome, Err(Lost::TooMuch));
+    }
+
+    #[test]
+    fn messages_that_nobody_takes_are_bounded() {
+        let mut number = 0;
+        let mut parts = Parts::default();
+        let text = serde_json::to_vec(&of_bytes(MESSAGE_MAX)).unwrap();
+        let outcome = (0..HEARD_MAX).try_for_each(|_| {
+            let chunks = text.chunks(PART_BYTES);
+            let last = chunks.len() - 1;
+            chunks.enumerate().try_for_each(|(i, bytes)| {
+                number += 1;
+                let flags = if i == last { LAST_PART } else { 0 };
+                parts.hear(&datagram(flags, number, 0, bytes)).map(|_| ())
+            })
+        });
+        assert_eq!(outcome, Err(Lost::Nonsense));
+        assert!(parts.heard_bytes <= HEARD_BYTES_MAX);
+        assert_eq!(parts.heard.len(), HEARD_BYTES_MAX / MESSAGE_MAX);
     }
 }
