@@ -92,6 +92,9 @@ pub(crate) fn combine(
         flow.rx = total.rx.or(flow.rx.take());
     }
     divide_shared_drops(&mut halves);
+    if status == Status::Complete {
+        note_silence(&mut halves);
+    }
     let (sender, receiver) = if asked.is_reverse {
         (server.as_ref(), Some(&client))
     } else {
@@ -119,7 +122,7 @@ pub(crate) fn combine(
             let bytes = rx
                 .as_ref()
                 .map_or(ledger.delivered * length as u64, |r| r.bytes);
-            let goodput_bps = per_second(bytes);
+            let goodput_bps = rate(bytes, receiving_time(elapsed, rx.as_ref()));
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();
             let mut limit = limit_of(&Sight {
@@ -174,6 +177,27 @@ fn all_on_the_way(ledger: &mut Ledger) {
     };
 }
 
+/// The time over which a flow received. A queue on the path drains after the sender has ended, so the last datagram may
+/// arrive later than `sending` after the first.
+fn receiving_time(sending: Duration, rx: Option<&RxTotal>) -> Duration {
+    let arrivals = rx.and_then(|rx| rx.arrivals.as_ref());
+    let span = arrivals.and_then(|a| Some(a.last_ns?.saturating_sub(a.first_ns?)));
+    sending.max(Duration::from_nanos(span.unwrap_or(0)))
+}
+
+/// Marks all flows as broken if datagrams left and none at all arrived: nothing was measured then.
+fn note_silence(halves: &mut BTreeMap<u32, Halves>) {
+    let has_left = |h: &Halves| h.tx.as_ref().is_some_and(|tx| tx.left > 0);
+    let is_silent = |h: &Halves| h.rx.as_ref().is_some_and(|rx| rx.delivered == 0);
+    if !halves.values().any(has_left) || !halves.values().all(is_silent) {
+        return;
+    }
+    for tx in halves.values_mut().filter_map(|h| h.tx.as_mut()) {
+        tx.broken
+            .get_or_insert_with(|| "no datagram arrived".into());
+    }
+}
+
 /// The packets of all flows at both hosts.
 fn handled(halves: &BTreeMap<u32, Halves>) -> Handled {
     let rx = |of: fn(&RxTotal) -> u64| -> u64 {
@@ -222,5 +246,74 @@ fn divide_shared_drops(halves: &mut BTreeMap<u32, Halves>) {
         if let (Some(parts), Some(tx)) = (&host, &mut flow.tx) {
             tx.dropped_host = parts[i];
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dccp_stats::{Arrival, Arrivals};
+
+    /// A receiver that got 100 datagrams of 1,250 bytes: 1 Mbit in all.
+    fn received(gap: Duration) -> RxTotal {
+        let mut arrivals = Arrivals::new(0);
+        let gap_ns = u64::try_from(gap.as_nanos()).unwrap();
+        for number in 0..100 {
+            arrivals.add(&Arrival {
+                number,
+                sent_ns: 0,
+                arrived_ns: 5_000_000 + number * gap_ns,
+                bytes: 1250,
+                is_marked: false,
+            });
+        }
+        RxTotal {
+            delivered: 100,
+            passed: 100,
+            bytes: 125_000,
+            arrivals: Some(arrivals.finish(None)),
+            ..RxTotal::default()
+        }
+    }
+
+    // Goodput is no higher than the rate of the link, though its queue drains after the end of the sender.
+    #[test]
+    fn goodput_counts_the_time_of_the_drain() {
+        let second = Duration::from_secs(1);
+        let goodput = |rx: &RxTotal| rate(rx.bytes, receiving_time(second, Some(rx)));
+        // The queue needs 1.98 s for what was sent in one.
+        let slow = goodput(&received(Duration::from_millis(20)));
+        assert!((slow - 1e6 / 1.98).abs() < 1.0, "{slow}");
+        let in_time = goodput(&received(Duration::from_millis(9)));
+        assert!((in_time - 1e6).abs() < 1.0, "{in_time}");
+        assert_eq!(receiving_time(second, None), second);
+        assert_eq!(receiving_time(second, Some(&RxTotal::default())), second);
+    }
+
+    fn halves(left: u64, delivered: &[u64]) -> BTreeMap<u32, Halves> {
+        let of = |delivered: &u64| Halves {
+            tx: Some(TxTotal {
+                left,
+                ..TxTotal::default()
+            }),
+            rx: Some(RxTotal {
+                delivered: *delivered,
+                ..RxTotal::default()
+            }),
+        };
+        (0..).zip(delivered.iter().map(of)).collect()
+    }
+
+    #[test]
+    fn run_without_any_arrival_is_broken() {
+        let is_broken = |mut halves: BTreeMap<u32, Halves>| {
+            note_silence(&mut halves);
+            let broken = |h: &Halves| h.tx.as_ref().is_some_and(|tx| tx.broken.is_some());
+            halves.values().all(broken)
+        };
+        assert!(is_broken(halves(10, &[0, 0])));
+        assert!(!is_broken(halves(10, &[0, 1])));
+        // Nothing left, so nothing could arrive.
+        assert!(!is_broken(halves(0, &[0])));
     }
 }
