@@ -322,7 +322,8 @@ mod tests {
         };
         asking.send(&run).unwrap();
         let (_, peer) = listener.recv_from(&mut [0; 8]).unwrap();
-        let answering: Arc<dyn Flow> = Arc::new(UdpFlow::accept(&listener, peer).unwrap());
+        let answering: Arc<dyn Flow> =
+            Arc::new(UdpFlow::accept(&listener, peer.ip(), peer).unwrap());
         let answers = Answers {
             token: TOKEN,
             length: 200,

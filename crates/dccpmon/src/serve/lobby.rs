@@ -3,11 +3,13 @@
 //! One thread per listener reads them all without waiting for one, so that silent clients hold neither a thread nor
 //! the others up. A connection that asks for a test gets a seat and a thread; one that joins a test goes there.
 
+use super::log::{complain, log};
 use super::policy::{Policy, wrong_version};
 use super::queue::{Place, Queue};
-use super::seats::{Seat, Seats};
+use super::seats::{Hosts, Join, Seat, Seats};
 use super::session::Session;
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
+use crate::schema::Transport;
 use crate::transport::dccp::DccpFlow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
@@ -135,7 +137,7 @@ impl Lobby {
     pub(super) fn run(&mut self) {
         while !(interrupt::is_pressed() || self.is_one_off && self.seats.has_served()) {
             if let Err(e) = self.turn() {
-                eprintln!("dccpmon: a listener has ended: {e}");
+                complain(&format!("a listener has ended: {e}"));
                 return;
             }
         }
@@ -144,7 +146,7 @@ impl Lobby {
     /// Accepts connections, then looks once at each that waits.
     fn turn(&mut self) -> Result<(), AcceptError> {
         while let Some(event) = self.listener.poll_event() {
-            println!("{}", trouble(&event));
+            log(&trouble(&event));
         }
         let mut patience = if self.guests.is_empty() {
             LOOK
@@ -247,8 +249,13 @@ impl Lobby {
         }
         if let Some(head) = Head::read(first).filter(|h| h.kind == Kind::Join) {
             socket.set_nonblocking(false);
-            let flow = Arc::new(DccpFlow::new(socket));
-            self.seats.join(head.token, head.flow, flow);
+            let join = Join {
+                token: head.token,
+                flow: head.flow,
+                transport: Transport::Dccp,
+                client: peer.ip,
+            };
+            self.seats.join(&join, Arc::new(DccpFlow::new(socket)));
         }
         State::Gone
     }
@@ -266,17 +273,18 @@ impl Lobby {
             Ok(request) => request,
             Err(refused) => return self.refuse(peer, channel, refused),
         };
-        let source = source_of(peer.ip);
-        let mut refused = match self.seats.take(source) {
+        let hosts = Hosts::of(&channel);
+        let mut refused = match self.seats.take(hosts, request.transport) {
             Ok(seat) => return self.start(peer, channel, exchange, request, seat),
             Err(refused) => refused,
         };
         if self.queue.is_open() && setup.is_patient {
-            let Some(place) = self.queue.join(source) else {
+            let Some(place) = self.queue.join(source_of(peer.ip)) else {
                 refused.reason += ", and its queue is full";
                 return self.refuse(peer, channel, refused);
             };
-            println!("test from {peer}: waits at position {}", place.position());
+            let position = place.position();
+            log(&format!("test from {peer}: waits at position {position}"));
             let now = clock::now();
             let queued = Queued {
                 channel,
@@ -298,7 +306,8 @@ impl Lobby {
     fn wait(&mut self, peer: DccpAddr, mut queued: Box<Queued>) -> State {
         let now = clock::now();
         // The client's last acknowledgement may be missing: it gets the answer all the same.
-        if let Ok(seat) = self.seats.take(source_of(peer.ip)) {
+        let hosts = Hosts::of(&queued.channel);
+        if let Ok(seat) = self.seats.take(hosts, queued.request.transport) {
             let Queued {
                 channel,
                 exchange,
@@ -342,14 +351,14 @@ impl Lobby {
                 State::Gone
             }
             Err(e) => {
-                eprintln!("dccpmon: no thread for a test: {e}");
+                complain(&format!("no thread for a test: {e}"));
                 self.refuse(peer, channel, no_thread())
             }
         }
     }
 
     fn refuse(&self, peer: DccpAddr, mut channel: Channel, refused: Refused) -> State {
-        println!("test from {peer}: refused ({})", refused.reason);
+        log(&format!("test from {peer}: refused ({})", refused.reason));
         self.seats.metrics().refused(refused.code);
         match channel.say(&Message::Refused(refused)) {
             Ok(()) => State::Refused(channel),
@@ -392,7 +401,6 @@ mod tests {
     use super::*;
     use crate::load::shape::Shape;
     use crate::plan::{SERVICE, data_options};
-    use crate::schema::Transport;
     use crate::session::agree::{Agreement, Granted};
     use crate::wire::message::Mode;
     use dccp::Options;

@@ -1,6 +1,7 @@
 //! `dccpmon serve`: the other end of all tests.
 
 mod lobby;
+mod log;
 mod metrics;
 mod policy;
 mod queue;
@@ -15,20 +16,25 @@ use crate::limits::{ANSWER_MAX, source_connections};
 use crate::meter::SAMPLE;
 use crate::plan::{SERVICE, baseline_port, data_options};
 use core::net::SocketAddr;
+use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{BindError, Encapsulation, Listener, Options, clock};
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use lobby::Lobby;
+use log::log;
 use policy::Policy;
 use queue::Queue;
 use seats::Seats;
 use std::io;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use tcp::TcpPort;
 use udp::UdpListener;
+
+/// The time between two checks whether the listeners work.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The open ports of a server.
 struct Ports {
@@ -51,7 +57,10 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     let mut threads = Vec::new();
     let ports = listen(asked, &policy, &seats)?;
     if let Some(metrics) = &metrics {
-        println!("  metrics: http://{}/metrics", metrics.local_addr());
+        log(&format!(
+            "  metrics: http://{}/metrics",
+            metrics.local_addr()
+        ));
     }
     for port in ports.tcp {
         let thread = thread::Builder::new()
@@ -76,8 +85,15 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
             .map_err(|e| no_thread(&e))?;
         threads.push(thread);
     }
+    let is_whole = keep_watch(&threads, || {
+        interrupt::is_pressed() || asked.is_one_off && seats.has_served()
+    });
+    if !is_whole {
+        // The other threads end too.
+        interrupt::press();
+    }
     for thread in threads {
-        // A panic there has printed its message; the other listeners go on.
+        // A panic there has printed its message.
         let _ = thread.join();
     }
     // The running tests end, and their clients receive totals of the part that was measured.
@@ -85,11 +101,26 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     while !seats.are_free() && clock::now() < until {
         thread::sleep(SAMPLE);
     }
+    if !is_whole {
+        return Err(Failure::run(
+            "a listener has ended, so the server cannot be reached",
+            "start `dccpmon serve` again",
+        ));
+    }
     Ok(if interrupt::is_pressed() {
         exit::INTERRUPTED
     } else {
         exit::DONE
     })
+}
+
+/// Waits until a thread ends. Returns whether it was to end: a server without one of its listeners seems to work, and
+/// does not.
+fn keep_watch(threads: &[JoinHandle<()>], is_over: impl Fn() -> bool) -> bool {
+    while !threads.iter().any(JoinHandle::is_finished) {
+        thread::sleep(LOOK);
+    }
+    is_over()
 }
 
 /// Offers the server's counters to Prometheus.
@@ -140,18 +171,18 @@ fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, F
         }
     }
     let (udp, text) = open_udp(asked, seats);
-    println!(
+    log(&format!(
         "dccpmon {} serving {}, DCCP port {}",
         env!("CARGO_PKG_VERSION"),
         ways.join(" and "),
         asked.dccp_port
-    );
-    println!("  {text}");
+    ));
+    log(&format!("  {text}"));
     let (tcp, text) = open_tcp(asked, seats);
-    println!("  {text}");
-    println!("  {}", terms(policy));
+    log(&format!("  {text}"));
+    log(&format!("  {}", terms(policy)));
     for line in invite::lines(asked) {
-        println!("{line}");
+        log(&line);
     }
     Ok(Ports { dccp, udp, tcp })
 }
@@ -244,5 +275,20 @@ fn open(asked: &Serve, options: &Options, port: u16) -> Result<(Vec<Listener>, S
     match refusal {
         Some(e) if opened.is_empty() => Err(Failure::run(e.to_string(), e.next_step())),
         _ => Ok((opened, places.join(" and "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listener_that_ends_early_is_noticed() {
+        let works = || thread::spawn(|| thread::sleep(Duration::from_secs(5)));
+        let panics = || -> JoinHandle<()> { thread::spawn(|| panic!("part of this test")) };
+        assert!(!keep_watch(&[works(), panics()], || false));
+        let ends = || thread::spawn(|| ());
+        assert!(!keep_watch(&[works(), ends()], || false));
+        assert!(keep_watch(&[works(), ends()], || true));
     }
 }

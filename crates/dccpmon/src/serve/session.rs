@@ -3,6 +3,7 @@
 mod answers;
 mod sink;
 
+use super::log::log;
 use super::metrics::{Direction, Metrics, Outcome};
 use super::policy::Policy;
 use super::seats::Seat;
@@ -55,12 +56,13 @@ impl Session {
     /// Serves the tests, and prints a line about each.
     pub(super) fn run(mut self) {
         let peer = self.peer;
-        let mut time = Duration::ZERO;
+        let begin = clock::now();
+        let mut has_tested = false;
         loop {
-            time += Duration::from_nanos(self.request.duration_ns);
             match self.serve() {
                 Ok(Some((text, end))) => {
-                    println!("test from {peer}: {text}");
+                    has_tested = true;
+                    log(&format!("test from {peer}: {text}"));
                     self.seat.metrics().test_ended(match end {
                         End::Spent => Outcome::Limited,
                         End::Regular if interrupt::is_pressed() => Outcome::Stopped,
@@ -72,26 +74,29 @@ impl Session {
                     }
                 }
                 Ok(None) => {
-                    println!("test from {peer}: refused");
+                    log(&format!("test from {peer}: refused"));
                     self.seat.metrics().refused(RefusalCode::Stopping);
                     break;
                 }
                 Err(e) => {
-                    println!("test from {peer}: broken off, {e}");
+                    log(&format!("test from {peer}: broken off, {e}"));
                     self.seat.metrics().test_ended(Outcome::Lost);
                     break;
                 }
             }
-            match self.next(time) {
+            match self.next(clock::now() - begin) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(e) => {
-                    println!("series from {peer}: broken off, {e}");
+                    log(&format!("series from {peer}: broken off, {e}"));
                     break;
                 }
             }
         }
-        self.seat.finish();
+        // A server of one test waits for the next client if this one did not get to an end.
+        if has_tested {
+            self.seat.finish();
+        }
     }
 
     /// Serves one test; returns a line about it, or nothing if the program ends first.
@@ -136,8 +141,8 @@ impl Session {
         }
     }
 
-    /// Waits for the client's next request. Returns false if it has none. All tests together last no longer than
-    /// one may: `time` of it is used.
+    /// Waits for the client's next request. Returns false if it has none. All tests together take no more time than
+    /// one may: they have taken `time` so far, pauses included.
     fn next(&mut self, time: Duration) -> Result<bool, Lost> {
         let until = clock::now() + ANSWER_MAX;
         let setup: Setup = loop {
@@ -157,7 +162,7 @@ impl Session {
             if request.duration_ns > nanos(left) {
                 return Err(used_up());
             }
-            self.seat.renew()?;
+            self.seat.renew(request.transport)?;
             Ok(request)
         });
         match granted {

@@ -1,7 +1,8 @@
 //! Flows over TCP: each begins with a block that has the token of its test.
 
-use super::seats::Seats;
+use super::seats::{Join, Seats};
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
+use crate::schema::Transport;
 use crate::transport::tcp::TcpFlow;
 use crate::wire::packet::{Head, Kind, LEN_MAX, LEN_MIN};
 use core::net::SocketAddr;
@@ -102,11 +103,16 @@ impl TcpPort {
         let head = Head::read(&head).filter(|h| h.kind == Kind::Join)?;
         let length = usize::try_from(head.number).ok();
         let length = length.filter(|n| (LEN_MIN..=LEN_MAX).contains(n))?;
-        let source = source_of(guest.peer.ip());
-        if self.seats.expects(head.token, source)
+        let join = Join {
+            token: head.token,
+            flow: head.flow,
+            transport: Transport::Tcp,
+            client: guest.peer.ip(),
+        };
+        if self.seats.expects(&join).is_some()
             && let Ok(flow) = TcpFlow::new(guest.stream, length)
         {
-            self.seats.join(head.token, head.flow, Arc::new(flow));
+            self.seats.join(&join, Arc::new(flow));
         }
         None
     }
@@ -114,8 +120,15 @@ impl TcpPort {
 
 #[cfg(test)]
 mod tests {
+    use super::super::seats::{Hosts, Seat};
     use super::*;
     use std::io::{Read as _, Write as _};
+
+    /// A seat for a test over TCP of this host.
+    fn seat(seats: &Arc<Seats>, at: SocketAddr) -> Seat {
+        let hosts = Hosts::new(at.ip(), at.ip());
+        seats.take(hosts, Transport::Tcp).ok().unwrap()
+    }
 
     fn port() -> (Arc<Seats>, TcpPort, SocketAddr) {
         let seats = Arc::new(Seats::new(2));
@@ -159,7 +172,7 @@ mod tests {
     #[test]
     fn connection_with_the_token_joins_its_test() {
         let (seats, mut port, at) = port();
-        let seat = seats.take(source_of(at.ip())).ok().unwrap();
+        let seat = seat(&seats, at);
         let mut client = TcpStream::connect(at).unwrap();
         port.look_at_all();
         assert_eq!(port.guests.len(), 1, "it has sent nothing");
@@ -172,7 +185,7 @@ mod tests {
     #[test]
     fn connection_with_a_wrong_head_is_dropped() {
         let (seats, mut port, at) = port();
-        let seat = seats.take(source_of(at.ip())).ok().unwrap();
+        let seat = seat(&seats, at);
         let token = seat.token;
         let longest = LEN_MAX as u64;
         for wrong in [

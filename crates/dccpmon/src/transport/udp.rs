@@ -4,7 +4,7 @@ use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_
 use crate::limits::RECV_BYTES;
 use crate::wire::figures::Negotiated;
 use crate::wire::packet::LEN_MAX;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU64, Ordering};
 use dccp::unstable::io::{is_out_of_memory, recv_drops};
 use dccp::{Instant, clock};
@@ -40,9 +40,18 @@ impl UdpFlow {
         Self::between(bind(any, false)?, peer)
     }
 
-    /// A flow to `peer` from the address of `listener`, which then receives nothing of this peer any more.
-    pub(crate) fn accept(listener: &UdpSocket, peer: SocketAddr) -> io::Result<Self> {
-        Self::between(bind(listener.local_addr()?, true)?, peer)
+    /// A flow to `peer` from the port of `listener`, which then receives nothing of this peer any more. `local` is the
+    /// address that the peer uses: on a host with several, the kernel would choose one by its routes.
+    pub(crate) fn accept(
+        listener: &UdpSocket,
+        local: IpAddr,
+        peer: SocketAddr,
+    ) -> io::Result<Self> {
+        let mut local = SocketAddr::new(local, listener.local_addr()?.port());
+        if let (SocketAddr::V6(local), SocketAddr::V6(peer)) = (&mut local, peer) {
+            local.set_scope_id(peer.scope_id());
+        }
+        Self::between(bind(local, true)?, peer)
     }
 
     fn between(socket: UdpSocket, peer: SocketAddr) -> io::Result<Self> {
@@ -179,12 +188,20 @@ fn failure(e: &io::Error) -> FlowError {
 mod tests {
     use super::*;
 
-    fn pair() -> (UdpFlow, UdpFlow) {
-        let listener = bind(([127, 0, 0, 1], 0).into(), true).unwrap();
-        let client = UdpFlow::connect(listener.local_addr().unwrap()).unwrap();
+    /// Two ends of a flow. The server's address is 127.0.0.`host`, and its listener has all addresses.
+    fn pair_at(host: u8) -> (UdpFlow, UdpFlow) {
+        let listener = bind(([0; 4], 0).into(), true).unwrap();
+        let to = IpAddr::from([127, 0, 0, host]);
+        let port = listener.local_addr().unwrap().port();
+        let client = UdpFlow::connect((to, port).into()).unwrap();
         // The system names a local address once the socket is connected.
-        let server = UdpFlow::accept(&listener, client.socket.local_addr().unwrap()).unwrap();
+        let peer = client.socket.local_addr().unwrap();
+        let server = UdpFlow::accept(&listener, to, peer).unwrap();
         (client, server)
+    }
+
+    fn pair() -> (UdpFlow, UdpFlow) {
+        pair_at(1)
     }
 
     fn received(flow: &UdpFlow) -> Vec<Vec<u8>> {
@@ -210,6 +227,22 @@ mod tests {
         assert_eq!(counters.wire_bytes, 3 * (50 + 28));
         assert_eq!(server.send(&run).unwrap(), 3);
         assert_eq!(received(&client), [vec![1; 50]]);
+    }
+
+    // Only Linux has all of 127.0.0.0/8 without preparation.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn flow_uses_the_address_that_its_peer_uses() {
+        let (client, server) = pair_at(5);
+        let bytes = [7; 50];
+        let run = Run {
+            bytes: &bytes,
+            length: 50,
+        };
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            assert_eq!(from.send(&run).unwrap(), 1);
+            assert_eq!(received(to), [bytes.to_vec()]);
+        }
     }
 
     #[test]

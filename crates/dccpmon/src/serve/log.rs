@@ -1,0 +1,15 @@
+//! Lines of the server's output.
+//!
+//! Nobody may read them any more, or the disk may be full: then they are lost, and the server goes on.
+
+use std::io::Write as _;
+
+/// Writes a line to standard output.
+pub(super) fn log(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Writes a line about trouble to standard error.
+pub(super) fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "dccpmon: {line}");
+}
