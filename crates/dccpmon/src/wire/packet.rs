@@ -15,6 +15,9 @@ pub(crate) const LEN_MIN: usize = 32;
 /// The longest datagram that a test can ask for.
 pub(crate) const LEN_MAX: usize = 65_000;
 
+/// The greatest number that a packet can have: 89 years at 100,000 packets a second.
+pub(crate) const NUMBER_MAX: u64 = 1 << 48;
+
 const MAGIC: [u8; 2] = *b"DM";
 const VERSION: u8 = 2;
 
@@ -74,11 +77,15 @@ impl Head {
             3 => Kind::Answer,
             _ => return None,
         };
+        let number = u64::from_be_bytes(*number);
+        if number > NUMBER_MAX {
+            return None;
+        }
         (*magic == MAGIC && version == VERSION).then_some(Self {
             kind,
             token: u64::from_be_bytes(*token),
             flow: u16::from_be_bytes(*flow),
-            number: u64::from_be_bytes(*number),
+            number,
             sent_ns: u64::from_be_bytes(*sent_ns),
         })
     }
@@ -121,6 +128,14 @@ mod tests {
             assert_eq!(Head::read(&datagram), None);
         }
         datagram[2] = VERSION;
+        for (number, is_read) in [
+            (NUMBER_MAX, true),
+            (NUMBER_MAX + 1, false),
+            (u64::MAX, false),
+        ] {
+            Head { number, ..head }.write(&mut datagram);
+            assert_eq!(Head::read(&datagram).is_some(), is_read, "{number}");
+        }
         datagram[3] = 4;
         assert_eq!(Head::read(&datagram), None);
     }
