@@ -74,6 +74,27 @@ impl Shape {
             Self::Sine(swing) | Self::Square(swing) => Some(swing.low_bps / 2 + swing.high_bps / 2),
         }
     }
+
+    /// The greatest mean rate over `time`, beside a first packet; `None` if there is no bound. Random shapes have none
+    /// either: this is their mean rate.
+    pub(crate) fn peak_bps(&self, length: usize, time: Duration) -> Option<u64> {
+        let packet = 8 * length as u64;
+        let at_once = |bits: u64| {
+            let bits = u128::from(bits.saturating_sub(packet)) * 1_000_000_000;
+            u64::try_from(bits / u128::from(nanos(time).max(1))).unwrap_or(u64::MAX)
+        };
+        let mean = self.mean_bps(length)?;
+        Some(match self {
+            Self::Burst { packets, .. } => mean.max(at_once(packets.saturating_mul(packet))),
+            Self::Frames { per_second, bps } => mean.max(at_once(bps / per_second)),
+            Self::Trace(table) => {
+                let packets = table.most_packets_within(time);
+                mean.max(at_once(packets.saturating_mul(packet)))
+            }
+            Self::Sine(swing) | Self::Square(swing) => swing.high_bps,
+            Self::Greedy | Self::Cbr { .. } | Self::Poisson { .. } | Self::Pareto { .. } => mean,
+        })
+    }
 }
 
 /// The rate of packets of `length` bytes, at least 1.
@@ -402,6 +423,27 @@ mod tests {
         let trace: Shape = "gaps:5000,0,2000,3000".parse().unwrap();
         // Four packets of 10,000 bits in 10 ms.
         assert_eq!(trace.mean_bps(LENGTH), Some(4_000_000));
+    }
+
+    #[test]
+    fn peak_is_that_of_the_shortest_time() {
+        let peak = |shape: &str| {
+            let shape: Shape = shape.parse().unwrap();
+            shape.peak_bps(LENGTH, Duration::from_millis(100))
+        };
+        assert_eq!(peak("greedy"), None);
+        assert_eq!(peak("cbr:1M"), Some(1_000_000));
+        // 10 packets of 10,000 bits behind the first, within 100 ms.
+        assert_eq!(peak("burst:11/1h"), Some(1_000_000));
+        assert_eq!(peak("burst:10/1ms"), Some(100_000_000));
+        assert_eq!(peak("square:1M..19M/1h"), Some(19_000_000));
+        assert_eq!(peak("frames:1:1010000"), Some(10_000_000));
+        assert_eq!(peak("frames:100:1M"), Some(1_000_000));
+        // 11 packets within 100 ms, and then none for 9.9 s.
+        let burst = [&["200000"][..], &["0"; 10], &["9900000"]]
+            .concat()
+            .join(",");
+        assert_eq!(peak(&format!("gaps:{burst}")), Some(1_000_000));
     }
 
     // goal 9: packets of a frame are due together, and frames keep their rate.

@@ -6,6 +6,7 @@
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -77,6 +78,24 @@ impl Timetable {
         self.0.len() as u64
     }
 
+    /// The most packets that are due within `time`, the first and the last included.
+    pub(crate) fn most_packets_within(&self, time: Duration) -> u64 {
+        let (time_us, round_us) = (time.as_micros(), self.round().as_micros());
+        let rest_us = time_us % round_us;
+        let (mut at_us, mut due, mut most) = (0, VecDeque::new(), 0);
+        // A run of packets can begin in one round and end in the next.
+        for pause_us in self.0.iter().chain(self.0.iter()) {
+            at_us += u128::from(*pause_us);
+            due.push_back(at_us);
+            while due.front().is_some_and(|first| first + rest_us < at_us) {
+                due.pop_front();
+            }
+            most = most.max(due.len() as u64);
+        }
+        let rounds = u64::try_from(time_us / round_us).unwrap_or(u64::MAX);
+        rounds.saturating_mul(self.packets()).saturating_add(most)
+    }
+
     /// The length of a round.
     pub(crate) fn round(&self) -> Duration {
         Duration::from_micros(self.0.iter().copied().map(u64::from).sum())
@@ -136,6 +155,15 @@ mod tests {
         let gaps: Vec<f64> = (3..6).map(|packet| table.gap_ns(packet)).collect();
         assert_eq!(gaps, [2.75e6, 5e6, 0.0]);
         assert_eq!("5000,0,2250,2750".parse(), Ok(table));
+    }
+
+    #[test]
+    fn most_packets_are_counted_over_the_ends_of_rounds() {
+        // Due at 5, 5, 7 and 10 ms, then at 15, 15, 17 and 20 ms.
+        let table = of("5\n5\n7\n10").unwrap();
+        let most = |ms| table.most_packets_within(Duration::from_millis(ms));
+        assert_eq!([0, 1, 2, 4, 5, 7].map(most), [2, 2, 3, 3, 4, 4]);
+        assert_eq!([8, 10, 12, 20].map(most), [4, 6, 7, 10]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod log;
 mod metrics;
 mod policy;
 mod queue;
+mod rate;
 mod seats;
 mod session;
 mod tcp;

@@ -1,5 +1,6 @@
 //! The limits and the key of a server.
 
+use super::rate::BURST;
 use crate::cli::Serve;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
 use crate::load::echo::ASK_MIN;
@@ -11,8 +12,10 @@ use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
 use crate::wire::message::{Mode, RefusalCode, Refused, Request, Setup};
 use crate::wire::packet::{LEN_MAX, LEN_MIN};
 use core::time::Duration;
+use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp_cli::Failure;
+use dccp_cli::quantity::show as units;
 
 /// The limits and the key of a server.
 #[derive(Debug)]
@@ -86,6 +89,8 @@ impl Policy {
             if request.rate_bps.is_none_or(|bps| bps > each) {
                 request.rate_bps = Some(each);
                 request.shape = Shape::Cbr { bps: each };
+            } else if has_higher_bursts(&request, each) {
+                return Err(too_bursty(each));
             }
         }
         Ok(request)
@@ -129,6 +134,21 @@ fn check_congestion(request: &Request) -> Result<(), Refused> {
         "the server's system has no such congestion control of TCP",
         "leave --congestion out, or load the kernel's module of this name there",
     ))
+}
+
+/// Whether the shape has a higher rate for a short time than each flow may have.
+fn has_higher_bursts(request: &Request, bps: u64) -> bool {
+    let peak = request.shape.peak_bps(request.length_bytes, BURST);
+    peak.is_none_or(|peak| peak > bps)
+}
+
+fn too_bursty(bps: u64) -> Refused {
+    let rate = units::rate(to_f64(bps));
+    Refused::new(
+        RefusalCode::Limit,
+        format!("the server allows each flow {rate}, and bursts of {BURST:?} at that rate"),
+        "ask for smaller bursts, or for a constant rate with -b",
+    )
 }
 
 fn is_valid(request: &Request) -> bool {
@@ -215,6 +235,37 @@ mod tests {
         let granted = policy.grant(&mut exchange(), &setup(&bursts)).unwrap();
         assert_eq!(granted.shape, Shape::Cbr { bps: 250 });
         assert_eq!(granted.rate_bps, Some(250));
+    }
+
+    #[test]
+    fn bursts_above_the_limit_are_refused() {
+        let policy = Policy {
+            rate_bps: Some(10_000_000),
+            ..policy()
+        };
+        let grant = |shape: &str| {
+            let request = Request {
+                flows: 1,
+                length_bytes: 1250,
+                shape: shape.parse().unwrap(),
+                ..request()
+            };
+            policy.grant(&mut exchange(), &setup(&request))
+        };
+        // Their mean rates are below the limit.
+        for shape in ["burst:1000000/1h", "square:1M..19M/1h", "frames:1:9M"] {
+            let refused = grant(shape).unwrap_err();
+            assert_eq!(refused.code, RefusalCode::Limit, "{shape}");
+        }
+        for shape in [
+            "burst:10/100ms",
+            "sine:1M..9M/1s",
+            "frames:30:4M",
+            "poisson:9M",
+        ] {
+            let granted = grant(shape).unwrap();
+            assert_eq!(granted.shape, shape.parse::<Shape>().unwrap());
+        }
     }
 
     #[test]

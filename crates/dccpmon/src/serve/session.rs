@@ -6,9 +6,10 @@ mod sink;
 use super::log::log;
 use super::metrics::{Direction, Metrics, Outcome};
 use super::policy::Policy;
+use super::rate::RateLimit;
 use super::seats::Seat;
 use crate::host::Usage;
-use crate::limits::{ANSWER_MAX, FAREWELL_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX};
+use crate::limits::{ANSWER_MAX, DRAIN_MAX, FAREWELL_MAX, IDLE_MAX, IDLE_SLOW_MAX, OVERTIME_MAX};
 use crate::load::send::Traffic;
 use crate::meter::{self, Meter, SAMPLE};
 use crate::schema::Transport;
@@ -17,10 +18,10 @@ use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::figures::FlowTotal;
 use crate::wire::message::{Message, Mode, Ready, RefusalCode, Refused, Request, Setup};
+use crate::wire::packet::NUMBER_MAX;
 use core::time::Duration;
-use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
-use dccp::{DccpAddr, clock};
+use dccp::{DccpAddr, Instant, clock};
 use dccp_cli::interrupt;
 use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
@@ -57,9 +58,13 @@ impl Session {
     pub(super) fn run(mut self) {
         let peer = self.peer;
         let begin = clock::now();
+        let limit = self
+            .policy
+            .rate_bps
+            .map(|bps| Arc::new(RateLimit::new(bps)));
         let mut has_tested = false;
         loop {
-            match self.serve() {
+            match self.serve(limit.as_ref()) {
                 Ok(Some((text, end))) => {
                     has_tested = true;
                     log(&format!("test from {peer}: {text}"));
@@ -84,7 +89,7 @@ impl Session {
                     break;
                 }
             }
-            match self.next(clock::now() - begin) {
+            match self.next(begin) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(e) => {
@@ -100,7 +105,7 @@ impl Session {
     }
 
     /// Serves one test; returns a line about it, or nothing if the program ends first.
-    fn serve(&mut self) -> Result<Option<(String, End)>, Lost> {
+    fn serve(&mut self, limit: Option<&Arc<RateLimit>>) -> Result<Option<(String, End)>, Lost> {
         let granted = serde_json::to_string(&self.request).map_err(|_| Lost::Nonsense)?;
         let token = self.seat.token;
         let key = self.policy.key.as_ref();
@@ -115,10 +120,14 @@ impl Session {
             self.channel.flush(clock::now() + ANSWER_MAX)?;
             return Ok(None);
         };
+        let flows: Vec<Arc<dyn Flow>> = match limit {
+            Some(limit) => flows.into_iter().map(|flow| limit.apply(flow)).collect(),
+            None => flows,
+        };
         let mut test = Test {
             channel: &mut self.channel,
             request: &self.request,
-            rate: self.policy.rate_bps,
+            limit: limit.map(|limit| &**limit),
             token,
             metrics: self.seat.metrics(),
         };
@@ -142,8 +151,8 @@ impl Session {
     }
 
     /// Waits for the client's next request. Returns false if it has none. All tests together take no more time than
-    /// one may: they have taken `time` so far, pauses included.
-    fn next(&mut self, time: Duration) -> Result<bool, Lost> {
+    /// one may, from `begin` on, pauses included.
+    fn next(&mut self, begin: Instant) -> Result<bool, Lost> {
         let until = clock::now() + ANSWER_MAX;
         let setup: Setup = loop {
             match self.channel.poll(until)? {
@@ -153,7 +162,7 @@ impl Session {
                 Some(_) | None => return Ok(false),
             }
         };
-        let left = self.policy.duration.saturating_sub(time);
+        let left = self.policy.duration.saturating_sub(clock::now() - begin);
         let granted = self.policy.grant(&mut self.exchange, &setup);
         let granted = granted.and_then(|request| {
             if interrupt::is_pressed() {
@@ -220,8 +229,8 @@ enum End {
 struct Test<'a> {
     channel: &'a mut Channel,
     request: &'a Request,
-    /// Bits per second of all flows together that the server allows.
-    rate: Option<u64>,
+    /// Of all flows together.
+    limit: Option<&'a RateLimit>,
     token: u64,
     metrics: &'a Metrics,
 }
@@ -238,6 +247,7 @@ impl Test<'_> {
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
         let (end, packets) = self.watch(&mut meter)?;
         usage.end();
+        let elapsed = meter.elapsed();
         if self.request.is_reverse {
             meter.finish_sending();
             let packets = meter.packets_sent();
@@ -246,21 +256,29 @@ impl Test<'_> {
             meter.finish_receiving();
         }
         let totals = meter.totals(&packets);
-        let counted = total_packets(&totals);
+        let counted = Moved::of(&totals, self.request.length_bytes);
         let direction = if self.request.is_reverse {
             Direction::Sent
         } else {
             Direction::Received
         };
-        let bytes = counted * self.request.length_bytes as u64;
-        self.metrics.moved(direction, bytes);
-        let line = self.line(counted);
+        self.metrics.moved(direction, counted.bytes);
+        let line = self.line(&counted, elapsed);
+        let host = usage.host(meter.mib());
+        let until = self.report_until(&meter);
         for total in totals {
-            self.channel.say(&Message::Total(Box::new(total)))?;
+            let total = Message::Total(Box::new(total));
+            self.channel.say_in_turn(&total, until)?;
         }
         self.channel
-            .say(&Message::Host(Box::new(usage.host(meter.mib()))))?;
+            .say_in_turn(&Message::Host(Box::new(host)), until)?;
         Ok((line, end))
+    }
+
+    /// The last moment for the totals: a test that ended in time may use the rest of its overtime.
+    fn report_until(&self, meter: &Meter) -> Instant {
+        let most = Duration::from_nanos(self.request.duration_ns) + OVERTIME_MAX + 2 * DRAIN_MAX;
+        clock::now() + most.saturating_sub(meter.elapsed())
     }
 
     fn start(&self, flows: &[Arc<dyn Flow>]) -> std::io::Result<Vec<meter::End>> {
@@ -290,13 +308,12 @@ impl Test<'_> {
         let interval = Duration::from_nanos(self.request.interval_ns);
         let mut next = interval;
         let mut allowance = Allowance::of(self.request);
-        let mut guard = RateGuard::new(self.rate, self.request.length_bytes);
         let mut is_ending = false;
         loop {
             meter.sample();
             let (elapsed, progress) = (meter.elapsed(), meter.progress());
-            let is_spent =
-                allowance.is_spent(elapsed, progress) || guard.is_exceeded(elapsed, progress);
+            let is_spent = allowance.is_spent(elapsed, progress)
+                || self.limit.is_some_and(RateLimit::is_exceeded);
             if (is_spent || interrupt::is_pressed()) && !core::mem::replace(&mut is_ending, true) {
                 self.channel.say(&Message::Ending)?;
             }
@@ -306,7 +323,7 @@ impl Test<'_> {
             let is_over = match message {
                 Some(Message::Stop) => true,
                 Some(Message::Sent { packets: stated }) => {
-                    packets = stated;
+                    packets = believable(stated);
                     true
                 }
                 Some(_) => return Err(Lost::Nonsense),
@@ -329,30 +346,53 @@ impl Test<'_> {
     }
 
     /// Sums the test up in one line of the server's output.
-    fn line(&self, packets: u64) -> String {
-        let time = Duration::from_nanos(self.request.duration_ns);
+    fn line(&self, moved: &Moved, time: Duration) -> String {
         let what = if self.request.is_reverse {
             "sent"
         } else {
             "received"
         };
-        let bytes = packets * self.request.length_bytes as u64;
         format!(
-            "{} flow(s), {what} {packets} packets of {} B, {}",
+            "{} flow(s), {what} {} packets of {} B, {}",
             self.request.flows,
+            moved.packets,
             self.request.length_bytes,
-            units::rate(crate::result::rate(bytes, time))
+            units::rate(crate::result::rate(moved.bytes, time))
         )
     }
 }
 
-/// Packets that have left this host, or that it has received.
-fn total_packets(totals: &[FlowTotal]) -> u64 {
-    let packets = totals.iter().map(|t| {
-        let left = t.tx.as_ref().map(|tx| tx.left);
-        left.or(t.rx.as_ref().map(|rx| rx.delivered)).unwrap_or(0)
-    });
-    packets.sum()
+/// The numbers of packets that a client states, without those that no test reaches.
+fn believable(stated: Vec<u64>) -> Vec<u64> {
+    if stated.iter().all(|packets| *packets <= NUMBER_MAX) {
+        stated
+    } else {
+        Vec::new()
+    }
+}
+
+/// Data that has left this host, or that it has received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Moved {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Moved {
+    /// The sum of all flows, whose datagrams leave with `length` bytes. They may arrive with another length.
+    fn of(totals: &[FlowTotal], length: usize) -> Self {
+        let mut sum = Self::default();
+        for total in totals {
+            let (packets, bytes) = match (&total.tx, &total.rx) {
+                (Some(tx), _) => (tx.left, tx.left * length as u64),
+                (None, Some(rx)) => (rx.delivered, rx.bytes),
+                (None, None) => (0, 0),
+            };
+            sum.packets += packets;
+            sum.bytes += bytes;
+        }
+        sum
+    }
 }
 
 /// The time that a test may hold its seat.
@@ -389,62 +429,10 @@ impl Allowance {
     }
 }
 
-/// Finds clients that send faster than they may.
-struct RateGuard {
-    /// Datagrams of a window.
-    at_most: Option<u64>,
-    progress: u64,
-    since: Duration,
-}
-
-impl RateGuard {
-    const WINDOW: Duration = Duration::from_secs(2);
-
-    fn new(rate_bps: Option<u64>, length: usize) -> Self {
-        // A fifth more than allowed, because a window of the sender is not one of the receiver, and a few datagrams.
-        let packets =
-            |bps: u64| bps.saturating_mul(12 * Self::WINDOW.as_secs()) / (80 * length as u64) + 16;
-        Self {
-            at_most: rate_bps.map(packets),
-            progress: 0,
-            since: Duration::ZERO,
-        }
-    }
-
-    /// Whether more arrived in the last window than may.
-    fn is_exceeded(&mut self, elapsed: Duration, progress: u64) -> bool {
-        if elapsed < self.since + Self::WINDOW {
-            return false;
-        }
-        let arrived = progress - core::mem::replace(&mut self.progress, progress);
-        // A late look sees more than one window.
-        let windows = elapsed.saturating_sub(self.since).as_secs_f64() / Self::WINDOW.as_secs_f64();
-        self.since = elapsed;
-        self.at_most
-            .is_some_and(|most| to_f64(arrived) > to_f64(most) * windows)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load::shape::Shape;
-
-    #[test]
-    fn rate_above_the_granted_one_is_found_after_two_seconds() {
-        let at = Duration::from_secs_f64;
-        // 100 packets/s may come.
-        let mut guard = RateGuard::new(Some(80_000), 100);
-        assert!(!guard.is_exceeded(at(1.9), 1_000));
-        assert!(guard.is_exceeded(at(2.0), 1_000));
-        let mut guard = RateGuard::new(Some(80_000), 100);
-        for seconds in 1..60_u32 {
-            assert!(!guard.is_exceeded(at(seconds.into()), u64::from(seconds) * 115));
-        }
-        assert!(guard.is_exceeded(at(80.0), 59 * 115 + 10_000));
-        let mut unlimited = RateGuard::new(None, 100);
-        assert!(!unlimited.is_exceeded(at(2.0), u64::MAX));
-    }
 
     fn request(rate_bps: Option<u64>) -> Request {
         Request {
@@ -460,6 +448,34 @@ mod tests {
             length_bytes: 1250,
             rate_bps,
         }
+    }
+
+    #[test]
+    fn impossible_numbers_of_packets_are_not_believed() {
+        assert_eq!(believable(vec![5, 7]), [5, 7]);
+        assert!(believable(vec![5, u64::MAX]).is_empty());
+    }
+
+    #[test]
+    fn bytes_are_those_that_arrived() {
+        use crate::wire::figures::{RxTotal, TxTotal};
+        let received = FlowTotal {
+            rx: Some(RxTotal {
+                delivered: 2,
+                bytes: 3000,
+                ..RxTotal::default()
+            }),
+            ..FlowTotal::default()
+        };
+        let sent = FlowTotal {
+            tx: Some(TxTotal {
+                left: 3,
+                ..TxTotal::default()
+            }),
+            ..FlowTotal::default()
+        };
+        let moved = Moved::of(&[received, sent], 100);
+        assert_eq!((moved.packets, moved.bytes), (5, 3300));
     }
 
     #[test]

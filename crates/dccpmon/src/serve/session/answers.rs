@@ -5,6 +5,7 @@ use crate::host::Usage;
 use crate::load::echo::{Answers, Echo};
 use crate::meter::SAMPLE;
 use crate::serve::metrics::Direction;
+use crate::serve::rate::RateLimit;
 use crate::transport::Flow;
 use crate::wire::channel::Lost;
 use crate::wire::figures::Interval;
@@ -50,7 +51,8 @@ impl Test<'_> {
         let mut allowance = Allowance::of(self.request);
         loop {
             let elapsed = clock::now() - begin;
-            let is_spent = allowance.is_spent(elapsed, answered(echoes));
+            let is_spent = allowance.is_spent(elapsed, answered(echoes))
+                || self.limit.is_some_and(RateLimit::is_exceeded);
             if is_spent || interrupt::is_pressed() {
                 self.channel.say(&Message::Ending)?;
                 return Ok(if is_spent { End::Spent } else { End::Regular });
