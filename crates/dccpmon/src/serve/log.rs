@@ -1,6 +1,6 @@
 //! Lines of the server's output.
 //!
-//! Nobody may read them any more, or the disk may be full: then they are lost, and the server goes on.
+//! A pipe may have lost its reader, or the disk may be full. Then lines are lost, and the server goes on.
 
 use std::io::Write as _;
 

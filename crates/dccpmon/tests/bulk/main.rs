@@ -9,6 +9,7 @@ mod ends;
 mod metrics;
 mod network;
 mod runs;
+mod server;
 mod shapes;
 mod support;
 mod terms;
