@@ -24,14 +24,14 @@ use super::timing;
 use core::time::Duration;
 use dccp::{Instant, RecvError, Socket, clock};
 use dccp_stats::Probe;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of a message.
 pub(crate) const MESSAGE_MAX: usize = 64 << 10;
 /// Parts that wait for their acknowledgement.
 const PARTS_MAX: usize = 256;
 /// Messages that have arrived and were not taken, and their bytes.
-const HEARD_MAX: usize = 256;
+const HEARD_MAX: usize = 2 * PARTS_MAX;
 const HEARD_BYTES_MAX: usize = 16 * MESSAGE_MAX;
 /// Bytes of a part: fits in the smallest packet of a path (RFC 8899's base).
 const PART_BYTES: usize = 400;
@@ -279,6 +279,8 @@ struct Parts {
     unheard: VecDeque<Part>,
     /// Number up to which all parts have arrived.
     arrived: u32,
+    /// Parts that have arrived before earlier ones, by their numbers.
+    early: BTreeMap<u32, (u8, Vec<u8>)>,
     /// The beginning of a message.
     pending: Vec<u8>,
     /// Messages that were not taken, with their bytes.
@@ -356,24 +358,35 @@ impl Parts {
         if number == 0 {
             return Ok(false);
         }
-        if number == self.arrived.wrapping_add(1) {
-            let length = self.pending.len() + bytes.len();
-            if length > MESSAGE_MAX
-                || self.heard_bytes + length > HEARD_BYTES_MAX
-                || self.heard.len() >= HEARD_MAX
-            {
-                return Err(Lost::Nonsense);
-            }
-            self.arrived = number;
-            self.pending.extend_from_slice(bytes);
-            if flags & LAST_PART != 0 {
-                let text = core::mem::take(&mut self.pending);
-                let message = serde_json::from_slice(&text).map_err(|_| Lost::Nonsense)?;
-                self.heard.push_back((text.len(), message));
-                self.heard_bytes += text.len();
-            }
+        // A part that the peer repeats has arrived before. One far ahead is repeated later.
+        let ahead = number.wrapping_sub(self.arrived);
+        if (1..=PARTS_MAX).contains(&(ahead as usize)) {
+            self.early.insert(number, (flags, bytes.to_vec()));
+        }
+        while let Some((flags, bytes)) = self.early.remove(&self.arrived.wrapping_add(1)) {
+            self.arrived = self.arrived.wrapping_add(1);
+            self.append(flags, &bytes)?;
         }
         Ok(true)
+    }
+
+    /// Appends the next part to its message.
+    fn append(&mut self, flags: u8, bytes: &[u8]) -> Result<(), Lost> {
+        let length = self.pending.len() + bytes.len();
+        if length > MESSAGE_MAX
+            || self.heard_bytes + length > HEARD_BYTES_MAX
+            || self.heard.len() >= HEARD_MAX
+        {
+            return Err(Lost::Nonsense);
+        }
+        self.pending.extend_from_slice(bytes);
+        if flags & LAST_PART != 0 {
+            let text = core::mem::take(&mut self.pending);
+            let message = serde_json::from_slice(&text).map_err(|_| Lost::Nonsense)?;
+            self.heard.push_back((text.len(), message));
+            self.heard_bytes += text.len();
+        }
+        Ok(())
     }
 }
 
@@ -405,6 +418,8 @@ mod tests {
     use super::*;
     use crate::wire::message::{RefusalCode, Refused};
     use dccp::{Listener, Options};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
     fn long() -> Message {
         Message::Refused(Refused::new(RefusalCode::Busy, "x".repeat(1000), "y"))
@@ -481,6 +496,34 @@ mod tests {
         assert!(parts.pending.len() <= MESSAGE_MAX);
     }
 
+    // On a path that loses and reorders, few parts would arrive between two gaps.
+    #[test]
+    fn parts_after_a_gap_are_kept() {
+        let (mut a, mut b) = (Parts::default(), Parts::default());
+        a.say(&of_bytes(MESSAGE_MAX)).unwrap();
+        let datagrams = a.due(Instant::ZERO);
+        let (first, behind) = datagrams.split_first().unwrap();
+        for datagram in behind.iter().rev() {
+            b.hear(datagram).unwrap();
+        }
+        assert_eq!(b.take(), None);
+        b.hear(first).unwrap();
+        assert_eq!(b.take(), Some(of_bytes(MESSAGE_MAX)));
+        a.hear(&b.acknowledgement()).unwrap();
+        assert!(a.unheard.is_empty());
+    }
+
+    #[test]
+    fn parts_far_ahead_are_not_kept() {
+        let mut parts = Parts::default();
+        for number in 2..10_000 {
+            let far = datagram(0, number, 0, &[b' '; PART_BYTES]);
+            parts.hear(&far).unwrap();
+        }
+        assert_eq!(parts.early.len(), PARTS_MAX - 1);
+        assert_eq!(parts.arrived, 0);
+    }
+
     #[test]
     fn fields_of_a_later_version_are_ignored() {
         let mut parts = Parts::default();
@@ -510,6 +553,40 @@ mod tests {
         parts.hear(&datagram(0, 0, number, &[])).unwrap();
         assert!(parts.has_room());
         parts.say(&longest).unwrap();
+    }
+
+    // The longest figures of a flow: losses and reordering of all kinds, and delays of all magnitudes.
+    #[test]
+    fn totals_of_a_wild_path_fit_into_a_message() {
+        use crate::wire::figures::{FlowTotal, RxTotal};
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(16);
+        let mut arrivals = dccp_stats::Arrivals::new(0);
+        let mut next = 0;
+        for _ in 0..300_000 {
+            let wild = random.next_u64();
+            next += wild >> (53 + wild % 11);
+            let delay = random.next_u64() >> (27 + random.next_u64() % 37);
+            arrivals.add(&dccp_stats::Arrival {
+                number: next.saturating_sub(random.next_u64() % 100),
+                sent_ns: random.next_u64() >> (27 + random.next_u64() % 37),
+                arrived_ns: delay,
+                bytes: 100,
+                is_marked: false,
+            });
+        }
+        let total = FlowTotal {
+            rx: Some(RxTotal {
+                arrivals: Some(arrivals.finish(None)),
+                ..RxTotal::default()
+            }),
+            ..FlowTotal::default()
+        };
+        let text = serde_json::to_vec(&Message::Total(Box::new(total))).unwrap();
+        assert!(
+            text.len() > 8000 && text.len() <= MESSAGE_MAX,
+            "{}",
+            text.len()
+        );
     }
 
     /// A listener, and the two ends of a conversation over loopback.
