@@ -33,6 +33,8 @@ pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub(crate) const DURATION: &str = "1h";
 /// The longest test that an operator may allow.
 pub(crate) const DURATION_MAX: Duration = Duration::from_hours(24);
+/// The most runs of lost packets that a client can have listed for each flow: some 10 KiB.
+pub(crate) const LOST_RUNS_MAX: u32 = 200;
 /// The most flows of one test.
 pub(crate) const FLOWS_MAX: u32 = 32;
 /// The most time that a test takes a place of the server beyond its duration.

@@ -91,12 +91,17 @@ impl End {
         })))
     }
 
-    /// A receiving end that begins now.
-    pub(crate) fn receive(flow: &Arc<dyn Flow>, token: u64, id: u16) -> io::Result<Self> {
+    /// A receiving end that begins now, and lists the first `lost_runs` runs of lost packets.
+    pub(crate) fn receive(
+        flow: &Arc<dyn Flow>,
+        token: u64,
+        id: u16,
+        lost_runs: u32,
+    ) -> io::Result<Self> {
         let before = flow.counters().unwrap_or_default();
         Ok(Self::Rx(Box::new(RxEnd {
             id,
-            receiver: Receiver::start(flow, token, id)?,
+            receiver: Receiver::start(flow, token, id, lost_runs)?,
             before,
         })))
     }

@@ -104,6 +104,7 @@ impl Media {
             runs_max: 1,
             until_ci: None,
             idle: None,
+            lost_runs: 0,
         })
     }
 }

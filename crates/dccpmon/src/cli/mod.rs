@@ -13,7 +13,7 @@ use crate::cmd::compare::Compare;
 use crate::cmd::doctor::Doctor;
 use crate::cmd::export::Export;
 use crate::cmd::monitor::Monitor;
-use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, QUEUE_MAX, TESTS_MAX};
+use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX, QUEUE_MAX, TESTS_MAX};
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
@@ -169,6 +169,8 @@ pub(crate) struct Bulk {
     pub(crate) until_ci: Option<f64>,
     /// How long the idle path is probed first, if that is given.
     pub(crate) idle: Option<Duration>,
+    /// The runs of lost packets of each flow that are listed.
+    pub(crate) lost_runs: u32,
 }
 
 impl Bulk {
@@ -416,6 +418,9 @@ struct BulkWords {
     /// Probe the idle path for this long first; 0: no probes, also none beside the load [default: a tenth of -t, at most 1s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = idle)]
     idle: Option<Duration>,
+    /// List the first N runs of lost packets
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=LOST_RUNS_MAX))]
+    lost: u32,
     #[command(flatten)]
     output: OutputWords,
 }
@@ -536,6 +541,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
             .unwrap_or(if w.until_ci.is_some() { RUNS_MAX } else { 1 }),
         until_ci: w.until_ci,
         idle: w.idle,
+        lost_runs: w.lost,
     })
 }
 

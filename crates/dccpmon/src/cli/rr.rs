@@ -115,6 +115,7 @@ impl Rr {
             runs_max: 1,
             until_ci: None,
             idle: Some(Duration::ZERO),
+            lost_runs: 0,
         })
     }
 

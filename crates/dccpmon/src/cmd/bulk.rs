@@ -262,6 +262,7 @@ impl Client {
             shape: asked.shape.clone(),
             seed: asked.seed,
             congestion: asked.congestion.clone(),
+            lost_runs: asked.lost_runs,
         }
     }
 
@@ -450,7 +451,7 @@ impl Client {
             .zip(&self.flows)
             .map(|(id, flow)| {
                 if asked.is_reverse {
-                    return End::receive(flow, self.token, id);
+                    return End::receive(flow, self.token, id, asked.lost_runs);
                 }
                 let traffic = Traffic {
                     token: self.token,

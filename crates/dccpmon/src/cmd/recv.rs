@@ -168,7 +168,7 @@ impl Port {
                 Ok(socket) if sources.len() < SENDERS_MAX => {
                     let name = socket.peer_addr().to_string();
                     let flow: Arc<dyn Flow> = Arc::new(DccpFlow::new(socket));
-                    let receiver = Receiver::start(&flow, TOKEN, 0)
+                    let receiver = Receiver::start(&flow, TOKEN, 0, 0)
                         .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))?;
                     sources.push(Source::new(name, receiver));
                 }

@@ -16,9 +16,15 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Begins to receive flow `id`; ends with the connection, or when [`stop`](Self::stop) is called.
-    pub(crate) fn start(flow: &Arc<dyn Flow>, token: u64, id: u16) -> io::Result<Self> {
-        let arrivals = Arc::new(Mutex::new(Arrivals::new(0)));
+    /// Begins to receive flow `id`; ends with the connection, or when [`stop`](Self::stop) is called. The first `lost_runs`
+    /// runs of lost packets are listed.
+    pub(crate) fn start(
+        flow: &Arc<dyn Flow>,
+        token: u64,
+        id: u16,
+        lost_runs: u32,
+    ) -> io::Result<Self> {
+        let arrivals = Arc::new(Mutex::new(Arrivals::new(lost_runs as usize)));
         let thread = {
             let (flow, arrivals) = (flow.clone(), arrivals.clone());
             Thread::spawn("receive", move |is_over| {

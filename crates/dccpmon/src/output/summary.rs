@@ -6,6 +6,7 @@ use core::fmt;
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
 use dccp_host::Delta;
+use dccp_stats::LostRun;
 
 /// The lines of the summary, each at most 80 columns wide.
 pub(crate) fn lines(document: &Document) -> Vec<String> {
@@ -298,6 +299,19 @@ fn order(page: &mut Page, summary: &Summary) {
             ));
         }
         page.add("loss runs", &parts);
+        let list = pattern.list.iter().flatten();
+        let list: Vec<String> = list.map(lost_run).collect();
+        if !list.is_empty() {
+            page.add("", &[format!("numbers {}", list.join(", "))]);
+        }
+    }
+}
+
+/// The numbers of a run of lost packets.
+fn lost_run(run: &LostRun) -> String {
+    match run.packets {
+        1 => run.first.to_string(),
+        packets => format!("{}-{}", run.first, run.first.saturating_add(packets) - 1),
     }
 }
 

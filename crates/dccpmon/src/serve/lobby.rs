@@ -439,6 +439,7 @@ mod tests {
                 shape: Shape::Greedy,
                 seed: 0,
                 congestion: None,
+                lost_runs: 0,
                 flows: 1,
                 duration_ns: second,
                 interval_ns: second,

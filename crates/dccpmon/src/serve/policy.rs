@@ -2,7 +2,7 @@
 
 use super::rate::BURST;
 use crate::cli::Serve;
-use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
+use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LOST_RUNS_MAX};
 use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
@@ -157,6 +157,7 @@ fn is_valid(request: &Request) -> bool {
         && request.interval_ns >= nanos(INTERVAL_MIN)
         && (LEN_MIN..=LEN_MAX).contains(&request.length_bytes)
         && request.rate_bps != Some(0)
+        && request.lost_runs <= LOST_RUNS_MAX
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
         && (request.mode == Mode::Stream || has_one_flow_of_packets(request))
 }
@@ -192,6 +193,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            lost_runs: 0,
             flows: 4,
             duration_ns: 3_600_000_000_000,
             interval_ns: 1_000_000_000,
@@ -279,6 +281,10 @@ mod tests {
                 mode: Mode::Rr,
                 flows: 1,
                 length_bytes: ASK_MIN - 1,
+                ..request()
+            },
+            Request {
+                lost_runs: LOST_RUNS_MAX + 1,
                 ..request()
             },
             Request {

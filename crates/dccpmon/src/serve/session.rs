@@ -287,7 +287,7 @@ impl Test<'_> {
             .zip(flows)
             .map(|(id, flow)| {
                 if !self.request.is_reverse {
-                    return meter::End::receive(flow, self.token, id);
+                    return meter::End::receive(flow, self.token, id, self.request.lost_runs);
                 }
                 let traffic = Traffic {
                     token: self.token,
@@ -441,6 +441,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            lost_runs: 0,
             flows: 1,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

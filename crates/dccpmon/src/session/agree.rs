@@ -258,6 +258,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            lost_runs: 0,
             flows: 2,
             duration_ns: 60_000_000_000,
             interval_ns: 1_000_000_000,

@@ -162,4 +162,7 @@ pub(crate) struct Request {
     /// The congestion control of TCP; `None`: the usual one.
     #[serde(default)]
     pub(crate) congestion: Option<String>,
+    /// The receiver lists this many runs of lost packets, the first ones.
+    #[serde(default)]
+    pub(crate) lost_runs: u32,
 }

@@ -53,7 +53,7 @@ fn number_of(datagram: &[u8]) -> Option<u64> {
 }
 
 /// A test of 250 packets over UDP; gives its flow.
-fn measured(copies: Copies) -> Flow {
+fn measured(copies: Copies, more: &[&str]) -> Flow {
     let server = Server::start("udp");
     let control: u16 = server.port.parse().unwrap();
     let sockets = sockets();
@@ -66,7 +66,7 @@ fn measured(copies: Copies) -> Flow {
         std::thread::spawn(move || pass(&socket, to, copies, &is_over))
     });
     let words = ["-u", "-t", "1", "-b", "1M", "-l", "500", "-J"];
-    let output = client(&port, &words).output().unwrap();
+    let output = client(&port, &words).args(more).output().unwrap();
     is_over.store(true, Ordering::Relaxed);
     for thread in threads {
         thread.join().unwrap();
@@ -84,7 +84,7 @@ fn count(ledger: &Ledger, is_wanted: impl Fn(u64) -> bool) -> u64 {
 // goal 19: nothing arrives after the lost tail, and still each packet of it counts.
 #[test]
 fn lost_tail_counts_over_udp() {
-    let flow = measured(|number| usize::from(number < 200));
+    let flow = measured(|number| usize::from(number < 200), &[]);
     let ledger = flow.ledger.unwrap();
     assert!(ledger.is_closed() && ledger.sent > 200, "{ledger:?}");
     assert_eq!(ledger.delivered, 200);
@@ -100,11 +100,14 @@ fn losses_and_duplicates_are_exact_over_udp() {
     fn is_lost(number: u64) -> bool {
         number % 20 == 7 || number % 100 == 8
     }
-    let flow = measured(|number| match number {
-        n if is_lost(n) => 0,
-        n if n % 9 == 0 => 2,
-        _ => 1,
-    });
+    let flow = measured(
+        |number| match number {
+            n if is_lost(n) => 0,
+            n if n % 9 == 0 => 2,
+            _ => 1,
+        },
+        &["--lost", "4"],
+    );
     let ledger = flow.ledger.unwrap();
     assert!(ledger.is_closed(), "{ledger:?}");
     let lost = count(&ledger, is_lost);
@@ -117,4 +120,7 @@ fn losses_and_duplicates_are_exact_over_udp() {
     let pattern = flow.loss_pattern.unwrap();
     let pairs = count(&ledger, |n| n % 100 == 8);
     assert_eq!(pattern.runs, [(1, lost - 2 * pairs), (2, pairs)]);
+    let runs = pattern.list.unwrap();
+    let runs: Vec<(u64, u64)> = runs.iter().map(|run| (run.first, run.packets)).collect();
+    assert_eq!(runs, [(7, 2), (27, 1), (47, 1), (67, 1)]);
 }

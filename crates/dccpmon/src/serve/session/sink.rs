@@ -32,12 +32,14 @@ impl Test<'_> {
             (packets + counts.packets, bytes + counts.bytes)
         });
         self.metrics.moved(Direction::Received, bytes);
+        let host = Message::Host(Box::new(usage.host(BTreeMap::new())));
+        let until = clock::now() + 2 * DRAIN_MAX;
         for (class, figures) in (0..).zip(figures) {
             let total = total(class, figures);
-            self.channel.say(&Message::Total(Box::new(total)))?;
+            let total = Message::Total(Box::new(total));
+            self.channel.say_in_turn(&total, until)?;
         }
-        self.channel
-            .say(&Message::Host(Box::new(usage.host(BTreeMap::new()))))?;
+        self.channel.say_in_turn(&host, until)?;
         let line = format!("media of {CLASSES} classes, received {packets} packets, {bytes} bytes");
         Ok((line, end))
     }
