@@ -12,6 +12,7 @@ use dccp_sim::queue::{Limit, QueueConfig};
 use dccpmon::schema::Ledger;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -184,4 +185,54 @@ fn server_sends_no_faster_than_its_limit() {
     let bytes = number(&document["summary"]["flows"][0]["received_bytes"]);
     // 125,000 bytes a second, and what may leave at once.
     assert!((10_000..=340_000).contains(&bytes), "{document:#}");
+}
+
+/// Bytes of the IP packets that arrive until none came for a second, without an answer to them.
+fn bytes_back(socket: &UdpSocket) -> usize {
+    let mut datagram = [0; 2000];
+    socket
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    let mut bytes = 0;
+    while let Ok(length) = socket.recv(&mut datagram) {
+        bytes += length + HEADERS;
+    }
+    bytes
+}
+
+/// Bytes of the headers of IPv4 and UDP.
+const HEADERS: usize = 28;
+
+// goal 56: an address that has shown nothing gets one answer to a Request, and none to a datagram of a flow. QUIC allows
+// three times the bytes.
+#[test]
+fn silent_addresses_get_less_than_three_times_their_bytes() {
+    let server = Server::start("udp");
+    let port: u16 = server.port.parse().unwrap();
+    // The Request of a real client, which reaches no server.
+    let witness = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = witness.local_addr().unwrap().port().to_string();
+    let mut asking = client(&to, &["-t", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut request = [0; 2000];
+    let length = witness.recv(&mut request).unwrap();
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
+    victim.connect(("127.0.0.1", port)).unwrap();
+    victim.send(&request[..length]).unwrap();
+    let back = bytes_back(&victim);
+    assert!(back > HEADERS, "the server answers the Request");
+    assert!(back < 3 * (length + HEADERS), "{back} for {length}");
+
+    victim.connect(("127.0.0.1", port + 1)).unwrap();
+    for token in 0..100_u8 {
+        let mut join = [token; 1400];
+        join[..4].copy_from_slice(&[b'D', b'M', 2, 1]);
+        victim.send(&join).unwrap();
+    }
+    assert_eq!(bytes_back(&victim), 0);
 }
