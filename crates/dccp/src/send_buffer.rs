@@ -132,7 +132,7 @@ impl SendBuffer {
         self.lifetime = limits.lifetime;
     }
 
-    /// Stores at least this many fates until they are fetched.
+    /// Stores at least this many fates until they are fetched, of datagrams that follow.
     pub(crate) fn store_fates(&mut self, at_least: usize) {
         self.fates_max = self.fates_max.max(at_least);
     }
@@ -350,7 +350,8 @@ impl SendBuffer {
             self.recycle(report.slot);
             self.free.push(report.slot);
             let entry = &self.entries[index(report.slot)];
-            if self.fates_max == 0 || entry.is_filler {
+            // An entry without a time came before fates were stored.
+            if self.fates_max == 0 || entry.is_filler || entry.queued == Instant::ZERO {
                 continue;
             }
             if self.fates.len() >= self.fates_max {

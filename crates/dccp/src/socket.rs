@@ -342,7 +342,16 @@ impl Socket {
         self.feed(&mut state);
     }
 
-    /// Appends up to `at_most` known fates to `reports`, without waiting. Needs [`Options::fate_buffer`].
+    /// Stores fates of datagrams from now on, as [`Options::fate_buffer`] does: at least `at_least` at a time.
+    ///
+    /// The peer is not asked for Ack Vectors: with CCIDs 3 and 4 most datagrams end as [`Sent`](crate::Fate::Sent).
+    /// Datagrams that were handed over before have no report.
+    pub fn store_fates(&self, at_least: usize) {
+        self.shared.lock().tx.store_fates(at_least);
+    }
+
+    /// Appends up to `at_most` known fates to `reports`, without waiting. Needs [`Options::fate_buffer`] or
+    /// [`store_fates`](Self::store_fates).
     pub fn recv_fates(&self, reports: &mut Vec<FateReport>, at_most: usize) {
         let mut state = self.shared.lock();
         state.tx.pop_fates(reports, at_most);

@@ -171,6 +171,19 @@ fn unread_fates_are_bounded_and_counted() {
 }
 
 #[test]
+fn fates_are_stored_from_the_request_on() {
+    let mut buffer = buffer(4, 0);
+    buffer.send(Payload::Zeros(1));
+    buffer.store_fates(2);
+    buffer.send(Payload::Zeros(1));
+    for _ in 0..2 {
+        let (slot, _) = claimed(&mut buffer);
+        buffer.on_fate(NOW, slot, Fate::Sent);
+    }
+    assert_eq!(fates(&mut buffer), [(1, Fate::Sent)]);
+}
+
+#[test]
 fn slots_and_memory_are_reused() {
     let mut buffer = buffer(4, 0);
     for _ in 0..100 {
