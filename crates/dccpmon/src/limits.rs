@@ -50,6 +50,8 @@ pub(crate) const fn source_connections(tests: u32) -> usize {
 pub(crate) const LENGTH: usize = 1400;
 /// Datagrams of one data connection that wait to leave.
 pub(crate) const SEND_PACKETS: usize = 512;
+/// Fates of datagrams of one data connection that are stored between two looks.
+pub(crate) const FATES: usize = 16 * 1024;
 /// Datagrams of one data connection that wait to be read.
 pub(crate) const RECV_PACKETS: usize = 4096;
 /// The memory that these may take, in bytes: room for datagrams of an Ethernet.

@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
-use dccp_stats::Histogram;
+use dccp_stats::{Histogram, Spread};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -49,16 +49,23 @@ pub(crate) struct TxEnd {
     /// Datagrams that had left when the interval began, and their bytes.
     left: u64,
     length: u64,
-    /// Round-trip times of the interval, and of the whole test, in nanoseconds: of those that the
-    /// connection measured, the newest at each look.
-    rtts: Histogram,
-    all_rtts: Histogram,
+    /// Of the round-trip times that the connection measured, the newest at each look.
+    rtts: Times,
+    /// Of each datagram in the send queue.
+    queue: Times,
     samples: Samples,
     last: Sample,
     /// Segments sent again until the interval began.
     retransmitted: Option<u64>,
     /// Datagrams taken back at the end: they count as never offered.
     taken_back: u64,
+}
+
+/// Times of an interval and of the whole test, in nanoseconds.
+#[derive(Default)]
+struct Times {
+    interval: Histogram,
+    all: Histogram,
 }
 
 /// A receiving end and what was seen of it.
@@ -76,14 +83,15 @@ impl End {
         duration: Duration,
     ) -> io::Result<Self> {
         let before = flow.counters().unwrap_or_default();
+        flow.store_queue_times();
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
             length: traffic.length as u64,
             sender: Sender::start(flow, traffic, duration)?,
             before,
             left: 0,
-            rtts: Histogram::default(),
-            all_rtts: Histogram::default(),
+            rtts: Times::default(),
+            queue: Times::default(),
             samples: Samples::default(),
             last: Sample::default(),
             retransmitted: None,
@@ -293,13 +301,33 @@ fn is_drained(flow: &End) -> bool {
     }
 }
 
+impl Times {
+    fn record(&mut self, time: Duration) {
+        self.interval.record(nanos(time));
+    }
+
+    /// Ends the interval.
+    fn interval(&mut self) -> Option<Spread> {
+        let interval = core::mem::take(&mut self.interval);
+        self.all.merge(&interval);
+        interval.spread()
+    }
+
+    /// The whole test, after its end.
+    fn total(&mut self) -> Option<Spread> {
+        self.interval();
+        self.all.spread()
+    }
+}
+
 impl TxEnd {
     fn sample(&mut self) {
+        self.note_queue_times();
         let Some(now) = self.sender.flow.sample() else {
             return;
         };
         if let Some((_, rtt)) = now.rtt.filter(|_| now.rtt != self.last.rtt) {
-            self.rtts.record(nanos(rtt));
+            self.rtts.record(rtt);
         }
         self.samples.n += 1;
         *match (now.is_idle, now.is_window_full) {
@@ -312,18 +340,22 @@ impl TxEnd {
         self.last = now;
     }
 
+    fn note_queue_times(&mut self) {
+        let (flow, queue) = (&self.sender.flow, &mut self.queue);
+        flow.queue_times(&mut |time| queue.record(time));
+    }
+
     fn interval(&mut self) -> TxInterval {
         let left = self.left();
         let packets = left - self.left;
         self.left = left;
-        let rtt_ns = self.rtts.spread();
-        self.all_rtts.merge(&core::mem::take(&mut self.rtts));
         let retransmitted = self.last.retransmitted;
         let before = core::mem::replace(&mut self.retransmitted, retransmitted);
         TxInterval {
             packets,
             bytes: packets * self.length,
-            rtt_ns,
+            rtt_ns: self.rtts.interval(),
+            queue_ns: self.queue.interval(),
             cwnd_packets: self.last.cwnd_packets,
             ssthresh_packets: self.last.ssthresh_packets,
             rate_bps: self.last.rate_bps,
@@ -341,14 +373,15 @@ impl TxEnd {
     }
 
     fn total(&mut self, shares_transport: bool) -> TxTotal {
-        self.all_rtts.merge(&core::mem::take(&mut self.rtts));
+        self.note_queue_times();
         let TxCounts {
             offered, refused, ..
         } = &*self.sender.counts;
         let mut total = TxTotal {
             offered: offered.load(Ordering::Relaxed) - self.taken_back,
             refused: refused.load(Ordering::Relaxed),
-            rtt_ns: self.all_rtts.spread(),
+            rtt_ns: self.rtts.total(),
+            queue_ns: self.queue.total(),
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,
@@ -405,6 +438,7 @@ impl RxEnd {
             reordered: counts.reordered,
             marked: counts.marked,
             shares_transport,
+            wait_ns: self.receiver.waits(),
             arrivals: Some(arrivals),
             ..RxTotal::default()
         };

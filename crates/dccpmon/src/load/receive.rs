@@ -4,15 +4,23 @@ use super::{Thread, lock};
 use crate::transport::Flow;
 use crate::wire::packet::{Head, Kind};
 use core::sync::atomic::{AtomicBool, Ordering};
-use dccp_stats::{Arrival, ArrivalFigures, ArrivalInterval, Arrivals};
+use dccp::proto::time::nanos;
+use dccp_stats::{Arrival, ArrivalFigures, ArrivalInterval, Arrivals, Histogram, Spread};
 use std::io;
 use std::sync::{Arc, Mutex};
 
 /// The receiving end of a flow.
 pub(crate) struct Receiver {
     pub(crate) flow: Arc<dyn Flow>,
-    arrivals: Arc<Mutex<Arrivals>>,
+    log: Arc<Mutex<Log>>,
     thread: Thread,
+}
+
+/// The observations of the receiving thread.
+struct Log {
+    arrivals: Arrivals,
+    /// From the arrival of each datagram to the program, in nanoseconds.
+    waits: Histogram,
 }
 
 impl Receiver {
@@ -24,33 +32,42 @@ impl Receiver {
         id: u16,
         lost_runs: u32,
     ) -> io::Result<Self> {
-        let arrivals = Arc::new(Mutex::new(Arrivals::new(lost_runs as usize)));
+        let log = Arc::new(Mutex::new(Log {
+            arrivals: Arrivals::new(lost_runs as usize),
+            waits: Histogram::default(),
+        }));
         let thread = {
-            let (flow, arrivals) = (flow.clone(), arrivals.clone());
+            let (flow, log) = (flow.clone(), log.clone());
             Thread::spawn("receive", move |is_over| {
-                receive(&*flow, token, id, &arrivals, is_over);
+                receive(&*flow, token, id, &log, is_over);
             })?
         };
         Ok(Self {
             flow: flow.clone(),
-            arrivals,
+            log,
             thread,
         })
     }
 
     /// The arrivals since the last call.
     pub(crate) fn interval(&self) -> ArrivalInterval {
-        lock(&self.arrivals).interval()
+        lock(&self.log).arrivals.interval()
     }
 
     /// All arrivals. `packets` is the number that the sender states. Later arrivals do not count.
     pub(crate) fn finish(&self, packets: Option<u64>) -> ArrivalFigures {
-        core::mem::replace(&mut *lock(&self.arrivals), Arrivals::new(0)).finish(packets)
+        let arrivals = core::mem::replace(&mut lock(&self.log).arrivals, Arrivals::new(0));
+        arrivals.finish(packets)
+    }
+
+    /// The times from the arrival of a datagram to the program; `None` if the transport does not tell.
+    pub(crate) fn waits(&self) -> Option<Spread> {
+        lock(&self.log).waits.spread()
     }
 
     /// Different datagrams so far.
     pub(crate) fn received(&self) -> u64 {
-        lock(&self.arrivals).counts().packets
+        lock(&self.log).arrivals.counts().packets
     }
 
     /// Whether it receives no more.
@@ -64,14 +81,17 @@ impl Receiver {
     }
 }
 
-fn receive(flow: &dyn Flow, token: u64, id: u16, arrivals: &Mutex<Arrivals>, is_over: &AtomicBool) {
+fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         let received = flow.recv(&mut |packets| {
-            let mut arrivals = lock(arrivals);
+            let mut log = lock(log);
             for packet in packets {
                 let head = Head::read(packet.bytes).filter(|h| h.kind == Kind::Data);
                 if let Some(head) = head.filter(|h| (h.token, h.flow) == (token, id)) {
-                    arrivals.add(&Arrival {
+                    if let Some(waited) = packet.waited {
+                        log.waits.record(nanos(waited));
+                    }
+                    log.arrivals.add(&Arrival {
                         number: head.number,
                         sent_ns: head.sent_ns,
                         arrived_ns: packet.arrived.as_nanos(),

@@ -8,7 +8,7 @@ use crate::schema::{
     IntervalFlow, Kind, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status,
     Summary, Transport,
 };
-use crate::wire::figures::{self, Host};
+use crate::wire::figures::{self, Host, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::proto::time::nanos;
 use dccp::{Encapsulation, clock};
@@ -210,7 +210,7 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
         lost_packets: rx.map(|r| r.lost_packets),
         marked_packets: rx.map(|r| r.marked),
         rtt_ns: tx.and_then(|t| t.rtt_ns.clone()),
-        queue_ns: None,
+        queue_ns: tx.and_then(|t| t.queue_ns.clone()),
         cwnd_packets: tx.and_then(|t| t.cwnd_packets),
         ssthresh_packets: tx.and_then(|t| t.ssthresh_packets),
         cc_rate_bps: tx.and_then(|t| t.rate_bps),
@@ -242,6 +242,17 @@ fn summary(result: &TestResult) -> Option<Summary> {
     })
 }
 
+/// The parts of the round trip; `None` if the transport shows none.
+fn round_trip(tx: &TxTotal, rx: Option<&RxTotal>) -> Option<RttSplit> {
+    Some(RttSplit {
+        user_ns: None,
+        send_queue_ns: tx.queue_ns.clone(),
+        network_ns: Some(tx.rtt_ns.clone()?),
+        receiver_ns: rx.and_then(|rx| rx.wait_ns.clone()),
+        source: "acknowledgements".into(),
+    })
+}
+
 fn flow(f: &FlowResult) -> Flow {
     let rx = f.rx.as_ref();
     let arrivals = rx.and_then(|r| r.arrivals.as_ref());
@@ -261,13 +272,7 @@ fn flow(f: &FlowResult) -> Flow {
         }),
         tcp: f.tx.tcp,
         broken: f.tx.broken.clone(),
-        rtt: f.tx.rtt_ns.clone().map(|network| RttSplit {
-            user_ns: None,
-            send_queue_ns: None,
-            network_ns: Some(network),
-            receiver_ns: None,
-            source: "acknowledgements".into(),
-        }),
+        rtt: round_trip(&f.tx, rx),
         one_way: None,
         jitter: arrivals.map(|a| a.jitter.clone()),
         order: arrivals.map(|a| a.order.clone()),

@@ -1,10 +1,13 @@
 //! Flows over DCCP.
 
 use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
+use crate::limits::FATES;
 use crate::wire::figures::Negotiated;
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
-use ::dccp::{Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock};
+use ::dccp::{
+    FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock,
+};
 use core::time::Duration;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex};
@@ -15,6 +18,8 @@ pub(crate) struct DccpFlow {
     batch: Mutex<RecvBatch>,
     /// The connection at the last sample.
     last: Mutex<Option<ConnSnapshot>>,
+    /// Memory for fates.
+    fates: Mutex<Vec<FateReport>>,
 }
 
 impl DccpFlow {
@@ -25,6 +30,7 @@ impl DccpFlow {
             socket,
             batch: Mutex::new(RecvBatch::new(BATCH)),
             last: Mutex::new(None),
+            fates: Mutex::new(Vec::new()),
         }
     }
 }
@@ -50,11 +56,13 @@ impl Flow for DccpFlow {
             Err(RecvError::TimedOut | RecvError::WouldBlock) => return Ok(()),
             Err(e) => return Err(FlowError(e.to_string())),
         }
+        let now = clock::now();
         sink(&mut batch.iter().map(|datagram| {
             let meta = datagram.meta();
             Packet {
                 bytes: datagram,
                 arrived: meta.arrived,
+                waited: Some(now - meta.arrived),
                 is_marked: meta.ecn == Ecn::Ce,
             }
         }));
@@ -109,6 +117,20 @@ impl Flow for DccpFlow {
             tcp: None,
             is_dropped_kernel_least: stats.transport.recv_merged > 0,
         })
+    }
+
+    fn store_queue_times(&self) {
+        self.socket.store_fates(FATES);
+    }
+
+    fn queue_times(&self, add: &mut dyn FnMut(Duration)) {
+        let mut fates = lock(&self.fates);
+        self.socket.recv_fates(&mut fates, FATES);
+        for report in fates.drain(..) {
+            if let Some(sent) = report.sent {
+                add(sent - report.queued);
+            }
+        }
     }
 
     fn negotiated(&self) -> Negotiated {
@@ -171,4 +193,67 @@ fn left(stats: &Stats) -> u64 {
     let f = &sent.fates;
     let stayed = f.expired + f.superseded + f.withdrawn + f.overflowed + f.limited + f.too_big;
     sent.pushed - sent.queued - stayed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{SERVICE, data_options};
+    use ::dccp::{Listener, Options};
+
+    fn pair() -> (DccpFlow, DccpFlow, Listener) {
+        let options = data_options(Options::new().service_code(SERVICE));
+        let listener = Listener::bind("127.0.0.1:0/5001", &options).unwrap();
+        let client = Socket::connect(listener.local_addrs()[0], &options).unwrap();
+        // The server's socket exists once data or the last part of the handshake has come.
+        let server = listener.accept_timeout(Duration::from_secs(5)).unwrap();
+        (DccpFlow::new(client), DccpFlow::new(server), listener)
+    }
+
+    // goal 6: the receiver's part is the time from the arrival to the program.
+    #[test]
+    fn wait_in_the_receive_buffer_is_told() {
+        let (client, server, _listener) = pair();
+        let run = Run {
+            bytes: &[7; 100],
+            length: 100,
+        };
+        assert_eq!(client.send(&run).unwrap(), 1);
+        let until = clock::now() + Duration::from_secs(5);
+        while server.counters().unwrap().unread == 0 {
+            assert!(clock::now() < until, "no datagram arrives");
+        }
+        let wait = Duration::from_millis(20);
+        std::thread::sleep(wait);
+        let mut waits = Vec::new();
+        server
+            .recv(&mut |packets| waits.extend(packets.map(|p| p.waited)))
+            .unwrap();
+        let [Some(waited)] = waits[..] else {
+            panic!("{waits:?}");
+        };
+        assert!(waited >= wait, "{waited:?}");
+    }
+
+    // goal 6: the send queue's part is known for each datagram.
+    #[test]
+    fn queue_times_are_given_once_for_each_datagram() {
+        let (client, server, _listener) = pair();
+        let run = Run {
+            bytes: &[7; 300],
+            length: 100,
+        };
+        assert_eq!(client.send(&run).unwrap(), 3);
+        client.store_queue_times();
+        assert_eq!(client.send(&run).unwrap(), 3);
+        let mut times = Vec::new();
+        let until = clock::now() + Duration::from_secs(5);
+        while times.len() < 3 && clock::now() < until {
+            server.recv(&mut |_| {}).unwrap();
+            client.queue_times(&mut |time| times.push(time));
+        }
+        assert_eq!(times.len(), 3, "{times:?}");
+        client.queue_times(&mut |time| times.push(time));
+        assert_eq!(times.len(), 3);
+    }
 }

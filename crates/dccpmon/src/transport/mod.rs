@@ -29,6 +29,11 @@ pub(crate) trait Flow: Send + Sync {
     fn sample(&self) -> Option<Sample>;
     /// Totals since the connection was opened; `None` if they can no more be read.
     fn counters(&self) -> Option<Counters>;
+    /// Stores the times of the send queue from now on.
+    fn store_queue_times(&self) {}
+    /// Gives the time that each datagram waited in the send queue: of those that left and whose fate became known since
+    /// the last call. A transport without a send queue gives none.
+    fn queue_times(&self, _add: &mut dyn FnMut(Duration)) {}
     /// The features of the connection, of the time of the last [`sample`](Self::sample).
     fn negotiated(&self) -> Negotiated;
     /// Gives each protocol counter with its name.
@@ -75,6 +80,8 @@ pub(crate) type Sink<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = Packet<'_>
 pub(crate) struct Packet<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) arrived: Instant,
+    /// The time from its arrival to the program; `None` if the transport does not tell.
+    pub(crate) waited: Option<Duration>,
     /// It carries a congestion mark.
     pub(crate) is_marked: bool,
 }

@@ -126,6 +126,7 @@ impl Flow for TcpFlow {
             let packet = Packet {
                 bytes: block,
                 arrived: clock::now(),
+                waited: None,
                 is_marked: false,
             };
             sink(&mut core::iter::once(packet));

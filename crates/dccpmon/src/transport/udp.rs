@@ -128,6 +128,7 @@ impl Flow for UdpFlow {
         let packet = Packet {
             bytes: memory.get(..length).unwrap_or_default(),
             arrived: clock::now(),
+            waited: None,
             is_marked: false,
         };
         sink(&mut core::iter::once(packet));

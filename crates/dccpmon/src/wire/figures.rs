@@ -27,6 +27,9 @@ pub(crate) struct TxInterval {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) rtt_ns: Option<Spread>,
+    /// Times in the send queue.
+    #[serde(default)]
+    pub(crate) queue_ns: Option<Spread>,
     pub(crate) cwnd_packets: Option<f64>,
     pub(crate) ssthresh_packets: Option<f64>,
     /// The controller's rate.
@@ -85,6 +88,9 @@ pub(crate) struct TxTotal {
     /// Why it stopped sending before its time, if it did.
     pub(crate) broken: Option<String>,
     pub(crate) rtt_ns: Option<Spread>,
+    /// Times in the send queue.
+    #[serde(default)]
+    pub(crate) queue_ns: Option<Spread>,
     /// The sender's state at the samples.
     pub(crate) samples: Samples,
     /// The schedule, if the flow has one.
@@ -137,6 +143,9 @@ pub(crate) struct RxTotal {
     /// merged packet once.
     pub(crate) is_dropped_kernel_least: bool,
     pub(crate) shares_transport: bool,
+    /// Times from the arrival to the program; `None` if the transport does not tell.
+    #[serde(default)]
+    pub(crate) wait_ns: Option<Spread>,
     /// All arrivals; `None` if the receiver did not end.
     pub(crate) arrivals: Option<ArrivalFigures>,
 }

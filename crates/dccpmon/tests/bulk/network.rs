@@ -174,6 +174,34 @@ fn a_full_queue_shows_in_round_trips_and_losses() {
     );
 }
 
+// goal 6: a sender that is held by a slow link has its delay in the send queue, not in the network.
+#[test]
+fn rtt_is_split_into_queue_network_and_receiver() {
+    let link = LinkConfig {
+        rate: Some(Rate::from_bytes_per_s(250_000.0)),
+        delay: Duration::from_millis(5),
+        queue: QueueConfig::drop_tail(Limit::Packets(10)),
+        ..LinkConfig::default()
+    };
+    let (document, _) = run(link, &["-t", "2", "-l", "1000"]);
+    let rtt = &document["summary"]["flows"][0]["rtt"];
+    let ns = |part: &str, at: &str| number(&rtt[part][at]);
+    assert!(ns("network_ns", "min") >= 10_000_000, "{rtt:#}");
+    // 512 datagrams of 4 ms wait to leave.
+    assert!(ns("send_queue_ns", "p50") > 200_000_000, "{rtt:#}");
+    assert!(
+        ns("send_queue_ns", "p50") > 2 * ns("network_ns", "p50"),
+        "{rtt:#}"
+    );
+    assert!(
+        ns("receiver_ns", "p50") < ns("network_ns", "p50"),
+        "{rtt:#}"
+    );
+    assert_eq!(rtt["source"], "acknowledgements");
+    let queue = &document["intervals"][0]["flows"][0]["queue_ns"];
+    assert!(number(&queue["n"]) > 0, "{queue:#}");
+}
+
 #[test]
 fn marks_are_no_losses() {
     let link = LinkConfig {
