@@ -3,6 +3,7 @@
 
 use crate::limits::DRAIN_MAX;
 use crate::load::receive::Receiver;
+use crate::load::rtt::EchoReader;
 use crate::load::send::{Sender, Traffic, TxCounts};
 use crate::schema::Samples;
 use crate::transport::{Counters, Flow, Sample};
@@ -53,6 +54,10 @@ pub(crate) struct TxEnd {
     rtts: Times,
     /// Of each datagram in the send queue.
     queue: Times,
+    /// Of echoes: the whole round trip, and its part at the receiver.
+    user: Times,
+    receiver: Times,
+    echoes: Option<EchoReader>,
     samples: Samples,
     last: Sample,
     /// Segments sent again until the interval began.
@@ -84,6 +89,9 @@ impl End {
     ) -> io::Result<Self> {
         let before = flow.counters().unwrap_or_default();
         flow.store_queue_times();
+        let (token, id) = (traffic.token, traffic.flow);
+        let echoes = traffic.has_echoes;
+        let echoes = echoes.then(|| EchoReader::start(flow, token, id));
         Ok(Self::Tx(Box::new(TxEnd {
             id: traffic.flow,
             length: traffic.length as u64,
@@ -92,6 +100,9 @@ impl End {
             left: 0,
             rtts: Times::default(),
             queue: Times::default(),
+            user: Times::default(),
+            receiver: Times::default(),
+            echoes: echoes.transpose()?,
             samples: Samples::default(),
             last: Sample::default(),
             retransmitted: None,
@@ -323,6 +334,7 @@ impl Times {
 impl TxEnd {
     fn sample(&mut self) {
         self.note_queue_times();
+        self.note_echoes();
         let Some(now) = self.sender.flow.sample() else {
             return;
         };
@@ -343,6 +355,17 @@ impl TxEnd {
     fn note_queue_times(&mut self) {
         let (flow, queue) = (&self.sender.flow, &mut self.queue);
         flow.queue_times(&mut |time| queue.record(time));
+    }
+
+    fn note_echoes(&mut self) {
+        let Some(echoes) = &self.echoes else { return };
+        for trip in echoes.take() {
+            self.user.record(trip.user);
+            self.receiver.record(trip.receiver);
+            if !self.sender.flow.shows_round_trips() {
+                self.rtts.record(trip.network());
+            }
+        }
     }
 
     fn interval(&mut self) -> TxInterval {
@@ -373,6 +396,10 @@ impl TxEnd {
     }
 
     fn total(&mut self, shares_transport: bool) -> TxTotal {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.stop();
+        }
+        self.note_echoes();
         self.note_queue_times();
         let TxCounts {
             offered, refused, ..
@@ -382,6 +409,8 @@ impl TxEnd {
             refused: refused.load(Ordering::Relaxed),
             rtt_ns: self.rtts.total(),
             queue_ns: self.queue.total(),
+            user_ns: self.user.total(),
+            echo_wait_ns: self.receiver.total(),
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,

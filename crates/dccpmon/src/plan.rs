@@ -145,6 +145,7 @@ impl fmt::Display for Plan {
             flows,
             duration,
             host,
+            kind,
             udp_port,
             ..
         } = &self.asked;
@@ -156,7 +157,7 @@ impl fmt::Display for Plan {
         let unit = if is_tcp { "blocks" } else { "packets" };
         write!(
             f,
-            "plan  bulk, {}, {flows} flow{several}, {time} s, {length} B {unit}",
+            "plan  {kind}, {}, {flows} flow{several}, {time} s, {length} B {unit}",
             self.carrier()
         )?;
         if let Shape::Cbr { bps } = self.asked.shape {

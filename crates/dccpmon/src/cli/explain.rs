@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use dccp_cli::Failure;
 
 /// Subcommands that are planned.
-pub(super) const LATER_COMMANDS: &[&str] = &["stream", "sweep"];
+pub(super) const LATER_COMMANDS: &[&str] = &["sweep"];
 
 /// Options that are planned, with iperf3's letters.
 pub(super) const LATER_OPTIONS: &[&str] = &[

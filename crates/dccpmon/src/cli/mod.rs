@@ -17,7 +17,7 @@ use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX, QUEUE_
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
-use crate::schema::Transport;
+use crate::schema::{Kind, Transport};
 use crate::session::probe::idle_time;
 use crate::session::repeat::RUNS_MAX;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -131,6 +131,8 @@ impl Serve {
 #[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Bulk {
+    /// `bulk`, or another kind of test that runs in the same way.
+    pub(crate) kind: Kind,
     pub(crate) host: String,
     pub(crate) udp_port: u16,
     pub(crate) dccp_port: u16,
@@ -149,6 +151,8 @@ pub(crate) struct Bulk {
     pub(crate) length: Option<usize>,
     pub(crate) flows: u32,
     pub(crate) is_reverse: bool,
+    /// Whether echoes measure the round trip from program to program.
+    pub(crate) has_echoes: bool,
     pub(crate) ccid: u8,
     /// The law of CCID 2.
     pub(crate) law: NamedLaw,
@@ -206,7 +210,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
     match cli.command {
         Words::Serve(w) if w.limits => Ok(Command::Show(limits::text(w.tests, w.time_limit))),
         Words::Serve(w) => Ok(Command::Serve(serve(w))),
-        Words::Bulk(w) => bulk(*w).map(|bulk| Command::Bulk(Box::new(bulk))),
+        Words::Bulk(w) => bulk(*w, Kind::Bulk).map(|bulk| Command::Bulk(Box::new(bulk))),
+        Words::Stream(w) => bulk(*w, Kind::Stream).map(|bulk| Command::Bulk(Box::new(bulk))),
         Words::Man { folder } => Ok(Command::Man(folder)),
         Words::Completions { shell } => Ok(Command::Completions(shell)),
         Words::Compare(compare) => Ok(Command::Compare(compare)),
@@ -247,6 +252,8 @@ enum Words {
     Serve(ServeWords),
     /// Measure throughput, round trip and loss to HOST
     Bulk(Box<BulkWords>),
+    /// As bulk, and measure the round trip from program to program by echoes
+    Stream(Box<BulkWords>),
     /// Write the manual pages
     Man {
         /// Where the pages are written
@@ -379,6 +386,9 @@ struct BulkWords {
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
+    /// Measure the round trip from program to program, by at most 200 echoes a second (UDP always does)
+    #[arg(long)]
+    echo: bool,
     /// Carry the data over dccp, over udp without congestion control, or over tcp of the system [default: dccp]
     #[arg(long, value_name = "NAME", value_parser = transport, group = "carrier")]
     transport: Option<Transport>,
@@ -462,7 +472,7 @@ fn serve(w: ServeWords) -> Serve {
     }
 }
 
-fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
+fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     let interval = w.interval.unwrap_or(INTERVAL.min(w.time));
     let is_default = w.interval.is_none();
     if !is_default && !(INTERVAL_MIN..=w.time.max(INTERVAL_MIN)).contains(&interval) {
@@ -478,6 +488,7 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         (_, true) => Transport::Tcp,
         _ => w.transport.unwrap_or_default(),
     };
+    let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
         let option = if w.ccid.is_some() { "--ccid" } else { "--law" };
@@ -513,6 +524,8 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         .unwrap_or_default();
     let (output, wanted) = w.output.parts();
     Ok(Bulk {
+        kind,
+        has_echoes,
         host: w.host,
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
@@ -543,6 +556,19 @@ fn bulk(w: BulkWords) -> Result<Bulk, Failure> {
         idle: w.idle,
         lost_runs: w.lost,
     })
+}
+
+/// Whether a test has echoes. Over UDP nothing else measures round trips.
+fn has_echoes(transport: Transport, is_asked: bool) -> Result<bool, Failure> {
+    match transport {
+        Transport::Dccp => Ok(is_asked),
+        Transport::Udp => Ok(true),
+        Transport::Tcp if is_asked => Err(Failure::usage(
+            "echoes: tests over TCP have none",
+            "run `dccpmon bulk` without --echo, or choose --transport dccp or udp",
+        )),
+        Transport::Tcp => Ok(false),
+    }
 }
 
 /// The default interval of the table.

@@ -8,7 +8,7 @@ use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
-use crate::schema::{Transport, Varied};
+use crate::schema::{Kind, Transport, Varied};
 use clap::Args;
 use core::time::Duration;
 use dccp::Encapsulation;
@@ -89,6 +89,8 @@ impl Rr {
     pub(crate) fn test(&self) -> Result<Bulk, Failure> {
         self.check()?;
         Ok(Bulk {
+            kind: Kind::Rr,
+            has_echoes: false,
             host: self.host.clone(),
             udp_port: self.common.port,
             dccp_port: self.common.dccp_port,

@@ -263,6 +263,7 @@ impl Client {
             seed: asked.seed,
             congestion: asked.congestion.clone(),
             lost_runs: asked.lost_runs,
+            has_echoes: asked.has_echoes,
         }
     }
 
@@ -383,6 +384,7 @@ impl Client {
                 flow: id,
                 // A receiver of blocks learns their length.
                 number: self.length as u64,
+                wants_echo: false,
                 sent_ns: 0,
             };
             head.write(&mut datagram);
@@ -460,6 +462,7 @@ impl Client {
                     shape: asked.shape.clone(),
                     seed: asked.seed.wrapping_add(id.into()),
                     congestion: asked.congestion.clone(),
+                    has_echoes: asked.has_echoes,
                 };
                 End::send(flow, traffic, asked.duration)
             })

@@ -237,6 +237,7 @@ mod tests {
             kind: Kind::Data,
             token: TOKEN,
             flow: 0,
+            wants_echo: false,
             number,
             sent_ns: 0,
         };

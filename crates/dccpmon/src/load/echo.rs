@@ -47,6 +47,7 @@ fn write(kind: Kind, token: u64, number: u64, value: u32, datagram: &mut [u8]) {
         kind,
         token,
         flow: 0,
+        wants_echo: false,
         number,
         sent_ns: clock::now().as_nanos(),
     };

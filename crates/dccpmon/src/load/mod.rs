@@ -3,6 +3,7 @@
 pub(crate) mod classes;
 pub(crate) mod echo;
 pub(crate) mod receive;
+pub(crate) mod rtt;
 pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod shape;

@@ -1,9 +1,11 @@
 //! The receiving end of a flow: a thread that follows the arrivals.
 
+use super::rtt::Pace;
 use super::{Thread, lock};
 use crate::transport::Flow;
-use crate::wire::packet::{Head, Kind};
+use crate::wire::packet::{Echo, Head, Kind};
 use core::sync::atomic::{AtomicBool, Ordering};
+use dccp::clock;
 use dccp::proto::time::nanos;
 use dccp_stats::{Arrival, ArrivalFigures, ArrivalInterval, Arrivals, Histogram, Spread};
 use std::io;
@@ -82,7 +84,9 @@ impl Receiver {
 }
 
 fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &AtomicBool) {
+    let mut echoes = Pace::of_echoes();
     while !is_over.load(Ordering::Relaxed) {
+        let mut echo = None;
         let received = flow.recv(&mut |packets| {
             let mut log = lock(log);
             for packet in packets {
@@ -90,6 +94,16 @@ fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &Ato
                 if let Some(head) = head.filter(|h| (h.token, h.flow) == (token, id)) {
                     if let Some(waited) = packet.waited {
                         log.waits.record(nanos(waited));
+                    }
+                    if head.wants_echo && echoes.is_due(packet.arrived) {
+                        echo = Some(Echo {
+                            token,
+                            flow: id,
+                            number: head.number,
+                            sent_ns: head.sent_ns,
+                            arrived_ns: packet.arrived.as_nanos(),
+                            echoed_ns: 0,
+                        });
                     }
                     log.arrivals.add(&Arrival {
                         number: head.number,
@@ -101,6 +115,10 @@ fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &Ato
                 }
             }
         });
+        if let Some(echo) = echo {
+            let echoed_ns = clock::now().as_nanos();
+            flow.reply(&Echo { echoed_ns, ..echo }.datagram());
+        }
         if received.is_err() {
             return;
         }

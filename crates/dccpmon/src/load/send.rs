@@ -1,5 +1,6 @@
 //! The sending end of a flow: a thread that sends numbered datagrams.
 
+use super::rtt::Pace;
 use super::schedule::{Record, Schedule};
 use super::shape::Shape;
 use super::{Thread, lock};
@@ -23,6 +24,8 @@ pub(crate) struct Traffic {
     pub(crate) seed: u64,
     /// The congestion control of TCP; `None`: that of the connection.
     pub(crate) congestion: Option<String>,
+    /// Whether some packets ask for an echo.
+    pub(crate) has_echoes: bool,
 }
 
 /// The sending end of a flow.
@@ -96,18 +99,22 @@ fn send(flow: &dyn Flow, traffic: &Traffic, counts: &TxCounts, is_over: &dyn Fn(
     let length = traffic.length;
     let mut bytes = vec![0; length * BATCH];
     let mut schedule = Schedule::new(&traffic.shape, length, traffic.seed, clock::now());
+    let mut asks = traffic.has_echoes.then(Pace::of_asks);
     let mut number = 0;
     while !is_over() {
         let due = schedule.as_mut().map_or(BATCH, Schedule::wait);
         let bytes = &mut bytes[..due * length];
-        let sent_ns = clock::now().as_nanos();
+        let now = clock::now();
+        let mut wants_echo = due > 0 && asks.as_mut().is_some_and(|asks| asks.is_due(now));
         for (datagram, number) in bytes.chunks_mut(length).zip(number..) {
             let head = Head {
                 kind: Kind::Data,
                 token: traffic.token,
                 flow: traffic.flow,
+                // The first one of the batch.
+                wants_echo: core::mem::take(&mut wants_echo),
                 number,
-                sent_ns,
+                sent_ns: now.as_nanos(),
             };
             head.write(datagram);
         }

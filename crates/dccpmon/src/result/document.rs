@@ -5,8 +5,8 @@ use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
     Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Granted, Hosts, Interval,
-    IntervalFlow, Kind, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status,
-    Summary, Transport,
+    IntervalFlow, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
+    Transport,
 };
 use crate::wire::figures::{self, Host, RxTotal, TxTotal};
 use core::time::Duration;
@@ -78,7 +78,7 @@ pub(crate) fn of_begin(asked: &Bulk) -> Document {
 pub(crate) fn empty(asked: &Bulk) -> Document {
     Document {
         schema: SCHEMA.into(),
-        kind: Kind::Bulk,
+        kind: asked.kind,
         status: Status::Failed,
         exit_code: 0,
         error: None,
@@ -243,13 +243,19 @@ fn summary(result: &TestResult) -> Option<Summary> {
 }
 
 /// The parts of the round trip; `None` if the transport shows none.
-fn round_trip(tx: &TxTotal, rx: Option<&RxTotal>) -> Option<RttSplit> {
+fn round_trip(transport: Transport, tx: &TxTotal, rx: Option<&RxTotal>) -> Option<RttSplit> {
+    let waited = rx.and_then(|rx| rx.wait_ns.clone());
     Some(RttSplit {
-        user_ns: None,
+        user_ns: tx.user_ns.clone(),
         send_queue_ns: tx.queue_ns.clone(),
         network_ns: Some(tx.rtt_ns.clone()?),
-        receiver_ns: rx.and_then(|rx| rx.wait_ns.clone()),
-        source: "acknowledgements".into(),
+        receiver_ns: waited.or_else(|| tx.echo_wait_ns.clone()),
+        source: match (transport, &tx.user_ns) {
+            (Transport::Udp, _) => "echoes",
+            (_, Some(_)) => "acknowledgements and echoes",
+            (_, None) => "acknowledgements",
+        }
+        .into(),
     })
 }
 
@@ -272,7 +278,7 @@ fn flow(f: &FlowResult) -> Flow {
         }),
         tcp: f.tx.tcp,
         broken: f.tx.broken.clone(),
-        rtt: round_trip(&f.tx, rx),
+        rtt: round_trip(f.transport, &f.tx, rx),
         one_way: None,
         jitter: arrivals.map(|a| a.jitter.clone()),
         order: arrivals.map(|a| a.order.clone()),

@@ -83,6 +83,8 @@ pub enum Kind {
     Rr,
     /// Important packets and others.
     Media,
+    /// Throughput, with echoes from program to program.
+    Stream,
 }
 
 impl fmt::Display for Kind {
@@ -91,6 +93,7 @@ impl fmt::Display for Kind {
             Self::Bulk => "bulk",
             Self::Rr => "rr",
             Self::Media => "media",
+            Self::Stream => "stream",
         })
     }
 }

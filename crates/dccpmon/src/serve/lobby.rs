@@ -446,6 +446,7 @@ mod tests {
                 is_reverse: false,
                 length_bytes: 100,
                 rate_bps: None,
+                has_echoes: false,
             };
             let agreed = Agreement::begin(&mut channel, None);
             let granted = agreed.and_then(|mut a| a.request(&mut channel, &request, false));

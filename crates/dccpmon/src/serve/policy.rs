@@ -200,6 +200,7 @@ mod tests {
             is_reverse: false,
             length_bytes: 100,
             rate_bps: None,
+            has_echoes: false,
         }
     }
 

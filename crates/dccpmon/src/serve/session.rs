@@ -296,6 +296,7 @@ impl Test<'_> {
                     shape: self.request.shape.clone(),
                     seed: self.request.seed.wrapping_add(id.into()),
                     congestion: self.request.congestion.clone(),
+                    has_echoes: self.request.has_echoes,
                 };
                 meter::End::send(flow, traffic, duration)
             })
@@ -448,6 +449,7 @@ mod tests {
             is_reverse: false,
             length_bytes: 1250,
             rate_bps,
+            has_echoes: false,
         }
     }
 

@@ -142,6 +142,7 @@ mod tests {
             kind: Kind::Join,
             token,
             flow: 3,
+            wants_echo: false,
             number: length,
             sent_ns: 0,
         };

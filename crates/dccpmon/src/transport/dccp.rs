@@ -6,7 +6,8 @@ use crate::wire::figures::Negotiated;
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
 use ::dccp::{
-    FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, Socket, Stats, clock,
+    FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, SendOptions, Socket, Stats,
+    WhenFull, clock,
 };
 use core::time::Duration;
 use std::net::Shutdown;
@@ -47,6 +48,12 @@ impl Flow for DccpFlow {
             }
             _ => Ok(taken),
         }
+    }
+
+    fn reply(&self, datagram: &[u8]) {
+        let options = SendOptions::new().when_full(WhenFull::DropOldest);
+        // A connection that has ended says so when it receives.
+        let _ = self.socket.send_with(datagram, options);
     }
 
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {

@@ -21,12 +21,18 @@ pub(crate) const BATCH: usize = 64;
 pub(crate) trait Flow: Send + Sync {
     /// Hands over datagrams, and waits at most [`LOOK`] for room. Returns how many were taken, from the first on.
     fn send(&self, run: &Run<'_>) -> Result<usize, FlowError>;
+    /// Sends a datagram against the direction of the data, without waiting. It may get lost.
+    fn reply(&self, _datagram: &[u8]) {}
     /// Gives the datagrams that have arrived to `sink`, and waits at most [`LOOK`] for them.
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError>;
     /// Whether receiving fails once the peer has ended the flow. Over UDP nothing tells.
     fn shows_end(&self) -> bool;
     /// The sender at this moment; `None` if the transport shows nothing.
     fn sample(&self) -> Option<Sample>;
+    /// Whether the transport measures round trips. Where it does not, echoes do.
+    fn shows_round_trips(&self) -> bool {
+        true
+    }
     /// Totals since the connection was opened; `None` if they can no more be read.
     fn counters(&self) -> Option<Counters>;
     /// Stores the times of the send queue from now on.

@@ -28,6 +28,8 @@ pub(crate) struct UdpFlow {
     /// Datagrams that this host dropped for want of memory.
     dropped: AtomicU64,
     wire_bytes: AtomicU64,
+    /// Datagrams sent against the direction of the data.
+    replies: AtomicU64,
 }
 
 impl UdpFlow {
@@ -66,6 +68,7 @@ impl UdpFlow {
             sent: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             wire_bytes: AtomicU64::new(0),
+            replies: AtomicU64::new(0),
         })
     }
 
@@ -118,6 +121,12 @@ impl Flow for UdpFlow {
         }
     }
 
+    fn reply(&self, datagram: &[u8]) {
+        if self.socket.send(datagram).is_ok() {
+            self.replies.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {
         let mut memory = lock(&self.memory);
         let length = match self.socket.recv(&mut memory) {
@@ -143,6 +152,10 @@ impl Flow for UdpFlow {
         None
     }
 
+    fn shows_round_trips(&self) -> bool {
+        false
+    }
+
     fn counters(&self) -> Option<Counters> {
         let sent = self.sent.load(Ordering::Relaxed);
         Some(Counters {
@@ -150,6 +163,7 @@ impl Flow for UdpFlow {
             left: sent,
             dropped_host: self.dropped.load(Ordering::Relaxed),
             wire_bytes: self.wire_bytes.load(Ordering::Relaxed),
+            packets_sent: sent + self.replies.load(Ordering::Relaxed),
             dropped_kernel: recv_drops(&self.socket),
             ..Counters::default()
         })

@@ -91,6 +91,12 @@ pub(crate) struct TxTotal {
     /// Times in the send queue.
     #[serde(default)]
     pub(crate) queue_ns: Option<Spread>,
+    /// Round trips from program to program, by echoes.
+    #[serde(default)]
+    pub(crate) user_ns: Option<Spread>,
+    /// The part of the receiver in these.
+    #[serde(default)]
+    pub(crate) echo_wait_ns: Option<Spread>,
     /// The sender's state at the samples.
     pub(crate) samples: Samples,
     /// The schedule, if the flow has one.

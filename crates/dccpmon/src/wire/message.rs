@@ -165,4 +165,7 @@ pub(crate) struct Request {
     /// The receiver lists this many runs of lost packets, the first ones.
     #[serde(default)]
     pub(crate) lost_runs: u32,
+    /// Whether some packets ask their receiver for an echo.
+    #[serde(default)]
+    pub(crate) has_echoes: bool,
 }

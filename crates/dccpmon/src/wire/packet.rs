@@ -8,7 +8,10 @@
 //! ```
 //!
 //! All numbers are big-endian. `sent_ns` is the time of the sender's monotonic clock when the packet was handed to the
-//! transport. No flag is defined: they are sent as 0 and not read.
+//! transport. Flag 1 of a data packet asks its receiver for an echo. Other flags are sent as 0 and not read.
+//!
+//! An echo has 16 bytes more: `sent_ns` of the data packet, then the time when it arrived, of the clock of the host that
+//! echoes. Its head has the number of the data packet, and as `sent_ns` the time when the echo was sent.
 
 /// Bytes of the head: the shortest datagram.
 pub(crate) const LEN_MIN: usize = 32;
@@ -18,6 +21,10 @@ pub(crate) const LEN_MAX: usize = 65_000;
 /// The greatest number that a packet can have: 89 years at 100,000 packets a second.
 pub(crate) const NUMBER_MAX: u64 = 1 << 48;
 
+/// Bytes of an echo.
+pub(crate) const ECHO_LEN: usize = LEN_MIN + 16;
+
+const ECHO_WANTED: u16 = 1;
 const MAGIC: [u8; 2] = *b"DM";
 const VERSION: u8 = 2;
 
@@ -32,6 +39,8 @@ pub(crate) enum Kind {
     Ask,
     /// A part of a response.
     Answer,
+    /// The receiver's echo of a data packet.
+    Echo,
 }
 
 /// The head of a test packet.
@@ -41,6 +50,8 @@ pub(crate) struct Head {
     /// Names the test; known to both ends only.
     pub(crate) token: u64,
     pub(crate) flow: u16,
+    /// The receiver is to answer with an echo.
+    pub(crate) wants_echo: bool,
     /// Counts the data packets of a flow from 0. In a join: the bytes of a block of TCP.
     pub(crate) number: u64,
     /// When it was sent, in nanoseconds of the sender's clock.
@@ -56,6 +67,8 @@ impl Head {
         head[3] = self.kind as u8;
         head[4..12].copy_from_slice(&self.token.to_be_bytes());
         head[12..14].copy_from_slice(&self.flow.to_be_bytes());
+        let flags = if self.wants_echo { ECHO_WANTED } else { 0 };
+        head[14..16].copy_from_slice(&flags.to_be_bytes());
         head[16..24].copy_from_slice(&self.number.to_be_bytes());
         head[24..].copy_from_slice(&self.sent_ns.to_be_bytes());
         datagram[..LEN_MIN].copy_from_slice(&head);
@@ -67,7 +80,7 @@ impl Head {
         let (&[version, kind], rest) = rest.split_first_chunk::<2>()?;
         let (token, rest) = rest.split_first_chunk()?;
         let (flow, rest) = rest.split_first_chunk()?;
-        let (_flags, rest) = rest.split_first_chunk::<2>()?;
+        let (flags, rest) = rest.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
         let (sent_ns, _) = rest.split_first_chunk()?;
         let kind = match kind {
@@ -75,6 +88,7 @@ impl Head {
             1 => Kind::Join,
             2 => Kind::Ask,
             3 => Kind::Answer,
+            4 => Kind::Echo,
             _ => return None,
         };
         let number = u64::from_be_bytes(*number);
@@ -85,8 +99,59 @@ impl Head {
             kind,
             token: u64::from_be_bytes(*token),
             flow: u16::from_be_bytes(*flow),
+            wants_echo: u16::from_be_bytes(*flags) & ECHO_WANTED != 0,
             number,
             sent_ns: u64::from_be_bytes(*sent_ns),
+        })
+    }
+}
+
+/// An answer to a data packet. Its times stand in the order of their events: the first and the last are of the sender's
+/// clock, the two between of the receiver's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Echo {
+    pub(crate) token: u64,
+    pub(crate) flow: u16,
+    /// Of the data packet.
+    pub(crate) number: u64,
+    /// When the data packet was sent.
+    pub(crate) sent_ns: u64,
+    /// When it arrived.
+    pub(crate) arrived_ns: u64,
+    /// When the echo was sent.
+    pub(crate) echoed_ns: u64,
+}
+
+impl Echo {
+    /// The datagram of the echo.
+    pub(crate) fn datagram(&self) -> [u8; ECHO_LEN] {
+        let mut datagram = [0; ECHO_LEN];
+        let head = Head {
+            kind: Kind::Echo,
+            token: self.token,
+            flow: self.flow,
+            wants_echo: false,
+            number: self.number,
+            sent_ns: self.echoed_ns,
+        };
+        head.write(&mut datagram);
+        datagram[LEN_MIN..LEN_MIN + 8].copy_from_slice(&self.sent_ns.to_be_bytes());
+        datagram[LEN_MIN + 8..].copy_from_slice(&self.arrived_ns.to_be_bytes());
+        datagram
+    }
+
+    /// Reads an echo; `None` if the datagram is none.
+    pub(crate) fn read(datagram: &[u8]) -> Option<Self> {
+        let head = Head::read(datagram).filter(|head| head.kind == Kind::Echo)?;
+        let (sent_ns, rest) = datagram.get(LEN_MIN..)?.split_first_chunk()?;
+        let (arrived_ns, _) = rest.split_first_chunk()?;
+        Some(Self {
+            token: head.token,
+            flow: head.flow,
+            number: head.number,
+            sent_ns: u64::from_be_bytes(*sent_ns),
+            arrived_ns: u64::from_be_bytes(*arrived_ns),
+            echoed_ns: head.sent_ns,
         })
     }
 }
@@ -101,6 +166,7 @@ mod tests {
             kind: Kind::Join,
             token: u64::MAX - 1,
             flow: 7,
+            wants_echo: true,
             number: 1 << 40,
             sent_ns: 1 << 50,
         };
@@ -118,6 +184,7 @@ mod tests {
             kind: Kind::Data,
             token: 1,
             flow: 0,
+            wants_echo: false,
             number: 0,
             sent_ns: 0,
         };
@@ -136,7 +203,25 @@ mod tests {
             Head { number, ..head }.write(&mut datagram);
             assert_eq!(Head::read(&datagram).is_some(), is_read, "{number}");
         }
-        datagram[3] = 4;
+        datagram[3] = 5;
         assert_eq!(Head::read(&datagram), None);
+    }
+
+    #[test]
+    fn written_echo_is_read_back() {
+        let echo = Echo {
+            token: 9,
+            flow: 3,
+            number: 1 << 33,
+            sent_ns: 1,
+            arrived_ns: u64::MAX,
+            echoed_ns: 5,
+        };
+        let datagram = echo.datagram();
+        assert_eq!(Echo::read(&datagram), Some(echo));
+        assert_eq!(Echo::read(&datagram[..ECHO_LEN - 1]), None);
+        let mut data = datagram;
+        data[3] = 0;
+        assert_eq!(Echo::read(&data), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Tests that run to their end.
 
-use crate::support::{Server, assert_exact, number};
+use crate::support::{PROGRAM, Server, assert_exact, number, read};
+use std::process::Command;
 
 // goal 2: DCCP over UDP and over IP, with each CCID.
 #[test]
@@ -17,6 +18,27 @@ fn both_congestion_controls_carry_data() {
         assert_eq!(document["intervals"].as_array().unwrap().len(), 2);
         let mib = &document["hosts"]["server"]["dccp"];
         assert_eq!(number(&mib["DCCPPassiveOpens"]), 1);
+    }
+}
+
+// goal 6: echoes measure from program to program, and the parts are in the same result.
+#[test]
+fn stream_measures_from_program_to_program() {
+    let server = Server::start("udp");
+    for direction in [&[][..], &["-R"]] {
+        let mut command = Command::new(PROGRAM);
+        command.args(["stream", "127.0.0.1", "-p", &server.port]);
+        command.args(["-t", "1", "-b", "2M", "-l", "1000", "-J"]);
+        let document = read(&command.args(direction).output().unwrap());
+        assert_eq!(document["kind"], "stream");
+        assert_exact(&document);
+        let rtt = &document["summary"]["flows"][0]["rtt"];
+        assert_eq!(rtt["source"], "acknowledgements and echoes");
+        let n = number(&rtt["user_ns"]["n"]);
+        assert!((50..=201).contains(&n), "{rtt:#}");
+        for part in ["send_queue_ns", "network_ns", "receiver_ns"] {
+            assert!(number(&rtt[part]["n"]) > 20, "{part}: {rtt:#}");
+        }
     }
 }
 

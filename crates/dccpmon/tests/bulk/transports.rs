@@ -24,7 +24,11 @@ fn flows_over_udp(document: &Value) -> Vec<Value> {
     }
     let flows = document["summary"]["flows"].as_array().unwrap().clone();
     for flow in &flows {
-        for absent in ["rtt", "acknowledged", "sender_samples", "tcp"] {
+        let rtt = &flow["rtt"];
+        assert_eq!(rtt["source"], "echoes");
+        assert!(rtt["send_queue_ns"].is_null(), "{rtt:#}");
+        assert!(number(&rtt["user_ns"]["n"]) > 10, "{rtt:#}");
+        for absent in ["acknowledged", "sender_samples", "tcp"] {
             assert!(flow[absent].is_null(), "{absent}: {flow:#}");
         }
         let ledger: Ledger = serde_json::from_value(flow["ledger"].clone()).unwrap();
