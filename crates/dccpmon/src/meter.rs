@@ -5,7 +5,8 @@ use crate::limits::DRAIN_MAX;
 use crate::load::receive::Receiver;
 use crate::load::rtt::EchoReader;
 use crate::load::send::{Sender, Traffic, TxCounts};
-use crate::schema::Samples;
+use crate::load::trace::Trace;
+use crate::schema::{CcSample, Samples};
 use crate::transport::{Counters, Flow, Sample};
 use crate::wire::figures::{FlowTotal, Interval, RxInterval, RxTotal, TxInterval, TxTotal};
 use core::sync::atomic::Ordering;
@@ -32,6 +33,7 @@ pub(crate) struct Meter {
     index: u32,
     /// Several flows use one transport at this end: its drops are theirs together.
     shares_transport: bool,
+    trace: Option<Trace>,
 }
 
 /// This end of a flow.
@@ -143,7 +145,20 @@ impl Meter {
             since: now,
             index: 0,
             shares_transport,
+            trace: None,
         }
+    }
+
+    /// Keeps rows of samples, at least `gap` apart.
+    #[must_use]
+    pub(crate) fn traced(self, gap: Option<Duration>) -> Self {
+        let trace = gap.map(Trace::new);
+        Self { trace, ..self }
+    }
+
+    /// The rows of samples. No more are kept from here on.
+    pub(crate) fn take_rows(&mut self) -> Option<Vec<CcSample>> {
+        self.trace.take().map(Trace::into_rows)
     }
 
     /// Since the test began.
@@ -156,6 +171,16 @@ impl Meter {
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
                 tx.sample();
+            }
+        }
+        let elapsed = self.elapsed();
+        let Some(trace) = &mut self.trace else { return };
+        if !trace.is_due(elapsed) {
+            return;
+        }
+        for flow in &self.flows {
+            if let End::Tx(tx) = flow {
+                trace.add(tx.row(elapsed));
             }
         }
     }
@@ -350,6 +375,22 @@ impl TxEnd {
         self.samples.slow_start += u64::from(now.phase == Some("slow_start"));
         self.samples.sequence_window_full += u64::from(now.is_sequence_window_full);
         self.last = now;
+    }
+
+    /// The newest sample as a row.
+    fn row(&self, elapsed: Duration) -> CcSample {
+        let now = &self.last;
+        CcSample {
+            flow: u32::from(self.id) + 1,
+            at_ns: nanos(elapsed),
+            rtt_ns: now.rtt.map(|(_, rtt)| nanos(rtt)),
+            cwnd_packets: now.cwnd_packets,
+            ssthresh_packets: now.ssthresh_packets,
+            rate_bps: now.rate_bps,
+            cc_state: now.phase.map(str::to_owned),
+            is_idle: now.is_idle,
+            is_window_full: now.is_window_full,
+        }
     }
 
     fn note_queue_times(&mut self) {

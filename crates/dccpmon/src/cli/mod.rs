@@ -15,7 +15,7 @@ use crate::cmd::export::Export;
 use crate::cmd::monitor::Monitor;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX, QUEUE_MAX, TESTS_MAX};
 use crate::load::shape::Shape;
-use crate::output::Options;
+use crate::output::{Format, Options};
 use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::probe::idle_time;
@@ -36,8 +36,8 @@ use rr::Rr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{
-    burst, ccid, congestion, idle, law, length, number, over, place, rate, shape, share, spacing,
-    time, transport,
+    burst, ccid, congestion, idle, law, length, number, over, place, rate, sample, shape, share,
+    spacing, time, transport,
 };
 
 /// DCCP port of the service.
@@ -153,6 +153,8 @@ pub(crate) struct Bulk {
     pub(crate) is_reverse: bool,
     /// Whether echoes measure the round trip from program to program.
     pub(crate) has_echoes: bool,
+    /// The gap between samples of the senders that the result keeps.
+    pub(crate) sample: Option<Duration>,
     pub(crate) ccid: u8,
     /// The law of CCID 2.
     pub(crate) law: NamedLaw,
@@ -389,6 +391,9 @@ struct BulkWords {
     /// Measure the round trip from program to program, by at most 200 echoes a second (UDP always does)
     #[arg(long)]
     echo: bool,
+    /// Keep the sender's window, rate and round trip each TIME, 1ms at least, in the JSON document
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = sample)]
+    sample: Option<Duration>,
     /// Carry the data over dccp, over udp without congestion control, or over tcp of the system [default: dccp]
     #[arg(long, value_name = "NAME", value_parser = transport, group = "carrier")]
     transport: Option<Transport>,
@@ -523,6 +528,9 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         .or(w.spacing)
         .unwrap_or_default();
     let (output, wanted) = w.output.parts();
+    if w.sample.is_some() {
+        check_sample(transport, w.reverse, &output)?;
+    }
     Ok(Bulk {
         kind,
         has_echoes,
@@ -539,6 +547,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         length: w.length,
         flows: w.parallel,
         is_reverse: w.reverse,
+        sample: w.sample,
         ccid,
         transport,
         law: w.law.unwrap_or_default(),
@@ -569,6 +578,27 @@ fn has_echoes(transport: Transport, is_asked: bool) -> Result<bool, Failure> {
         )),
         Transport::Tcp => Ok(false),
     }
+}
+
+/// Samples are those of the client's senders, and only the document shows them.
+fn check_sample(transport: Transport, is_reverse: bool, output: &Options) -> Result<(), Failure> {
+    let has_document = matches!(output.format, Format::Json | Format::JsonStream);
+    let (problem, next) = if transport == Transport::Udp {
+        ("UDP has no congestion control", "leave --sample out")
+    } else if is_reverse {
+        (
+            "the server sends, and samples are those of the sender",
+            "leave -R out, or start the test from the other host",
+        )
+    } else if !has_document && output.save.is_none() {
+        (
+            "the samples stand in the JSON document",
+            "add -J, --json-stream or --save FILE",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--sample: {problem}"), next))
 }
 
 /// The default interval of the table.

@@ -1,7 +1,6 @@
 //! Words become values, or an error of two lines.
 
 use super::*;
-use crate::output::Format;
 
 fn read(line: &str) -> Result<Command, Failure> {
     parse(line.split_whitespace().map(OsString::from))
@@ -189,6 +188,35 @@ fn wrong_transport_yields_an_error_of_two_lines() {
         (
             "h --transport sctp",
             "error: --transport sctp: must be dccp, udp or tcp\n next: write for example --transport udp",
+        ),
+    ] {
+        assert_eq!(lines(line), text, "{line}");
+    }
+}
+
+#[test]
+fn samples_need_a_sender_and_a_document() {
+    assert_eq!(
+        bulk_of("h --sample 5ms -J").sample,
+        Some(Duration::from_millis(5))
+    );
+    assert!(bulk_of("h --sample 1ms --save f").sample.is_some());
+    for (line, text) in [
+        (
+            "h --sample 5ms",
+            "error: --sample: the samples stand in the JSON document\n next: add -J, --json-stream or --save FILE",
+        ),
+        (
+            "h --sample 5ms -J -R",
+            "error: --sample: the server sends, and samples are those of the sender\n next: leave -R out, or start the test from the other host",
+        ),
+        (
+            "h --sample 5ms -J -u",
+            "error: --sample: UDP has no congestion control\n next: leave --sample out",
+        ),
+        (
+            "h --sample 10us -J",
+            "error: --sample 10us: must be 1ms to 1m\n next: write for example --sample 5ms",
         ),
     ] {
         assert_eq!(lines(line), text, "{line}");

@@ -70,6 +70,19 @@ pub(super) fn idle(text: &str) -> Result<Duration, BadValue> {
     Ok(value)
 }
 
+/// A gap between samples.
+pub(super) fn sample(text: &str) -> Result<Duration, BadValue> {
+    let limits = Duration::from_millis(1)..=Duration::from_mins(1);
+    let gap = quantity::time(text)?;
+    if !limits.contains(&gap) {
+        return Err(BadValue::new(
+            "must be 1ms to 1m",
+            "write for example --sample 5ms",
+        ));
+    }
+    Ok(gap)
+}
+
 pub(super) fn rate(text: &str) -> Result<u64, BadValue> {
     Ok(quantity::rate_bits_per_s(text)?)
 }

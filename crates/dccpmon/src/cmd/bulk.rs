@@ -416,17 +416,20 @@ impl Client {
             self.start_flows()?,
             self.plan.asked.over == Encapsulation::Ip
                 && self.plan.asked.transport == Transport::Dccp,
-        );
+        )
+        .traced(self.plan.asked.sample);
         let mut report = ServerReport::default();
         let mut status = self.watch(&mut meter, &mut report, &mut rows, &mut timing);
         timing.close(&mut self.channel);
         usage.end();
+        let samples = meter.take_rows();
         let elapsed = meter.elapsed().min(self.plan.asked.duration);
         status = self.finish(status, &mut meter, &mut report, &mut rows, &mut timing);
         let mut totals = meter.totals(&report.packets);
         totals.append(&mut report.totals);
         let sides = Sides {
             totals,
+            samples,
             client: usage.host(meter.mib()),
             server: report.host,
         };
@@ -479,13 +482,17 @@ impl Client {
         timing: &mut Timing,
     ) -> Status {
         let Bulk {
-            interval, duration, ..
+            interval,
+            duration,
+            sample,
+            ..
         } = self.plan.asked;
+        let look = sample.unwrap_or(SAMPLE).min(SAMPLE);
         let mut next = interval;
         loop {
             meter.sample();
             timing.step(&mut self.channel);
-            let until = SAMPLE.min(next.saturating_sub(meter.elapsed()));
+            let until = look.min(next.saturating_sub(meter.elapsed()));
             if self.listen(until, report, rows).is_err() {
                 return Status::Incomplete;
             }

@@ -9,6 +9,7 @@ pub(crate) mod send;
 pub(crate) mod shape;
 pub(crate) mod source;
 pub(crate) mod timetable;
+pub(crate) mod trace;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;

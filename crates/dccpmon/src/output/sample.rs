@@ -253,6 +253,7 @@ pub(crate) fn document() -> Document {
             lost_packets: 0,
         }),
         intervals: (0..2).map(interval).collect(),
+        samples: None,
         marks: Vec::new(),
         summary: Some(Summary {
             duration_ns: 5_000_000_000,

@@ -34,6 +34,7 @@ pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Docume
             server: result.server.as_ref().map(end),
         }),
         hosts: Some(hosts(plan, result)),
+        samples: result.samples.clone(),
         ..empty(&plan.asked)
     };
     document.summary = summary(result);
@@ -89,6 +90,7 @@ pub(crate) fn empty(asked: &Bulk) -> Document {
         clock: None,
         idle: None,
         intervals: Vec::new(),
+        samples: None,
         marks: Vec::new(),
         summary: None,
         hosts: None,

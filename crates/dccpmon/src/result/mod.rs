@@ -11,7 +11,7 @@ pub(crate) mod verdict;
 use crate::cli::Bulk;
 use crate::result::ledger::{Closed, Handled, HostCounters, share};
 use crate::result::verdict::{Sight, limit_of};
-use crate::schema::{Ledger, Limit, Transport};
+use crate::schema::{CcSample, Ledger, Limit, Transport};
 use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::Rate;
@@ -37,6 +37,8 @@ pub(crate) struct TestResult {
     /// How long it sent.
     pub(crate) elapsed: Duration,
     pub(crate) flows: Vec<FlowResult>,
+    /// The senders at points of time; `None` unless asked for.
+    pub(crate) samples: Option<Vec<CcSample>>,
     pub(crate) client: Host,
     pub(crate) server: Option<Host>,
 }
@@ -68,6 +70,7 @@ struct Halves {
 /// Both ends' totals and hosts.
 pub(crate) struct Sides {
     pub(crate) totals: Vec<FlowTotal>,
+    pub(crate) samples: Option<Vec<CcSample>>,
     pub(crate) client: Host,
     pub(crate) server: Option<Host>,
 }
@@ -82,6 +85,7 @@ pub(crate) fn combine(
 ) -> TestResult {
     let Sides {
         totals,
+        samples,
         client,
         server,
     } = sides;
@@ -158,6 +162,7 @@ pub(crate) fn combine(
         length,
         elapsed,
         flows,
+        samples,
         client,
         server,
     }

@@ -284,6 +284,30 @@ pub struct Samples {
     pub sequence_window_full: u64,
 }
 
+/// A sender at one moment.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[schemars(deny_unknown_fields)]
+pub struct CcSample {
+    /// Counts from 1.
+    pub flow: u32,
+    /// The time since the begin of the test.
+    pub at_ns: u64,
+    /// The newest round trip in the network.
+    pub rtt_ns: Option<u64>,
+    /// The congestion window.
+    pub cwnd_packets: Option<f64>,
+    /// The slow start threshold.
+    pub ssthresh_packets: Option<f64>,
+    /// The rate that the congestion control allows.
+    pub rate_bps: Option<f64>,
+    /// The state of the congestion control.
+    pub cc_state: Option<String>,
+    /// Nothing waited to be sent.
+    pub is_idle: bool,
+    /// The window had no room.
+    pub is_window_full: bool,
+}
+
 /// The limit of a flow.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
 #[schemars(deny_unknown_fields)]

@@ -10,7 +10,7 @@ mod requested;
 mod rr;
 
 pub use flow::{
-    Achieved, Acknowledged, Flow, IntervalFlow, Ledger, Limit, OneWay, RttSplit, Samples,
+    Achieved, Acknowledged, CcSample, Flow, IntervalFlow, Ledger, Limit, OneWay, RttSplit, Samples,
     TcpTotals, Verdict,
 };
 pub use media::{Media, MediaClass};
@@ -57,6 +57,8 @@ pub struct Document {
     pub idle: Option<DelayPhase>,
     /// The intervals by rising time, without gaps.
     pub intervals: Vec<Interval>,
+    /// The senders at points of time, by `--sample`; null without it.
+    pub samples: Option<Vec<CcSample>>,
     /// The marks that the user set during the run.
     pub marks: Vec<Mark>,
     /// Null if the test did not run.

@@ -42,6 +42,30 @@ fn stream_measures_from_program_to_program() {
     }
 }
 
+// goal 31: samples of the window with their times.
+#[test]
+fn samples_follow_the_window() {
+    let server = Server::start("udp");
+    let document = server.json(&["-t", "1", "-P", "2", "--sample", "20ms"]);
+    assert_exact(&document);
+    let samples = document["samples"].as_array().unwrap();
+    // 50 points of time with two flows each; a busy machine looks less often.
+    assert!((20..=102).contains(&samples.len()), "{}", samples.len());
+    let of_flow = |id: u64| {
+        let own = samples.iter().filter(move |s| number(&s["flow"]) == id);
+        own.collect::<Vec<_>>()
+    };
+    for flow in [of_flow(1), of_flow(2)] {
+        let times: Vec<u64> = flow.iter().map(|s| number(&s["at_ns"])).collect();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+        let last = flow.last().unwrap();
+        assert!(last["cwnd_packets"].as_f64().unwrap() >= 1.0, "{last:#}");
+        assert!(number(&last["rtt_ns"]) > 0, "{last:#}");
+    }
+    let without = server.json(&["-t", "0.2"]);
+    assert!(without["samples"].is_null());
+}
+
 #[test]
 fn the_law_that_was_asked_for_governs_and_is_named() {
     let server = Server::start("udp");
