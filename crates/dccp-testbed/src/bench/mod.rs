@@ -44,6 +44,8 @@ pub(crate) struct Args {
 enum Group {
     /// Transfers over veth and loopback beside UDP, raw IP, TCP and QUIC; needs root
     Net,
+    /// dccpmon beside iperf3 over UDP and TCP; needs root
+    Dccpmon,
     /// Through an emulated link: what distance costs, how exactly packets leave
     Link,
     /// Handshakes a second, and a flood of Requests
@@ -63,8 +65,9 @@ enum Group {
     Sim,
 }
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     Group::Net,
+    Group::Dccpmon,
     Group::Link,
     Group::Handshake,
     Group::Ring,
@@ -85,6 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     for group in groups {
         rows.extend(match group {
             Group::Net => net::rows(args.time, args.repetitions, args.quick)?,
+            Group::Dccpmon => net::dccpmon_rows(args.time, args.repetitions)?,
             Group::Link => link::rows(args.time, args.repetitions)?,
             Group::Handshake => handshake::rows(args.time, args.repetitions)?,
             Group::Ring => ring::rows(args.time, args.repetitions)?,

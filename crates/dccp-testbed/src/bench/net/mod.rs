@@ -11,7 +11,7 @@ use dccp_dev::median;
 use dccp_dev::packages;
 use dccp_dev::shell;
 use place::Place;
-use program::{Program, Sample, dccp, iperf, quic, raw, udp};
+use program::{Program, Sample, dccp, dccpmon, iperf, quic, raw, udp};
 
 /// Programs that run in one place, and what is said of them.
 struct Stage {
@@ -48,18 +48,51 @@ fn goodput(ours: usize, peer: usize, goal: Goal) -> Comparison {
 
 /// The rows of all stages.
 pub(super) fn rows(time: u32, repetitions: usize, is_quick: bool) -> Result<Vec<Row>> {
+    prepare(programs::BENCH_ENDS)?;
+    let stages = if is_quick { vec![ethernet()] } else { stages() };
+    run(stages, time, repetitions)
+}
+
+/// The rates of dccpmon beside those of iperf3.
+pub(super) fn dccpmon_rows(time: u32, repetitions: usize) -> Result<Vec<Row>> {
+    prepare(programs::MONITOR)?;
+    let places = [Place::veth(1500, false), Place::Loopback];
+    run(places.map(beside_iperf).into(), time, repetitions)
+}
+
+/// Installs and builds what transfers need.
+fn prepare(program: &str) -> Result<()> {
     ensure!(
         shell::is_root(),
-        "`net` needs root, for namespaces; without it say: cargo xtask bench ring checksum core memory sim"
+        "transfers need root, for namespaces; without it say: cargo xtask bench ring checksum core memory sim"
     );
     packages::install(packages::FOR_BENCH)?;
-    programs::build(programs::BENCH_ENDS)?;
+    programs::build(program)
+}
+
+fn run(stages: Vec<Stage>, time: u32, repetitions: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let stages = if is_quick { vec![ethernet()] } else { stages() };
     for stage in stages {
         rows.extend(stage.run(time, repetitions)?);
     }
     Ok(rows)
+}
+
+/// Both programs send as fast as the socket takes it.
+fn beside_iperf(place: Place) -> Stage {
+    Stage {
+        place,
+        programs: vec![
+            dccpmon("UDP", "--transport udp -l 1400"),
+            iperf("UDP", "-u -b 0 -l 1400"),
+            dccpmon("TCP", "--transport tcp"),
+            iperf("TCP", ""),
+        ],
+        comparisons: vec![
+            goodput(0, 1, Goal::AtLeast(0.95)),
+            goodput(2, 3, Goal::AtLeast(0.95)),
+        ],
+    }
 }
 
 /// Two hosts and a cable as most have it; the goals are about this one.

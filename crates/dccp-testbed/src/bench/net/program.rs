@@ -7,6 +7,7 @@ use super::place::Hosts;
 use dccp_dev::shell::{self, Background};
 
 const OURS: &str = "target/release/bench-ends";
+const MONITOR: &str = "target/release/dccpmon";
 
 /// A sink and a sender, which sends as fast as it can. In their words `SERVER` and `TIME` stand for the sink's address
 /// and the seconds.
@@ -28,6 +29,8 @@ enum Read {
     Ends,
     /// The sender of iperf3 speaks for both.
     Iperf,
+    /// The client of dccpmon speaks for both.
+    Dccpmon,
 }
 
 /// The result of a run.
@@ -123,6 +126,18 @@ pub(super) fn iperf(name: &str, options: &str) -> Program {
     }
 }
 
+/// dccpmon with these options of its client.
+pub(super) fn dccpmon(name: &str, options: &str) -> Program {
+    Program {
+        name: format!("dccpmon {name}"),
+        sink: format!("{MONITOR} serve -4 --over udp -1 -p 14300"),
+        ready: "serving",
+        send: format!("{MONITOR} bulk SERVER -p 14300 -t TIME -J {options}"),
+        read: Read::Dccpmon,
+        offers: &[],
+    }
+}
+
 impl Program {
     /// Runs for `seconds`, and one second more for each further offer.
     pub(super) fn run(&self, hosts: &Hosts, seconds: u32) -> Result<Sample> {
@@ -147,6 +162,7 @@ impl Program {
                 of_ends(&sent, &received.with_context(|| self.name.clone())?)
             }
             Read::Iperf => of_iperf(&sent),
+            Read::Dccpmon => of_dccpmon(&sent),
         };
         let sample =
             sample.with_context(|| format!("{} prints something else: {sent}", self.name))?;
@@ -201,6 +217,19 @@ fn of_iperf(result: &Value) -> Option<Sample> {
     })
 }
 
+fn of_dccpmon(result: &Value) -> Option<Sample> {
+    let percent = |host: &Value| {
+        let [cpu_ns, wall_ns] = ["process_cpu_ns", "wall_ns"].map(|name| host[name].as_f64());
+        Some(100.0 * cpu_ns? / wall_ns?)
+    };
+    Some(Sample {
+        mbit_per_s: result["summary"]["goodput_bps"].as_f64()? * 1e-6,
+        sender_cpu: percent(&result["hosts"]["client"])?,
+        receiver_cpu: percent(&result["hosts"]["server"])?,
+        offered: None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +267,22 @@ mod tests {
         assert_eq!(sample.offer(), "; offered 7875 Mbit/s");
         let sample = best(&[], |offered| Ok(Sample { offered, ..sample }));
         assert_eq!(sample.unwrap().offer(), "");
+    }
+
+    #[test]
+    fn dccpmon_speaks_for_both_ends() {
+        let result = json!({
+            "summary": {"goodput_bps": 8e9},
+            "hosts": {
+                "client": {"process_cpu_ns": 3e9, "wall_ns": 4e9},
+                "server": {"process_cpu_ns": 1e9, "wall_ns": 4e9}
+            }
+        });
+        let sample = of_dccpmon(&result).unwrap();
+        assert!((sample.mbit_per_s - 8000.0).abs() < 1e-6);
+        assert!((sample.sender_cpu - 75.0).abs() < 1e-9);
+        assert!((sample.receiver_cpu - 25.0).abs() < 1e-9);
+        assert!(of_dccpmon(&json!({"summary": null})).is_none());
     }
 
     #[test]
