@@ -247,7 +247,8 @@ impl Meter {
             self.sample();
             std::thread::sleep(SAMPLE);
         }
-        for flow in &self.flows {
+        let is_tx = |flow: &&End| matches!(flow, End::Tx(_));
+        for flow in self.flows.iter().filter(is_tx) {
             if is_drained(flow) {
                 flow.flow().close();
             } else {
@@ -256,7 +257,7 @@ impl Meter {
         }
         // All flows share the time, so that no peer holds the test longer by opening more of them.
         let until = clock::now() + DRAIN_MAX;
-        for flow in self.flows.iter().map(End::flow) {
+        for flow in self.flows.iter().filter(is_tx).map(End::flow) {
             if !flow.has_closed(until) {
                 // So that every datagram has its fate.
                 flow.abort();

@@ -174,7 +174,11 @@ impl fmt::Display for Plan {
         } else if self.asked.shape != Shape::Greedy {
             write!(f, ", shape {} each", self.asked.shape)?;
         }
-        let direction = if self.asked.is_reverse { "from" } else { "to" };
+        let direction = match (self.asked.is_reverse, self.asked.is_both) {
+            (_, true) => "to and from",
+            (true, _) => "from",
+            (false, _) => "to",
+        };
         let port = baseline_port(*udp_port).unwrap_or(0);
         match self.asked.over {
             _ if self.asked.transport == Transport::Tcp => {

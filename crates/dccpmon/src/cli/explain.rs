@@ -21,7 +21,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "-Z",
     "-n",
     "-w",
-    "--bidir",
     "--cport",
     "--dscp",
     "--flow",

@@ -20,6 +20,7 @@ use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::probe::idle_time;
 use crate::session::repeat::RUNS_MAX;
+use crate::wire::message::client_sends;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use core::net::SocketAddr;
@@ -151,6 +152,8 @@ pub(crate) struct Bulk {
     pub(crate) length: Option<usize>,
     pub(crate) flows: u32,
     pub(crate) is_reverse: bool,
+    /// Whether both ends send: the client in the first half of the flows, the server in the second.
+    pub(crate) is_both: bool,
     /// Whether echoes measure the round trip from program to program.
     pub(crate) has_echoes: bool,
     /// The gap between samples of the senders that the result keeps.
@@ -183,6 +186,11 @@ impl Bulk {
     /// How long the idle path is probed before the test.
     pub(crate) fn idle_time(&self) -> Duration {
         self.idle.unwrap_or_else(|| idle_time(self.duration))
+    }
+
+    /// Whether the client sends in this flow, counted from 0.
+    pub(crate) fn client_sends(&self, flow: u32) -> bool {
+        client_sends(self.is_reverse, self.is_both, self.flows, flow)
     }
 
     /// The requested congestion control. Of DCCP only CCID 2 has a choice, and only the sender makes it.
@@ -388,6 +396,9 @@ struct BulkWords {
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
+    /// Both ends send, each in as many flows as -P says
+    #[arg(long, conflicts_with = "reverse")]
+    bidir: bool,
     /// Measure the round trip from program to program, by at most 200 echoes a second (UDP always does)
     #[arg(long)]
     echo: bool,
@@ -493,6 +504,15 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         (_, true) => Transport::Tcp,
         _ => w.transport.unwrap_or_default(),
     };
+    if w.bidir && w.parallel > FLOWS_MAX / 2 {
+        return Err(Failure::usage(
+            format!(
+                "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
+                w.parallel
+            ),
+            format!("write -P {}", FLOWS_MAX / 2),
+        ));
+    }
     let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
@@ -545,7 +565,8 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         shape,
         seed: w.seed,
         length: w.length,
-        flows: w.parallel,
+        flows: if w.bidir { 2 * w.parallel } else { w.parallel },
+        is_both: w.bidir,
         is_reverse: w.reverse,
         sample: w.sample,
         ccid,

@@ -105,6 +105,7 @@ impl Rr {
             length: self.length,
             flows: 1,
             is_reverse: false,
+            is_both: false,
             ccid: self.ccid.unwrap_or(2),
             law: self.law.clone().unwrap_or_default(),
             output: Options::default(),

@@ -129,7 +129,7 @@ fn measure_once(
         granted,
         ..document::of_test(plan, &result, code)
     };
-    timing.write(&mut document, &result.flows, plan.asked.is_reverse);
+    timing.write(&mut document, &result.flows, &plan.asked);
     Ok(document)
 }
 
@@ -257,6 +257,7 @@ impl Client {
             duration_ns: nanos(asked.duration),
             interval_ns: nanos(asked.interval),
             is_reverse: asked.is_reverse,
+            is_both: asked.is_both,
             length_bytes: self.length,
             rate_bps: asked.shape.mean_bps(self.length),
             shape: asked.shape.clone(),
@@ -455,7 +456,7 @@ impl Client {
         (0..)
             .zip(&self.flows)
             .map(|(id, flow)| {
-                if asked.is_reverse {
+                if !asked.client_sends(id.into()) {
                     return End::receive(flow, self.token, id, asked.lost_runs);
                 }
                 let traffic = Traffic {
@@ -526,11 +527,22 @@ impl Client {
     ) -> Status {
         if self.plan.asked.is_reverse {
             let _ = self.channel.say(&Message::Stop);
-            meter.finish_receiving();
         } else {
             meter.finish_sending();
             let packets = meter.packets_sent();
             let _ = self.channel.say(&Message::Sent { packets });
+        }
+        if self.plan.asked.is_both {
+            // The server ends sending once it has heard that the client has.
+            let until = clock::now() + TOTALS;
+            while !report.has_sent && clock::now() < until {
+                if self.listen(SAMPLE, report, rows).is_err() {
+                    break;
+                }
+            }
+        }
+        if self.plan.asked.is_reverse || self.plan.asked.is_both {
+            meter.finish_receiving();
         }
         let until = clock::now() + TOTALS;
         while report.host.is_none() {

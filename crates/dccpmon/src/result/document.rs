@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
     Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Granted, Hosts, Interval,
-    IntervalFlow, Ledger, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
+    IntervalFlow, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
     Transport,
 };
 use crate::wire::figures::{self, Host, RxTotal, TxTotal};
@@ -124,10 +124,10 @@ fn requested(asked: &Bulk) -> Requested {
         duration_ns: nanos(asked.duration),
         interval_ns: nanos(asked.interval),
         idle_ns: nanos(asked.idle_time()),
-        direction: if asked.is_reverse {
-            Direction::Reverse
-        } else {
-            Direction::Forward
+        direction: match (asked.is_reverse, asked.is_both) {
+            (_, true) => Direction::Both,
+            (true, _) => Direction::Reverse,
+            (false, _) => Direction::Forward,
         },
         flows: vec![flow; asked.flows as usize],
         seed: asked.shape.is_random().then(|| asked.seed.to_string()),
@@ -171,12 +171,13 @@ pub(crate) fn end(host: &Host) -> End {
 
 /// The counters of both hosts, with the packets that each one handled.
 fn hosts(plan: &Plan, result: &TestResult) -> Hosts {
-    let ledger = Ledger::sum(result.flows.iter().map(|flow| &flow.ledger));
-    let (client, server) = if plan.asked.is_reverse {
-        (ledger.delivered, ledger.sent)
-    } else {
-        (ledger.sent, ledger.delivered)
-    };
+    let (mut client, mut server) = (0, 0);
+    for flow in &result.flows {
+        let (sent, delivered) = (flow.ledger.sent, flow.ledger.delivered);
+        let is_forward = plan.asked.client_sends(flow.id);
+        client += if is_forward { sent } else { delivered };
+        server += if is_forward { delivered } else { sent };
+    }
     Hosts {
         client: result.client.delta.clone().with_packets(client),
         server: result

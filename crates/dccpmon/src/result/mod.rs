@@ -95,15 +95,47 @@ pub(crate) fn combine(
         flow.tx = total.tx.or(flow.tx.take());
         flow.rx = total.rx.or(flow.rx.take());
     }
-    divide_shared_drops(&mut halves);
+    // The ends change places with the direction, and so do their counters.
+    let (mut forward, mut reverse): (BTreeMap<_, _>, BTreeMap<_, _>) = halves
+        .into_iter()
+        .partition(|(id, _)| asked.client_sends(*id));
     if status == Status::Complete {
-        note_silence(&mut halves);
+        note_silence(&mut forward);
+        note_silence(&mut reverse);
     }
-    let (sender, receiver) = if asked.is_reverse {
-        (server.as_ref(), Some(&client))
-    } else {
-        (Some(&client), server.as_ref())
-    };
+    let hosts = (Some(&client), server.as_ref());
+    let mut flows = flows_of(asked, length, elapsed, forward, hosts);
+    let hosts = (server.as_ref(), Some(&client));
+    flows.extend(flows_of(asked, length, elapsed, reverse, hosts));
+    flows.sort_by_key(|flow| flow.id);
+    let is_broken = flows.iter().any(|f| f.tx.broken.is_some());
+    TestResult {
+        status: if is_broken {
+            Status::Incomplete
+        } else {
+            status
+        },
+        length,
+        elapsed,
+        flows,
+        samples,
+        client,
+        server,
+    }
+}
+
+/// The flows of one direction, between a sending and a receiving host.
+fn flows_of(
+    asked: &Bulk,
+    length: usize,
+    elapsed: Duration,
+    mut halves: BTreeMap<u32, Halves>,
+    (sender, receiver): (Option<&Host>, Option<&Host>),
+) -> Vec<FlowResult> {
+    if halves.is_empty() {
+        return Vec::new();
+    }
+    divide_shared_drops(&mut halves);
     let hosts = HostCounters::new(sender, receiver, handled(&halves));
     let open = halves.values().map(|Halves { tx, rx }| {
         let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
@@ -119,7 +151,7 @@ pub(crate) fn combine(
         notes.clear();
     }
     let per_second = |n: u64| rate(n, elapsed);
-    let flows: Vec<FlowResult> = halves
+    halves
         .into_iter()
         .zip(ledgers)
         .map(|((id, Halves { tx, rx }), ledger)| {
@@ -151,21 +183,7 @@ pub(crate) fn combine(
                 limit,
             }
         })
-        .collect();
-    let is_broken = flows.iter().any(|f| f.tx.broken.is_some());
-    TestResult {
-        status: if is_broken {
-            Status::Incomplete
-        } else {
-            status
-        },
-        length,
-        elapsed,
-        flows,
-        samples,
-        client,
-        server,
-    }
+        .collect()
 }
 
 /// Counts what was not delivered as in flight.

@@ -446,6 +446,7 @@ mod tests {
                 is_reverse: false,
                 length_bytes: 100,
                 rate_bps: None,
+                is_both: false,
                 has_echoes: false,
             };
             let agreed = Agreement::begin(&mut channel, None);

@@ -159,6 +159,8 @@ fn is_valid(request: &Request) -> bool {
         && request.rate_bps != Some(0)
         && request.lost_runs <= LOST_RUNS_MAX
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
+        // Both directions have as many flows.
+        && !(request.is_both && (request.is_reverse || request.flows % 2 == 1))
         && (request.mode == Mode::Stream || has_one_flow_of_packets(request))
 }
 
@@ -200,6 +202,7 @@ mod tests {
             is_reverse: false,
             length_bytes: 100,
             rate_bps: None,
+            is_both: false,
             has_echoes: false,
         }
     }
@@ -274,6 +277,11 @@ mod tests {
     #[test]
     fn invalid_requests_are_refused() {
         let wrong = [
+            Request {
+                is_both: true,
+                flows: 3,
+                ..request()
+            },
             Request {
                 mode: Mode::Rr,
                 ..request()

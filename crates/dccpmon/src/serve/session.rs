@@ -248,22 +248,19 @@ impl Test<'_> {
         let (end, packets) = self.watch(&mut meter)?;
         usage.end();
         let elapsed = meter.elapsed();
-        if self.request.is_reverse {
+        if self.request.is_reverse || self.request.is_both {
             meter.finish_sending();
             let packets = meter.packets_sent();
             self.channel.say(&Message::Sent { packets })?;
-        } else {
+        }
+        if !self.request.is_reverse {
             meter.finish_receiving();
         }
         let totals = meter.totals(&packets);
-        let counted = Moved::of(&totals, self.request.length_bytes);
-        let direction = if self.request.is_reverse {
-            Direction::Sent
-        } else {
-            Direction::Received
-        };
-        self.metrics.moved(direction, counted.bytes);
-        let line = self.line(&counted, elapsed);
+        let [sent, received] = Moved::of(&totals, self.request.length_bytes);
+        self.metrics.moved(Direction::Sent, sent.bytes);
+        self.metrics.moved(Direction::Received, received.bytes);
+        let line = self.line(sent, received, elapsed);
         let host = usage.host(meter.mib());
         let until = self.report_until(&meter);
         for total in totals {
@@ -286,7 +283,7 @@ impl Test<'_> {
         (0..)
             .zip(flows)
             .map(|(id, flow)| {
-                if !self.request.is_reverse {
+                if self.request.client_sends(id.into()) {
                     return meter::End::receive(flow, self.token, id, self.request.lost_runs);
                 }
                 let traffic = Traffic {
@@ -347,18 +344,18 @@ impl Test<'_> {
     }
 
     /// Sums the test up in one line of the server's output.
-    fn line(&self, moved: &Moved, time: Duration) -> String {
-        let what = if self.request.is_reverse {
-            "sent"
-        } else {
-            "received"
+    fn line(&self, sent: Moved, received: Moved, time: Duration) -> String {
+        let what = match (self.request.is_reverse, self.request.is_both) {
+            (_, true) => format!("sent {} and received {}", sent.packets, received.packets),
+            (true, _) => format!("sent {}", sent.packets),
+            (false, _) => format!("received {}", received.packets),
         };
+        let bytes = sent.bytes + received.bytes;
         format!(
-            "{} flow(s), {what} {} packets of {} B, {}",
+            "{} flow(s), {what} packets of {} B, {}",
             self.request.flows,
-            moved.packets,
             self.request.length_bytes,
-            units::rate(crate::result::rate(moved.bytes, time))
+            units::rate(crate::result::rate(bytes, time))
         )
     }
 }
@@ -380,19 +377,24 @@ struct Moved {
 }
 
 impl Moved {
-    /// The sum of all flows, whose datagrams leave with `length` bytes. They may arrive with another length.
-    fn of(totals: &[FlowTotal], length: usize) -> Self {
-        let mut sum = Self::default();
+    /// The sums of the flows that this host sent and of those that it received. Datagrams leave with `length` bytes, and
+    /// may arrive with another length.
+    fn of(totals: &[FlowTotal], length: usize) -> [Self; 2] {
+        let [mut sent, mut received] = [Self::default(); 2];
         for total in totals {
-            let (packets, bytes) = match (&total.tx, &total.rx) {
-                (Some(tx), _) => (tx.left, tx.left * length as u64),
-                (None, Some(rx)) => (rx.delivered, rx.bytes),
-                (None, None) => (0, 0),
-            };
-            sum.packets += packets;
-            sum.bytes += bytes;
+            match (&total.tx, &total.rx) {
+                (Some(tx), _) => {
+                    sent.packets += tx.left;
+                    sent.bytes += tx.left * length as u64;
+                }
+                (None, Some(rx)) => {
+                    received.packets += rx.delivered;
+                    received.bytes += rx.bytes;
+                }
+                (None, None) => {}
+            }
         }
-        sum
+        [sent, received]
     }
 }
 
@@ -449,6 +451,7 @@ mod tests {
             is_reverse: false,
             length_bytes: 1250,
             rate_bps,
+            is_both: false,
             has_echoes: false,
         }
     }
@@ -477,8 +480,9 @@ mod tests {
             }),
             ..FlowTotal::default()
         };
-        let moved = Moved::of(&[received, sent], 100);
-        assert_eq!((moved.packets, moved.bytes), (5, 3300));
+        let [sent, received] = Moved::of(&[received, sent], 100);
+        assert_eq!((sent.packets, sent.bytes), (3, 300));
+        assert_eq!((received.packets, received.bytes), (2, 3000));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! beside it show what the load does to the delay of the path.
 
 use super::probe::{self, Delays, Prober};
+use crate::cli::Bulk;
 use crate::result::FlowResult;
 use crate::schema::{Document, Flow, OneWay};
 use crate::wire::channel::{Channel, Lost};
@@ -73,14 +74,15 @@ impl Timing {
         Clocks { fit, offset }
     }
 
-    /// Adds the delays and the clocks to the document of the test. The server sends if `is_reverse`.
-    pub(crate) fn write(self, document: &mut Document, results: &[FlowResult], is_reverse: bool) {
+    /// Adds the delays and the clocks to the document of the test.
+    pub(crate) fn write(self, document: &mut Document, results: &[FlowResult], asked: &Bulk) {
         let clocks = self.clocks();
         let loaded = self.loaded.map(Prober::finish).unwrap_or_default();
         let flows = document.summary.iter_mut().flat_map(|s| &mut s.flows);
         for (flow, result) in flows.zip(results) {
             let arrivals = result.rx.as_ref().and_then(|rx| rx.arrivals.as_ref());
             let delays = arrivals.map(|arrivals| &arrivals.delays);
+            let is_reverse = !asked.client_sends(result.id);
             flow.one_way = delays.and_then(|delays| clocks.one_way(delays, is_reverse));
         }
         document.clock = clocks.fit;

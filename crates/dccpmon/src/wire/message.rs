@@ -150,6 +150,9 @@ pub(crate) struct Request {
     pub(crate) interval_ns: u64,
     /// Whether the server sends.
     pub(crate) is_reverse: bool,
+    /// Whether both ends send: the client in the first half of the flows, the server in the second.
+    #[serde(default)]
+    pub(crate) is_both: bool,
     /// Bytes of a datagram.
     pub(crate) length_bytes: usize,
     /// Bits per second and flow, on average.
@@ -168,4 +171,20 @@ pub(crate) struct Request {
     /// Whether some packets ask their receiver for an echo.
     #[serde(default)]
     pub(crate) has_echoes: bool,
+}
+
+impl Request {
+    /// Whether the client sends in this flow.
+    pub(crate) fn client_sends(&self, flow: u32) -> bool {
+        client_sends(self.is_reverse, self.is_both, self.flows, flow)
+    }
+}
+
+/// Whether the client sends in `flow` of `flows`.
+pub(crate) fn client_sends(is_reverse: bool, is_both: bool, flows: u32, flow: u32) -> bool {
+    if is_both {
+        flow < flows / 2
+    } else {
+        !is_reverse
+    }
 }

@@ -66,6 +66,29 @@ fn samples_follow_the_window() {
     assert!(without["samples"].is_null());
 }
 
+// goal 14: both ends send at the same time, each over connections of its own.
+#[test]
+fn both_directions_are_measured_at_once() {
+    let server = Server::start("udp");
+    for transport in ["dccp", "udp"] {
+        let load = ["-t", "1", "-b", "2M", "-l", "1000"];
+        let document = server.json(&[&load[..], &["--bidir", "--transport", transport]].concat());
+        assert_eq!(document["status"], "complete");
+        assert_eq!(document["requested"]["direction"], "both");
+        let flows = document["summary"]["flows"].as_array().unwrap();
+        assert_eq!(flows.len(), 2);
+        for flow in flows {
+            let ledger = &flow["ledger"];
+            assert!((230..=275).contains(&number(&ledger["sent"])), "{flow:#}");
+            assert_eq!(ledger["delivered"], ledger["sent"], "{flow:#}");
+        }
+        assert!(document["summary"]["asymmetry"].as_f64().unwrap().abs() < 0.1);
+        for interval in document["intervals"].as_array().unwrap() {
+            assert_eq!(interval["flows"].as_array().unwrap().len(), 2);
+        }
+    }
+}
+
 #[test]
 fn the_law_that_was_asked_for_governs_and_is_named() {
     let server = Server::start("udp");
