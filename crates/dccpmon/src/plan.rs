@@ -3,7 +3,7 @@
 use crate::cli::{Bulk, Family};
 use crate::limits::{LENGTH, RECV_BYTES, RECV_PACKETS, SEND_PACKETS};
 use crate::load::shape::Shape;
-use crate::schema::{Granted, Transport};
+use crate::schema::Transport;
 use crate::transport::tcp::has_congestion;
 use core::fmt;
 use core::net::SocketAddr;
@@ -31,8 +31,8 @@ pub(crate) struct Plan {
     pub(crate) remotes: Vec<SocketAddr>,
     /// Of the control connection.
     pub(crate) control: Options,
-    /// Of the data connections.
-    pub(crate) data: Options,
+    /// Of all data connections: their congestion control is added.
+    data: Options,
 }
 
 impl Plan {
@@ -44,10 +44,7 @@ impl Plan {
             .service_code(SERVICE)
             .encapsulation(asked.over)
             .connect_timeout(ANSWER);
-        let mut data = data_options(common.clone().ccid(asked.ccid));
-        if asked.ccid == 2 {
-            data = data.law(asked.law.config.clone());
-        }
+        let data = data_options(common.clone());
         Ok(Self {
             remotes,
             control: common.ccid(2),
@@ -56,19 +53,33 @@ impl Plan {
         })
     }
 
+    /// The options of a data connection, counted from 0.
+    pub(crate) fn data_of(&self, flow: u32) -> Options {
+        let values = self.asked.values_of(flow);
+        let data = self.data.clone().ccid(values.ccid);
+        if values.ccid == 2 {
+            data.law(values.law.config)
+        } else {
+            data
+        }
+    }
+
     /// The transport and its congestion control in words.
     fn carrier(&self) -> String {
+        if !self.asked.own.is_empty() {
+            return "DCCP, each flow with its own values".into();
+        }
         match self.asked.transport {
             Transport::Udp => return "UDP without congestion control".into(),
             Transport::Tcp => {
-                let cc = self.asked.cc().map(|cc| format!(" (cc={cc})"));
+                let cc = self.asked.cc(0).map(|cc| format!(" (cc={cc})"));
                 return format!("TCP of the system{}", cc.unwrap_or_default());
             }
             Transport::Dccp => {}
         }
         let ccid = self.asked.ccid;
         let name = || Ccids::default().find(ccid).map_or("?", Ccid::name).into();
-        let law = self.asked.cc().map(|law| format!("cc={law}"));
+        let law = self.asked.cc(0).map(|law| format!("cc={law}"));
         format!("DCCP CCID {ccid} ({})", law.unwrap_or_else(name))
     }
 
@@ -103,19 +114,18 @@ fn check_congestion(asked: &Bulk) -> Result<(), Failure> {
     }
 }
 
-/// The load of a test in words: packets of `length` bytes at the granted rate.
-pub(crate) fn load(flows: u32, length: usize, granted: &Granted) -> String {
+/// The load of a test in words: packets of `length` bytes, and the rate of all flows together.
+pub(crate) fn load(bps: Option<u64>, length: usize, duration_ns: u64) -> String {
     use dccp_cli::quantity::show as units;
-    let time = units::seconds(granted.duration_ns);
+    let time = units::seconds(duration_ns);
     let length = length as u64;
-    let Some(bps) = granted.rate_bps else {
+    let Some(bps) = bps else {
         return format!(
             "load  as fast as the path allows, {time} s, {length} B packets: the bytes are not known before"
         );
     };
-    let bps = bps.saturating_mul(flows.into());
     let packets_per_s = to_f64(bps) / 8.0 / to_f64(length.max(1));
-    let bytes = u128::from(bps) * u128::from(granted.duration_ns) / 8_000_000_000;
+    let bytes = u128::from(bps) * u128::from(duration_ns) / 8_000_000_000;
     let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     format!(
         "load  {} in all, {packets_per_s:.0} packets/s, {time} s: {}",

@@ -23,7 +23,6 @@ pub(super) const LATER_OPTIONS: &[&str] = &[
     "-w",
     "--cport",
     "--dscp",
-    "--flow",
     "--get-server-output",
     "--plot",
     "--probe",

@@ -1,6 +1,7 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 mod explain;
+pub(crate) mod flow;
 pub(crate) mod media;
 pub(crate) mod open;
 mod output;
@@ -29,6 +30,7 @@ use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::{LATER_COMMANDS, explain, not_yet};
+use flow::{FlowValues, flow};
 use media::Media;
 use open::{Recv, Send};
 use output::OutputWords;
@@ -151,6 +153,8 @@ pub(crate) struct Bulk {
     /// Bytes of a datagram, or of a block of TCP; `None`: 1400, or less if the path bears less, and 64,000 over TCP.
     pub(crate) length: Option<usize>,
     pub(crate) flows: u32,
+    /// The values of each flow; empty: all are alike.
+    pub(crate) own: Vec<FlowValues>,
     pub(crate) is_reverse: bool,
     /// Whether both ends send: the client in the first half of the flows, the server in the second.
     pub(crate) is_both: bool,
@@ -193,10 +197,21 @@ impl Bulk {
         client_sends(self.is_reverse, self.is_both, self.flows, flow)
     }
 
-    /// The requested congestion control. Of DCCP only CCID 2 has a choice, and only the sender makes it.
-    pub(crate) fn cc(&self) -> Option<String> {
-        let has_law = self.transport == Transport::Dccp && self.ccid == 2;
-        let law = (has_law && !self.is_reverse).then(|| self.law.to_string());
+    /// The values of a flow, counted from 0.
+    pub(crate) fn values_of(&self, flow: u32) -> FlowValues {
+        let own = self.own.get(flow as usize).cloned();
+        own.unwrap_or_else(|| FlowValues {
+            ccid: self.ccid,
+            law: self.law.clone(),
+            shape: self.shape.clone(),
+        })
+    }
+
+    /// The requested congestion control of a flow. Of DCCP only CCID 2 has a choice, and only the sender makes it.
+    pub(crate) fn cc(&self, flow: u32) -> Option<String> {
+        let values = self.values_of(flow);
+        let has_law = self.transport == Transport::Dccp && values.ccid == 2;
+        let law = (has_law && self.client_sends(flow)).then(|| values.law.to_string());
         law.or_else(|| self.congestion.clone())
     }
 }
@@ -393,6 +408,14 @@ struct BulkWords {
         value_parser = number(1..=FLOWS_MAX)
     )]
     parallel: u32,
+    /// One flow with values of its own, such as ccid=3,rate=5M or rate=2M,law=cubic (several times)
+    #[arg(
+        long = "flow",
+        value_name = "VALUES",
+        value_parser = flow,
+        conflicts_with_all = ["parallel", "reverse", "bidir", "carrier", "congestion", "ccid", "law", "pattern"]
+    )]
+    own: Vec<FlowValues>,
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
@@ -504,15 +527,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         (_, true) => Transport::Tcp,
         _ => w.transport.unwrap_or_default(),
     };
-    if w.bidir && w.parallel > FLOWS_MAX / 2 {
-        return Err(Failure::usage(
-            format!(
-                "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
-                w.parallel
-            ),
-            format!("write -P {}", FLOWS_MAX / 2),
-        ));
-    }
+    let flows = flows(&w)?;
     let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
@@ -565,7 +580,8 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         shape,
         seed: w.seed,
         length: w.length,
-        flows: if w.bidir { 2 * w.parallel } else { w.parallel },
+        flows,
+        own: w.own,
         is_both: w.bidir,
         is_reverse: w.reverse,
         sample: w.sample,
@@ -585,6 +601,29 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         until_ci: w.until_ci,
         idle: w.idle,
         lost_runs: w.lost,
+    })
+}
+
+/// The flows of a test, in both directions.
+fn flows(w: &BulkWords) -> Result<u32, Failure> {
+    if w.bidir && w.parallel > FLOWS_MAX / 2 {
+        return Err(Failure::usage(
+            format!(
+                "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
+                w.parallel
+            ),
+            format!("write -P {}", FLOWS_MAX / 2),
+        ));
+    }
+    if w.own.is_empty() {
+        return Ok(if w.bidir { 2 * w.parallel } else { w.parallel });
+    }
+    let own = u32::try_from(w.own.len()).ok();
+    own.filter(|own| *own <= FLOWS_MAX).ok_or_else(|| {
+        Failure::usage(
+            format!("--flow: a test has {FLOWS_MAX} flows at most"),
+            "write --flow less often",
+        )
     })
 }
 

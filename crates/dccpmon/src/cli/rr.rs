@@ -106,6 +106,7 @@ impl Rr {
             flows: 1,
             is_reverse: false,
             is_both: false,
+            own: Vec::new(),
             ccid: self.ccid.unwrap_or(2),
             law: self.law.clone().unwrap_or_default(),
             output: Options::default(),

@@ -194,6 +194,20 @@ fn wrong_transport_yields_an_error_of_two_lines() {
     }
 }
 
+#[test]
+fn flows_have_their_own_values() {
+    let bulk = bulk_of("h --flow ccid=3,rate=5M --flow law=cubic");
+    assert_eq!((bulk.flows, bulk.own.len()), (2, 2));
+    assert_eq!(bulk.cc(0), None);
+    assert_eq!(bulk.cc(1).as_deref(), Some("cubic"));
+    assert_eq!(
+        lines("h --flow speed=5M"),
+        "error: --flow speed=5M: 'speed=5M' is not ccid=, rate=, shape= or law=\n next: write for example --flow ccid=3,rate=5M or --flow shape=poisson:5M,law=cubic"
+    );
+    assert!(lines("h --flow rate=1M -P 2").contains("exclude each other"));
+    assert!(lines("h --flow rate=1M -b 2M").contains("exclude each other"));
+}
+
 // goal 14: both directions at the same time.
 #[test]
 fn bidir_doubles_the_flows() {

@@ -27,7 +27,7 @@ pub(super) struct BadValue {
 }
 
 impl BadValue {
-    fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
+    pub(super) fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
         let (problem, next) = (problem.into(), next.into());
         Self { problem, next }
     }

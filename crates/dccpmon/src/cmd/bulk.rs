@@ -1,6 +1,7 @@
 //! `dccpmon HOST`: throughput, round trip and loss to a server.
 
 use crate::cli::Bulk;
+use crate::cli::flow::fastest;
 use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
@@ -140,7 +141,13 @@ fn rehearse(plan: Plan, outputs: &mut Outputs<'_>) -> Result<Document, Failure> 
     let grant = client.greet()?.foresee(&client.request());
     client.accept(&grant)?;
     let asked = &client.plan.asked;
-    outputs.note(&plan::load(asked.flows, client.length, &grant));
+    let rates = (0..asked.flows).map(|flow| {
+        let mut values = asked.values_of(flow);
+        values.lower(grant.rate_bps, client.length);
+        values.shape.mean_bps(client.length)
+    });
+    let bps = rates.sum();
+    outputs.note(&plan::load(bps, client.length, grant.duration_ns));
     let of_server = &grant.limits;
     outputs.note(&format!(
         "limit {} tests at once, {} flows, {} s, packets of {} B",
@@ -250,6 +257,11 @@ impl Client {
     /// The test as the user asked for it.
     fn request(&self) -> Request {
         let asked = &self.plan.asked;
+        let shape = if asked.own.is_empty() {
+            asked.shape.clone()
+        } else {
+            fastest(&asked.own, self.length)
+        };
         Request {
             mode: self.mode,
             transport: asked.transport,
@@ -259,8 +271,8 @@ impl Client {
             is_reverse: asked.is_reverse,
             is_both: asked.is_both,
             length_bytes: self.length,
-            rate_bps: asked.shape.mean_bps(self.length),
-            shape: asked.shape.clone(),
+            rate_bps: shape.mean_bps(self.length),
+            shape,
             seed: asked.seed,
             congestion: asked.congestion.clone(),
             lost_runs: asked.lost_runs,
@@ -292,18 +304,21 @@ impl Client {
         asked.interval = asked.interval.min(asked.duration.max(INTERVAL_MIN));
         asked.rate_bps = granted.request.rate_bps;
         asked.shape = granted.request.shape.clone();
+        for flow in &mut asked.own {
+            flow.lower(granted.request.rate_bps, self.length);
+        }
         self.granted = Some(granted.grant);
         Ok(())
     }
 
     fn open_flows(&mut self) -> Result<(), Failure> {
         let remote = self.channel.socket().peer_addr();
-        for _ in 0..self.plan.asked.flows {
+        for id in 0..self.plan.asked.flows {
             let flow: Arc<dyn Flow> = match self.plan.asked.transport {
                 Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
                 Transport::Tcp => Arc::new(self.tcp_flow(remote.ip)?),
                 Transport::Dccp => {
-                    let socket = Socket::connect(remote, &self.plan.data);
+                    let socket = Socket::connect(remote, &self.plan.data_of(id));
                     Arc::new(DccpFlow::new(
                         socket.map_err(|e| failure(&self.plan.asked, e))?,
                     ))
@@ -463,7 +478,7 @@ impl Client {
                     token: self.token,
                     flow: id,
                     length: self.length,
-                    shape: asked.shape.clone(),
+                    shape: asked.values_of(id.into()).shape,
                     seed: asked.seed.wrapping_add(id.into()),
                     congestion: asked.congestion.clone(),
                     has_echoes: asked.has_echoes,

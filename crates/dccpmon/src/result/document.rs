@@ -1,6 +1,7 @@
 //! The document of a test, made from the figures of both ends.
 
 use crate::cli::Bulk;
+use crate::limits::LENGTH;
 use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
@@ -105,16 +106,21 @@ pub(crate) fn empty(asked: &Bulk) -> Document {
     }
 }
 
-fn requested(asked: &Bulk) -> Requested {
-    let flow = FlowRequest {
-        ccid: (asked.transport == Transport::Dccp).then_some(asked.ccid),
-        cc: asked.cc(),
-        shape: asked.shape.to_string(),
-        rate_bps: asked.rate_bps,
+fn requested_flow(asked: &Bulk, flow: u32) -> FlowRequest {
+    let values = asked.values_of(flow);
+    FlowRequest {
+        ccid: (asked.transport == Transport::Dccp).then_some(values.ccid),
+        cc: asked.cc(flow),
+        rate_bps: values.shape.mean_bps(asked.length.unwrap_or(LENGTH)),
+        shape: values.shape.to_string(),
         packet_bytes: asked.length.map(|length| length as u64),
         socket_buffer_bytes: None,
         dscp: None,
-    };
+    }
+}
+
+fn requested(asked: &Bulk) -> Requested {
+    let is_random = (0..asked.flows).any(|flow| asked.values_of(flow).shape.is_random());
     Requested {
         host: asked.host.clone(),
         transport: asked.transport,
@@ -129,8 +135,10 @@ fn requested(asked: &Bulk) -> Requested {
             (true, _) => Direction::Reverse,
             (false, _) => Direction::Forward,
         },
-        flows: vec![flow; asked.flows as usize],
-        seed: asked.shape.is_random().then(|| asked.seed.to_string()),
+        flows: (0..asked.flows)
+            .map(|flow| requested_flow(asked, flow))
+            .collect(),
+        seed: is_random.then(|| asked.seed.to_string()),
         repeat: asked.runs_max,
         title: None,
     }

@@ -165,7 +165,7 @@ fn flows_of(
                 tx: &tx,
                 ledger: &ledger,
                 dropped_by_program: rx.as_ref().map_or(0, |r| r.dropped_socket),
-                rate_bps: asked.rate_bps,
+                rate_bps: asked.values_of(id).shape.mean_bps(length),
                 goodput_bps,
                 sender,
                 receiver,

@@ -66,6 +66,29 @@ fn samples_follow_the_window() {
     assert!(without["samples"].is_null());
 }
 
+// goal 15: flows of unlike kinds run side by side.
+#[test]
+fn unlike_flows_run_side_by_side() {
+    let server = Server::start("udp");
+    let flows = ["--flow", "ccid=3,rate=1M", "--flow", "rate=2M,law=cubic"];
+    let document = server.json(&[&["-t", "1", "-l", "1000"][..], &flows].concat());
+    assert_eq!(document["status"], "complete");
+    assert_exact(&document);
+    for (index, (ccid, bps)) in [(3, 1_000_000), (2, 2_000_000)].into_iter().enumerate() {
+        let requested = &document["requested"]["flows"][index];
+        assert_eq!(number(&requested["rate_bps"]), bps);
+        assert_eq!(number(&document["negotiated"][index]["ccid"]), ccid);
+        let ledger = &document["summary"]["flows"][index]["ledger"];
+        let offered = number(&ledger["offered"]) * 8000;
+        assert!(
+            (bps * 9 / 10..=bps * 11 / 10).contains(&offered),
+            "{ledger:#}"
+        );
+    }
+    assert_eq!(document["negotiated"][1]["cc"], "cubic");
+    assert!(document["negotiated"][0]["cc"].is_null());
+}
+
 // goal 14: both ends send at the same time, each over connections of its own.
 #[test]
 fn both_directions_are_measured_at_once() {

@@ -1,0 +1,110 @@
+//! `--flow`: one flow with values of its own.
+
+use super::values::{BadValue, ccid, law, rate, shape};
+use crate::load::shape::Shape;
+use dccp_cli::law::NamedLaw;
+
+const NEXT: &str = "write for example --flow ccid=3,rate=5M or --flow shape=poisson:5M,law=cubic";
+
+/// The values of a flow of the client.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct FlowValues {
+    pub(crate) ccid: u8,
+    /// The law of CCID 2.
+    pub(crate) law: NamedLaw,
+    pub(crate) shape: Shape,
+}
+
+impl FlowValues {
+    /// Lowers the rate for packets of `length` bytes to what the server allows.
+    pub(crate) fn lower(&mut self, most_bps: Option<u64>, length: usize) {
+        let Some(bps) = most_bps else { return };
+        if self.shape.mean_bps(length).is_none_or(|own| own > bps) {
+            self.shape = Shape::Cbr { bps };
+        }
+    }
+}
+
+/// The shape that allows all of these flows: that of the fastest.
+pub(crate) fn fastest(flows: &[FlowValues], length: usize) -> Shape {
+    let rates = flows.iter().map(|flow| flow.shape.mean_bps(length));
+    let rates: Option<Vec<u64>> = rates.collect();
+    let highest = rates.and_then(|rates| rates.into_iter().max());
+    highest.map_or(Shape::Greedy, |bps| Shape::Cbr { bps })
+}
+
+/// Reads `ccid=3,rate=5M`. The law stands last, because its parameters have commas too.
+pub(super) fn flow(text: &str) -> Result<FlowValues, BadValue> {
+    let (values, law_text) = match text.split_once("law=") {
+        Some((values, law_text)) => (values.trim_end_matches(','), Some(law_text)),
+        None => (text, None),
+    };
+    let mut flow = FlowValues {
+        ccid: 2,
+        law: law_text.map(law).transpose()?.unwrap_or_default(),
+        shape: Shape::Greedy,
+    };
+    if text.is_empty() {
+        return Err(BadValue::new("has no value", NEXT));
+    }
+    for part in values.split(',').filter(|_| !values.is_empty()) {
+        match part.split_once('=') {
+            Some(("ccid", value)) => flow.ccid = ccid(value)?,
+            Some(("rate", value)) => flow.shape = Shape::Cbr { bps: rate(value)? },
+            Some(("shape", value)) => flow.shape = shape(value)?,
+            _ => {
+                let problem = format!("'{part}' is not ccid=, rate=, shape= or law=");
+                return Err(BadValue::new(problem, NEXT));
+            }
+        }
+    }
+    if law_text.is_some() && flow.ccid != 2 {
+        return Err(BadValue::new("only CCID 2 has laws", NEXT));
+    }
+    Ok(flow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // goal 15: each flow has values of its own.
+    #[test]
+    fn values_of_a_flow_are_read() {
+        let of = |text| flow(text).unwrap();
+        let tfrc = of("ccid=3,rate=5M");
+        assert_eq!((tfrc.ccid, tfrc.shape), (3, Shape::Cbr { bps: 5_000_000 }));
+        let cubic = of("shape=poisson:1M,law=cubic:fast_convergence=no");
+        assert_eq!(cubic.law.to_string(), "cubic:fast_convergence=no");
+        assert_eq!(cubic.shape, Shape::Poisson { bps: 1_000_000 });
+        assert_eq!(of("law=cubic").shape, Shape::Greedy);
+        for text in [
+            "",
+            "ccid",
+            "ccid=9",
+            "rate=0",
+            "speed=5M",
+            "ccid=3,law=cubic",
+            "rate=1M,",
+        ] {
+            assert!(flow(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fastest_flow_is_asked_for_and_all_are_lowered() {
+        let mut flows = ["rate=1M", "rate=5M", "ccid=3,rate=2M"].map(|text| flow(text).unwrap());
+        assert_eq!(fastest(&flows, 1000), Shape::Cbr { bps: 5_000_000 });
+        for flow in &mut flows {
+            flow.lower(Some(2_000_000), 1000);
+        }
+        let rates = flows
+            .each_ref()
+            .map(|flow| flow.shape.mean_bps(1000).unwrap());
+        assert_eq!(rates, [1_000_000, 2_000_000, 2_000_000]);
+        flows[0].shape = Shape::Greedy;
+        assert_eq!(fastest(&flows, 1000), Shape::Greedy);
+        flows[0].lower(Some(7), 1000);
+        assert_eq!(flows[0].shape, Shape::Cbr { bps: 7 });
+    }
+}
