@@ -116,16 +116,17 @@ impl Background {
         Ok(background)
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its peak memory in MiB.
     ///
     /// # Errors
     /// It has ended.
     pub fn peak_mib(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kib = line.and_then(|line| line.split_whitespace().nth(1));
-        let kib: f64 = kib.context("a line VmHWM")?.parse()?;
-        Ok(kib / 1024.0)
+        memory_mib(self.child.id(), "VmHWM:")
     }
 
     /// Ends it as Ctrl-C does. Returns the rest of its output.
@@ -158,6 +159,18 @@ impl Drop for Background {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The memory of a process in MiB: `VmRSS:` is the present one, `VmHWM:` the peak.
+///
+/// # Errors
+/// The process has ended.
+pub fn memory_mib(process: u32, row: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find(|line| line.starts_with(row));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    let kib: f64 = kib.with_context(|| format!("a line {row}"))?.parse()?;
+    Ok(kib / 1024.0)
 }
 
 /// Parses a number of repetitions, for clap.

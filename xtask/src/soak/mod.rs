@@ -1,6 +1,7 @@
 //! `cargo xtask soak NAME`: checks that take longer than a submission may.
 
 mod miri;
+mod monitor;
 mod mutants;
 mod sanitize;
 
@@ -76,6 +77,21 @@ enum What {
         #[arg(default_value = "")]
         pattern: String,
     },
+    /// dccpmon sends 500 Mbit/s through the emulator: memory stays flat, and each packet is accounted for
+    Bulk {
+        /// For example 30m or 2h
+        #[arg(default_value = "2h", value_parser = parse_duration)]
+        duration: Duration,
+    },
+    /// 20 clients of one dccpmon server at once, again and again; three are killed each time
+    Crowd {
+        /// Of each test
+        #[arg(default_value = "60s", value_parser = parse_duration)]
+        duration: Duration,
+        /// After a first one that warms the server up
+        #[arg(default_value = "2", value_parser = dccp_dev::shell::at_least_one)]
+        crowds: usize,
+    },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -99,6 +115,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         } => attack(scale, pattern, *json),
         What::Model { scale, pattern } => model(scale, pattern),
         What::Faults { scale, pattern } => faults(scale, pattern),
+        What::Bulk { duration } => monitor::bulk(*duration),
+        What::Crowd { duration, crowds } => monitor::crowd(*duration, *crowds),
         What::Mutants(args) => mutants::run(args),
     }
 }

@@ -171,7 +171,7 @@ mod tests {
             echoed_ns: 900_300,
         };
         let trip = RoundTrip::of(&echo, 500, 2_000).unwrap();
-        assert_eq!(trip.user, Duration::from_nanos(1_000));
+        assert_eq!(trip.user, Duration::from_micros(1));
         assert_eq!(trip.receiver, Duration::from_nanos(300));
         assert_eq!(trip.network(), Duration::from_nanos(700));
         // A peer invents times.
