@@ -165,9 +165,13 @@ impl fmt::Display for Plan {
         let default = if is_tcp { BLOCK } else { LENGTH };
         let length = self.asked.length.unwrap_or(default);
         let unit = if is_tcp { "blocks" } else { "packets" };
+        f.write_str("plan  ")?;
+        if let Some(title) = &self.asked.title {
+            write!(f, "{title}: ")?;
+        }
         write!(
             f,
-            "plan  {kind}, {}, {flows} flow{several}, {time} s, {length} B {unit}",
+            "{kind}, {}, {flows} flow{several}, {time} s, {length} B {unit}",
             self.carrier()
         )?;
         if let Shape::Cbr { bps } = self.asked.shape {

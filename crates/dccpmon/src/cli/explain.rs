@@ -9,22 +9,7 @@ pub(super) const LATER_COMMANDS: &[&str] = &["sweep"];
 
 /// Options that are planned, with iperf3's letters.
 pub(super) const LATER_OPTIONS: &[&str] = &[
-    "-A",
-    "-B",
-    "-D",
-    "-M",
-    "-N",
-    "-O",
-    "-S",
-    "-T",
-    "-V",
-    "-Z",
-    "-n",
-    "-w",
-    "--cport",
-    "--dscp",
-    "--get-server-output",
-    "--plot",
+    "-A", "-B", "-D", "-M", "-N", "-O", "-S", "-V", "-n", "-w", "--cport", "--dscp", "--plot",
     "--probe",
 ];
 

@@ -1,7 +1,12 @@
 //! `--flow`: one flow with values of its own.
 
+use super::Bulk;
 use super::values::{BadValue, ccid, law, rate, shape};
 use crate::load::shape::Shape;
+use crate::schema::Transport;
+use crate::session::probe::idle_time;
+use crate::wire::message::client_sends;
+use core::time::Duration;
 use dccp_cli::law::NamedLaw;
 
 const NEXT: &str = "write for example --flow ccid=3,rate=5M or --flow shape=poisson:5M,law=cubic";
@@ -22,6 +27,36 @@ impl FlowValues {
         if self.shape.mean_bps(length).is_none_or(|own| own > bps) {
             self.shape = Shape::Cbr { bps };
         }
+    }
+}
+
+impl Bulk {
+    /// How long the idle path is probed before the test.
+    pub(crate) fn idle_time(&self) -> Duration {
+        self.idle.unwrap_or_else(|| idle_time(self.duration))
+    }
+
+    /// Whether the client sends in this flow, counted from 0.
+    pub(crate) fn client_sends(&self, flow: u32) -> bool {
+        client_sends(self.is_reverse, self.is_both, self.flows, flow)
+    }
+
+    /// The values of a flow, counted from 0.
+    pub(crate) fn values_of(&self, flow: u32) -> FlowValues {
+        let own = self.own.get(flow as usize).cloned();
+        own.unwrap_or_else(|| FlowValues {
+            ccid: self.ccid,
+            law: self.law.clone(),
+            shape: self.shape.clone(),
+        })
+    }
+
+    /// The requested congestion control of a flow. Of DCCP only CCID 2 has a choice, and only the sender makes it.
+    pub(crate) fn cc(&self, flow: u32) -> Option<String> {
+        let values = self.values_of(flow);
+        let has_law = self.transport == Transport::Dccp && values.ccid == 2;
+        let law = (has_law && self.client_sends(flow)).then(|| values.law.to_string());
+        law.or_else(|| self.congestion.clone())
     }
 }
 

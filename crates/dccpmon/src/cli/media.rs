@@ -5,7 +5,7 @@ use super::{Bulk, Common, family};
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
-use crate::schema::Transport;
+use crate::schema::{Kind, Transport};
 use clap::Args;
 use core::time::Duration;
 use dccp::Encapsulation;
@@ -78,6 +78,8 @@ impl Media {
             ));
         }
         Ok(Bulk {
+            kind: Kind::Media,
+            has_echoes: false,
             host: self.host.clone(),
             udp_port: self.common.port,
             dccp_port: self.common.dccp_port,
@@ -92,6 +94,11 @@ impl Media {
             length: Some(self.length.unwrap_or(1000)),
             flows: 1,
             is_reverse: false,
+            is_both: false,
+            own: Vec::new(),
+            sample: None,
+            title: None,
+            notes: Vec::new(),
             ccid: ccid.unwrap_or(2),
             law: law.clone().unwrap_or_default(),
             output: Options::default(),

@@ -1,5 +1,6 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
+mod checks;
 mod explain;
 pub(crate) mod flow;
 pub(crate) mod media;
@@ -16,12 +17,11 @@ use crate::cmd::export::Export;
 use crate::cmd::monitor::Monitor;
 use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX, QUEUE_MAX, TESTS_MAX};
 use crate::load::shape::Shape;
-use crate::output::{Format, Options};
+use crate::output::Options;
 use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
-use crate::session::probe::idle_time;
 use crate::session::repeat::RUNS_MAX;
-use crate::wire::message::client_sends;
+use checks::{check_sample, flows, has_echoes, notes};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use core::net::SocketAddr;
@@ -167,6 +167,10 @@ pub(crate) struct Bulk {
     pub(crate) law: NamedLaw,
     /// The congestion control of TCP; `None`: the usual one.
     pub(crate) congestion: Option<String>,
+    /// The user's name of the test.
+    pub(crate) title: Option<String>,
+    /// Options of iperf3 that change nothing, with the reason.
+    pub(crate) notes: Vec<&'static str>,
     pub(crate) output: Options,
     pub(crate) wanted: Wanted,
     pub(crate) key_file: Option<PathBuf>,
@@ -184,36 +188,6 @@ pub(crate) struct Bulk {
     pub(crate) idle: Option<Duration>,
     /// The runs of lost packets of each flow that are listed.
     pub(crate) lost_runs: u32,
-}
-
-impl Bulk {
-    /// How long the idle path is probed before the test.
-    pub(crate) fn idle_time(&self) -> Duration {
-        self.idle.unwrap_or_else(|| idle_time(self.duration))
-    }
-
-    /// Whether the client sends in this flow, counted from 0.
-    pub(crate) fn client_sends(&self, flow: u32) -> bool {
-        client_sends(self.is_reverse, self.is_both, self.flows, flow)
-    }
-
-    /// The values of a flow, counted from 0.
-    pub(crate) fn values_of(&self, flow: u32) -> FlowValues {
-        let own = self.own.get(flow as usize).cloned();
-        own.unwrap_or_else(|| FlowValues {
-            ccid: self.ccid,
-            law: self.law.clone(),
-            shape: self.shape.clone(),
-        })
-    }
-
-    /// The requested congestion control of a flow. Of DCCP only CCID 2 has a choice, and only the sender makes it.
-    pub(crate) fn cc(&self, flow: u32) -> Option<String> {
-        let values = self.values_of(flow);
-        let has_law = self.transport == Transport::Dccp && values.ccid == 2;
-        let law = (has_law && self.client_sends(flow)).then(|| values.law.to_string());
-        law.or_else(|| self.congestion.clone())
-    }
 }
 
 /// Parses the command line (without the program's name).
@@ -446,6 +420,15 @@ struct BulkWords {
     /// Congestion control of TCP by its name in the sending system: cubic, reno … [default: cubic, or reno]
     #[arg(short = 'C', long, value_name = "NAME", value_parser = congestion)]
     congestion: Option<String>,
+    /// The name of the test in the plan, the page and the document
+    #[arg(short = 'T', long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Changes nothing: packets are always sent with as few copies as the system allows
+    #[arg(short = 'Z', long)]
+    zerocopy: bool,
+    /// Changes nothing: the result always holds the figures of both ends
+    #[arg(long)]
+    get_server_output: bool,
     /// The server's key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -527,7 +510,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         (_, true) => Transport::Tcp,
         _ => w.transport.unwrap_or_default(),
     };
-    let flows = flows(&w)?;
+    let (flows, notes) = (flows(&w)?, notes(&w));
     let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
@@ -585,6 +568,8 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         is_both: w.bidir,
         is_reverse: w.reverse,
         sample: w.sample,
+        notes,
+        title: w.title,
         ccid,
         transport,
         law: w.law.unwrap_or_default(),
@@ -602,63 +587,6 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         idle: w.idle,
         lost_runs: w.lost,
     })
-}
-
-/// The flows of a test, in both directions.
-fn flows(w: &BulkWords) -> Result<u32, Failure> {
-    if w.bidir && w.parallel > FLOWS_MAX / 2 {
-        return Err(Failure::usage(
-            format!(
-                "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
-                w.parallel
-            ),
-            format!("write -P {}", FLOWS_MAX / 2),
-        ));
-    }
-    if w.own.is_empty() {
-        return Ok(if w.bidir { 2 * w.parallel } else { w.parallel });
-    }
-    let own = u32::try_from(w.own.len()).ok();
-    own.filter(|own| *own <= FLOWS_MAX).ok_or_else(|| {
-        Failure::usage(
-            format!("--flow: a test has {FLOWS_MAX} flows at most"),
-            "write --flow less often",
-        )
-    })
-}
-
-/// Whether a test has echoes. Over UDP nothing else measures round trips.
-fn has_echoes(transport: Transport, is_asked: bool) -> Result<bool, Failure> {
-    match transport {
-        Transport::Dccp => Ok(is_asked),
-        Transport::Udp => Ok(true),
-        Transport::Tcp if is_asked => Err(Failure::usage(
-            "echoes: tests over TCP have none",
-            "run `dccpmon bulk` without --echo, or choose --transport dccp or udp",
-        )),
-        Transport::Tcp => Ok(false),
-    }
-}
-
-/// Samples are those of the client's senders, and only the document shows them.
-fn check_sample(transport: Transport, is_reverse: bool, output: &Options) -> Result<(), Failure> {
-    let has_document = matches!(output.format, Format::Json | Format::JsonStream);
-    let (problem, next) = if transport == Transport::Udp {
-        ("UDP has no congestion control", "leave --sample out")
-    } else if is_reverse {
-        (
-            "the server sends, and samples are those of the sender",
-            "leave -R out, or start the test from the other host",
-        )
-    } else if !has_document && output.save.is_none() {
-        (
-            "the samples stand in the JSON document",
-            "add -J, --json-stream or --save FILE",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(Failure::usage(format!("--sample: {problem}"), next))
 }
 
 /// The default interval of the table.

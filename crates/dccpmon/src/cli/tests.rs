@@ -1,6 +1,7 @@
 //! Words become values, or an error of two lines.
 
 use super::*;
+use crate::output::Format;
 
 fn read(line: &str) -> Result<Command, Failure> {
     parse(line.split_whitespace().map(OsString::from))
@@ -192,6 +193,19 @@ fn wrong_transport_yields_an_error_of_two_lines() {
     ] {
         assert_eq!(lines(line), text, "{line}");
     }
+}
+
+#[test]
+fn options_of_iperf3_that_change_nothing_are_noted() {
+    let bulk = bulk_of("-c h -Z --get-server-output -T name");
+    assert_eq!(bulk.title.as_deref(), Some("name"));
+    let words: Vec<&str> = bulk
+        .notes
+        .iter()
+        .filter_map(|n| n.split(':').next())
+        .collect();
+    assert_eq!(words, ["-Z", "--get-server-output"]);
+    assert!(bulk_of("h").notes.is_empty());
 }
 
 #[test]

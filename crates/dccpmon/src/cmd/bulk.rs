@@ -46,6 +46,9 @@ const JOIN: Duration = Duration::from_millis(100);
 /// Runs the test and writes the result; gives the exit code.
 pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     interrupt::listen()?;
+    for note in &asked.notes {
+        eprintln!("note: {note}");
+    }
     let mut outputs = Outputs::new(&asked.output, asked.wanted.load()?, asked.transport);
     let (mut document, failure) = match measure(asked, &mut outputs) {
         Ok(document) => (document, None),

@@ -160,6 +160,7 @@ impl Run<'_> {
             kind: PacketKind::Data,
             token: self.client.token,
             flow: class,
+            wants_echo: false,
             number: *offered,
             sent_ns: clock::now().as_nanos(),
         };
@@ -231,7 +232,7 @@ impl Run<'_> {
             ..document::empty(test)
         };
         let clocks = self.timing.clocks();
-        self.timing.write(&mut document, &[], false);
+        self.timing.write(&mut document, &[], test);
         let (offered, sent, totals) = (self.offered, self.source.sent(), self.server.totals);
         let class = |class: u16| {
             let at = usize::from(class);

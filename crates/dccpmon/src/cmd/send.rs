@@ -37,6 +37,7 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
         shape: asked.pattern(),
         seed: asked.seed,
         congestion: None,
+        has_echoes: false,
     };
     print(&format!(
         "send  {} to {}, packets of {length} B, shape {}\n  time s     offered        left     new        rate\n",

@@ -140,7 +140,7 @@ fn requested(asked: &Bulk) -> Requested {
             .collect(),
         seed: is_random.then(|| asked.seed.to_string()),
         repeat: asked.runs_max,
-        title: None,
+        title: asked.title.clone(),
     }
 }
 

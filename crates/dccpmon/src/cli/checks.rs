@@ -1,0 +1,84 @@
+//! Values of a bulk test that follow from several options.
+
+use super::BulkWords;
+use crate::limits::FLOWS_MAX;
+use crate::output::{Format, Options};
+use crate::schema::Transport;
+use dccp_cli::Failure;
+
+/// The flows of a test, in both directions.
+pub(super) fn flows(w: &BulkWords) -> Result<u32, Failure> {
+    if w.bidir && w.parallel > FLOWS_MAX / 2 {
+        return Err(Failure::usage(
+            format!(
+                "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
+                w.parallel
+            ),
+            format!("write -P {}", FLOWS_MAX / 2),
+        ));
+    }
+    if w.own.is_empty() {
+        return Ok(if w.bidir { 2 * w.parallel } else { w.parallel });
+    }
+    let own = u32::try_from(w.own.len()).ok();
+    own.filter(|own| *own <= FLOWS_MAX).ok_or_else(|| {
+        Failure::usage(
+            format!("--flow: a test has {FLOWS_MAX} flows at most"),
+            "write --flow less often",
+        )
+    })
+}
+
+/// Notes on options of iperf3 that change nothing, if they are given.
+pub(super) fn notes(w: &BulkWords) -> Vec<&'static str> {
+    let all = [
+        (
+            w.zerocopy,
+            "-Z: packets are always sent with as few copies as the system allows",
+        ),
+        (
+            w.get_server_output,
+            "--get-server-output: the result always holds the figures of both ends",
+        ),
+    ];
+    let given = all.into_iter().filter(|(is_given, _)| *is_given);
+    given.map(|(_, note)| note).collect()
+}
+
+/// Whether a test has echoes. Over UDP nothing else measures round trips.
+pub(super) fn has_echoes(transport: Transport, is_asked: bool) -> Result<bool, Failure> {
+    match transport {
+        Transport::Dccp => Ok(is_asked),
+        Transport::Udp => Ok(true),
+        Transport::Tcp if is_asked => Err(Failure::usage(
+            "echoes: tests over TCP have none",
+            "run `dccpmon bulk` without --echo, or choose --transport dccp or udp",
+        )),
+        Transport::Tcp => Ok(false),
+    }
+}
+
+/// Samples are those of the client's senders, and only the document shows them.
+pub(super) fn check_sample(
+    transport: Transport,
+    is_reverse: bool,
+    output: &Options,
+) -> Result<(), Failure> {
+    let has_document = matches!(output.format, Format::Json | Format::JsonStream);
+    let (problem, next) = if transport == Transport::Udp {
+        ("UDP has no congestion control", "leave --sample out")
+    } else if is_reverse {
+        (
+            "the server sends, and samples are those of the sender",
+            "leave -R out, or start the test from the other host",
+        )
+    } else if !has_document && output.save.is_none() {
+        (
+            "the samples stand in the JSON document",
+            "add -J, --json-stream or --save FILE",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--sample: {problem}"), next))
+}
