@@ -9,6 +9,7 @@ use dccp_proto::wire::Ecn;
 use dccp_sim::Seed;
 use dccp_sim::link::{Link, LinkStats, Parcel};
 use dccp_sim::loss::{Fate, Loss};
+use dccp_stats::{Histogram, Spread};
 
 /// A packet that leaves this long after its due time counts as late.
 const LATE: Duration = Duration::from_millis(1);
@@ -37,6 +38,8 @@ pub struct Channel {
     /// Bytes of headers below what `offer` is given.
     overhead: usize,
     stats: ChannelStats,
+    /// Packets in the queue at each offer.
+    queue: Histogram,
     observer: Option<Observer>,
 }
 
@@ -73,6 +76,7 @@ impl Channel {
             free: Vec::new(),
             overhead,
             stats: ChannelStats::default(),
+            queue: Histogram::default(),
             observer: None,
         }
     }
@@ -99,6 +103,7 @@ impl Channel {
             ..Parcel::new(slot, packet.len() + self.overhead, ecn)
         };
         self.plan.apply(now, &mut self.link);
+        self.queue.record(self.link.queue_len().0 as u64);
         let outcome = self.link.offer(now, parcel);
         let kind = outcome.map_or_else(EventKind::Dropped, |()| EventKind::Enqueued);
         self.tell(now, kind, slot);
@@ -148,6 +153,11 @@ impl Channel {
     pub fn next_at(&self) -> Option<Instant> {
         let times = [self.link.next_at(), self.plan.next_at()];
         times.into_iter().flatten().min()
+    }
+
+    /// The packets in the queue that arriving packets found, also those that it dropped.
+    pub fn queue(&self) -> Option<Spread> {
+        self.queue.spread()
     }
 
     /// The counters so far.
@@ -201,6 +211,8 @@ mod tests {
     use dccp_sim::LinkConfig;
     use dccp_sim::loss::FaultConfig;
     use dccp_sim::queue::{FqCoDelConfig, Limit, QueueConfig};
+
+    use std::sync::{Arc, Mutex};
 
     const OWNER: usize = 7;
 
@@ -326,6 +338,37 @@ mod tests {
             calls == 1
         });
         assert_eq!((calls, channel.stats().refused), (2, 1));
+    }
+
+    // goal 32: the queue that each packet finds, in the report and in the log.
+    #[test]
+    fn queue_is_counted_at_each_arrival() {
+        let mut channel = channel(LinkConfig {
+            rate: Some(Rate::from_bytes_per_s(1e6)),
+            queue: QueueConfig::drop_tail(Limit::Packets(8)),
+            ..LinkConfig::default()
+        });
+        assert_eq!(channel.queue(), None);
+        let logged = Arc::new(Mutex::new(Vec::new()));
+        let seen = logged.clone();
+        channel.observe(Box::new(move |event| {
+            seen.lock()
+                .unwrap()
+                .push((event.queue_packets, event.queue_bytes));
+        }));
+        // One is sent at once, eight wait, and three are dropped.
+        for _ in 0..12 {
+            channel.offer(ms(0), OWNER, &[0; 972], Ecn::NotEct);
+        }
+        let expected = [0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8];
+        let found = logged.lock().unwrap().clone();
+        assert_eq!(found, expected.map(|packets| (packets, 1000 * packets)));
+        delivered(&mut channel, ms(100));
+        channel.offer(ms(100), OWNER, &[0; 972], Ecn::NotEct);
+        // 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 0 before each offer.
+        let queue = channel.queue().unwrap();
+        assert_eq!((queue.n, queue.min, queue.max), (13, 0, 8));
+        assert_eq!(queue.p50, Some(4));
     }
 
     #[test]

@@ -147,8 +147,10 @@ impl Relay {
             forward: DirectionReport::new(
                 &self.forward.stats(),
                 overflow(&mut self.listener) + self.turned_away,
-            ),
-            back: DirectionReport::new(&self.back.stats(), at_clients + self.former_overflow),
+            )
+            .with_queue(self.forward.queue()),
+            back: DirectionReport::new(&self.back.stats(), at_clients + self.former_overflow)
+                .with_queue(self.back.queue()),
         }
     }
 

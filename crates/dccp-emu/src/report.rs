@@ -2,6 +2,7 @@
 
 use crate::channel::ChannelStats;
 use dccp_sim::loss::Loss;
+use dccp_stats::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,8 @@ pub struct DirectionReport {
     pub queue_max_us: u64,
     /// Most packets in the queue at once.
     pub queue_packets_max: usize,
+    /// The packets in the queue that arriving packets found, also those that it dropped; null without packets.
+    pub queue_packets: Option<Spread>,
     /// Drops by the emulator: packets that overflowed the system's buffers, and those of clients above the maximum.
     pub overflow_packets: u64,
     /// Drops by the emulator: packets that the system refused to send.
@@ -67,12 +70,20 @@ impl DirectionReport {
             queue_mean_us: link.sojourn_sum.as_secs_f64() * 1e6 / link.dequeued.max(1) as f64,
             queue_max_us: micros(link.sojourn_max),
             queue_packets_max: link.queue_packets_max,
+            queue_packets: None,
             overflow_packets: overflow,
             refused_packets: stats.refused,
             late_packets: stats.late,
             lateness_max_us: micros(stats.lateness_max),
             lateness_mean_us: stats.lateness_sum.as_secs_f64() * 1e6 / link.delivered.max(1) as f64,
         }
+    }
+
+    /// With the queue that arriving packets found.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Option<Spread>) -> Self {
+        self.queue_packets = queue;
+        self
     }
 
     /// A warning about this direction since an earlier report: drops by the emulator, or more than 1 % of packets late.

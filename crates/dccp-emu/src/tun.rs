@@ -108,11 +108,11 @@ impl Tunnel {
     /// The counters so far.
     pub fn report(&self) -> Report {
         let [forward, back] = [0, 1].map(|i| {
-            let stats = self.directions[i]
+            let channel = self.directions[i]
                 .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .stats();
-            DirectionReport::new(&stats, self.sides[i].overflow().unwrap_or(0))
+                .unwrap_or_else(PoisonError::into_inner);
+            let overflow = self.sides[i].overflow().unwrap_or(0);
+            DirectionReport::new(&channel.stats(), overflow).with_queue(channel.queue())
         });
         Report { forward, back }
     }
