@@ -54,6 +54,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
+        Command::Sweep(sweep) => sweep.run(),
         Command::Man(folder) => cmd::man::run(&folder),
         Command::Completions(shell) => cmd::completions::run(shell),
         Command::Compare(compare) => cmd::compare::run(&compare),

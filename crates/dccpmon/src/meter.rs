@@ -185,6 +185,16 @@ impl Meter {
         }
     }
 
+    /// The duration of the longest series whose number of datagrams is limited; `None` without one.
+    pub(crate) fn series(&self) -> Option<Duration> {
+        let of = |flow: &End| match flow {
+            End::Tx(tx) => tx.sender.counts.series_ns.load(Ordering::Relaxed),
+            End::Rx(_) => 0,
+        };
+        let longest = self.flows.iter().map(of).max().filter(|ns| *ns > 0);
+        longest.map(Duration::from_nanos)
+    }
+
     /// Datagrams that all flows have received, or offered to their sockets. A flow whose peer does not
     /// take them soon offers no more.
     pub(crate) fn progress(&self) -> u64 {

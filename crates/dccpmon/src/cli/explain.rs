@@ -4,16 +4,13 @@ use super::values::BadValue;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use dccp_cli::Failure;
 
-/// Subcommands that are planned.
-pub(super) const LATER_COMMANDS: &[&str] = &["sweep"];
-
 /// Options that are planned, with iperf3's letters.
-pub(super) const LATER_OPTIONS: &[&str] = &[
+const LATER_OPTIONS: &[&str] = &[
     "-A", "-B", "-D", "-M", "-N", "-O", "-S", "-V", "-n", "-w", "--cport", "--dscp", "--plot",
     "--probe",
 ];
 
-pub(super) fn not_yet(word: &str) -> Failure {
+fn not_yet(word: &str) -> Failure {
     Failure::usage(
         format!("{word}: is not implemented yet"),
         "this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options",

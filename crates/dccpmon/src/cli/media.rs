@@ -92,6 +92,7 @@ impl Media {
             shape: Shape::Cbr { bps: self.bitrate },
             seed: 0,
             length: Some(self.length.unwrap_or(1000)),
+            packets: None,
             flows: 1,
             is_reverse: false,
             is_both: false,

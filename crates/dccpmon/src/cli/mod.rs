@@ -8,6 +8,7 @@ pub(crate) mod open;
 mod output;
 pub(crate) mod ping;
 pub(crate) mod rr;
+pub(crate) mod sweep;
 pub(crate) mod udpmon;
 pub(crate) mod values;
 
@@ -29,7 +30,7 @@ use core::time::Duration;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
-use explain::{LATER_COMMANDS, explain, not_yet};
+use explain::explain;
 use flow::{FlowValues, flow};
 use media::Media;
 use open::{Recv, Send};
@@ -38,6 +39,7 @@ use ping::Ping;
 use rr::Rr;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use sweep::Sweep;
 use values::{
     burst, ccid, congestion, idle, law, length, number, over, place, rate, sample, shape, share,
     spacing, time, transport,
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measure throughput.
     Bulk(Box<Bulk>),
+    /// Measure at many packet sizes and spacings.
+    Sweep(Sweep),
     /// Write the manual pages into this folder.
     Man(PathBuf),
     /// Print the completions of a shell.
@@ -152,6 +156,8 @@ pub(crate) struct Bulk {
     pub(crate) seed: u64,
     /// Bytes of a datagram, or of a block of TCP; `None`: 1400, or less if the path bears less, and 64,000 over TCP.
     pub(crate) length: Option<usize>,
+    /// Packets of each flow; `None`: as many as fit into the duration.
+    pub(crate) packets: Option<u64>,
     pub(crate) flows: u32,
     /// The values of each flow; empty: all are alike.
     pub(crate) own: Vec<FlowValues>,
@@ -193,10 +199,6 @@ pub(crate) struct Bulk {
 /// Parses the command line (without the program's name).
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
-    let first = words.first().and_then(|w| w.to_str());
-    if let Some(later) = first.filter(|w| LATER_COMMANDS.contains(w)) {
-        return Err(not_yet(later));
-    }
     let words = with_subcommand(words);
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
@@ -211,6 +213,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         Words::Serve(w) => Ok(Command::Serve(serve(w))),
         Words::Bulk(w) => bulk(*w, Kind::Bulk).map(|bulk| Command::Bulk(Box::new(bulk))),
         Words::Stream(w) => bulk(*w, Kind::Stream).map(|bulk| Command::Bulk(Box::new(bulk))),
+        Words::Sweep(sweep) => Ok(Command::Sweep(sweep)),
         Words::Man { folder } => Ok(Command::Man(folder)),
         Words::Completions { shell } => Ok(Command::Completions(shell)),
         Words::Compare(compare) => Ok(Command::Compare(compare)),
@@ -253,6 +256,8 @@ enum Words {
     Bulk(Box<BulkWords>),
     /// As bulk, and measure the round trip from program to program by echoes
     Stream(Box<BulkWords>),
+    /// Measure to HOST at many packet sizes and spacings
+    Sweep(Sweep),
     /// Write the manual pages
     Man {
         /// Where the pages are written
@@ -483,7 +488,7 @@ fn serve(w: ServeWords) -> Serve {
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over,
-        family: family(w.common.ipv4, w.common.ipv6),
+        family: w.common.family(),
         is_one_off: w.one_off,
         tests: w.tests,
         queue: w.queue,
@@ -556,13 +561,14 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over.unwrap_or(Encapsulation::Udp),
-        family: family(w.common.ipv4, w.common.ipv6),
+        family: w.common.family(),
         duration: w.time,
         interval: interval.max(INTERVAL_MIN),
         rate_bps: shape.mean_bps(w.length.unwrap_or(LENGTH)),
         shape,
         seed: w.seed,
         length: w.length,
+        packets: None,
         flows,
         own: w.own,
         is_both: w.bidir,
@@ -591,6 +597,12 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
 
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Common {
+    pub(crate) fn family(&self) -> Family {
+        family(self.ipv4, self.ipv6)
+    }
+}
 
 fn family(ipv4: bool, ipv6: bool) -> Family {
     match (ipv4, ipv6) {

@@ -3,7 +3,7 @@
 use super::values::{
     burst, ccid, law, length, needs_packets, number, over, rate, shape, spacing, time, transport,
 };
-use super::{Common, DCCP_PORT, Family, family};
+use super::{Common, DCCP_PORT, Family};
 use crate::load::shape::Shape;
 use crate::schema::Transport;
 use clap::Args;
@@ -79,7 +79,7 @@ impl Send {
 
     /// The IP versions to use.
     pub(crate) fn family(&self) -> Family {
-        family(self.common.ipv4, self.common.ipv6)
+        self.common.family()
     }
 
     /// Finds options that exclude each other.

@@ -3,7 +3,7 @@
 use super::values::{
     Range, ccid, law, length, message_bytes, message_range, needs_packets, number, time, transport,
 };
-use super::{Bulk, Common, family};
+use super::{Bulk, Common};
 use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::output::Options;
@@ -76,7 +76,9 @@ pub(crate) struct Rr {
 
 impl Rr {
     /// Bytes of the request and of the response of a size.
-    pub(crate) fn messages(&self, size: u32) -> (u32, u32) {
+    pub(crate) fn messages(&self, size: u64) -> (u32, u32) {
+        // Larger ones are refused on the command line.
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
         let fixed = self.fixed.unwrap_or(FIXED);
         match self.vary {
             Varied::Response => (fixed, size),
@@ -95,7 +97,7 @@ impl Rr {
             udp_port: self.common.port,
             dccp_port: self.common.dccp_port,
             over: self.common.over.unwrap_or(Encapsulation::Udp),
-            family: family(self.common.ipv4, self.common.ipv6),
+            family: self.common.family(),
             duration: self.time,
             interval: Duration::from_secs(1),
             transport: self.transport(),
@@ -103,6 +105,7 @@ impl Rr {
             shape: Shape::Greedy,
             seed: 0,
             length: self.length,
+            packets: None,
             flows: 1,
             is_reverse: false,
             is_both: false,

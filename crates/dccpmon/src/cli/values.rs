@@ -13,6 +13,7 @@ use core::ops::RangeInclusive;
 use core::str::FromStr;
 use core::time::Duration;
 use dccp::proto::cc::registry::Ccids;
+use dccp::proto::time::nanos;
 use dccp::{Encapsulation, ServiceCode};
 use dccp_cli::Failure;
 use dccp_cli::law::{self, NamedLaw};
@@ -21,9 +22,9 @@ use std::path::Path;
 
 /// The error of a value: its constraint and a hint.
 #[derive(Debug)]
-pub(super) struct BadValue {
-    pub(super) problem: String,
-    pub(super) next: String,
+pub(crate) struct BadValue {
+    pub(crate) problem: String,
+    pub(crate) next: String,
 }
 
 impl BadValue {
@@ -47,7 +48,7 @@ impl From<QuantityError> for BadValue {
     }
 }
 
-pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
+pub(crate) fn time(text: &str) -> Result<Duration, BadValue> {
     let value = quantity::time_or_seconds(text)?;
     if value.is_zero() || value > DURATION_MAX {
         return Err(BadValue::new(
@@ -83,11 +84,11 @@ pub(super) fn sample(text: &str) -> Result<Duration, BadValue> {
     Ok(gap)
 }
 
-pub(super) fn rate(text: &str) -> Result<u64, BadValue> {
+pub(crate) fn rate(text: &str) -> Result<u64, BadValue> {
     Ok(quantity::rate_bits_per_s(text)?)
 }
 
-pub(super) fn length(text: &str) -> Result<usize, BadValue> {
+pub(crate) fn length(text: &str) -> Result<usize, BadValue> {
     use crate::wire::packet::{LEN_MAX, LEN_MIN};
     let bytes = quantity::size_bytes(text)?;
     let length = usize::try_from(bytes).ok();
@@ -99,7 +100,7 @@ pub(super) fn length(text: &str) -> Result<usize, BadValue> {
         })
 }
 
-pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
+pub(crate) fn ccid(text: &str) -> Result<u8, BadValue> {
     let ccids = Ccids::default();
     let known = text.parse().ok().filter(|&ccid| ccids.find(ccid).is_some());
     known.ok_or_else(|| {
@@ -112,7 +113,7 @@ pub(super) fn ccid(text: &str) -> Result<u8, BadValue> {
     })
 }
 
-pub(super) fn law(text: &str) -> Result<NamedLaw, BadValue> {
+pub(crate) fn law(text: &str) -> Result<NamedLaw, BadValue> {
     law::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
 
@@ -131,7 +132,7 @@ pub(super) fn congestion(text: &str) -> Result<String, BadValue> {
 }
 
 /// A parser of numbers within `range`.
-pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
+pub(crate) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, BadValue> + Clone
 where
     T: FromStr + PartialOrd + fmt::Display + Clone,
 {
@@ -145,11 +146,11 @@ where
     }
 }
 
-pub(super) fn share(text: &str) -> Result<f64, BadValue> {
+pub(crate) fn share(text: &str) -> Result<f64, BadValue> {
     Ok(quantity::share(text)?)
 }
 
-pub(super) fn assertion(text: &str) -> Result<Assert, BadValue> {
+pub(crate) fn assertion(text: &str) -> Result<Assert, BadValue> {
     Assert::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }
 
@@ -178,7 +179,7 @@ const SHAPES: &str = "write cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, f
     sine:20M..80M/60s, square:20M..80M/60s or trace:FILE";
 
 /// A transport of the data.
-pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {
+pub(crate) fn transport(text: &str) -> Result<Transport, BadValue> {
     match text {
         "dccp" => Ok(Transport::Dccp),
         "udp" => Ok(Transport::Udp),
@@ -190,7 +191,7 @@ pub(super) fn transport(text: &str) -> Result<Transport, BadValue> {
     }
 }
 
-pub(super) fn over(text: &str) -> Result<Encapsulation, BadValue> {
+pub(crate) fn over(text: &str) -> Result<Encapsulation, BadValue> {
     text.parse()
         .map_err(|_| BadValue::new("must be udp or ip", "write --over udp or --over ip"))
 }
@@ -212,8 +213,93 @@ pub(super) fn place(text: &str) -> Result<SocketAddr, BadValue> {
         .map_err(|_| BadValue::new("must be an IP address and a port", next))
 }
 
+/// The number of packets of a test.
+pub(crate) fn count(text: &str) -> Result<u64, BadValue> {
+    number(2..=1_000_000_000)(text)
+}
+
+/// Equally spaced values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// More than 0.
+    pub(crate) step: u64,
+}
+
+/// The most values of a range.
+const RANGE_MAX: u64 = 10_000;
+
+impl Range {
+    /// The values in rising order.
+    pub(crate) fn values(self) -> impl Iterator<Item = u64> {
+        let steps = (self.to - self.from) / self.step;
+        (0..=steps).map(move |n| self.from + n * self.step)
+    }
+
+    /// Reads `A..B/STEP`, or one value.
+    fn read(
+        text: &str,
+        value: impl Fn(&str) -> Result<u64, BadValue>,
+        example: &str,
+    ) -> Result<Self, BadValue> {
+        let Some((from, rest)) = text.split_once("..") else {
+            let from = value(text)?;
+            let (to, step) = (from, 1);
+            return Ok(Self { from, to, step });
+        };
+        let next = format!("write {example}");
+        let Some((to, step)) = rest.split_once('/') else {
+            return Err(BadValue::new("a range needs a step", next));
+        };
+        let range = Self {
+            from: value(from)?,
+            to: value(to)?,
+            step: value(step)?,
+        };
+        if range.to < range.from || range.step == 0 {
+            return Err(BadValue::new("must rise", next));
+        }
+        if (range.to - range.from) / range.step >= RANGE_MAX {
+            let problem = format!("must have at most {RANGE_MAX} values");
+            return Err(BadValue::new(problem, next));
+        }
+        Ok(range)
+    }
+}
+
+/// A range of packet sizes.
+pub(crate) fn size_range(text: &str) -> Result<Range, BadValue> {
+    use crate::wire::packet::{LEN_MAX, LEN_MIN};
+    let bytes = |text: &str| Ok(quantity::size_bytes(text)?);
+    let range = Range::read(text, bytes, "--size 64..1400/100")?;
+    let allowed = LEN_MIN as u64..=LEN_MAX as u64;
+    if !allowed.contains(&range.from) || !allowed.contains(&range.to) {
+        return Err(BadValue::new(
+            format!("must be {LEN_MIN} to {LEN_MAX} bytes"),
+            "write for example --size 1400",
+        ));
+    }
+    Ok(range)
+}
+
+/// A range of times between packets, in nanoseconds.
+pub(crate) fn time_range(text: &str) -> Result<Range, BadValue> {
+    let time = |text: &str| -> Result<u64, BadValue> {
+        let time = quantity::time(text)?;
+        if time > Duration::from_secs(1) {
+            return Err(BadValue::new(
+                "must be at most 1s",
+                "write for example 20us",
+            ));
+        }
+        Ok(nanos(time))
+    };
+    Range::read(text, time, "--spacing 0us..40us/10us")
+}
+
 /// Refuses TCP where a packet is the unit of the measurement.
-pub(super) fn needs_packets(transport: Transport) -> Result<(), Failure> {
+pub(crate) fn needs_packets(transport: Transport) -> Result<(), Failure> {
     if transport != Transport::Tcp {
         return Ok(());
     }
@@ -223,58 +309,26 @@ pub(super) fn needs_packets(transport: Transport) -> Result<(), Failure> {
     ))
 }
 
-/// Equally spaced sizes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Range {
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    /// More than 0.
-    pub(crate) step: u32,
-}
-
-/// The most values of a range.
-const RANGE_MAX: u32 = 10_000;
-
-impl Range {
-    /// The values in rising order.
-    pub(crate) fn values(self) -> impl Iterator<Item = u32> {
-        let steps = (self.to - self.from) / self.step;
-        (0..=steps).map(move |n| self.from + n * self.step)
-    }
-}
-
 /// The length of a message of `rr`.
 pub(super) fn message_bytes(text: &str) -> Result<u32, BadValue> {
-    let bytes = u32::try_from(quantity::size_bytes(text)?).ok();
+    allowed_message(quantity::size_bytes(text)?)
+}
+
+/// Lengths of messages of `rr`.
+pub(super) fn message_range(text: &str) -> Result<Range, BadValue> {
+    let bytes = |text: &str| Ok(quantity::size_bytes(text)?);
+    let range = Range::read(text, bytes, "for example 64..4864/300")?;
+    for end in [range.from, range.to] {
+        allowed_message(end)?;
+    }
+    Ok(range)
+}
+
+fn allowed_message(bytes: u64) -> Result<u32, BadValue> {
+    let bytes = u32::try_from(bytes).ok();
     let is_allowed = |&bytes: &u32| bytes as usize >= ASK_MIN && bytes <= RESPONSE_MAX;
     bytes.filter(is_allowed).ok_or_else(|| {
         let problem = format!("must be {ASK_MIN} to {RESPONSE_MAX} bytes");
         BadValue::new(problem, "write for example 1400")
     })
-}
-
-/// Lengths of messages of `rr`: `A..B/STEP`, or one.
-pub(super) fn message_range(text: &str) -> Result<Range, BadValue> {
-    const NEXT: &str = "write for example 64..4864/300";
-    let Some((from, rest)) = text.split_once("..") else {
-        let from = message_bytes(text)?;
-        let (to, step) = (from, 1);
-        return Ok(Range { from, to, step });
-    };
-    let Some((to, step)) = rest.split_once('/') else {
-        return Err(BadValue::new("a range needs a step", NEXT));
-    };
-    let range = Range {
-        from: message_bytes(from)?,
-        to: message_bytes(to)?,
-        step: u32::try_from(quantity::size_bytes(step)?).unwrap_or(u32::MAX),
-    };
-    if range.to < range.from || range.step == 0 {
-        return Err(BadValue::new("must rise", NEXT));
-    }
-    if (range.to - range.from) / range.step >= RANGE_MAX {
-        let problem = format!("must have at most {RANGE_MAX} values");
-        return Err(BadValue::new(problem, NEXT));
-    }
-    Ok(range)
 }

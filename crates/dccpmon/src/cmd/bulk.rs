@@ -6,8 +6,9 @@ use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
-use crate::output::Outputs;
+use crate::output::{Format, Options, Outputs};
 use crate::plan::{self, Plan, baseline_port};
+use crate::result::check::Checks;
 use crate::result::halves::Halves;
 use crate::result::{Sides, Status, TestResult, combine, document};
 use crate::schema::{self, Document, Granted, Problem, Transport};
@@ -106,6 +107,18 @@ fn keep(last: Option<Document>, failure: Failure) -> Result<Document, Failure> {
         }),
         ..document
     })
+}
+
+/// Runs the test once without printing anything.
+pub(crate) fn quietly(asked: Bulk) -> Result<Document, Failure> {
+    // A document is printed by `Outputs::finish` only.
+    let options = Options {
+        format: Format::Json,
+        ..Options::default()
+    };
+    let mut outputs = Outputs::new(&options, Checks::default(), asked.transport);
+    let mut series = Series::new(asked.runs_max, asked.until_ci, asked.seed);
+    measure_once(&Plan::new(asked)?, &mut outputs, &mut series, 0)
 }
 
 /// Runs the test once. Its intervals begin at `begin_ns`.
@@ -442,7 +455,8 @@ impl Client {
         timing.close(&mut self.channel);
         usage.end();
         let samples = meter.take_rows();
-        let elapsed = meter.elapsed().min(self.plan.asked.duration);
+        let elapsed = meter.series().unwrap_or_else(|| meter.elapsed());
+        let elapsed = elapsed.min(self.plan.asked.duration);
         status = self.finish(status, &mut meter, &mut report, &mut rows, &mut timing);
         let mut totals = meter.totals(&report.packets);
         totals.append(&mut report.totals);
@@ -483,6 +497,7 @@ impl Client {
                     length: self.length,
                     shape: asked.values_of(id.into()).shape,
                     seed: asked.seed.wrapping_add(id.into()),
+                    packets: asked.packets,
                     congestion: asked.congestion.clone(),
                     has_echoes: asked.has_echoes,
                 };

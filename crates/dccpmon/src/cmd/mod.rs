@@ -12,3 +12,4 @@ pub(crate) mod ping;
 pub(crate) mod recv;
 pub(crate) mod rr;
 pub(crate) mod send;
+pub(crate) mod sweep;

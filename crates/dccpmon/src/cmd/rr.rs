@@ -134,7 +134,7 @@ impl Run<'_> {
     }
 
     /// Plays one size. Also gives the status of a test that ends before its time.
-    fn play(&mut self, asker: &mut Asker<'_>, size: u32) -> (RrPoint, Option<Status>) {
+    fn play(&mut self, asker: &mut Asker<'_>, size: u64) -> (RrPoint, Option<Status>) {
         let (request, response) = self.asked.messages(size);
         let mut latencies = Histogram::default();
         let mut lost_requests = 0;
@@ -267,7 +267,7 @@ fn least_latencies(asked: &Rr, points: &[RrPoint]) -> Vec<(f64, f64)> {
     sizes
         .filter_map(|(size, point)| {
             let least = point.latency_ns.as_ref()?.min;
-            Some((to_f64(size.into()), to_f64(least)))
+            Some((to_f64(size), to_f64(least)))
         })
         .collect()
 }

@@ -9,7 +9,8 @@ use crate::transport::{BATCH, Flow, FlowError, Run};
 use crate::wire::packet::{Head, Kind};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use dccp::clock;
+use dccp::proto::time::nanos;
+use dccp::{Instant, clock};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -22,6 +23,8 @@ pub(crate) struct Traffic {
     pub(crate) shape: Shape,
     /// Of the flow's random numbers.
     pub(crate) seed: u64,
+    /// It ends after this many datagrams.
+    pub(crate) packets: Option<u64>,
     /// The congestion control of TCP; `None`: that of the connection.
     pub(crate) congestion: Option<String>,
     /// Whether some packets ask for an echo.
@@ -44,6 +47,8 @@ pub(crate) struct TxCounts {
     pub(crate) refused: AtomicU64,
     /// Of a flow with due times.
     pub(crate) record: Mutex<Option<Record>>,
+    /// The duration of a series of datagrams whose number is limited, with a gap behind the last one; 0 until it has ended.
+    pub(crate) series_ns: AtomicU64,
     /// Why it sends no more, if that is before its time.
     pub(crate) failure: Mutex<Option<FlowError>>,
 }
@@ -98,11 +103,18 @@ impl Sender {
 fn send(flow: &dyn Flow, traffic: &Traffic, counts: &TxCounts, is_over: &dyn Fn() -> bool) {
     let length = traffic.length;
     let mut bytes = vec![0; length * BATCH];
-    let mut schedule = Schedule::new(&traffic.shape, length, traffic.seed, clock::now());
+    let begin = clock::now();
+    let mut schedule = Schedule::new(&traffic.shape, length, traffic.seed, begin);
     let mut asks = traffic.has_echoes.then(Pace::of_asks);
     let mut number = 0;
     while !is_over() {
+        let left = traffic.packets.map(|packets| packets - number);
+        if left == Some(0) {
+            end_series(flow, begin, number, counts, is_over);
+            break;
+        }
         let due = schedule.as_mut().map_or(BATCH, Schedule::wait);
+        let due = left.map_or(due, |left| due.min(usize::try_from(left).unwrap_or(BATCH)));
         let bytes = &mut bytes[..due * length];
         let now = clock::now();
         let mut wants_echo = due > 0 && asks.as_mut().is_some_and(|asks| asks.is_due(now));
@@ -138,4 +150,20 @@ fn send(flow: &dyn Flow, traffic: &Traffic, counts: &TxCounts, is_over: &dyn Fn(
         }
     }
     *lock(&counts.record) = schedule.map(Schedule::into_record);
+}
+
+/// Waits until all datagrams have left, and notes how long that took.
+fn end_series(
+    flow: &dyn Flow,
+    begin: Instant,
+    packets: u64,
+    counts: &TxCounts,
+    is_over: &dyn Fn() -> bool,
+) {
+    while !flow.flush() && !is_over() {}
+    let gaps = packets.saturating_sub(1).max(1);
+    let span = nanos(clock::now() - begin);
+    counts
+        .series_ns
+        .store(span + span / gaps, Ordering::Relaxed);
 }

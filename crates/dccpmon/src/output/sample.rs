@@ -268,6 +268,8 @@ pub(crate) fn document() -> Document {
             client: host(),
             server: Some(host()),
         }),
+        points: None,
+        knees: None,
         rr: None,
         media: None,
         assertions: None,

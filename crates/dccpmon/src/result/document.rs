@@ -95,6 +95,8 @@ pub(crate) fn empty(asked: &Bulk) -> Document {
         marks: Vec::new(),
         summary: None,
         hosts: None,
+        points: None,
+        knees: None,
         rr: None,
         media: None,
         assertions: None,

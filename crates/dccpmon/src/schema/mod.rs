@@ -6,6 +6,7 @@
 
 mod flow;
 mod media;
+mod modes;
 mod requested;
 mod rr;
 
@@ -14,6 +15,7 @@ pub use flow::{
     TcpTotals, Verdict,
 };
 pub use media::{Media, MediaClass};
+pub use modes::{Knee, Point};
 pub use requested::{
     Direction, FlowRequest, Granted, Negotiated, Requested, ServerLimits, Transport,
 };
@@ -65,6 +67,10 @@ pub struct Document {
     pub summary: Option<Summary>,
     /// The counters of both hosts.
     pub hosts: Option<Hosts>,
+    /// The points of a sweep; null for other kinds.
+    pub points: Option<Vec<Point>>,
+    /// The knee of each size for which a sweep found one; null without a search.
+    pub knees: Option<Vec<Knee>>,
     /// Latency against message size; null for other kinds.
     pub rr: Option<Rr>,
     /// Important packets and others; null for other kinds.
@@ -81,6 +87,8 @@ pub struct Document {
 pub enum Kind {
     /// Throughput.
     Bulk,
+    /// A grid of packet sizes and spacings.
+    Sweep,
     /// Latency against message size.
     Rr,
     /// Important packets and others.
@@ -93,6 +101,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Bulk => "bulk",
+            Self::Sweep => "sweep",
             Self::Rr => "rr",
             Self::Media => "media",
             Self::Stream => "stream",

@@ -157,6 +157,10 @@ impl Flow for LimitedFlow {
         self.flow.protocol_counters(add);
     }
 
+    fn flush(&self) -> bool {
+        self.flow.flush()
+    }
+
     fn withdraw(&self) -> u64 {
         self.flow.withdraw()
     }

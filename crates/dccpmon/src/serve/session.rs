@@ -292,6 +292,7 @@ impl Test<'_> {
                     length: self.request.length_bytes,
                     shape: self.request.shape.clone(),
                     seed: self.request.seed.wrapping_add(id.into()),
+                    packets: None,
                     congestion: self.request.congestion.clone(),
                     has_echoes: self.request.has_echoes,
                 };

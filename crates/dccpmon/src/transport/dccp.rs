@@ -167,6 +167,11 @@ impl Flow for DccpFlow {
         }
     }
 
+    fn flush(&self) -> bool {
+        let flushed = self.socket.flush(LOOK);
+        !matches!(flushed, Err(SendError::TimedOut | SendError::WouldBlock))
+    }
+
     fn withdraw(&self) -> u64 {
         self.socket.withdraw_queued() as u64
     }

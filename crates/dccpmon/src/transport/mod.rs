@@ -44,6 +44,8 @@ pub(crate) trait Flow: Send + Sync {
     fn negotiated(&self) -> Negotiated;
     /// Gives each protocol counter with its name.
     fn protocol_counters(&self, add: &mut dyn FnMut(String, u64));
+    /// Whether no datagram waits to leave; waits at most [`LOOK`] for that. Those of a connection that ended wait no more.
+    fn flush(&self) -> bool;
     /// Takes back datagrams that wait to leave; returns how many.
     fn withdraw(&self) -> u64;
     /// Whether nothing waits to leave or to be acknowledged.

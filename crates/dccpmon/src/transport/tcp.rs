@@ -17,6 +17,8 @@ use std::sync::Mutex;
 const BACKLOG: i32 = 64;
 /// The longest time for opening a connection.
 const CONNECT: Duration = Duration::from_secs(5);
+/// The time between two looks at data that wait in the kernel.
+const PAUSE: Duration = Duration::from_millis(1);
 /// The congestion controls of flows for which none was asked for: the first one that the system has.
 const USUAL: [&str; 2] = ["cubic", "reno"];
 /// The congestion controls that the kernel has at hand.
@@ -71,7 +73,7 @@ impl TcpFlow {
     }
 
     /// Hands over the rest of a block. Returns whether nothing is left.
-    fn flush(&self, rest: &mut Vec<u8>) -> Result<bool, FlowError> {
+    fn complete(&self, rest: &mut Vec<u8>) -> Result<bool, FlowError> {
         let taken = self.write(rest)?;
         rest.drain(..taken);
         Ok(rest.is_empty())
@@ -81,7 +83,7 @@ impl TcpFlow {
 impl Flow for TcpFlow {
     fn send(&self, run: &Run<'_>) -> Result<usize, FlowError> {
         let mut rest = lock(&self.outgoing);
-        if !self.flush(&mut rest)? {
+        if !self.complete(&mut rest)? {
             return Ok(0);
         }
         let until = clock::now() + LOOK;
@@ -179,13 +181,23 @@ impl Flow for TcpFlow {
 
     fn protocol_counters(&self, _: &mut dyn FnMut(String, u64)) {}
 
+    fn flush(&self) -> bool {
+        // A connection that has failed sends no more.
+        let has_left = self.complete(&mut lock(&self.outgoing)).unwrap_or(true)
+            && tcp_state(&self.stream).is_none_or(|state| state.unsent_bytes == 0);
+        if !has_left {
+            std::thread::sleep(PAUSE);
+        }
+        has_left
+    }
+
     fn withdraw(&self) -> u64 {
         0
     }
 
     fn is_drained(&self) -> bool {
         // A connection that has failed sends no more.
-        self.flush(&mut lock(&self.outgoing)).unwrap_or(true)
+        self.complete(&mut lock(&self.outgoing)).unwrap_or(true)
             && tcp_state(&self.stream)
                 .is_none_or(|state| state.unsent_bytes == 0 && state.unacked_segments == 0)
     }

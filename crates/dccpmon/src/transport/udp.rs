@@ -175,6 +175,10 @@ impl Flow for UdpFlow {
 
     fn protocol_counters(&self, _: &mut dyn FnMut(String, u64)) {}
 
+    fn flush(&self) -> bool {
+        true
+    }
+
     fn withdraw(&self) -> u64 {
         0
     }

@@ -14,8 +14,8 @@ fn wrong_command_line_yields_two_lines_and_code_2() {
             "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n",
         ),
         (
-            &["sweep", "h"],
-            "error: sweep: is not implemented yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
+            &["rr", "h"],
+            "error: rr: is not implemented yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
         ),
     ] {
         let output = Command::new(PROGRAM).args(arguments).output().unwrap();

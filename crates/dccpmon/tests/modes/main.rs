@@ -14,8 +14,9 @@ mod ping;
 mod queue;
 mod rr;
 #[path = "../bulk/support.rs"]
-#[expect(dead_code, reason = "tests/bulk uses the rest")]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
+mod sweep;
 #[cfg(target_os = "linux")]
 mod systemd;
 #[cfg(unix)]

@@ -1,0 +1,56 @@
+//! Words of `sweep`.
+
+use super::Common;
+use super::values::{Range, ccid, count, law, size_range, time_range, transport};
+use crate::schema::Transport;
+use dccp_cli::law::NamedLaw;
+use std::path::PathBuf;
+
+/// Values of `sweep`.
+#[derive(clap::Args, Clone, PartialEq, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Sweep {
+    /// Where `dccpmon serve` runs
+    pub(crate) host: String,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Bytes of the packets: 1400, or 64..1400/100
+    #[arg(long, value_name = "A..B/STEP", default_value = "1400", value_parser = size_range)]
+    pub(crate) size: Range,
+    /// Time between packets: 20us, or 0us..40us/10us; 0us is as fast as possible
+    #[arg(long, value_name = "A..B/STEP", default_value = "0us", value_parser = time_range)]
+    pub(crate) spacing: Range,
+    /// Packets of each point
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
+    pub(crate) count: u64,
+    /// Search for the smallest spacing without loss
+    #[arg(long, conflicts_with = "spacing")]
+    pub(crate) knee: bool,
+    /// Carry the data over dccp or udp [default: dccp]
+    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
+    pub(crate) transport: Option<Transport>,
+    /// The same as --transport udp
+    #[arg(short, long)]
+    pub(crate) udp: bool,
+    /// Congestion control: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
+    #[arg(long, value_name = "N", value_parser = ccid)]
+    pub(crate) ccid: Option<u8>,
+    /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
+    #[arg(long, value_name = "NAME", value_parser = law)]
+    pub(crate) law: Option<NamedLaw>,
+    /// The key that the server wants
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Append each point to this file, as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Take the points from the file of --out that it already has
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// One JSON document instead of the table
+    #[arg(short = 'J', long)]
+    pub(crate) json: bool,
+}
