@@ -23,6 +23,8 @@ use crate::limits::RESTING_PORTS;
 use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port, token};
 use crate::request::Request;
+#[cfg(feature = "unstable")]
+use crate::tap::{PacketTap, tapped};
 #[cfg(all(target_os = "linux", feature = "unstable"))]
 use crate::wake_fds::WakeFds;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -68,6 +70,8 @@ pub(crate) struct Driver {
     answers: Vec<SyncSender<()>>,
     #[cfg(all(target_os = "linux", feature = "unstable"))]
     wake_fds: WakeFds,
+    #[cfg(feature = "unstable")]
+    pub(crate) tap: Option<Arc<dyn PacketTap>>,
 }
 
 /// Resting ports that go at most for one call that finds no descriptor.
@@ -109,6 +113,8 @@ impl Driver {
             answers: Vec::new(),
             #[cfg(all(target_os = "linux", feature = "unstable"))]
             wake_fds: WakeFds::default(),
+            #[cfg(feature = "unstable")]
+            tap: None,
         })
     }
 
@@ -242,6 +248,8 @@ impl Driver {
             let carrier = self.carrier(encapsulation)?;
             self.with_descriptor(is_open_limited, || carrier.reopen(local, is_shared))
         });
+        #[cfg(feature = "unstable")]
+        let socket = socket.map(|opened| opened.map(|new| tapped(new, self.tap.as_ref())));
         if let Some(port) = self.ports.get_mut(&key) {
             port.mend(now, &mut self.poller, socket);
         }
@@ -506,6 +514,8 @@ impl Driver {
         transport: Box<dyn Transport>,
         seat: Option<Seat>,
     ) -> io::Result<PortKey> {
+        #[cfg(feature = "unstable")]
+        let transport = tapped(transport, self.tap.as_ref());
         let key = PortKey(self.next_key);
         self.next_key += 1;
         let endpoint = Endpoint::new(Box::new(self.hash.clone()));

@@ -9,6 +9,8 @@ use crate::command::{Command, Mailbox};
 use crate::driver::Driver;
 use crate::error::{CloseError, EngineGone};
 use crate::patience::Patience;
+#[cfg(feature = "unstable")]
+use crate::tap::PacketTap;
 use crate::thread_mark;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +44,8 @@ pub struct EngineOptions {
     name: String,
     busy_wait: Duration,
     threads: usize,
+    #[cfg(feature = "unstable")]
+    tap: Option<Arc<dyn PacketTap>>,
 }
 
 impl Default for EngineOptions {
@@ -50,6 +54,8 @@ impl Default for EngineOptions {
             name: "dccp".into(),
             busy_wait: Duration::ZERO,
             threads: 1,
+            #[cfg(feature = "unstable")]
+            tap: None,
         }
     }
 }
@@ -81,6 +87,13 @@ impl EngineOptions {
         self.threads = threads.get();
         self
     }
+
+    /// Shows each datagram of the engine to `tap`.
+    #[cfg(feature = "unstable")]
+    pub fn tap(mut self, tap: Arc<dyn PacketTap>) -> Self {
+        self.tap = Some(tap);
+        self
+    }
 }
 
 impl Engine {
@@ -101,12 +114,12 @@ impl Engine {
     }
 
     fn start_thread(options: &EngineOptions, budget: Arc<EngineBudget>) -> io::Result<Handle> {
-        let busy_wait = options.busy_wait;
+        let options = options.clone();
         let process = ProcessGeneration::watched();
         let (started, outcome) = sync_channel(1);
         std::thread::Builder::new()
             .name(options.name.clone())
-            .spawn(move || match begin(busy_wait, budget) {
+            .spawn(move || match begin(&options, budget) {
                 Ok((mailbox, driver)) => {
                     // The starting thread waits for the answer.
                     let _ = started.send(Ok(mailbox));
@@ -238,11 +251,19 @@ impl Engine {
 }
 
 /// Makes mailbox and driver on the engine's thread, because a poller belongs to one thread.
-fn begin(busy_wait: Duration, budget: Arc<EngineBudget>) -> io::Result<(Arc<Mailbox>, Driver)> {
-    let poller = Poller::new(busy_wait)?;
+fn begin(options: &EngineOptions, budget: Arc<EngineBudget>) -> io::Result<(Arc<Mailbox>, Driver)> {
+    let poller = Poller::new(options.busy_wait)?;
     let mailbox = Arc::new(Mailbox::new(poller.waker()));
     let driver = Driver::new(mailbox.clone(), poller, budget)?;
+    #[cfg(feature = "unstable")]
+    let driver = with_tap(driver, options.tap.clone());
     Ok((mailbox, driver))
+}
+
+#[cfg(feature = "unstable")]
+fn with_tap(mut driver: Driver, tap: Option<Arc<dyn PacketTap>>) -> Driver {
+    driver.tap = tap;
+    driver
 }
 
 impl fmt::Debug for Engine {

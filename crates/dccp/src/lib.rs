@@ -93,6 +93,8 @@ mod sleepers;
 mod socket;
 mod source;
 mod stats;
+#[cfg(feature = "unstable")]
+mod tap;
 mod thread_mark;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -164,6 +166,7 @@ pub mod unstable {
     #[cfg(target_os = "linux")]
     pub use crate::ring::{attach_ring, detach_ring};
     pub use crate::ring::{delivery, ring_fate};
+    pub use crate::tap::{PacketTap, TappedPacket};
 
     /// Makes a descriptor that becomes readable by other means a [`ReadyFd`](crate::ReadyFd).
     #[cfg(unix)]
