@@ -41,6 +41,8 @@ impl fmt::Display for Fate {
 pub struct Fates {
     numbers: Option<Numbers>,
     waiting: BTreeSet<i64>,
+    /// Those of them that an Ack Vector reported as missing. Later vectors need not repeat that.
+    missing: BTreeSet<i64>,
 }
 
 impl Fates {
@@ -50,8 +52,10 @@ impl Fates {
         if let Some(numbers) = self.numbers {
             self.waiting.insert(numbers.count(seq));
         }
-        if self.waiting.len() > WAITING_MAX {
-            self.waiting.pop_first();
+        if self.waiting.len() > WAITING_MAX
+            && let Some(oldest) = self.waiting.pop_first()
+        {
+            self.missing.remove(&oldest);
         }
         seq
     }
@@ -81,16 +85,21 @@ impl Fates {
         for run in packet.options.ack_runs(ack) {
             has_vector = true;
             let range = numbers.count(run.oldest)..=numbers.count(run.newest);
-            let (range, fate) = match run.said {
-                AckState::Received => (range, Fate::Acked),
-                AckState::Marked => (range, Fate::Marked),
+            let fate = match run.said {
+                AckState::Received => Fate::Acked,
+                AckState::Marked => Fate::Marked,
                 AckState::NotReceived => {
-                    let last = (*range.end()).min(newest - LATER_PACKETS);
-                    (*range.start()..=last, Fate::Lost)
+                    self.missing.extend(self.waiting.range(range));
+                    continue;
                 }
                 AckState::Reserved => continue,
             };
             self.settle(numbers, range, fate, sink);
+        }
+        while let Some(&oldest) = self.missing.first()
+            && oldest + LATER_PACKETS <= newest
+        {
+            self.settle(numbers, oldest..=oldest, Fate::Lost, sink);
         }
         if !has_vector {
             self.settle(numbers, newest..=newest, Fate::Acked, sink);
@@ -110,6 +119,7 @@ impl Fates {
         let mut from = *range.start();
         while let Some(&count) = self.waiting.range(from..=*range.end()).next() {
             self.waiting.remove(&count);
+            self.missing.remove(&count);
             let steps = count.unsigned_abs();
             sink(
                 if count < 0 {
@@ -210,6 +220,17 @@ mod tests {
             told(&mut fates, 3, &missing(3)),
             [(0, Fate::Lost), (3, Fate::Acked)]
         );
+    }
+
+    /// The peer leaves reports out when it knows that they arrived.
+    #[test]
+    fn loss_is_known_though_its_report_is_not_repeated() {
+        let mut fates = sent(6);
+        let missing = [(AckState::Received, 1), (AckState::NotReceived, 1)];
+        assert_eq!(told(&mut fates, 1, &missing), [(1, Fate::Acked)]);
+        let later = [(AckState::Received, 2)];
+        let expected = [(0, Fate::Lost), (3, Fate::Acked), (4, Fate::Acked)];
+        assert_eq!(told(&mut fates, 4, &later), expected);
     }
 
     #[test]

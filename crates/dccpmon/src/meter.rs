@@ -6,11 +6,13 @@ use crate::load::receive::Receiver;
 use crate::load::rtt::EchoReader;
 use crate::load::send::{Sender, Traffic, TxCounts};
 use crate::load::trace::Trace;
+use crate::output::capture::{Capture, State};
 use crate::schema::{CcSample, Samples};
 use crate::transport::{Counters, Flow, Sample};
 use crate::wire::figures::{FlowTotal, Interval, RxInterval, RxTotal, TxInterval, TxTotal};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
 use dccp_stats::{Histogram, Spread};
@@ -181,6 +183,15 @@ impl Meter {
         for flow in &self.flows {
             if let End::Tx(tx) = flow {
                 trace.add(tx.row(elapsed));
+            }
+        }
+    }
+
+    /// Passes the senders' states of the last look to a capture.
+    pub(crate) fn show_states(&self, capture: &Capture) {
+        for (flow, end) in self.flows.iter().enumerate() {
+            if let End::Tx(tx) = end {
+                capture.state(flow, clock::now(), tx.state());
             }
         }
     }
@@ -417,6 +428,23 @@ impl TxEnd {
             if !self.sender.flow.shows_round_trips() {
                 self.rtts.record(trip.network());
             }
+        }
+    }
+
+    fn state(&self) -> State {
+        let bytes = |packets: Option<f64>| {
+            let bytes = packets? * to_f64(self.length);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a window is no larger, and not negative"
+            )]
+            Some(bytes as u64)
+        };
+        State {
+            rtt: self.last.rtt.map(|(_, rtt)| rtt),
+            cwnd_bytes: bytes(self.last.cwnd_packets),
+            ssthresh_bytes: bytes(self.last.ssthresh_packets),
         }
     }
 

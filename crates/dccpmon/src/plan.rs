@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     /// Of the control connection.
     pub(crate) control: Options,
     /// Of all data connections: their congestion control is added.
-    data: Options,
+    pub(crate) data: Options,
 }
 
 impl Plan {

@@ -34,7 +34,7 @@ use explain::explain;
 use flow::{FlowValues, flow};
 use media::Media;
 use open::{Recv, Send};
-use output::OutputWords;
+use output::{OutputWords, check_capture};
 use ping::Ping;
 use rr::Rr;
 use std::ffi::OsString;
@@ -554,6 +554,9 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     if w.sample.is_some() {
         check_sample(transport, w.reverse, &output)?;
     }
+    let runs_default = if w.until_ci.is_some() { RUNS_MAX } else { 1 };
+    let runs_max = w.repeat.unwrap_or(runs_default);
+    check_capture(&output.capture, transport, runs_max)?;
     Ok(Bulk {
         kind,
         has_echoes,
@@ -586,9 +589,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         is_strict: w.strict,
         is_patient: w.wait,
         is_dry_run: w.dry_run,
-        runs_max: w
-            .repeat
-            .unwrap_or(if w.until_ci.is_some() { RUNS_MAX } else { 1 }),
+        runs_max,
         until_ci: w.until_ci,
         idle: w.idle,
         lost_runs: w.lost,

@@ -1,9 +1,12 @@
 //! Options of outputs, the same for all kinds of tests.
 
-use super::values::{assertion, share};
+use super::values::{assertion, number, share};
+use crate::output::capture::Files;
 use crate::output::{Format, Options};
 use crate::result::check::{Assert, BaselineFile, Wanted};
+use crate::schema::Transport;
 use clap::Args;
+use dccp_cli::Failure;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -41,6 +44,22 @@ pub(super) struct OutputWords {
     /// Write a page with pictures to FILE too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
+    /// Write the packets of the data connections to a pcapng file, for Wireshark
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap: Option<PathBuf>,
+    /// Bytes of each packet in the pcapng file, from the DCCP header on; at least the header
+    #[arg(
+        long,
+        value_name = "BYTES",
+        help_heading = "Output",
+        default_value_t = 128,
+        requires = "pcap",
+        value_parser = number(0_usize..=65_535)
+    )]
+    snap: usize,
+    /// Write events of the data connections to a qlog file, for qvis; its name should end in .sqlog
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    qlog: Option<PathBuf>,
     /// End with code 3 unless this holds, such as 'loss<0.1%' or 'rtt.p99<30ms' (several times)
     #[arg(long = "assert", value_name = "TEST", help_heading = "Output", value_parser = assertion)]
     asserts: Vec<Assert>,
@@ -59,6 +78,29 @@ pub(super) struct OutputWords {
     noise: f64,
 }
 
+/// Checks that packets can be captured: they are those of DCCP and of one run, and each file has its name.
+pub(super) fn check_capture(files: &Files, transport: Transport, runs: u32) -> Result<(), Failure> {
+    if files.is_wanted() && runs > 1 {
+        return Err(Failure::usage(
+            "--pcap, --qlog: each repetition would replace the files of the one before",
+            "leave them out, or leave --repeat and --until-ci out",
+        ));
+    }
+    if files.is_wanted() && transport != Transport::Dccp {
+        return Err(Failure::usage(
+            format!("--pcap, --qlog: the packets of {transport} belong to the system"),
+            "leave them out, or choose --transport dccp",
+        ));
+    }
+    if files.pcap.is_some() && files.pcap == files.qlog {
+        return Err(Failure::usage(
+            "--pcap and --qlog: must be different files",
+            "write for example --pcap packets.pcapng --qlog packets.sqlog",
+        ));
+    }
+    Ok(())
+}
+
 impl OutputWords {
     /// The options, and what is checked at the end.
     pub(super) fn parts(self) -> (Options, Wanted) {
@@ -75,6 +117,11 @@ impl OutputWords {
             is_full: self.full,
             save: self.save,
             html: self.html,
+            capture: Files {
+                pcap: self.pcap,
+                snap: self.snap,
+                qlog: self.qlog,
+            },
         };
         let noise = self.noise;
         let wanted = Wanted {

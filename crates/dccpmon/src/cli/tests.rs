@@ -187,6 +187,18 @@ fn wrong_transport_yields_an_error_of_two_lines() {
             "error: --congestion ../x: must be the name of a congestion control of TCP\n next: write for example --congestion cubic",
         ),
         (
+            "h -u --pcap a",
+            "error: --pcap, --qlog: the packets of UDP belong to the system\n next: leave them out, or choose --transport dccp",
+        ),
+        (
+            "h --pcap a --repeat 2",
+            "error: --pcap, --qlog: each repetition would replace the files of the one before\n next: leave them out, or leave --repeat and --until-ci out",
+        ),
+        (
+            "h --pcap a --qlog a",
+            "error: --pcap and --qlog: must be different files\n next: write for example --pcap packets.pcapng --qlog packets.sqlog",
+        ),
+        (
             "h --transport sctp",
             "error: --transport sctp: must be dccp, udp or tcp\n next: write for example --transport udp",
         ),

@@ -6,6 +6,7 @@ use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
 use crate::meter::{End, Meter, SAMPLE};
+use crate::output::capture::Capture;
 use crate::output::{Format, Options, Outputs};
 use crate::plan::{self, Plan, baseline_port};
 use crate::result::check::Checks;
@@ -186,6 +187,7 @@ pub(crate) struct Client {
     pub(crate) length: usize,
     pub(crate) granted: Option<Granted>,
     pub(crate) flows: Vec<Arc<dyn Flow>>,
+    capture: Option<Capture>,
 }
 
 /// The server's messages during a test.
@@ -236,8 +238,13 @@ impl Rows<'_, '_> {
 /// Agreement with the server.
 impl Client {
     /// Connects all flows of a test that the server grants.
-    pub(crate) fn connect(plan: Plan, mode: Mode) -> Result<Self, Failure> {
+    pub(crate) fn connect(mut plan: Plan, mode: Mode) -> Result<Self, Failure> {
+        let capture = Capture::start(&plan.asked.output.capture)?;
+        if let Some(capture) = &capture {
+            plan.data = plan.data.engine(capture.engine());
+        }
         let mut client = Self::reach(plan, mode)?;
+        client.capture = capture;
         client.agree()?;
         client.open_flows()?;
         client.join()?;
@@ -260,6 +267,7 @@ impl Client {
             length,
             granted: None,
             flows: Vec::new(),
+            capture: None,
         })
     }
 
@@ -467,8 +475,23 @@ impl Client {
             server: report.host,
         };
         rows.finish();
+        if let Err(e) = self.end_capture(meter) {
+            // The figures are whole: only the files of packets are missing.
+            eprintln!("error: {}\n next: {}", e.what, e.next);
+            status = Status::Incomplete;
+        }
         let result = combine(&self.plan.asked, self.length, status, elapsed, sides);
         Ok((result, timing))
+    }
+
+    /// Ends the capture after the data connections, whose last packets it has.
+    fn end_capture(&mut self, meter: Meter) -> Result<(), Failure> {
+        drop(meter);
+        self.flows.clear();
+        match self.capture.take() {
+            Some(capture) => capture.finish(),
+            None => Ok(()),
+        }
     }
 
     /// Takes back tokens that are not needed any more and waits until the others are acknowledged, so
@@ -526,6 +549,9 @@ impl Client {
         loop {
             meter.sample();
             timing.step(&mut self.channel);
+            if let Some(capture) = &self.capture {
+                meter.show_states(capture);
+            }
             let until = look.min(next.saturating_sub(meter.elapsed()));
             if self.listen(until, report, rows).is_err() {
                 return Status::Incomplete;

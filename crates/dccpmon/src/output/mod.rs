@@ -1,5 +1,6 @@
 //! How results look: a table while the test runs, and documents, pages and lines of other programs at its end.
 
+pub(crate) mod capture;
 mod csv;
 mod full;
 mod gnuplot;
@@ -41,6 +42,8 @@ pub(crate) struct Options {
     pub(crate) save: Option<PathBuf>,
     /// The file of the page.
     pub(crate) html: Option<PathBuf>,
+    /// The files of captured packets.
+    pub(crate) capture: capture::Files,
 }
 
 /// The form of standard output.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod capture;
 mod dashboard;
 mod doctor;
 mod dry_run;

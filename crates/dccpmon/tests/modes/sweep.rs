@@ -1,19 +1,15 @@
 //! Sweeps over packet sizes and spacings.
 
+use crate::link::over_link;
 use crate::support::{PROGRAM, Server, number, read};
-use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Rate;
-use dccp_emu::clock;
-use dccp_emu::relay::Relay;
+use dccp_sim::LinkConfig;
 use dccp_sim::queue::{Limit, QueueConfig};
-use dccp_sim::{LinkConfig, Seed};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 
 fn sweep(port: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
@@ -86,29 +82,6 @@ fn sweep_resumes_where_it_was_killed() {
     assert_eq!(all[..kept.len()], kept, "known points are not played again");
 }
 
-/// Runs `work` with the port of a relay over a link to a server.
-fn over_link<T>(link: LinkConfig, work: impl FnOnce(&str) -> T) -> T {
-    let server = Server::start("udp");
-    let to = SocketAddr::from(([127, 0, 0, 1], server.port.parse().unwrap()));
-    let is_over = AtomicBool::new(false);
-    let (tell, told) = mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let links = [link.clone(), link.clone()];
-            let mut relay = Relay::new(any, to, links, Seed(6), Duration::ZERO).unwrap();
-            tell.send(relay.local_addr().port()).unwrap();
-            while !is_over.load(Ordering::Relaxed) {
-                let soon = clock::now() + Duration::from_millis(20);
-                relay.run_until(soon).unwrap();
-            }
-        });
-        let done = work(&told.recv().unwrap().to_string());
-        is_over.store(true, Ordering::Relaxed);
-        done
-    })
-}
-
 // goal 4: the search finds the rate of the link.
 #[test]
 fn knee_is_the_rate_of_the_link() {
@@ -119,7 +92,7 @@ fn knee_is_the_rate_of_the_link() {
         ..LinkConfig::default()
     };
     let arguments = ["--knee", "--size", "1000", "--count", "400", "-J"];
-    let output = over_link(link, |port| sweep(port, &arguments).output().unwrap());
+    let output = over_link(&link, |port| sweep(port, &arguments).output().unwrap());
     let document = read(&output);
     let rate = document["knees"][0]["user_bps"].as_f64();
     let rate = rate.unwrap_or_else(|| panic!("{document:#}"));
