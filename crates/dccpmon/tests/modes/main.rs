@@ -6,6 +6,8 @@ mod capture;
 mod dashboard;
 mod doctor;
 mod dry_run;
+#[cfg(target_os = "linux")]
+mod first_minute;
 mod link;
 mod media;
 mod monitor;
