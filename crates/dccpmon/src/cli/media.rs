@@ -1,7 +1,7 @@
 //! The words of `media`.
 
 use super::values::{ccid, law, length, needs_packets, number, rate, time, transport};
-use super::{Bulk, Common, family};
+use super::{Bulk, Common};
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
@@ -84,7 +84,7 @@ impl Media {
             udp_port: self.common.port,
             dccp_port: self.common.dccp_port,
             over: self.common.over.unwrap_or(Encapsulation::Udp),
-            family: family(self.common.ipv4, self.common.ipv6),
+            family: self.common.family(),
             duration: self.time,
             interval: Duration::from_secs(1),
             transport,

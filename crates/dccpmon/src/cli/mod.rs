@@ -1,6 +1,7 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 mod checks;
+mod common;
 mod explain;
 pub(crate) mod flow;
 pub(crate) mod media;
@@ -25,9 +26,10 @@ use crate::session::repeat::RUNS_MAX;
 use checks::{check_sample, flows, has_echoes, notes};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use common::{Common, family};
 use core::net::SocketAddr;
 use core::time::Duration;
-use dccp::{DEFAULT_UDP_PORT, Encapsulation};
+use dccp::Encapsulation;
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
 use explain::explain;
@@ -41,8 +43,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use sweep::Sweep;
 use values::{
-    burst, ccid, congestion, idle, law, length, number, over, place, rate, sample, shape, share,
-    spacing, time, transport,
+    burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share, spacing,
+    time, transport,
 };
 
 /// DCCP port of the service.
@@ -120,7 +122,7 @@ pub(crate) struct Serve {
 impl Serve {
     /// The values of `dccpmon serve` without options.
     pub(crate) const USUAL: Self = Self {
-        udp_port: DEFAULT_UDP_PORT,
+        udp_port: dccp::DEFAULT_UDP_PORT,
         dccp_port: DCCP_PORT,
         over: None,
         family: Family::Any,
@@ -286,26 +288,6 @@ enum Words {
     Send(Box<Send>),
     /// Receive from `dccpmon send`, without a control connection
     Recv(Recv),
-}
-
-/// Where and how to reach the server.
-#[derive(Args, Clone, PartialEq, Debug)]
-pub(crate) struct Common {
-    /// UDP port of the server
-    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
-    pub(crate) port: u16,
-    /// DCCP port of the server
-    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
-    pub(crate) dccp_port: u16,
-    /// Carry DCCP over udp or ip
-    #[arg(long, value_name = "udp|ip", value_parser = over)]
-    pub(crate) over: Option<Encapsulation>,
-    /// IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
-    ipv4: bool,
-    /// IPv6 only
-    #[arg(short = '6', long)]
-    ipv6: bool,
 }
 
 #[derive(Args, Debug)]
@@ -598,20 +580,6 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
 
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-impl Common {
-    pub(crate) fn family(&self) -> Family {
-        family(self.ipv4, self.ipv6)
-    }
-}
-
-fn family(ipv4: bool, ipv6: bool) -> Family {
-    match (ipv4, ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    }
-}
 
 #[cfg(test)]
 mod tests;
