@@ -66,11 +66,13 @@ fn measure(asked: &Media, test: &Bulk) -> Result<Document, Failure> {
     let time = granted.as_ref().map_or(test.duration, |granted| {
         Duration::from_nanos(granted.duration_ns)
     });
+    let rate = granted.as_ref().and_then(|granted| granted.rate_bps);
     let mut run = Run {
         asked,
         client: &mut client,
         source,
         timing,
+        bps: rate.unwrap_or(asked.bitrate),
         offered: [0; CLASSES],
         trouble: None,
         server: Server::default(),
@@ -110,6 +112,8 @@ struct Run<'a> {
     client: &'a mut Client,
     source: Source,
     timing: Timing,
+    /// The granted rate.
+    bps: u64,
     /// Packets of each class that were made.
     offered: [u64; CLASSES],
     /// Why no more packets can leave.
@@ -122,7 +126,7 @@ impl Run<'_> {
     fn play(&mut self, time: Duration) -> Status {
         let length = self.client.length;
         let mut packet = vec![0; length];
-        let gap = 8e9 * to_f64(length as u64) / to_f64(self.asked.bitrate);
+        let gap = 8e9 * to_f64(length as u64) / to_f64(self.bps);
         let begin = clock::now();
         let due_at = |packets: u64| begin + Duration::from_secs_f64(gap * to_f64(packets) / 1e9);
         loop {
@@ -291,8 +295,10 @@ fn table(asked: &Media, document: &Document) -> String {
         );
     }
     let share = |of: fn(&MediaClass) -> Option<u64>| {
-        let (important, other) = (of(&media.important)?, of(&media.other)?);
-        (important + other > 0).then(|| to_f64(important) / to_f64(important + other))
+        let important = of(&media.important)?;
+        // A server can state any number.
+        let all = important.saturating_add(of(&media.other)?);
+        (all > 0).then(|| to_f64(important) / to_f64(all))
     };
     let shares = [
         share(|class| Some(class.offered_packets)),

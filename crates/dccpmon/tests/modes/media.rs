@@ -85,3 +85,15 @@ fn table_has_a_line_for_each_class_and_the_shares() {
         assert!(text.contains(line), "{text}");
     }
 }
+
+#[test]
+fn server_lowers_the_rate_of_the_source() {
+    let server = Server::start_with("udp", &["--rate-limit", "0.4M"]);
+    let document = read(&media(&server.port, &["-t", "1", "-b", "4M", "-J"]));
+    assert_eq!(document["status"], "complete", "{document:#}");
+    assert_eq!(document["granted"]["rate_bps"], 400_000);
+    let offered = |class: &str| number(&document["media"][class]["offered_packets"]);
+    let made = offered("important") + offered("other");
+    // 50 packets of 1,000 bytes.
+    assert!((40..=55).contains(&made), "{document:#}");
+}

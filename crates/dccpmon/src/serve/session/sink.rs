@@ -1,11 +1,12 @@
 //! The server's side of `media`.
 
-use super::{Allowance, End, Test};
+use super::{Allowance, End, Test, believable};
 use crate::host::Usage;
 use crate::limits::DRAIN_MAX;
 use crate::load::classes::{CLASSES, ClassReceiver};
 use crate::meter::{QUIET, SAMPLE};
 use crate::serve::metrics::Direction;
+use crate::serve::rate::RateLimit;
 use crate::transport::Flow;
 use crate::wire::channel::Lost;
 use crate::wire::figures::{FlowTotal, RxTotal};
@@ -50,12 +51,13 @@ impl Test<'_> {
         let mut allowance = Allowance::of(self.request);
         let mut is_ending = false;
         loop {
-            let is_spent = allowance.is_spent(clock::now() - begin, receiver.received());
+            let is_spent = allowance.is_spent(clock::now() - begin, receiver.received())
+                || self.limit.is_some_and(RateLimit::is_exceeded);
             if (is_spent || interrupt::is_pressed()) && !core::mem::replace(&mut is_ending, true) {
                 self.channel.say(&Message::Ending)?;
             }
             match self.channel.poll(clock::now() + SAMPLE)? {
-                Some(Message::Sent { packets }) => return Ok((End::Regular, packets)),
+                Some(Message::Sent { packets }) => return Ok((End::Regular, believable(packets))),
                 Some(_) => return Err(Lost::Nonsense),
                 None if is_spent => return Ok((End::Spent, Vec::new())),
                 None => {}
