@@ -15,6 +15,28 @@ pub fn recv_drops<T>(_: &T) -> Option<u64> {
     None
 }
 
+/// Makes calls that send fail if a queue of this host drops the datagram, with an error that
+/// [`is_out_of_memory`](crate::is_out_of_memory) recognises. Such a socket also keeps ICMP errors, which take room in its
+/// receive buffer and fail its next call; a further call of this function removes them.
+///
+/// # Errors
+/// Those of `setsockopt`. Where the system has no such option, nothing happens.
+#[cfg(target_os = "linux")]
+pub fn report_drops(socket: &impl std::os::fd::AsFd, is_ipv6: bool) -> std::io::Result<()> {
+    let set = |on| crate::sys::sockopt::set_icmp_reports(socket.as_fd(), is_ipv6, on);
+    set(false)?;
+    set(true)
+}
+
+/// Makes calls that send fail if a queue of this host drops the datagram, where the system can.
+///
+/// # Errors
+/// None here.
+#[cfg(not(target_os = "linux"))]
+pub fn report_drops<T>(_: &T, _is_ipv6: bool) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// The sender of a TCP connection of the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpState {

@@ -5,8 +5,8 @@ use crate::limits::RECV_BYTES;
 use crate::wire::figures::Negotiated;
 use crate::wire::packet::LEN_MAX;
 use core::net::{IpAddr, SocketAddr};
-use core::sync::atomic::{AtomicU64, Ordering};
-use dccp::unstable::io::{is_out_of_memory, recv_drops};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use dccp::unstable::io::{is_out_of_memory, recv_drops, report_drops};
 use dccp::{Instant, clock};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -30,6 +30,8 @@ pub(crate) struct UdpFlow {
     wire_bytes: AtomicU64,
     /// Datagrams sent against the direction of the data.
     replies: AtomicU64,
+    /// The socket reports what a queue of this host drops: set by the first send.
+    reports_drops: AtomicBool,
 }
 
 impl UdpFlow {
@@ -69,7 +71,27 @@ impl UdpFlow {
             dropped: AtomicU64::new(0),
             wire_bytes: AtomicU64::new(0),
             replies: AtomicU64::new(0),
+            reports_drops: AtomicBool::new(false),
         })
+    }
+
+    fn send_one(&self, datagram: &[u8]) -> io::Result<usize> {
+        if !self.reports_drops.swap(true, Ordering::Relaxed) {
+            self.report_drops()?;
+        }
+        match self.socket.send(datagram) {
+            Err(e) if is_unreachable(&e) => {
+                // It can be an old ICMP error.
+                self.report_drops()?;
+                self.socket.send(datagram)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// A queue of this host that drops a datagram says so from now on. ICMP errors that wait are removed.
+    fn report_drops(&self) -> io::Result<()> {
+        report_drops(&self.socket, self.socket.local_addr()?.is_ipv6())
     }
 
     fn count(&self, sent: u64, dropped: u64, length: usize) {
@@ -101,7 +123,7 @@ impl Flow for UdpFlow {
         let (mut taken, mut dropped) = (0, 0);
         let mut outcome = Ok(());
         for datagram in run.datagrams() {
-            match self.socket.send(datagram) {
+            match self.send_one(datagram) {
                 Ok(_) => taken += 1,
                 Err(e) if is_out_of_memory(&e) => {
                     taken += 1;
@@ -194,6 +216,11 @@ impl Flow for UdpFlow {
     }
 
     fn abort(&self) {}
+}
+
+fn is_unreachable(e: &io::Error) -> bool {
+    use ErrorKind::{HostUnreachable, NetworkUnreachable};
+    matches!(e.kind(), HostUnreachable | NetworkUnreachable)
 }
 
 fn failure(e: &io::Error) -> FlowError {
