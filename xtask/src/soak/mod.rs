@@ -92,6 +92,12 @@ enum What {
         #[arg(default_value = "2", value_parser = dccp_dev::shell::at_least_one)]
         crowds: usize,
     },
+    /// Tests of dccpmon whose limit is known: each time it names the right one
+    Verdicts {
+        /// How often
+        #[arg(default_value = "5", value_parser = dccp_dev::shell::at_least_one)]
+        times: usize,
+    },
     /// Changes wire/, conn/ and cc/ in small ways and looks whether a test notices
     Mutants(mutants::Args),
 }
@@ -117,6 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::Faults { scale, pattern } => faults(scale, pattern),
         What::Bulk { duration } => monitor::bulk(*duration),
         What::Crowd { duration, crowds } => monitor::crowd(*duration, *crowds),
+        What::Verdicts { times } => verdicts(*times),
         What::Mutants(args) => mutants::run(args),
     }
 }
@@ -164,6 +171,18 @@ fn faults(scale: &str, pattern: &str) -> Result<bool> {
     let mut faults = command(&program);
     faults.args(["--package", "dccp-attack", "--", "faults", scale, pattern]);
     shell::run(&mut faults)?;
+    Ok(true)
+}
+
+/// The scenarios of dccpmon with a known limit. Some need root.
+fn verdicts(times: usize) -> Result<bool> {
+    packages::install(packages::FOR_TESTS)?;
+    for time in 1..=times {
+        println!("run {time} of {times}");
+        let mut tests = command(&["cargo", "test", "--quiet", "--package", "dccpmon"]);
+        tests.args(["--test", "bulk", "--test", "namespaces", "--", "verdict_of"]);
+        shell::run(&mut tests)?;
+    }
     Ok(true)
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Record {
     asked_gap_ns: Option<f64>,
     digest: u64,
     late: Histogram,
+    /// How far the schedule was put back because the sender itself was late.
+    left_out_ns: u64,
     packets: u64,
     first_at: Option<Instant>,
     last_at: Instant,
@@ -49,6 +51,7 @@ impl Schedule {
                 asked_gap_ns: Some(to_f64(8 * length as u64) * 1e9 / to_f64(bps)),
                 digest,
                 late: Histogram::default(),
+                left_out_ns: 0,
                 packets: 0,
                 first_at: None,
                 last_at: begin,
@@ -67,6 +70,7 @@ impl Schedule {
 
     /// How many packets are due. A schedule that is more than a batch late is put back: it catches up by one batch.
     fn due(&mut self, now: Instant) -> usize {
+        let is_free = self.due == 0;
         let mut last_ns = self.next_ns;
         while self.due < BATCH && self.next_at() <= now {
             self.record.late.record(nanos(now - self.next_at()));
@@ -75,7 +79,12 @@ impl Schedule {
         }
         // Packets of one burst are due together, however many they are.
         if self.due == BATCH && self.next_ns > last_ns && self.next_at() <= now {
-            self.begin += now - self.next_at();
+            let late = now - self.next_at();
+            self.begin += late;
+            // Else the transport made it late.
+            if is_free {
+                self.record.left_out_ns += nanos(late);
+            }
         }
         self.due
     }
@@ -115,9 +124,20 @@ impl Record {
             mean_gap_ns: mean.map(|time| to_f64(time) / to_f64(gaps)),
             late_ns: self.late.spread(),
             departure_late_ns: None,
-            skipped_packets: 0,
+            skipped_packets: self.left_out(),
             hash: Some(format!("{:016x}", self.digest)),
         }
+    }
+
+    /// The packets that the sender left out when it was late.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "times are not negative, and counts are far below 2^53"
+    )]
+    fn left_out(&self) -> u64 {
+        let gap_ns = self.asked_gap_ns.filter(|gap| *gap > 0.0);
+        gap_ns.map_or(0, |gap| (to_f64(self.left_out_ns) / gap).round() as u64)
     }
 }
 
@@ -155,6 +175,21 @@ mod tests {
         assert_eq!(due(100), 1);
         assert_eq!(due(100), 0);
         assert_eq!(due(102), 2);
+        // 100 packets were due by then: four left before, and the batch at 100 ms.
+        let left_out = 100 - 4 - BATCH as u64;
+        assert_eq!(schedule.into_record().achieved().skipped_packets, left_out);
+    }
+
+    // goal 34: a schedule that waits for the transport is not the sender's fault.
+    #[test]
+    fn packets_that_the_transport_delays_are_not_left_out() {
+        let begin = Instant::from_nanos(5);
+        let mut schedule = schedule("cbr:10M", begin);
+        assert_eq!(schedule.due(begin), 1);
+        let later = begin + Duration::from_millis(900);
+        assert_eq!(schedule.due(later), BATCH);
+        schedule.took(BATCH, later);
+        assert_eq!(schedule.into_record().achieved().skipped_packets, 0);
     }
 
     #[test]

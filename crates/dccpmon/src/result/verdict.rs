@@ -39,12 +39,13 @@ pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
         of_receiver,
         of_application,
         of_cpu,
+        of_pacing_error,
         of_sequence_window,
         of_network,
         of_random_loss,
         of_slow_start,
         of_window,
-        of_pacing,
+        of_rate,
     ];
     rules
         .iter()
@@ -161,6 +162,23 @@ fn busiest(host: Option<&Host>, name: &str) -> Option<String> {
             text.push_str(", and waited for a core in part of it");
         }
         text
+    })
+}
+
+/// The sender woke up too late for its schedule, although no thread was busy.
+fn of_pacing_error(s: &Sight<'_>) -> Option<Limit> {
+    let schedule = s.tx.schedule.as_ref()?;
+    let due = s.tx.offered + schedule.skipped_packets;
+    (share(schedule.skipped_packets, due) > 1.0 - REACHED).then(|| {
+        let evidence = format!(
+            "{} of {due} packets were left out because the sender woke up too late",
+            schedule.skipped_packets
+        );
+        limit(
+            Verdict::PacingError,
+            "the sending program did not run when packets were due",
+            vec![evidence],
+        )
     })
 }
 
@@ -285,7 +303,7 @@ fn of_window(s: &Sight<'_>) -> Option<Limit> {
     })
 }
 
-fn of_pacing(s: &Sight<'_>) -> Option<Limit> {
+fn of_rate(s: &Sight<'_>) -> Option<Limit> {
     let part = share(s.tx.samples.paced, s.tx.samples.n);
     (part > MOST).then(|| {
         let evidence = format!(
@@ -317,7 +335,7 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Samples, TcpTotals};
+    use crate::schema::{Achieved, Samples, TcpTotals};
     use dccp_host::{Delta, Threads};
     use dccp_stats::Spread;
 
@@ -517,6 +535,37 @@ mod tests {
             rtt.p90 = Some(25_000_000);
         }
         assert_eq!(verdict_of(&tx, ledger, 1).verdict, Verdict::NetworkQueue);
+    }
+
+    #[test]
+    fn packets_left_out_are_a_pacing_error() {
+        let mut tx = TxTotal {
+            offered: 98,
+            ..sampled(90, 10, 0, 0)
+        };
+        let mut verdict = |skipped_packets| {
+            tx.schedule = Some(Achieved {
+                skipped_packets,
+                ..Achieved::default()
+            });
+            let (ledger, host) = (sent(98), Host::default());
+            limit_of(&Sight {
+                tx: &tx,
+                ledger: &ledger,
+                dropped_by_program: 0,
+                rate_bps: Some(100),
+                goodput_bps: 97.0,
+                sender: Some(&host),
+                receiver: Some(&host),
+            })
+        };
+        assert_ne!(verdict(2).verdict, Verdict::PacingError);
+        let limit = verdict(3);
+        assert_eq!(limit.verdict, Verdict::PacingError);
+        assert_eq!(
+            limit.evidence,
+            ["3 of 101 packets were left out because the sender woke up too late"]
+        );
     }
 
     #[test]

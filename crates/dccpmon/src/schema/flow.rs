@@ -248,7 +248,7 @@ pub struct OneWay {
 }
 
 /// The schedule of a flow.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[schemars(deny_unknown_fields)]
 pub struct Achieved {
     /// The mean gap that was asked for; null: none was.

@@ -8,3 +8,4 @@ mod hosts;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
 mod truth;
+mod verdicts;
