@@ -43,7 +43,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use sweep::Sweep;
 use values::{
-    burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share, spacing,
+    bitrate, burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share, spacing,
     time, transport,
 };
 

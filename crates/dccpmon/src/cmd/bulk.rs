@@ -19,6 +19,8 @@ use crate::session::agree::{Agreement, lost};
 use crate::session::clock::Timing;
 use crate::session::failure::failure;
 use crate::session::repeat::Series;
+use crate::session::reports::{self, Reports};
+use crate::session::wait;
 use crate::transport::Flow;
 use crate::wire::auth::Key;
 use crate::wire::channel::{Channel, Lost};
@@ -133,13 +135,14 @@ fn measure_once(
         series,
         begin_ns,
     };
-    let (result, timing) = client.measure(rows)?;
+    let (result, timing, error) = client.measure(rows)?;
     let code = match result.status {
         Status::Complete => exit::DONE,
         Status::Interrupted => exit::INTERRUPTED,
         Status::Incomplete => exit::INCOMPLETE,
     };
     let mut document = Document {
+        error,
         granted,
         ..document::of_test(plan, &result, code)
     };
@@ -187,8 +190,10 @@ pub(crate) struct Client {
 }
 
 /// The server's messages during a test.
-#[derive(Default)]
 struct ServerReport {
+    checks: Reports,
+    /// The reason why the server was lost.
+    lost: Option<Lost>,
     totals: Vec<FlowTotal>,
     host: Option<Host>,
     has_sent: bool,
@@ -196,6 +201,28 @@ struct ServerReport {
     packets: Vec<u64>,
     /// The server is being stopped.
     is_ending: bool,
+}
+
+impl ServerReport {
+    fn new(asked: &Bulk) -> Self {
+        let Bulk {
+            flows,
+            duration,
+            interval,
+            is_reverse,
+            is_both,
+            ..
+        } = *asked;
+        Self {
+            checks: Reports::new(flows, (is_reverse, is_both), duration, interval),
+            lost: None,
+            totals: Vec::new(),
+            host: None,
+            has_sent: false,
+            packets: Vec::new(),
+            is_ending: false,
+        }
+    }
 }
 
 /// The intervals of a running test on their way to the outputs.
@@ -250,8 +277,9 @@ impl Client {
     /// Opens the control connection.
     fn reach(plan: Plan, mode: Mode) -> Result<Self, Failure> {
         let port = plan.asked.dccp_port;
-        let control = Socket::connect((plan.remotes.as_slice(), port), &plan.control)
-            .map_err(|e| failure(&plan.asked, e))?;
+        let (remotes, options) = (plan.remotes.clone(), plan.control.clone());
+        let connect = move || Socket::connect((remotes.as_slice(), port), &options);
+        let control = wait::interruptible(connect)?.map_err(|e| failure(&plan.asked, e))?;
         let mps = control.max_packet_size().unwrap_or(usize::MAX);
         let length = plan.length(mps)?;
         let channel = Channel::new(control, None).map_err(|e| lost(&e))?;
@@ -307,7 +335,8 @@ impl Client {
                 let next = "ask for less, or leave --strict out";
                 return Err(Failure::refused(text.clone(), next));
             }
-            eprintln!("note: {text}");
+            // A closed standard error does not change the outcome.
+            let _ = writeln!(stderr(), "note: {text}");
         }
         Ok(())
     }
@@ -339,7 +368,11 @@ impl Client {
 
 /// The test itself.
 impl Client {
-    fn measure(mut self, mut rows: Rows<'_, '_>) -> Result<(TestResult, Timing), Failure> {
+    /// The result, the delays, and the reason if the server was lost.
+    fn measure(
+        mut self,
+        mut rows: Rows<'_, '_>,
+    ) -> Result<(TestResult, Timing, Option<Problem>), Failure> {
         self.settle();
         let timing = Timing::before(&mut self.channel, self.plan.asked.idle_time());
         let mut timing = timing.map_err(|e| lost(&e))?;
@@ -351,7 +384,7 @@ impl Client {
                 && self.plan.asked.transport == Transport::Dccp,
         )
         .traced(self.plan.asked.sample);
-        let mut report = ServerReport::default();
+        let mut report = ServerReport::new(&self.plan.asked);
         let mut status = self.watch(&mut meter, &mut report, &mut rows, &mut timing);
         timing.close(&mut self.channel);
         usage.end();
@@ -374,7 +407,11 @@ impl Client {
             status = Status::Incomplete;
         }
         let result = combine(&self.plan.asked, self.length, status, elapsed, sides);
-        Ok((result, timing))
+        let error = report.lost.map(|e| {
+            let Failure { what, next, .. } = lost(&e);
+            Problem { what, next }
+        });
+        Ok((result, timing, error))
     }
 
     /// Ends the capture after the data connections, whose last packets it has.
@@ -446,17 +483,21 @@ impl Client {
                 meter.show_states(capture);
             }
             let until = look.min(next.saturating_sub(meter.elapsed()));
-            if self.listen(until, report, rows).is_err() {
+            if !self.handle_messages(until, report, rows) {
                 return Status::Incomplete;
             }
             let elapsed = meter.elapsed();
             rows.outputs.progress(nanos(elapsed), nanos(duration));
             let is_over = report.has_sent || elapsed >= duration || meter.is_done();
-            if elapsed >= next || (is_over && elapsed + interval / 2 >= next) {
+            let is_interrupted = interrupt::is_pressed();
+            let is_early = is_interrupted || report.is_ending;
+            let is_last = is_over && elapsed + interval / 2 >= next;
+            // The server may report the part of an interval before an early end.
+            if elapsed >= next || is_last || is_early {
                 next += interval;
                 meter.interval().into_iter().for_each(|i| rows.add(i));
             }
-            if interrupt::is_pressed() {
+            if is_interrupted {
                 return Status::Interrupted;
             }
             if report.is_ending {
@@ -488,7 +529,7 @@ impl Client {
             // The server ends sending once it has heard that the client has.
             let until = clock::now() + TOTALS;
             while !report.has_sent && clock::now() < until {
-                if self.listen(SAMPLE, report, rows).is_err() {
+                if !self.handle_messages(SAMPLE, report, rows) {
                     break;
                 }
             }
@@ -498,7 +539,7 @@ impl Client {
         }
         let until = clock::now() + TOTALS;
         while report.host.is_none() {
-            if clock::now() >= until || self.listen(SAMPLE, report, rows).is_err() {
+            if clock::now() >= until || !self.handle_messages(SAMPLE, report, rows) {
                 return Status::Incomplete;
             }
         }
@@ -506,6 +547,20 @@ impl Client {
         let _ = self.channel.say(&Message::Bye);
         let _ = self.channel.flush(clock::now() + STEP / 10);
         status
+    }
+
+    /// Handles the server's messages for `time`. Returns whether the server is still connected.
+    fn handle_messages(
+        &mut self,
+        time: Duration,
+        report: &mut ServerReport,
+        rows: &mut Rows<'_, '_>,
+    ) -> bool {
+        let heard = self.listen(time, report, rows);
+        if let Err(e) = heard {
+            report.lost.get_or_insert(e);
+        }
+        report.lost.is_none()
     }
 
     /// Handles the server's messages for `time`.
@@ -518,12 +573,12 @@ impl Client {
         let until = clock::now() + time;
         while let Some(message) = self.channel.poll(until)? {
             match message {
-                Message::Interval(interval) => rows.add(*interval),
-                Message::Total(total) => report.totals.push(*total),
-                Message::Host(host) => report.host = Some(*host),
+                Message::Interval(interval) => rows.add(report.checks.interval(&interval)?),
+                Message::Total(total) => report.totals.push(report.checks.total(*total)?),
+                Message::Host(host) => report.host = Some(reports::host(&host)?),
                 Message::Sent { packets } => {
                     report.has_sent = true;
-                    report.packets = packets;
+                    report.packets = report.checks.packets(packets)?;
                 }
                 Message::Ending => report.is_ending = true,
                 _ => {}

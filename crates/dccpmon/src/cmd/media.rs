@@ -16,6 +16,7 @@ use crate::schema::{
 };
 use crate::session::agree::lost;
 use crate::session::clock::Timing;
+use crate::session::reports::{self, Reports};
 use crate::transport::FlowError;
 use crate::wire::channel::Lost;
 use crate::wire::figures::{FlowTotal, Host};
@@ -75,7 +76,7 @@ fn measure(asked: &Media, test: &Bulk) -> Result<Document, Failure> {
         bps: rate.unwrap_or(asked.bitrate),
         offered: [0; CLASSES],
         trouble: None,
-        server: Server::default(),
+        server: Server::new(test),
     };
     let status = run.play(time);
     usage.end();
@@ -99,11 +100,24 @@ fn open(asked: &Media, test: &Bulk, client: &mut Client) -> Result<Source, Failu
 }
 
 /// The server's messages.
-#[derive(Default)]
 struct Server {
+    checks: Reports,
     totals: Vec<FlowTotal>,
     host: Option<Host>,
     is_ending: bool,
+}
+
+impl Server {
+    fn new(test: &Bulk) -> Self {
+        // Classes are flows here, and this is the greater number of the two.
+        let classes = u32::from(IMPORTANT) + 1;
+        Self {
+            checks: Reports::new(classes, (false, false), test.duration, test.interval),
+            totals: Vec::new(),
+            host: None,
+            is_ending: false,
+        }
+    }
 }
 
 /// A test that runs.
@@ -177,8 +191,11 @@ impl Run<'_> {
     fn listen(&mut self, until: Instant) -> Result<(), Lost> {
         while let Some(message) = self.client.channel.poll(until)? {
             match message {
-                Message::Total(total) => self.server.totals.push(*total),
-                Message::Host(host) => self.server.host = Some(*host),
+                Message::Total(total) => {
+                    let total = self.server.checks.total(*total)?;
+                    self.server.totals.push(total);
+                }
+                Message::Host(host) => self.server.host = Some(reports::host(&host)?),
                 Message::Ending => self.server.is_ending = true,
                 _ => {}
             }

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::result::document;
 use crate::schema::{self, Document, Ends, Granted, Hosts, Kind, Problem, RrPoint, Status};
 use crate::session::agree::lost;
+use crate::session::reports;
 use crate::transport::FlowError;
 use crate::wire::figures::Host;
 use crate::wire::message::{Message, Mode};
@@ -187,7 +188,7 @@ impl Run<'_> {
             match self.client.channel.try_poll() {
                 Ok(None) => break,
                 Ok(Some(Message::Host(host))) => {
-                    self.server = Some(*host);
+                    self.server = reports::host(&host).ok();
                     return Some(Status::Incomplete);
                 }
                 Ok(Some(Message::Ending)) | Err(_) => return Some(Status::Incomplete),
@@ -204,7 +205,10 @@ impl Run<'_> {
         let until = clock::now() + STEP;
         while self.server.is_none() && clock::now() < until {
             match channel.poll(clock::now() + SAMPLE) {
-                Ok(Some(Message::Host(host))) => self.server = Some(*host),
+                Ok(Some(Message::Host(host))) => match reports::host(&host) {
+                    Ok(host) => self.server = Some(host),
+                    Err(_) => break,
+                },
                 Ok(_) => {}
                 Err(_) => break,
             }

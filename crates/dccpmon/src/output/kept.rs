@@ -45,7 +45,7 @@ impl Kept {
 
 /// Two neighbours as one interval.
 fn merged(mut first: Interval, second: Interval) -> Interval {
-    let times = [first.t1_ns - first.t0_ns, second.t1_ns - second.t0_ns];
+    let times = [&first, &second].map(|i| i.t1_ns.saturating_sub(i.t0_ns));
     first.t1_ns = second.t1_ns;
     for later in second.flows {
         match first.flows.iter_mut().find(|flow| flow.id == later.id) {
@@ -57,7 +57,7 @@ fn merged(mut first: Interval, second: Interval) -> Interval {
 }
 
 fn merge_flow(flow: &mut IntervalFlow, later: IntervalFlow, times: [u64; 2]) {
-    let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     flow.offered_packets = sum(flow.offered_packets, later.offered_packets);
     flow.sent_packets = sum(flow.sent_packets, later.sent_packets);
     flow.sent_bytes = sum(flow.sent_bytes, later.sent_bytes);
@@ -87,7 +87,7 @@ fn merge_spread(first: Option<Spread>, second: Option<Spread>) -> Option<Spread>
         (Some(a), Some(b)) => (a, b),
         (one, other) => return one.or(other),
     };
-    let n = a.n + b.n;
+    let n = a.n.saturating_add(b.n);
     let [weight_a, weight_b] = [a.n, b.n].map(dccp::proto::number::to_f64);
     Some(Spread {
         min: a.min.min(b.min),

@@ -1,7 +1,7 @@
 //! The result as lines of JSON while the test runs.
 //!
 //! Each line is `{"event":E,"data":D}`. `start` and `summary` hold the document without its intervals, `interval` holds
-//! one of them, `error` the document of a test that failed. So the summary with all intervals is the whole document.
+//! one of them, `error` the document of a test without a result. So the summary with all intervals is the whole document.
 
 use crate::schema::{Document, Interval};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(crate) fn interval(interval: &Interval) -> String {
 
 /// The last line.
 pub(crate) fn end(document: &Document) -> String {
-    let event = if document.error.is_some() {
+    let event = if document.summary.is_none() {
         "error"
     } else {
         "summary"

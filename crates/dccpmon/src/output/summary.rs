@@ -384,16 +384,19 @@ fn endings(page: &mut Page, document: &Document, summary: &Summary) {
         .hosts
         .as_ref()
         .is_none_or(|hosts| hosts.server.is_none());
+    let error = document.error.as_ref();
+    let reason = error.map(|error| format!("({})", error.what));
+    let incomplete = |page: &mut Page, what: &str| {
+        let parts: Vec<String> = [what.to_owned()]
+            .into_iter()
+            .chain(reason.clone())
+            .collect();
+        page.add("incomplete", &parts);
+    };
     match document.status {
-        _ if is_server_lost => {
-            page.add(
-                "incomplete",
-                &["the server was lost before its totals came".into()],
-            );
-        }
-        Status::Incomplete if !is_broken => {
-            page.add("incomplete", &["the server was stopped".into()]);
-        }
+        _ if is_server_lost => incomplete(page, "the server was lost before its totals came"),
+        Status::Incomplete if error.is_some() => incomplete(page, "the server was lost"),
+        Status::Incomplete if !is_broken => incomplete(page, "the server was stopped"),
         Status::Interrupted => page.add("interrupted", &[]),
         _ => {}
     }
@@ -466,6 +469,19 @@ mod tests {
             text.contains("\n[32] goodput ") && text.contains(" 28 more flows"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn reason_of_an_early_end_is_shown() {
+        let mut document = sample::document();
+        document.status = Status::Incomplete;
+        document.error = Some(crate::schema::Problem {
+            what: "the peer is not dccpmon".into(),
+            next: "try again".into(),
+        });
+        let last = lines(&document).pop();
+        let wanted = " incomplete   the server was lost (the peer is not dccpmon)";
+        assert_eq!(last.as_deref(), Some(wanted));
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Table {
         let (Some(lost), Some(received)) = (flow.lost_packets, flow.received_packets) else {
             return "-".into();
         };
-        units::loss(lost, lost + received)
+        units::loss(lost, lost.saturating_add(received))
     }
 }
 

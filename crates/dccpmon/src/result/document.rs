@@ -45,10 +45,10 @@ pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Docume
 /// The document of a test that did not run.
 pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
     Document {
-        status: if failure.code == exit::REFUSED {
-            Status::Refused
-        } else {
-            Status::Failed
+        status: match failure.code {
+            exit::REFUSED => Status::Refused,
+            exit::INTERRUPTED => Status::Interrupted,
+            _ => Status::Failed,
         },
         exit_code: failure.code,
         error: Some(Problem {
@@ -210,7 +210,7 @@ pub(crate) fn interval<'a>(
 }
 
 fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
-    let time = Duration::from_nanos(interval.t1_ns - interval.t0_ns);
+    let time = Duration::from_nanos(interval.t1_ns.saturating_sub(interval.t0_ns));
     let (tx, rx) = (interval.tx.as_ref(), interval.rx.as_ref());
     IntervalFlow {
         id: interval.flow + 1,

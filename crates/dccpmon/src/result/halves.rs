@@ -10,8 +10,12 @@ pub(crate) struct Halves {
     flows: usize,
     /// By index and flow.
     waiting: BTreeMap<u32, BTreeMap<u32, Interval>>,
-    has_given: bool,
+    /// The index behind the last interval given out.
+    next: u32,
 }
+
+/// Intervals that wait for the other end's half. Then the oldest is given out as it is.
+const WAITING_MAX: usize = 256;
 
 impl Halves {
     /// Expects this number of flows in each interval.
@@ -19,12 +23,15 @@ impl Halves {
         Self {
             flows: flows as usize,
             waiting: BTreeMap::new(),
-            has_given: false,
+            next: 0,
         }
     }
 
     /// Adds one end's half. Returns the intervals that are whole now and follow on those returned before.
     pub(crate) fn add(&mut self, half: Interval) -> Vec<schema::Interval> {
+        if half.index < self.next {
+            return Vec::new();
+        }
         let flows = self.waiting.entry(half.index).or_default();
         match flows.get_mut(&half.flow) {
             Some(known) => {
@@ -36,11 +43,16 @@ impl Halves {
             }
         }
         let mut whole = Vec::new();
-        while let Some(first) = self.waiting.first_entry()
-            && is_whole(first.get(), self.flows)
-        {
+        loop {
+            let is_full = self.waiting.len() > WAITING_MAX;
+            let Some(first) = self.waiting.first_entry() else {
+                break;
+            };
+            if !is_full && !is_whole(first.get(), self.flows) {
+                break;
+            }
+            self.next = first.key().saturating_add(1);
             whole.extend(document::interval(first.remove().values()));
-            self.has_given = true;
         }
         whole
     }
@@ -51,7 +63,7 @@ impl Halves {
         let last = groups.rposition(|flows| is_whole(flows, self.flows));
         let count = match last {
             Some(last) => last + 1,
-            None if self.has_given => 0,
+            None if self.next > 0 => 0,
             None => self.waiting.len(),
         };
         let rest = self.waiting.values().take(count);
@@ -116,6 +128,22 @@ mod tests {
         let second = intervals.add(rx1);
         assert_eq!((first.len(), second.len()), (1, 1));
         assert_eq!((first[0].t0_ns, second[0].t0_ns), (0, 1));
+    }
+
+    #[test]
+    fn halves_that_never_become_whole_are_bounded() {
+        let mut intervals = Halves::new(1);
+        let mut given = Vec::new();
+        for index in 0..10_000 {
+            let [_, rx] = halves(index, 0);
+            given.extend(intervals.add(rx));
+            assert!(intervals.waiting.len() <= WAITING_MAX);
+        }
+        assert!(given.windows(2).all(|w| w[0].t0_ns < w[1].t0_ns));
+        // The other half of an interval that was given out is too late.
+        let [tx, _] = halves(0, 0);
+        assert!(intervals.add(tx).is_empty());
+        assert_eq!(given.len(), 10_000 - WAITING_MAX);
     }
 
     #[test]

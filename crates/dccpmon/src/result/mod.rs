@@ -6,6 +6,7 @@ pub(crate) mod figures;
 pub(crate) mod halves;
 pub(crate) mod ledger;
 pub(crate) mod stored;
+pub(crate) mod texts;
 pub(crate) mod verdict;
 
 use crate::cli::Bulk;

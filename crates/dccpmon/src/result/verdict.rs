@@ -212,7 +212,7 @@ fn lost(s: &Sight<'_>) -> Option<String> {
 /// The queueing delay: how far the 90th percentile of the round trips is above the least one.
 fn queue_ns(s: &Sight<'_>) -> Option<u64> {
     let rtt = s.tx.rtt_ns.as_ref()?;
-    Some(rtt.p90.unwrap_or(rtt.max) - rtt.min)
+    Some(rtt.p90.unwrap_or(rtt.max).saturating_sub(rtt.min))
 }
 
 /// Only a queue delays and marks packets.

@@ -1,25 +1,24 @@
 //! Agrees with the server on the version, the key and the values of a test.
 
 use crate::load::shape::Shape;
+use crate::result::texts::clean_text;
 use crate::schema::{Granted as Grant, ServerLimits};
+use crate::session::reports::SHOWN_MAX;
+use crate::session::wait;
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::channel::{Channel, Lost};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL};
 use crate::wire::message::{Message, Ready, Refused, Request, Setup};
 use core::time::Duration;
-use dccp::clock;
 use dccp::proto::number::to_f64;
+use dccp_cli::Failure;
 use dccp_cli::quantity::show as units;
-use dccp_cli::{Failure, exit, interrupt};
+use std::io::{Write as _, stderr};
 
 /// The longest wait for the server's first message.
 const WELCOME: Duration = Duration::from_secs(5);
 /// The longest wait for each later answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The longest wait between two checks whether the user has interrupted.
-const LOOK: Duration = Duration::from_millis(100);
-/// The longest text of a peer that is shown.
-const SHOWN_MAX: usize = 300;
 
 /// A client and a server that speak the same version.
 #[derive(Debug)]
@@ -50,7 +49,8 @@ impl Agreement {
         });
         let answer = channel
             .say(&hello)
-            .and_then(|()| channel.poll(clock::now() + WELCOME));
+            .and_then(|()| wait::answer(channel, WELCOME));
+        wait::uninterrupted()?;
         let welcome = match answer {
             Ok(Some(Message::Welcome(welcome))) => *welcome,
             Ok(Some(Message::Refused(refusal))) => return Err(refused(&refusal)),
@@ -164,23 +164,16 @@ impl Agreement {
 /// Waits for the answer to a request, and shows each new position in the queue.
 fn answer(channel: &mut Channel, is_patient: bool) -> Result<Option<Message>, Failure> {
     let mut shown = None;
-    let mut until = clock::now() + ANSWER;
     loop {
-        if interrupt::is_pressed() {
-            return Err(Failure {
-                code: exit::INTERRUPTED,
-                ..Failure::run("interrupted before the test began", "start it again")
-            });
-        }
-        let look = until.min(clock::now() + LOOK);
-        match channel.poll(look).map_err(|e| lost(&e))? {
+        let answer = wait::answer(channel, ANSWER).map_err(|e| lost(&e))?;
+        wait::uninterrupted()?;
+        match answer {
             Some(Message::Queued { position }) if is_patient => {
                 if shown.replace(position) != Some(position) {
-                    eprintln!("note: position {position} in the server's queue");
+                    // A closed standard error does not change the outcome.
+                    let _ = writeln!(stderr(), "note: position {position} in the server's queue");
                 }
-                until = clock::now() + ANSWER;
             }
-            None if clock::now() < until => {}
             answer => return Ok(answer),
         }
     }
@@ -231,18 +224,13 @@ fn lowered(asked: &Request, granted: &Request) -> Vec<String> {
 
 /// The failure of a test that the server refuses.
 pub(crate) fn refused(refusal: &Refused) -> Failure {
-    Failure::refused(printable(&refusal.reason), printable(&refusal.next))
+    let shown = |text| clean_text(text, SHOWN_MAX);
+    Failure::refused(shown(&refusal.reason), shown(&refusal.next))
 }
 
 /// The failure of a test whose control connection has ended.
 pub(crate) fn lost(e: &Lost) -> Failure {
     Failure::run(e.to_string(), "look at the server's output, and try again")
-}
-
-/// A text of the peer without control characters, which could rewrite the terminal.
-fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().take(SHOWN_MAX).map(shown).collect()
 }
 
 #[cfg(test)]
@@ -276,7 +264,6 @@ mod tests {
         let failure = refused(&refusal);
         assert_eq!(failure.what, "the server's limit\u{fffd}[2J");
         assert_eq!(failure.code, 4);
-        assert_eq!(printable(&"x".repeat(400)).len(), SHOWN_MAX);
     }
 
     #[test]

@@ -5,3 +5,5 @@ pub(crate) mod clock;
 pub(crate) mod failure;
 pub(crate) mod probe;
 pub(crate) mod repeat;
+pub(crate) mod reports;
+pub(crate) mod wait;

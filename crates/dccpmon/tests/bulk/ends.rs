@@ -145,6 +145,52 @@ fn ctrl_c_prints_the_whole_summary() {
     assert_exact(&document);
 }
 
+/// The part of an interval before Ctrl-C has both halves, or the sender's.
+#[cfg(unix)]
+#[test]
+fn interrupted_interval_has_the_senders_half() {
+    let server = Server::start("udp");
+    let child = client(&server.port, &["-t", "60", "-i", "2", "-b", "5M", "-J"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    let document = read(&child.wait_with_output().unwrap());
+    let intervals = document["intervals"].as_array().unwrap();
+    assert!(!intervals.is_empty(), "{document:#}");
+    for interval in intervals {
+        let sent = number(&interval["flows"][0]["sent_packets"]);
+        assert!(sent > 100, "{interval:#}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_an_attempt_to_connect() {
+    // The socket receives the packets and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let child = client(&port, &["-J"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let document = read(&output);
+    assert_eq!(
+        (&document["status"], &document["exit_code"]),
+        (&"interrupted".into(), &130.into())
+    );
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: interrupted before the test began\n next: start it again\n"
+    );
+}
+
 // goal 57: the client keeps its half of the result.
 #[test]
 fn a_server_that_vanishes_leaves_half_a_result_and_code_5() {

@@ -5,6 +5,7 @@ use crate::plan::baseline_port;
 use crate::schema::Transport;
 use crate::session::agree::{lost, refused};
 use crate::session::failure::failure;
+use crate::session::wait;
 use crate::transport::dccp::DccpFlow;
 use crate::transport::tcp::TcpFlow;
 use crate::transport::udp::UdpFlow;
@@ -26,7 +27,9 @@ impl Client {
                 Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
                 Transport::Tcp => Arc::new(self.tcp_flow(remote.ip)?),
                 Transport::Dccp => {
-                    let socket = Socket::connect(remote, &self.plan.data_of(id));
+                    let options = self.plan.data_of(id);
+                    let connect = move || Socket::connect(remote, &options);
+                    let socket = wait::interruptible(connect)?;
                     Arc::new(DccpFlow::new(
                         socket.map_err(|e| failure(&self.plan.asked, e))?,
                     ))
@@ -50,7 +53,9 @@ impl Client {
 
     fn tcp_flow(&self, server: IpAddr) -> Result<TcpFlow, Failure> {
         let port = self.plan.asked.udp_port;
-        TcpFlow::connect((server, port).into(), self.length).map_err(|e| {
+        let length = self.length;
+        let connect = move || TcpFlow::connect((server, port).into(), length);
+        wait::interruptible(connect)?.map_err(|e| {
             let host = &self.plan.asked.host;
             let what = format!("no TCP connection to {host} port {port}: {e}");
             Failure::run(what, format!("open TCP port {port} there"))
@@ -64,6 +69,7 @@ impl Client {
         let until = clock::now() + STEP;
         let mut repeat_at = clock::now();
         while joined.len() < self.flows.len() {
+            wait::uninterrupted()?;
             let now = clock::now();
             if now >= until {
                 let next = match self.plan.asked.transport {
