@@ -288,7 +288,7 @@ fn sent_bytes(document: &Document, flow: &Flow) -> Option<u64> {
     }
     let mut agreed = document.negotiated.iter();
     let agreed = agreed.find(|agreed| agreed.flow == flow.id)?;
-    Some(flow.ledger?.sent * agreed.packet_bytes)
+    Some(flow.ledger?.sent.saturating_mul(agreed.packet_bytes))
 }
 
 /// The keys of datagrams over the whole test.

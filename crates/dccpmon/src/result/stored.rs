@@ -1,8 +1,10 @@
 //! Reads documents that earlier runs wrote.
 
+use crate::result::texts::{clean, is_moderate};
 use crate::schema::{Document, Interval, SCHEMA};
 use dccp_cli::Failure;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 
@@ -33,8 +35,37 @@ struct Line {
     data: Value,
 }
 
+/// A part of a document. Its texts can be those of any host, so they are made harmless before an error shows them.
+fn part<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
+    clean(&mut value, usize::MAX);
+    serde_json::from_value(value).map_err(|e| e.to_string())
+}
+
+/// Checks what figures are computed from: a file can hold anything.
+fn check(document: &Document) -> Result<(), String> {
+    let summary = document.summary.as_ref();
+    let values = [
+        serde_json::to_value(summary),
+        serde_json::to_value(&document.intervals),
+        serde_json::to_value(&document.negotiated),
+        serde_json::to_value(&document.hosts),
+    ];
+    let are_moderate = |value: &Result<Value, _>| value.as_ref().is_ok_and(is_moderate);
+    if !values.iter().all(are_moderate) {
+        return Err("a number is too great".into());
+    }
+    if document.intervals.iter().any(|i| i.t0_ns > i.t1_ns) {
+        return Err("an interval ends before it starts".into());
+    }
+    let ledgers = summary.into_iter().flat_map(|summary| &summary.flows);
+    let mut ledgers = ledgers.filter_map(|flow| flow.ledger);
+    if ledgers.any(|ledger| !ledger.is_closed()) {
+        return Err("the sums of a ledger are wrong".into());
+    }
+    Ok(())
+}
+
 fn parse(text: &str) -> Result<Document, String> {
-    let invalid = |e: serde_json::Error| e.to_string();
     let lines: Result<Vec<Line>, _> = text.lines().map(serde_json::from_str).collect();
     let document: Document = match lines {
         Ok(lines) if !lines.is_empty() => {
@@ -43,12 +74,11 @@ fn parse(text: &str) -> Result<Document, String> {
             for line in lines {
                 match line.event.as_str() {
                     "interval" => {
-                        let interval: Interval =
-                            serde_json::from_value(line.data).map_err(invalid)?;
+                        let interval: Interval = part(line.data)?;
                         intervals.push(interval);
                     }
                     "summary" | "error" => {
-                        document = Some(serde_json::from_value(line.data).map_err(invalid)?);
+                        document = Some(part(line.data)?);
                     }
                     _ => {}
                 }
@@ -57,11 +87,12 @@ fn parse(text: &str) -> Result<Document, String> {
             document.intervals = intervals;
             document
         }
-        _ => serde_json::from_str(text).map_err(invalid)?,
+        _ => part(serde_json::from_str(text).map_err(|e| e.to_string())?)?,
     };
     if document.schema != SCHEMA {
         return Err(format!("its schema is {}", document.schema));
     }
+    check(&document)?;
     Ok(document)
 }
 
@@ -89,6 +120,41 @@ mod tests {
         assert!(parse(&text).unwrap_err().contains("has not ended"));
         text += &stream::end(&last);
         assert_eq!(parse(&text), Ok(document));
+    }
+
+    #[test]
+    fn documents_with_wrong_figures_are_refused() {
+        let changed = |change: fn(&mut Document)| {
+            let mut document = sample::document();
+            change(&mut document);
+            parse(&json(&document)).unwrap_err()
+        };
+        let wrong = changed(|document| {
+            let summary = document.summary.as_mut().unwrap();
+            summary.flows[0].ledger.as_mut().unwrap().sent = 1;
+        });
+        assert_eq!(wrong, "the sums of a ledger are wrong");
+        let huge = changed(|document| {
+            let summary = document.summary.as_mut().unwrap();
+            let ledger = summary.flows[0].ledger.as_mut().unwrap();
+            (ledger.sent, ledger.delivered) = (u64::MAX, u64::MAX);
+        });
+        assert_eq!(huge, "a number is too great");
+        let backwards = changed(|document| document.intervals[1].t1_ns = 0);
+        assert_eq!(backwards, "an interval ends before it starts");
+    }
+
+    #[test]
+    fn texts_of_a_file_cannot_rewrite_the_terminal() {
+        let mut document = sample::document();
+        let flow = &mut document.intervals[0].flows[0];
+        flow.cc_state = Some("\u{1b}[31mred".into());
+        let read = parse(&json(&document)).unwrap();
+        let state = read.intervals[0].flows[0].cc_state.as_deref();
+        assert_eq!(state, Some("\u{fffd}[31mred"));
+        let wrong = json(&document).replace("\"complete\"", "\"\\u001b[2J\"");
+        let why = parse(&wrong).unwrap_err();
+        assert!(!why.contains('\u{1b}'), "{why:?}");
     }
 
     #[test]

@@ -149,38 +149,58 @@ impl Ledger {
 
     /// Packets that left and were not delivered, as far as that is known.
     pub fn lost(&self) -> u64 {
-        self.sent - self.delivered - self.in_flight
+        let arrived = self.delivered.saturating_add(self.in_flight);
+        self.sent.saturating_sub(arrived)
     }
 
     /// Whether both sums are exact.
     pub fn is_closed(&self) -> bool {
-        let dropped = self.dropped_app + self.dropped_ring + self.dropped_ccid;
-        let lost: u64 = self.losses().iter().map(|(_, packets)| packets).sum();
-        self.offered == dropped + self.sent
-            && self.sent == self.delivered + self.in_flight + self.unknown + lost
+        let offered = [
+            self.dropped_app,
+            self.dropped_ring,
+            self.dropped_ccid,
+            self.sent,
+        ];
+        let mut sent = vec![self.delivered, self.in_flight, self.unknown];
+        sent.extend(self.losses().map(|(_, packets)| packets));
+        sum(&offered) == Some(self.offered) && sum(&sent) == Some(self.sent)
     }
 
     /// The ledger of several flows together.
     #[must_use]
     pub fn sum<'a>(ledgers: impl Iterator<Item = &'a Self>) -> Self {
         ledgers.fold(Self::default(), |a, b| Self {
-            offered: a.offered + b.offered,
-            dropped_app: a.dropped_app + b.dropped_app,
-            dropped_ring: a.dropped_ring + b.dropped_ring,
-            dropped_ccid: a.dropped_ccid + b.dropped_ccid,
-            sent: a.sent + b.sent,
-            lost_sender_queue: a.lost_sender_queue + b.lost_sender_queue,
-            lost_sender_interface: a.lost_sender_interface + b.lost_sender_interface,
-            lost_network: a.lost_network + b.lost_network,
-            lost_receiver_interface: a.lost_receiver_interface + b.lost_receiver_interface,
-            lost_receiver_softnet: a.lost_receiver_softnet + b.lost_receiver_softnet,
-            lost_receiver_socket: a.lost_receiver_socket + b.lost_receiver_socket,
-            lost_receiver_app: a.lost_receiver_app + b.lost_receiver_app,
-            delivered: a.delivered + b.delivered,
-            in_flight: a.in_flight + b.in_flight,
-            unknown: a.unknown + b.unknown,
+            offered: a.offered.saturating_add(b.offered),
+            dropped_app: a.dropped_app.saturating_add(b.dropped_app),
+            dropped_ring: a.dropped_ring.saturating_add(b.dropped_ring),
+            dropped_ccid: a.dropped_ccid.saturating_add(b.dropped_ccid),
+            sent: a.sent.saturating_add(b.sent),
+            lost_sender_queue: a.lost_sender_queue.saturating_add(b.lost_sender_queue),
+            lost_sender_interface: a
+                .lost_sender_interface
+                .saturating_add(b.lost_sender_interface),
+            lost_network: a.lost_network.saturating_add(b.lost_network),
+            lost_receiver_interface: a
+                .lost_receiver_interface
+                .saturating_add(b.lost_receiver_interface),
+            lost_receiver_softnet: a
+                .lost_receiver_softnet
+                .saturating_add(b.lost_receiver_softnet),
+            lost_receiver_socket: a
+                .lost_receiver_socket
+                .saturating_add(b.lost_receiver_socket),
+            lost_receiver_app: a.lost_receiver_app.saturating_add(b.lost_receiver_app),
+            delivered: a.delivered.saturating_add(b.delivered),
+            in_flight: a.in_flight.saturating_add(b.in_flight),
+            unknown: a.unknown.saturating_add(b.unknown),
         })
     }
+}
+
+/// `None` if the sum does not fit.
+fn sum(packets: &[u64]) -> Option<u64> {
+    let mut packets = packets.iter();
+    packets.try_fold(0_u64, |sum, packets| sum.checked_add(*packets))
 }
 
 /// The fates of the packets that left, according to the peer's acknowledgements.

@@ -19,7 +19,7 @@ pub(super) fn fill(section: &mut Section, summary: &Summary) {
         "{} of {} packets that were sent did not arrive. {} of {} offered packets were not sent.",
         whole.lost(),
         whole.sent,
-        whole.offered - whole.sent,
+        whole.offered.saturating_sub(whole.sent),
         whole.offered
     ));
     let all = places(&whole);
