@@ -47,9 +47,11 @@ const JOIN: Duration = Duration::from_millis(100);
 pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     interrupt::listen()?;
     for note in &asked.notes {
-        eprintln!("note: {note}");
+        // A closed standard error does not change the outcome.
+        let _ = writeln!(stderr(), "note: {note}");
     }
-    let mut outputs = Outputs::new(&asked.output, asked.wanted.load()?, asked.transport);
+    let checks = asked.wanted.load(&document::of_begin(asked).requested)?;
+    let mut outputs = Outputs::new(&asked.output, checks, asked.transport)?;
     let (mut document, failure) = match measure(asked, &mut outputs) {
         Ok(document) => (document, None),
         Err(failure) => (document::of_failure(asked, &failure), Some(failure)),

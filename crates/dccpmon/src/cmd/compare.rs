@@ -1,9 +1,10 @@
 //! `dccpmon compare A B`: two saved results beside each other.
 
 use crate::output;
+use crate::result::check::differences;
 use crate::result::figures::{Better, FIGURES, Figure};
 use crate::result::stored;
-use crate::schema::{Document, Requested};
+use crate::schema::Document;
 use clap::Args;
 use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, print};
@@ -56,31 +57,6 @@ pub(crate) fn run(asked: &Compare) -> Result<u8, Failure> {
         output::save(path, &page(&names, &rows, &sentences))?;
     }
     Ok(exit::DONE)
-}
-
-/// The reasons why the figures of two tests cannot be compared.
-fn differences(a: &Requested, b: &Requested) -> Vec<&'static str> {
-    let flow = |requested: &Requested| {
-        let flow = requested.flows.first().cloned();
-        flow.map(|flow| (flow.shape, flow.packet_bytes))
-    };
-    let (shape_a, shape_b) = (flow(a), flow(b));
-    let checks = [
-        ("the transport", a.transport != b.transport),
-        ("the encapsulation", a.over != b.over),
-        ("the direction", a.direction != b.direction),
-        ("the number of flows", a.flows.len() != b.flows.len()),
-        (
-            "the traffic shape",
-            shape_a.as_ref().map(|flow| &flow.0) != shape_b.as_ref().map(|flow| &flow.0),
-        ),
-        (
-            "the packet size",
-            shape_a.map(|flow| flow.1) != shape_b.map(|flow| flow.1),
-        ),
-    ];
-    let differing = checks.into_iter().filter(|(_, differs)| *differs);
-    differing.map(|(name, _)| name).collect()
 }
 
 /// One figure of both tests, as texts.
@@ -199,22 +175,8 @@ fn page(names: &[String; 2], rows: &[Row], sentences: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::output::sample;
-    use crate::schema::{Repeat, Transport};
+    use crate::schema::Repeat;
     use dccp_stats::MeanInterval;
-
-    // goal 46: tests of different set-ups are compared only on demand.
-    #[test]
-    fn unlike_runs_are_refused() {
-        let like = sample::document().requested;
-        assert!(differences(&like, &like).is_empty());
-        let mut other = like.clone();
-        other.transport = Transport::Tcp;
-        other.flows[0].packet_bytes = Some(1_200);
-        assert_eq!(
-            differences(&like, &other),
-            ["the transport", "the packet size"]
-        );
-    }
 
     // goal 46: repeated tests are compared by their confidence intervals.
     #[test]

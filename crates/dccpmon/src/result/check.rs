@@ -2,7 +2,7 @@
 
 use crate::result::figures::{Better, FIGURES, Figure, find, similar};
 use crate::result::stored;
-use crate::schema::{Assertion, Document};
+use crate::schema::{Assertion, Document, Requested, Status};
 use core::fmt;
 use dccp_cli::Failure;
 use std::path::PathBuf;
@@ -177,14 +177,16 @@ pub(crate) struct BaselineFile {
 }
 
 impl Wanted {
-    /// Reads the baseline.
+    /// Reads the baseline of a test with these values.
     ///
     /// # Errors
-    /// Its file is no document.
-    pub(crate) fn load(&self) -> Result<Checks, Failure> {
+    /// Its file is no document of a whole test, or of a test with other values.
+    pub(crate) fn load(&self, requested: &Requested) -> Result<Checks, Failure> {
         let read = |file: &BaselineFile| {
+            let document = stored::read(&file.path)?;
+            check_baseline(file, &document, requested)?;
             Ok(Baseline {
-                document: stored::read(&file.path)?,
+                document,
                 noise: file.noise,
             })
         };
@@ -193,6 +195,57 @@ impl Wanted {
             baseline: self.baseline.as_ref().map(read).transpose()?,
         })
     }
+}
+
+/// Only a whole test of the same kind says what is usual.
+fn check_baseline(
+    file: &BaselineFile,
+    document: &Document,
+    requested: &Requested,
+) -> Result<(), Failure> {
+    let shown = file.path.display();
+    if document.status != Status::Complete || document.summary.is_none() {
+        return Err(Failure::usage(
+            format!("--baseline {shown}: must be the result of a complete test"),
+            "save another one with --save",
+        ));
+    }
+    let differences = differences(&document.requested, requested);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "--baseline {shown}: that test differs in {}",
+            differences.join(", ")
+        ),
+        "compare like with like, or save a baseline of this test",
+    ))
+}
+
+/// The reasons why the figures of two tests cannot be compared.
+pub(crate) fn differences(a: &Requested, b: &Requested) -> Vec<&'static str> {
+    let flow = |requested: &Requested| {
+        let flow = requested.flows.first().cloned();
+        flow.map(|flow| (flow.shape, flow.packet_bytes))
+    };
+    let (shape_a, shape_b) = (flow(a), flow(b));
+    let checks = [
+        ("the transport", a.transport != b.transport),
+        ("the encapsulation", a.over != b.over),
+        ("the direction", a.direction != b.direction),
+        ("the number of flows", a.flows.len() != b.flows.len()),
+        (
+            "the traffic shape",
+            shape_a.as_ref().map(|flow| &flow.0) != shape_b.as_ref().map(|flow| &flow.0),
+        ),
+        (
+            "the packet size",
+            shape_a.map(|flow| flow.1) != shape_b.map(|flow| flow.1),
+        ),
+    ];
+    let differing = checks.into_iter().filter(|(_, differs)| *differs);
+    differing.map(|(name, _)| name).collect()
 }
 
 /// Everything that is checked at the end of a run.
@@ -243,6 +296,7 @@ impl fmt::Display for Assertion {
 mod tests {
     use super::*;
     use crate::output::sample;
+    use crate::schema::Transport;
 
     fn holds(text: &str) -> bool {
         let assert = Assert::parse(text).unwrap();
@@ -317,6 +371,46 @@ mod tests {
                 .iter()
                 .all(|outcome| outcome.holds)
         );
+    }
+
+    // goal 46: tests of different set-ups are compared only on demand.
+    #[test]
+    fn unlike_runs_are_refused() {
+        let like = sample::document().requested;
+        assert!(differences(&like, &like).is_empty());
+        let mut other = like.clone();
+        other.transport = Transport::Tcp;
+        other.flows[0].packet_bytes = Some(1_200);
+        assert_eq!(
+            differences(&like, &other),
+            ["the transport", "the packet size"]
+        );
+    }
+
+    // goal 48: a baseline is a whole test with the same values.
+    #[test]
+    fn unlike_or_failed_baseline_is_a_mistake() {
+        let file = BaselineFile {
+            path: "before.json".into(),
+            noise: 0.0,
+        };
+        let before = sample::document();
+        let requested = before.requested.clone();
+        check_baseline(&file, &before, &requested).unwrap();
+        let mut failed = before.clone();
+        failed.summary = None;
+        let mut incomplete = before.clone();
+        incomplete.status = Status::Incomplete;
+        for document in [failed, incomplete] {
+            let failure = check_baseline(&file, &document, &requested).unwrap_err();
+            let what = "--baseline before.json: must be the result of a complete test";
+            assert_eq!((failure.code, failure.what.as_str()), (2, what));
+        }
+        let mut reverse = requested;
+        reverse.direction = crate::schema::Direction::Reverse;
+        let failure = check_baseline(&file, &before, &reverse).unwrap_err();
+        let what = "--baseline before.json: that test differs in the direction";
+        assert_eq!((failure.code, failure.what.as_str()), (2, what));
     }
 
     #[test]

@@ -61,12 +61,17 @@ fn failed_assertion_ends_with_3() {
             .iter()
             .all(|outcome| outcome.holds)
     );
-    // The same path at a tenth of the rate.
+    // A baseline with ten times the goodput.
+    let mut faster = serde_json::from_slice::<Document>(&std::fs::read(&file).unwrap()).unwrap();
+    faster.summary.as_mut().unwrap().goodput_bps *= 10.0;
+    std::fs::write(&file, serde_json::to_string(&faster).unwrap()).unwrap();
     let slow = [
         "-t",
         "0.5",
+        "-i",
+        "0.5",
         "-b",
-        "200K",
+        "2M",
         "-J",
         "--baseline",
         file.to_str().unwrap(),
@@ -85,6 +90,15 @@ fn failed_assertion_ends_with_3() {
         lines(&output.stderr)
             .iter()
             .any(|line| line.starts_with("FAIL goodput"))
+    );
+    let other = server.test(&["-R", "-b", "2M", "--baseline", file.to_str().unwrap()]);
+    assert_eq!(other.status.code(), Some(2));
+    let shown = file.display();
+    assert_eq!(
+        String::from_utf8(other.stderr).unwrap(),
+        format!(
+            "error: --baseline {shown}: that test differs in the direction\n next: compare like with like, or save a baseline of this test\n"
+        )
     );
 }
 
