@@ -43,8 +43,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use sweep::Sweep;
 use values::{
-    bitrate, burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share, spacing,
-    time, transport,
+    bitrate, burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share,
+    spacing, time, transport,
 };
 
 /// DCCP port of the service.

@@ -117,7 +117,7 @@ pub(crate) fn quietly(asked: Bulk) -> Result<Document, Failure> {
         format: Format::Json,
         ..Options::default()
     };
-    let mut outputs = Outputs::new(&options, Checks::default(), asked.transport);
+    let mut outputs = Outputs::new(&options, Checks::default(), asked.transport)?;
     let mut series = Series::new(asked.runs_max, asked.until_ci, asked.seed);
     measure_once(&Plan::new(asked)?, &mut outputs, &mut series, 0)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 mod csv;
+mod file;
 mod full;
 mod gnuplot;
 mod html;
@@ -21,11 +22,11 @@ use crate::result::check::Checks;
 use crate::schema::{Document, Interval, Transport};
 use dccp_cli::{Failure, exit, print};
 use dccp_stats::Steadiness;
+use file::{Files, ResultFile};
 use kept::Kept;
 use live::Live;
 use progress::Progress;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use table::Table;
@@ -78,6 +79,7 @@ const PLAN_INDENT: usize = 6;
 /// The outputs of one run.
 pub(crate) struct Outputs<'a> {
     options: &'a Options,
+    files: Files,
     /// The format, or its replacement where there is no terminal.
     format: Format,
     live: Option<Live>,
@@ -93,9 +95,18 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    pub(crate) fn new(options: &'a Options, checks: Checks, transport: Transport) -> Self {
-        Self {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn new(
+        options: &'a Options,
+        checks: Checks,
+        transport: Transport,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
             options,
+            files: Files::create(options.save.as_deref(), options.html.as_deref())?,
             format: options.format,
             live: None,
             table: Table::new(transport, options.is_wide),
@@ -105,7 +116,7 @@ impl<'a> Outputs<'a> {
             kept: Kept::default(),
             progress: Progress::new(options.format == Format::Table),
             failure: None,
-        }
+        })
     }
 
     /// A test with this plan begins. `document` holds what is known so far.
@@ -196,13 +207,15 @@ impl<'a> Outputs<'a> {
             // A closed standard error does not change the outcome.
             let _ = stderr().write_all(outcomes.as_bytes());
         }
-        if let Some(path) = &self.options.save {
-            save(path, &(json(document) + "\n"))?;
+        let Files { save, html } = core::mem::take(&mut self.files);
+        let mut written = Ok(());
+        if let Some(file) = save {
+            written = written.and(file.write(&(json(document) + "\n")));
         }
-        if let Some(path) = &self.options.html {
-            save(path, &html::page(document))?;
+        if let Some(file) = html {
+            written = written.and(file.write(&html::page(document)));
         }
-        self.failure.map_or(Ok(()), Err)
+        written.and(self.failure.map_or(Ok(()), Err))
     }
 
     fn say(&mut self, text: &str) {
@@ -269,31 +282,10 @@ fn joined(lines: impl IntoIterator<Item = String>) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// Writes a file whole or not at all: a reader never sees half of it.
+/// Writes a file whole or not at all.
 ///
 /// # Errors
 /// It cannot be written.
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    // A device or a pipe must stay what it is.
-    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        return fs::write(path, text).map_err(|e| Failure::write(path, &e));
-    }
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    fs::write(&part, text)
-        .and_then(|()| fs::rename(&part, path))
-        .map_err(|e| Failure::write(path, &e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn device_stays_a_device() {
-        save(Path::new("/dev/null"), "text").unwrap();
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
-    }
+    ResultFile::create(path)?.write(text)
 }

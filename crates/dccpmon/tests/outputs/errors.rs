@@ -53,6 +53,27 @@ fn errors_are_two_lines() {
         assert_lines(&output, 2, what, next);
         assert!(output.stdout.is_empty(), "{output:?}");
     }
+    // Files are opened first, so that a wrong name costs no test.
+    let page = folder("pages").join("page.html");
+    let page = page.to_str().unwrap();
+    let files = ["h", "--save", "/nonexistent/x", "--html", page];
+    let output = Command::new(PROGRAM).args(files).output().unwrap();
+    assert_lines(
+        &output,
+        1,
+        "/nonexistent/x cannot be written: No such file or directory (os error 2)",
+        "check the folder and the space on the disk",
+    );
+    let output = Command::new(PROGRAM)
+        .args(["h", "--save", page, "--html", page])
+        .output()
+        .unwrap();
+    assert_lines(
+        &output,
+        2,
+        "--save and --html name the same file",
+        "give each a name of its own",
+    );
     let missing = folder("errors").join("none.json");
     let missing = missing.to_str().unwrap();
     let output = Command::new(PROGRAM)
