@@ -18,6 +18,8 @@ use crate::meter::SAMPLE;
 use crate::plan::{SERVICE, baseline_port, data_options};
 use core::net::SocketAddr;
 use core::time::Duration;
+use dccp::proto::cc::Ccid;
+use dccp::proto::cc::registry::Ccids;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{BindError, Encapsulation, Listener, Options, clock};
@@ -145,7 +147,9 @@ fn no_thread(e: &io::Error) -> Failure {
 
 /// Opens what was asked for, and says what is open and how to reach it.
 fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, Failure> {
-    let options = data_options(Options::new().service_code(SERVICE));
+    let ccids: Vec<u8> = Ccids::default().iter().map(Ccid::number).collect();
+    let options = Options::new().service_code(SERVICE);
+    let options = data_options(options.send_ccids(&ccids).recv_ccids(&ccids));
     let options = options.connections_per_source(source_connections(policy.tests));
     let mut dccp = Vec::new();
     let mut ways = Vec::new();

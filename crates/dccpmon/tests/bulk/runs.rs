@@ -112,6 +112,21 @@ fn both_directions_are_measured_at_once() {
     }
 }
 
+/// Its sender leaves 10 ms between packets, as RFC 4828 wants for a flow of small ones.
+#[test]
+fn ccid_4_carries_data() {
+    let server = Server::start("udp");
+    for direction in [&[][..], &["-R"]] {
+        let document = server.json(&[&["-t", "1", "--ccid", "4"], direction].concat());
+        assert_eq!(document["status"], "complete");
+        assert_eq!(document["negotiated"][0]["ccid"].to_string(), "4");
+        assert_exact(&document);
+        let flow = &document["summary"]["flows"][0];
+        let delivered = number(&flow["ledger"]["delivered"]);
+        assert!((50..=110).contains(&delivered), "{flow:#}");
+    }
+}
+
 #[test]
 fn the_law_that_was_asked_for_governs_and_is_named() {
     let server = Server::start("udp");
