@@ -17,6 +17,21 @@ fn not_yet(word: &str) -> Failure {
     )
 }
 
+/// The failure of a test without a host.
+pub(super) fn no_host() -> Failure {
+    Failure::usage(
+        "there is no host to measure to",
+        "write `dccpmon HOST`, or `dccpmon serve` on the other host",
+    )
+}
+
+fn no_baseline() -> Failure {
+    Failure::usage(
+        "--noise: there is no baseline that figures may be worse than",
+        "add --baseline FILE, or leave --noise out",
+    )
+}
+
 /// Formats an error of clap in two lines.
 pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
     let list = format!("`dccpmon {command} --help` lists the options");
@@ -47,6 +62,7 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             };
             Failure::usage(format!("{word}: there is no such option"), next)
         }
+        ErrorKind::MissingRequiredArgument if word == "--baseline" => no_baseline(),
         ErrorKind::MissingRequiredArgument if command == "man" => Failure::usage(
             "there is no folder for the pages",
             "write for example `dccpmon man pages`",
@@ -73,10 +89,7 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
         }
         ErrorKind::MissingRequiredArgument
         | ErrorKind::MissingSubcommand
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::usage(
-            "there is no host to measure to",
-            "write `dccpmon HOST`, or `dccpmon serve` on the other host",
-        ),
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => no_host(),
         ErrorKind::ArgumentConflict if word.starts_with("--ipv") => Failure::usage(
             "-4 and -6 exclude each other",
             "leave both out to use what the host's name gives",
@@ -84,6 +97,9 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
         ErrorKind::ArgumentConflict => {
             let other = context(ContextKind::PriorArg).unwrap_or_default();
             let other = other.split_whitespace().next().unwrap_or_default();
+            if word == other {
+                return Failure::usage(format!("{word} is given twice"), "leave one of them out");
+            }
             Failure::usage(
                 format!("{word} and {other} exclude each other"),
                 "leave one of them out",

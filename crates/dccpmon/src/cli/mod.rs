@@ -32,7 +32,7 @@ use core::time::Duration;
 use dccp::Encapsulation;
 use dccp_cli::Failure;
 use dccp_cli::law::NamedLaw;
-use explain::explain;
+use explain::{explain, no_host};
 use flow::{FlowValues, flow};
 use media::Media;
 use open::{Recv, Send};
@@ -340,8 +340,9 @@ struct BulkWords {
     /// Time between two lines of the table [default: 1, or all of a shorter test]
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
     interval: Option<Duration>,
-    /// Send at this rate per flow, in bit/s: 50M [default: as fast as congestion control allows]
-    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate, group = "pattern")]
+    /// Send at this rate per flow, in bit/s: 50M; 0 is no limit [default: DCCP as fast as congestion control
+    /// allows, UDP 1M]
+    #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = bitrate, group = "pattern")]
     bitrate: Option<u64>,
     /// Send in this pattern: cbr:20M, burst:64/10ms, poisson:5M, pareto:5M/1.5, frames:30:4M,
     /// sine:20M..80M/60s, square:20M..80M/60s, or trace:FILE with a time in ms on each line
@@ -482,6 +483,9 @@ fn serve(w: ServeWords) -> Serve {
 }
 
 fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
+    if w.host.is_empty() {
+        return Err(no_host());
+    }
     let interval = w.interval.unwrap_or(INTERVAL.min(w.time));
     let is_default = w.interval.is_none();
     if !is_default && !(INTERVAL_MIN..=w.time.max(INTERVAL_MIN)).contains(&interval) {
@@ -526,12 +530,16 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         let (problem, next) = mismatch;
         return Err(Failure::usage(format!("--law: {problem}"), next));
     }
-    let shape = w.bitrate.map(|bps| Shape::Cbr { bps });
-    let shape = shape
-        .or(w.shape)
-        .or(w.burst)
-        .or(w.spacing)
-        .unwrap_or_default();
+    let shape = w.bitrate.map(|bps| match bps {
+        0 => Shape::Greedy,
+        bps => Shape::Cbr { bps },
+    });
+    let shape = shape.or(w.shape).or(w.burst).or(w.spacing);
+    let shape = shape.unwrap_or(match transport {
+        // Nothing else holds UDP back.
+        Transport::Udp => Shape::Cbr { bps: UDP_BPS },
+        Transport::Dccp | Transport::Tcp => Shape::Greedy,
+    });
     let (output, wanted) = w.output.parts();
     if w.sample.is_some() {
         check_sample(transport, w.reverse, &output)?;
@@ -577,6 +585,9 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         lost_runs: w.lost,
     })
 }
+
+/// The default rate over UDP, as in iperf3.
+const UDP_BPS: u64 = 1_000_000;
 
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);

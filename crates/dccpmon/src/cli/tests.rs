@@ -45,6 +45,24 @@ fn iperf3s_letters_keep_their_meaning() {
 }
 
 #[test]
+fn empty_host_is_no_host() {
+    let failure = parse([OsString::new()]).unwrap_err();
+    assert_eq!(failure.what, "there is no host to measure to");
+    assert_eq!(failure.code, 2);
+}
+
+#[test]
+fn udp_sends_at_a_megabit_unless_a_rate_is_given() {
+    assert_eq!(bulk_of("h -u").rate_bps, Some(1_000_000));
+    assert_eq!(bulk_of("h -u -b 5M").rate_bps, Some(5_000_000));
+    let burst = bulk_of("h -u --burst 2/10ms").shape;
+    assert!(matches!(burst, Shape::Burst { .. }), "{burst:?}");
+    for line in ["h -u -b 0", "h -b 0", "h"] {
+        assert_eq!(bulk_of(line).shape, Shape::Greedy, "{line}");
+    }
+}
+
+#[test]
 fn short_test_has_one_interval() {
     assert_eq!(bulk_of("h -t 0.5").interval, Duration::from_millis(500));
     assert_eq!(bulk_of("h -t 1.5").interval, Duration::from_secs(1));
@@ -71,8 +89,8 @@ fn mistake_yields_an_error_of_two_lines() {
             "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)",
         ),
         (
-            "h -b 0",
-            "error: --bitrate 0: must be greater than 0\n next: write bits per second: 9600, 50M or 1.5G",
+            "serve --rate-limit 0",
+            "error: --rate-limit 0: must be greater than 0\n next: write bits per second: 9600, 50M or 1.5G",
         ),
         (
             "h -P 33",
@@ -157,6 +175,22 @@ fn mistake_yields_an_error_of_two_lines() {
         (
             "completions",
             "error: there is no shell to complete for\n next: write bash, elvish, fish, powershell or zsh",
+        ),
+    ] {
+        assert_eq!(lines(line), text, "{line}");
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_together_yield_an_error_of_two_lines() {
+    for (line, text) in [
+        (
+            "h --noise 5%",
+            "error: --noise: there is no baseline that figures may be worse than\n next: add --baseline FILE, or leave --noise out",
+        ),
+        (
+            "h -p 1 -p 2",
+            "error: --port is given twice\n next: leave one of them out",
         ),
         (
             "h -4 -6",

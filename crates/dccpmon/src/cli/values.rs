@@ -88,6 +88,11 @@ pub(crate) fn rate(text: &str) -> Result<u64, BadValue> {
     Ok(quantity::rate_bits_per_s(text)?)
 }
 
+/// The rate of a load: as [`rate`], and 0 stands for no limit.
+pub(super) fn bitrate(text: &str) -> Result<u64, BadValue> {
+    if text == "0" { Ok(0) } else { rate(text) }
+}
+
 pub(crate) fn length(text: &str) -> Result<usize, BadValue> {
     use crate::wire::packet::{LEN_MAX, LEN_MIN};
     let bytes = quantity::size_bytes(text)?;

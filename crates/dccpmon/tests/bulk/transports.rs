@@ -60,7 +60,7 @@ fn udp_carries_data_in_both_directions() {
 #[test]
 fn every_datagram_of_an_unlimited_run_over_udp_has_its_place() {
     let server = Server::start("udp");
-    let document = server.json(&["--transport", "udp", "-t", "0.5"]);
+    let document = server.json(&["--transport", "udp", "-b", "0", "-t", "0.5"]);
     let flow = &flows_over_udp(&document)[0];
     assert!(number(&flow["ledger"]["delivered"]) > 1000, "{flow:#}");
     assert_eq!(number(&flow["ledger"]["unknown"]), 0, "{flow:#}");
