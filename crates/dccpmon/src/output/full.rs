@@ -7,9 +7,9 @@ use serde_json::Value;
 
 /// The lines of both hosts.
 pub(crate) fn lines(hosts: &Hosts) -> Vec<String> {
-    let mut lines = paragraph("here", &counters(&hosts.client));
+    let mut lines = paragraph("client", &counters(&hosts.client));
     if let Some(server) = &hosts.server {
-        lines.extend(paragraph("there", &counters(server)));
+        lines.extend(paragraph("server", &counters(server)));
     }
     lines
 }
@@ -66,7 +66,7 @@ mod tests {
         assert!(text.contains("process_cpu_ns 550000000"), "{text}");
         assert!(!text.contains("interface"), "{text}");
         assert!(
-            lines[0].starts_with(" here ") && text.contains("\n there "),
+            lines[0].starts_with(" client ") && text.contains("\n server "),
             "{text}"
         );
         assert!(

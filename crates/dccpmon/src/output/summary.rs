@@ -1,6 +1,6 @@
 //! The totals as text.
 
-use crate::output::text::{WIDTH, millis, paragraph, percent, spread};
+use crate::output::text::{WIDTH, lengths, millis, paragraph, percent, spread};
 use crate::schema::{Document, Flow, Ledger, Limit, Status, Summary};
 use core::fmt;
 use dccp::proto::number::to_f64;
@@ -161,34 +161,30 @@ fn totals(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// The places with losses, and the usual ones even without.
+/// What was not sent, and the places of what was lost. The usual places appear even without losses.
 fn where_lost(page: &mut Page, ledger: &Ledger) {
-    let usual = ["app", "send ring", "network", "peer socket", "peer app"];
-    let dropped = [
-        ("app", ledger.dropped_app),
-        ("send ring", ledger.dropped_ring),
-        ("congestion control", ledger.dropped_ccid),
-    ];
-    let rest = [("in flight", ledger.in_flight), ("unknown", ledger.unknown)];
-    let places = dropped.into_iter().chain(ledger.losses()).chain(rest);
-    let parts: Vec<String> = places
-        .filter(|(place, packets)| *packets > 0 || usual.contains(place))
-        .map(|(place, packets)| format!("{place} {packets}"))
-        .collect();
+    let not_sent = ledger.offered.saturating_sub(ledger.sent);
+    if not_sent > 0 {
+        let mut parts = vec![format!("{not_sent} of {} offered:", ledger.offered)];
+        let dropped = ledger.not_sent().into_iter();
+        let dropped = dropped.filter(|(_, packets)| *packets > 0);
+        parts.extend(dropped.map(place));
+        page.add("not sent", &parts);
+    }
+    let usual = ["network", "receiver socket", "receiver app"];
+    let places = ledger.losses().into_iter();
+    let places = places.chain([("unknown", ledger.unknown)]);
+    let places = places.filter(|(name, packets)| *packets > 0 || usual.contains(name));
+    let mut parts: Vec<String> = places.map(place).collect();
+    parts.push(format!("= {} of {} sent", ledger.lost(), ledger.sent));
     page.add("where lost", &parts);
-    let in_flight = match ledger.in_flight {
-        0 => String::new(),
-        packets => format!(" - in flight {packets}"),
-    };
-    page.add(
-        "",
-        &[format!(
-            "sum {} = sent {} - delivered {}{in_flight}",
-            ledger.lost(),
-            ledger.sent,
-            ledger.delivered
-        )],
-    );
+    if ledger.in_flight > 0 {
+        page.add("in flight", &[ledger.in_flight.to_string()]);
+    }
+}
+
+fn place((name, packets): (&str, u64)) -> String {
+    format!("{name} {packets}")
 }
 
 /// Round trip and its parts, one-way delay, jitter, schedule.
@@ -210,7 +206,7 @@ fn delays(page: &mut Page, summary: &Summary, flow: &Flow) {
         });
         let known: Vec<String> = known.collect();
         if known.len() > 1 {
-            page.add("", &[format!("{number}p50 of {} ms", known.join(" + "))]);
+            page.add("", &[format!("{number}p50 of {} ms", known.join(", "))]);
         }
     }
     if let Some(one_way) = &flow.one_way {
@@ -287,9 +283,10 @@ fn order(page: &mut Page, summary: &Summary) {
         }
         let longest = pattern.runs.iter().map(|run| run.0).max().unwrap_or(0);
         let mut parts = vec![format!(
-            "{}{} runs, the longest {longest} packets",
+            "{}{} runs, the longest {} packets",
             number_of(summary, flow.id),
-            pattern.runs_n
+            pattern.runs_n,
+            lengths(longest)
         )];
         if let Some(model) = &pattern.gilbert {
             parts.push(format!(
@@ -320,8 +317,8 @@ fn hosts(page: &mut Page, document: &Document) {
     page.add(
         "CPU",
         &[
-            format!("here {}", cpu(Some(&hosts.client))),
-            format!("there {}", cpu(hosts.server.as_ref())),
+            format!("client {}", cpu(Some(&hosts.client))),
+            format!("server {}", cpu(hosts.server.as_ref())),
         ],
     );
 }
@@ -414,10 +411,10 @@ mod tests {
 --------------------------------------------------------------------------------
  total        5.00 s  59.0 MB  goodput 94.4 Mbit/s (wire 99.9 Mbit/s)
               loss 0.05 %  stability 0.021
- where lost   app 2  send ring 4  network 18  peer socket 3  peer app 0
-              sum 21 = sent 42164 - delivered 42143
+ not sent     6 of 42170 offered:  application 2  send ring 4
+ where lost   network 18  receiver socket 3  receiver app 0  = 21 of 42164 sent
  RTT          min 20.1  p50 27.2  p99 42.9  max 44.0 ms
-              p50 of send queue 0.100 + network 27.2 + receiver 0.002 ms
+              p50 of send queue 0.100, network 27.2, receiver 0.002 ms
  one way      min 10.0  p50 17.2  p99 32.9  max 34.0 ms (± 0.002)
  jitter       RFC 3550 0.120  median change 0.100  p95 - p50 14.0 ms
  schedule     asked for a packet each 118.0 us, got 118.6 us
@@ -426,8 +423,8 @@ mod tests {
               loaded min 20.2  p50 31.0  p99 42.0  max 43.5 ms (1935 RPM)
  packets      reordered 0  duplicates 0  ECN marks 0  data dropped 3
  loss runs    14 runs, the longest 4 packets  Gilbert p 0.03 % r 67.00 %
- CPU          here 11 % of a core (13.0 us/packet)
-              there 11 % of a core (13.0 us/packet)
+ CPU          client 11 % of a core (13.0 us/packet)
+              server 11 % of a core (13.0 us/packet)
  limited by   network queue: a queue in the network was full
               (p99 RTT - min = 22.8 ms, 18 packets lost)";
         assert_eq!(text, golden, "{text}");
@@ -455,6 +452,39 @@ mod tests {
         for line in lines(&document) {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
+    }
+
+    // The losses of all places are the packets that were sent and did not arrive.
+    #[test]
+    fn places_of_losses_sum_up() {
+        let mut document = sample::document();
+        let summary = document.summary.as_mut().unwrap();
+        let ledger = summary.flows[0].ledger.as_mut().unwrap();
+        (ledger.in_flight, ledger.unknown) = (5, 2);
+        ledger.sent += 7;
+        ledger.offered += 7;
+        assert!(ledger.is_closed());
+        let text = lines(&document).join("\n");
+        assert!(
+            text.contains(
+                " where lost   network 18  receiver socket 3  receiver app 0  unknown 2\n\
+                 \x20             = 23 of 42171 sent\n in flight    5\n"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn longest_run_of_a_class_is_a_range() {
+        let mut document = sample::document();
+        let summary = document.summary.as_mut().unwrap();
+        let pattern = summary.flows[0].loss_pattern.as_mut().unwrap();
+        pattern.runs = vec![(1, 13), (960, 1)];
+        let text = lines(&document).join("\n");
+        assert!(
+            text.contains("14 runs, the longest 960 to 1023 packets"),
+            "{text}"
+        );
     }
 
     #[test]

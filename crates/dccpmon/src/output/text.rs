@@ -39,6 +39,24 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
+/// The least and the greatest length that a length of a loss pattern stands for: from 64 packets on, those less than
+/// 1/8 longer share its count.
+pub(crate) fn length_class(length: u64) -> (u64, u64) {
+    if length < 64 {
+        return (length, length);
+    }
+    let width = 1 << (length.ilog2() - 3);
+    (length, length.saturating_add(width - 1))
+}
+
+/// The same as text: `3`, or `960 to 1023`.
+pub(crate) fn lengths(length: u64) -> String {
+    match length_class(length) {
+        (from, to) if from == to => from.to_string(),
+        (from, to) => format!("{from} to {to}"),
+    }
+}
+
 /// A text broken between words, with further lines moved to the right.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
@@ -107,6 +125,21 @@ mod tests {
         let texts = [45_600, 20_400_000, 999_900_000, 100_000_000_000].map(|ns| millis(Some(ns)));
         assert_eq!(texts, ["0.046", "20.4", "999.9", "100000"]);
         assert_eq!(millis(None), "-");
+    }
+
+    #[test]
+    fn long_lengths_are_ranges() {
+        let texts = [1, 63, 64, 72, 960, 1024].map(lengths);
+        let wanted = [
+            "1",
+            "63",
+            "64 to 71",
+            "72 to 79",
+            "960 to 1023",
+            "1024 to 1151",
+        ];
+        assert_eq!(texts, wanted);
+        assert_eq!(length_class(15 << 60), (15 << 60, u64::MAX));
     }
 
     #[test]

@@ -98,7 +98,9 @@ fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
     Some(limit(
         Verdict::Receiver,
         "the receiving program did not read fast enough",
-        vec![format!("{dropped} packets dropped in the peer's program")],
+        vec![format!(
+            "{dropped} packets dropped by the receiving program"
+        )],
     ))
 }
 

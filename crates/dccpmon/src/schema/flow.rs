@@ -137,13 +137,22 @@ impl Ledger {
     /// The losses with the names of their places, in the order of the path.
     pub fn losses(&self) -> [(&'static str, u64); 7] {
         [
-            ("send queue", self.lost_sender_queue),
-            ("send interface", self.lost_sender_interface),
+            ("sender queue", self.lost_sender_queue),
+            ("sender interface", self.lost_sender_interface),
             ("network", self.lost_network),
-            ("peer interface", self.lost_receiver_interface),
-            ("peer softnet", self.lost_receiver_softnet),
-            ("peer socket", self.lost_receiver_socket),
-            ("peer app", self.lost_receiver_app),
+            ("receiver interface", self.lost_receiver_interface),
+            ("receiver backlog", self.lost_receiver_softnet),
+            ("receiver socket", self.lost_receiver_socket),
+            ("receiver app", self.lost_receiver_app),
+        ]
+    }
+
+    /// The packets that were offered and not sent, with the places that dropped them.
+    pub fn not_sent(&self) -> [(&'static str, u64); 3] {
+        [
+            ("application", self.dropped_app),
+            ("send ring", self.dropped_ring),
+            ("congestion control", self.dropped_ccid),
         ]
     }
 

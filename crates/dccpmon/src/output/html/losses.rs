@@ -1,6 +1,7 @@
 //! Where packets were lost, and how many in a row.
 
 use crate::output::html::name_of;
+use crate::output::text::{length_class, lengths};
 use crate::schema::{Ledger, Summary};
 use dccp::proto::number::to_f64;
 use dccp_plot::{Bar, Bars, Bin, Bins, Histogram, Scale};
@@ -22,28 +23,23 @@ pub(super) fn fill(section: &mut Section, summary: &Summary) {
         whole.offered.saturating_sub(whole.sent),
         whole.offered
     ));
-    let all = places(&whole);
-    if all.iter().all(|(_, packets)| *packets == 0) {
-        section.table(&table(&ledgers));
-    } else {
+    let has_losses = places(&whole).iter().any(|(_, packets)| *packets > 0);
+    if has_losses {
         section.figure(
             "Where packets were lost",
             &bars(&ledgers).to_svg(),
             &table(&ledgers),
         );
+    } else {
+        section.table(&table(&ledgers));
     }
     runs(section, summary);
 }
 
-/// All places where packets end that do not arrive.
+/// All places where packets were lost that had been sent.
 fn places(ledger: &Ledger) -> Vec<(&'static str, u64)> {
-    let mut places = vec![
-        ("application", ledger.dropped_app),
-        ("send ring", ledger.dropped_ring),
-        ("congestion control", ledger.dropped_ccid),
-    ];
-    places.extend(ledger.losses());
-    places.extend([("in flight", ledger.in_flight), ("unknown", ledger.unknown)]);
+    let mut places = ledger.losses().to_vec();
+    places.push(("unknown", ledger.unknown));
     places
 }
 
@@ -63,7 +59,7 @@ fn bars(ledgers: &[(u32, Ledger)]) -> Bars {
     };
     Bars {
         title: String::new(),
-        x_label: "packets that did not arrive".into(),
+        x_label: "packets lost after they were sent".into(),
         parts: used.iter().map(ToString::to_string).collect(),
         bars: ledgers.iter().map(bar).collect(),
     }
@@ -77,9 +73,12 @@ fn table(ledgers: &[(u32, Ledger)]) -> Table {
     let columns: Vec<Vec<(&str, u64)>> = ledgers
         .iter()
         .map(|(_, ledger)| {
-            let mut rows = vec![("offered", ledger.offered), ("sent", ledger.sent)];
-            rows.push(("delivered", ledger.delivered));
+            let mut rows = vec![("offered", ledger.offered)];
+            rows.extend(ledger.not_sent());
+            rows.push(("sent", ledger.sent));
             rows.extend(places(ledger));
+            rows.push(("in flight", ledger.in_flight));
+            rows.push(("delivered", ledger.delivered));
             rows
         })
         .collect();
@@ -100,13 +99,16 @@ fn runs(section: &mut Section, summary: &Summary) {
         let Some(pattern) = &flow.loss_pattern else {
             continue;
         };
-        let bin = |&(length, count): &(u64, u64)| Bin {
-            from: to_f64(length) - 0.5,
-            to: to_f64(length) + 0.5,
-            count: to_f64(count),
+        let bin = |&(length, count): &(u64, u64)| {
+            let (from, to) = length_class(length);
+            Bin {
+                from: to_f64(from) - 0.5,
+                to: to_f64(to) + 0.5,
+                count: to_f64(count),
+            }
         };
         for (length, count) in &pattern.runs {
-            table.row([name_of(flow.id), length.to_string(), count.to_string()]);
+            table.row([name_of(flow.id), lengths(*length), count.to_string()]);
         }
         if !pattern.runs.is_empty() {
             series.push(Bins {
