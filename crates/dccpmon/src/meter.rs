@@ -525,12 +525,13 @@ impl TxEnd {
 
 impl RxEnd {
     fn interval(&mut self) -> RxInterval {
-        let counts = self.receiver.interval().counts;
+        let arrivals = self.receiver.interval();
+        let counts = arrivals.counts;
         RxInterval {
             packets: counts.packets,
             bytes: counts.bytes,
-            // A late datagram was counted as missing in an earlier interval.
             lost_packets: counts.missing,
+            recovered_packets: arrivals.recovered,
             marked: counts.marked,
         }
     }

@@ -64,6 +64,7 @@ fn merge_flow(flow: &mut IntervalFlow, later: IntervalFlow, times: [u64; 2]) {
     flow.received_packets = sum(flow.received_packets, later.received_packets);
     flow.received_bytes = sum(flow.received_bytes, later.received_bytes);
     flow.lost_packets = sum(flow.lost_packets, later.lost_packets);
+    flow.recovered_packets = sum(flow.recovered_packets, later.recovered_packets);
     flow.marked_packets = sum(flow.marked_packets, later.marked_packets);
     flow.retransmitted_segments = sum(flow.retransmitted_segments, later.retransmitted_segments);
     flow.held_by_cc_ns = sum(flow.held_by_cc_ns, later.held_by_cc_ns);

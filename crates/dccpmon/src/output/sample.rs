@@ -46,6 +46,7 @@ fn interval(second: u64) -> Interval {
             received_bytes: Some(11_900_000),
             goodput_bps: Some(95.2e6),
             lost_packets: Some(2),
+            recovered_packets: Some(0),
             marked_packets: Some(0),
             rtt_ns: Some(spread(20.1, 20.4, 24.1, 25.0)),
             queue_ns: Some(spread(0.0, 0.1, 0.3, 0.4)),

@@ -221,6 +221,7 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
         received_bytes: rx.map(|r| r.bytes),
         goodput_bps: rx.map(|r| rate(r.bytes, time)),
         lost_packets: rx.map(|r| r.lost_packets),
+        recovered_packets: rx.map(|r| r.recovered_packets),
         marked_packets: rx.map(|r| r.marked),
         rtt_ns: tx.and_then(|t| t.rtt_ns.clone()),
         queue_ns: tx.and_then(|t| t.queue_ns.clone()),

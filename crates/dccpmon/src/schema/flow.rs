@@ -23,8 +23,10 @@ pub struct IntervalFlow {
     pub received_bytes: Option<u64>,
     /// Application data that arrived.
     pub goodput_bps: Option<f64>,
-    /// Numbers that the highest number passed and that have not arrived.
+    /// Packets found missing in this interval: a later one arrived before them. Some can still arrive.
     pub lost_packets: Option<u64>,
+    /// Packets that were missing before this interval and arrived in it.
+    pub recovered_packets: Option<u64>,
     /// Packets that arrived with a congestion mark.
     pub marked_packets: Option<u64>,
     /// Round trips in the network.

@@ -46,8 +46,11 @@ pub(crate) struct RxInterval {
     /// Datagrams that arrived for the first time.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Numbers that the highest number passed and that have not arrived.
+    /// Packets found missing in this interval: a later one arrived before them. Some can still arrive.
     pub(crate) lost_packets: u64,
+    /// Packets that were missing before this interval and arrived in it.
+    #[serde(default)]
+    pub(crate) recovered_packets: u64,
     /// Datagrams that arrived with a congestion mark.
     #[serde(default)]
     pub(crate) marked: u64,

@@ -92,7 +92,8 @@ pub(super) struct View {
     curves: [Curve; 4],
     sent: u64,
     received: u64,
-    lost: u64,
+    /// Packets that have not arrived so far.
+    missing: u64,
     state: String,
     marks: usize,
     is_paused: bool,
@@ -121,7 +122,7 @@ impl View {
             curves,
             sent: 0,
             received: 0,
-            lost: 0,
+            missing: 0,
             state: String::new(),
             marks: 0,
             is_paused: false,
@@ -134,10 +135,14 @@ impl View {
         let sum = |of: fn(&IntervalFlow) -> Option<u64>| -> Option<u64> {
             interval.flows.iter().map(of).sum()
         };
-        self.sent += sum(|flow| flow.sent_packets).unwrap_or(0);
-        self.received += sum(|flow| flow.received_packets).unwrap_or(0);
+        let sent = sum(|flow| flow.sent_packets).unwrap_or(0);
+        self.sent = self.sent.saturating_add(sent);
+        let received = sum(|flow| flow.received_packets).unwrap_or(0);
+        self.received = self.received.saturating_add(received);
         let lost = sum(|flow| flow.lost_packets);
-        self.lost += lost.unwrap_or(0);
+        let recovered = sum(|flow| flow.recovered_packets).unwrap_or(0);
+        let missing = self.missing.saturating_add(lost.unwrap_or(0));
+        self.missing = missing.saturating_sub(recovered);
         if self.is_paused {
             return;
         }
@@ -205,11 +210,11 @@ impl View {
     }
 
     fn counts(&self) -> String {
-        let known = self.received + self.lost;
+        let known = self.received.saturating_add(self.missing);
         let share = if known == 0 {
             0.0
         } else {
-            to_f64(self.lost) / to_f64(known)
+            to_f64(self.missing) / to_f64(known)
         };
         let state = if self.state.is_empty() {
             String::new()
@@ -217,10 +222,10 @@ impl View {
             format!("   {}", self.state)
         };
         format!(
-            " sent {}   received {}   lost {} ({}){state}",
+            " sent {}   received {}   missing {} ({}){state}",
             self.sent,
             self.received,
-            self.lost,
+            self.missing,
             text::percent(share)
         )
     }
@@ -272,7 +277,7 @@ mod tests {
         );
         assert!(text.contains(" round trip p50, ms 20.400"), "{text}");
         assert!(text.contains(" window, packets 181"), "{text}");
-        let counts = " sent 25716   received 25494   lost 6 (0.02 %)   slow start";
+        let counts = " sent 25716   received 25494   missing 6 (0.02 %)   slow start";
         assert!(lines[22].starts_with(counts), "{text}");
         assert!(
             lines[23].starts_with(" q end with the summary   m mark   p pause"),
@@ -281,6 +286,16 @@ mod tests {
         // The last value is twice the others: a column of twice the height.
         let columns = |row: usize| lines[row].chars().filter(|c| *c == '█').count();
         assert_eq!((columns(2), columns(5)), (1, 3), "{text}");
+    }
+
+    #[test]
+    fn late_packets_are_not_missing() {
+        let mut view = filled();
+        let mut interval = sample::document().intervals[0].clone();
+        interval.flows[0].recovered_packets = Some(5);
+        view.add(&interval);
+        // 4 intervals miss 2 each.
+        assert_eq!(view.missing, 3);
     }
 
     #[test]
