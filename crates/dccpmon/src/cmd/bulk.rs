@@ -589,3 +589,6 @@ impl Client {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

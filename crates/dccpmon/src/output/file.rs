@@ -77,7 +77,7 @@ impl Part {
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".part-{:016x}", u64::from_ne_bytes(random)));
         let path = PathBuf::from(name);
-        // In a shared folder, nobody can put a link in its place.
+        // Another user of the folder cannot put a link in its place.
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)

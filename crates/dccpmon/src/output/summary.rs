@@ -161,7 +161,7 @@ fn totals(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// What was not sent, and the places of what was lost. The usual places appear even without losses.
+/// The packets that were not sent, and the places of losses. The usual places appear even without losses.
 fn where_lost(page: &mut Page, ledger: &Ledger) {
     let not_sent = ledger.offered.saturating_sub(ledger.sent);
     if not_sent > 0 {

@@ -120,7 +120,7 @@ impl Reports {
     }
 }
 
-/// What the server reports about its host. Its processor time is at most that of all its cores.
+/// The server's report about its host. Its processor time is at most that of all its cores.
 ///
 /// # Errors
 /// A number is beyond reason.

@@ -30,7 +30,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let (done, outcome) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().name("connect".into());
     let started = thread.spawn(move || {
-        // Nobody waits for the outcome after Ctrl-C.
+        // After Ctrl-C the receiver is gone.
         let _ = done.send(work());
     });
     started.map_err(|e| Failure::run(e.to_string(), "check this system's limits"))?;
