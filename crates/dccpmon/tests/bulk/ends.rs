@@ -8,21 +8,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 #[test]
 fn wrong_command_line_yields_two_lines_and_code_2() {
-    for (arguments, text) in [
-        (
-            &["h", "-t", "5x"][..],
-            "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n",
-        ),
-        (
-            &["rr", "h"],
-            "error: rr: is not implemented yet\n next: this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options\n",
-        ),
-    ] {
-        let output = Command::new(PROGRAM).args(arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), text);
-        assert!(output.stdout.is_empty());
-    }
+    let output = Command::new(PROGRAM)
+        .args(["h", "-t", "5x"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), text);
+    assert!(output.stdout.is_empty());
 }
 
 #[test]
