@@ -11,7 +11,7 @@ const TRACED: &str = "DCCP_SOCKETS_TRACED";
 
 /// Whether this process is traced. If not, the test `name` is run again with this fault; where that cannot be, it
 /// says so. `strace` counts calls for each thread apart.
-fn is_traced(name: &str, fault: &str) -> bool {
+pub(crate) fn is_traced(name: &str, fault: &str) -> bool {
     if env::var_os(TRACED).is_some() {
         return true;
     }
