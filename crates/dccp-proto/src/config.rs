@@ -83,6 +83,9 @@ pub mod bounds {
     /// The smallest MTU in bytes that a connection works with (4340-14.1-7): that of point-to-point links tuned for short
     /// delays (RFC 1191 §7). Packets of the handshake fit into it.
     pub const MTU_LEAST: usize = 296;
+    /// Bytes of options of a Response with an Init Cookie: what `MTU_LEAST` leaves beside the headers of IPv4, 20 bytes, UDP, 8,
+    /// and the Response, 28.
+    pub const COOKIE_RESPONSE_OPTIONS: usize = MTU_LEAST - 20 - 8 - 28;
     }
 }
 

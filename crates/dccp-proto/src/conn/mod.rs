@@ -459,6 +459,11 @@ impl Connection {
         self.init_cookie = Some(cookie.into());
     }
 
+    /// The cookie has been redeemed, so no further Response carries it.
+    pub(crate) fn forget_init_cookie(&mut self) {
+        self.init_cookie = None;
+    }
+
     /// Whether no packet and no event is left: the endpoint may remove the connection.
     pub(crate) fn is_finished(&self) -> bool {
         !self.state.is_alive() && self.due.reset.is_none() && self.events.is_empty()

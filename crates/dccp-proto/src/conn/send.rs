@@ -15,6 +15,7 @@ use super::in_flight::{Record, SentPacket};
 use super::{App, Connection, DueReset, State, Timer};
 use crate::batch::Batch;
 use crate::cc::Permit;
+use crate::config::bounds::COOKIE_RESPONSE_OPTIONS;
 use crate::queue::{Fate, Offer, Waiting};
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -28,11 +29,13 @@ use plan::Plan;
 /// CCID, a Timestamp Echo.
 const ACK_OPTIONS_LEN: usize = 48;
 
-/// Bytes of options, with Padding, on a repeated Request, so that it earns a Response with a cookie (4340-18-5). With the
-/// header, 20 bytes, and that of IPv4 the Request has 180 bytes, and earns 270. The Response has 48 bytes without options, the
-/// cookie 42 and the Request's own options, and their answers are up to 1.7 times as long. So 270 bytes suffice for a
-/// client with 65 bytes of options; usual clients have 12 to 28.
-const REPEATED_REQUEST_OPTIONS: usize = 140;
+/// Bytes of options, with Padding, on a repeated Request, so that it earns a Response with a cookie (4340-18-5). With its
+/// header of 20 bytes and that of IPv4 the Request has 200 bytes and earns 300. The Response has at most 48 bytes and
+/// [`COOKIE_RESPONSE_OPTIONS`], which are 288. Longer headers below DCCP count once in the Response, and earn one and a half times their
+/// bytes.
+const REPEATED_REQUEST_OPTIONS: usize = 160;
+const _: () =
+    assert!(3 * (20 + 20 + REPEATED_REQUEST_OPTIONS) >= 2 * (48 + COOKIE_RESPONSE_OPTIONS));
 
 /// The shortest time that a timer can wait.
 const MOMENT: core::time::Duration = core::time::Duration::from_nanos(1);
@@ -171,7 +174,11 @@ impl Connection {
         app: &mut App<'_>,
         batch: &mut Batch,
     ) -> Seq {
-        let room = self.option_room(kind.packet_type(), 0);
+        let mut room = self.option_room(kind.packet_type(), 0);
+        if self.init_cookie.is_some() && matches!(kind, Kind::Response { .. }) {
+            // 4340-14.1-7: nothing is known about the path yet, and the cookie has no second packet.
+            room = room.min(COOKIE_RESPONSE_OPTIONS);
+        }
         let mut options = batch.option_writer(room);
         self.write_options(now, kind, self.seqs.gss.next(), &mut options);
         let seq = self.finish_packet(now, kind, &options, size_min, app, batch);

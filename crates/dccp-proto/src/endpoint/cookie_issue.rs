@@ -2,7 +2,8 @@
 //! §8.1.4). The client's part is `conn/cookie_echo.rs`.
 //!
 //! The cookie holds what the connection was made from: both initial sequence numbers, the Service
-//! Code, the Request's options and the time, sealed with a keyed hash. When it comes back the
+//! Code, the Request's options and the time, sealed with a keyed hash. The Response fits every path that a connection works on;
+//! answers that find no room beside the cookie leave with the first packets of the connection. When it comes back the
 //! connection is made again in the same way, which gives the same Response; that is forgotten, and
 //! the client's packet finds the connection in RESPOND. It opens at most one connection, and its key is
 //! good for a minute or two (`cookie_keys.rs`).
@@ -14,6 +15,7 @@
 use super::stateless::flow_bytes;
 use super::{Connection, Endpoint};
 use crate::batch::Batch;
+use crate::config::bounds::COOKIE_RESPONSE_OPTIONS;
 use crate::conn::stats::DropReason;
 use crate::conn::{App, NoApp};
 use crate::path::Flow;
@@ -27,8 +29,9 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// Bytes of a cookie without the Request's options.
 const FIXED_LEN: usize = 8 + 6 + 6 + 4 + SEAL_LEN;
 const SEAL_LEN: usize = 16;
-/// Bytes that one option can hold.
-const COOKIE_MAX: usize = 253;
+/// The longest cookie in bytes: its option, with two bytes more, fits into a Response on every path.
+const COOKIE_MAX: usize = COOKIE_RESPONSE_OPTIONS - 2;
+const _: () = assert!(COOKIE_MAX <= 253, "one option holds it");
 
 /// The content of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,7 +137,10 @@ impl Endpoint {
             ..cookie
         };
         let mut conn = self.rebuild(flow, &cookie, &mut app);
+        // The Response had no room for more options than beside the cookie.
+        conn.set_init_cookie(bytes.to_vec());
         conn.poll_transmit(cookie.issued, &mut app, &mut Batch::new(1));
+        conn.forget_init_cookie();
         Ok(Some(conn))
     }
 

@@ -392,7 +392,8 @@ fn our_own_clients_connect_while_their_network_is_forged() {
         timestamps: true,
         ..with_ccid(3)
     };
-    for config in [with_ccid(2), with_ccid(3), many_options] {
+    let all_options = Bench::all_features();
+    for config in [with_ccid(2), with_ccid(3), many_options, all_options] {
         let (mut client, first) = Bench::requesting(config.clone());
         let later = client.advance(3 * SECOND);
         let request = later.into_iter().map(|(_, p)| p).next().unwrap();

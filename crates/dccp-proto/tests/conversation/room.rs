@@ -1,9 +1,10 @@
 //! Whether options find room beside data.
 
+use crate::bench::pair::{CLIENT, Net, Pair, SERVER};
 use crate::bench::{Bench, Pkt, SERVICE, confirms_for};
 use dccp_proto::Config;
 use dccp_proto::conn::State;
-use dccp_proto::wire::{FeatureOpt, Kind, Opt, PacketType};
+use dccp_proto::wire::{Feature, FeatureOpt, Kind, Opt, PacketType, header_len};
 use std::time::Duration;
 
 const SEND_RTT_ESTIMATE: u8 = 128;
@@ -191,4 +192,70 @@ fn acknowledgement_leaves_alone_when_its_data_are_withdrawn() {
     // The next datagram has the next number.
     bench.send(b"this");
     assert_eq!(bench.advance(Duration::from_secs(2))[0].1.seq, next.next());
+}
+
+/// Bytes of the whole packet over UDP and IPv4.
+fn size(packet: &Pkt) -> usize {
+    let headers = header_len(packet.packet_type(), packet.is_short, packet.options.len());
+    20 + 8 + headers + packet.payload.len()
+}
+
+/// A client with nearly every feature connects over a path that loses its first Request and what is larger than 296 bytes.
+fn over_the_narrowest_path(cookie_threshold: usize) -> Pair {
+    let server = Config {
+        cookie_threshold,
+        ..Bench::all_features()
+    };
+    let delay = Duration::from_millis(50);
+    let mut pair = Pair::connecting(delay, Bench::all_features(), server);
+    let mut has_lost = false;
+    pair.net = Box::new(move |_, packet| {
+        let is_first = !core::mem::replace(&mut has_lost, true);
+        if is_first || size(packet) > 296 {
+            Net::Lose
+        } else {
+            Net::Deliver
+        }
+    });
+    pair.run(Duration::from_secs(3));
+    for end in [CLIENT, SERVER] {
+        for n in 0..20 {
+            pair.ends[end].send(&[n; 100]);
+        }
+    }
+    pair.run(Duration::from_mins(1));
+    pair
+}
+
+#[test]
+fn a_client_with_all_features_connects_by_a_cookie_on_a_path_of_296_bytes() {
+    // 4340-8.1.4-4, 4340-14.1-7, 4340-18-5
+    let [with, without] = [0, 1].map(over_the_narrowest_path);
+    let cookies_sent = |pair: &Pair| pair.ends[SERVER].endpoint.stats().counters.cookies_sent;
+    assert_eq!((cookies_sent(&with), cookies_sent(&without)), (1, 0));
+    let [request, response] = [CLIENT, SERVER].map(|end| {
+        let mut sent = with.sent(end).map(|(_, packet)| packet);
+        // The first Request was lost.
+        sent.nth(1 - end).unwrap()
+    });
+    assert_eq!(request.packet_type(), PacketType::Request);
+    assert_eq!(response.packet_type(), PacketType::Response);
+    let (asked, answered) = (size(request), size(response));
+    assert!(
+        answered <= 296 && 2 * answered <= 3 * asked,
+        "{asked}: {answered}"
+    );
+    // Some answers found no room in the Response, and are negotiated later.
+    assert!(confirms_for(request).len() + 48 + 254 > 296 - 28);
+    for end in [CLIENT, SERVER] {
+        let features = |pair: &Pair| {
+            let end = &pair.ends[end];
+            assert_eq!(end.state(), State::Open);
+            let conn = end.endpoint.connection(end.id.unwrap()).unwrap();
+            let value = |f: &Feature| [conn.feature(true, *f), conn.feature(false, *f)];
+            Feature::ALL.iter().map(value).collect::<Vec<_>>()
+        };
+        assert_eq!(features(&with), features(&without));
+        assert_eq!(with.ends[end].got().len(), 20);
+    }
 }

@@ -137,6 +137,24 @@ impl Bench {
         }
     }
 
+    /// Settings that ask for nearly every feature, so that a Request has many options.
+    pub(crate) fn all_features() -> Config {
+        Config {
+            tx_ccids: vec![3],
+            rx_ccids: vec![3],
+            ack_ratio: Some(3),
+            short_seqnos: true,
+            send_cscov: 15,
+            min_cscov: 1,
+            data_checksum: true,
+            ndp_count: true,
+            ack_vectors: true,
+            ecn: false,
+            timestamps: true,
+            ..Self::config()
+        }
+    }
+
     /// The peer's next packet.
     pub(crate) fn next(&mut self, kind: Kind) -> Pkt {
         self.peer_gss = self.peer_gss.next();
