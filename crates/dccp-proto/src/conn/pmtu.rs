@@ -1,17 +1,19 @@
 //! How large a packet may be: the path MTU (RFC 4340 §14), found out as RFC 8899 does.
 //!
 //! ```text
-//!                         suspicion                       lost: a black hole, fall back
-//!   start ──▶ idle ──────────────────▶ verify the PMTU ──────────────────────┐
-//!              ▲ ▲                       │ acked │ ▲                         ▼
-//!              │ └───────────────────────┘       │ └──────────────── verify the fallback
-//!              │ done            after a raise or│                      │ lost at the floor:
-//!              └──── search upward ◀── fallback ─┘                      ▼ idle, try again later
+//!                         suspicion                        lost                 lost at the floor: an outage,
+//!   start ──▶ idle ──────────────────▶ verify the PMTU ──────────▶ try smaller ──▶ idle, try again later
+//!              ▲ ▲                       │ acked │ ▲                  │ acked
+//!              │ └───────────────────────┘       │ │ acked            ▼
+//!              │ done            after a raise or│ └─────────── verify once more
+//!              └──── search upward ◀── fallback ─┘                    │ lost: a black hole
+//!                           ▲──────────────────── fall back ◀─────────┘
 //! ```
 //!
 //! The search begins at the interface's MTU, as RFC 4340 asks, and believes it until an ICMP message with
 //! evidence, or losses, speak against it. Probes are padded Syncs: a lost one costs no data (4340-14.1-5). Where
 //! the question is whether a size still gets through, data of that size that arrive answer it, too.
+//! The PMTU falls only when a smaller size gets through and the PMTU does not: where nothing arrives, size is not the reason.
 //! Sizes are of whole packets in bytes, IP header included, unless they are called lengths: those
 //! are of application data.
 
@@ -52,8 +54,7 @@ const STEP: usize = 8;
 const RAISE_AFTER_ICMP: Duration = Duration::from_secs(10);
 /// A larger size is tried again after this time (RFC 8899 §5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_mins(10);
-/// All sizes are tried again after this time if not even the smallest got through. So soon after an outage applications get
-/// their usual size back.
+/// All sizes are tried again after this time if not even the smallest got through.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// More losses than this, of packets larger than any that arrive, are suspicious (4340-14.1-3).
 const LOSSES: u32 = 3;
@@ -122,6 +123,10 @@ struct Doubts {
 enum Goal {
     /// Whether the PMTU still gets through.
     Verify { then_search: bool },
+    /// Whether a smaller size does where the PMTU does not.
+    Fall,
+    /// Whether the PMTU gets through again, now that `smaller` does: then it was an outage.
+    Recheck { smaller: usize },
     /// Whether more does: at most `high`.
     Search { high: usize },
 }
@@ -339,6 +344,11 @@ impl Pmtu {
         self.doubts.counts.probes_acked += 1;
         match goal {
             Goal::Verify { then_search } => self.on_verified(now, then_search),
+            Goal::Fall => {
+                let goal = Goal::Recheck { smaller: size };
+                self.doubts.probe = Some(Probe::new(goal, self.size));
+            }
+            Goal::Recheck { .. } => self.on_verified(now, false),
             Goal::Search { high } => {
                 self.use_size(size);
                 self.search(now, high, middle(size, high));
@@ -385,13 +395,11 @@ impl Pmtu {
     /// the goal goes on with. In a full queue every probe may be lost while data get through.
     fn is_verified_by(&self, received_len: usize) -> Option<bool> {
         let doubts = &self.doubts;
-        let Goal::Verify { then_search } = doubts.probe.as_ref()?.goal else {
-            return None;
-        };
-        let enough = if then_search {
-            self.mps()
-        } else {
-            doubts.gone.smallest
+        let (enough, then_search) = match doubts.probe.as_ref()?.goal {
+            Goal::Verify { then_search: true } => (self.mps(), true),
+            Goal::Verify { then_search: false } => (doubts.gone.smallest, false),
+            Goal::Fall | Goal::Recheck { .. } => (doubts.gone.smallest.min(self.mps()), false),
+            Goal::Search { .. } => return None,
         };
         (received_len >= enough).then_some(then_search)
     }
@@ -399,8 +407,8 @@ impl Pmtu {
     /// The PMTU gets through.
     fn on_verified(&mut self, now: Instant, then_search: bool) {
         let doubts = &mut self.doubts;
+        doubts.gone = Gone::NONE;
         if !then_search {
-            doubts.gone = Gone::NONE;
             doubts.trusted_until = now + TRUST;
         }
         // The time to look for more may have come while the PMTU was in doubt.
@@ -413,22 +421,30 @@ impl Pmtu {
 
     /// All probes of this size were lost.
     fn on_size_lost(&mut self, now: Instant, goal: Goal, size: usize) {
-        match (goal, self.fallback()) {
-            (Goal::Search { .. }, _) => {
+        match goal {
+            Goal::Search { .. } => {
                 let high = size - 1;
                 self.search(now, high, middle(self.size, high));
             }
-            (Goal::Verify { then_search }, Some(smaller)) => {
-                self.doubts.counts.black_holes += u32::from(!then_search);
+            Goal::Verify { .. } | Goal::Fall => match self.fallback_of(size) {
+                Some(smaller) => self.doubts.probe = Some(Probe::new(Goal::Fall, smaller)),
+                None => self.on_outage(now),
+            },
+            Goal::Recheck { smaller } => {
+                self.doubts.counts.black_holes += 1;
                 self.use_size(smaller);
-                self.verify(true);
-            }
-            (Goal::Verify { .. }, None) => {
-                let doubts = &mut self.doubts;
-                doubts.probe = None;
-                doubts.raise_at = Some(now + RETRY_INTERVAL);
+                self.search(now, self.interface, self.interface);
             }
         }
+    }
+
+    /// Not even the smallest size gets through, so losses say nothing about the PMTU until the next try.
+    fn on_outage(&mut self, now: Instant) {
+        let doubts = &mut self.doubts;
+        doubts.probe = None;
+        doubts.gone = Gone::NONE;
+        doubts.trusted_until = now + RETRY_INTERVAL;
+        doubts.raise_at = Some(now + RETRY_INTERVAL);
     }
 
     /// Probes `size` next, unless there is too little to win up to `high`.
@@ -499,12 +515,17 @@ impl Pmtu {
         floor.min(self.interface)
     }
 
-    /// The next smaller size that can be expected to work; none below the floor.
+    /// The next size below the PMTU that can be expected to work; none below the floor.
     fn fallback(&self) -> Option<usize> {
+        self.fallback_of(self.size)
+    }
+
+    /// The same below another size.
+    fn fallback_of(&self, size: usize) -> Option<usize> {
         let common = COMMON_V4.clamp(self.floor(), self.base());
         [self.base(), common, self.floor()]
             .into_iter()
-            .find(|&size| size < self.size)
+            .find(|&smaller| smaller < size)
     }
 
     /// 4340-14.1-2: where a message names no MTU, the plateau below the PMTU. All packets in flight
@@ -556,7 +577,8 @@ impl Probe {
     fn has_more(&self) -> bool {
         let most = match self.goal {
             Goal::Verify { then_search: false } => PROBES_IN_DOUBT,
-            Goal::Verify { .. } | Goal::Search { .. } => PROBES_MAX,
+            Goal::Recheck { .. } => 1,
+            Goal::Verify { .. } | Goal::Fall | Goal::Search { .. } => PROBES_MAX,
         };
         self.sent.iter().flatten().count() < most
     }

@@ -168,10 +168,10 @@ fn an_interface_below_the_base_is_the_base() {
 
 #[test]
 fn a_router_of_a_path_below_576_bytes_is_believed() {
-    // 4340-14.1-7: the probe of the floor is lost, and a router says why.
+    // 4340-14.1-7: the probe of 576 bytes is lost, and a router says why.
     let mut path = TestPath::new(new(), 552);
     path.pmtu.on_silence(path.now, lost(9, 1444));
-    while path.pmtu.pmtu() > 576 {
+    while path.probed.last() != Some(&576) {
         path.run_until(path.now + Duration::from_millis(100));
     }
     let probe = Some(Quote {

@@ -8,7 +8,8 @@ fn a_black_hole_is_found_and_measured() {
     path.pmtu.on_large(path.now, lost(4, 1444));
     path.run_until(s(60));
     assert_eq!(path.probed[..5], [1500; 5]);
-    assert_eq!(path.probed[5..9], [1200, 1500, 1500, 1500]);
+    // Once more to tell a black hole from an outage, and three times as the first size of a search.
+    assert_eq!(path.probed[5..10], [1200, 1500, 1500, 1500, 1500]);
     assert_eq!(path.pmtu.pmtu(), 1396);
     assert_eq!(path.pmtu.counts().black_holes, 1);
 }
@@ -169,21 +170,55 @@ fn losses_do_not_end_a_search() {
 }
 
 #[test]
-fn an_outage_ends_with_the_full_size() {
+fn an_outage_leaves_the_size() {
     let mut path = TestPath::new(new(), 0);
     path.pmtu.on_silence(path.now, lost(9, 1444));
     path.run_until(s(100));
-    assert_eq!(path.pmtu.pmtu(), 296);
+    assert_eq!(path.pmtu.pmtu(), 1500);
     path.probed.dedup();
-    assert_eq!(
-        path.probed,
-        [1500, 1200, 576, 296],
-        "and then 296 again and again"
-    );
+    assert_eq!(path.probed[..6], [1500, 1200, 576, 296, 1500, 1200]);
     path.carries = 1500;
     path.run_until(s(140));
     assert_eq!(path.pmtu.pmtu(), 1500);
+    assert_eq!(path.pmtu.poll_timeout(), None);
+    assert_eq!(path.pmtu.counts().black_holes, 0);
+}
+
+#[test]
+fn an_outage_that_ends_while_smaller_sizes_are_probed_leaves_the_size() {
+    for end_ms in (0..20_000).step_by(250) {
+        let mut path = TestPath::new(new(), 0);
+        path.pmtu.on_silence(path.now, lost(9, 1444));
+        path.run_until(s(1) + Duration::from_millis(end_ms));
+        path.carries = 1500;
+        while path.now < s(60) {
+            path.run_until(path.now + Duration::from_millis(10));
+            assert_eq!(path.pmtu.pmtu(), 1500, "{end_ms} ms");
+        }
+        assert_eq!(path.pmtu.counts().black_holes, 0, "{end_ms} ms");
+    }
+}
+
+#[test]
+fn a_path_that_is_narrower_after_an_outage_is_measured() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
+    path.run_until(s(40));
+    path.carries = 1400;
+    path.run_until(s(100));
+    assert_eq!(path.pmtu.pmtu(), 1396);
     assert_eq!(path.pmtu.counts().black_holes, 1);
+}
+
+#[test]
+fn losses_of_an_outage_raise_no_suspicion_before_the_next_try() {
+    let mut path = TestPath::new(new(), 0);
+    path.pmtu.on_silence(path.now, lost(9, 1444));
+    path.run_until(s(1 + 14));
+    path.pmtu.on_silence(s(16), lost(9, 1444));
+    assert!(!path.pmtu.has_probe_due());
+    path.pmtu.on_timeout(s(1 + 14 + 5));
+    assert_eq!(path.pmtu.poll_probe(), Some(1500));
 }
 
 #[test]
