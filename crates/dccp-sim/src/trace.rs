@@ -13,13 +13,15 @@ use crate::frame::{Content, Frame, IcmpError};
 use crate::loss::Loss;
 use core::fmt::Write as _;
 use core::net::IpAddr;
-use dccp_proto::wire::{ChecksumRule, Packet, parse};
+use dccp_proto::wire::{ChecksumRule, Packet, PacketType, parse};
 use dccp_proto::{Instant, Seq};
 use std::collections::BTreeMap;
 
 /// Packets since the trace began.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
+    /// Leaves out all other packets.
+    only: Option<PacketType>,
     lines: Vec<Line>,
     first: BTreeMap<Half, Seq>,
 }
@@ -43,7 +45,22 @@ enum End {
 }
 
 impl Trace {
+    /// A trace of the packets of one type.
+    pub(crate) fn only(packet_type: PacketType) -> Self {
+        Self {
+            only: Some(packet_type),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn sent(&mut self, frame: &mut Frame, from: &str, to: &str) {
+        if self
+            .only
+            .is_some_and(|only| packet_type(frame) != Some(only))
+        {
+            frame.line = None;
+            return;
+        }
         let what = match frame.content {
             Content::Dccp => self.datagram(frame),
             Content::Icmp { error, .. } => match error {
@@ -138,6 +155,16 @@ impl Trace {
         let back = self.first.get(&(dest.0, dest.1, source.0, source.1));
         (first, back.copied().unwrap_or(Seq::ZERO))
     }
+}
+
+/// The type of a packet of DCCP that is not malformed.
+fn packet_type(frame: &Frame) -> Option<PacketType> {
+    if !matches!(frame.content, Content::Dccp) {
+        return None;
+    }
+    let datagram = frame.datagram();
+    let packet = parse(&datagram, ChecksumRule::Udp).ok()?;
+    Some(packet.packet_type())
 }
 
 /// Nanoseconds as milliseconds with three digits.

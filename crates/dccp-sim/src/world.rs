@@ -21,6 +21,7 @@ use core::marker::PhantomData;
 use core::net::IpAddr;
 use core::time::Duration;
 use dccp_proto::Instant;
+use dccp_proto::wire::PacketType;
 use std::io::{self, Write};
 
 /// A network in virtual time. Everything that happens in it follows from its construction and its
@@ -175,6 +176,13 @@ impl World {
     /// Records all packets from now on, for [`trace`](Self::trace).
     pub fn start_trace(&mut self) {
         self.net.trace = Some(Trace::default());
+        self.net.is_plan_stale = true;
+    }
+
+    /// Records the packets of one type from now on, for [`trace`](Self::trace): a run of millions of packets then needs
+    /// little memory.
+    pub fn start_trace_of(&mut self, packet_type: PacketType) {
+        self.net.trace = Some(Trace::only(packet_type));
         self.net.is_plan_stale = true;
     }
 

@@ -159,3 +159,34 @@ fn malformed_packets_and_icmp_errors_are_described() {
         "     0.000 a>b ICMP too big, mtu 1280  (on the way)"
     );
 }
+
+#[test]
+fn trace_of_one_type_leaves_out_all_other_packets() {
+    let mut trace = Trace::only(PacketType::Reset);
+    let ack = Seq::new(7);
+    let reset = Kind::Reset {
+        ack,
+        code: ResetCode::CLOSED,
+        data: [0; 3],
+    };
+    let mut lines = 0;
+    for (n, kind) in [Kind::Data, Kind::Ack { ack }, reset, Kind::Data, reset]
+        .into_iter()
+        .enumerate()
+    {
+        let mut frame = frame_of(kind, n as u64, &[], Payload::EMPTY);
+        // The line of an earlier frame in the same place.
+        frame.line = Some(0);
+        trace.sent(&mut frame, "a", "b");
+        let is_reset = kind == reset;
+        assert_eq!(frame.line, is_reset.then_some(lines));
+        lines += usize::from(is_reset);
+        trace.lost(&frame, Loss::Random);
+    }
+    let text = trace.text();
+    assert_eq!(text.lines().count(), 2);
+    assert!(
+        text.lines()
+            .all(|line| line.contains(" Reset ") && line.contains("lost"))
+    );
+}

@@ -4,6 +4,7 @@ use crate::coverage::Coverage;
 use crate::stranger;
 use core::time::Duration;
 use dccp_proto::conn::State;
+use dccp_proto::wire::PacketType;
 use dccp_proto::{Config, Instant, Rate};
 use dccp_sim::host::Host;
 use dccp_sim::link::TooBig;
@@ -26,7 +27,9 @@ pub(crate) fn play(seed: u64, coverage: &mut Coverage) {
     let setup = setup(seed, &mut draw);
     let has_linux =
         matches!(setup.client, Profile::Linux(_)) || matches!(setup.server, Profile::Linux(_));
-    let mut pair = Pair::new(setup.clone());
+    // The memory for a trace of all packets would stay with the allocator after a long conversation.
+    let mut pair = Pair::untraced(setup.clone());
+    pair.world.start_trace_of(PacketType::Reset);
     pair.world.set_repeat_command(format!(
         "cargo run --release -p dccp-testbed --bin soak -- 1 {seed}"
     ));
