@@ -13,6 +13,7 @@ mod result;
 pub mod schema;
 mod serve;
 mod session;
+mod third;
 mod transport;
 mod wire;
 
@@ -22,12 +23,16 @@ use cli::udpmon::{Program, Translation};
 use dccp_cli::{Failure, end, exit, print};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use third::process;
 
 /// Runs the program with the words of the command line.
 #[must_use]
 pub fn run() -> ExitCode {
-    let mut words = std::env::args_os();
+    let mut words = std::env::args_os().peekable();
     let name = words.next().unwrap_or_default();
+    if words.peek().is_some_and(|word| word == process::WORD) {
+        return end(process::run());
+    }
     end(match Program::of(&name) {
         Some(program) => program.translate(words).and_then(|t| run_translated(&t)),
         None => cli::parse(words).and_then(perform),
@@ -54,6 +59,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Bulk(bulk) => cmd::bulk::run(&bulk),
+        Command::Third(third) => third::client::run(&third),
         Command::Sweep(sweep) => sweep.run(),
         Command::Man(folder) => cmd::man::run(&folder),
         Command::Completions(shell) => cmd::completions::run(shell),

@@ -58,7 +58,8 @@ pub(crate) const RECV_PACKETS: usize = 4096;
 pub(crate) const RECV_BYTES: u64 = RECV_PACKETS as u64 * 1500;
 
 /// All limits with their values: those of this program, then those of the library.
-pub(crate) fn text(tests: u32, duration: Duration) -> String {
+/// `destinations`: the hosts of third-party tests, if the server runs such tests.
+pub(crate) fn text(tests: u32, duration: Duration, destinations: Option<&str>) -> String {
     let seconds = |time: Duration| format!("{} s", time.as_secs());
     let own = [
         ("tests at once", tests.to_string()),
@@ -108,10 +109,20 @@ pub(crate) fn text(tests: u32, duration: Duration) -> String {
             source_connections(tests).to_string(),
         ),
         ("bytes of a control message", MESSAGE_MAX.to_string()),
+        (
+            "processes of third-party tests, one for each test to a host that a client names",
+            if destinations.is_some() { tests } else { 0 }.to_string(),
+        ),
     ];
     let mut text = String::from("limits of `dccpmon serve`:\n");
     for (what, value) in own {
         let _ = writeln!(text, "{value:>12}  {what}");
+    }
+    if let Some(destinations) = destinations {
+        let _ = writeln!(
+            text,
+            "hosts to which third-party tests may go: {destinations}"
+        );
     }
     text += "limits of the library:\n";
     for (name, what, value) in bounds::ALL.iter().chain(dccp::limits::ALL) {
@@ -136,7 +147,7 @@ mod tests {
 
     #[test]
     fn text_lists_the_limits_of_the_program_and_of_the_library() {
-        let text = text(4, Duration::from_hours(1));
+        let text = text(4, Duration::from_hours(1), None);
         for line in [
             "           4  tests at once",
             "           3  tests at once of one IPv4 address",
@@ -152,7 +163,27 @@ mod tests {
         }
         assert_eq!(
             text.lines().count(),
-            2 + 17 + bounds::ALL.len() + dccp::limits::ALL.len()
+            2 + 18 + bounds::ALL.len() + dccp::limits::ALL.len()
+        );
+    }
+
+    // goal 16: the hosts that clients may name are part of the limits.
+    #[test]
+    fn text_lists_the_hosts_of_third_party_tests() {
+        let processes = |destinations| {
+            let text = text(16, Duration::from_hours(1), destinations);
+            let is_wanted = |line: &&str| line.contains("third-party");
+            let lines = text.lines().filter(is_wanted).map(str::to_owned);
+            lines.collect::<Vec<_>>()
+        };
+        let off = processes(None);
+        assert_eq!(off.len(), 1);
+        assert!(off[0].starts_with("           0  processes"), "{off:?}");
+        let on = processes(Some("192.0.2.0/24"));
+        assert!(on[0].starts_with("          16  processes"), "{on:?}");
+        assert_eq!(
+            on[1],
+            "hosts to which third-party tests may go: 192.0.2.0/24"
         );
     }
 }

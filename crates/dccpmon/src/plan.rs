@@ -38,8 +38,13 @@ pub(crate) struct Plan {
 impl Plan {
     /// Looks the host up and makes the options.
     pub(crate) fn new(asked: Bulk) -> Result<Self, Failure> {
-        check_congestion(&asked)?;
         let remotes = look_up(&asked.host, asked.udp_port, asked.family)?;
+        Self::to(asked, remotes)
+    }
+
+    /// Makes the options for a server that is at one of these addresses.
+    pub(crate) fn to(asked: Bulk, remotes: Vec<SocketAddr>) -> Result<Self, Failure> {
+        check_congestion(&asked)?;
         let common = Options::new()
             .service_code(SERVICE)
             .encapsulation(asked.over)
@@ -51,6 +56,16 @@ impl Plan {
             data,
             asked,
         })
+    }
+
+    /// A plan that is only shown, because another host runs the test.
+    pub(crate) fn of_another(asked: Bulk) -> Self {
+        Self {
+            asked,
+            remotes: Vec::new(),
+            control: Options::new(),
+            data: Options::new(),
+        }
     }
 
     /// The options of a data connection, counted from 0.
@@ -99,6 +114,14 @@ impl Plan {
             None if self.asked.transport == Transport::Tcp => Ok(BLOCK),
             None => Ok(LENGTH.min(mps)),
         }
+    }
+}
+
+/// Bytes of a datagram on a path that bears them, or of a block of TCP, if the user names none.
+pub(crate) fn usual_length(transport: Transport) -> usize {
+    match transport {
+        Transport::Tcp => BLOCK,
+        Transport::Dccp | Transport::Udp => LENGTH,
     }
 }
 
@@ -162,8 +185,8 @@ impl fmt::Display for Plan {
         let several = if *flows == 1 { "" } else { "s" };
         let time = units::seconds(nanos(*duration));
         let is_tcp = self.asked.transport == Transport::Tcp;
-        let default = if is_tcp { BLOCK } else { LENGTH };
-        let length = self.asked.length.unwrap_or(default);
+        let length = self.asked.length;
+        let length = length.unwrap_or_else(|| usual_length(self.asked.transport));
         let unit = if is_tcp { "blocks" } else { "packets" };
         f.write_str("plan  ")?;
         if let Some(title) = &self.asked.title {

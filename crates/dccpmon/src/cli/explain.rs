@@ -32,6 +32,13 @@ fn no_baseline() -> Failure {
     )
 }
 
+fn no_from() -> Failure {
+    Failure::usage(
+        "--to: no server is named that measures to it",
+        "add --from SERVER, or write the host alone",
+    )
+}
+
 /// Formats an error of clap in two lines.
 pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
     let list = format!("`dccpmon {command} --help` lists the options");
@@ -63,6 +70,7 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             Failure::usage(format!("{word}: there is no such option"), next)
         }
         ErrorKind::MissingRequiredArgument if word == "--baseline" => no_baseline(),
+        ErrorKind::MissingRequiredArgument if word == "--from" => no_from(),
         ErrorKind::MissingRequiredArgument if command == "man" => Failure::usage(
             "there is no folder for the pages",
             "write for example `dccpmon man pages`",

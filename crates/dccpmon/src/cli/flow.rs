@@ -5,8 +5,9 @@ use super::values::{BadValue, ccid, law, rate, shape};
 use crate::load::shape::Shape;
 use crate::schema::Transport;
 use crate::session::probe::idle_time;
-use crate::wire::message::client_sends;
+use crate::wire::message::{Mode, Request, client_sends};
 use core::time::Duration;
+use dccp::proto::time::nanos;
 use dccp_cli::law::NamedLaw;
 
 const NEXT: &str = "write for example --flow ccid=3,rate=5M or --flow shape=poisson:5M,law=cubic";
@@ -41,6 +42,31 @@ impl Bulk {
         client_sends(self.is_reverse, self.is_both, self.flows, flow)
     }
 
+    /// The test as a server is asked for it, with datagrams of `length` bytes.
+    pub(crate) fn request(&self, mode: Mode, length: usize) -> Request {
+        let shape = if self.own.is_empty() {
+            self.shape.clone()
+        } else {
+            fastest(&self.own, length)
+        };
+        Request {
+            mode,
+            transport: self.transport,
+            flows: self.flows,
+            duration_ns: nanos(self.duration),
+            interval_ns: nanos(self.interval),
+            is_reverse: self.is_reverse,
+            is_both: self.is_both,
+            length_bytes: length,
+            rate_bps: shape.mean_bps(length),
+            shape,
+            seed: self.seed,
+            congestion: self.congestion.clone(),
+            lost_runs: self.lost_runs,
+            has_echoes: self.has_echoes,
+        }
+    }
+
     /// The values of a flow, counted from 0.
     pub(crate) fn values_of(&self, flow: u32) -> FlowValues {
         let own = self.own.get(flow as usize).cloned();
@@ -61,7 +87,7 @@ impl Bulk {
 }
 
 /// The shape that allows all of these flows: that of the fastest.
-pub(crate) fn fastest(flows: &[FlowValues], length: usize) -> Shape {
+fn fastest(flows: &[FlowValues], length: usize) -> Shape {
     let rates = flows.iter().map(|flow| flow.shape.mean_bps(length));
     let rates: Option<Vec<u64>> = rates.collect();
     let highest = rates.and_then(|rates| rates.into_iter().max());

@@ -9,7 +9,9 @@ pub(crate) mod open;
 mod output;
 pub(crate) mod ping;
 pub(crate) mod rr;
+mod serve;
 pub(crate) mod sweep;
+pub(crate) mod third;
 pub(crate) mod udpmon;
 pub(crate) mod values;
 
@@ -17,7 +19,7 @@ use crate::cmd::compare::Compare;
 use crate::cmd::doctor::Doctor;
 use crate::cmd::export::Export;
 use crate::cmd::monitor::Monitor;
-use crate::limits::{self, FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX, QUEUE_MAX, TESTS_MAX};
+use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX};
 use crate::load::shape::Shape;
 use crate::output::Options;
 use crate::result::check::Wanted;
@@ -27,7 +29,6 @@ use checks::{check_sample, flows, has_echoes, notes};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use common::{Common, family};
-use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Encapsulation;
 use dccp_cli::Failure;
@@ -39,12 +40,16 @@ use open::{Recv, Send};
 use output::{OutputWords, check_capture};
 use ping::Ping;
 use rr::Rr;
+use serde::{Deserialize, Serialize};
+pub(crate) use serve::Serve;
+use serve::ServeWords;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sweep::Sweep;
+use third::{EXAMPLES, Third, ThirdWords, measurement};
 use values::{
-    bitrate, burst, ccid, congestion, idle, law, length, number, place, rate, sample, shape, share,
-    spacing, time, transport,
+    bitrate, burst, ccid, congestion, idle, law, length, number, sample, shape, share, spacing,
+    time, transport,
 };
 
 /// DCCP port of the service.
@@ -57,6 +62,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Measure throughput.
     Bulk(Box<Bulk>),
+    /// Have one server measure throughput to another.
+    Third(Box<Third>),
     /// Measure at many packet sizes and spacings.
     Sweep(Sweep),
     /// Write the manual pages into this folder.
@@ -86,7 +93,7 @@ pub(crate) enum Command {
 }
 
 /// The IP versions to use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Family {
     /// Both.
     Any,
@@ -94,46 +101,6 @@ pub(crate) enum Family {
     V4,
     /// IPv6.
     V6,
-}
-
-/// Values of `serve`.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Serve {
-    pub(crate) udp_port: u16,
-    pub(crate) dccp_port: u16,
-    /// `None`: over both, as far as the system permits.
-    pub(crate) over: Option<Encapsulation>,
-    pub(crate) family: Family,
-    pub(crate) is_one_off: bool,
-    /// Tests at the same time.
-    pub(crate) tests: u32,
-    /// Requests that may wait for a test to end.
-    pub(crate) queue: u32,
-    /// The longest test.
-    pub(crate) duration: Duration,
-    /// Bits per second of a test.
-    pub(crate) rate_bps: Option<u64>,
-    pub(crate) key_file: Option<PathBuf>,
-    /// Where counters are offered to Prometheus.
-    pub(crate) metrics: Option<SocketAddr>,
-}
-
-#[cfg(test)]
-impl Serve {
-    /// The values of `dccpmon serve` without options.
-    pub(crate) const USUAL: Self = Self {
-        udp_port: dccp::DEFAULT_UDP_PORT,
-        dccp_port: DCCP_PORT,
-        over: None,
-        family: Family::Any,
-        is_one_off: false,
-        tests: limits::TESTS,
-        queue: 0,
-        duration: Duration::from_hours(1),
-        rate_bps: None,
-        key_file: None,
-        metrics: None,
-    };
 }
 
 /// Values of `bulk`.
@@ -211,10 +178,10 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
         }
     };
     match cli.command {
-        Words::Serve(w) if w.limits => Ok(Command::Show(limits::text(w.tests, w.time_limit))),
-        Words::Serve(w) => Ok(Command::Serve(serve(w))),
-        Words::Bulk(w) => bulk(*w, Kind::Bulk).map(|bulk| Command::Bulk(Box::new(bulk))),
-        Words::Stream(w) => bulk(*w, Kind::Stream).map(|bulk| Command::Bulk(Box::new(bulk))),
+        Words::Serve(w) if w.limits => Ok(Command::Show(w.parts().limits())),
+        Words::Serve(w) => Ok(Command::Serve(w.parts())),
+        Words::Bulk(w) => measurement(*w, Kind::Bulk),
+        Words::Stream(w) => measurement(*w, Kind::Stream),
         Words::Sweep(sweep) => Ok(Command::Sweep(sweep)),
         Words::Man { folder } => Ok(Command::Man(folder)),
         Words::Completions { shell } => Ok(Command::Completions(shell)),
@@ -255,8 +222,10 @@ enum Words {
     /// Serve tests until interrupted
     Serve(ServeWords),
     /// Measure throughput, round trip and loss to HOST
+    #[command(after_help = EXAMPLES)]
     Bulk(Box<BulkWords>),
     /// As bulk, and measure the round trip from program to program by echoes
+    #[command(after_help = EXAMPLES)]
     Stream(Box<BulkWords>),
     /// Measure to HOST at many packet sizes and spacings
     Sweep(Sweep),
@@ -291,40 +260,11 @@ enum Words {
 }
 
 #[derive(Args, Debug)]
-struct ServeWords {
-    #[command(flatten)]
-    common: Common,
-    /// End after one test
-    #[arg(short = '1', long)]
-    one_off: bool,
-    /// Tests at the same time
-    #[arg(long, value_name = "N", default_value_t = limits::TESTS, allow_negative_numbers = true, value_parser = number(1..=TESTS_MAX))]
-    tests: u32,
-    /// Clients with --wait that may wait while all tests are taken
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=QUEUE_MAX))]
-    queue: u32,
-    /// The longest test; a client that asks for more gets this
-    #[arg(long, value_name = "TIME", default_value = limits::DURATION, allow_negative_numbers = true, value_parser = time)]
-    time_limit: Duration,
-    /// The highest rate of a test, in bit/s: 100M [default: no limit]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = rate)]
-    rate_limit: Option<u64>,
-    /// Serve only clients that have the key in FILE
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
-    /// Offer counters to Prometheus at this address, over HTTP without a key
-    #[arg(long, value_name = "ADDR:PORT", value_parser = place)]
-    metrics: Option<SocketAddr>,
-    /// Print what clients can use of this host, and end
-    #[arg(long)]
-    limits: bool,
-}
-
-#[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct BulkWords {
     /// Where `dccpmon serve` runs
-    host: String,
+    #[arg(required_unless_present = "to")]
+    host: Option<String>,
     #[command(flatten)]
     common: Common,
     /// How long to send: 10, 10s, 5m
@@ -442,6 +382,8 @@ struct BulkWords {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=LOST_RUNS_MAX))]
     lost: u32,
     #[command(flatten)]
+    third: ThirdWords,
+    #[command(flatten)]
     output: OutputWords,
 }
 
@@ -466,26 +408,9 @@ fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-fn serve(w: ServeWords) -> Serve {
-    Serve {
-        udp_port: w.common.port,
-        dccp_port: w.common.dccp_port,
-        over: w.common.over,
-        family: w.common.family(),
-        is_one_off: w.one_off,
-        tests: w.tests,
-        queue: w.queue,
-        duration: w.time_limit,
-        rate_bps: w.rate_limit,
-        metrics: w.metrics,
-        key_file: w.key_file,
-    }
-}
-
 fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
-    if w.host.is_empty() {
-        return Err(no_host());
-    }
+    let host = w.host.clone().filter(|host| !host.is_empty());
+    let host = host.ok_or_else(no_host)?;
     let interval = w.interval.unwrap_or(INTERVAL.min(w.time));
     let is_default = w.interval.is_none();
     if !is_default && !(INTERVAL_MIN..=w.time.max(INTERVAL_MIN)).contains(&interval) {
@@ -550,7 +475,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     Ok(Bulk {
         kind,
         has_echoes,
-        host: w.host,
+        host,
         udp_port: w.common.port,
         dccp_port: w.common.dccp_port,
         over: w.common.over.unwrap_or(Encapsulation::Udp),

@@ -28,7 +28,7 @@ pub(crate) struct BadValue {
 }
 
 impl BadValue {
-    pub(super) fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
+    pub(crate) fn new(problem: impl Into<String>, next: impl Into<String>) -> Self {
         let (problem, next) = (problem.into(), next.into());
         Self { problem, next }
     }
@@ -123,7 +123,7 @@ pub(crate) fn law(text: &str) -> Result<NamedLaw, BadValue> {
 }
 
 /// The name of a congestion control of TCP. Whether a system has it shows later.
-pub(super) fn congestion(text: &str) -> Result<String, BadValue> {
+pub(crate) fn congestion(text: &str) -> Result<String, BadValue> {
     // The longest name that the kernel takes.
     const NAME_MAX: usize = 15;
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';

@@ -3,7 +3,6 @@
 mod flows;
 
 use crate::cli::Bulk;
-use crate::cli::flow::fastest;
 use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
 use crate::load::send::Traffic;
@@ -45,6 +44,14 @@ const JOIN: Duration = Duration::from_millis(100);
 
 /// Runs the test and writes the result; gives the exit code.
 pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
+    run_with(asked, Plan::new)
+}
+
+/// The same with another way to make the plan.
+pub(crate) fn run_with(
+    asked: &Bulk,
+    plan: impl FnOnce(Bulk) -> Result<Plan, Failure>,
+) -> Result<u8, Failure> {
     interrupt::listen()?;
     for note in &asked.notes {
         // A closed standard error does not change the outcome.
@@ -52,7 +59,8 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     }
     let checks = asked.wanted.load(&document::of_begin(asked).requested)?;
     let mut outputs = Outputs::new(&asked.output, checks, asked.transport)?;
-    let (mut document, failure) = match measure(asked, &mut outputs) {
+    let measured = plan(asked.clone()).and_then(|plan| measure(plan, &mut outputs));
+    let (mut document, failure) = match measured {
         Ok(document) => (document, None),
         Err(failure) => (document::of_failure(asked, &failure), Some(failure)),
     };
@@ -60,8 +68,8 @@ pub(crate) fn run(asked: &Bulk) -> Result<u8, Failure> {
     failure.map_or(Ok(document.exit_code), Err)
 }
 
-fn measure(asked: &Bulk, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
-    let plan = Plan::new(asked.clone())?;
+fn measure(plan: Plan, outputs: &mut Outputs<'_>) -> Result<Document, Failure> {
+    let asked = &plan.asked;
     if asked.is_dry_run {
         return rehearse(plan, outputs);
     }
@@ -306,28 +314,7 @@ impl Client {
 
     /// The test as the user asked for it.
     fn request(&self) -> Request {
-        let asked = &self.plan.asked;
-        let shape = if asked.own.is_empty() {
-            asked.shape.clone()
-        } else {
-            fastest(&asked.own, self.length)
-        };
-        Request {
-            mode: self.mode,
-            transport: asked.transport,
-            flows: asked.flows,
-            duration_ns: nanos(asked.duration),
-            interval_ns: nanos(asked.interval),
-            is_reverse: asked.is_reverse,
-            is_both: asked.is_both,
-            length_bytes: self.length,
-            rate_bps: shape.mean_bps(self.length),
-            shape,
-            seed: asked.seed,
-            congestion: asked.congestion.clone(),
-            lost_runs: asked.lost_runs,
-            has_echoes: asked.has_echoes,
-        }
+        self.plan.asked.request(self.mode, self.length)
     }
 
     /// Tells the user what the server lowered.

@@ -202,6 +202,7 @@ pub(crate) fn document() -> Document {
         error: None,
         requested: Requested {
             host: "192.0.2.10".into(),
+            from: None,
             transport: Transport::Dccp,
             udp_port: Some(14_233),
             dccp_port: Some(5_001),

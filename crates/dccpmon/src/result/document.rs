@@ -125,6 +125,7 @@ fn requested(asked: &Bulk) -> Requested {
     let is_random = (0..asked.flows).any(|flow| asked.values_of(flow).shape.is_random());
     Requested {
         host: asked.host.clone(),
+        from: None,
         transport: asked.transport,
         udp_port: (asked.over == Encapsulation::Udp).then_some(asked.udp_port),
         dccp_port: Some(asked.dccp_port),

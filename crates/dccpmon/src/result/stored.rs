@@ -35,6 +35,40 @@ struct Line {
     data: Value,
 }
 
+/// A line of a JSON stream that another host sends while a test runs.
+pub(crate) enum Event {
+    /// An interval has ended.
+    Interval(Interval),
+    /// The document, without its intervals.
+    End(Box<Document>),
+    /// Nothing to show.
+    Other,
+}
+
+/// Reads a line of a JSON stream. Its figures are checked like those of a file.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn event(line: &str) -> Result<Event, String> {
+    let line: Line = serde_json::from_str(line).map_err(|e| e.to_string())?;
+    match line.event.as_str() {
+        "interval" if !is_moderate(&line.data) => Err("a number is too great".into()),
+        "interval" => {
+            let interval: Interval = part(line.data)?;
+            if interval.t0_ns > interval.t1_ns {
+                return Err("an interval ends before it starts".into());
+            }
+            Ok(Event::Interval(interval))
+        }
+        "summary" | "error" => {
+            let document: Box<Document> = part(line.data)?;
+            check(&document)?;
+            Ok(Event::End(document))
+        }
+        _ => Ok(Event::Other),
+    }
+}
+
 /// A part of a document. Its texts can be those of any host, so they are made harmless before an error shows them.
 fn part<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
     clean(&mut value, usize::MAX);
@@ -120,6 +154,20 @@ mod tests {
         assert!(parse(&text).unwrap_err().contains("has not ended"));
         text += &stream::end(&last);
         assert_eq!(parse(&text), Ok(document));
+    }
+
+    #[test]
+    fn lines_of_another_host_are_checked() {
+        let mut document = sample::document();
+        let line = stream::interval(&document.intervals[0]);
+        assert!(matches!(event(&line), Ok(Event::Interval(_))));
+        let line = line.replace("\"t0_ns\":", "\"t0_ns\":9");
+        assert!(event(&line).is_err(), "{line}");
+        assert!(matches!(event(&stream::start(&document)), Ok(Event::Other)));
+        assert!(matches!(event(&stream::end(&document)), Ok(Event::End(_))));
+        let summary = document.summary.as_mut().unwrap();
+        summary.flows[0].ledger.as_mut().unwrap().sent = 1;
+        assert!(event(&stream::end(&document)).is_err());
     }
 
     #[test]

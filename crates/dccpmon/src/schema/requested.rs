@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Requested {
     /// The server's name or address.
     pub host: String,
+    /// The server that measured for the client, in a third-party test; null if the client measured itself.
+    pub from: Option<String>,
     /// The transport of the flows.
     pub transport: Transport,
     /// Null without UDP.

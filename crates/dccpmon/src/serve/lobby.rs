@@ -8,8 +8,10 @@ use super::policy::{Policy, wrong_version};
 use super::queue::{Place, Queue};
 use super::seats::{Hosts, Join, Seat, Seats};
 use super::session::Session;
+use super::third::{Granted, ThirdSession};
 use crate::limits::{ANSWER_MAX, GUESTS_MAX};
 use crate::schema::Transport;
+use crate::third::errand::Errand;
 use crate::transport::dccp::DccpFlow;
 use crate::wire::auth::Exchange;
 use crate::wire::channel::{Channel, Lost};
@@ -85,12 +87,29 @@ enum State {
 struct Queued {
     channel: Channel,
     exchange: Exchange,
-    request: Request,
+    wanted: Wanted,
     place: Place,
     /// The position that the client knows.
     told: u32,
     /// When the position is sent again: a client that has vanished does not acknowledge it.
     tell_at: Instant,
+}
+
+/// A test that the policy grants.
+enum Wanted {
+    /// With the client.
+    Test(Request),
+    /// With another server.
+    Errand(Box<Granted>),
+}
+
+impl Wanted {
+    fn transport(&self) -> Transport {
+        match self {
+            Self::Test(request) => request.transport,
+            Self::Errand(granted) => granted.request.transport,
+        }
+    }
 }
 
 impl Queued {
@@ -268,14 +287,20 @@ impl Lobby {
         mut exchange: Exchange,
         setup: &Setup,
     ) -> State {
-        let request = self.policy.grant(&mut exchange, setup);
-        let request = match request {
-            Ok(request) => request,
+        let wanted = match Errand::read(&setup.body) {
+            Some(errand) => self
+                .policy
+                .grant_errand(&mut exchange, setup, errand)
+                .map(|granted| Wanted::Errand(Box::new(granted))),
+            None => self.policy.grant(&mut exchange, setup).map(Wanted::Test),
+        };
+        let wanted = match wanted {
+            Ok(wanted) => wanted,
             Err(refused) => return self.refuse(peer, channel, refused),
         };
         let hosts = Hosts::of(&channel);
-        let mut refused = match self.seats.take(hosts, request.transport) {
-            Ok(seat) => return self.start(peer, channel, exchange, request, seat),
+        let mut refused = match self.seats.take(hosts, wanted.transport()) {
+            Ok(seat) => return self.start(peer, channel, exchange, wanted, seat),
             Err(refused) => refused,
         };
         if self.queue.is_open() && setup.is_patient {
@@ -289,7 +314,7 @@ impl Lobby {
             let queued = Queued {
                 channel,
                 exchange,
-                request,
+                wanted,
                 place,
                 told: 0,
                 tell_at: now,
@@ -307,14 +332,14 @@ impl Lobby {
         let now = clock::now();
         // The client's last acknowledgement may be missing: it gets the answer all the same.
         let hosts = Hosts::of(&queued.channel);
-        if let Ok(seat) = self.seats.take(hosts, queued.request.transport) {
+        if let Ok(seat) = self.seats.take(hosts, queued.wanted.transport()) {
             let Queued {
                 channel,
                 exchange,
-                request,
+                wanted,
                 ..
             } = *queued;
-            return self.start(peer, channel, exchange, request, seat);
+            return self.start(peer, channel, exchange, wanted, seat);
         }
         match queued.tell(now) {
             Ok(()) => State::Queued(queued),
@@ -328,25 +353,42 @@ impl Lobby {
         peer: DccpAddr,
         channel: Channel,
         exchange: Exchange,
-        request: Request,
+        wanted: Wanted,
         seat: Seat,
     ) -> State {
         // The thread gets its test after it has been started, because a failed start drops what it was given.
-        let (hand_over, session) = mpsc::sync_channel(1);
+        let (hand_over, session) = mpsc::sync_channel::<Job>(1);
         let job = move || {
             if let Ok(session) = session.recv() {
-                Session::run(session);
+                session();
             }
         };
         match (self.spawn)(Box::new(job)) {
             Ok(()) => {
-                let _ = hand_over.send(Session {
-                    peer,
-                    channel,
-                    exchange,
-                    policy: self.policy.clone(),
-                    request,
-                    seat,
+                let policy = self.policy.clone();
+                let _ = hand_over.send(match wanted {
+                    Wanted::Test(request) => {
+                        let session = Session {
+                            peer,
+                            channel,
+                            exchange,
+                            policy,
+                            request,
+                            seat,
+                        };
+                        Box::new(|| session.run())
+                    }
+                    Wanted::Errand(granted) => {
+                        let session = ThirdSession {
+                            peer,
+                            channel,
+                            exchange,
+                            policy,
+                            granted,
+                            seat,
+                        };
+                        Box::new(|| session.run())
+                    }
                 });
                 State::Gone
             }
@@ -414,6 +456,7 @@ mod tests {
             duration: Duration::from_mins(1),
             rate_bps: None,
             key: None,
+            third_party: None,
         })
     }
 

@@ -61,12 +61,13 @@ impl Direction {
     }
 }
 
-const REFUSALS: [RefusalCode; 5] = [
+const REFUSALS: [RefusalCode; 6] = [
     RefusalCode::Busy,
     RefusalCode::Key,
     RefusalCode::Version,
     RefusalCode::Limit,
     RefusalCode::Stopping,
+    RefusalCode::Destination,
 ];
 
 fn refusal_label(code: RefusalCode) -> Label {
@@ -76,6 +77,7 @@ fn refusal_label(code: RefusalCode) -> Label {
         RefusalCode::Version => "version",
         RefusalCode::Limit => "limit",
         RefusalCode::Stopping => "stopping",
+        RefusalCode::Destination => "destination",
     };
     [("code", text)]
 }

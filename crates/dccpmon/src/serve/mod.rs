@@ -9,6 +9,7 @@ mod rate;
 mod seats;
 mod session;
 mod tcp;
+mod third;
 mod udp;
 
 use crate::cli::{Family, Serve};
@@ -186,6 +187,12 @@ fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, F
     let (tcp, text) = open_tcp(asked, seats);
     log(&format!("  {text}"));
     log(&format!("  {}", terms(policy)));
+    if let Some(third_party) = &policy.third_party {
+        log(&format!(
+            "  third-party tests to: {}",
+            third_party.destinations
+        ));
+    }
     for line in invite::lines(asked) {
         log(&line);
     }

@@ -6,6 +6,7 @@ use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LOST_RUNS_MAX};
 use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
+use crate::third::destinations::Destinations;
 use crate::transport::tcp::has_congestion;
 use crate::wire::auth::{Exchange, Key, Nonce, Proof};
 use crate::wire::hello::{Hello, PROGRAM, PROTOCOL, Welcome};
@@ -16,6 +17,7 @@ use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp_cli::Failure;
 use dccp_cli::quantity::show as units;
+use std::path::PathBuf;
 
 /// The limits and the key of a server.
 #[derive(Debug)]
@@ -25,6 +27,16 @@ pub(super) struct Policy {
     /// Bits per second of all flows of a test together.
     pub(super) rate_bps: Option<u64>,
     pub(super) key: Option<Key>,
+    /// `None`: it measures to no other host.
+    pub(super) third_party: Option<ThirdParty>,
+}
+
+/// The terms of tests to hosts that clients name.
+#[derive(Debug)]
+pub(super) struct ThirdParty {
+    pub(super) destinations: Destinations,
+    /// The key that this server shares with the others.
+    pub(super) key_file: Option<PathBuf>,
 }
 
 impl Policy {
@@ -35,6 +47,10 @@ impl Policy {
             duration: asked.duration,
             rate_bps: asked.rate_bps,
             key: asked.key_file.as_deref().map(Key::read).transpose()?,
+            third_party: asked.third_party.clone().map(|destinations| ThirdParty {
+                destinations,
+                key_file: asked.key_file.clone(),
+            }),
         })
     }
 
@@ -69,7 +85,7 @@ impl Policy {
     pub(super) fn grant(&self, exchange: &mut Exchange, setup: &Setup) -> Result<Request, Refused> {
         self.check_key(exchange, setup)?;
         let request = serde_json::from_str(&setup.body).ok().filter(is_valid);
-        let mut request: Request = request.ok_or_else(|| {
+        let request: Request = request.ok_or_else(|| {
             Refused::new(
                 RefusalCode::Limit,
                 "the server does not serve such a test",
@@ -79,6 +95,14 @@ impl Policy {
             )
         })?;
         check_congestion(&request)?;
+        self.lower(request)
+    }
+
+    /// Lowers the duration and the rate of a valid request to what the server allows.
+    ///
+    /// # Errors
+    /// Its bursts are above the limit of the rate.
+    pub(super) fn lower(&self, mut request: Request) -> Result<Request, Refused> {
         request.duration_ns = request.duration_ns.min(nanos(self.duration));
         if let (Shape::Greedy, Some(bps)) = (&request.shape, request.rate_bps) {
             request.shape = Shape::Cbr { bps };
@@ -96,7 +120,7 @@ impl Policy {
         Ok(request)
     }
 
-    fn check_key(&self, exchange: &mut Exchange, setup: &Setup) -> Result<(), Refused> {
+    pub(super) fn check_key(&self, exchange: &mut Exchange, setup: &Setup) -> Result<(), Refused> {
         let Some(key) = &self.key else { return Ok(()) };
         let proof = setup.proof.clone().map(Proof::try_from);
         let is_proven = match proof {
@@ -137,12 +161,12 @@ fn check_congestion(request: &Request) -> Result<(), Refused> {
 }
 
 /// Whether the shape has a higher rate for a short time than each flow may have.
-fn has_higher_bursts(request: &Request, bps: u64) -> bool {
+pub(super) fn has_higher_bursts(request: &Request, bps: u64) -> bool {
     let peak = request.shape.peak_bps(request.length_bytes, BURST);
     peak.is_none_or(|peak| peak > bps)
 }
 
-fn too_bursty(bps: u64) -> Refused {
+pub(super) fn too_bursty(bps: u64) -> Refused {
     let rate = units::rate(to_f64(bps));
     Refused::new(
         RefusalCode::Limit,
@@ -151,7 +175,7 @@ fn too_bursty(bps: u64) -> Refused {
     )
 }
 
-fn is_valid(request: &Request) -> bool {
+pub(super) fn is_valid(request: &Request) -> bool {
     (1..=FLOWS_MAX).contains(&request.flows)
         && request.duration_ns > 0
         && request.interval_ns >= nanos(INTERVAL_MIN)
@@ -181,6 +205,7 @@ mod tests {
             duration: Duration::from_mins(1),
             rate_bps: None,
             key: None,
+            third_party: None,
         }
     }
 

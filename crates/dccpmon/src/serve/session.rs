@@ -27,7 +27,7 @@ use dccp_cli::quantity::show as units;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn stopped() -> Refused {
+pub(super) fn stopped() -> Refused {
     Refused::new(
         RefusalCode::Stopping,
         "the server is shutting down",

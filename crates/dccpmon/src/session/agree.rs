@@ -92,6 +92,17 @@ impl Agreement {
         is_patient: bool,
     ) -> Result<Granted, Failure> {
         let body = serde_json::to_string(request).expect("keys are texts");
+        self.request_as(channel, body, request, is_patient)
+    }
+
+    /// Requests what `body` says, and is granted `request` or less.
+    pub(crate) fn request_as(
+        &mut self,
+        channel: &mut Channel,
+        body: String,
+        request: &Request,
+        is_patient: bool,
+    ) -> Result<Granted, Failure> {
         let proof = self.key.as_ref();
         let proof = proof.map(|key| self.exchange.prove_request(key, &body).into());
         let setup = Message::Setup(Setup {

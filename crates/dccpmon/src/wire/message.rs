@@ -9,9 +9,17 @@
 //!        Joined, Start, Interval, Stop or Sent, Total, Host
 //! C → S  Bye; or Setup for the next test of a series
 //! ```
+//!
+//! In a third-party test the request is an errand, and the messages between Ready and Bye are others:
+//!
+//! ```text
+//! S → C  Piece     a piece of a line of JSON, again and again
+//! C → S  Stop      after Ctrl-C
+//! ```
 
 use super::figures::{FlowTotal, Host, Interval};
 use super::hello::{Hello, Welcome};
+use super::pieces::Piece;
 use crate::load::shape::Shape;
 use crate::schema::Transport;
 use serde::{Deserialize, Serialize};
@@ -44,7 +52,9 @@ pub(crate) enum Message {
     Start,
     /// Server: what an interval brought for one flow.
     Interval(Box<Interval>),
-    /// Client: end now. Sent if the server sends the data.
+    /// Server: a piece of a line about the test that it runs to another server.
+    Piece(Piece),
+    /// Client: end now. Sent if the server sends the data, or runs the test.
     Stop,
     /// Server: it shuts down, so this test ends now. Its totals follow.
     Ending,
@@ -122,6 +132,8 @@ pub(crate) enum RefusalCode {
     Limit,
     /// The server ends.
     Stopping,
+    /// The server measures to no such host. Only requests for third-party tests are refused so.
+    Destination,
 }
 
 /// The traffic of a test.

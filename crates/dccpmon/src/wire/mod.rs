@@ -6,4 +6,5 @@ pub(crate) mod figures;
 pub(crate) mod hello;
 pub(crate) mod message;
 pub(crate) mod packet;
+pub(crate) mod pieces;
 mod timing;

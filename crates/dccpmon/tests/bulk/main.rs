@@ -13,6 +13,7 @@ mod server;
 mod shapes;
 mod support;
 mod terms;
+mod third;
 mod transports;
 mod truth;
 mod truth_udp;

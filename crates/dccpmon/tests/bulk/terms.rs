@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file that is removed when dropped.
-struct KeyFile(PathBuf);
+pub(crate) struct KeyFile(PathBuf);
 
 impl KeyFile {
-    fn new(name: &str, key: &str) -> Self {
+    pub(crate) fn new(name: &str, key: &str) -> Self {
         let name = format!("dccpmon-test-{}-{name}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::write(&path, key).unwrap();
@@ -22,7 +22,7 @@ impl KeyFile {
         Self(path)
     }
 
-    fn as_argument(&self) -> &str {
+    pub(crate) fn as_argument(&self) -> &str {
         Path::to_str(&self.0).unwrap()
     }
 }

@@ -207,6 +207,7 @@ impl Test {
 fn bulk(words: &[String]) -> Result<Box<Bulk>, Failure> {
     match cli::parse(words.iter().map(OsString::from))? {
         Command::Bulk(asked) if !asked.is_dry_run => Ok(asked),
+        Command::Third(asked) => Ok(Box::new(asked.test)),
         _ => Err(Failure::usage(
             "these words run no test",
             "write options of `dccpmon bulk`",

@@ -19,7 +19,9 @@ pub(crate) fn page(document: &Document) -> String {
             crate::schema::Direction::Reverse => "from",
             _ => "to",
         };
-        format!("{} {direction} {}", document.kind, requested.host)
+        let by = requested.from.as_ref();
+        let by = by.map_or(String::new(), |from| format!(", measured by {from}"));
+        format!("{} {direction} {}{by}", document.kind, requested.host)
     });
     let page = Page::new(&title).subtitle(&subtitle(document));
     let Some(summary) = &document.summary else {
