@@ -5,7 +5,7 @@ use super::metrics::{Direction, Outcome};
 use super::policy::{Policy, ThirdParty, has_higher_bursts, is_valid, too_bursty};
 use super::seats::Seat;
 use super::session::stopped;
-use crate::limits::{ANSWER_MAX, FAREWELL_MAX, OVERTIME_MAX};
+use crate::limits::{ANSWER_MAX, FAREWELL_MAX, THIRD_OVERTIME_MAX};
 use crate::meter::SAMPLE;
 use crate::plan::look_up;
 use crate::result::stored::{self, Event};
@@ -27,10 +27,14 @@ use std::thread;
 
 /// The longest look-up of a name. The client waits twice as long for its answer.
 const LOOK_UP: Duration = Duration::from_secs(5);
-/// The time that a test may take beyond its duration: to connect, to agree, to end.
-const OVERTIME: Duration = Duration::from_secs(30).saturating_add(OVERTIME_MAX);
 /// The time that a test may take to end in order, before its process is killed.
-const END_MAX: Duration = Duration::from_secs(20);
+const END_MAX: Duration = Duration::from_secs(12);
+/// The time that a test may take beyond its duration before it is ended: to connect, to agree, to probe the idle path.
+const OVERTIME: Duration = THIRD_OVERTIME_MAX
+    .saturating_sub(LOOK_UP)
+    .saturating_sub(END_MAX)
+    .saturating_sub(ANSWER_MAX)
+    .saturating_sub(FAREWELL_MAX);
 
 fn off() -> Refused {
     Refused::new(
@@ -241,9 +245,8 @@ impl ThirdSession {
 
     /// Passes lines on until the last one, whose document is returned. `None`: the process ended without one.
     fn relay(&mut self, process: &mut Process) -> Result<Option<Box<Document>>, Lost> {
-        let errand = &self.granted.errand;
-        let most = Duration::from_nanos(errand.duration_ns.saturating_add(errand.idle_ns));
-        let until = clock::now() + most + OVERTIME;
+        let duration = Duration::from_nanos(self.granted.errand.duration_ns);
+        let until = clock::now() + duration + OVERTIME;
         let mut stopped_at = None;
         loop {
             let now = clock::now();

@@ -42,7 +42,7 @@ pub(crate) struct Errand {
     kind: Kind,
     pub(crate) duration_ns: u64,
     interval_ns: u64,
-    pub(crate) idle_ns: u64,
+    idle_ns: u64,
     transport: Transport,
     shape: Shape,
     seed: u64,
