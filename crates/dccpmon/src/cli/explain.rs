@@ -108,6 +108,8 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             if word == other {
                 return Failure::usage(format!("{word} is given twice"), "leave one of them out");
             }
+            // The host stands in brackets, because --to can replace it.
+            let word = word.trim_matches(['[', ']']);
             Failure::usage(
                 format!("{word} and {other} exclude each other"),
                 "leave one of them out",

@@ -86,7 +86,7 @@ pub(super) struct ServeWords {
     key_file: Option<PathBuf>,
     /// Measure to other servers that clients name with --from: to those in this list of networks, addresses and
     /// names (192.0.2.0/24,b.example), or without a list to all public addresses
-    #[arg(long, value_name = "DEST,...", num_args = 0.., value_delimiter = ',', value_parser = destination)]
+    #[arg(long, value_name = "DEST", num_args = 0.., value_delimiter = ',', value_parser = destination)]
     third_party: Option<Vec<Destination>>,
     /// Offer counters to Prometheus at this address, over HTTP without a key
     #[arg(long, value_name = "ADDR:PORT", value_parser = place)]

@@ -173,7 +173,7 @@ mod tests {
             ),
             (
                 "--from a b --to c",
-                "error: --to and HOST exclude each other\n next: leave one of them out",
+                "error: HOST and --to exclude each other\n next: leave one of them out",
             ),
             (
                 "--to c",

@@ -128,7 +128,7 @@ fn each_transport_and_direction_passes_on() {
         (&["--bidir", "--law", "cubic"], "dccp", "both"),
         (&["--tcp"], "tcp", "forward"),
         (
-            &["--flow", "ccid=3,rate=1M", "--flow", "law=cubic,rate=2M"],
+            &["--flow", "ccid=3,rate=1M", "--flow", "rate=2M,law=cubic"],
             "dccp",
             "forward",
         ),
@@ -239,7 +239,7 @@ fn limits_of_the_measuring_server_hold() {
     let what = format!("{from}: server allows 1 s (asked 5 s)");
     let next = "ask for less, or leave --strict out";
     assert_lines(servers.run(&["-t", "5", "--strict"]), 4, &what, next);
-    let burst = servers.run(&["--flow", "shape=burst:1000000/1h"]);
+    let burst = servers.run(&["--flow", "shape=burst:100000/1h"]);
     let what = "the server allows each flow 2.00 Mbit/s, and bursts of 100ms at that rate";
     let next = "ask for smaller bursts, or for a constant rate with -b";
     assert_lines(burst, 4, what, next);

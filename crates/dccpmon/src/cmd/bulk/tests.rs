@@ -85,7 +85,8 @@ fn measured(messages: Vec<Message>) -> Document {
         panic!("{line}");
     };
     let mut outputs = Outputs::new(&asked.output, Checks::default(), asked.transport).unwrap();
-    let document = measure(&asked, &mut outputs).unwrap();
+    let plan = Plan::new(*asked.clone()).unwrap();
+    let document = measure(plan, &mut outputs).unwrap();
     server.join().unwrap();
     document
 }
