@@ -1,4 +1,8 @@
-//! Counters of sockets that programs opened themselves.
+//! Counters and arrival times of sockets that programs opened themselves.
+
+use core::time::Duration;
+use std::io;
+use std::net::UdpSocket;
 
 /// How many datagrams the kernel dropped because the socket's receive buffer was full, or because their UDP checksum was
 /// wrong; modulo 2^32. `None` where the system does not count them.
@@ -22,7 +26,7 @@ pub fn recv_drops<T>(_: &T) -> Option<u64> {
 /// # Errors
 /// Those of `setsockopt`. Where the system has no such option, nothing happens.
 #[cfg(target_os = "linux")]
-pub fn report_drops(socket: &impl std::os::fd::AsFd, is_ipv6: bool) -> std::io::Result<()> {
+pub fn report_drops(socket: &impl std::os::fd::AsFd, is_ipv6: bool) -> io::Result<()> {
     let set = |on| crate::sys::sockopt::set_icmp_reports(socket.as_fd(), is_ipv6, on);
     set(false)?;
     set(true)
@@ -33,8 +37,55 @@ pub fn report_drops(socket: &impl std::os::fd::AsFd, is_ipv6: bool) -> std::io::
 /// # Errors
 /// None here.
 #[cfg(not(target_os = "linux"))]
-pub fn report_drops<T>(_: &T, _is_ipv6: bool) -> std::io::Result<()> {
+pub fn report_drops<T>(_: &T, _is_ipv6: bool) -> io::Result<()> {
     Ok(())
+}
+
+/// Makes the kernel note the time when a datagram arrives; [`recv_stamped`] gives it. The kernel notes it when the packet
+/// comes from the interface, before the packet waits for the program.
+///
+/// # Errors
+/// Those of `setsockopt`.
+#[cfg(target_os = "linux")]
+pub fn stamp_arrivals(socket: &UdpSocket) -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+    crate::sys::sockopt::set_timestamps(socket.as_fd(), true)
+}
+
+/// Makes the kernel note the time when a datagram arrives, where it can.
+///
+/// # Errors
+/// Always here.
+#[cfg(not(target_os = "linux"))]
+pub fn stamp_arrivals(_: &UdpSocket) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Receives a datagram as [`UdpSocket::recv`] does. Gives its length, and its time of arrival since the Unix epoch if the
+/// kernel noted it.
+///
+/// # Errors
+/// Those of [`UdpSocket::recv`].
+#[cfg(target_os = "linux")]
+pub fn recv_stamped(
+    socket: &UdpSocket,
+    memory: &mut [u8],
+) -> io::Result<(usize, Option<Duration>)> {
+    use std::os::fd::AsFd as _;
+    let (length, control) = crate::sys::mmsg::recv_one(socket.as_fd(), memory)?;
+    Ok((length, control.timestamp))
+}
+
+/// Receives a datagram as [`UdpSocket::recv`] does. Gives its length; there is no time of arrival here.
+///
+/// # Errors
+/// Those of [`UdpSocket::recv`].
+#[cfg(not(target_os = "linux"))]
+pub fn recv_stamped(
+    socket: &UdpSocket,
+    memory: &mut [u8],
+) -> io::Result<(usize, Option<Duration>)> {
+    Ok((socket.recv(memory)?, None))
 }
 
 /// The sender of a TCP connection of the system.
@@ -111,6 +162,38 @@ mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
+    use std::time::SystemTime;
+
+    fn unix_time() -> Duration {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        since.unwrap()
+    }
+
+    #[test]
+    fn arrival_of_a_datagram_is_stamped_by_the_kernel() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        let mut memory = [0; 4];
+        sender.send(b"early").unwrap();
+        // Longer datagrams lose their end.
+        assert_eq!(recv_stamped(&receiver, &mut memory).unwrap(), (4, None));
+        stamp_arrivals(&receiver).unwrap();
+        let wait = Duration::from_millis(50);
+        // The kernel begins to note times a moment after the first socket asked for it.
+        let waited = (0..20).map(|_| {
+            sender.send(b"late").unwrap();
+            std::thread::sleep(wait);
+            let (length, at) = recv_stamped(&receiver, &mut memory).unwrap();
+            assert_eq!((length, &memory), (4, b"late"));
+            unix_time().saturating_sub(at.unwrap())
+        });
+        let longest = waited.max().unwrap();
+        assert!(longest >= wait, "{longest:?}");
+        receiver.set_read_timeout(Some(wait)).unwrap();
+        let error = recv_stamped(&receiver, &mut memory).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
 
     #[test]
     fn tcp_state_counts_what_was_sent() {

@@ -491,6 +491,7 @@ impl TxEnd {
             queue_ns: self.queue.total(),
             user_ns: self.user.total(),
             echo_wait_ns: self.receiver.total(),
+            stamps: self.echoes.as_ref().and_then(|_| self.sender.flow.stamps()),
             samples: self.samples,
             broken: self.sender.failure().map(|e| e.to_string()),
             shares_transport,
@@ -549,6 +550,7 @@ impl RxEnd {
             marked: counts.marked,
             shares_transport,
             wait_ns: self.receiver.waits(),
+            stamps: self.receiver.flow.stamps(),
             arrivals: Some(arrivals),
             ..RxTotal::default()
         };

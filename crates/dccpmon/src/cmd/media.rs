@@ -12,7 +12,8 @@ use crate::output::text::{millis, percent};
 use crate::plan::Plan;
 use crate::result::document;
 use crate::schema::{
-    self, Document, Ends, Granted, Hosts, Kind, MediaClass, OneWay, Problem, Status, Transport,
+    self, Document, Ends, Granted, Hosts, Kind, MediaClass, OneWay, Problem, StampSource, Status,
+    Transport,
 };
 use crate::session::agree::lost;
 use crate::session::clock::Timing;
@@ -117,6 +118,12 @@ impl Server {
             host: None,
             is_ending: false,
         }
+    }
+
+    /// The source of its arrival times.
+    fn stamps(&self) -> Option<StampSource> {
+        let received = self.totals.iter().filter_map(|total| total.rx.as_ref());
+        StampSource::of_all(received.map(|rx| rx.stamps))
     }
 }
 
@@ -243,8 +250,10 @@ impl Run<'_> {
             }),
             granted,
             ends: Some(Ends {
-                client: document::end(client),
-                server: self.server.host.as_ref().map(document::end),
+                // It takes no times.
+                client: document::end(client, None),
+                server: (self.server.host.as_ref())
+                    .map(|server| document::end(server, self.server.stamps())),
             }),
             hosts: Some(Hosts {
                 client: client.delta.clone(),

@@ -233,6 +233,7 @@ impl Run<'_> {
         };
         let least = least_latencies(self.asked, &self.points);
         let server = self.server.as_ref();
+        let flow = self.client.flows.first();
         Document {
             kind: Kind::Rr,
             status,
@@ -247,8 +248,9 @@ impl Run<'_> {
             }),
             granted,
             ends: Some(Ends {
-                client: document::end(client),
-                server: server.map(document::end),
+                client: document::end(client, flow.and_then(|flow| flow.stamps())),
+                // It takes no times.
+                server: server.map(|server| document::end(server, None)),
             }),
             hosts: Some(Hosts {
                 client: client.delta.clone(),

@@ -1,12 +1,51 @@
-//! All counters of both hosts that are not zero, for `--full`.
+//! The sources of arrival times, and all counters of both hosts that are not zero, for `--full`.
 
 use crate::output::text::{paragraph, percent};
-use crate::schema::Hosts;
+use crate::schema::{Document, Flow, Hosts, Stamps, Summary};
 use dccp_host::Delta;
 use serde_json::Value;
 
-/// The lines of both hosts.
-pub(crate) fn lines(hosts: &Hosts) -> Vec<String> {
+/// The lines of all flows and of both hosts.
+pub(crate) fn lines(document: &Document) -> Vec<String> {
+    let mut lines = document.summary.as_ref().map_or_else(Vec::new, times);
+    if let Some(hosts) = &document.hosts {
+        lines.extend(hosts_of(hosts));
+    }
+    lines
+}
+
+/// The sources of arrival times: a line for each flow, or one for all if they are the same.
+fn times(summary: &Summary) -> Vec<String> {
+    let flows = &summary.flows;
+    let Some(first) = flows.first() else {
+        return Vec::new();
+    };
+    if flows.iter().all(|flow| flow.stamps == first.stamps) {
+        return paragraph("arrivals", &[stamps(first.stamps)]);
+    }
+    let line = |flow: &Flow| {
+        paragraph(
+            "arrivals",
+            &[format!("[{:>2}] {}", flow.id, stamps(flow.stamps))],
+        )
+    };
+    flows.iter().flat_map(line).collect()
+}
+
+/// The sources of a flow's arrival times: `data by the receiver's kernel, echoes by the sender's kernel`.
+pub(crate) fn stamps(stamps: Stamps) -> String {
+    let data = stamps
+        .data
+        .map_or("data without times".to_owned(), |source| {
+            format!("data by the receiver's {source}")
+        });
+    match stamps.echoes {
+        Some(source) => format!("{data}, echoes by the sender's {source}"),
+        None => data,
+    }
+}
+
+fn hosts_of(hosts: &Hosts) -> Vec<String> {
     let mut lines = paragraph("client", &counters(&hosts.client));
     if let Some(server) = &hosts.server {
         lines.extend(paragraph("server", &counters(server)));
@@ -56,22 +95,40 @@ mod tests {
     use super::*;
     use crate::output::sample;
     use crate::output::text::WIDTH;
+    use crate::schema::StampSource;
 
     #[test]
     fn counters_that_are_not_zero_have_names() {
-        let hosts = sample::document().hosts.unwrap();
-        let lines = lines(&hosts);
+        let lines = lines(&sample::document());
         let text = lines.join("\n");
         assert!(text.contains("dccp.DCCPActiveOpens 1"), "{text}");
         assert!(text.contains("process_cpu_ns 550000000"), "{text}");
         assert!(!text.contains("interface"), "{text}");
         assert!(
-            lines[0].starts_with(" client ") && text.contains("\n server "),
+            text.contains("\n client ") && text.contains("\n server "),
             "{text}"
         );
         assert!(
             lines.iter().all(|line| line.chars().count() <= WIDTH),
             "{text}"
         );
+    }
+
+    // goal 33
+    #[test]
+    fn sources_of_arrival_times_are_named() {
+        let mut document = sample::two_flows();
+        let same = " arrivals     data by the receiver's engine, echoes by the sender's engine";
+        assert_eq!(lines(&document)[0], same);
+        let second = &mut document.summary.as_mut().unwrap().flows[1];
+        second.stamps = Stamps {
+            data: Some(StampSource::Kernel),
+            echoes: None,
+        };
+        let unlike = [
+            " arrivals     [ 1] data by the receiver's engine, echoes by the sender's engine",
+            " arrivals     [ 2] data by the receiver's kernel",
+        ];
+        assert_eq!(lines(&document)[..2], unlike);
     }
 }

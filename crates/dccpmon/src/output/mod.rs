@@ -198,8 +198,8 @@ impl<'a> Outputs<'a> {
         let outcomes = joined(outcomes.map(ToString::to_string));
         let text = ending(self.format, document);
         self.say(&text);
-        if let Some(hosts) = document.hosts.as_ref().filter(|_| self.options.is_full) {
-            self.say(&joined(full::lines(hosts)));
+        if self.options.is_full {
+            self.say(&joined(full::lines(document)));
         }
         if matches!(self.format, Format::Table | Format::Live | Format::None) {
             self.say(&outcomes);

@@ -3,7 +3,7 @@
 use crate::schema::{
     Achieved, Acknowledged, DelayPhase, Direction, Document, End, Ends, Flow, FlowRequest, Hosts,
     Interval, IntervalFlow, Kind, Ledger, Limit, Negotiated, OneWay, Record, Requested, RttSplit,
-    SCHEMA, Samples, Status, Summary, Transport, Verdict,
+    SCHEMA, Samples, StampSource, Stamps, Status, Summary, Transport, Verdict,
 };
 use dccp_host::Delta;
 use dccp_stats::{Gilbert, Jitter, LossPattern, Order, Spread};
@@ -98,6 +98,10 @@ fn flow() -> Flow {
             receiver_ns: Some(spread(0.001, 0.002, 0.1, 0.2)),
             source: "parts".into(),
         }),
+        stamps: Stamps {
+            data: Some(StampSource::Engine),
+            echoes: Some(StampSource::Engine),
+        },
         one_way: Some(OneWay {
             ns: spread(10.0, 17.2, 32.9, 34.0),
             error_ns: 2_100,
@@ -191,7 +195,7 @@ pub(crate) fn document() -> Document {
         system: "Linux 6.18.0 x86_64".into(),
         boot_id: None,
         clock_source: Some("tsc".into()),
-        timestamps: Some("application".into()),
+        timestamps: Some(StampSource::Engine),
         cores: Some(2),
     };
     Document {

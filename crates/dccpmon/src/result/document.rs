@@ -6,8 +6,8 @@ use crate::plan::Plan;
 use crate::result::{self, FlowResult, TestResult, rate};
 use crate::schema::{
     Acknowledged, Direction, Document, End, Ends, Flow, FlowRequest, Granted, Hosts, Interval,
-    IntervalFlow, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, Status, Summary,
-    Transport,
+    IntervalFlow, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, StampSource, Stamps,
+    Status, Summary, Transport,
 };
 use crate::wire::figures::{self, Host, RxTotal, TxTotal};
 use core::time::Duration;
@@ -31,8 +31,9 @@ pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Docume
             .map(|flow| negotiated(plan, result, flow))
             .collect(),
         ends: Some(Ends {
-            client: end(&result.client),
-            server: result.server.as_ref().map(end),
+            client: end(&result.client, stamps_at(plan, result, true)),
+            server: (result.server.as_ref())
+                .map(|server| end(server, stamps_at(plan, result, false))),
         }),
         hosts: Some(hosts(plan, result)),
         samples: result.samples.clone(),
@@ -168,14 +169,26 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
     }
 }
 
-/// An end of a test.
-pub(crate) fn end(host: &Host) -> End {
+/// The source of the arrival times at one end: of the data that it received, and of echoes.
+fn stamps_at(plan: &Plan, result: &TestResult, is_client: bool) -> Option<StampSource> {
+    let sources = result.flows.iter().map(|flow| {
+        if plan.asked.client_sends(flow.id) == is_client {
+            flow.tx.stamps
+        } else {
+            flow.rx.as_ref().and_then(|rx| rx.stamps)
+        }
+    });
+    StampSource::of_all(sources)
+}
+
+/// An end of a test, and the source of its arrival times.
+pub(crate) fn end(host: &Host, stamps: Option<StampSource>) -> End {
     End {
         version: host.version.clone(),
         system: host.identity.system.clone(),
         boot_id: host.identity.boot_id.clone(),
         clock_source: host.identity.clock_source.clone(),
-        timestamps: Some("application".into()),
+        timestamps: stamps,
         cores: Some(host.identity.cores),
     }
 }
@@ -295,6 +308,10 @@ fn flow(f: &FlowResult) -> Flow {
         broken: f.tx.broken.clone(),
         rtt: round_trip(f.transport, &f.tx, rx),
         one_way: None,
+        stamps: Stamps {
+            data: rx.and_then(|rx| rx.stamps),
+            echoes: f.tx.stamps,
+        },
         jitter: arrivals.map(|a| a.jitter.clone()),
         order: arrivals.map(|a| a.order.clone()),
         loss_pattern: arrivals.map(|a| a.loss.clone()),

@@ -1,5 +1,6 @@
 //! One flow: in an interval, and in the whole test.
 
+use super::Stamps;
 use core::fmt;
 use dccp_stats::{Jitter, LossPattern, Order, Spread, Step};
 use schemars::JsonSchema;
@@ -73,6 +74,9 @@ pub struct Flow {
     pub rtt: Option<RttSplit>,
     /// The delay from the sender to the receiver.
     pub one_way: Option<OneWay>,
+    /// The sources of the arrival times.
+    #[serde(default)]
+    pub stamps: Stamps,
     /// The variation of the delay.
     pub jitter: Option<Jitter>,
     /// Reordering.
@@ -115,13 +119,14 @@ pub struct Ledger {
     pub sent: u64,
     /// Lost in the local queue of the sending host.
     pub lost_sender_queue: u64,
-    /// Lost in the interface of the sending host.
+    /// Lost in the interface of the sending host. As for the backlog, most of its traffic must be the test's.
     pub lost_sender_interface: u64,
     /// Lost between the hosts.
     pub lost_network: u64,
-    /// Lost in the interface of the receiving host.
+    /// Lost in the interface of the receiving host. As for the backlog, most of its traffic must be the test's.
     pub lost_receiver_interface: u64,
-    /// Lost in the kernel's backlog of the receiving host.
+    /// Lost in the kernel's backlog of the receiving host. The kernel counts its drops for all traffic of the machine. They
+    /// are the test's if the test made at least 80 % of that traffic, else they are `unknown`.
     pub lost_receiver_softnet: u64,
     /// Lost because the socket's buffer was full, in the kernel or in this program.
     pub lost_receiver_socket: u64,

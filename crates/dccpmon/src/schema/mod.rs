@@ -9,6 +9,7 @@ mod media;
 mod modes;
 mod requested;
 mod rr;
+mod stamps;
 
 pub use flow::{
     Achieved, Acknowledged, CcSample, Flow, IntervalFlow, Ledger, Limit, OneWay, RttSplit, Samples,
@@ -20,6 +21,7 @@ pub use requested::{
     Direction, FlowRequest, Granted, Negotiated, Requested, ServerLimits, Transport,
 };
 pub use rr::{Rr, RrPoint, Varied};
+pub use stamps::{StampSource, Stamps};
 
 use core::fmt;
 use dccp_host::Delta;
@@ -161,8 +163,8 @@ pub struct End {
     pub boot_id: Option<String>,
     /// The kernel's clock source, such as `tsc`.
     pub clock_source: Option<String>,
-    /// The source of arrival times: `application` or `kernel`.
-    pub timestamps: Option<String>,
+    /// The source of the arrival times at this end; null if it took none.
+    pub timestamps: Option<StampSource>,
     /// Processor cores.
     pub cores: Option<u32>,
 }

@@ -1,5 +1,6 @@
 //! The rate limit of a server: what one client may send to it, and be sent.
 
+use crate::schema::StampSource;
 use crate::transport::{Counters, Flow, FlowError, LOOK, Run, Sample, Sink};
 use crate::wire::figures::Negotiated;
 use crate::wire::packet::LEN_MAX;
@@ -135,6 +136,10 @@ impl Flow for LimitedFlow {
             sink(&mut packets.inspect(|packet| bytes += packet.bytes.len() as u64));
             lock(&self.limit.received).spend(bytes);
         })
+    }
+
+    fn stamps(&self) -> Option<StampSource> {
+        self.flow.stamps()
     }
 
     fn shows_end(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
 use crate::limits::FATES;
+use crate::schema::StampSource;
 use crate::wire::figures::Negotiated;
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
@@ -74,6 +75,10 @@ impl Flow for DccpFlow {
             }
         }));
         Ok(())
+    }
+
+    fn stamps(&self) -> Option<StampSource> {
+        Some(StampSource::Engine)
     }
 
     fn shows_end(&self) -> bool {

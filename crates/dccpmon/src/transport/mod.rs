@@ -1,10 +1,11 @@
 //! The protocols that carry the data of a flow. Senders, receivers and the meter use each of them in the same way.
 
 pub(crate) mod dccp;
+mod stamp;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
-use crate::schema::TcpTotals;
+use crate::schema::{StampSource, TcpTotals};
 use crate::wire::figures::Negotiated;
 use ::dccp::{Instant, Socket};
 use core::fmt;
@@ -25,6 +26,8 @@ pub(crate) trait Flow: Send + Sync {
     fn reply(&self, _datagram: &[u8]) {}
     /// Gives the datagrams that have arrived to `sink`, and waits at most [`LOOK`] for them.
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError>;
+    /// The source of the arrival times of received datagrams; `None` before the first.
+    fn stamps(&self) -> Option<StampSource>;
     /// Whether receiving fails once the peer has ended the flow. Over UDP nothing tells.
     fn shows_end(&self) -> bool;
     /// The sender at this moment; `None` if the transport shows nothing.

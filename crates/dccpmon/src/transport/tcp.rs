@@ -1,7 +1,7 @@
 //! Flows over TCP of the system. The data are blocks of one length that begin with the head of a test packet.
 
 use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_out, lock};
-use crate::schema::TcpTotals;
+use crate::schema::{StampSource, TcpTotals};
 use crate::wire::figures::Negotiated;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -134,6 +134,10 @@ impl Flow for TcpFlow {
             sink(&mut core::iter::once(packet));
         }
         Ok(())
+    }
+
+    fn stamps(&self) -> Option<StampSource> {
+        Some(StampSource::Program)
     }
 
     fn shows_end(&self) -> bool {

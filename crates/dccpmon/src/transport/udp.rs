@@ -1,12 +1,16 @@
 //! Flows over UDP, without congestion control: each has a socket of its own at both ends.
 
+use super::stamp::KernelTimes;
 use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_out, lock};
 use crate::limits::RECV_BYTES;
+use crate::schema::StampSource;
 use crate::wire::figures::Negotiated;
 use crate::wire::packet::LEN_MAX;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use dccp::unstable::io::{is_out_of_memory, recv_drops, report_drops};
+use dccp::unstable::io::{
+    is_out_of_memory, recv_drops, recv_stamped, report_drops, stamp_arrivals,
+};
 use dccp::{Instant, clock};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -21,8 +25,9 @@ pub(crate) struct UdpFlow {
     socket: UdpSocket,
     /// Bytes of the IP and UDP headers of a datagram.
     overhead: u64,
-    /// Room for a datagram.
-    memory: Mutex<Vec<u8>>,
+    incoming: Mutex<Incoming>,
+    /// The source of the arrival times so far.
+    stamps: Mutex<Option<StampSource>>,
     /// Datagrams that the kernel took.
     sent: AtomicU64,
     /// Datagrams that this host dropped for want of memory.
@@ -32,6 +37,15 @@ pub(crate) struct UdpFlow {
     replies: AtomicU64,
     /// The socket reports what a queue of this host drops: set by the first send.
     reports_drops: AtomicBool,
+}
+
+/// Memory of the receive calls.
+struct Incoming {
+    /// Room for a datagram.
+    memory: Vec<u8>,
+    times: KernelTimes,
+    /// The source of the last arrival time.
+    last: Option<StampSource>,
 }
 
 impl UdpFlow {
@@ -62,11 +76,17 @@ impl UdpFlow {
         socket.connect(peer)?;
         socket.set_read_timeout(Some(LOOK))?;
         socket.set_write_timeout(Some(LOOK))?;
+        let times = stamp_arrivals(&socket).map_or(KernelTimes::NONE, |()| KernelTimes::new());
         let ip_header = if peer.is_ipv4() { 20 } else { 40 };
         Ok(Self {
             socket,
             overhead: ip_header + UDP_HEADER,
-            memory: Mutex::new(vec![0; LEN_MAX]),
+            incoming: Mutex::new(Incoming {
+                memory: vec![0; LEN_MAX],
+                times,
+                last: None,
+            }),
+            stamps: Mutex::default(),
             sent: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             wire_bytes: AtomicU64::new(0),
@@ -150,20 +170,35 @@ impl Flow for UdpFlow {
     }
 
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError> {
-        let mut memory = lock(&self.memory);
-        let length = match self.socket.recv(&mut memory) {
-            Ok(length) => length,
+        let mut incoming = lock(&self.incoming);
+        let Incoming {
+            memory,
+            times,
+            last,
+        } = &mut *incoming;
+        let (length, stamp) = match recv_stamped(&self.socket, memory) {
+            Ok(received) => received,
             Err(e) if is_time_out(&e) => return Ok(()),
             Err(e) => return Err(failure(&e)),
         };
+        let (arrived, source) = times.arrival(stamp);
+        if last.replace(source) != Some(source) {
+            let mut stamps = lock(&self.stamps);
+            *stamps = StampSource::of_all([*stamps, Some(source)]);
+        }
+        let is_by_kernel = source == StampSource::Kernel;
         let packet = Packet {
             bytes: memory.get(..length).unwrap_or_default(),
-            arrived: clock::now(),
-            waited: None,
+            arrived,
+            waited: is_by_kernel.then(|| clock::now() - arrived),
             is_marked: false,
         };
         sink(&mut core::iter::once(packet));
         Ok(())
+    }
+
+    fn stamps(&self) -> Option<StampSource> {
+        *lock(&self.stamps)
     }
 
     fn shows_end(&self) -> bool {

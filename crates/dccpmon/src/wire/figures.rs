@@ -3,7 +3,7 @@
 //! Each flow has a sending and a receiving end; each end fills its half, the client puts them
 //! together. Units stand in the names.
 
-use crate::schema::{Achieved, Samples, TcpTotals};
+use crate::schema::{Achieved, Samples, StampSource, TcpTotals};
 use dccp_host::{Delta, Identity};
 use dccp_stats::{ArrivalFigures, Spread};
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,9 @@ pub(crate) struct TxTotal {
     /// The part of the receiver in these.
     #[serde(default)]
     pub(crate) echo_wait_ns: Option<Spread>,
+    /// The source of the arrival times of the echoes; `None` without any.
+    #[serde(default)]
+    pub(crate) stamps: Option<StampSource>,
     /// The sender's state at the samples.
     pub(crate) samples: Samples,
     /// The schedule, if the flow has one.
@@ -155,6 +158,9 @@ pub(crate) struct RxTotal {
     /// Times from the arrival to the program; `None` if the transport does not tell.
     #[serde(default)]
     pub(crate) wait_ns: Option<Spread>,
+    /// The source of the arrival times; `None` without any.
+    #[serde(default)]
+    pub(crate) stamps: Option<StampSource>,
     /// All arrivals; `None` if the receiver did not end.
     pub(crate) arrivals: Option<ArrivalFigures>,
 }

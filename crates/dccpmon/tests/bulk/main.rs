@@ -11,6 +11,8 @@ mod network;
 mod runs;
 mod server;
 mod shapes;
+#[cfg(target_os = "linux")]
+mod stamps;
 mod support;
 mod terms;
 mod third;

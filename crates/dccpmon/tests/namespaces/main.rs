@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod hosts;
+mod places;
 #[path = "../bulk/support.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;

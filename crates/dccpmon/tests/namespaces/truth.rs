@@ -5,19 +5,19 @@ use dccp_netns::Namespace;
 use dccpmon::schema::Document;
 use serde_json::Value;
 
-/// The port of flows over UDP.
-const UDP_PORT: &str = "14234";
+/// The data of a test over UDP, for filters.
+const DATA: &str = "ip dport 14234 0xffff";
 
 /// Limits the data of tests over UDP that leave a device, by the kernel's token bucket. All else passes.
-fn limit(host: &Namespace, device: &str) {
+pub(crate) fn limit(host: &Namespace, device: &str, data: &str) {
     for words in [
         "qdisc add dev DEVICE root handle 1: htb default 1 r2q 1000",
         "class add dev DEVICE parent 1: classid 1:1 htb rate 1gbit quantum 60000",
         "class add dev DEVICE parent 1: classid 1:2 htb rate 1gbit quantum 60000",
         "qdisc add dev DEVICE parent 1:2 handle 2: tbf rate 20mbit burst 5kb limit 30000",
-        "filter add dev DEVICE parent 1: protocol ip u32 match ip dport PORT 0xffff flowid 1:2",
+        "filter add dev DEVICE parent 1: protocol ip u32 match MATCH flowid 1:2",
     ] {
-        let words = words.replace("DEVICE", device).replace("PORT", UDP_PORT);
+        let words = words.replace("DEVICE", device).replace("MATCH", data);
         let words: Vec<&str> = ["tc"].into_iter().chain(words.split(' ')).collect();
         let output = host.command(&words).output().unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
@@ -41,7 +41,7 @@ fn truth_of_a_token_bucket() {
     };
     hosts.connect();
     let server = hosts.serve(&[]);
-    limit(&hosts.client, "eth0");
+    limit(&hosts.client, "eth0", DATA);
     let arguments = ["-u", "-t", "1", "-b", "30M", "-l", "1000"];
     let document = hosts.document(&arguments);
     drop(server);

@@ -1,5 +1,6 @@
 //! Distributions of delays, and the schedule.
 
+use crate::output::full::stamps;
 use crate::output::html::dash;
 use crate::output::text;
 use crate::schema::{Document, Summary};
@@ -124,6 +125,11 @@ fn sentences(document: &Document, summary: &Summary) -> Vec<String> {
         ));
     }
     for flow in &summary.flows {
+        sentences.push(format!(
+            "Arrival times of flow {}: {}.",
+            flow.id,
+            stamps(flow.stamps)
+        ));
         if let Some(jitter) = &flow.jitter {
             let ipdv = jitter.ipdv_ns.as_ref().and_then(|ipdv| ipdv.p50);
             sentences.push(format!(

@@ -23,7 +23,9 @@ pub(super) fn fill(section: &mut Section, document: &Document) {
             end.cores.map(|cores| cores.to_string())
         });
         row("clock source", |end| end.clock_source.clone());
-        row("arrival times by", |end| end.timestamps.clone());
+        row("arrival times by", |end| {
+            end.timestamps.map(|source| source.to_string())
+        });
     }
     if let Some(hosts) = &document.hosts {
         counters(&mut table, hosts);

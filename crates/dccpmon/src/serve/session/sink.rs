@@ -5,6 +5,7 @@ use crate::host::Usage;
 use crate::limits::DRAIN_MAX;
 use crate::load::classes::{CLASSES, ClassReceiver};
 use crate::meter::{QUIET, SAMPLE};
+use crate::schema::StampSource;
 use crate::serve::metrics::Direction;
 use crate::serve::rate::RateLimit;
 use crate::transport::Flow;
@@ -36,7 +37,7 @@ impl Test<'_> {
         let host = Message::Host(Box::new(usage.host(BTreeMap::new())));
         let until = clock::now() + 2 * DRAIN_MAX;
         for (class, figures) in (0..).zip(figures) {
-            let total = total(class, figures);
+            let total = total(class, figures, flow.stamps());
             let total = Message::Total(Box::new(total));
             self.channel.say_in_turn(&total, until)?;
         }
@@ -81,7 +82,7 @@ fn wait_for_rest(receiver: &ClassReceiver) {
     }
 }
 
-fn total(class: u32, arrivals: ArrivalFigures) -> FlowTotal {
+fn total(class: u32, arrivals: ArrivalFigures, stamps: Option<StampSource>) -> FlowTotal {
     let counts = arrivals.counts;
     FlowTotal {
         flow: class,
@@ -93,6 +94,7 @@ fn total(class: u32, arrivals: ArrivalFigures) -> FlowTotal {
             duplicates: counts.duplicates,
             reordered: counts.reordered,
             marked: counts.marked,
+            stamps,
             arrivals: Some(arrivals),
             ..RxTotal::default()
         }),

@@ -1,0 +1,127 @@
+//! Drops in the backlog and in the interfaces of hosts: the ledger against what the kernel counted there.
+
+use crate::hosts::{Hosts, drops, set, slow_down};
+use crate::truth::limit;
+use dccp_netns::Namespace;
+use dccpmon::schema::Ledger;
+use serde_json::Value;
+use std::fs::read_to_string;
+use std::thread::available_parallelism;
+
+/// How often a test is repeated while other programs of the machine disturb it.
+const ATTEMPTS: usize = 4;
+/// Packets that a flow sends at once in the test of the backlog. Its send buffer holds more of them.
+const BURST: u64 = 200;
+
+/// Packets that the backlog of a core holds, and also the receive queue of a tunnel.
+fn backlog() -> u64 {
+    let text = read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// The ledger of all flows.
+fn ledger(document: &Value) -> Ledger {
+    let flows = document["summary"]["flows"].as_array().unwrap();
+    let of = |flow: &Value| serde_json::from_value(flow["ledger"].clone()).unwrap();
+    let ledgers: Vec<Ledger> = flows.iter().map(of).collect();
+    Ledger::sum(ledgers.iter())
+}
+
+/// Waits for no other program, but measures again if the ledger does not show what is wanted. Counters that other traffic
+/// shares leave drops unknown.
+fn repeated(mut measure: impl FnMut() -> (Ledger, u64), place: fn(&Ledger) -> u64) {
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (ledger, truth) = measure();
+        assert!(ledger.is_closed() && truth > 50, "{truth}: {ledger:?}");
+        // Whatever happens beside the test, none of these is lost in the network.
+        assert_eq!(ledger.lost_network, 0, "{truth}: {ledger:?}");
+        if place(&ledger) == truth && ledger.lost() == truth {
+            return;
+        }
+        seen.push((ledger, truth));
+    }
+    panic!("{seen:?}");
+}
+
+// goal 18: what the backlog of a core of the receiving host drops is lost there. The sending host does not learn of it,
+// because the receiving device passes packets to another core.
+#[test]
+fn truth_of_a_full_backlog() {
+    const TEST: &str = "truth_of_a_full_backlog";
+    let flows = backlog() * 8 / 5 / BURST;
+    if available_parallelism().unwrap().get() < 2 || flows > 64 {
+        println!("SKIP {TEST}: needs two cores and a usual net.core.netdev_max_backlog");
+        return;
+    }
+    let Some(mut hosts) = Hosts::alone(TEST) else {
+        return;
+    };
+    hosts.connect();
+    let ethtool = |host: &Namespace, feature, state| {
+        let words = ["ethtool", "-K", "eth0", feature, state];
+        let output = host.command(&words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    };
+    ethtool(&hosts.server, "gro", "on");
+    ethtool(&hosts.client, "tso", "off");
+    set(&hosts.server, "eth0/queues/rx-0/rps_cpus", "2");
+    slow_down(&hosts.server, "eth0");
+    let _server = hosts.serve(&[]);
+    hosts.runner = &["taskset", "-c", "0"];
+    let (flows, burst) = (flows.to_string(), format!("{BURST}/250ms"));
+    let words = [
+        "-u", "-t", "1.2", "-l", "100", "-P", &flows, "--burst", &burst,
+    ];
+    let measure = || {
+        let before = drops(&hosts.server, "eth0")[0];
+        let ledger = ledger(&hosts.document(&words));
+        (ledger, drops(&hosts.server, "eth0")[0] - before)
+    };
+    repeated(measure, |ledger| ledger.lost_receiver_softnet);
+}
+
+// goal 18: what the receive queue of an interface drops is lost there.
+#[test]
+fn truth_of_a_full_receive_queue() {
+    let Some(mut hosts) = Hosts::alone("truth_of_a_full_receive_queue") else {
+        return;
+    };
+    hosts.connect();
+    hosts.tunnel();
+    // A thread of the kernel takes the packets out of the tunnel's queue.
+    set(&hosts.server, "vx0/threaded", "1");
+    slow_down(&hosts.server, "vx0");
+    let _server = hosts.serve(&[]);
+    // More drops could be those of other traffic: the interface counts what it drops as received too.
+    let burst = format!("{}/400ms", backlog() * 6 / 5);
+    let words = ["-u", "-t", "1.5", "-l", "100", "--burst", &burst];
+    let measure = || {
+        let before = drops(&hosts.server, "vx0")[0];
+        let ledger = ledger(&hosts.document(&words));
+        (ledger, drops(&hosts.server, "vx0")[0] - before)
+    };
+    repeated(measure, |ledger| ledger.lost_receiver_interface);
+}
+
+// goal 18: what the interface of the sending host drops is lost there. The program does not learn of it, because the tunnel
+// takes each packet.
+#[test]
+fn truth_of_a_token_bucket_below_a_tunnel() {
+    /// The port of the data behind the headers of the tunnel.
+    const TUNNELLED: &str = "u16 0x379a 0xffff at 72";
+    let Some(mut hosts) = Hosts::alone("truth_of_a_token_bucket_below_a_tunnel") else {
+        return;
+    };
+    hosts.connect();
+    hosts.tunnel();
+    let _server = hosts.serve(&[]);
+    limit(&hosts.client, "eth0", TUNNELLED);
+    let words = ["-u", "-t", "1", "-b", "30M", "-l", "1000"];
+    let measure = || {
+        let before = drops(&hosts.client, "vx0")[1];
+        let ledger = ledger(&hosts.document(&words));
+        (ledger, drops(&hosts.client, "vx0")[1] - before)
+    };
+    repeated(measure, |ledger| ledger.lost_sender_interface);
+}
