@@ -83,7 +83,7 @@ pub struct Interface {
     pub rx_bytes: u64,
     /// Sent bytes with the headers of the link.
     pub tx_bytes: u64,
-    /// Received packets that the kernel dropped. It counts those dropped in the queue behind the interface ([`Softnet`])
+    /// Received packets that the kernel dropped. It counts those dropped in the queue behind the interface (`softnet`)
     /// here too, and packets that no protocol takes.
     pub rx_drop: u64,
     /// Packets that the kernel dropped instead of sending them.

@@ -114,7 +114,7 @@ mod tests {
         );
     }
 
-    // goal 33
+    // goal 33: `--full` names the source at each end.
     #[test]
     fn sources_of_arrival_times_are_named() {
         let mut document = sample::two_flows();

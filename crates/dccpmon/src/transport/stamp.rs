@@ -103,7 +103,7 @@ mod tests {
         panic!("the clocks agree")
     }
 
-    // goal 33
+    // goal 33: times of the kernel stand on the clock of the program.
     #[test]
     fn stamp_of_the_kernel_is_converted() {
         let mut times = times();
