@@ -115,6 +115,27 @@ pub(crate) fn interrupts_since(now: &[u64], then: &[u64]) -> Vec<u64> {
     pairs.map(|(now, then)| now.saturating_sub(*then)).collect()
 }
 
+/// Ticks of a process: its own, and those of the kernel for it.
+pub(crate) type ProcessTicks = [u64; 2];
+
+/// The ticks in `/proc/self/stat`.
+pub(crate) fn process_ticks(stat: &str) -> Option<ProcessTicks> {
+    // The name in brackets can hold brackets and spaces.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse().ok();
+    Some([ticks()?, ticks()?])
+}
+
+/// The kernel's share of the ticks between two readings.
+pub(crate) fn system_share(now: ProcessTicks, then: ProcessTicks) -> f64 {
+    let [own, system] = [0, 1].map(|part: usize| now[part].saturating_sub(then[part]));
+    if system == 0 {
+        return 0.0;
+    }
+    crate::float(system) / crate::float(own + system)
+}
+
 /// The processor time of this process.
 #[cfg(unix)]
 pub(crate) fn of_process() -> Option<Duration> {

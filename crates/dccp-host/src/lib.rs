@@ -31,6 +31,7 @@ pub struct Snapshot {
     cores: Option<BTreeMap<u32, cpu::Ticks>>,
     interrupts: Option<Vec<u64>>,
     process_cpu: Option<Duration>,
+    process_ticks: Option<cpu::ProcessTicks>,
     threads: Option<threads::Times>,
     interface: Option<Interface>,
     softnet: Option<internet::SoftnetRows>,
@@ -49,6 +50,7 @@ impl Snapshot {
             cores: file::read("/proc/stat").map(|text| cpu::ticks(&text)),
             interrupts: file::read("/proc/interrupts").map(|text| cpu::interrupts(&text)),
             process_cpu: cpu::of_process(),
+            process_ticks: file::read("/proc/self/stat").and_then(|text| cpu::process_ticks(&text)),
             threads: threads::times(),
             interface: interface.and_then(|name| internet::interface(&net("dev")?, name)),
             softnet: net("softnet_stat").map(|text| internet::softnet(&text)),
@@ -68,6 +70,8 @@ impl Snapshot {
             cores,
             process_cpu_ns: both(self, earlier, |s| s.process_cpu.as_ref())
                 .map(|(now, then)| nanos(now.saturating_sub(*then))),
+            process_system_ratio: both(self, earlier, |s| s.process_ticks.as_ref())
+                .map(|(now, then)| cpu::system_share(*now, *then)),
             threads: both(self, earlier, |s| s.threads.as_ref())
                 .and_then(|(now, then)| threads::since(now, then, wall_ns)),
             interrupts_per_core: both(self, earlier, |s| s.interrupts.as_ref())
@@ -98,6 +102,9 @@ pub struct Delta {
     pub busiest_core: Option<u32>,
     /// The processor time of the process.
     pub process_cpu_ns: Option<u64>,
+    /// The share of it that the kernel used for the process, by ticks of the kernel's clock, which are 10 ms as a rule; 0
+    /// if the process used less than a tick.
+    pub process_system_ratio: Option<f64>,
     /// The threads of the process.
     pub threads: Option<Threads>,
     /// Interrupts that each core handled.

@@ -173,10 +173,21 @@ fn busiest_thread_is_the_one_with_most_work() {
 }
 
 #[test]
+fn kernel_has_a_share_of_the_process() {
+    let stat = "7 (a) b) R 1 7 7 0 -1 4194304 900 0 0 0 30 10 0 0 20 0 3 0 100 0";
+    assert_eq!(cpu::process_ticks(stat), Some([30, 10]));
+    assert_eq!(cpu::process_ticks("7 (a) R 1"), None);
+    assert_near(cpu::system_share([30, 10], [0, 0]), 0.25);
+    assert_near(cpu::system_share([30, 10], [20, 10]), 0.0);
+    assert_near(cpu::system_share([30, 10], [30, 10]), 0.0);
+}
+
+#[test]
 fn rates_need_packets_and_time() {
     let snapshot = |at_ns, cpu_ms| Snapshot {
         at_ns,
         process_cpu: Some(Duration::from_millis(cpu_ms)),
+        process_ticks: None,
         cores: None,
         interrupts: None,
         threads: None,

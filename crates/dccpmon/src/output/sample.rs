@@ -175,6 +175,7 @@ fn host() -> Delta {
         busiest_core: Some(1),
         cores: None,
         process_cpu_ns: Some(550_000_000),
+        process_system_ratio: Some(0.6),
         threads: None,
         interrupts_per_core: None,
         interface: None,

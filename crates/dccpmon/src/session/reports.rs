@@ -133,6 +133,9 @@ pub(crate) fn host(host: &Host) -> Result<Host, Lost> {
     let delta = &mut host.delta;
     let most_ns = delta.wall_ns.saturating_mul(cores.into());
     delta.process_cpu_ns = delta.process_cpu_ns.map(|ns| ns.min(most_ns));
+    delta.process_system_ratio = delta
+        .process_system_ratio
+        .map(|ratio| ratio.clamp(0.0, 1.0));
     if let Some(threads) = &mut delta.threads {
         threads.cpu_max_ns = threads.cpu_max_ns.min(delta.wall_ns);
     }
