@@ -5,7 +5,7 @@ use dccp_proto::wire::ResetCode;
 use dccp_proto::{Config, Rate};
 use dccp_sim::link::TooBig;
 use dccp_sim::pair::{End, Pair, Profile, Setup, for_both_peers};
-use dccp_sim::queue::Limit;
+use dccp_sim::queue::{Limit, QueueConfig};
 use dccp_sim::source::{App, Message, Source};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -56,6 +56,35 @@ fn in_the_first_round_trip(ccid: u8, sender: End) -> u64 {
     }
     pair.run_for(ms(59));
     pair.report(receiver).received
+}
+
+/// A stack of 2006 sent 300 kbit/s up to packet 65,500 and more behind it. Here the rate is that of the link on both sides
+/// of packet 65,536.
+#[test]
+fn rate_has_no_step_at_packet_65536() {
+    for ccid in [2, 3] {
+        let setup = setup(ccid, Profile::ours()).links(|link| {
+            // 10,000 datagrams of 200 bytes a second, with their headers, and a queue of 200 ms.
+            link.rate = Some(Rate::from_bytes_per_s(2.5e6));
+            link.queue = QueueConfig::drop_tail(Limit::Packets(2_000));
+        });
+        let mut pair = Pair::start(setup, App::bulk(200, 1 << 20), App::default());
+        pair.run_for(3 * SECOND);
+        let mut received = pair.report(End::Server).received;
+        let begin = received;
+        let mut rates = Vec::new();
+        while received < 100_000 {
+            pair.run_for(SECOND);
+            let now = pair.report(End::Server).received;
+            rates.push(now - received);
+            received = now;
+            assert!(rates.len() < 20, "CCID {ccid}: {rates:?}");
+        }
+        assert!(begin < 50_000, "CCID {ccid}: {begin}");
+        let (least, most) = (rates.iter().min(), rates.iter().max());
+        let (least, most) = least.zip(most).unwrap();
+        assert!(most - least < most / 10, "CCID {ccid}: {rates:?}");
+    }
 }
 
 #[test]

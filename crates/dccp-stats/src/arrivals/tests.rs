@@ -104,6 +104,24 @@ fn tail_loss_of_a_long_flow_is_counted_exactly() {
     assert_eq!(figures.counts.marked, 499_500);
 }
 
+/// Numbers need more than 24 bits: each interval has as many packets on both sides.
+#[test]
+fn no_interval_differs_at_packet_16777216() {
+    const INTERVAL: u64 = 1 << 20;
+    let mut arrivals = Arrivals::new(0);
+    for interval in 0..18 {
+        let numbers = interval * INTERVAL..(interval + 1) * INTERVAL;
+        for number in numbers {
+            arrivals.add(&packet(number, 100 * number));
+        }
+        let counts = arrivals.interval().counts;
+        assert_eq!((counts.packets, counts.missing), (INTERVAL, 0));
+    }
+    let counts = arrivals.finish(Some(18 * INTERVAL)).counts;
+    assert_eq!((counts.packets, counts.missing), (18 * INTERVAL, 0));
+    assert_eq!((counts.reordered, counts.stale), (0, 0));
+}
+
 /// Every hundredth pair is swapped: nothing is lost, and 1 % of the pairs are reordered.
 #[test]
 fn swapped_pairs_are_no_losses() {
