@@ -255,7 +255,7 @@ impl Meter {
     }
 
     /// Ends sending: takes back what has not left, waits until the rest is acknowledged, but not for
-    /// ever, and closes the connections. Samples go on meanwhile.
+    /// ever, and closes the connections that do not receive too. Samples go on meanwhile.
     pub(crate) fn finish_sending(&mut self) {
         for flow in &mut self.flows {
             if let End::Tx(tx) = flow {
@@ -264,27 +264,50 @@ impl Meter {
             }
         }
         let until = clock::now() + DRAIN_MAX;
-        while clock::now() < until && !self.flows.iter().all(is_drained) {
+        while clock::now() < until && !self.senders().all(|tx| tx.sender.flow.is_drained()) {
             self.sample();
             std::thread::sleep(SAMPLE);
         }
-        let is_tx = |flow: &&End| matches!(flow, End::Tx(_));
-        for flow in self.flows.iter().filter(is_tx) {
-            if is_drained(flow) {
-                flow.flow().close();
-            } else {
-                flow.flow().abort();
-            }
+        if self.flows.iter().any(|flow| self.shares_connection(flow)) {
+            return;
         }
+        self.close();
         // All flows share the time, so that no peer holds the test longer by opening more of them.
         let until = clock::now() + DRAIN_MAX;
-        for flow in self.flows.iter().filter(is_tx).map(End::flow) {
+        for flow in self.senders().map(|tx| &tx.sender.flow) {
             if !flow.has_closed(until) {
                 // So that every datagram has its fate.
                 flow.abort();
                 flow.has_closed(clock::now() + DRAIN_MAX);
             }
         }
+    }
+
+    /// Closes the connections that this end sends over. One that receives too must not be closed before the peer has
+    /// ended sending, because DCCP closes both directions at once.
+    pub(crate) fn close(&self) {
+        for flow in self.senders().map(|tx| &tx.sender.flow) {
+            if flow.is_drained() {
+                flow.close();
+            } else {
+                flow.abort();
+            }
+        }
+    }
+
+    fn senders(&self) -> impl Iterator<Item = &TxEnd> {
+        self.flows.iter().filter_map(|flow| match flow {
+            End::Tx(tx) => Some(&**tx),
+            End::Rx(_) => None,
+        })
+    }
+
+    /// Whether this end receives the flow over a connection that it sends over too.
+    fn shares_connection(&self, flow: &End) -> bool {
+        let End::Rx(rx) = flow else { return false };
+        let connection = &rx.receiver.flow;
+        self.senders()
+            .any(|tx| Arc::ptr_eq(&tx.sender.flow, connection))
     }
 
     /// Ends receiving: waits until the connections have ended, but not for ever.
@@ -341,7 +364,8 @@ impl Meter {
     /// Protocol counters of all flows, those above 0.
     pub(crate) fn mib(&self) -> BTreeMap<String, u64> {
         let mut sum = BTreeMap::new();
-        for flow in &self.flows {
+        // Each connection counts once.
+        for flow in self.flows.iter().filter(|f| !self.shares_connection(f)) {
             flow.flow().protocol_counters(&mut |name, n| {
                 if n > 0 {
                     *sum.entry(name).or_default() += n;
@@ -349,13 +373,6 @@ impl Meter {
             });
         }
         sum
-    }
-}
-
-fn is_drained(flow: &End) -> bool {
-    match flow {
-        End::Rx(_) => true,
-        End::Tx(tx) => tx.sender.flow.is_drained(),
     }
 }
 

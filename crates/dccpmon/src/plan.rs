@@ -72,6 +72,11 @@ impl Plan {
     pub(crate) fn data_of(&self, flow: u32) -> Options {
         let values = self.asked.values_of(flow);
         let data = self.data.clone().ccid(values.ccid);
+        let data = if self.asked.is_one_connection {
+            data.recv_ccids(&[self.asked.server_ccid.unwrap_or(values.ccid)])
+        } else {
+            data
+        };
         if values.ccid == 2 {
             data.law(values.law.config)
         } else {
@@ -92,10 +97,15 @@ impl Plan {
             }
             Transport::Dccp => {}
         }
+        let name = |ccid| Ccids::default().find(ccid).map_or("?", Ccid::name);
         let ccid = self.asked.ccid;
-        let name = || Ccids::default().find(ccid).map_or("?", Ccid::name).into();
         let law = self.asked.cc(0).map(|law| format!("cc={law}"));
-        format!("DCCP CCID {ccid} ({})", law.unwrap_or_else(name))
+        let law = law.unwrap_or_else(|| name(ccid).into());
+        let of_server = self
+            .asked
+            .server_ccid
+            .map(|ccid| format!(", from the server CCID {ccid} ({})", name(ccid)));
+        format!("DCCP CCID {ccid} ({law}){}", of_server.unwrap_or_default())
     }
 
     /// Bytes of a datagram on a path that bears `mps` bytes.
@@ -212,9 +222,13 @@ impl fmt::Display for Plan {
             write!(f, ", shape {} each", self.asked.shape)?;
         }
         let direction = match (self.asked.is_reverse, self.asked.is_both) {
-            (_, true) => "to and from",
-            (true, _) => "from",
-            (false, _) => "to",
+            (_, true) if self.asked.is_one_connection => match self.asked.connections() {
+                1 => "over one connection to and from".into(),
+                n => format!("over {n} connections to and from"),
+            },
+            (_, true) => "to and from".into(),
+            (true, _) => "from".into(),
+            (false, _) => "to".to_owned(),
         };
         let port = baseline_port(*udp_port).unwrap_or(0);
         match self.asked.over {

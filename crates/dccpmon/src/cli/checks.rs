@@ -8,7 +8,7 @@ use dccp_cli::Failure;
 
 /// The flows of a test, in both directions.
 pub(super) fn flows(w: &BulkWords) -> Result<u32, Failure> {
-    if w.bidir && w.parallel > FLOWS_MAX / 2 {
+    if w.both.bidir && w.parallel > FLOWS_MAX / 2 {
         return Err(Failure::usage(
             format!(
                 "-P {}: --bidir doubles the flows, and a test has {FLOWS_MAX} at most",
@@ -18,7 +18,11 @@ pub(super) fn flows(w: &BulkWords) -> Result<u32, Failure> {
         ));
     }
     if w.own.is_empty() {
-        return Ok(if w.bidir { 2 * w.parallel } else { w.parallel });
+        return Ok(if w.both.bidir {
+            2 * w.parallel
+        } else {
+            w.parallel
+        });
     }
     let own = u32::try_from(w.own.len()).ok();
     own.filter(|own| *own <= FLOWS_MAX).ok_or_else(|| {
@@ -56,6 +60,21 @@ pub(super) fn has_echoes(transport: Transport, is_asked: bool) -> Result<bool, F
         )),
         Transport::Tcp => Ok(false),
     }
+}
+
+/// Checks that the sender of a test can have a law.
+pub(super) fn check_law(ccid: u8, is_reverse: bool) -> Result<(), Failure> {
+    let (problem, next) = if ccid != 2 {
+        ("only CCID 2 has laws", "leave --ccid out, or --law")
+    } else if is_reverse {
+        (
+            "the server sends, and the law is the sender's choice",
+            "leave -R out, or start the test from the other host",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--law: {problem}"), next))
 }
 
 /// Samples are those of the client's senders, and only the document shows them.

@@ -57,6 +57,7 @@ impl Bulk {
             interval_ns: nanos(self.interval),
             is_reverse: self.is_reverse,
             is_both: self.is_both,
+            is_one_connection: self.is_one_connection,
             length_bytes: length,
             rate_bps: shape.mean_bps(length),
             shape,
@@ -71,7 +72,9 @@ impl Bulk {
     pub(crate) fn values_of(&self, flow: u32) -> FlowValues {
         let own = self.own.get(flow as usize).cloned();
         own.unwrap_or_else(|| FlowValues {
-            ccid: self.ccid,
+            ccid: (self.server_ccid)
+                .filter(|_| !self.client_sends(flow))
+                .unwrap_or(self.ccid),
             law: self.law.clone(),
             shape: self.shape.clone(),
         })

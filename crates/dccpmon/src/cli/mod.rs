@@ -1,5 +1,6 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
+pub(crate) mod both;
 mod checks;
 mod common;
 mod explain;
@@ -25,7 +26,8 @@ use crate::output::Options;
 use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::repeat::RUNS_MAX;
-use checks::{check_sample, flows, has_echoes, notes};
+use both::BothWords;
+use checks::{check_law, check_sample, flows, has_echoes, notes};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use common::{Common, family};
@@ -133,6 +135,10 @@ pub(crate) struct Bulk {
     pub(crate) is_reverse: bool,
     /// Whether both ends send: the client in the first half of the flows, the server in the second.
     pub(crate) is_both: bool,
+    /// Whether a flow of the client and one of the server share each connection.
+    pub(crate) is_one_connection: bool,
+    /// The CCID of flows of the server, if both ends send; `None`: that of all flows.
+    pub(crate) server_ccid: Option<u8>,
     /// Whether echoes measure the round trip from program to program.
     pub(crate) has_echoes: bool,
     /// The gap between samples of the senders that the result keeps.
@@ -321,9 +327,8 @@ struct BulkWords {
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
-    /// Both ends send, each in as many flows as -P says
-    #[arg(long, conflicts_with = "reverse")]
-    bidir: bool,
+    #[command(flatten)]
+    both: BothWords,
     /// Measure the round trip from program to program, by at most 200 echoes a second (UDP always does)
     #[arg(long)]
     echo: bool,
@@ -428,6 +433,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     };
     let (flows, notes) = (flows(&w)?, notes(&w));
     let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
+    w.both.check(transport, has_echoes)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
         let option = if w.ccid.is_some() { "--ccid" } else { "--law" };
@@ -443,17 +449,8 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         ));
     }
     let ccid = w.ccid.unwrap_or(2);
-    let mismatch = if ccid == 2 {
-        (
-            "the server sends, and the law is the sender's choice",
-            "leave -R out, or start the test from the other host",
-        )
-    } else {
-        ("only CCID 2 has laws", "leave --ccid out, or --law")
-    };
-    if w.law.is_some() && (ccid != 2 || w.reverse) {
-        let (problem, next) = mismatch;
-        return Err(Failure::usage(format!("--law: {problem}"), next));
+    if w.law.is_some() {
+        check_law(ccid, w.reverse)?;
     }
     let shape = w.bitrate.map(|bps| match bps {
         0 => Shape::Greedy,
@@ -489,7 +486,9 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         packets: None,
         flows,
         own: w.own,
-        is_both: w.bidir,
+        is_both: w.both.bidir,
+        is_one_connection: w.both.one_connection,
+        server_ccid: w.both.server_ccid,
         is_reverse: w.reverse,
         sample: w.sample,
         notes,

@@ -109,6 +109,8 @@ impl Rr {
             flows: 1,
             is_reverse: false,
             is_both: false,
+            is_one_connection: false,
+            server_ccid: None,
             own: Vec::new(),
             sample: None,
             title: None,

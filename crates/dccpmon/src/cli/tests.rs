@@ -283,6 +283,44 @@ fn bidir_doubles_the_flows() {
     assert!(lines("h --bidir -R").contains("exclude each other"));
 }
 
+// goal 14: both directions of one connection.
+#[test]
+fn one_connection_has_a_flow_of_each_end() {
+    let bulk = bulk_of("h --bidir --one-connection -P 2 --server-ccid 3");
+    assert_eq!((bulk.flows, bulk.connections()), (4, 2));
+    let connections: Vec<u32> = (0..4).map(|flow| bulk.connection_of(flow)).collect();
+    assert_eq!(connections, [0, 1, 0, 1]);
+    let ccids: Vec<u8> = (0..4).map(|flow| bulk.values_of(flow).ccid).collect();
+    assert_eq!(ccids, [2, 2, 3, 3]);
+    let apart = bulk_of("h --bidir -P 2");
+    assert_eq!((apart.connections(), apart.connection_of(3)), (4, 3));
+    assert!(bulk_of("h --bidir --one-connection --tcp").is_one_connection);
+    for (line, text) in [
+        (
+            "h --one-connection",
+            "error: --one-connection: only one end sends\n next: add --bidir, or leave --one-connection out",
+        ),
+        (
+            "h --bidir --one-connection -u",
+            "error: --one-connection: UDP has no connections\n next: leave --one-connection out, or choose --transport dccp or tcp",
+        ),
+        (
+            "stream h --bidir --one-connection",
+            "error: --one-connection: echoes would wait behind the data of their direction\n next: leave --one-connection out, or run `dccpmon bulk` without --echo",
+        ),
+        (
+            "h -R --server-ccid 3",
+            "error: --server-ccid: without --bidir all flows have one sender\n next: write --ccid, or add --bidir",
+        ),
+        (
+            "h --bidir --tcp --server-ccid 3",
+            "error: --server-ccid: TCP has no congestion control of DCCP\n next: leave --server-ccid out, or choose --transport dccp",
+        ),
+    ] {
+        assert_eq!(lines(line), text, "{line}");
+    }
+}
+
 #[test]
 fn samples_need_a_sender_and_a_document() {
     assert_eq!(

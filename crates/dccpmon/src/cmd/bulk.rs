@@ -5,8 +5,7 @@ mod flows;
 use crate::cli::Bulk;
 use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
-use crate::load::send::Traffic;
-use crate::meter::{End, Meter, SAMPLE};
+use crate::meter::{Meter, SAMPLE};
 use crate::output::capture::Capture;
 use crate::output::{Format, Options, Outputs};
 use crate::plan::{self, Plan};
@@ -195,6 +194,7 @@ pub(crate) struct Client {
     /// Bytes of a datagram.
     pub(crate) length: usize,
     pub(crate) granted: Option<Granted>,
+    /// The data connections.
     pub(crate) flows: Vec<Arc<dyn Flow>>,
     capture: Option<Capture>,
 }
@@ -386,6 +386,7 @@ impl Client {
         let sides = Sides {
             totals,
             samples,
+            addresses: self.flows.iter().map(|flow| flow.local_addr()).collect(),
             client: usage.host(meter.mib()),
             server: report.host,
         };
@@ -423,30 +424,6 @@ impl Client {
         while !self.flows.iter().all(|flow| flow.is_drained()) && clock::now() < until {
             std::thread::sleep(SAMPLE);
         }
-    }
-
-    fn start_flows(&self) -> Result<Vec<End>, Failure> {
-        let asked = &self.plan.asked;
-        (0..)
-            .zip(&self.flows)
-            .map(|(id, flow)| {
-                if !asked.client_sends(id.into()) {
-                    return End::receive(flow, self.token, id, asked.lost_runs);
-                }
-                let traffic = Traffic {
-                    token: self.token,
-                    flow: id,
-                    length: self.length,
-                    shape: asked.values_of(id.into()).shape,
-                    seed: asked.seed.wrapping_add(id.into()),
-                    packets: asked.packets,
-                    congestion: asked.congestion.clone(),
-                    has_echoes: asked.has_echoes,
-                };
-                End::send(flow, traffic, asked.duration)
-            })
-            .collect::<std::io::Result<_>>()
-            .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))
     }
 
     /// Until the time is over, or something else ends the test.
@@ -522,6 +499,9 @@ impl Client {
                     break;
                 }
             }
+        }
+        if self.plan.asked.is_one_connection {
+            meter.close();
         }
         if self.plan.asked.is_reverse || self.plan.asked.is_both {
             meter.finish_receiving();

@@ -78,6 +78,8 @@ pub(crate) fn ledger() -> Ledger {
 fn flow() -> Flow {
     Flow {
         id: 1,
+        direction: Direction::Forward,
+        connection: Some(1),
         goodput_bps: 94.4e6,
         wire_bps: Some(99.9e6),
         received_bytes: Some(59_000_200),
@@ -216,6 +218,7 @@ pub(crate) fn document() -> Document {
             interval_ns: 1_000_000_000,
             idle_ns: 0,
             direction: Direction::Forward,
+            one_connection: false,
             flows: vec![FlowRequest {
                 ccid: Some(2),
                 cc: Some("reno".into()),
@@ -233,6 +236,8 @@ pub(crate) fn document() -> Document {
         negotiated: vec![Negotiated {
             flow: 1,
             transport: Transport::Dccp,
+            client_host: Some("192.0.2.1".into()),
+            client_port: Some(40_000),
             ccid: Some(2),
             cc: Some("reno".into()),
             ack_ratio: Some(2),
@@ -293,6 +298,7 @@ pub(crate) fn two_flows() -> Document {
     let mut document = document();
     let mut second = flow();
     second.id = 2;
+    second.connection = Some(2);
     second.goodput_bps = 4.1e6;
     if let Some(summary) = &mut document.summary {
         summary.flows.push(second);

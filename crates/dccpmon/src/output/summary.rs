@@ -1,7 +1,7 @@
 //! The totals as text.
 
 use crate::output::text::{WIDTH, lengths, millis, paragraph, percent, spread};
-use crate::schema::{Document, Flow, Ledger, Limit, Status, Summary};
+use crate::schema::{Direction, Document, Flow, Ledger, Limit, Status, Summary};
 use core::fmt;
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
@@ -80,17 +80,25 @@ fn flows(page: &mut Page, summary: &Summary) {
     if summary.flows.len() < 2 {
         return;
     }
+    let mut directions = summary.flows.windows(2);
+    let is_both = directions.any(|pair| pair[0].direction != pair[1].direction);
     for flow in &summary.flows {
+        let direction = match flow.direction {
+            _ if !is_both => "",
+            Direction::Reverse => "reverse ",
+            Direction::Forward | Direction::Both => "forward ",
+        };
         let loss = flow.ledger.map_or(String::new(), |ledger| {
             format!("  loss {}", units::loss(ledger.lost(), ledger.sent))
         });
         page.0.push(format!(
-            "[{:>2}] goodput {}{loss}  limited by {}",
+            "[{:>2}] {direction}goodput {}{loss}  limited by {}",
             flow.id,
             units::rate(flow.goodput_bps),
             flow.limited_by.verdict
         ));
     }
+    connections(page, summary);
     let mut parts = Vec::new();
     if let Some(jain) = summary.fairness_jain {
         parts.push(format!("Jain's index {jain:.3}"));
@@ -108,6 +116,22 @@ fn flows(page: &mut Page, summary: &Summary) {
     let stabilities: Vec<String> = stabilities.collect();
     if !stabilities.is_empty() {
         page.add("stability", &stabilities);
+    }
+}
+
+/// The flows that share a connection.
+fn connections(page: &mut Page, summary: &Summary) {
+    let mut flows = summary.flows.iter();
+    let mut parts = Vec::new();
+    while let Some(flow) = flows.next() {
+        let is_shared = |other: &&Flow| other.connection == flow.connection;
+        let mut others = flows.clone().filter(|_| flow.connection.is_some());
+        if let Some(other) = others.find(is_shared) {
+            parts.push(format!("[{:>2}] and [{:>2}] share one", flow.id, other.id));
+        }
+    }
+    if !parts.is_empty() {
+        page.add("connections", &parts);
     }
 }
 
@@ -431,8 +455,26 @@ mod tests {
     }
 
     #[test]
+    fn directions_and_shared_connections_are_named() {
+        let mut document = sample::two_flows();
+        let text = |document: &Document| lines(document).join("\n");
+        assert!(!text(&document).contains("connections"));
+        let summary = document.summary.as_mut().unwrap();
+        summary.flows[1].direction = Direction::Reverse;
+        summary.flows[1].connection = Some(1);
+        let text = text(&document);
+        assert!(text.contains("\n[ 1] forward goodput 94.4 Mbit/s  loss 0.05 %  limited by "));
+        assert!(text.contains("\n[ 2] reverse goodput "), "{text}");
+        assert!(
+            text.contains("\n connections  [ 1] and [ 2] share one\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn no_line_is_longer_than_eighty() {
         let mut document = sample::two_flows();
+        document.summary.as_mut().unwrap().flows[1].direction = Direction::Reverse;
         document.hosts = None;
         document.status = Status::Incomplete;
         let summary = document.summary.as_mut().unwrap();

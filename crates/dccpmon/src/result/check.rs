@@ -234,6 +234,7 @@ pub(crate) fn differences(a: &Requested, b: &Requested) -> Vec<&'static str> {
         ("the transport", a.transport != b.transport),
         ("the encapsulation", a.over != b.over),
         ("the direction", a.direction != b.direction),
+        ("the connections", a.one_connection != b.one_connection),
         ("the number of flows", a.flows.len() != b.flows.len()),
         (
             "the traffic shape",

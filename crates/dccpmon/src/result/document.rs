@@ -139,6 +139,7 @@ fn requested(asked: &Bulk) -> Requested {
             (true, _) => Direction::Reverse,
             (false, _) => Direction::Forward,
         },
+        one_connection: asked.is_one_connection,
         flows: (0..asked.flows)
             .map(|flow| requested_flow(asked, flow))
             .collect(),
@@ -153,6 +154,8 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
     Negotiated {
         flow: flow.id + 1,
         transport: plan.asked.transport,
+        client_host: flow.client.map(|client| client.ip().to_string()),
+        client_port: flow.client.map(|client| client.port()),
         ccid: agreed.ccid,
         cc: agreed.cc.clone(),
         ack_ratio: agreed.ack_ratio,
@@ -293,6 +296,12 @@ fn flow(f: &FlowResult) -> Flow {
     let is_dccp = f.transport == Transport::Dccp;
     Flow {
         id: f.id + 1,
+        direction: if f.is_reverse {
+            Direction::Reverse
+        } else {
+            Direction::Forward
+        },
+        connection: (f.transport != Transport::Udp).then_some(f.connection + 1),
         goodput_bps: f.goodput_bps,
         wire_bps: f.wire_bps,
         received_bytes: Some(f.bytes),

@@ -14,6 +14,7 @@ use crate::result::ledger::{Closed, Handled, HostCounters, share};
 use crate::result::verdict::{Sight, limit_of};
 use crate::schema::{CcSample, Ledger, Limit, Transport};
 use crate::wire::figures::{FlowTotal, Host, RxTotal, TxTotal};
+use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::Rate;
 use std::collections::BTreeMap;
@@ -49,6 +50,12 @@ pub(crate) struct TestResult {
 pub(crate) struct FlowResult {
     pub(crate) id: u32,
     pub(crate) transport: Transport,
+    /// Whether the server sends.
+    pub(crate) is_reverse: bool,
+    /// The connection that carries it, counted from 0.
+    pub(crate) connection: u32,
+    /// The client's address and port.
+    pub(crate) client: Option<SocketAddr>,
     pub(crate) tx: TxTotal,
     pub(crate) rx: Option<RxTotal>,
     pub(crate) ledger: Ledger,
@@ -72,6 +79,8 @@ struct Halves {
 pub(crate) struct Sides {
     pub(crate) totals: Vec<FlowTotal>,
     pub(crate) samples: Option<Vec<CcSample>>,
+    /// The client's address of each connection.
+    pub(crate) addresses: Vec<Option<SocketAddr>>,
     pub(crate) client: Host,
     pub(crate) server: Option<Host>,
 }
@@ -87,6 +96,7 @@ pub(crate) fn combine(
     let Sides {
         totals,
         samples,
+        addresses,
         client,
         server,
     } = sides;
@@ -109,6 +119,9 @@ pub(crate) fn combine(
     let hosts = (server.as_ref(), Some(&client));
     flows.extend(flows_of(asked, length, elapsed, reverse, hosts));
     flows.sort_by_key(|flow| flow.id);
+    for flow in &mut flows {
+        flow.client = addresses.get(flow.connection as usize).copied().flatten();
+    }
     let is_broken = flows.iter().any(|f| f.tx.broken.is_some());
     TestResult {
         status: if is_broken {
@@ -175,6 +188,9 @@ fn flows_of(
             FlowResult {
                 id,
                 transport: asked.transport,
+                is_reverse: !asked.client_sends(id),
+                connection: asked.connection_of(id),
+                client: None,
                 tx,
                 rx,
                 ledger,

@@ -1,6 +1,6 @@
 //! One flow: in an interval, and in the whole test.
 
-use super::Stamps;
+use super::{Direction, Stamps};
 use core::fmt;
 use dccp_stats::{Jitter, LossPattern, Order, Spread, Step};
 use schemars::JsonSchema;
@@ -56,6 +56,12 @@ pub struct IntervalFlow {
 pub struct Flow {
     /// Counts from 1.
     pub id: u32,
+    /// The sending end: `forward` or `reverse`.
+    #[serde(default)]
+    pub direction: Direction,
+    /// The connection that carries the flow. Counts from 1; flows with the same number share one. Null over UDP, which has
+    /// none.
+    pub connection: Option<u32>,
     /// Application data that arrived.
     pub goodput_bps: f64,
     /// IP packets that were sent, with their headers.

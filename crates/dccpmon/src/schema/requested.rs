@@ -28,6 +28,9 @@ pub struct Requested {
     pub idle_ns: u64,
     /// The sending end.
     pub direction: Direction,
+    /// Whether a flow of each end shares a connection. Only if both ends send.
+    #[serde(default)]
+    pub one_connection: bool,
     /// Each flow.
     pub flows: Vec<FlowRequest>,
     /// The seed of everything random, as a text because it has 64 bits; null if nothing is.
@@ -62,10 +65,11 @@ impl fmt::Display for Transport {
 }
 
 /// The sending end.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// The client.
+    #[default]
     Forward,
     /// The server.
     Reverse,
@@ -133,6 +137,10 @@ pub struct Negotiated {
     pub flow: u32,
     /// The transport.
     pub transport: Transport,
+    /// The client's address.
+    pub client_host: Option<String>,
+    /// Its port of UDP or TCP, or that of DCCP over IP.
+    pub client_port: Option<u16>,
     /// The congestion control of the data.
     pub ccid: Option<u8>,
     /// The law of CCID 2, or TCP's congestion control.

@@ -490,6 +490,7 @@ mod tests {
                 length_bytes: 100,
                 rate_bps: None,
                 is_both: false,
+                is_one_connection: false,
                 has_echoes: false,
             };
             let agreed = Agreement::begin(&mut channel, None);

@@ -149,7 +149,8 @@ pub(super) fn wrong_version(theirs: &str) -> Refused {
 
 /// Checks that this system has the congestion control that its sender is to take.
 fn check_congestion(request: &Request) -> Result<(), Refused> {
-    let name = request.congestion.as_deref().filter(|_| request.is_reverse);
+    let is_sender = request.is_reverse || request.is_both;
+    let name = request.congestion.as_deref().filter(|_| is_sender);
     if name.is_none_or(has_congestion) {
         return Ok(());
     }
@@ -185,7 +186,13 @@ pub(super) fn is_valid(request: &Request) -> bool {
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
         // Both directions have as many flows.
         && !(request.is_both && (request.is_reverse || request.flows % 2 == 1))
+        && !(request.is_one_connection && !can_share_connections(request))
         && (request.mode == Mode::Stream || has_one_flow_of_packets(request))
+}
+
+/// Flows share a connection in different directions only, and UDP has no connection.
+fn can_share_connections(request: &Request) -> bool {
+    request.is_both && !request.has_echoes && request.transport != Transport::Udp
 }
 
 /// `rr` and `media` need one flow of packets that have room for their heads.
@@ -228,6 +235,7 @@ mod tests {
             length_bytes: 100,
             rate_bps: None,
             is_both: false,
+            is_one_connection: false,
             has_echoes: false,
         }
     }
@@ -308,6 +316,22 @@ mod tests {
                 ..request()
             },
             Request {
+                is_one_connection: true,
+                ..request()
+            },
+            Request {
+                is_one_connection: true,
+                is_both: true,
+                transport: Transport::Udp,
+                ..request()
+            },
+            Request {
+                is_one_connection: true,
+                is_both: true,
+                has_echoes: true,
+                ..request()
+            },
+            Request {
                 mode: Mode::Rr,
                 ..request()
             },
@@ -352,6 +376,12 @@ mod tests {
             Request {
                 transport: Transport::Tcp,
                 is_reverse: true,
+                congestion: Some("nosuch".into()),
+                ..request()
+            },
+            Request {
+                transport: Transport::Tcp,
+                is_both: true,
                 congestion: Some("nosuch".into()),
                 ..request()
             },

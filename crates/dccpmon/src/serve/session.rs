@@ -200,13 +200,13 @@ fn gather(
     let until = clock::now() + ANSWER_MAX;
     loop {
         while let Ok((id, flow)) = seat.joined.try_recv() {
-            if u32::from(id) < request.flows && !joined.contains_key(&id) {
+            if u32::from(id) < request.connections() && !joined.contains_key(&id) {
                 joined.insert(id, flow);
                 channel.say(&Message::Joined { flow: id.into() })?;
             }
         }
         match channel.poll(clock::now() + SAMPLE)? {
-            Some(Message::Start) if joined.len() == request.flows as usize => {
+            Some(Message::Start) if joined.len() == request.connections() as usize => {
                 return Ok(Some(joined.into_values().collect()));
             }
             Some(_) => return Err(Lost::Nonsense),
@@ -278,10 +278,11 @@ impl Test<'_> {
         clock::now() + most.saturating_sub(meter.elapsed())
     }
 
-    fn start(&self, flows: &[Arc<dyn Flow>]) -> std::io::Result<Vec<meter::End>> {
+    fn start(&self, connections: &[Arc<dyn Flow>]) -> std::io::Result<Vec<meter::End>> {
         let duration = Duration::from_nanos(self.request.duration_ns);
+        // The second half of the flows uses shared connections again.
         (0..)
-            .zip(flows)
+            .zip(connections.iter().cycle().take(self.request.flows as usize))
             .map(|(id, flow)| {
                 if self.request.client_sends(id.into()) {
                     return meter::End::receive(flow, self.token, id, self.request.lost_runs);
@@ -453,6 +454,7 @@ mod tests {
             length_bytes: 1250,
             rate_bps,
             is_both: false,
+            is_one_connection: false,
             has_echoes: false,
         }
     }

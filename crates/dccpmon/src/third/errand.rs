@@ -4,6 +4,7 @@
 //! of the server or become an option of a command line.
 
 use super::destinations::is_host;
+use crate::cli::both::BothWords;
 use crate::cli::flow::FlowValues;
 use crate::cli::values::{ccid, congestion, law};
 use crate::cli::{Bulk, Family};
@@ -53,6 +54,9 @@ pub(crate) struct Errand {
     own: Vec<OwnFlow>,
     is_reverse: bool,
     is_both: bool,
+    is_one_connection: bool,
+    /// The CCID of the flows of the far server, if both ends send.
+    server_ccid: Option<u8>,
     has_echoes: bool,
     ccid: u8,
     /// The law of CCID 2, as text.
@@ -83,11 +87,16 @@ impl OwnFlow {
 
     fn values(&self) -> Result<FlowValues, String> {
         Ok(FlowValues {
-            ccid: ccid(&self.ccid.to_string()).map_err(|e| e.problem)?,
+            ccid: ccid_of(self.ccid)?,
             law: law(&self.law).map_err(|e| e.problem)?,
             shape: self.shape.clone(),
         })
     }
+}
+
+/// A CCID that a command line can have.
+fn ccid_of(number: u8) -> Result<u8, String> {
+    ccid(&number.to_string()).map_err(|e| e.problem)
 }
 
 impl Errand {
@@ -111,6 +120,8 @@ impl Errand {
             own: test.own.iter().map(OwnFlow::of).collect(),
             is_reverse: test.is_reverse,
             is_both: test.is_both,
+            is_one_connection: test.is_one_connection,
+            server_ccid: test.server_ccid,
             has_echoes: test.has_echoes,
             ccid: test.ccid,
             law: test.law.to_string(),
@@ -174,9 +185,11 @@ impl Errand {
             own,
             is_reverse: self.is_reverse,
             is_both: self.is_both,
+            is_one_connection: self.is_one_connection,
+            server_ccid: self.server_ccid.map(ccid_of).transpose()?,
             has_echoes: self.has_echoes,
             sample: None,
-            ccid: ccid(&self.ccid.to_string()).map_err(|e| e.problem)?,
+            ccid: ccid_of(self.ccid)?,
             law: law(&self.law).map_err(|e| e.problem)?,
             congestion: self.congestion.clone(),
             title: None,
@@ -222,6 +235,13 @@ impl Errand {
         )?;
         fails(self.idle_ns > nanos(IDLE_MAX), "its idle time is too long")?;
         fails(is_tcp && self.has_echoes, "TCP has no echoes")?;
+        let both = BothWords {
+            bidir: self.is_both,
+            one_connection: self.is_one_connection,
+            server_ccid: self.server_ccid,
+        };
+        both.check(self.transport, self.has_echoes)
+            .map_err(|failure| failure.what)?;
         let has_own = !self.own.is_empty();
         let is_alike = self.own.len() != self.flows as usize || self.flows > FLOWS_MAX;
         let is_backward = self.is_reverse || self.is_both;
@@ -290,6 +310,7 @@ mod tests {
             "2001:db8::1 --tcp -C reno -6 -p 7000 --dccp-port 7",
             "h --law cubic:fast_convergence=no --strict --idle 0 --over ip",
             "h --flow ccid=3,rate=5M --flow law=cubic",
+            "h --bidir --one-connection --ccid 2 --server-ccid 3",
             "h --bidir --shape pareto:5M/1.5 --seed 18446744073709551615 -4",
         ] {
             let test = test_of(line);
@@ -338,6 +359,8 @@ mod tests {
             ("kind", json!("sweep")),
             ("idle_ns", json!(6_000_000_000_u64)),
             ("ccid", json!(9)),
+            ("server_ccid", json!(3)),
+            ("is_one_connection", json!(true)),
             ("law", json!("quic")),
             ("congestion", json!("a/b")),
             (

@@ -10,6 +10,7 @@ use ::dccp::{
     FateReport, Instant, RecvBatch, RecvError, SendError, SendItem, SendOptions, Socket, Stats,
     WhenFull, clock,
 };
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex};
@@ -197,6 +198,15 @@ impl Flow for DccpFlow {
 
     fn abort(&self) {
         self.socket.abort();
+    }
+
+    fn local_addr(&self) -> Option<SocketAddr> {
+        let local = self.socket.local_addr();
+        let port = match local.udp_port {
+            0 => local.dccp_port,
+            port => port,
+        };
+        Some(SocketAddr::new(local.ip, port))
     }
 
     fn into_socket(self: Arc<Self>) -> Option<Socket> {

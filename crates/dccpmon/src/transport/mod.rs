@@ -9,6 +9,7 @@ use crate::schema::{StampSource, TcpTotals};
 use crate::wire::figures::Negotiated;
 use ::dccp::{Instant, Socket};
 use core::fmt;
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,6 +60,10 @@ pub(crate) trait Flow: Send + Sync {
     fn has_closed(&self, until: Instant) -> bool;
     /// Ends the connection at once.
     fn abort(&self);
+    /// This end's address and the port of UDP or TCP; of DCCP over IP that of DCCP. `None` if it is not known.
+    fn local_addr(&self) -> Option<SocketAddr> {
+        None
+    }
     /// Chooses the congestion control of TCP. Other transports choose theirs when they connect.
     fn set_congestion(&self, _name: &str) -> io::Result<()> {
         Ok(())

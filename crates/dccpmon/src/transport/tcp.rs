@@ -229,6 +229,10 @@ impl Flow for TcpFlow {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
+    fn local_addr(&self) -> Option<SocketAddr> {
+        self.stream.local_addr().ok()
+    }
+
     fn set_congestion(&self, name: &str) -> io::Result<()> {
         set_congestion(&SockRef::from(&self.stream), name)
     }

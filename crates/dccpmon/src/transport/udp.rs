@@ -163,6 +163,10 @@ impl Flow for UdpFlow {
         }
     }
 
+    fn local_addr(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
+
     fn reply(&self, datagram: &[u8]) {
         if self.socket.send(datagram).is_ok() {
             self.replies.fetch_add(1, Ordering::Relaxed);

@@ -165,6 +165,9 @@ pub(crate) struct Request {
     /// Whether both ends send: the client in the first half of the flows, the server in the second.
     #[serde(default)]
     pub(crate) is_both: bool,
+    /// Whether a flow of the client and one of the server share each connection, if both ends send.
+    #[serde(default)]
+    pub(crate) is_one_connection: bool,
     /// Bytes of a datagram.
     pub(crate) length_bytes: usize,
     /// Bits per second and flow, on average.
@@ -190,6 +193,22 @@ impl Request {
     pub(crate) fn client_sends(&self, flow: u32) -> bool {
         client_sends(self.is_reverse, self.is_both, self.flows, flow)
     }
+
+    /// The data connections of the test.
+    pub(crate) fn connections(&self) -> u32 {
+        connections(self.is_one_connection, self.flows)
+    }
+}
+
+/// The data connections of a test with this number of flows.
+pub(crate) fn connections(is_one_connection: bool, flows: u32) -> u32 {
+    if is_one_connection { flows / 2 } else { flows }
+}
+
+/// The connection that carries `flow`. Both count from 0. A shared connection has a flow of the client, and one of the
+/// server in the second half of the flows.
+pub(crate) fn connection_of(is_one_connection: bool, flows: u32, flow: u32) -> u32 {
+    flow % connections(is_one_connection, flows).max(1)
 }
 
 /// Whether the client sends in `flow` of `flows`.

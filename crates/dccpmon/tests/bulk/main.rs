@@ -8,6 +8,7 @@ mod delays;
 mod ends;
 mod metrics;
 mod network;
+mod one_connection;
 mod runs;
 mod server;
 mod shapes;

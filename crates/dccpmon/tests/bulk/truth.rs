@@ -10,21 +10,24 @@ use std::sync::{Arc, Mutex};
 
 /// The fates of the test's packets in one direction.
 #[derive(Clone, Default)]
-struct Truth {
-    offered: BTreeSet<u64>,
+pub(crate) struct Truth {
+    pub(crate) offered: BTreeSet<u64>,
     /// The numbers of the packets that left the emulator, in their order.
     delivered: Vec<u64>,
+    /// The DCCP ports of the packets: those of each connection differ.
+    pub(crate) ports: BTreeSet<[u8; 4]>,
 }
 
 impl Truth {
     /// An observer that writes to the truth.
-    fn observer(truth: &Arc<Mutex<Self>>) -> Observer {
+    pub(crate) fn observer(truth: &Arc<Mutex<Self>>) -> Observer {
         let truth = truth.clone();
         Box::new(move |event: &Event<'_>| {
             let Some(number) = number_of(event.packet) else {
                 return;
             };
             let mut truth = truth.lock().unwrap();
+            truth.ports.extend(event.packet.first_chunk());
             match event.kind {
                 EventKind::Enqueued | EventKind::Dropped(_) => {
                     truth.offered.insert(number);
@@ -36,7 +39,7 @@ impl Truth {
         })
     }
 
-    fn arrived(&self) -> BTreeSet<u64> {
+    pub(crate) fn arrived(&self) -> BTreeSet<u64> {
         self.delivered.iter().copied().collect()
     }
 

@@ -1,6 +1,8 @@
 //! Opens the flows of a test, and joins them to it.
 
 use super::{Client, JOIN, STEP};
+use crate::load::send::Traffic;
+use crate::meter::End;
 use crate::plan::baseline_port;
 use crate::schema::Transport;
 use crate::session::agree::{lost, refused};
@@ -19,10 +21,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Client {
-    /// Opens the connections of the flows.
+    /// Opens the connections of the flows. A shared one is that of a flow of the client.
     pub(super) fn open_flows(&mut self) -> Result<(), Failure> {
         let remote = self.channel.socket().peer_addr();
-        for id in 0..self.plan.asked.flows {
+        for id in 0..self.plan.asked.connections() {
             let flow: Arc<dyn Flow> = match self.plan.asked.transport {
                 Transport::Udp => Arc::new(self.udp_flow(remote.ip)?),
                 Transport::Tcp => Arc::new(self.tcp_flow(remote.ip)?),
@@ -98,6 +100,32 @@ impl Client {
             }
         }
         Ok(())
+    }
+
+    /// Starts to send and to receive.
+    pub(super) fn start_flows(&self) -> Result<Vec<End>, Failure> {
+        let asked = &self.plan.asked;
+        // The second half of the flows uses shared connections again.
+        (0..)
+            .zip(self.flows.iter().cycle().take(asked.flows as usize))
+            .map(|(id, flow)| {
+                if !asked.client_sends(id.into()) {
+                    return End::receive(flow, self.token, id, asked.lost_runs);
+                }
+                let traffic = Traffic {
+                    token: self.token,
+                    flow: id,
+                    length: self.length,
+                    shape: asked.values_of(id.into()).shape,
+                    seed: asked.seed.wrapping_add(id.into()),
+                    packets: asked.packets,
+                    congestion: asked.congestion.clone(),
+                    has_echoes: asked.has_echoes,
+                };
+                End::send(flow, traffic, asked.duration)
+            })
+            .collect::<std::io::Result<_>>()
+            .map_err(|e| Failure::run(e.to_string(), "check this system's limits"))
     }
 
     fn say_tokens(&self, joined: &BTreeSet<u32>) -> Result<(), Failure> {

@@ -116,6 +116,8 @@ impl Sweep {
             flows: 1,
             own: Vec::new(),
             is_both: false,
+            is_one_connection: false,
+            server_ccid: None,
             has_echoes: false,
             sample: None,
             title: None,
