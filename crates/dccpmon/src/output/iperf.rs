@@ -62,6 +62,8 @@ fn start(document: &Document) -> Value {
     let connected = |flow: &crate::schema::Negotiated| {
         json!({
             "socket": flow.flow,
+            "local_host": flow.client_host,
+            "local_port": flow.client_port,
             "remote_host": requested.host,
             "remote_port": requested.udp_port.or(requested.dccp_port),
         })
@@ -70,7 +72,7 @@ fn start(document: &Document) -> Value {
         "connected": document.negotiated.iter().map(connected).collect::<Vec<_>>(),
         "version": format!("dccpmon {}", document.record.program_version),
         "system_info": document.ends.as_ref().map(|ends| &ends.client.system),
-        "timestamp": { "timesecs": begin_s(document) },
+        "timestamp": { "time": date(begin_s(document)), "timesecs": begin_s(document) },
         "connecting_to": {
             "host": requested.host,
             "port": requested.udp_port.or(requested.dccp_port),
@@ -103,6 +105,56 @@ fn begin_s(document: &Document) -> u64 {
         .as_ref()
         .map_or(0, |summary| summary.duration_ns);
     document.record.ended_unix_s - (duration_ns / 1_000_000_000).min(document.record.ended_unix_s)
+}
+
+/// A time in seconds since 1970 as RFC 9110 writes it: `Sat, 28 Nov 2026 02:37:21 GMT`.
+fn date(unix_s: u64) -> String {
+    const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, u64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
+    // Days of the years before this one, since 1 January of year 1.
+    let before =
+        |year: u64| (year - 1) * 365 + (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400;
+    let since_year_1 = days + before(1970);
+    let mut year = since_year_1 / 366 + 1;
+    while before(year + 1) <= since_year_1 {
+        year += 1;
+    }
+    let leap = before(year + 1) - before(year) - 365;
+    let mut day = since_year_1 - before(year);
+    let mut name = "";
+    for (month, length) in MONTHS {
+        let length = if month == "Feb" {
+            length + leap
+        } else {
+            length
+        };
+        name = month;
+        if day < length {
+            break;
+        }
+        day -= length;
+    }
+    let weekday = WEEKDAYS[usize::try_from(days % 7).unwrap_or(0)];
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!(
+        "{weekday}, {:02} {name} {year} {hour:02}:{minute:02}:{:02} GMT",
+        day + 1,
+        second % 60
+    )
 }
 
 fn interval(document: &Document, of: &Interval) -> Value {
@@ -215,9 +267,15 @@ fn ending(mut fields: Map<String, Value>, is_sender: bool) -> Value {
 
 fn end(document: &Document, summary: &Summary) -> Value {
     let hosts = document.hosts.as_ref();
+    let client = hosts.and_then(|hosts| cpu(&hosts.client));
+    let server = hosts.and_then(|hosts| cpu(hosts.server.as_ref()?));
     let cpu = json!({
-        "host_total": hosts.and_then(|hosts| cpu(&hosts.client)),
-        "remote_total": hosts.and_then(|hosts| cpu(hosts.server.as_ref()?)),
+        "host_total": client.map(|cpu| cpu.total),
+        "host_user": client.and_then(|cpu| cpu.user),
+        "host_system": client.and_then(|cpu| cpu.system),
+        "remote_total": server.map(|cpu| cpu.total),
+        "remote_user": server.and_then(|cpu| cpu.user),
+        "remote_system": server.and_then(|cpu| cpu.system),
     });
     let sent = |flow: &Flow| sent_bytes(document, flow);
     let total =
@@ -311,10 +369,23 @@ fn datagrams(seconds: f64, bytes: Option<u64>, flows: &[Flow]) -> Map<String, Va
     fields
 }
 
-/// The processor time of the program in percent of one core.
-fn cpu(host: &Delta) -> Option<f64> {
+/// The processor time of a program in percent of one core.
+#[derive(Clone, Copy)]
+struct Cpu {
+    total: f64,
+    user: Option<f64>,
+    system: Option<f64>,
+}
+
+fn cpu(host: &Delta) -> Option<Cpu> {
     let cpu_ns = host.process_cpu_ns.filter(|_| host.wall_ns > 0)?;
-    Some(to_f64(cpu_ns) * 100.0 / to_f64(host.wall_ns))
+    let total = to_f64(cpu_ns) * 100.0 / to_f64(host.wall_ns);
+    let system = host.process_system_ratio.map(|ratio| total * ratio);
+    Some(Cpu {
+        total,
+        user: system.map(|system| total - system),
+        system,
+    })
 }
 
 #[cfg(test)]
@@ -336,6 +407,31 @@ mod tests {
         assert_eq!(end["sum_received"]["bytes"], 59_000_200);
         assert_eq!(end["streams"][0]["udp"]["jitter_ms"], 0.12);
         assert_eq!(document["intervals"][1]["streams"][0]["packets"], 8_572);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (unix_s, text) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (1_767_225_599, "Wed, 31 Dec 2025 23:59:59 GMT"),
+            (1_795_833_441, "Sat, 28 Nov 2026 02:37:21 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        ] {
+            assert_eq!(date(unix_s), text);
+        }
+    }
+
+    #[test]
+    fn processor_time_is_that_of_program_and_kernel() {
+        let document: Value = serde_json::from_str(&text(&sample::document())).unwrap();
+        let cpu = &document["end"]["cpu_utilization_percent"];
+        let percent = |key: &str| format!("{:.1}", cpu[key].as_f64().unwrap());
+        for end in ["host", "remote"] {
+            let parts = ["total", "user", "system"].map(|part| percent(&format!("{end}_{part}")));
+            assert_eq!(parts, ["11.0", "4.4", "6.6"]);
+        }
     }
 
     #[test]

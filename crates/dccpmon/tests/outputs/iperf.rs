@@ -3,20 +3,54 @@
 use crate::support::{Server, free_port};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// Keys that dccpmon does not know the values of.
-const OMITTED: [&str; 10] = [
+const OMITTED: [&str; 3] = ["start.cookie", "start.rcvbuf_actual", "start.sndbuf_actual"];
+
+/// Values that public readers of iperf3's results need for each protocol: the Python package `iperf3`, which raises an
+/// error where one is missing (`TestResult` in version 0.1.11 of PyPI), and the exporter `edgard/iperf3_exporter`.
+const READ: [&str; 27] = [
+    "start.timestamp.time",
+    "start.timestamp.timesecs",
+    "start.system_info",
+    "start.version",
     "start.connected[].local_host",
     "start.connected[].local_port",
-    "start.cookie",
-    "start.rcvbuf_actual",
-    "start.sndbuf_actual",
-    "start.timestamp.time",
-    "end.cpu_utilization_percent.host_system",
+    "start.connected[].remote_host",
+    "start.connected[].remote_port",
+    "start.connecting_to.host",
+    "start.test_start.protocol",
+    "start.test_start.num_streams",
+    "start.test_start.blksize",
+    "start.test_start.omit",
+    "start.test_start.duration",
+    "start.test_start.reverse",
+    "end.cpu_utilization_percent.host_total",
     "end.cpu_utilization_percent.host_user",
-    "end.cpu_utilization_percent.remote_system",
+    "end.cpu_utilization_percent.host_system",
+    "end.cpu_utilization_percent.remote_total",
     "end.cpu_utilization_percent.remote_user",
+    "end.cpu_utilization_percent.remote_system",
+    "end.sum_sent.seconds",
+    "end.sum_sent.bytes",
+    "end.sum_sent.bits_per_second",
+    "end.sum_received.seconds",
+    "end.sum_received.bytes",
+    "end.sum_received.bits_per_second",
+];
+/// More of them, for TCP only.
+const READ_TCP: [&str; 2] = ["end.sum_sent.retransmits", "start.tcp_mss_default"];
+/// More of them, for UDP only. DCCP looks like UDP there.
+const READ_UDP: [&str; 7] = [
+    "end.sum.bytes",
+    "end.sum.bits_per_second",
+    "end.sum.jitter_ms",
+    "end.sum.packets",
+    "end.sum.lost_packets",
+    "end.sum.lost_percent",
+    "end.sum.seconds",
 ];
 
 /// The paths of all values.
@@ -95,4 +129,66 @@ fn projection_has_the_keys_of_iperf3() {
     assert!(missing.is_empty(), "{missing:#?}");
     let more: Vec<_> = ours.difference(&theirs).collect();
     assert_eq!(more, ["extra_data"]);
+}
+
+/// Reads a result with the Python package.
+const SCRIPT: &str = "
+import sys, iperf3
+result = iperf3.TestResult(sys.stdin.read())
+assert result.error is None and result.type == 'client'
+print(result.protocol, result.sent_bytes if result.protocol == 'TCP' else result.bytes, result.reverse)
+";
+
+/// Protocol, bytes and direction of a result, read by the Python package; `None` if it is not installed.
+fn read_by_python(json: &[u8]) -> Option<String> {
+    let mut probe = Command::new("python3");
+    let probe = probe.args(["-c", "import iperf3"]).stderr(Stdio::null());
+    if !probe.status().ok()?.success() {
+        return None;
+    }
+    let mut python = Command::new("python3")
+        .args(["-c", SCRIPT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    python.stdin.take().unwrap().write_all(json).unwrap();
+    let output = python.wait_with_output().unwrap();
+    assert!(output.status.success(), "the package refuses the result");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+// goal 42: the public Python package and an exporter find all values that they read.
+#[test]
+fn public_readers_find_their_values() {
+    let server = Server::start("udp");
+    for (transport, protocol) in [("dccp", "UDP"), ("udp", "UDP"), ("tcp", "TCP")] {
+        for (direction, is_reverse) in [(&[][..], "False"), (&["-R"], "True")] {
+            let words = ["-t", "0.5", "-b", "5M", "--format", "iperf3", "--transport"];
+            let output = server.test(&[&words, &[transport][..], direction].concat());
+            assert_eq!(output.status.code(), Some(0));
+            let known = paths_of(&output.stdout);
+            let more = if protocol == "TCP" {
+                &READ_TCP[..]
+            } else {
+                &READ_UDP
+            };
+            let missing: Vec<_> = READ
+                .iter()
+                .chain(more)
+                .filter(|key| !known.contains(**key))
+                .collect();
+            assert!(missing.is_empty(), "{transport}: {missing:#?}");
+            let Some(read) = read_by_python(&output.stdout) else {
+                eprintln!(
+                    "SKIP the package in public_readers_find_their_values: `pip install iperf3==0.1.11`"
+                );
+                continue;
+            };
+            let ours: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let sum = if protocol == "TCP" { "sum_sent" } else { "sum" };
+            let bytes = &ours["end"][sum]["bytes"];
+            assert_eq!(read, format!("{protocol} {bytes} {is_reverse}\n"));
+        }
+    }
 }
