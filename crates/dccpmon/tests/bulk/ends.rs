@@ -42,7 +42,12 @@ fn unknown_host_is_reported_as_json_too() {
     assert_eq!(output.status.code(), Some(1));
     let document = read(&output);
     let what = document["error"]["what"].as_str().unwrap();
-    assert!(what.starts_with("the name nobody.invalid cannot"), "{what}");
+    let begin = "the name nobody.invalid cannot be looked up: ";
+    assert!(what.starts_with(begin), "{what}");
+    // The system's own words follow.
+    let next = "check the spelling, or write the address itself";
+    let lines = format!("error: {what}\n next: {next}\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), lines);
 }
 
 #[test]

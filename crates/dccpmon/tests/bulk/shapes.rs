@@ -1,7 +1,9 @@
 //! Flows whose packets are due at times of their own.
 
 use crate::support::{Server, number};
+use core::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
+use std::thread;
 
 fn only_flow(document: &Value) -> &Value {
     assert_eq!(document["status"], "complete", "{document:#}");
@@ -83,4 +85,39 @@ fn bursts_and_spacings_set_the_number_of_packets() {
         let sent = number(&only_flow(&document)["ledger"]["sent"]);
         assert!(packets.contains(&sent), "{transport} {option}: {sent}");
     }
+}
+
+// goal 28: a host that is too busy for a schedule shows what it achieved.
+// goal 34: then the verdict does not blame the application.
+#[test]
+fn busy_host_shows_the_achieved_gap_and_the_reason() {
+    let server = Server::start("udp");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+        }
+        let load = ["-t", "1", "-l", "1400", "--spacing", "10us"];
+        let document = server.json(&load);
+        let table = server.test(&load);
+        is_over.store(true, Ordering::Relaxed);
+        let flow = only_flow(&document);
+        let schedule = &flow["schedule"];
+        assert_eq!(schedule["asked_gap_ns"], 10_000.0);
+        // A packet each 10 us is 1.1 Gbit/s.
+        let sent = number(&flow["ledger"]["sent"]);
+        if sent < 90_000 {
+            assert_ne!(flow["limited_by"]["verdict"], "application", "{flow:#}");
+            assert_ne!(flow["limited_by"]["verdict"], "unknown", "{flow:#}");
+        }
+        assert!(
+            schedule["mean_gap_ns"].as_f64().unwrap() > 9_000.0,
+            "{flow:#}"
+        );
+        let text = String::from_utf8(table.stdout).unwrap();
+        let schedule = "asked for a packet each 10.0 us, got ";
+        for part in [schedule, "\n limited by "] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    });
 }

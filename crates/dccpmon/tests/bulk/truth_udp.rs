@@ -8,8 +8,10 @@ use dccpmon::schema::{Flow, Ledger};
 use std::net::UdpSocket;
 use std::sync::Arc;
 
-/// How often the packet with a number goes on.
+/// How often the packet with a number goes on; [`HELD`]: once, behind the next one.
 type Copies = fn(u64) -> usize;
+
+const HELD: usize = usize::MAX;
 
 /// A socket and the next one, at ports that follow each other as those of a server do.
 fn sockets() -> [UdpSocket; 2] {
@@ -26,7 +28,7 @@ fn sockets() -> [UdpSocket; 2] {
 fn pass(socket: &UdpSocket, server: SocketAddr, copies: Copies, is_over: &AtomicBool) {
     let look = Duration::from_millis(50);
     socket.set_read_timeout(Some(look)).unwrap();
-    let (mut client, mut memory) = (None, [0; 2000]);
+    let (mut client, mut held, mut memory) = (None, None, [0; 2000]);
     while !is_over.load(Ordering::Relaxed) {
         let Ok((length, from)) = socket.recv_from(&mut memory) else {
             continue;
@@ -38,8 +40,16 @@ fn pass(socket: &UdpSocket, server: SocketAddr, copies: Copies, is_over: &Atomic
             }
         } else {
             client = Some(from);
-            for _ in 0..number_of(datagram).map_or(1, copies) {
+            let copies = number_of(datagram).map_or(1, copies);
+            if copies == HELD {
+                held = Some(datagram.to_vec());
+                continue;
+            }
+            for _ in 0..copies {
                 socket.send_to(datagram, server).unwrap();
+            }
+            if let Some(held) = held.take() {
+                socket.send_to(&held, server).unwrap();
             }
         }
     }
@@ -123,4 +133,24 @@ fn losses_and_duplicates_are_exact_over_udp() {
     let runs = pattern.list.unwrap();
     let runs: Vec<(u64, u64)> = runs.iter().map(|run| (run.first, run.packets)).collect();
     assert_eq!(runs, [(7, 2), (27, 1), (47, 1), (67, 1)]);
+}
+
+// goal 22: a packet that another one overtakes is reordered and not lost.
+#[test]
+fn swapped_pairs_are_reordered_and_not_lost() {
+    // Not in the tail, where nothing follows a packet that is held.
+    fn is_held(number: u64) -> bool {
+        number % 50 == 10 && number < 200
+    }
+    let flow = measured(|number| if is_held(number) { HELD } else { 1 }, &[]);
+    let ledger = flow.ledger.unwrap();
+    assert!(ledger.is_closed(), "{ledger:?}");
+    assert_eq!(ledger.delivered, ledger.sent, "{ledger:?}");
+    assert_eq!(ledger.lost(), 0, "{ledger:?}");
+    let swapped = count(&ledger, is_held);
+    assert_eq!(swapped, 4, "{ledger:?}");
+    assert_eq!(flow.reordered_packets, Some(swapped));
+    let order = flow.order.unwrap();
+    assert_eq!(order.n_reordering, [swapped]);
+    assert_eq!(flow.loss_pattern.unwrap().lost_packets, 0);
 }

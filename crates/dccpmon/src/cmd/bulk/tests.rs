@@ -8,7 +8,7 @@ use crate::schema::{ServerLimits, Status as DocumentStatus};
 use crate::wire::auth::Nonce;
 use crate::wire::figures::{RxInterval, RxTotal, TxInterval, TxTotal};
 use crate::wire::hello::{PROGRAM, PROTOCOL, Welcome};
-use crate::wire::message::Ready;
+use crate::wire::message::{Ready, RefusalCode, Refused};
 use core::net::SocketAddr;
 use dccp::{Listener, Options};
 use std::thread::{self, JoinHandle};
@@ -77,13 +77,35 @@ fn agree(channel: &mut Channel, listener: &Listener) -> Socket {
     data
 }
 
-/// The client's document of half a second.
-fn measured(messages: Vec<Message>) -> Document {
-    let (port, server) = serve(messages);
+/// A server that answers the first message of a client with this refusal.
+fn refuse(refused: Refused) -> (u16, JoinHandle<()>) {
+    let options = Options::new().service_code(SERVICE);
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = Listener::bind((local, DCCP_PORT), &options).unwrap();
+    let port = listener.local_addrs()[0].udp_addr().port();
+    let thread = thread::spawn(move || {
+        let control = listener.accept_timeout(PATIENCE).unwrap();
+        let mut channel = Channel::new(control, None).unwrap();
+        assert!(matches!(next(&mut channel), Message::Hello(_)));
+        channel.say(&Message::Refused(refused)).unwrap();
+        channel.flush(clock::now() + PATIENCE).unwrap();
+    });
+    (port, thread)
+}
+
+/// A test that runs for half a second at 1 Mbit/s.
+fn asked(port: u16) -> Bulk {
     let line = format!("127.0.0.1 -p {port} -t 0.5 -i 0.1 -b 1M -l 100 -q");
     let Ok(Command::Bulk(asked)) = parse(line.split_whitespace().map(Into::into)) else {
         panic!("{line}");
     };
+    *asked
+}
+
+/// The client's document of half a second.
+fn measured(messages: Vec<Message>) -> Document {
+    let (port, server) = serve(messages);
+    let asked = asked(port);
     let mut outputs = Outputs::new(&asked.output, Checks::default(), asked.transport).unwrap();
     let plan = Plan::new(*asked.clone()).unwrap();
     let document = measure(plan, &mut outputs).unwrap();
@@ -168,4 +190,23 @@ fn server_cannot_replace_what_the_client_sent() {
     assert_eq!(document.exit_code, exit::INCOMPLETE);
     let ledger = document.summary.unwrap().flows[0].ledger.unwrap();
     assert_ne!(ledger.offered, 1, "{ledger:?}");
+}
+
+// goal 49: an old server yields a cause and a next step.
+// goal 58: the client shows the refusal of a server that speaks other versions.
+#[test]
+fn old_server_yields_two_lines_and_code_4() {
+    let (port, server) = refuse(Refused::new(
+        RefusalCode::Version,
+        "the server speaks version 1 of the protocol, this program version 2",
+        "install the same version at both ends",
+    ));
+    let failure = quietly(asked(port)).unwrap_err();
+    server.join().unwrap();
+    assert_eq!(failure.code, exit::REFUSED);
+    assert_eq!(
+        failure.to_string(),
+        "error: the server speaks version 1 of the protocol, this program version 2\n \
+         next: install the same version at both ends"
+    );
 }
