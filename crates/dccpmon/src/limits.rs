@@ -1,7 +1,7 @@
 //! The limits of `dccpmon serve`: what its clients can use of this host.
 
-use crate::wire::channel::MESSAGE_MAX;
 use crate::wire::packet::{LEN_MAX, LEN_MIN};
+use crate::wire::parts::MESSAGE_MAX;
 use core::fmt::Write as _;
 use core::time::Duration;
 use dccp::proto::config::{Config, bounds};
