@@ -1,6 +1,7 @@
 //! The command line, parsed into values. The letters are those of iperf3.
 
 pub(crate) mod both;
+mod carrier;
 mod checks;
 mod common;
 mod explain;

@@ -1,16 +1,16 @@
 //! The words of `send` and `recv`.
 
+use super::carrier::{Carrier, carrier};
 use super::values::{
-    burst, ccid, law, length, needs_packets, number, over, rate, shape, spacing, time, transport,
+    burst, length, needs_packets, number, over, rate, shape, spacing, time, transport,
 };
-use super::{Common, DCCP_PORT, Family};
+use super::{Common, DCCP_PORT};
 use crate::load::shape::Shape;
 use crate::schema::Transport;
 use clap::Args;
 use core::time::Duration;
 use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 use dccp_cli::Failure;
-use dccp_cli::law::NamedLaw;
 
 /// The rate over UDP if none is given: nothing slows a sender down there.
 const UDP_BPS: u64 = 1_000_000;
@@ -46,56 +46,30 @@ pub(crate) struct Send {
     /// Bytes of a datagram [default: 1400, or the path's limit]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
     pub(crate) length: Option<usize>,
-    /// Carry the data over dccp or udp [default: dccp]
-    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
-    transport: Option<Transport>,
-    /// The same as --transport udp
-    #[arg(short, long)]
-    udp: bool,
-    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
-    #[arg(long, value_name = "N", value_parser = ccid)]
-    pub(crate) ccid: Option<u8>,
-    /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
-    #[arg(long, value_name = "NAME", value_parser = law)]
-    pub(crate) law: Option<NamedLaw>,
+    #[command(flatten)]
+    pub(crate) carrier: Carrier,
 }
 
 impl Send {
-    /// The carrier of the data.
-    pub(crate) fn transport(&self) -> Transport {
-        carrier(self.udp, self.transport)
-    }
-
     /// The pattern of the data.
     pub(crate) fn pattern(&self) -> Shape {
         let constant = self.bitrate.map(|bps| Shape::Cbr { bps });
         let given = [&constant, &self.shape, &self.burst, &self.spacing];
         match given.into_iter().flatten().next() {
             Some(shape) => shape.clone(),
-            None if self.transport() == Transport::Udp => Shape::Cbr { bps: UDP_BPS },
+            None if self.carrier.transport() == Transport::Udp => Shape::Cbr { bps: UDP_BPS },
             None => Shape::Greedy,
         }
     }
 
-    /// The IP versions to use.
-    pub(crate) fn family(&self) -> Family {
-        self.common.family()
-    }
-
     /// Finds options that exclude each other.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        needs_packets(self.transport())?;
-        let is_dccp = self.transport() == Transport::Dccp;
-        if !is_dccp && (self.ccid.is_some() || self.law.is_some() || self.common.over.is_some()) {
+        self.carrier.check()?;
+        // Only DCCP has packets that --over carries: this mode has no control connection.
+        if self.carrier.transport() != Transport::Dccp && self.common.over.is_some() {
             return Err(Failure::usage(
-                "--ccid, --law, --over: only DCCP has them",
-                "leave them out, or choose --transport dccp",
-            ));
-        }
-        if self.law.is_some() && self.ccid.is_some_and(|ccid| ccid != 2) {
-            return Err(Failure::usage(
-                "--law: only CCID 2 has laws",
-                "leave --ccid out, or --law",
+                "--over: only DCCP has it",
+                "leave it out, or choose --transport dccp",
             ));
         }
         Ok(())
@@ -140,13 +114,5 @@ impl Recv {
     /// Finds a carrier that this mode has no use for.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         needs_packets(self.transport())
-    }
-}
-
-fn carrier(is_udp: bool, transport: Option<Transport>) -> Transport {
-    if is_udp {
-        Transport::Udp
-    } else {
-        transport.unwrap_or_default()
     }
 }

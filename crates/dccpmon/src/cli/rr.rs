@@ -1,19 +1,13 @@
 //! The words of `rr`.
 
-use super::values::{
-    Range, ccid, law, length, message_bytes, message_range, needs_packets, number, time, transport,
-};
+use super::carrier::Carrier;
+use super::values::{Range, length, message_bytes, message_range, number, time};
 use super::{Bulk, Common};
 use crate::load::echo::ASK_MIN;
-use crate::load::shape::Shape;
-use crate::output::Options;
-use crate::result::check::Wanted;
-use crate::schema::{Kind, Transport, Varied};
+use crate::schema::{Kind, Varied};
 use clap::Args;
 use core::time::Duration;
-use dccp::Encapsulation;
 use dccp_cli::Failure;
-use dccp_cli::law::NamedLaw;
 use std::path::PathBuf;
 
 /// Bytes of the messages whose size does not vary.
@@ -54,18 +48,8 @@ pub(crate) struct Rr {
     /// Bytes of a datagram [default: 1400, or the path's limit]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
     length: Option<usize>,
-    /// Carry the data over dccp or udp [default: dccp]
-    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
-    transport: Option<Transport>,
-    /// The same as --transport udp
-    #[arg(short, long)]
-    udp: bool,
-    /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
-    #[arg(long, value_name = "N", value_parser = ccid)]
-    ccid: Option<u8>,
-    /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
-    #[arg(long, value_name = "NAME", value_parser = law)]
-    law: Option<NamedLaw>,
+    #[command(flatten)]
+    pub(crate) carrier: Carrier,
     /// The server's key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -91,82 +75,33 @@ impl Rr {
     pub(crate) fn test(&self) -> Result<Bulk, Failure> {
         self.check()?;
         Ok(Bulk {
-            kind: Kind::Rr,
-            has_echoes: false,
-            host: self.host.clone(),
-            udp_port: self.common.port,
-            dccp_port: self.common.dccp_port,
-            over: self.common.over.unwrap_or(Encapsulation::Udp),
-            family: self.common.family(),
             duration: self.time,
-            interval: Duration::from_secs(1),
-            transport: self.transport(),
-            rate_bps: None,
-            shape: Shape::Greedy,
-            seed: 0,
             length: self.length,
-            packets: None,
-            flows: 1,
-            is_reverse: false,
-            is_both: false,
-            is_one_connection: false,
-            server_ccid: None,
-            own: Vec::new(),
-            sample: None,
-            title: None,
-            notes: Vec::new(),
-            ccid: self.ccid.unwrap_or(2),
-            law: self.law.clone().unwrap_or_default(),
-            output: Options::default(),
-            wanted: Wanted::default(),
             key_file: self.key_file.clone(),
-            is_strict: false,
-            congestion: None,
-            is_patient: false,
-            is_dry_run: false,
-            runs_max: 1,
-            until_ci: None,
-            idle: Some(Duration::ZERO),
-            lost_runs: 0,
+            ..self.carrier.test(Kind::Rr, &self.host, &self.common)
         })
     }
 
-    fn transport(&self) -> Transport {
-        if self.udp {
-            Transport::Udp
-        } else {
-            self.transport.unwrap_or_default()
-        }
-    }
-
     fn check(&self) -> Result<(), Failure> {
-        needs_packets(self.transport())?;
-        let problem =
-            if self.transport() != Transport::Dccp && (self.ccid.is_some() || self.law.is_some()) {
-                Some((
-                    "--ccid, --law: only DCCP has them",
-                    "leave them out, or choose --transport dccp",
-                ))
-            } else if self.law.is_some() && self.ccid.is_some_and(|ccid| ccid != 2) {
-                Some(("--law: only CCID 2 has laws", "leave --ccid out, or --law"))
-            } else if self.fixed.is_some() && self.vary == Varied::Both {
-                Some((
-                    "--fixed: the size of both messages varies",
-                    "leave --fixed out, or choose --vary response",
-                ))
-            } else if self.timeout > PAUSE_MAX || self.interval.is_some_and(|i| i > PAUSE_MAX) {
-                Some((
-                    "--timeout, --interval: must be at most 4s",
-                    "write for example --timeout 1s",
-                ))
-            } else if self.length.is_some_and(|length| length < ASK_MIN) {
-                Some((
-                    "--length: a request needs 36 bytes",
-                    "write for example --length 1400",
-                ))
-            } else {
-                None
-            };
+        self.carrier.check()?;
+        let problem = if self.fixed.is_some() && self.vary == Varied::Both {
+            Some((
+                "--fixed: the size of both messages varies",
+                "leave --fixed out, or choose --vary response",
+            ))
+        } else if self.timeout > PAUSE_MAX || self.interval.is_some_and(|i| i > PAUSE_MAX) {
+            Some((
+                "--timeout, --interval: must be at most 4s",
+                "write for example --timeout 1s",
+            ))
+        } else if self.length.is_some_and(|length| length < ASK_MIN) {
+            Some((
+                "--length: a request needs 36 bytes",
+                "write for example --length 1400",
+            ))
+        } else {
+            None
+        };
         problem.map_or(Ok(()), |(what, next)| Err(Failure::usage(what, next)))
     }
 }

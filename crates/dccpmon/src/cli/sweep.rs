@@ -1,17 +1,12 @@
 //! Words of `sweep`.
 
 use super::Common;
-use super::values::{Range, ccid, count, law, size_range, time_range, transport};
-use crate::schema::Transport;
-use dccp_cli::law::NamedLaw;
+use super::carrier::Carrier;
+use super::values::{Range, count, size_range, time_range};
 use std::path::PathBuf;
 
 /// Values of `sweep`.
 #[derive(clap::Args, Clone, PartialEq, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the command line"
-)]
 pub(crate) struct Sweep {
     /// Where `dccpmon serve` runs
     pub(crate) host: String,
@@ -29,19 +24,9 @@ pub(crate) struct Sweep {
     /// Search for the smallest spacing without loss
     #[arg(long, conflicts_with = "spacing")]
     pub(crate) knee: bool,
-    /// Carry the data over dccp or udp [default: dccp]
-    #[arg(long, value_name = "NAME", value_parser = transport, conflicts_with = "udp")]
-    pub(crate) transport: Option<Transport>,
-    /// The same as --transport udp
-    #[arg(short, long)]
-    pub(crate) udp: bool,
-    /// Congestion control: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
-    #[arg(long, value_name = "N", value_parser = ccid)]
-    pub(crate) ccid: Option<u8>,
-    /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
-    #[arg(long, value_name = "NAME", value_parser = law)]
-    pub(crate) law: Option<NamedLaw>,
-    /// The key that the server wants
+    #[command(flatten)]
+    pub(crate) carrier: Carrier,
+    /// The server's key
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Append each point to this file, as a line of JSON

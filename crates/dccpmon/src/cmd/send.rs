@@ -42,7 +42,7 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
     };
     print(&format!(
         "send  {} to {}, packets of {length} B, shape {}\n  time s     offered        left     new        rate\n",
-        asked.transport(),
+        asked.carrier.transport(),
         asked.host,
         traffic.shape
     ))?;
@@ -80,8 +80,8 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
 
 /// Connects to the receiver. Also gives the length of the datagrams.
 fn connect(asked: &Send) -> Result<(Arc<dyn Flow>, usize), Failure> {
-    let remotes = look_up(&asked.host, asked.common.port, asked.family())?;
-    match asked.transport() {
+    let remotes = look_up(&asked.host, asked.common.port, asked.common.family())?;
+    match asked.carrier.transport() {
         Transport::Udp => {
             let flow = connect_udp(&remotes)?;
             Ok((Arc::new(flow), asked.length.unwrap_or(LENGTH)))
@@ -102,9 +102,9 @@ fn connect_dccp(asked: &Send, remotes: &[SocketAddr]) -> Result<(Arc<dyn Flow>, 
         .service_code(SERVICE)
         .encapsulation(asked.common.over.unwrap_or(Encapsulation::Udp))
         .connect_timeout(ANSWER)
-        .ccid(asked.ccid.unwrap_or(2));
+        .ccid(asked.carrier.ccid());
     let mut options = data_options(options);
-    if let Some(law) = &asked.law {
+    if let Some(law) = &asked.carrier.law {
         options = options.law(law.config.clone());
     }
     let socket = Socket::connect((remotes, asked.common.dccp_port), &options).map_err(|e| {

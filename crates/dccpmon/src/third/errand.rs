@@ -15,7 +15,7 @@ use crate::plan::usual_length;
 use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::probe::IDLE_MAX;
-use crate::wire::channel::MESSAGE_MAX;
+use crate::wire::parts::MESSAGE_MAX;
 use crate::wire::message::{Mode, Request};
 use core::time::Duration;
 use dccp::Encapsulation;

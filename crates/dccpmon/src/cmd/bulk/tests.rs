@@ -107,7 +107,7 @@ fn measured(messages: Vec<Message>) -> Document {
     let (port, server) = serve(messages);
     let asked = asked(port);
     let mut outputs = Outputs::new(&asked.output, Checks::default(), asked.transport).unwrap();
-    let plan = Plan::new(*asked.clone()).unwrap();
+    let plan = Plan::new(asked.clone()).unwrap();
     let document = measure(plan, &mut outputs).unwrap();
     server.join().unwrap();
     document

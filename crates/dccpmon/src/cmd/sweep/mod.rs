@@ -5,16 +5,13 @@ mod table;
 
 use crate::cli::Bulk;
 use crate::cli::sweep::Sweep;
-use crate::cli::values::needs_packets;
 use crate::cmd::bulk;
 use crate::limits::INTERVAL_MIN;
 use crate::load::shape::Shape;
-use crate::output::{Options, json};
-use crate::result::check::Wanted;
+use crate::output::json;
 use crate::result::document;
-use crate::schema::{Document, Kind, Knee, Ledger, Point, Status, Transport};
+use crate::schema::{Document, Kind, Knee, Ledger, Point, Status};
 use core::time::Duration;
-use dccp::Encapsulation;
 use dccp::proto::number::to_f64;
 use dccp_cli::{Failure, exit, interrupt, print};
 use file::PointFile;
@@ -37,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(10);
 impl Sweep {
     /// Plays the points and prints them; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        self.check()?;
+        self.carrier.check()?;
         interrupt::listen()?;
         let mut run = Run {
             asked: self,
@@ -62,31 +59,6 @@ impl Sweep {
         }
     }
 
-    fn transport(&self) -> Transport {
-        if self.udp {
-            Transport::Udp
-        } else {
-            self.transport.unwrap_or_default()
-        }
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        needs_packets(self.transport())?;
-        if self.transport() != Transport::Dccp && (self.ccid.is_some() || self.law.is_some()) {
-            return Err(Failure::usage(
-                "--ccid, --law: only DCCP has them",
-                "leave them out, or choose --transport dccp",
-            ));
-        }
-        if self.law.is_some() && self.ccid.is_some_and(|ccid| ccid != 2) {
-            return Err(Failure::usage(
-                "--law: only CCID 2 has laws",
-                "leave --ccid out, or --law",
-            ));
-        }
-        Ok(())
-    }
-
     /// The test of one point.
     fn test(&self, packet_bytes: u64, gap_ns: u64) -> Bulk {
         let sending = Duration::from_nanos(gap_ns.saturating_mul(self.count));
@@ -99,43 +71,14 @@ impl Sweep {
         };
         let length = usize::try_from(packet_bytes).unwrap_or(usize::MAX);
         Bulk {
-            kind: Kind::Sweep,
-            host: self.host.clone(),
-            udp_port: self.common.port,
-            dccp_port: self.common.dccp_port,
-            over: self.common.over.unwrap_or(Encapsulation::Udp),
-            family: self.common.family(),
             duration: sending + GRACE,
             interval: (sending + GRACE).max(INTERVAL_MIN),
             rate_bps: shape.mean_bps(length),
             shape,
-            seed: 0,
             length: Some(length),
             packets: Some(self.count),
-            congestion: None,
-            flows: 1,
-            own: Vec::new(),
-            is_both: false,
-            is_one_connection: false,
-            server_ccid: None,
-            has_echoes: false,
-            sample: None,
-            title: None,
-            notes: Vec::new(),
-            is_reverse: false,
-            transport: self.transport(),
-            is_strict: false,
-            is_patient: false,
-            is_dry_run: false,
-            runs_max: 1,
-            until_ci: None,
-            idle: Some(Duration::ZERO),
-            lost_runs: 0,
             key_file: self.key_file.clone(),
-            ccid: self.ccid.unwrap_or(2),
-            law: self.law.clone().unwrap_or_default(),
-            output: Options::default(),
-            wanted: Wanted::default(),
+            ..self.carrier.test(Kind::Sweep, &self.host, &self.common)
         }
     }
 }
