@@ -556,20 +556,11 @@ impl RxEnd {
 
     /// `packets` is the number that the sender states.
     fn total(&mut self, shares_transport: bool, packets: Option<u64>) -> RxTotal {
-        let arrivals = self.receiver.finish(packets);
-        let counts = arrivals.counts;
         let mut total = RxTotal {
-            delivered: counts.packets,
-            passed: arrivals.sent,
-            bytes: counts.bytes,
-            duplicates: counts.duplicates,
-            reordered: counts.reordered,
-            marked: counts.marked,
             shares_transport,
             wait_ns: self.receiver.waits(),
             stamps: self.receiver.flow.stamps(),
-            arrivals: Some(arrivals),
-            ..RxTotal::default()
+            ..RxTotal::from(self.receiver.finish(packets))
         };
         if let Some(now) = self.receiver.flow.counters() {
             total.dropped_socket = now.dropped_socket;

@@ -11,10 +11,7 @@ use crate::output::json;
 use crate::output::text::{millis, percent};
 use crate::plan::Plan;
 use crate::result::document;
-use crate::schema::{
-    self, Document, Ends, Granted, Hosts, Kind, MediaClass, OneWay, Problem, StampSource, Status,
-    Transport,
-};
+use crate::schema::{self, Document, Granted, MediaClass, OneWay, StampSource, Status, Transport};
 use crate::session::agree::lost;
 use crate::session::clock::Timing;
 use crate::session::reports::{self, Reports};
@@ -27,7 +24,7 @@ use core::fmt::Write as _;
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::{Instant, clock};
-use dccp_cli::{Failure, exit, interrupt, print};
+use dccp_cli::{Failure, interrupt, print};
 use std::collections::BTreeMap;
 
 /// The longest wait for the server's totals.
@@ -41,13 +38,7 @@ pub(crate) fn run(asked: &Media) -> Result<u8, Failure> {
     interrupt::listen()?;
     let (document, failure) = match measure(asked, &test) {
         Ok(document) => (document, None),
-        Err(failure) => {
-            let document = Document {
-                kind: Kind::Media,
-                ..document::of_failure(&test, &failure)
-            };
-            (document, Some(failure))
-        }
+        Err(failure) => (document::of_failure(&test, &failure), Some(failure)),
     };
     if asked.json {
         print(&(json(&document) + "\n"))?;
@@ -236,30 +227,12 @@ impl Run<'_> {
         client: &Host,
         granted: Option<Granted>,
     ) -> Document {
+        let server = self.server.host.as_ref();
+        let server = server.map(|host| (host, self.server.stamps()));
         let mut document = Document {
-            kind: Kind::Media,
-            status,
-            exit_code: match status {
-                Status::Complete => exit::DONE,
-                Status::Interrupted => exit::INTERRUPTED,
-                _ => exit::INCOMPLETE,
-            },
-            error: self.trouble.map(|trouble| Problem {
-                what: trouble.to_string(),
-                next: "look at the server's output, and try again".into(),
-            }),
             granted,
-            ends: Some(Ends {
-                // It takes no times.
-                client: document::end(client, None),
-                server: (self.server.host.as_ref())
-                    .map(|server| document::end(server, self.server.stamps())),
-            }),
-            hosts: Some(Hosts {
-                client: client.delta.clone(),
-                server: self.server.host.as_ref().map(|host| host.delta.clone()),
-            }),
-            ..document::empty(test)
+            // The client takes no times.
+            ..document::of_kind(test, status, self.trouble.as_ref(), (client, None), server)
         };
         let clocks = self.timing.clocks();
         self.timing.write(&mut document, &[], test);

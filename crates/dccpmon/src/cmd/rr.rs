@@ -9,7 +9,7 @@ use crate::meter::SAMPLE;
 use crate::output::json;
 use crate::plan::Plan;
 use crate::result::document;
-use crate::schema::{self, Document, Ends, Granted, Hosts, Kind, Problem, RrPoint, Status};
+use crate::schema::{self, Document, Granted, RrPoint, Status};
 use crate::session::agree::lost;
 use crate::session::reports;
 use crate::transport::FlowError;
@@ -20,7 +20,7 @@ use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::proto::time::nanos;
 use dccp::{Instant, clock};
-use dccp_cli::{Failure, exit, interrupt, print};
+use dccp_cli::{Failure, interrupt, print};
 use dccp_stats::{Histogram, Line, steps};
 use std::collections::BTreeMap;
 
@@ -37,13 +37,7 @@ pub(crate) fn run(asked: &Rr) -> Result<u8, Failure> {
     interrupt::listen()?;
     let (document, failure) = match measure(asked, &test) {
         Ok(document) => (document, None),
-        Err(failure) => {
-            let document = Document {
-                kind: Kind::Rr,
-                ..document::of_failure(&test, &failure)
-            };
-            (document, Some(failure))
-        }
+        Err(failure) => (document::of_failure(&test, &failure), Some(failure)),
     };
     if asked.json {
         print(&(json(&document) + "\n"))?;
@@ -232,37 +226,24 @@ impl Run<'_> {
             status => status,
         };
         let least = least_latencies(self.asked, &self.points);
-        let server = self.server.as_ref();
-        let flow = self.client.flows.first();
+        // The server takes no times.
+        let server = self.server.as_ref().map(|host| (host, None));
+        let stamps = self.client.flows.first().and_then(|flow| flow.stamps());
         Document {
-            kind: Kind::Rr,
-            status,
-            exit_code: match status {
-                Status::Complete => exit::DONE,
-                Status::Interrupted => exit::INTERRUPTED,
-                _ => exit::INCOMPLETE,
-            },
-            error: self.trouble.map(|trouble| Problem {
-                what: trouble.to_string(),
-                next: "look at the server's output, and try again".into(),
-            }),
             granted,
-            ends: Some(Ends {
-                client: document::end(client, flow.and_then(|flow| flow.stamps())),
-                // It takes no times.
-                server: server.map(|server| document::end(server, None)),
-            }),
-            hosts: Some(Hosts {
-                client: client.delta.clone(),
-                server: server.map(|host| host.delta.clone()),
-            }),
             rr: Some(schema::Rr {
                 varied: self.asked.vary,
                 line: Line::new(&least),
                 steps: steps(&least),
                 points: self.points,
             }),
-            ..document::empty(test)
+            ..document::of_kind(
+                test,
+                status,
+                self.trouble.as_ref(),
+                (client, stamps),
+                server,
+            )
         }
     }
 }
@@ -298,7 +279,7 @@ fn head(asked: &Rr, least: (u32, u32), most: (u32, u32)) -> String {
 
 fn line(point: &RrPoint) -> String {
     let ms = |ns: Option<u64>| {
-        ns.map_or_else(|| "–".to_owned(), |ns| format!("{:.3}", to_f64(ns) / 1e6))
+        ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.3}", to_f64(ns) / 1e6))
     };
     let spread = point.latency_ns.as_ref();
     format!(

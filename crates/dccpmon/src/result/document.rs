@@ -9,6 +9,7 @@ use crate::schema::{
     IntervalFlow, Negotiated, Problem, Record, Requested, RttSplit, SCHEMA, StampSource, Stamps,
     Status, Summary, Transport,
 };
+use crate::transport::FlowError;
 use crate::wire::figures::{self, Host, RxTotal, TxTotal};
 use core::time::Duration;
 use dccp::proto::time::nanos;
@@ -55,6 +56,38 @@ pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
         error: Some(Problem {
             what: failure.what.clone(),
             next: failure.next.clone(),
+        }),
+        ..empty(asked)
+    }
+}
+
+/// The document of a test of another kind than `bulk`, without the figures of that kind. `trouble` is the failure of the
+/// connection that carried the data. Each end has its host and the source of its arrival times.
+pub(crate) fn of_kind(
+    asked: &Bulk,
+    status: Status,
+    trouble: Option<&FlowError>,
+    client: (&Host, Option<StampSource>),
+    server: Option<(&Host, Option<StampSource>)>,
+) -> Document {
+    Document {
+        status,
+        exit_code: match status {
+            Status::Complete => exit::DONE,
+            Status::Interrupted => exit::INTERRUPTED,
+            _ => exit::INCOMPLETE,
+        },
+        error: trouble.map(|trouble| Problem {
+            what: trouble.to_string(),
+            next: "look at the server's output, and try again".into(),
+        }),
+        ends: Some(Ends {
+            client: end(client.0, client.1),
+            server: server.map(|(host, stamps)| end(host, stamps)),
+        }),
+        hosts: Some(Hosts {
+            client: client.0.delta.clone(),
+            server: server.map(|(host, _)| host.delta.clone()),
         }),
         ..empty(asked)
     }
@@ -185,7 +218,7 @@ fn stamps_at(plan: &Plan, result: &TestResult, is_client: bool) -> Option<StampS
 }
 
 /// An end of a test, and the source of its arrival times.
-pub(crate) fn end(host: &Host, stamps: Option<StampSource>) -> End {
+fn end(host: &Host, stamps: Option<StampSource>) -> End {
     End {
         version: host.version.clone(),
         system: host.identity.system.clone(),

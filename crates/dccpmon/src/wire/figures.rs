@@ -165,6 +165,23 @@ pub(crate) struct RxTotal {
     pub(crate) arrivals: Option<ArrivalFigures>,
 }
 
+impl From<ArrivalFigures> for RxTotal {
+    /// The counts of the arrivals. The other fields stay at their defaults.
+    fn from(arrivals: ArrivalFigures) -> Self {
+        let counts = arrivals.counts;
+        Self {
+            delivered: counts.packets,
+            passed: arrivals.sent,
+            bytes: counts.bytes,
+            duplicates: counts.duplicates,
+            reordered: counts.reordered,
+            marked: counts.marked,
+            arrivals: Some(arrivals),
+            ..Self::default()
+        }
+    }
+}
+
 /// One end's host.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Host {

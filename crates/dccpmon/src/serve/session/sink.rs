@@ -10,7 +10,8 @@ use crate::serve::metrics::Direction;
 use crate::serve::rate::RateLimit;
 use crate::transport::Flow;
 use crate::wire::channel::Lost;
-use crate::wire::figures::{FlowTotal, RxTotal};
+use crate::wire::figures::FlowTotal;
+use crate::wire::figures::RxTotal;
 use crate::wire::message::Message;
 use dccp::clock;
 use dccp_cli::interrupt;
@@ -83,20 +84,12 @@ fn wait_for_rest(receiver: &ClassReceiver) {
 }
 
 fn total(class: u32, arrivals: ArrivalFigures, stamps: Option<StampSource>) -> FlowTotal {
-    let counts = arrivals.counts;
     FlowTotal {
         flow: class,
         tx: None,
         rx: Some(RxTotal {
-            delivered: counts.packets,
-            passed: arrivals.sent,
-            bytes: counts.bytes,
-            duplicates: counts.duplicates,
-            reordered: counts.reordered,
-            marked: counts.marked,
             stamps,
-            arrivals: Some(arrivals),
-            ..RxTotal::default()
+            ..arrivals.into()
         }),
     }
 }
