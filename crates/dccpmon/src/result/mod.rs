@@ -68,9 +68,9 @@ pub(crate) struct FlowResult {
     pub(crate) limit: Limit,
 }
 
-/// Both ends' halves of one flow.
+/// The totals of one flow from both ends.
 #[derive(Default)]
-struct Halves {
+struct Merged {
     tx: Option<TxTotal>,
     rx: Option<RxTotal>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Sides {
     pub(crate) server: Option<Host>,
 }
 
-/// Puts the halves together.
+/// Combines the totals of both ends into the result.
 pub(crate) fn combine(
     asked: &Bulk,
     length: usize,
@@ -100,14 +100,14 @@ pub(crate) fn combine(
         client,
         server,
     } = sides;
-    let mut halves: BTreeMap<u32, Halves> = BTreeMap::new();
+    let mut merged: BTreeMap<u32, Merged> = BTreeMap::new();
     for total in totals {
-        let flow = halves.entry(total.flow).or_default();
+        let flow = merged.entry(total.flow).or_default();
         flow.tx = total.tx.or(flow.tx.take());
         flow.rx = total.rx.or(flow.rx.take());
     }
     // The ends change places with the direction, and so do their counters.
-    let (mut forward, mut reverse): (BTreeMap<_, _>, BTreeMap<_, _>) = halves
+    let (mut forward, mut reverse): (BTreeMap<_, _>, BTreeMap<_, _>) = merged
         .into_iter()
         .partition(|(id, _)| asked.client_sends(*id));
     if status == Status::Complete {
@@ -143,15 +143,15 @@ fn flows_of(
     asked: &Bulk,
     length: usize,
     elapsed: Duration,
-    mut halves: BTreeMap<u32, Halves>,
+    mut merged: BTreeMap<u32, Merged>,
     (sender, receiver): (Option<&Host>, Option<&Host>),
 ) -> Vec<FlowResult> {
-    if halves.is_empty() {
+    if merged.is_empty() {
         return Vec::new();
     }
-    divide_shared_drops(&mut halves);
-    let hosts = HostCounters::new(sender, receiver, handled(&halves));
-    let open = halves.values().map(|Halves { tx, rx }| {
+    divide_shared_drops(&mut merged);
+    let hosts = HostCounters::new(sender, receiver, handled(&merged));
+    let open = merged.values().map(|Merged { tx, rx }| {
         let kernel_drops = rx.as_ref().and_then(|r| r.dropped_kernel);
         ledger::open(tx.as_ref(), rx.as_ref(), kernel_drops)
     });
@@ -165,10 +165,10 @@ fn flows_of(
         notes.clear();
     }
     let per_second = |n: u64| rate(n, elapsed);
-    halves
+    merged
         .into_iter()
         .zip(ledgers)
-        .map(|((id, Halves { tx, rx }), ledger)| {
+        .map(|((id, Merged { tx, rx }), ledger)| {
             let bytes = rx
                 .as_ref()
                 .map_or(ledger.delivered * length as u64, |r| r.bytes);
@@ -226,25 +226,25 @@ fn receiving_time(sending: Duration, rx: Option<&RxTotal>) -> Duration {
 }
 
 /// Marks all flows as broken if datagrams left and none at all arrived: nothing was measured then.
-fn note_silence(halves: &mut BTreeMap<u32, Halves>) {
-    let has_left = |h: &Halves| h.tx.as_ref().is_some_and(|tx| tx.left > 0);
-    let is_silent = |h: &Halves| h.rx.as_ref().is_some_and(|rx| rx.delivered == 0);
-    if !halves.values().any(has_left) || !halves.values().all(is_silent) {
+fn note_silence(merged: &mut BTreeMap<u32, Merged>) {
+    let has_left = |h: &Merged| h.tx.as_ref().is_some_and(|tx| tx.left > 0);
+    let is_silent = |h: &Merged| h.rx.as_ref().is_some_and(|rx| rx.delivered == 0);
+    if !merged.values().any(has_left) || !merged.values().all(is_silent) {
         return;
     }
-    for tx in halves.values_mut().filter_map(|h| h.tx.as_mut()) {
+    for tx in merged.values_mut().filter_map(|h| h.tx.as_mut()) {
         tx.broken
             .get_or_insert_with(|| "no datagram arrived".into());
     }
 }
 
 /// The packets of all flows at both hosts.
-fn handled(halves: &BTreeMap<u32, Halves>) -> Handled {
+fn handled(merged: &BTreeMap<u32, Merged>) -> Handled {
     let rx = |of: fn(&RxTotal) -> u64| -> u64 {
-        halves.values().filter_map(|h| h.rx.as_ref()).map(of).sum()
+        merged.values().filter_map(|h| h.rx.as_ref()).map(of).sum()
     };
     Handled {
-        sent: (halves.values())
+        sent: (merged.values())
             .filter_map(|h| h.tx.as_ref())
             .map(|t| t.left)
             .sum(),
@@ -265,8 +265,8 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
 
 /// Drops of a transport that several flows share are each end's together: divides them by what the
 /// flows miss.
-fn divide_shared_drops(halves: &mut BTreeMap<u32, Halves>) {
-    let missing: Vec<u64> = halves
+fn divide_shared_drops(merged: &mut BTreeMap<u32, Merged>) {
+    let missing: Vec<u64> = merged
         .values()
         .map(|h| {
             let (delivered, passed) = h.rx.as_ref().map_or((0, 0), |r| (r.delivered, r.passed));
@@ -274,12 +274,12 @@ fn divide_shared_drops(halves: &mut BTreeMap<u32, Halves>) {
             left.saturating_sub(delivered)
         })
         .collect();
-    let most = |of: fn(&Halves) -> Option<u64>| halves.values().filter_map(of).max();
+    let most = |of: fn(&Merged) -> Option<u64>| merged.values().filter_map(of).max();
     let kernel = most(|h| h.rx.as_ref().filter(|r| r.shares_transport)?.dropped_kernel);
     let host = most(|h| Some(h.tx.as_ref().filter(|t| t.shares_transport)?.dropped_host));
     let kernel = kernel.map(|drops| share(drops, &missing));
     let host = host.map(|drops| share(drops, &missing));
-    for (i, flow) in halves.values_mut().enumerate() {
+    for (i, flow) in merged.values_mut().enumerate() {
         if let (Some(parts), Some(rx)) = (&kernel, &mut flow.rx) {
             rx.dropped_kernel = Some(parts[i]);
         }
@@ -330,8 +330,8 @@ mod tests {
         assert_eq!(receiving_time(second, Some(&RxTotal::default())), second);
     }
 
-    fn halves(left: u64, delivered: &[u64]) -> BTreeMap<u32, Halves> {
-        let of = |delivered: &u64| Halves {
+    fn merged(left: u64, delivered: &[u64]) -> BTreeMap<u32, Merged> {
+        let of = |delivered: &u64| Merged {
             tx: Some(TxTotal {
                 left,
                 ..TxTotal::default()
@@ -346,14 +346,14 @@ mod tests {
 
     #[test]
     fn run_without_any_arrival_is_broken() {
-        let is_broken = |mut halves: BTreeMap<u32, Halves>| {
-            note_silence(&mut halves);
-            let broken = |h: &Halves| h.tx.as_ref().is_some_and(|tx| tx.broken.is_some());
-            halves.values().all(broken)
+        let is_broken = |mut merged: BTreeMap<u32, Merged>| {
+            note_silence(&mut merged);
+            let broken = |h: &Merged| h.tx.as_ref().is_some_and(|tx| tx.broken.is_some());
+            merged.values().all(broken)
         };
-        assert!(is_broken(halves(10, &[0, 0])));
-        assert!(!is_broken(halves(10, &[0, 1])));
+        assert!(is_broken(merged(10, &[0, 0])));
+        assert!(!is_broken(merged(10, &[0, 1])));
         // Nothing left, so nothing could arrive.
-        assert!(!is_broken(halves(0, &[0])));
+        assert!(!is_broken(merged(0, &[0])));
     }
 }
