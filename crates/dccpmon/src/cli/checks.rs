@@ -1,9 +1,10 @@
 //! Values of a bulk test that follow from several options.
 
 use super::BulkWords;
-use crate::limits::FLOWS_MAX;
+use crate::limits::{FLOWS_MAX, INTERVAL_MIN};
 use crate::output::{Format, Options};
 use crate::schema::Transport;
+use core::time::Duration;
 use dccp_cli::Failure;
 
 /// The flows of a test, in both directions.
@@ -101,3 +102,18 @@ pub(super) fn check_sample(
     };
     Err(Failure::usage(format!("--sample: {problem}"), next))
 }
+
+/// The interval of a test whose user asks for none. Curves need more points than a table needs lines.
+pub(super) fn usual_interval(w: &BulkWords) -> Duration {
+    if w.output.is_live() {
+        (w.time / LIVE_POINTS).clamp(INTERVAL_MIN, INTERVAL)
+    } else {
+        INTERVAL.min(w.time)
+    }
+}
+
+/// The points of a curve of --live by default.
+const LIVE_POINTS: u32 = 50;
+
+/// The default interval of the table.
+const INTERVAL: Duration = Duration::from_secs(1);

@@ -24,11 +24,12 @@ use crate::cmd::monitor::Monitor;
 use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LENGTH, LOST_RUNS_MAX};
 use crate::load::shape::Shape;
 use crate::output::Options;
+use crate::output::text::fitted;
 use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::repeat::RUNS_MAX;
 use both::BothWords;
-use checks::{check_law, check_sample, flows, has_echoes, notes};
+use checks::{check_law, check_sample, flows, has_echoes, notes, usual_interval};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use common::{Common, family};
@@ -178,14 +179,14 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command
     let words = with_subcommand(words);
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
-        Err(e) if !e.use_stderr() => return Ok(Command::Show(e.render().to_string())),
+        Err(e) if !e.use_stderr() => return Ok(Command::Show(fitted(&e.render().to_string()))),
         Err(e) => {
             let command = words.get(1).and_then(|w| w.to_str());
             return Err(explain(&e, command.unwrap_or("bulk")));
         }
     };
     match cli.command {
-        Words::Serve(w) if w.limits => Ok(Command::Show(w.parts().limits())),
+        Words::Serve(w) if w.limits => Ok(Command::Show(fitted(&w.parts().limits()))),
         Words::Serve(w) => Ok(Command::Serve(w.parts())),
         Words::Bulk(w) => measurement(*w, Kind::Bulk),
         Words::Stream(w) => measurement(*w, Kind::Stream),
@@ -284,7 +285,7 @@ struct BulkWords {
         value_parser = time
     )]
     time: Duration,
-    /// Time between two lines of the table [default: 1, or all of a shorter test]
+    /// Time between two lines of the table [default: 1, or all of a shorter test; less with --live]
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
     interval: Option<Duration>,
     /// Send at this rate per flow, in bit/s: 50M; 0 is no limit [default: DCCP as fast as congestion control
@@ -417,7 +418,7 @@ fn with_subcommand(mut words: Vec<OsString>) -> Vec<OsString> {
 fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     let host = w.host.clone().filter(|host| !host.is_empty());
     let host = host.ok_or_else(no_host)?;
-    let interval = w.interval.unwrap_or(INTERVAL.min(w.time));
+    let interval = w.interval.unwrap_or_else(|| usual_interval(&w));
     let is_default = w.interval.is_none();
     if !is_default && !(INTERVAL_MIN..=w.time.max(INTERVAL_MIN)).contains(&interval) {
         return Err(Failure::usage(
@@ -513,9 +514,6 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
 
 /// The default rate over UDP, as in iperf3.
 const UDP_BPS: u64 = 1_000_000;
-
-/// The default interval of the table.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

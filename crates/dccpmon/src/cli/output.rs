@@ -102,6 +102,10 @@ pub(super) fn check_capture(files: &Files, transport: Transport, runs: u32) -> R
 }
 
 impl OutputWords {
+    pub(super) fn is_live(&self) -> bool {
+        self.live || self.format == Some(Format::Live)
+    }
+
     /// The options, and what is checked at the end.
     pub(super) fn parts(self) -> (Options, Wanted) {
         let format = match self.format {

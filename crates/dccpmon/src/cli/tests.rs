@@ -63,6 +63,36 @@ fn udp_sends_at_a_megabit_unless_a_rate_is_given() {
 }
 
 #[test]
+fn live_view_has_more_points() {
+    assert_eq!(bulk_of("h --live").interval, Duration::from_millis(200));
+    assert_eq!(
+        bulk_of("h --format live -t 1").interval,
+        Duration::from_millis(100)
+    );
+    assert_eq!(bulk_of("h --live -t 1h").interval, Duration::from_secs(1));
+    assert_eq!(bulk_of("h --live -i 2").interval, Duration::from_secs(2));
+}
+
+#[test]
+fn help_fits_into_eighty_columns() {
+    let root = command();
+    let names = root.get_subcommands().map(clap::Command::get_name);
+    let mut lines: Vec<Vec<&str>> = names
+        .flat_map(|name| [vec![name, "--help"], vec![name, "-h"]])
+        .collect();
+    lines.push(vec!["--help"]);
+    lines.push(vec!["serve", "--limits"]);
+    for words in lines {
+        let Ok(Command::Show(text)) = parse(words.iter().map(OsString::from)) else {
+            panic!("{words:?}: no help");
+        };
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{words:?}: {line}");
+        }
+    }
+}
+
+#[test]
 fn short_test_has_one_interval() {
     assert_eq!(bulk_of("h -t 0.5").interval, Duration::from_millis(500));
     assert_eq!(bulk_of("h -t 1.5").interval, Duration::from_secs(1));

@@ -75,6 +75,18 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
+/// A help text, or a list of limits, with lines that fit into a terminal. Further lines stand below the description.
+pub(crate) fn fitted(text: &str) -> String {
+    let indent = |line: &str| {
+        let words = line.trim_start();
+        let gap = words.find("  ").unwrap_or(0);
+        line.len() - words[gap..].trim_start().len()
+    };
+    text.lines()
+        .map(|line| wrapped(line, indent(line)) + "\n")
+        .collect()
+}
+
 /// The lines of a summary under one name. A line ends where the next part has no room.
 pub(crate) fn paragraph(label: &str, parts: &[String]) -> Vec<String> {
     let mut lines = Vec::new();

@@ -17,7 +17,10 @@ const POINTS_MAX: usize = 500;
 /// One curve.
 struct Curve {
     name: &'static str,
-    points: VecDeque<f64>,
+    /// Whether it shows the first flow only, not the sum of all.
+    is_of_first: bool,
+    /// A point for each interval, also where the value is not known, so that the curves share their time.
+    points: VecDeque<Option<f64>>,
     colour: Color,
     show: fn(f64) -> String,
 }
@@ -26,14 +29,21 @@ impl Curve {
     fn new(name: &'static str, colour: Color, show: fn(f64) -> String) -> Self {
         Self {
             name,
+            is_of_first: false,
             points: VecDeque::new(),
             colour,
             show,
         }
     }
 
+    fn of_first(self) -> Self {
+        Self {
+            is_of_first: true,
+            ..self
+        }
+    }
+
     fn push(&mut self, value: Option<f64>) {
-        let Some(value) = value else { return };
         if self.points.len() == POINTS_MAX {
             self.points.pop_front();
         }
@@ -41,22 +51,28 @@ impl Curve {
     }
 
     /// The name with the last, least and greatest value.
-    fn title(&self) -> String {
-        let Some(newest) = self.points.back() else {
-            return format!(" {}: not known yet", self.name);
+    fn title(&self, flows: usize) -> String {
+        let flow = if self.is_of_first && flows > 1 {
+            " (flow 1)"
+        } else {
+            ""
         };
-        let min = self.points.iter().copied().fold(f64::INFINITY, f64::min);
-        let max = self.points.iter().copied().fold(0.0, f64::max);
+        let known = || self.points.iter().flatten().copied();
+        let Some(newest) = known().next_back() else {
+            return format!(" {}{flow}: not known yet", self.name);
+        };
+        let min = known().fold(f64::INFINITY, f64::min);
+        let max = known().fold(0.0, f64::max);
         let show = self.show;
-        let (newest, min, max) = (show(*newest), show(min), show(max));
-        format!(" {} {newest}   min {min}   max {max}", self.name)
+        let (newest, min, max) = (show(newest), show(min), show(max));
+        format!(" {}{flow} {newest}   min {min}   max {max}", self.name)
     }
 
-    fn draw(&self, frame: &mut Frame<'_>, area: Rect, has_colour: bool) {
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, flows: usize, has_colour: bool) {
         let [title, curve] =
             Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(Line::from(self.title()), title);
-        let most = self.points.iter().copied().fold(0.0, f64::max);
+        frame.render_widget(Line::from(self.title(flows)), title);
+        let most = self.points.iter().flatten().copied().fold(0.0, f64::max);
         let skipped = self.points.len().saturating_sub(curve.width.into());
         // A thousand steps are finer than the cells of any terminal.
         #[expect(
@@ -64,20 +80,22 @@ impl Curve {
             clippy::cast_sign_loss,
             reason = "between 0 and 1,000"
         )]
-        let heights = self.points.iter().skip(skipped).map(|value| {
+        let height = |value: f64| {
             if most > 0.0 {
                 (value / most * 1_000.0) as u64
             } else {
                 0
             }
-        });
+        };
+        let points = self.points.iter().skip(skipped);
+        let heights = points.map(|value| value.map(height));
         let style = if has_colour {
             Style::new().fg(self.colour)
         } else {
             Style::new()
         };
         let line = Sparkline::default()
-            .data(heights.collect::<Vec<u64>>())
+            .data(heights.collect::<Vec<_>>())
             .max(1_000)
             .style(style);
         frame.render_widget(line, curve);
@@ -90,6 +108,7 @@ pub(super) struct View {
     duration_ns: u64,
     elapsed_ns: u64,
     curves: [Curve; 4],
+    flows: usize,
     sent: u64,
     received: u64,
     /// Packets that have not arrived so far.
@@ -107,10 +126,12 @@ impl View {
             Curve::new("goodput", Color::Rgb(0x56, 0xB4, 0xE9), units::rate),
             Curve::new("round trip p50, ms", Color::Rgb(0xE6, 0x9F, 0x00), |ms| {
                 format!("{ms:.3}")
-            }),
+            })
+            .of_first(),
             Curve::new("window, packets", Color::Rgb(0x00, 0x9E, 0x73), |packets| {
                 format!("{packets:.0}")
-            }),
+            })
+            .of_first(),
             Curve::new("lost packets", Color::Rgb(0xCC, 0x79, 0xA7), |packets| {
                 format!("{packets:.0}")
             }),
@@ -120,6 +141,7 @@ impl View {
             duration_ns,
             elapsed_ns: 0,
             curves,
+            flows: 1,
             sent: 0,
             received: 0,
             missing: 0,
@@ -135,6 +157,7 @@ impl View {
         let sum = |of: fn(&IntervalFlow) -> Option<u64>| -> Option<u64> {
             interval.flows.iter().map(of).sum()
         };
+        self.flows = interval.flows.len();
         let sent = sum(|flow| flow.sent_packets).unwrap_or(0);
         self.sent = self.sent.saturating_add(sent);
         let received = sum(|flow| flow.received_packets).unwrap_or(0);
@@ -188,7 +211,7 @@ impl View {
         let [head, a, b, c, d, counts, keys] = rows.areas(frame.area());
         frame.render_widget(Paragraph::new(self.head()), head);
         for (curve, area) in self.curves.iter().zip([a, b, c, d]) {
-            curve.draw(frame, area, self.has_colour);
+            curve.draw(frame, area, self.flows, self.has_colour);
         }
         frame.render_widget(Paragraph::new(self.counts()), counts);
         let pause = if self.is_paused { "p go on" } else { "p pause" };
@@ -286,6 +309,24 @@ mod tests {
         // The last value is twice the others: a column of twice the height.
         let columns = |row: usize| lines[row].chars().filter(|c| *c == '█').count();
         assert_eq!((columns(2), columns(5)), (1, 3), "{text}");
+    }
+
+    #[test]
+    fn curves_share_their_time() {
+        let mut view = filled();
+        let mut interval = sample::document().intervals[0].clone();
+        interval.flows[0].rtt_ns = None;
+        interval.flows.push(interval.flows[0].clone());
+        view.add(&interval);
+        for curve in &view.curves {
+            assert_eq!(curve.points.len(), 4, "{}", curve.name);
+        }
+        let text = lines(&view).join("\n");
+        assert!(
+            text.contains(" round trip p50, ms (flow 1) 20.400"),
+            "{text}"
+        );
+        assert!(text.contains(" goodput 190"), "{text}");
     }
 
     #[test]
