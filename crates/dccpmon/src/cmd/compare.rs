@@ -135,11 +135,11 @@ fn certainty(first: &Document, second: &Document) -> Option<String> {
 /// The table for a terminal: 80 columns.
 fn table(names: &[String; 2], rows: &[Row]) -> String {
     let end = |name: &str| -> String {
-        let skipped = name.chars().count().saturating_sub(16);
+        let skipped = name.chars().count().saturating_sub(15);
         name.chars().skip(skipped).collect()
     };
     let line = |name: &str, [a, b]: [&str; 2], change: &str, judgement: &str| {
-        let line = format!("{name:<26}{a:>16}  {b:>16}  {change:>10}  {judgement}");
+        let line = format!("{name:<31}{a:>15} {b:>15} {change:>9}  {judgement}");
         line.trim_end().to_owned() + "\n"
     };
     let (first, second) = (end(&names[0]), end(&names[1]));
@@ -177,6 +177,31 @@ mod tests {
     use crate::output::sample;
     use crate::schema::Repeat;
     use dccp_stats::MeanInterval;
+
+    #[test]
+    fn columns_stand_below_their_names() {
+        let values = ["47.5 Mbit/s", "123456.789 ms"].map(str::to_owned);
+        let row = |name| Row {
+            name,
+            values: values.clone(),
+            change: "+198.7 %".into(),
+            judgement: "better",
+        };
+        let names = FIGURES.iter().map(|figure| figure.name);
+        let rows: Vec<Row> = names.map(row).collect();
+        let text = table(
+            &["a/long/name/before.json", "after.json"].map(str::to_owned),
+            &rows,
+        );
+        let place = text
+            .lines()
+            .nth(1)
+            .and_then(|line| line.find("47.5 Mbit/s"));
+        for line in text.lines().skip(1) {
+            assert_eq!(line.find("47.5 Mbit/s"), place, "{line}");
+            assert!(line.len() <= 80, "{line}");
+        }
+    }
 
     // goal 46: repeated tests are compared by their confidence intervals.
     #[test]

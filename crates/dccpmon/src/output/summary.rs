@@ -27,7 +27,7 @@ pub(crate) fn lines(document: &Document) -> Vec<String> {
                 .map_or(String::new(), |rpm| format!(" ({rpm:.0} RPM)"));
             parts.push(format!("loaded {}{rpm}", spread(loaded)));
         }
-        page.add("delay", &parts);
+        page.add("probe RTT", &parts);
     }
     order(&mut page, summary);
     hosts(&mut page, document);
@@ -113,8 +113,9 @@ fn flows(page: &mut Page, summary: &Summary) {
         let stability = flow.stability?;
         Some(format!("[{:>2}] {stability:.3}", flow.id))
     });
-    let stabilities: Vec<String> = stabilities.collect();
+    let mut stabilities: Vec<String> = stabilities.collect();
     if !stabilities.is_empty() {
+        stabilities.push("(0 is steady)".into());
         page.add("stability", &stabilities);
     }
 }
@@ -155,7 +156,7 @@ fn totals(page: &mut Page, summary: &Summary) {
     if let [flow] = summary.flows.as_slice()
         && let Some(stability) = flow.stability
     {
-        parts.push(format!("stability {stability:.3}"));
+        parts.push(format!("stability {stability:.3} (0 is steady)"));
     }
     page.add("total", &parts);
     if let Some(ledger) = &ledger {
@@ -236,11 +237,14 @@ fn delays(page: &mut Page, summary: &Summary, flow: &Flow) {
     if let Some(one_way) = &flow.one_way {
         page.add(
             "one way",
-            &[format!(
-                "{number}{} (± {})",
-                spread(&one_way.ns),
-                millis(Some(one_way.error_ns))
-            )],
+            &[
+                format!(
+                    "{number}{} (± {})",
+                    spread(&one_way.ns),
+                    millis(Some(one_way.error_ns))
+                ),
+                "from program to program".into(),
+            ],
         );
     }
     if let Some(jitter) = &flow.jitter {
@@ -306,15 +310,16 @@ fn order(page: &mut Page, summary: &Summary) {
             continue;
         }
         let longest = pattern.runs.iter().map(|run| run.0).max().unwrap_or(0);
+        let several = if pattern.runs_n == 1 { "" } else { "s" };
         let mut parts = vec![format!(
-            "{}{} runs, the longest {} packets",
+            "{}{} run{several}, the longest {} packets",
             number_of(summary, flow.id),
             pattern.runs_n,
             lengths(longest)
         )];
         if let Some(model) = &pattern.gilbert {
             parts.push(format!(
-                "Gilbert p {} r {}",
+                "a run begins after {}, ends after {} (Gilbert's p, r)",
                 percent(model.p),
                 percent(model.r)
             ));
@@ -434,19 +439,21 @@ mod tests {
         let golden = "\
 --------------------------------------------------------------------------------
  total        5.00 s  59.0 MB  goodput 94.4 Mbit/s (wire 99.9 Mbit/s)
-              loss 0.05 %  stability 0.021
+              loss 0.05 %  stability 0.021 (0 is steady)
  not sent     6 of 42170 offered:  application 2  send ring 4
  where lost   network 18  receiver socket 3  receiver app 0  = 21 of 42164 sent
  RTT          min 20.1  p50 27.2  p99 42.9  max 44.0 ms
               p50 of send queue 0.100, network 27.2, receiver 0.002 ms
  one way      min 10.0  p50 17.2  p99 32.9  max 34.0 ms (± 0.002)
+              from program to program
  jitter       RFC 3550 0.120  median change 0.100  p95 - p50 14.0 ms
  schedule     asked for a packet each 118.0 us, got 118.6 us
               late p50 0.020 p99 0.200 ms
- delay        idle min 20.0  p50 20.2  p99 20.5  max 20.6 ms
+ probe RTT    idle min 20.0  p50 20.2  p99 20.5  max 20.6 ms
               loaded min 20.2  p50 31.0  p99 42.0  max 43.5 ms (1935 RPM)
  packets      reordered 0  duplicates 0  ECN marks 0  data dropped 3
- loss runs    14 runs, the longest 4 packets  Gilbert p 0.03 % r 67.00 %
+ loss runs    14 runs, the longest 4 packets
+              a run begins after 0.03 %, ends after 67.00 % (Gilbert's p, r)
  CPU          client 11 % of a core (13.0 us/packet)
               server 11 % of a core (13.0 us/packet)
  limited by   network queue: a queue in the network was full

@@ -37,13 +37,17 @@ impl Table {
         line
     }
 
-    /// The line of each flow.
+    /// The line of each flow, and of their sum if there are several.
     pub(crate) fn lines(&self, interval: &Interval) -> Vec<String> {
-        let flows = interval.flows.iter();
-        flows.map(|flow| self.line(interval, flow)).collect()
+        let line = |flow: &IntervalFlow| self.line(&format!("[{:>2}]", flow.id), interval, flow);
+        let mut lines: Vec<String> = interval.flows.iter().map(line).collect();
+        if interval.flows.len() > 1 {
+            lines.push(self.line("SUM", interval, &sum(&interval.flows)));
+        }
+        lines
     }
 
-    fn line(&self, interval: &Interval, flow: &IntervalFlow) -> String {
+    fn line(&self, id: &str, interval: &Interval, flow: &IntervalFlow) -> String {
         let rtt = flow.rtt_ns.as_ref();
         let window = match (flow.cwnd_packets, flow.cc_rate_bps) {
             (Some(cwnd), _) => format!("{cwnd:.0} p"),
@@ -52,7 +56,7 @@ impl Table {
         };
         let state = flow.cc_state.as_deref().unwrap_or_default();
         let line = columns([
-            &format!("[{:>2}]", flow.id),
+            id,
             &format!(
                 "{}-{}",
                 units::seconds(interval.t0_ns),
@@ -97,12 +101,28 @@ impl Table {
     }
 }
 
+/// The sum of all flows. Round trips and windows have none.
+fn sum(flows: &[IntervalFlow]) -> IntervalFlow {
+    let packets =
+        |of: fn(&IntervalFlow) -> Option<u64>| -> Option<u64> { flows.iter().map(of).sum() };
+    IntervalFlow {
+        sent_bytes: packets(|flow| flow.sent_bytes),
+        goodput_bps: flows.iter().map(|flow| flow.goodput_bps).sum(),
+        lost_packets: packets(|flow| flow.lost_packets),
+        received_packets: packets(|flow| flow.received_packets),
+        marked_packets: packets(|flow| flow.marked_packets),
+        retransmitted_segments: packets(|flow| flow.retransmitted_segments),
+        ..IntervalFlow::default()
+    }
+}
+
 /// A line whose columns have their places.
 fn columns(texts: [&str; 8]) -> String {
     let [id, span, sent, goodput, lost, rtt, window, state] = texts;
     let state: String = state.chars().take(10).collect();
-    let line =
-        format!("{id} {span:<11} {sent:>8} {goodput:>11} {lost:>8} {rtt:>13} {window:>8} {state}");
+    let line = format!(
+        "{id:<4} {span:<11} {sent:>8} {goodput:>11} {lost:>8} {rtt:>13} {window:>8} {state}"
+    );
     line.trim_end().to_owned()
 }
 
@@ -153,6 +173,20 @@ mod tests {
                 assert!(line.chars().count() <= 80, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn several_flows_have_a_sum() {
+        let mut interval = sample::document().intervals[0].clone();
+        let mut second = interval.flows[0].clone();
+        second.id = 2;
+        second.lost_packets = Some(8_498);
+        interval.flows.push(second);
+        let lines = Table::new(Transport::Dccp, false).lines(&interval);
+        assert_eq!(
+            lines[2],
+            "SUM  0-1          24.0 MB  190 Mbit/s  33.34 %           -/-        -"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One flow in one interval. Null: the end did not report.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[schemars(deny_unknown_fields)]
 pub struct IntervalFlow {
     /// Counts from 1.
@@ -78,7 +78,7 @@ pub struct Flow {
     pub broken: Option<String>,
     /// The round trip and its parts.
     pub rtt: Option<RttSplit>,
-    /// The delay from the sender to the receiver.
+    /// The delay from the sending to the receiving program, with the wait in the send queue.
     pub one_way: Option<OneWay>,
     /// The sources of the arrival times.
     #[serde(default)]

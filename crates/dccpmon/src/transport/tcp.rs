@@ -244,7 +244,7 @@ fn phase(state: &TcpState) -> &'static str {
         3 => "recovery",
         4 => "loss",
         _ if state.cwnd_segments < state.ssthresh_segments => "slow_start",
-        _ => "avoidance",
+        _ => "avoid",
     }
 }
 
