@@ -9,6 +9,9 @@ use dccp_plot::{Cdf, Distribution, Scale};
 use dccp_report::{Section, Table};
 use dccp_stats::{Histogram, Spread};
 
+/// More curves would have the same colours.
+const CURVES_MAX: usize = 7;
+
 pub(super) fn fill(section: &mut Section, document: &Document, summary: &Summary) {
     let spreads = spreads(document, summary);
     if spreads.is_empty() {
@@ -40,8 +43,15 @@ pub(super) fn fill(section: &mut Section, document: &Document, summary: &Summary
             spread.n.to_string(),
         ]);
     }
+    if spreads.len() > CURVES_MAX {
+        section.text(&format!(
+            "The picture shows the first {CURVES_MAX} of {} distributions, and the table all.",
+            spreads.len()
+        ));
+    }
     let series: Vec<Distribution> = spreads
         .iter()
+        .take(CURVES_MAX)
         .map(|(name, spread)| Distribution {
             name: name.clone(),
             points: points(spread),
@@ -143,19 +153,18 @@ fn sentences(document: &Document, summary: &Summary) -> Vec<String> {
     }
     if let Some(clock) = &document.clock {
         sentences.push(format!(
-            "The server's clock is {:.3} ms ahead, within {:.3} ms, and drifts by {:.1} ppm.",
-            to_ms(clock.offset_ns),
+            "The server's clock is {:.3} ms {}, within {:.3} ms, and drifts by {:.1} ppm.",
+            to_f64(clock.offset_ns.unsigned_abs()) / 1e6,
+            if clock.offset_ns < 0 {
+                "behind"
+            } else {
+                "ahead"
+            },
             to_f64(clock.error_ns) / 1e6,
             clock.skew_ppb / 1e3
         ));
     }
     sentences
-}
-
-/// Signed nanoseconds in milliseconds.
-fn to_ms(ns: i64) -> f64 {
-    let size = to_f64(ns.unsigned_abs()) / 1e6;
-    if ns < 0 { -size } else { size }
 }
 
 /// The schedule that was asked for beside the one that was achieved.
@@ -193,6 +202,6 @@ pub(super) fn schedule(section: &mut Section, summary: &Summary) {
     if has_rows {
         section.table(&table);
     } else {
-        section.absent("The schedule was not measured.");
+        section.absent("No packet had a due time: the sender sent as fast as it could.");
     }
 }

@@ -36,6 +36,23 @@ pub(super) fn fill(section: &mut Section, summary: &Summary) {
     runs(section, summary);
 }
 
+/// The places of the losses of all flows; `None` if a flow has no ledger.
+pub(super) fn sentence(summary: &Summary) -> Option<String> {
+    let ledgers: Option<Vec<Ledger>> = summary.flows.iter().map(|flow| flow.ledger).collect();
+    let whole = Ledger::sum(ledgers?.iter());
+    let lost = places(&whole)
+        .into_iter()
+        .filter(|(_, packets)| *packets > 0);
+    let lost: Vec<String> = lost
+        .map(|(place, packets)| format!("{place} {packets}"))
+        .collect();
+    Some(if lost.is_empty() {
+        format!("Lost: none of {} sent packets.", whole.sent)
+    } else {
+        format!("Lost: {}, of {} sent packets.", lost.join(", "), whole.sent)
+    })
+}
+
 /// All places where packets were lost that had been sent.
 fn places(ledger: &Ledger) -> Vec<(&'static str, u64)> {
     let mut places = ledger.losses().to_vec();
@@ -91,6 +108,9 @@ fn table(ledgers: &[(u32, Ledger)]) -> Table {
     table
 }
 
+/// The longest run of losses on a linear axis.
+const LINEAR_MAX: u64 = 50;
+
 /// Lengths of losses in a row.
 fn runs(section: &mut Section, summary: &Summary) {
     let mut series = Vec::new();
@@ -128,11 +148,24 @@ fn runs(section: &mut Section, summary: &Summary) {
     if series.is_empty() {
         return;
     }
+    let longest = summary
+        .flows
+        .iter()
+        .filter_map(|flow| flow.loss_pattern.as_ref());
+    let longest = longest
+        .flat_map(|pattern| &pattern.runs)
+        .map(|run| run.0)
+        .max();
     let histogram = Histogram {
         title: String::new(),
         x_label: "packets lost in a row".into(),
         y_label: "how often".into(),
-        x_scale: Scale::Linear,
+        // One long run would press all others into a line.
+        x_scale: if longest > Some(LINEAR_MAX) {
+            Scale::Log
+        } else {
+            Scale::Linear
+        },
         y_scale: Scale::Log,
         series,
     };

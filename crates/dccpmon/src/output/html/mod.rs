@@ -31,7 +31,7 @@ pub(crate) fn page(document: &Document) -> String {
             .to_string();
     };
     page.section("Verdict", |section| verdict(section, document, summary))
-        .section("Summary", |section| figures(section, summary))
+        .section("Summary", |section| figures(section, document, summary))
         .section("Over time", |section| time::fill(section, document))
         .section("Losses", |section| losses::fill(section, summary))
         .section("Delay", |section| delay::fill(section, document, summary))
@@ -113,14 +113,23 @@ fn outcome(section: &mut Section, document: &Document) {
 
 fn verdict(section: &mut Section, document: &Document, summary: &Summary) {
     let limit = &summary.limited_by;
-    section
-        .lead(&format!(
-            "Limited by {}: {}.",
-            limit.verdict, limit.sentence
-        ))
-        .list(&limit.evidence);
+    section.lead(&format!(
+        "Limited by {}: {}.",
+        limit.verdict, limit.sentence
+    ));
+    if summary.flows.len() == 1 {
+        section.list(&limit.evidence);
+    }
     if let Some(command) = &limit.command {
         section.text("This lifts the limit:").code(command);
+    }
+    if summary.flows.len() > 1 {
+        let of_flow = |flow: &Flow| {
+            let limit = &flow.limited_by;
+            let evidence = limit.evidence.join(", ");
+            format!("Flow {}: {} ({evidence}).", flow.id, limit.verdict)
+        };
+        section.list(summary.flows.iter().map(of_flow));
     }
     if let Some(error) = &document.error {
         section.text(&error.what).text(&error.next);
@@ -134,7 +143,7 @@ fn verdict(section: &mut Section, document: &Document, summary: &Summary) {
     }
 }
 
-fn figures(section: &mut Section, summary: &Summary) {
+fn figures(section: &mut Section, document: &Document, summary: &Summary) {
     let caption = format!(
         "{} s, goodput {}",
         units::seconds(summary.duration_ns),
@@ -159,11 +168,25 @@ fn figures(section: &mut Section, summary: &Summary) {
     }
     section.table(&table);
     let mut sentences = Vec::new();
+    if let Some(idle) = &document.idle {
+        let loaded = idle.loaded_ns.as_ref().map_or(String::new(), |loaded| {
+            format!(", {} under load", text::spread(loaded))
+        });
+        sentences.push(format!(
+            "Round trip of probes: {} idle{loaded}.",
+            text::spread(&idle.idle_ns)
+        ));
+    }
+    sentences.extend(losses::sentence(summary));
     if let Some(jain) = summary.fairness_jain {
-        sentences.push(format!("Jain's fairness index is {jain:.3}."));
+        sentences.push(format!(
+            "Jain's fairness index is {jain:.3}, and 1 is even."
+        ));
     }
     if let Some(asymmetry) = summary.asymmetry {
-        sentences.push(format!("The asymmetry is {asymmetry:.3}."));
+        sentences.push(format!(
+            "The asymmetry of the goodputs is {asymmetry:.3}, and 0 is even."
+        ));
     }
     if let Some(mean) = summary.repeat.as_ref().and_then(|repeat| repeat.goodput) {
         sentences.push(format!(
@@ -261,6 +284,18 @@ mod tests {
         });
         let html = page(&document);
         assert!(html.contains("nothing answers at &lt;host&gt;"));
+    }
+
+    /// The first screen answers how long a round trip is, and where packets were lost.
+    #[test]
+    fn summary_has_the_delays_and_the_places_of_losses() {
+        let html = page(&sample::document());
+        for text in [
+            "Round trip of probes: min 20.0  p50 20.2  p99 20.5  max 20.6 ms idle, min 20.2",
+            "Lost: network 18, receiver socket 3, of 42164 sent packets.",
+        ] {
+            assert!(html.contains(text), "no {text}");
+        }
     }
 
     /// A TCP flow and a lost server leave most figures out.
