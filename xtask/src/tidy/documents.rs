@@ -97,6 +97,17 @@ pub(super) fn named_places(files: &[File]) -> Vec<Finding> {
                 findings.push(Finding::at(map, at, format!("no such file: {path}")));
             }
         }
+        for (at, path) in paths_of_tables(&map.text) {
+            let end = format!("/{path}");
+            let there = |file: &File| {
+                file.path.starts_with(&path)
+                    || file.path.ends_with(&end)
+                    || path.ends_with('/') && file.path.contains(&end)
+            };
+            if !files.iter().any(there) {
+                findings.push(Finding::at(map, at, format!("no such file: {path}")));
+            }
+        }
         for (at, function) in functions_named(&map.text) {
             if !functions.contains(&function) {
                 findings.push(Finding::at(
@@ -260,6 +271,20 @@ fn paths_of_tree(text: &str) -> Vec<(usize, String)> {
     paths
 }
 
+/// Sources and folders that the rows of tables name, such as `` `conn/recv.rs` `` or `` `cc/law/` ``. A path can begin
+/// below a folder that the text names.
+fn paths_of_tables(text: &str) -> Vec<(usize, String)> {
+    let row = pattern(r"(?m)^\|.*$");
+    let path = pattern(r"`([A-Za-z0-9_./-]+(?:\.rs|/))`");
+    let mut paths = Vec::new();
+    for row in row.find_iter(text) {
+        let named = path.captures_iter(row.as_str());
+        let named = named.filter_map(|found| found.get(1));
+        paths.extend(named.map(|name| (row.start() + name.start(), name.as_str().to_owned())));
+    }
+    paths
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +346,8 @@ mod tests {
 
     #[test]
     fn the_map_names_what_exists() {
-        let map = "```tree\nREADME.md  text\ncrates/a/src/  code\n  lib.rs gone.rs  two words\n```\n`lib.rs`: `A::run()`, `halt()`\n";
+        let map = "```tree\nREADME.md  text\ncrates/a/src/  code\n  lib.rs gone.rs  two words\n```\n`lib.rs`: `A::run()`, `halt()`\n\
+            | where? | `a/src/lib.rs`, `src/`, `src/gone.rs`, `old/` |\n";
         let files = [
             file("README.md", ""),
             file("crates/a/src/lib.rs", "fn run() {} // fn halt()\n"),
@@ -329,6 +355,8 @@ mod tests {
         ];
         let expected = [
             "ARCHITECTURE.md:4: no such file: crates/a/src/gone.rs",
+            "ARCHITECTURE.md:7: no such file: src/gone.rs",
+            "ARCHITECTURE.md:7: no such file: old/",
             "ARCHITECTURE.md:6: no such function: halt",
         ];
         assert_eq!(texts(named_places, &files), expected);
