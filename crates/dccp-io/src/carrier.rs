@@ -103,6 +103,17 @@ impl Carrier {
         Ok(transports)
     }
 
+    /// Takes over a socket of the application, as [`Udp::adopt`] does. (Over UDP)
+    ///
+    /// # Errors
+    /// As [`Udp::adopt`]; [`OpenError::Unfit`] over IP.
+    pub fn adopt(&self, socket: std::net::UdpSocket) -> Result<Box<dyn Transport>, OpenError> {
+        if self.encapsulation != Encapsulation::Udp {
+            return Err(OpenError::Unfit("must be for DCCP over UDP"));
+        }
+        Ok(Box::new(Udp::adopt(socket, &self.options)?))
+    }
+
     /// Opens a transport again at the address of one that broke; `is_shared`: one of those of
     /// [`open_shared`](Self::open_shared). The kernel may then give flows of one of the others to this one.
     ///

@@ -13,6 +13,8 @@ pub enum OpenError {
     KernelDccp,
     /// This system has no DCCP over IP.
     IpUnsupported,
+    /// The socket that the application gave cannot carry DCCP: a sentence of what it must be.
+    Unfit(&'static str),
     /// Another program has the address and port.
     InUse(io::Error),
     /// Any other error of the system.
@@ -28,6 +30,7 @@ impl OpenError {
             }
             Self::KernelDccp => "unload it (rmmod dccp_ipv6 dccp_ipv4 dccp), or use DCCP over UDP",
             Self::IpUnsupported => "use DCCP over UDP",
+            Self::Unfit(_) => "give a UDP socket that is bound to a port and not connected",
             Self::InUse(_) => "choose another UDP port, or stop the program that has it",
             Self::Io(e) => {
                 limit_next_step(e).unwrap_or("check that the address is one of this host")
@@ -53,7 +56,7 @@ impl OpenError {
     pub fn io(&self) -> Option<&io::Error> {
         match self {
             Self::InUse(e) | Self::Io(e) => Some(e),
-            Self::NeedsCapability | Self::KernelDccp | Self::IpUnsupported => None,
+            Self::NeedsCapability | Self::KernelDccp | Self::IpUnsupported | Self::Unfit(_) => None,
         }
     }
 
@@ -63,6 +66,7 @@ impl OpenError {
             Self::NeedsCapability => io::ErrorKind::PermissionDenied,
             Self::KernelDccp => io::ErrorKind::ResourceBusy,
             Self::IpUnsupported => io::ErrorKind::Unsupported,
+            Self::Unfit(_) => io::ErrorKind::InvalidInput,
             Self::InUse(e) | Self::Io(e) => e.kind(),
         }
     }
@@ -78,6 +82,7 @@ impl fmt::Display for OpenError {
                 "the kernel's own DCCP is loaded and would answer the packets of this program",
             ),
             Self::IpUnsupported => f.write_str("DCCP over IP is available on Linux only"),
+            Self::Unfit(constraint) => write!(f, "the given socket: {constraint}"),
             Self::InUse(e) => write!(f, "the UDP port is taken: {e}"),
             Self::Io(e) => write!(f, "the socket could not be opened: {e}"),
         }

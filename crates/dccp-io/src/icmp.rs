@@ -8,6 +8,7 @@ use crate::buffer::RecvBuffer;
 use crate::counters::Counters;
 use crate::sys::error_queue::{self, Entry};
 use crate::sys::sockopt;
+use crate::versions::Versions;
 use dccp_proto::IcmpKind;
 
 /// Entries read at a time: a flood of ICMP must not keep the thread from its work.
@@ -20,17 +21,14 @@ const ICMPV6_TOO_BIG: u8 = 2;
 /// The switch of a socket's reports of ICMP errors.
 #[derive(Debug)]
 pub(crate) struct Reports {
-    is_ipv6: bool,
+    of: Versions,
     is_on: bool,
 }
 
 impl Reports {
     /// The switch of a new socket, which reports.
-    pub(crate) fn new(is_ipv6: bool) -> Self {
-        Self {
-            is_ipv6,
-            is_on: true,
-        }
+    pub(crate) fn new(of: Versions) -> Self {
+        Self { of, is_on: true }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -40,7 +38,7 @@ impl Reports {
     /// Switches reports on or off; returns whether they were on. Where the system refuses they stay as they are.
     pub(crate) fn switch(&mut self, fd: BorrowedFd<'_>, on: bool, counters: &mut Counters) -> bool {
         let was_on = self.is_on;
-        if on != was_on && sockopt::set_icmp_reports(fd, self.is_ipv6, on).is_ok() {
+        if on != was_on && sockopt::set_icmp_reports(fd, self.of, on).is_ok() {
             self.is_on = on;
             counters.icmp_pauses += u64::from(!on);
         }
@@ -51,7 +49,7 @@ impl Reports {
     pub(crate) fn restore(&self, fd: BorrowedFd<'_>) {
         if !self.is_on {
             // If the system refuses, the next flood switches again.
-            let _ = sockopt::set_icmp_reports(fd, self.is_ipv6, false);
+            let _ = sockopt::set_icmp_reports(fd, self.of, false);
         }
     }
 }

@@ -40,6 +40,7 @@ mod send;
 mod socket;
 mod transport;
 mod udp;
+mod versions;
 
 #[cfg(target_os = "linux")]
 mod sys;
@@ -55,7 +56,9 @@ pub use poll::{Poller, Ready, Token, Waker};
 #[cfg(target_os = "linux")]
 pub use raw::Raw;
 pub use send::is_out_of_memory;
-pub use socket::{TcpState, recv_drops, recv_stamped, report_drops, stamp_arrivals, tcp_state};
+pub use socket::{
+    TcpState, end_reports, recv_drops, recv_stamped, report_drops, stamp_arrivals, tcp_state,
+};
 pub use transport::{
     BufferSizes, Datagrams, Encapsulation, LocalDrop, LocalDropReason, Options, Received, Sent,
     Source, Transport, UnknownEncapsulation,

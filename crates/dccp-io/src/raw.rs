@@ -25,6 +25,7 @@ use crate::sys::cmsg::{Control, Writer};
 use crate::sys::mmsg::{self, Message};
 use crate::sys::sockopt;
 use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
+use crate::versions::Versions;
 
 const DCCP: i32 = 33;
 const IPV4_HEADER_MIN: usize = 20;
@@ -60,7 +61,7 @@ impl Raw {
             })?;
         socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
-        sockopt::prepare_raw(socket.as_fd(), local.is_ipv6())?;
+        sockopt::prepare_raw(socket.as_fd(), Versions::of(local))?;
         sockopt::set_recv_buffer(socket.as_fd(), options.recv_buffer)?;
         if let Some(bytes) = options.send_buffer {
             sockopt::set_send_buffer(socket.as_fd(), bytes)?;
@@ -70,7 +71,7 @@ impl Raw {
             local,
             host,
             may_fragment: false,
-            reports: icmp::Reports::new(local.is_ipv6()),
+            reports: icmp::Reports::new(Versions::of(local)),
             overflow: Wrapping::default(),
             counters: Counters::default(),
         })
@@ -79,7 +80,7 @@ impl Raw {
     /// 4340-14.2-1: only some packets are fragmentable.
     fn allow_fragments(&mut self, may: bool) {
         if may != self.may_fragment
-            && sockopt::set_may_fragment(self.socket.as_fd(), self.local.is_ipv6(), may).is_ok()
+            && sockopt::set_may_fragment(self.socket.as_fd(), Versions::of(self.local), may).is_ok()
         {
             self.may_fragment = may;
         }

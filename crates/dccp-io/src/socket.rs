@@ -1,5 +1,7 @@
-//! Counters and arrival times of sockets that programs opened themselves.
+//! Counters, settings and arrival times of sockets that programs opened themselves.
 
+#[cfg(target_os = "linux")]
+use crate::versions::Versions;
 use core::time::Duration;
 use std::io;
 use std::net::UdpSocket;
@@ -27,7 +29,8 @@ pub fn recv_drops<T>(_: &T) -> Option<u64> {
 /// Those of `setsockopt`. Where the system has no such option, nothing happens.
 #[cfg(target_os = "linux")]
 pub fn report_drops(socket: &impl std::os::fd::AsFd, is_ipv6: bool) -> io::Result<()> {
-    let set = |on| crate::sys::sockopt::set_icmp_reports(socket.as_fd(), is_ipv6, on);
+    let of = if is_ipv6 { Versions::V6 } else { Versions::V4 };
+    let set = |on| crate::sys::sockopt::set_icmp_reports(socket.as_fd(), of, on);
     set(false)?;
     set(true)
 }
@@ -86,6 +89,29 @@ pub fn recv_stamped(
     memory: &mut [u8],
 ) -> io::Result<(usize, Option<Duration>)> {
     Ok((socket.recv(memory)?, None))
+}
+
+/// Ends the reports of ICMP errors at a socket, and removes those that wait. Another program that holds the same socket,
+/// such as a service manager, then sees no error when it polls.
+///
+/// # Errors
+/// Those of `setsockopt` and `getsockopt`. Where the system has no such reports, nothing happens.
+#[cfg(target_os = "linux")]
+pub fn end_reports(socket: &UdpSocket) -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+    let of = Versions::of_socket(&socket2::SockRef::from(socket))?;
+    crate::sys::sockopt::set_icmp_reports(socket.as_fd(), of, false)?;
+    // Reading the error of the last packet removes it.
+    socket.take_error().map(|_| ())
+}
+
+/// Ends the reports of ICMP errors at a socket, where the system has them.
+///
+/// # Errors
+/// None here.
+#[cfg(not(target_os = "linux"))]
+pub fn end_reports(_: &UdpSocket) -> io::Result<()> {
+    Ok(())
 }
 
 /// The sender of a TCP connection of the system.

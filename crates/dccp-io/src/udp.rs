@@ -5,7 +5,7 @@
 //! a checksum: on Linux a filter on the socket drops such packets (6773-3.3-1).
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket as StdSocket};
 
 use dccp_proto::IcmpError;
 use dccp_proto::batch::Batch;
@@ -25,6 +25,7 @@ use crate::error::OpenError;
 use crate::route;
 use crate::send::{after_failure, attempt, drop_reason};
 use crate::transport::{BufferSizes, Datagrams, Options, Received, Sent, Source, Transport};
+use crate::versions::Versions;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -38,6 +39,7 @@ pub struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
+    versions: Versions,
     /// 1 once the system refused segmentation offload.
     segments_max: usize,
     counters: Counters,
@@ -73,10 +75,26 @@ impl Udp {
             socket.set_only_v6(true)?;
         }
         socket.bind(&local.into())?;
-        #[cfg(target_os = "linux")]
-        let socket = UdpSocket::from(socket);
+        Self::set_up(socket.into(), options)
+    }
+
+    /// Takes over a socket that is bound already, for example by a service manager. Datagrams that wait there are
+    /// received. An IPv6 socket may also serve IPv4.
+    ///
+    /// It becomes non-blocking and gets the options of DCCP. Duplicates of it share these.
+    ///
+    /// # Errors
+    /// [`OpenError::Unfit`] when it is not a UDP socket that is bound to a port and not connected; others when the system
+    /// refuses an option.
+    pub fn adopt(socket: StdSocket, options: &Options) -> Result<Self, OpenError> {
+        check(&SockRef::from(&socket))?;
+        Self::set_up(socket, options)
+    }
+
+    fn set_up(socket: StdSocket, options: &Options) -> Result<Self, OpenError> {
+        let versions = Versions::of_socket(&SockRef::from(&socket))?;
         #[cfg(not(target_os = "linux"))]
-        let socket = UdpSocket::from_std(socket.into());
+        let socket = UdpSocket::from_std(socket);
         let state = prepare(&socket)?;
         #[cfg(target_os = "linux")]
         linux::set_buffers(&socket, options)?;
@@ -85,11 +103,12 @@ impl Udp {
         Ok(Self {
             local: socket.local_addr()?,
             socket,
+            versions,
             segments_max: state.max_gso_segments(),
             state,
             counters: Counters::default(),
             #[cfg(target_os = "linux")]
-            linux: linux::State::new(local.is_ipv6()),
+            linux: linux::State::new(versions),
         })
     }
 
@@ -100,7 +119,7 @@ impl Udp {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         };
         let transmit = Transmit {
-            destination: SocketAddr::new(path.remote, remote_port),
+            destination: SocketAddr::new(self.versions.form(path.remote), remote_port),
             // 6773-3.5-1: the mark is that of the outer IP header.
             ecn: EcnCodepoint::from_bits(ecn as u8),
             contents: bytes,
@@ -141,8 +160,8 @@ impl Udp {
 
     fn on_received(&mut self, meta: &RecvMeta, bytes: &[u8], sink: &mut dyn FnMut(Received<'_>)) {
         let path = Path {
-            local: meta.dst_ip.unwrap_or(self.local.ip()),
-            remote: meta.addr.ip(),
+            local: meta.dst_ip.unwrap_or(self.local.ip()).to_canonical(),
+            remote: meta.addr.ip().to_canonical(),
             encap: Encap::Udp {
                 local_port: self.local.port(),
                 remote_port: meta.addr.port(),
@@ -160,6 +179,24 @@ impl Udp {
             timestamp: meta.timestamp,
         });
     }
+}
+
+/// Whether a socket of the application can carry DCCP.
+fn check(socket: &Socket) -> Result<(), OpenError> {
+    let is_udp = socket.r#type()? == Type::DGRAM;
+    #[cfg(target_os = "linux")]
+    let is_udp = is_udp && socket.protocol()? == Some(Protocol::UDP);
+    if !is_udp {
+        return Err(OpenError::Unfit("must be a UDP socket"));
+    }
+    let local = socket.local_addr()?.as_socket();
+    if local.is_none_or(|local| local.port() == 0) {
+        return Err(OpenError::Unfit("must be bound to a port"));
+    }
+    if socket.peer_addr().is_ok() {
+        return Err(OpenError::Unfit("must not be connected"));
+    }
+    Ok(())
 }
 
 fn new_socket(local: SocketAddr) -> io::Result<Socket> {

@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, socklen_t};
 
+use crate::versions::Versions;
+
 /// Words of `SO_MEMINFO`; among them bytes queued in the host, the send buffer's size, datagrams dropped.
 const MEMINFO_WORDS: usize = 9;
 const MEMINFO_SEND_ALLOCATED: usize = 2;
@@ -23,29 +25,31 @@ const SO_PASSRIGHTS: c_int = 83;
 ///
 /// "Never" is the kernel's probe mode: DF is set and only the interface's MTU counts, since path
 /// MTUs are the core's business (4340-14.1-3: an ICMP message must be checked first).
-pub(crate) fn set_may_fragment(fd: BorrowedFd<'_>, is_ipv6: bool, may: bool) -> io::Result<()> {
+pub(crate) fn set_may_fragment(fd: BorrowedFd<'_>, of: Versions, may: bool) -> io::Result<()> {
     let mode = if may {
         libc::IP_PMTUDISC_DONT
     } else {
         libc::IP_PMTUDISC_PROBE
     };
-    if is_ipv6 {
+    if of.has_v6() {
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, mode)?;
         set(
             fd,
             libc::IPPROTO_IPV6,
             libc::IPV6_DONTFRAG,
             c_int::from(!may),
-        )
-    } else {
-        set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode)
+        )?;
     }
+    if of.has_v4() {
+        set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode)?;
+    }
+    Ok(())
 }
 
 /// Makes a raw socket tell ECN marks, local addresses, arrival times and errors; unfragmentable.
-pub(crate) fn prepare_raw(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<()> {
-    set_icmp_reports(fd, is_ipv6, true)?;
-    if is_ipv6 {
+pub(crate) fn prepare_raw(fd: BorrowedFd<'_>, of: Versions) -> io::Result<()> {
+    set_icmp_reports(fd, of, true)?;
+    if of.has_v6() {
         let level = libc::IPPROTO_IPV6;
         set(fd, level, libc::IPV6_RECVTCLASS, 1)?;
         set(fd, level, libc::IPV6_RECVPKTINFO, 1)?;
@@ -56,17 +60,19 @@ pub(crate) fn prepare_raw(fd: BorrowedFd<'_>, is_ipv6: bool) -> io::Result<()> {
         set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
     }
     set_timestamps(fd, true)?;
-    set_may_fragment(fd, is_ipv6, false)
+    set_may_fragment(fd, of, false)
 }
 
 /// Whether the socket queues ICMP errors and fails its next call with them. Off: the queue is emptied, and ICMP is ignored
 /// because the socket has no peer. One error that is pending already stays.
-pub(crate) fn set_icmp_reports(fd: BorrowedFd<'_>, is_ipv6: bool, on: bool) -> io::Result<()> {
-    if is_ipv6 {
-        set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, c_int::from(on))
-    } else {
-        set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, c_int::from(on))
+pub(crate) fn set_icmp_reports(fd: BorrowedFd<'_>, of: Versions, on: bool) -> io::Result<()> {
+    if of.has_v6() {
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, c_int::from(on))?;
     }
+    if of.has_v4() {
+        set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, c_int::from(on))?;
+    }
+    Ok(())
 }
 
 /// Sets the receive buffer in bytes, beyond the system's limit where we may.

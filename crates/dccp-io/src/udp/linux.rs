@@ -14,6 +14,7 @@ use crate::counters::{Counters, Wrapping};
 use crate::icmp;
 use crate::sys::sockopt;
 use crate::transport::Options;
+use crate::versions::Versions;
 use dccp_proto::IcmpError;
 
 /// 6773-3.3-1: drops a packet without UDP checksum, which the kernel takes over IPv4 (over IPv6 it
@@ -38,10 +39,10 @@ pub(super) struct State {
 
 impl State {
     /// The state of a new socket.
-    pub(super) fn new(is_ipv6: bool) -> Self {
+    pub(super) fn new(of: Versions) -> Self {
         Self {
             may_fragment: false,
-            reports: icmp::Reports::new(is_ipv6),
+            reports: icmp::Reports::new(of),
             overflow: Wrapping::default(),
         }
     }
@@ -71,7 +72,7 @@ impl Udp {
     /// 4340-14.2-1: only some packets are fragmentable.
     pub(super) fn allow_fragments(&mut self, may: bool) {
         if may != self.linux.may_fragment
-            && sockopt::set_may_fragment(self.socket.as_fd(), self.local.is_ipv6(), may).is_ok()
+            && sockopt::set_may_fragment(self.socket.as_fd(), self.versions, may).is_ok()
         {
             self.linux.may_fragment = may;
         }
@@ -93,8 +94,8 @@ impl Udp {
         let icmp = &mut self.counters.icmp;
         icmp::read_queue(self.socket.as_fd(), buffer, |entry, quoted| {
             let path = Path {
-                local: entry.local.unwrap_or(bound.ip()),
-                remote: entry.remote.ip(),
+                local: entry.local.unwrap_or(bound.ip()).to_canonical(),
+                remote: entry.remote.ip().to_canonical(),
                 encap: Encap::Udp {
                     local_port: bound.port(),
                     remote_port: entry.remote.port(),
@@ -114,7 +115,7 @@ impl Udp {
 pub(super) fn prepare(socket: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
     // So that the kernel tells local queue drops and ICMP errors.
     state.enable_transport_errors(socket.into())?;
-    if socket.local_addr()?.is_ipv4() {
+    if Versions::of_socket(&SockRef::from(socket))?.has_v4() {
         SockRef::from(socket).attach_filter(&WITHOUT_CHECKSUM)?;
     }
     // quinn-udp 0.6.3 has 96 bytes for control messages. Timestamp, segment length and address

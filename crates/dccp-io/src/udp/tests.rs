@@ -174,13 +174,47 @@ fn unbound_socket_reports_and_uses_the_right_local_address() {
     assert_eq!(receive(&mut client, 1)[0].0, there);
 }
 
+/// A socket of both IP versions, on all addresses of this host.
+fn adopt_both() -> Udp {
+    let socket = StdSocket::bind("[::]:0").unwrap();
+    Udp::adopt(socket, &Options::default()).unwrap()
+}
+
+#[test]
+fn socket_of_both_versions_has_the_addresses_of_each() {
+    let mut both = adopt_both();
+    for ip in [V4, V6] {
+        let mut a = bind(ip);
+        let there = Path {
+            remote: ip,
+            ..path(&a, &both)
+        };
+        for ecn in MARKS {
+            let lens = [&[1000; 9][..], &[300]].concat();
+            send_all(&mut a, &batch(&there, ecn, &lens));
+            let got = receive(&mut both, lens.len());
+            assert_eq!(got.len(), lens.len());
+            let is_same = |g: &Got| (g.0, g.1) == (back(there), ecn);
+            assert!(got.iter().all(is_same), "{ip} {ecn:?}");
+            send_all(&mut both, &batch(&back(there), ecn, &lens));
+            let got = receive(&mut a, lens.len());
+            assert_eq!(got.len(), lens.len());
+            assert!(got.iter().all(|g| (g.0, g.1) == (there, ecn)), "{ip}");
+        }
+    }
+}
+
 /// 6773-3.6-1: the report names path and datagram.
 #[test]
 fn icmp_port_unreachable_is_reported_with_the_datagram() {
-    for (ip, kind, code) in [(V4, 3, 3), (V6, 1, 4)] {
-        let mut a = bind(ip);
+    let of_one = [(V4, 3, 3), (V6, 1, 4)].map(|(ip, kind, code)| (bind(ip), ip, kind, code));
+    let of_both = [(V4, 3, 3), (V6, 1, 4)].map(|(ip, kind, code)| (adopt_both(), ip, kind, code));
+    for (mut a, ip, kind, code) in of_one.into_iter().chain(of_both) {
         let closed = bind(ip);
-        let there = path(&a, &closed);
+        let there = Path {
+            local: ip,
+            ..path(&a, &closed)
+        };
         drop(closed);
         send_all(&mut a, &batch(&there, Ecn::Ect0, &[40]));
 
@@ -276,6 +310,25 @@ fn refused_datagram_is_dropped_and_reported_with_its_reason() {
     assert_eq!(got.len(), 10);
     assert_eq!(b.counters().recv_merged, 1);
     assert!(!a.counters().gso_refused);
+}
+
+#[test]
+fn reports_end_for_other_holders_of_the_socket() {
+    for at in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+        let held = StdSocket::bind(at).unwrap();
+        let adopted = Udp::adopt(held.try_clone().unwrap(), &Options::default()).unwrap();
+        let ip = if at.starts_with('1') { V4 } else { V6 };
+        let closed = bind(ip).local_addr();
+        let error_of_a_datagram = || {
+            held.send_to(b"x", closed).unwrap();
+            // The loopback interface answers before the call returns.
+            held.take_error().unwrap()
+        };
+        assert!(error_of_a_datagram().is_some(), "{at}");
+        drop(adopted);
+        crate::end_reports(&held).unwrap();
+        assert!(error_of_a_datagram().is_none(), "{at}");
+    }
 }
 
 #[test]
