@@ -11,6 +11,7 @@ use core::net::SocketAddr;
 use dccp_io::{Encapsulation, Waker};
 use dccp_proto::Config;
 use dccp_proto::wire::ServiceCode;
+use std::net::UdpSocket;
 #[cfg(all(target_os = "linux", feature = "unstable"))]
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::SyncSender;
@@ -70,6 +71,8 @@ pub(crate) struct Listen {
     pub(crate) thread: usize,
     /// For each address its socket, if there is one already: one of several of the UDP port.
     pub(crate) sockets: Vec<Option<Membership>>,
+    /// The socket that the application gave: that of the only address.
+    pub(crate) given: Option<UdpSocket>,
     /// The addresses that are really used.
     pub(crate) reply: SyncSender<Result<Vec<SocketAddr>, BindError>>,
 }

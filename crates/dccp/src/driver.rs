@@ -14,7 +14,7 @@ use crate::budget::EngineBudget;
 use crate::clock;
 use crate::command::{Command, Connect, Listen, Mailbox};
 use crate::error::{BindError, ConnectError};
-use crate::group::{Membership, Seat};
+use crate::group::Membership;
 use crate::hash::ProcessHash;
 use crate::incoming::Incoming;
 #[cfg(target_os = "linux")]
@@ -24,23 +24,25 @@ use crate::names::{Opened, PortKey, with_scope};
 use crate::port::{Occupation, Port, token};
 use crate::request::Request;
 #[cfg(feature = "unstable")]
-use crate::tap::{PacketTap, tapped};
+use crate::tap::PacketTap;
 #[cfg(all(target_os = "linux", feature = "unstable"))]
 use crate::wake_fds::WakeFds;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_io::{
-    Carrier, Encapsulation, OpenError, Poller, Ready, RecvBuffer, Token, Transport,
-    is_out_of_descriptors, is_out_of_memory, route,
+    Carrier, Encapsulation, Poller, Ready, RecvBuffer, Token, is_out_of_descriptors,
+    is_out_of_memory, route,
 };
-use dccp_proto::Endpoint;
 use dccp_proto::config::bounds;
 use dccp_proto::path::{Encap, Path};
 use dccp_proto::{Config, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+
+mod sockets;
 
 /// The engine's thread.
 pub(crate) struct Driver {
@@ -54,6 +56,8 @@ pub(crate) struct Driver {
     ip: Option<Carrier>,
     is_finishing: bool,
     ports: BTreeMap<PortKey, Port>,
+    /// Duplicates of the sockets that the application gave, by their ports.
+    given: BTreeMap<PortKey, UdpSocket>,
     next_key: u64,
     /// Ports that have something to do now; one may stand here twice.
     runnable: Vec<PortKey>,
@@ -102,6 +106,7 @@ impl Driver {
             ip: None,
             is_finishing: false,
             ports: BTreeMap::new(),
+            given: BTreeMap::new(),
             next_key: 0,
             runnable: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -237,24 +242,6 @@ impl Driver {
         self.close_if_idle(key);
     }
 
-    /// Mends the socket of a port that failed.
-    fn mend(&mut self, now: Instant, key: PortKey) {
-        let Some(port) = self.ports.get(&key) else {
-            return;
-        };
-        let (local, is_shared) = (port.local_addr(), port.seat.is_some());
-        let encapsulation = port.encapsulation;
-        let socket = port.lacks_socket().then(|| {
-            let carrier = self.carrier(encapsulation)?;
-            self.with_descriptor(is_open_limited, || carrier.reopen(local, is_shared))
-        });
-        #[cfg(feature = "unstable")]
-        let socket = socket.map(|opened| opened.map(|new| tapped(new, self.tap.as_ref())));
-        if let Some(port) = self.ports.get_mut(&key) {
-            port.mend(now, &mut self.poller, socket);
-        }
-    }
-
     /// Closes a port that is not needed any more. One that only rests stays for its time, unless too
     /// many do.
     fn close_if_idle(&mut self, key: PortKey) {
@@ -305,6 +292,7 @@ impl Driver {
         let Some(mut port) = self.ports.remove(&key) else {
             return;
         };
+        self.given.remove(&key);
         port.unwatch(&mut self.poller);
         if let Some(at) = port.deadline {
             self.deadlines.remove(&(at, key));
@@ -324,7 +312,8 @@ impl Driver {
             }
             Command::Listen(mut listen) => {
                 let sockets = core::mem::take(&mut listen.sockets);
-                let bound = self.listen(&listen, sockets);
+                let given = listen.given.take();
+                let bound = self.listen(&listen, sockets, given);
                 if bound.is_err() {
                     self.unlisten(&listen.incoming, listen.thread);
                 }
@@ -429,6 +418,7 @@ impl Driver {
         &mut self,
         listen: &Listen,
         sockets: Vec<Option<Membership>>,
+        mut given: Option<UdpSocket>,
     ) -> Result<Vec<SocketAddr>, BindError> {
         let mut bound = Vec::new();
         let carrier = self.carrier(listen.encapsulation)?;
@@ -437,7 +427,10 @@ impl Driver {
                 Some(Membership { transport, seat }) => {
                     self.add(listen.encapsulation, listen.gso, transport, Some(seat))?
                 }
-                None => self.find_or_open(listen.encapsulation, listen.gso, *local)?,
+                None => match given.take() {
+                    Some(socket) => self.adopt(listen.gso, socket)?,
+                    None => self.find_or_open(listen.encapsulation, listen.gso, *local)?,
+                },
             };
             self.runnable.push(key);
             if let Some(port) = self.ports.get_mut(&key) {
@@ -461,71 +454,6 @@ impl Driver {
             self.obey(Command::Do(conn, Request::Abort));
         }
     }
-
-    /// The port at this address, if there is one. Over IP there is one for each family: two raw
-    /// sockets would both get every packet, and one endpoint would reset the other's connections.
-    fn find_or_open(
-        &mut self,
-        encapsulation: Encapsulation,
-        gso: bool,
-        local: SocketAddr,
-    ) -> Result<PortKey, OpenError> {
-        let local = match encapsulation {
-            Encapsulation::Udp => local,
-            Encapsulation::Ip => any_of(local.ip()),
-        };
-        let is_shared = encapsulation == Encapsulation::Ip || local.port() != 0;
-        let found = self
-            .ports
-            .values()
-            .find(|p| is_shared && p.encapsulation == encapsulation && p.local_addr() == local);
-        match found {
-            Some(port) => Ok(port.key),
-            None => self.open(encapsulation, gso, local),
-        }
-    }
-
-    fn carrier(&mut self, encapsulation: Encapsulation) -> Result<Carrier, OpenError> {
-        if encapsulation == Encapsulation::Udp {
-            return Ok(self.udp.clone());
-        }
-        let ip = match self.ip.take() {
-            Some(ip) => ip,
-            None => Carrier::new(encapsulation, dccp_io::Options::default())?,
-        };
-        Ok(self.ip.insert(ip).clone())
-    }
-
-    fn open(
-        &mut self,
-        encapsulation: Encapsulation,
-        gso: bool,
-        local: SocketAddr,
-    ) -> Result<PortKey, OpenError> {
-        let carrier = self.carrier(encapsulation)?;
-        let transport = self.with_descriptor(is_open_limited, || carrier.open(local))?;
-        Ok(self.add(encapsulation, gso, transport, None)?)
-    }
-
-    fn add(
-        &mut self,
-        encapsulation: Encapsulation,
-        gso: bool,
-        transport: Box<dyn Transport>,
-        seat: Option<Seat>,
-    ) -> io::Result<PortKey> {
-        #[cfg(feature = "unstable")]
-        let transport = tapped(transport, self.tap.as_ref());
-        let key = PortKey(self.next_key);
-        self.next_key += 1;
-        let endpoint = Endpoint::new(Box::new(self.hash.clone()));
-        let budget = self.budget.clone();
-        let mut port = Port::new(key, encapsulation, gso, transport, endpoint, budget);
-        port.seat = seat;
-        port.watch(&mut self.poller)?;
-        self.ports.insert(key, port);
-        Ok(key)
-    }
 }
 
 impl Drop for Driver {
@@ -540,10 +468,6 @@ impl Drop for Driver {
 /// Whether a call failed because there is no descriptor or no memory for a socket.
 fn is_limited(error: &io::Error) -> bool {
     is_out_of_descriptors(error) || is_out_of_memory(error)
-}
-
-fn is_open_limited(error: &OpenError) -> bool {
-    error.io().is_some_and(is_limited)
 }
 
 /// Ports that may rest: a part of what the process may open.
@@ -574,14 +498,6 @@ fn is_without_interface(encapsulation: Encapsulation, remote: DccpAddr) -> bool 
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     is_link_local && (remote.scope_id == 0 || encapsulation == Encapsulation::Ip)
-}
-
-fn any_of(ip: IpAddr) -> SocketAddr {
-    let any: IpAddr = match ip {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    SocketAddr::new(any, 0)
 }
 
 /// The first MTU of a connection without a configured one: that of the route's interface, at most Ethernet's. Longer paths

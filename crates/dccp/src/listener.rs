@@ -16,6 +16,7 @@ use core::time::Duration;
 use dccp_io::{Carrier, Encapsulation, OpenError};
 use dccp_proto::Config;
 use dccp_proto::config::bounds;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 /// Waits for connections to one DCCP port at one or more addresses.
@@ -45,19 +46,47 @@ impl Listener {
         let locals = addrs.to_dccp_addrs()?;
         let is_any = locals.iter().any(|local| local.dccp_port == 0);
         for _ in 1..if is_any { PORT_ATTEMPTS } else { 1 } {
-            match Self::bind_at(locals.clone(), is_any, options) {
+            match Self::bind_at(locals.clone(), None, options) {
                 Err(BindError::InUse { .. }) => {}
                 bound => return bound,
             }
         }
-        Self::bind_at(locals, is_any, options)
+        Self::bind_at(locals, None, options)
     }
 
-    fn bind_at(
-        mut locals: Vec<DccpAddr>,
-        is_any: bool,
+    /// Listens at a UDP socket that is bound already, for example one that a service manager opened. DCCP port 0 stands for
+    /// any that is free. Datagrams that wait in the socket are received. An IPv6 socket that also serves IPv4 does so here:
+    /// IPv4 peers have IPv4 addresses.
+    ///
+    /// The socket becomes non-blocking and gets the options that DCCP needs; its duplicates in other processes share these.
+    /// If it breaks, the engine goes on with a duplicate of it instead of binding a new one, because the address stays in
+    /// use while another process holds the socket. [`poll_event`](Self::poll_event) reports both.
+    ///
+    /// # Errors
+    /// When an option is not allowed, or the engine has several threads. When the socket is no UDP socket, is not bound to a
+    /// port, or is connected. When a listener or connection of the engine has its address.
+    pub fn from_udp_socket(
+        socket: UdpSocket,
+        dccp_port: u16,
         options: &Options,
     ) -> Result<Self, BindError> {
+        if options.encapsulation != Encapsulation::Udp {
+            let problem = "must be UDP, which the given socket carries";
+            return Err(OptionError::new("encapsulation", problem).into());
+        }
+        let no_address = |_| OpenError::Unfit("must be a UDP socket");
+        let mut local = socket.local_addr().map_err(no_address)?;
+        local.set_ip(local.ip().to_canonical());
+        Self::bind_at(vec![(local, dccp_port).into()], Some(socket), options)
+    }
+
+    /// Listens at these addresses, or at the only one of them with the socket that was given.
+    fn bind_at(
+        mut locals: Vec<DccpAddr>,
+        mut given: Option<UdpSocket>,
+        options: &Options,
+    ) -> Result<Self, BindError> {
+        let is_any = locals.iter().any(|local| local.dccp_port == 0);
         let config = accepting(options.checked_config(bounds::SERVICE_CODES)?);
         if is_any {
             let dccp_port = random_dccp_port()?;
@@ -74,6 +103,11 @@ impl Listener {
             return Err(BindError::ReservedUdpPort);
         }
         let engine = options.engine_or_shared()?;
+        if given.is_some() && engine.threads() > 1 {
+            let problem =
+                "must have one thread for a socket that is given: each thread needs its own";
+            return Err(OptionError::new("engine", problem).into());
+        }
         let mut listener = Self {
             engine,
             incoming: Arc::new(Incoming::new(
@@ -102,6 +136,7 @@ impl Listener {
                     incoming: listener.incoming.clone(),
                     thread,
                     sockets: sockets.iter_mut().map(Iterator::next).collect(),
+                    given: given.take(),
                     reply,
                 }))
             });

@@ -376,6 +376,7 @@ fn listen_over(engine: &Engine, socket: Box<dyn Transport>) -> (Arc<Incoming>, D
             incoming: incoming.clone(),
             thread: 0,
             sockets: sockets.into_iter().map(Some).collect(),
+            given: None,
             reply,
         }))
     });

@@ -2,9 +2,10 @@
 
 use crate::{PATIENCE, PORT, listen, options, until};
 use core::time::Duration;
-use dccp::{CloseReason, Engine, EngineOptions, Event, Socket};
+use dccp::{CloseReason, Engine, EngineOptions, Event, Listener, ListenerEvent, Socket};
 use dccp_dev::rerun;
 use std::env;
+use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 
 const TRACED: &str = "DCCP_SOCKETS_TRACED";
@@ -97,4 +98,43 @@ fn connection_survives_receive_calls_that_fail_now_and_then() {
         client.send(b"at last").unwrap();
         server.recv(&mut buf) == Ok(7)
     });
+}
+
+/// 4340-18-10: another process holds the socket too, as a service manager does, so that its address is never free.
+#[test]
+fn given_socket_goes_on_after_receive_calls_that_fail() {
+    if !is_traced(
+        "faults::given_socket_goes_on_after_receive_calls_that_fail",
+        "recvmmsg:error=EBADF:when=20+60",
+    ) {
+        return;
+    }
+    let held = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = held.local_addr().unwrap();
+    let ends = [(); 2].map(|()| Engine::start(&EngineOptions::new()).unwrap());
+    let [client, server] = ends.each_ref().map(|engine| options().engine(engine));
+    let given = held.try_clone().unwrap();
+    let listener = Listener::from_udp_socket(given, PORT, &server).unwrap();
+    let client = Socket::connect((to, PORT), &client).unwrap();
+    let server = listener.accept_timeout(PATIENCE).unwrap();
+    server.set_recv_timeout(Some(Duration::from_millis(1)));
+    let mut events = Vec::new();
+    let mut buf = [0; 2000];
+    until("the socket is lost and restored three times", || {
+        client.send(&[7; 1000]).unwrap();
+        while server.recv(&mut buf).is_ok() {}
+        events.extend(core::iter::from_fn(|| listener.poll_event()));
+        let restored = |e: &&ListenerEvent| matches!(e, ListenerEvent::SocketRestored { .. });
+        events.iter().filter(restored).count() >= 3
+    });
+    let is_loss = |e: &&ListenerEvent| matches!(e, ListenerEvent::SocketLost { error, .. } if error.raw_os_error() == Some(9));
+    assert!(events.iter().filter(is_loss).count() >= 3, "{events:?}");
+    until("data arrive afterwards", || {
+        client.send(b"at last").unwrap();
+        server.recv(&mut buf) == Ok(7)
+    });
+    // The listener works too, at the same socket.
+    let other = Socket::connect((to, PORT), &options()).unwrap();
+    listener.accept_timeout(PATIENCE).unwrap();
+    drop((other, held));
 }

@@ -9,6 +9,8 @@ mod data;
 mod engine;
 #[cfg(target_os = "linux")]
 mod faults;
+#[cfg(target_os = "linux")]
+mod given;
 mod late;
 #[cfg(target_os = "linux")]
 mod namespace;
