@@ -258,7 +258,7 @@ mod tests {
                 return;
             }
             assert!(state.busy_us < 5_000_000, "{state:?}");
-            std::thread::sleep(core::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

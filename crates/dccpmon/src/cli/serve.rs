@@ -63,6 +63,9 @@ impl Serve {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "A service manager can pass UDP sockets (LISTEN_FDS). Their port replaces the one of --port."
+)]
 pub(super) struct ServeWords {
     #[command(flatten)]
     common: Common,

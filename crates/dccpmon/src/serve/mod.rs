@@ -2,6 +2,7 @@
 
 mod lobby;
 mod log;
+mod manager;
 mod metrics;
 mod policy;
 mod queue;
@@ -28,6 +29,7 @@ use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt};
 use lobby::Lobby;
 use log::log;
+use manager::Passed;
 use policy::Policy;
 use queue::Queue;
 use seats::Seats;
@@ -49,6 +51,9 @@ struct Ports {
 
 /// Serves until Ctrl-C, or for one test; gives the exit code.
 pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
+    // Before any thread starts.
+    let passed = manager::take_sockets()?;
+    let asked = &manager::with_sockets(asked, &passed)?;
     interrupt::listen()?;
     let policy = Arc::new(Policy::of(asked)?);
     let seats = Arc::new(Seats::new(policy.tests));
@@ -57,41 +62,19 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
         Some(at) => Some(offer_metrics(at, &seats, policy.tests)?),
         None => None,
     };
-    let queue = Arc::new(Queue::new(asked.queue));
-    let mut threads = Vec::new();
-    let ports = listen(asked, &policy, &seats)?;
+    let ports = listen(asked, &passed, &policy, &seats)?;
     if let Some(metrics) = &metrics {
         log(&format!(
             "  metrics: http://{}/metrics",
             metrics.local_addr()
         ));
     }
-    for port in ports.tcp {
-        let thread = thread::Builder::new()
-            .name("accept-tcp".into())
-            .spawn(move || port.run())
-            .map_err(|e| no_thread(&e))?;
-        threads.push(thread);
-    }
-    for listener in ports.udp {
-        let thread = thread::Builder::new()
-            .name("accept-udp".into())
-            .spawn(move || listener.run())
-            .map_err(|e| no_thread(&e))?;
-        threads.push(thread);
-    }
-    for listener in ports.dccp {
-        let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off)
-            .with_queue(queue.clone());
-        let thread = thread::Builder::new()
-            .name("accept".into())
-            .spawn(move || lobby.run())
-            .map_err(|e| no_thread(&e))?;
-        threads.push(thread);
-    }
+    let threads = start(ports, asked, &policy, &seats)?;
+    manager::report_ready();
     let is_whole = keep_watch(&threads, || {
         interrupt::is_pressed() || asked.is_one_off && seats.has_served()
     });
+    manager::report_stopping();
     if !is_whole {
         // The other threads end too.
         interrupt::press();
@@ -116,6 +99,34 @@ pub(crate) fn run(asked: &Serve) -> Result<u8, Failure> {
     } else {
         exit::DONE
     })
+}
+
+/// Starts a thread for each open port.
+fn start(
+    ports: Ports,
+    asked: &Serve,
+    policy: &Arc<Policy>,
+    seats: &Arc<Seats>,
+) -> Result<Vec<JoinHandle<()>>, Failure> {
+    let mut threads = Vec::new();
+    let mut spawn = |name: &str, serve: Box<dyn FnOnce() + Send>| -> Result<(), Failure> {
+        let builder = thread::Builder::new().name(name.into());
+        threads.push(builder.spawn(serve).map_err(|e| no_thread(&e))?);
+        Ok(())
+    };
+    for port in ports.tcp {
+        spawn("accept-tcp", Box::new(move || port.run()))?;
+    }
+    for listener in ports.udp {
+        spawn("accept-udp", Box::new(move || listener.run()))?;
+    }
+    let queue = Arc::new(Queue::new(asked.queue));
+    for listener in ports.dccp {
+        let mut lobby = Lobby::new(listener, seats.clone(), policy.clone(), asked.is_one_off)
+            .with_queue(queue.clone());
+        spawn("accept", Box::new(move || lobby.run()))?;
+    }
+    Ok(threads)
 }
 
 /// Waits until a thread ends. Returns whether it was to end: a server without one of its listeners seems to work, and
@@ -147,7 +158,12 @@ fn no_thread(e: &io::Error) -> Failure {
 }
 
 /// Opens what was asked for, and says what is open and how to reach it.
-fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, Failure> {
+fn listen(
+    asked: &Serve,
+    passed: &[Passed],
+    policy: &Policy,
+    seats: &Arc<Seats>,
+) -> Result<Ports, Failure> {
     let ccids: Vec<u8> = Ccids::default().iter().map(Ccid::number).collect();
     let options = Options::new().service_code(SERVICE);
     let options = data_options(options.send_ccids(&ccids).recv_ccids(&ccids));
@@ -155,11 +171,12 @@ fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, F
     let mut dccp = Vec::new();
     let mut ways = Vec::new();
     if asked.over != Some(Encapsulation::Ip) {
-        let (opened, text) = open(
-            asked,
-            &options.clone().encapsulation(Encapsulation::Udp),
-            asked.udp_port,
-        )?;
+        let options = options.clone().encapsulation(Encapsulation::Udp);
+        let (opened, text) = if passed.is_empty() {
+            open(asked, &options, asked.udp_port)?
+        } else {
+            open_passed(asked, passed, &options)?
+        };
         dccp.extend(opened);
         ways.push(format!("DCCP-over-UDP on {text}"));
     }
@@ -176,7 +193,8 @@ fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, F
             Err(e) => return Err(e),
         }
     }
-    let (udp, text) = open_udp(asked, seats);
+    let places = places(asked, passed);
+    let (udp, text) = open_udp(asked, &places, seats);
     log(&format!(
         "dccpmon {} serving {}, DCCP port {}",
         env!("CARGO_PKG_VERSION"),
@@ -184,7 +202,7 @@ fn listen(asked: &Serve, policy: &Policy, seats: &Arc<Seats>) -> Result<Ports, F
         asked.dccp_port
     ));
     log(&format!("  {text}"));
-    let (tcp, text) = open_tcp(asked, seats);
+    let (tcp, text) = open_tcp(asked, &places, seats);
     log(&format!("  {text}"));
     log(&format!("  {}", terms(policy)));
     if let Some(third_party) = &policy.third_party {
@@ -217,13 +235,19 @@ fn terms(policy: &Policy) -> String {
 }
 
 /// Opens the port of tests over UDP, and says so. The server works without it.
-fn open_udp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<UdpListener>, String) {
+fn open_udp(
+    asked: &Serve,
+    places: &[SocketAddr],
+    seats: &Arc<Seats>,
+) -> (Vec<UdpListener>, String) {
     let Some(port) = baseline_port(asked.udp_port) else {
         return (Vec::new(), "no tests over UDP: no port follows".into());
     };
     let mut opened = Vec::new();
     let mut refusal = None;
-    for local in wildcards(asked.family, port) {
+    for place in places {
+        let mut local = *place;
+        local.set_port(port);
         match UdpListener::new(local, seats.clone(), asked.is_one_off) {
             Ok(listener) => opened.push(listener),
             Err(e) => refusal = Some(e),
@@ -237,11 +261,13 @@ fn open_udp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<UdpListener>, String) {
 }
 
 /// Opens the port of tests over TCP, and says so. The server works without it.
-fn open_tcp(asked: &Serve, seats: &Arc<Seats>) -> (Vec<TcpPort>, String) {
+fn open_tcp(asked: &Serve, places: &[SocketAddr], seats: &Arc<Seats>) -> (Vec<TcpPort>, String) {
     let port = asked.udp_port;
     let mut opened = Vec::new();
     let mut refusal = None;
-    for local in wildcards(asked.family, port) {
+    for place in places {
+        let mut local = *place;
+        local.set_port(port);
         match TcpPort::new(local, seats.clone(), asked.is_one_off) {
             Ok(listener) => opened.push(listener),
             Err(e) => refusal = Some(e),
@@ -263,6 +289,28 @@ fn wildcards(family: Family, port: u16) -> Vec<SocketAddr> {
         Family::V6 => vec![v6],
         Family::Any => vec![v4, v6],
     }
+}
+
+/// The addresses of the server: all of the families asked for, or those of the sockets that were passed.
+fn places(asked: &Serve, passed: &[Passed]) -> Vec<SocketAddr> {
+    if passed.is_empty() {
+        return wildcards(asked.family, asked.udp_port);
+    }
+    passed.iter().flat_map(Passed::places).collect()
+}
+
+/// Listens at the sockets of the service manager.
+fn open_passed(
+    asked: &Serve,
+    passed: &[Passed],
+    options: &Options,
+) -> Result<(Vec<Listener>, String), Failure> {
+    let opened = passed.iter().map(|p| p.listen(asked.dccp_port, options));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let locals = opened.iter().flat_map(Listener::local_addrs);
+    let texts: Vec<_> = locals.map(|at| at.udp_addr().to_string()).collect();
+    let text = format!("{} of the service manager", texts.join(" and "));
+    Ok((opened, text))
 }
 
 /// Listens on all addresses of the families asked for; not to have IPv6 is no error.
