@@ -41,6 +41,14 @@ pub const FOR_TESTS: &[Package] = &[
     program("python3", "python3"),
     program("man-db", "man"),
     program("iperf3", "iperf3"),
+    program("systemd", "systemd-socket-activate"),
+];
+
+/// Needed to check the packages of dccpmon: a shell without libraries, and namespaces.
+pub const FOR_DIST: &[Package] = &[
+    program("busybox-static", "busybox"),
+    program("iproute2", "ip"),
+    program("util-linux", "nsenter"),
 ];
 
 /// Needed by the attacks: network namespaces and a link of a given rate.

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+#[cfg(target_os = "linux")]
+mod activation;
+#[cfg(target_os = "linux")]
+mod bare;
 mod capture;
 mod dashboard;
 mod doctor;

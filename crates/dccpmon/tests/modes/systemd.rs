@@ -1,13 +1,15 @@
-//! The systemd unit: its syntax, its rights, and whether the server can run with them.
+//! The systemd units: their syntax, the service's rights, and whether the server can run with them.
 
 use crate::support::{PROGRAM, free_port};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const UNIT: &str = include_str!("../../../../contrib/systemd/dccpmon.service");
+const SOCKET: &str = include_str!("../../../../contrib/systemd/dccpmon.socket");
 
 /// The values of a key, in the order of the unit.
 fn values(key: &str) -> Vec<&'static str> {
@@ -18,7 +20,8 @@ fn values(key: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// A copy of the unit that starts the program under test, because systemd checks that the program exists.
+/// A copy of the units that start the program under test, because systemd checks that the program exists. Returns the
+/// path of the service's.
 fn copy(folder: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&folder).unwrap();
@@ -29,6 +32,7 @@ fn copy(folder: &str) -> PathBuf {
     );
     assert_ne!(text, UNIT);
     fs::write(&path, text).unwrap();
+    fs::write(folder.join("dccpmon.socket"), SOCKET).unwrap();
     path
 }
 
@@ -42,17 +46,34 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn unit_is_valid() {
-    let unit = copy("verify");
-    let unit = unit.to_str().unwrap();
-    let Some(checked) = run("systemd-analyze", &["--man=no", "verify", unit]) else {
-        println!("SKIP unit_is_valid: needs systemd-analyze");
-        return;
-    };
-    // An unknown key is only a warning. Those about units of this host are not ours.
-    let warnings = text(&checked.stderr);
-    assert!(!warnings.contains("dccpmon.service"), "{warnings}");
-    assert!(checked.status.success());
+fn units_are_valid() {
+    let service = copy("verify");
+    for unit in [service.clone(), service.with_extension("socket")] {
+        let unit = unit.to_str().unwrap();
+        let Some(checked) = run("systemd-analyze", &["--man=no", "verify", unit]) else {
+            println!("SKIP units_are_valid: needs systemd-analyze");
+            return;
+        };
+        // An unknown key is only a warning. Those about units of this host are not ours.
+        let warnings = text(&checked.stderr);
+        assert!(!warnings.contains("dccpmon."), "{warnings}");
+        assert!(checked.status.success());
+    }
+}
+
+#[test]
+fn socket_unit_has_the_default_port() {
+    let port = default_port();
+    assert!(SOCKET.contains(&format!("\nListenDatagram={port}\n")));
+}
+
+/// The UDP port of a server without options, from its help.
+fn default_port() -> String {
+    let help = Command::new(PROGRAM).args(["serve", "--help"]).output();
+    let help = text(&help.unwrap().stdout);
+    let line = help.lines().find(|line| line.contains("--port")).unwrap();
+    let (_, port) = line.split_once("[default: ").unwrap();
+    port.trim_end_matches(']').to_owned()
 }
 
 #[test]
@@ -155,7 +176,11 @@ fn add(calls: &mut BTreeSet<String>, groups: &BTreeMap<String, Vec<String>>, nam
 fn calls_of_a_server() -> Option<BTreeSet<String>> {
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("server.strace");
     let port = free_port();
+    let messages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traced.notify");
+    let _ = fs::remove_file(&messages);
+    let _manager = UnixDatagram::bind(&messages).unwrap();
     let mut tracer = Command::new("strace")
+        .env("NOTIFY_SOCKET", &messages)
         .args(["-f", "-qq", "-s", "0", "-o", log.to_str().unwrap()])
         .args([PROGRAM, "serve", "-4", "-1", "--over", "udp", "-p", &port])
         .stdout(Stdio::piped())

@@ -1,0 +1,173 @@
+//! The Debian package: its control files, and the texts that Debian wants in its own form.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use dccp_dev::shell::{self, command, command_line};
+
+use super::{FOLDER, TARGET, VERSION, compress, install, set_modes, write};
+
+const ARCHITECTURE: &str = "amd64";
+const MAINTAINER: &str = "usrdccp maintainers <usrdccp@users.noreply.github.com>";
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// Complaints of lintian that do not apply, each with its reason.
+const OVERRIDES: &str = "\
+# The program must run on hosts of any distribution and release, so its C library is linked into it.
+dccpmon: statically-linked-binary [usr/bin/dccpmon]
+# No bug of Debian asks for this package, which the project distributes itself.
+dccpmon: initial-upload-closes-no-bugs [usr/share/doc/dccpmon/changelog.gz:1]
+";
+
+/// Stops the server before its program is removed. An upgrade leaves it running.
+const PRERM: &str = r#"#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+	deb-systemd-invoke stop dccpmon.socket dccpmon.service || true
+fi
+"#;
+
+/// Builds the package from the files below `root`.
+pub(super) fn package(root: &Path) -> Result<PathBuf> {
+    let documents = root.join("usr/share/doc/dccpmon");
+    write(&documents.join("copyright"), &copyright()?)?;
+    let changelog = documents.join("changelog");
+    write(&changelog, &changes()?)?;
+    compress(&[changelog])?;
+    write(&root.join("usr/share/lintian/overrides/dccpmon"), OVERRIDES)?;
+    set_modes(root)?;
+
+    let control = root.join("DEBIAN");
+    write(&control.join("control"), &description(root)?)?;
+    write(&control.join("md5sums"), &md5sums(root)?)?;
+    let prerm = Path::new(FOLDER).join("prerm");
+    write(&prerm, PRERM)?;
+    install(&prerm, &control.join("prerm"), "755")?;
+    fs::remove_file(prerm)?;
+    let package = Path::new(FOLDER).join(format!("dccpmon_{VERSION}_{ARCHITECTURE}.deb"));
+    let mut dpkg_deb = command_line("dpkg-deb --root-owner-group --build");
+    // The same sources make the same package.
+    dpkg_deb.env("SOURCE_DATE_EPOCH", "0");
+    shell::output(dpkg_deb.arg(root).arg(&package))?;
+    fs::remove_dir_all(control)?;
+    Ok(package)
+}
+
+fn description(root: &Path) -> Result<String> {
+    let kib: u64 = shell::output(command(&["du", "-sk"]).arg(root))?
+        .split_whitespace()
+        .next()
+        .context("du: no number")?
+        .parse()?;
+    Ok(format!(
+        "Package: dccpmon
+Version: {VERSION}
+Architecture: {ARCHITECTURE}
+Maintainer: {MAINTAINER}
+Installed-Size: {kib}
+Section: net
+Priority: optional
+Homepage: {REPOSITORY}
+Description: measures network paths with DCCP, UDP and TCP
+ dccpmon measures throughput, delay and loss between two hosts, and states where
+ packets were lost and what limited the run.
+ .
+ The server is a systemd service, which starts when it is enabled. It can also
+ start when the first client connects.
+"
+    ))
+}
+
+/// The sum of each file: `dpkg --verify` compares them.
+fn md5sums(root: &Path) -> Result<String> {
+    let find = "find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum";
+    shell::output(command(&["sh", "-c", find]).current_dir(root))
+}
+
+/// The time of the last commit, which stands in the changelog; that of 1970 for sources without their history.
+fn time_of_commit() -> String {
+    let time = shell::output(&mut command(&["git", "log", "-1", "--format=%cD"]));
+    time.unwrap_or_else(|_| "Thu, 01 Jan 1970 00:00:00 +0000".into())
+}
+
+fn changes() -> Result<String> {
+    Ok(format!(
+        "dccpmon ({VERSION}) unstable; urgency=medium
+
+  * Package of the project. {REPOSITORY}/blob/main/CHANGELOG.md
+    lists the changes.
+
+ -- {MAINTAINER}  {}
+",
+        time_of_commit().trim()
+    ))
+}
+
+/// The copyright file in Debian's format 1.0: our licences, and those of the crates in the binary.
+fn copyright() -> Result<String> {
+    let mit = fs::read_to_string("LICENSE-MIT")?;
+    let (title, text) = mit.split_once("\n\nPermission").context("LICENSE-MIT")?;
+    let holders = title.lines().last().context("LICENSE-MIT")?;
+    let holders = holders.trim_start_matches("Copyright (c) ");
+    let text = indented(&format!("Permission{text}"));
+    let crates = indented(&crates()?);
+    Ok(format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: usrdccp
+Source: {REPOSITORY}
+Comment:
+ The program contains these crates, each under its own licence. Their sources
+ and the texts of their licences are at https://crates.io/crates/NAME/VERSION.
+ It also contains the standard library of Rust (MIT or Apache-2.0) and the C
+ library musl (MIT).
+ .
+{crates}
+Files: *
+Copyright: {holders}
+License: MIT or Apache-2.0
+
+License: MIT
+{text}
+License: Apache-2.0
+ On Debian systems the text of the Apache License 2.0 is in
+ /usr/share/common-licenses/Apache-2.0.
+"
+    ))
+}
+
+/// Lines of a field: each begins with a blank, and empty ones have a dot.
+fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.trim_end() {
+        "" => " .\n".to_owned(),
+        line => format!(" {line}\n"),
+    });
+    lines.collect()
+}
+
+/// Name, version and licence of each crate that is linked into the binary, without our own.
+fn crates() -> Result<String> {
+    let mut tree =
+        command_line("cargo tree --locked -p dccpmon -e normal,no-proc-macro --prefix none");
+    tree.args(["--target", TARGET, "--format", "{p}: {l}"]);
+    let tree = shell::output(&mut tree)?;
+    let others = tree.lines().filter(|line| !line.contains(" (/"));
+    let mut lines: Vec<_> = others.map(|line| line.trim_end_matches(" (*)")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    if lines.len() < 10 {
+        bail!("cargo tree: {} crates, must be more", lines.len());
+    }
+    Ok(lines.join("\n"))
+}
+
+/// Lets lintian look for errors in the package, where it is installed.
+pub(super) fn lint(package: &Path) -> Result<()> {
+    if shell::find_program("lintian").is_none() {
+        println!("Not checked by lintian: it is not installed (apt-get install lintian).");
+        return Ok(());
+    }
+    let mut lintian = command_line("lintian --allow-root --fail-on error --info");
+    shell::run(lintian.arg(package))
+}
