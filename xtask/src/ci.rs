@@ -104,7 +104,6 @@ fn packages_of_dccpmon() -> Result<bool> {
         println!("Not checked: the packages of dccpmon: that needs root.");
         return Ok(true);
     }
-    packages::install(packages::FOR_DIST)?;
     dist::run(&dist::Args::quick_check())
 }
 

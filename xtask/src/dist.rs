@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     };
     let sums = checksums(&packages)?;
     if args.check {
+        packages::install(packages::FOR_DIST)?;
         check::sums()?;
         check::archive(&packages.archive)?;
         check::package(&packages.debian, &pages)?;
