@@ -86,7 +86,7 @@ fn beside_iperf(place: Place) -> Stage {
             dccpmon("UDP", "--transport udp -l 1400"),
             iperf("UDP", "-u -b 0 -l 1400"),
             dccpmon("TCP", "--transport tcp"),
-            iperf("TCP", ""),
+            iperf("TCP, CUBIC", "-C cubic"),
         ],
         comparisons: vec![
             goodput(0, 1, Goal::AtLeast(0.95)),
