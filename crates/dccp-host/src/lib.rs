@@ -21,7 +21,7 @@ pub use cpu::Core;
 pub use device::Device;
 pub use identity::Identity;
 pub use internet::{Interface, Ip, Softnet, Udp};
-pub use settings::Settings;
+pub use settings::{Settings, sysctl};
 pub use threads::Threads;
 
 /// The counters of the host at one time.

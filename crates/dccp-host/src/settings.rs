@@ -63,10 +63,9 @@ impl Settings {
     /// Reads all settings. The programs `ethtool` and `tc` are asked for those that no file holds.
     pub fn read() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let sysctls = SYSCTLS.iter().filter_map(|name| {
-            let path = format!("/proc/sys/{}", name.replace('.', "/"));
-            Some((*name, words(&line(&path)?)))
-        });
+        let sysctls = SYSCTLS
+            .iter()
+            .filter_map(|name| Some((*name, sysctl(name)?)));
         let softnet = file::read("/proc/thread-self/net/softnet_stat");
         let clock_sources = line(&format!("{CLOCK}/available_clocksource"));
         Self {
@@ -113,6 +112,12 @@ impl Settings {
         const CAP_NET_RAW: u32 = 13;
         self.capabilities.map(|bits| bits & (1 << CAP_NET_RAW) != 0)
     }
+}
+
+/// A parameter of the kernel by its name, its words with single spaces between them.
+pub fn sysctl(name: &str) -> Option<String> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    line(&path).map(|text| words(&text))
 }
 
 /// The words of a line with single spaces between them.

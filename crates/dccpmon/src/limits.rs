@@ -3,6 +3,7 @@
 use crate::wire::packet::{LEN_MAX, LEN_MIN};
 use crate::wire::parts::MESSAGE_MAX;
 use core::fmt::Write as _;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use dccp::proto::config::{Config, bounds};
 
@@ -59,6 +60,10 @@ pub(crate) const FATES: usize = 16 * 1024;
 pub(crate) const RECV_PACKETS: usize = 4096;
 /// The memory that these may take, in bytes: room for datagrams of an Ethernet.
 pub(crate) const RECV_BYTES: u64 = RECV_PACKETS as u64 * 1500;
+
+/// Sizes of the kernel's buffers of a data socket that a client can ask for, in bytes. The kernel grants at most its own
+/// limits.
+pub(crate) const SOCKET_BUFFER: RangeInclusive<u64> = 2048..=1 << 30;
 
 /// All limits with their values: those of this program, then those of the library.
 /// `destinations`: the hosts of third-party tests, if the server runs such tests.

@@ -56,6 +56,8 @@ pub(crate) struct TxEnd {
     length: u64,
     /// Of the round-trip times that the connection measured, the newest at each look.
     rtts: Times,
+    /// Those of looks that found new losses.
+    loss_rtts: Histogram,
     /// Of each datagram in the send queue.
     queue: Times,
     /// Of echoes: the whole round trip, and its part at the receiver.
@@ -103,6 +105,7 @@ impl End {
             before,
             left: 0,
             rtts: Times::default(),
+            loss_rtts: Histogram::default(),
             queue: Times::default(),
             user: Times::default(),
             receiver: Times::default(),
@@ -405,6 +408,9 @@ impl TxEnd {
         if let Some((_, rtt)) = now.rtt.filter(|_| now.rtt != self.last.rtt) {
             self.rtts.record(rtt);
         }
+        if let Some((_, rtt)) = now.rtt.filter(|_| now.lost > self.last.lost) {
+            self.loss_rtts.record(nanos(rtt));
+        }
         self.samples.n += 1;
         *match (now.is_idle, now.is_window_full) {
             (true, _) => &mut self.samples.idle,
@@ -505,6 +511,7 @@ impl TxEnd {
             offered: offered.load(Ordering::Relaxed) - self.taken_back,
             refused: refused.load(Ordering::Relaxed),
             rtt_ns: self.rtts.total(),
+            loss_rtt_ns: self.loss_rtts.spread(),
             queue_ns: self.queue.total(),
             user_ns: self.user.total(),
             echo_wait_ns: self.receiver.total(),
@@ -514,6 +521,7 @@ impl TxEnd {
             shares_transport,
             schedule: self.sender.achieved(),
             connection: self.sender.flow.negotiated(),
+            buffers: self.sender.flow.buffers(),
             ..TxTotal::default()
         };
         let Some(now) = self.sender.flow.counters() else {
@@ -556,7 +564,11 @@ impl RxEnd {
 
     /// `packets` is the number that the sender states.
     fn total(&mut self, shares_transport: bool, packets: Option<u64>) -> RxTotal {
+        let pauses = self.receiver.pauses();
         let mut total = RxTotal {
+            pauses_ns: nanos(pauses.sum),
+            pause_max_ns: nanos(pauses.longest),
+            buffers: self.receiver.flow.buffers(),
             shares_transport,
             wait_ns: self.receiver.waits(),
             stamps: self.receiver.flow.stamps(),

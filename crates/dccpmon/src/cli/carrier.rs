@@ -78,6 +78,7 @@ impl Carrier {
             shape: Shape::Greedy,
             seed: 0,
             length: None,
+            socket_buffer: None,
             packets: None,
             flows: 1,
             own: Vec::new(),

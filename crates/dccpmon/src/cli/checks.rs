@@ -117,3 +117,14 @@ const LIVE_POINTS: u32 = 50;
 
 /// The default interval of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Flows over DCCP share the kernel's socket with others.
+pub(super) fn check_window(transport: Transport, bytes: Option<u64>) -> Result<(), Failure> {
+    if bytes.is_none() || transport != Transport::Dccp {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--window: flows over DCCP have no socket of the kernel each",
+        "leave --window out, or choose --transport udp or tcp",
+    ))
+}

@@ -6,8 +6,7 @@ use dccp_cli::Failure;
 
 /// Options that are planned, with iperf3's letters.
 const LATER_OPTIONS: &[&str] = &[
-    "-A", "-B", "-D", "-M", "-N", "-O", "-S", "-V", "-n", "-w", "--cport", "--dscp", "--plot",
-    "--probe",
+    "-A", "-B", "-D", "-M", "-N", "-O", "-S", "-V", "-n", "--cport", "--dscp", "--plot", "--probe",
 ];
 
 fn not_yet(word: &str) -> Failure {

@@ -63,6 +63,7 @@ impl Bulk {
             shape,
             seed: self.seed,
             congestion: self.congestion.clone(),
+            socket_buffer_bytes: self.socket_buffer,
             lost_runs: self.lost_runs,
             has_echoes: self.has_echoes,
         }

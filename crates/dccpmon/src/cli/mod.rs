@@ -29,7 +29,7 @@ use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::repeat::RUNS_MAX;
 use both::BothWords;
-use checks::{check_law, check_sample, flows, has_echoes, notes, usual_interval};
+use checks::{check_law, check_sample, check_window, flows, has_echoes, notes, usual_interval};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use common::{Common, family};
@@ -52,8 +52,8 @@ use std::path::PathBuf;
 use sweep::Sweep;
 use third::{EXAMPLES, Third, ThirdWords, measurement};
 use values::{
-    bitrate, burst, ccid, congestion, idle, law, length, number, sample, shape, share, spacing,
-    time, transport,
+    bitrate, burst, ccid, congestion, idle, law, length, number, sample, shape, share,
+    socket_buffer, spacing, time, transport,
 };
 
 /// DCCP port of the service.
@@ -129,6 +129,8 @@ pub(crate) struct Bulk {
     pub(crate) seed: u64,
     /// Bytes of a datagram, or of a block of TCP; `None`: 1400, or less if the path bears less, and 64,000 over TCP.
     pub(crate) length: Option<usize>,
+    /// Bytes of the kernel's buffers of the data sockets at both ends; `None`: the usual ones.
+    pub(crate) socket_buffer: Option<u64>,
     /// Packets of each flow; `None`: as many as fit into the duration.
     pub(crate) packets: Option<u64>,
     pub(crate) flows: u32,
@@ -308,6 +310,10 @@ struct BulkWords {
     /// Bytes of a datagram [default: 1400, or what the path bears], or of a block of TCP [default: 64000]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
     length: Option<usize>,
+    /// Bytes of the kernel's buffers of the data sockets at both ends, over UDP and TCP: 64K, 4M [default: 6144000 for
+    /// receiving over UDP; TCP: what the system chooses]
+    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = socket_buffer)]
+    window: Option<u64>,
     /// Flows at the same time
     #[arg(
         short = 'P',
@@ -450,6 +456,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
             "choose --transport tcp, or a law of DCCP with --law",
         ));
     }
+    check_window(transport, w.window)?;
     let ccid = w.ccid.unwrap_or(2);
     if w.law.is_some() {
         check_law(ccid, w.reverse)?;
@@ -485,6 +492,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         shape,
         seed: w.seed,
         length: w.length,
+        socket_buffer: w.window,
         packets: None,
         flows,
         own: w.own,

@@ -93,6 +93,13 @@ fn help_fits_into_eighty_columns() {
 }
 
 #[test]
+fn window_is_that_of_the_kernels_sockets() {
+    assert_eq!(bulk_of("h -u -w 64K").socket_buffer, Some(65_536));
+    assert_eq!(bulk_of("h --tcp --window 4M").socket_buffer, Some(4 << 20));
+    assert_eq!(bulk_of("h --tcp").socket_buffer, None);
+}
+
+#[test]
 fn short_test_has_one_interval() {
     assert_eq!(bulk_of("h -t 0.5").interval, Duration::from_millis(500));
     assert_eq!(bulk_of("h -t 1.5").interval, Duration::from_secs(1));
@@ -153,6 +160,14 @@ fn mistake_yields_an_error_of_two_lines() {
         (
             "h --ccid 7",
             "error: --ccid 7: there is no such congestion control\n next: choose one of 2 (tcp-like), 3 (tfrc), 4 (tfrc-sp)",
+        ),
+        (
+            "h -u -w 2047",
+            "error: --window 2047: must be 2048 to 1073741824 bytes\n next: write for example --window 4M",
+        ),
+        (
+            "h -w 64K",
+            "error: --window: flows over DCCP have no socket of the kernel each\n next: leave --window out, or choose --transport udp or tcp",
         ),
         (
             "h -p 0",
@@ -382,7 +397,7 @@ fn samples_need_a_sender_and_a_document() {
 
 #[test]
 fn planned_option_is_reported_as_not_implemented() {
-    for line in ["h -w 64K", "h -n 1M"] {
+    for line in ["h -B h2", "h -n 1M"] {
         assert!(lines(line).contains("not implemented yet\n"), "{line}");
     }
 }

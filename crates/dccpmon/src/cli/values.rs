@@ -1,6 +1,6 @@
 //! The values of options, and the errors of those that are wrong.
 
-use crate::limits::DURATION_MAX;
+use crate::limits::{DURATION_MAX, SOCKET_BUFFER};
 use crate::load::echo::{ASK_MIN, RESPONSE_MAX};
 use crate::load::shape::{self, BadShape, Shape};
 use crate::load::timetable::Timetable;
@@ -103,6 +103,17 @@ pub(crate) fn length(text: &str) -> Result<usize, BadValue> {
             let problem = format!("must be {LEN_MIN} to {LEN_MAX} bytes");
             BadValue::new(problem, "write for example --length 1400")
         })
+}
+
+/// The size of a socket's buffers.
+pub(super) fn socket_buffer(text: &str) -> Result<u64, BadValue> {
+    let bytes = quantity::size_bytes(text)?;
+    if SOCKET_BUFFER.contains(&bytes) {
+        return Ok(bytes);
+    }
+    let (least, most) = (SOCKET_BUFFER.start(), SOCKET_BUFFER.end());
+    let problem = format!("must be {least} to {most} bytes");
+    Err(BadValue::new(problem, "write for example --window 4M"))
 }
 
 pub(crate) fn ccid(text: &str) -> Result<u8, BadValue> {

@@ -2,14 +2,18 @@
 
 use super::rtt::Pace;
 use super::{Thread, lock};
-use crate::transport::Flow;
+use crate::transport::{Flow, LOOK};
 use crate::wire::packet::{Echo, Head, Kind};
 use core::sync::atomic::{AtomicBool, Ordering};
-use dccp::clock;
+use core::time::Duration;
 use dccp::proto::time::nanos;
+use dccp::{Instant, clock};
 use dccp_stats::{Arrival, ArrivalFigures, ArrivalInterval, Arrivals, Histogram, Spread};
 use std::io;
 use std::sync::{Arc, Mutex};
+
+/// A wait for data ends after [`LOOK`]. A receiver that looks for data this much later did not run meanwhile.
+const PAUSE_MIN: Duration = LOOK.saturating_add(Duration::from_millis(50));
 
 /// The receiving end of a flow.
 pub(crate) struct Receiver {
@@ -23,6 +27,22 @@ struct Log {
     arrivals: Arrivals,
     /// From the arrival of each datagram to the program, in nanoseconds.
     waits: Histogram,
+    pauses: Pauses,
+}
+
+/// Pauses of the receiver: it did not read because it did not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Pauses {
+    pub(crate) sum: Duration,
+    pub(crate) longest: Duration,
+}
+
+impl Pauses {
+    /// The receiver read this long after its last read.
+    fn note(&mut self, gap: Duration) {
+        self.sum += gap;
+        self.longest = self.longest.max(gap);
+    }
 }
 
 impl Receiver {
@@ -37,6 +57,7 @@ impl Receiver {
         let log = Arc::new(Mutex::new(Log {
             arrivals: Arrivals::new(lost_runs as usize),
             waits: Histogram::default(),
+            pauses: Pauses::default(),
         }));
         let thread = {
             let (flow, log) = (flow.clone(), log.clone());
@@ -67,6 +88,11 @@ impl Receiver {
         lock(&self.log).waits.spread()
     }
 
+    /// The pauses so far.
+    pub(crate) fn pauses(&self) -> Pauses {
+        lock(&self.log).pauses
+    }
+
     /// Different datagrams so far.
     pub(crate) fn received(&self) -> u64 {
         lock(&self.log).arrivals.counts().packets
@@ -85,11 +111,14 @@ impl Receiver {
 
 fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &AtomicBool) {
     let mut echoes = Pace::of_echoes();
+    let mut looked_at = clock::now();
     while !is_over.load(Ordering::Relaxed) {
         let mut echo = None;
+        let mut read_at: Option<Instant> = None;
         let received = flow.recv(&mut |packets| {
             let mut log = lock(log);
             for packet in packets {
+                read_at = Some(packet.arrived + packet.waited.unwrap_or_default());
                 let head = Head::read(packet.bytes).filter(|h| h.kind == Kind::Data);
                 if let Some(head) = head.filter(|h| (h.token, h.flow) == (token, id)) {
                     if let Some(waited) = packet.waited {
@@ -115,6 +144,12 @@ fn receive(flow: &dyn Flow, token: u64, id: u16, log: &Mutex<Log>, is_over: &Ato
                 }
             }
         });
+        let read_at = read_at.unwrap_or_else(clock::now);
+        let gap = read_at - looked_at;
+        if gap >= PAUSE_MIN {
+            lock(log).pauses.note(gap);
+        }
+        looked_at = read_at;
         if let Some(echo) = echo {
             let echoed_ns = clock::now().as_nanos();
             flow.reply(&Echo { echoed_ns, ..echo }.datagram());

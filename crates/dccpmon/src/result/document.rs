@@ -150,7 +150,7 @@ fn requested_flow(asked: &Bulk, flow: u32) -> FlowRequest {
         rate_bps: values.shape.mean_bps(asked.length.unwrap_or(LENGTH)),
         shape: values.shape.to_string(),
         packet_bytes: asked.length.map(|length| length as u64),
-        socket_buffer_bytes: None,
+        socket_buffer_bytes: asked.socket_buffer,
         dscp: None,
     }
 }
@@ -198,8 +198,8 @@ fn negotiated(plan: &Plan, result: &TestResult, flow: &FlowResult) -> Negotiated
         mss_bytes: agreed.mss_bytes,
         csum_cover: agreed.cscov,
         packet_bytes: result.length as u64,
-        send_buffer_bytes: None,
-        recv_buffer_bytes: None,
+        send_buffer_bytes: flow.tx.buffers.send_bytes,
+        recv_buffer_bytes: flow.rx.as_ref().and_then(|rx| rx.buffers.recv_bytes),
         gso: None,
         gro: None,
     }

@@ -176,9 +176,11 @@ fn flows_of(
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();
             let mut limit = limit_of(&Sight {
+                transport: asked.transport,
                 tx: &tx,
+                rx: rx.as_ref(),
                 ledger: &ledger,
-                dropped_by_program: rx.as_ref().map_or(0, |r| r.dropped_socket),
+                socket_buffer: asked.socket_buffer,
                 rate_bps: asked.values_of(id).shape.mean_bps(length),
                 goodput_bps,
                 sender,

@@ -1,16 +1,23 @@
 //! Finds what limited a flow, with the evidence.
 
-use crate::schema::{Ledger, Limit, Verdict};
-use crate::wire::figures::{Host, TxTotal};
+mod buffers;
+
+use crate::schema::{Ledger, Limit, Transport, Verdict};
+use crate::wire::figures::{Host, RxTotal, TxTotal};
+use buffers::{
+    of_paused_receiver, of_receive_window, of_receiver, of_send_buffer, of_socket_buffer,
+};
 use dccp::proto::number::to_f64;
 use dccp_cli::quantity::show as units;
 
 /// The figures of a flow that the verdict is made from.
 pub(crate) struct Sight<'a> {
+    pub(crate) transport: Transport,
     pub(crate) tx: &'a TxTotal,
+    pub(crate) rx: Option<&'a RxTotal>,
     pub(crate) ledger: &'a Ledger,
-    /// Of the packets lost at the peer's socket, those that its program dropped because its own buffer was full.
-    pub(crate) dropped_by_program: u64,
+    /// The size of the sockets' buffers that was asked for, in bytes.
+    pub(crate) socket_buffer: Option<u64>,
     /// The rate asked for.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) goodput_bps: f64,
@@ -29,8 +36,6 @@ const LOSS: f64 = 1e-5;
 /// A queue adds at least this to the least round trip, and at least the share.
 const QUEUE_NS: u64 = 2_000_000;
 const QUEUE_SHARE: f64 = 0.25;
-/// The least receive buffer that is recommended.
-const BUFFER_MIN: f64 = 4_194_304.0;
 
 /// The limit of a flow. The ends come first, because a limit at an end explains what is seen in between.
 pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
@@ -38,25 +43,41 @@ pub(crate) fn limit_of(sight: &Sight<'_>) -> Limit {
         of_socket_buffer,
         of_receiver,
         of_application,
+        of_paused_receiver,
         of_cpu,
         of_pacing_error,
         of_sequence_window,
+        of_receive_window,
+        of_send_buffer,
         of_network,
         of_random_loss,
         of_slow_start,
         of_window,
         of_rate,
+        of_interface,
     ];
-    rules
-        .iter()
-        .find_map(|rule| rule(sight))
-        .unwrap_or_else(|| {
-            limit(
-                Verdict::Unknown,
-                "no sample shows what limited the flow",
-                Vec::new(),
-            )
-        })
+    let found = rules.iter().find_map(|rule| rule(sight));
+    found.unwrap_or_else(|| unknown(sight))
+}
+
+/// No rule fits: the evidence is what the samples show.
+fn unknown(s: &Sight<'_>) -> Limit {
+    let samples = &s.tx.samples;
+    let part = |n| units::percent(share(n, samples.n));
+    let evidence = match samples.n {
+        0 => "the sender has no states to look at".into(),
+        n => format!(
+            "of {n} samples, nothing waited in {}, the window was full in {}, data waited for a rate in {}",
+            part(samples.idle),
+            part(samples.window_full),
+            part(samples.paced)
+        ),
+    };
+    limit(
+        Verdict::Unknown,
+        "no sample shows what limited the flow",
+        vec![evidence],
+    )
 }
 
 fn limit(verdict: Verdict, sentence: &str, evidence: Vec<String>) -> Limit {
@@ -66,42 +87,6 @@ fn limit(verdict: Verdict, sentence: &str, evidence: Vec<String>) -> Limit {
         evidence,
         command: None,
     }
-}
-
-/// The kernel dropped packets at a socket although the receiving program had time to read them.
-fn of_socket_buffer(s: &Sight<'_>) -> Option<Limit> {
-    let at_socket = s.ledger.lost_receiver_socket;
-    let dropped = at_socket.saturating_sub(s.dropped_by_program);
-    if share(dropped, s.ledger.sent) <= LOSS || busiest(s.receiver, "").is_some() {
-        return None;
-    }
-    let evidence = vec![format!(
-        "{dropped} packets dropped by the receiving kernel at the socket"
-    )];
-    let bytes = (s.goodput_bps / 8.0 / 10.0).max(BUFFER_MIN);
-    Some(Limit {
-        command: Some(format!("sysctl -w net.core.rmem_max={bytes:.0}")),
-        ..limit(
-            Verdict::SocketBuffer,
-            "the receive buffer of the socket was too small for a burst",
-            evidence,
-        )
-    })
-}
-
-/// The receiving program did not read as fast as packets came.
-fn of_receiver(s: &Sight<'_>) -> Option<Limit> {
-    let dropped = s.dropped_by_program + s.ledger.lost_receiver_app;
-    if share(dropped, s.ledger.sent) <= LOSS || busiest(s.receiver, "").is_some() {
-        return None;
-    }
-    Some(limit(
-        Verdict::Receiver,
-        "the receiving program did not read fast enough",
-        vec![format!(
-            "{dropped} packets dropped by the receiving program"
-        )],
-    ))
 }
 
 /// A rate that was asked for and reached, or an empty send buffer most of the time.
@@ -211,24 +196,45 @@ fn lost(s: &Sight<'_>) -> Option<String> {
     (share(lost, s.ledger.sent) > LOSS).then(|| format!("{lost} packets lost"))
 }
 
-/// The queueing delay: how far the 90th percentile of the round trips is above the least one.
-fn queue_ns(s: &Sight<'_>) -> Option<u64> {
+/// How far round trips are above the least one, and the name of that figure. Those at losses show best whether a queue was
+/// full: a busy host lengthens others too. Without them, the 90th percentile counts.
+fn queue_ns(s: &Sight<'_>) -> Option<(&'static str, u64)> {
     let rtt = s.tx.rtt_ns.as_ref()?;
-    Some(rtt.p90.unwrap_or(rtt.max).saturating_sub(rtt.min))
+    let (name, ns) = match &s.tx.loss_rtt_ns {
+        Some(at) => ("median RTT at losses", at.p50.unwrap_or(whole_ns(at.mean))),
+        None => ("p90 RTT", rtt.p90.unwrap_or(rtt.max)),
+    };
+    Some((name, ns.saturating_sub(rtt.min)))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a mean of round trips is not negative and below 2^53"
+)]
+fn whole_ns(ns: f64) -> u64 {
+    ns as u64
+}
+
+/// The queueing delay as evidence.
+fn queue_delay(s: &Sight<'_>) -> Option<String> {
+    let (name, ns) = queue_ns(s)?;
+    Some(format!("{name} - min = {} ms", units::millis(ns)))
+}
+
+/// Whether losses are those of a queue. Without round trips they are taken for that.
+fn has_queue(s: &Sight<'_>) -> bool {
+    let least = s.tx.rtt_ns.as_ref().map(|rtt| to_f64(rtt.min));
+    let (Some(least), Some((_, queue))) = (least, queue_ns(s)) else {
+        return true;
+    };
+    queue >= QUEUE_NS && to_f64(queue) >= least * QUEUE_SHARE
 }
 
 /// Only a queue delays and marks packets.
 fn of_network(s: &Sight<'_>) -> Option<Limit> {
     let mut evidence = Vec::new();
-    // Without round trips, losses are taken for those of a queue.
-    let is_queue =
-        s.tx.rtt_ns
-            .as_ref()
-            .zip(queue_ns(s))
-            .is_none_or(|(rtt, queue)| {
-                queue >= QUEUE_NS && to_f64(queue) >= to_f64(rtt.min) * QUEUE_SHARE
-            });
-    if is_queue {
+    if has_queue(s) {
         evidence.extend(lost(s));
     }
     if share(s.ledger.lost_sender_queue, s.ledger.sent) > LOSS {
@@ -241,9 +247,7 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
     if evidence.is_empty() {
         return None;
     }
-    if let Some(ns) = queue_ns(s) {
-        evidence.push(format!("p90 RTT - min = {} ms", units::millis(ns)));
-    }
+    evidence.extend(queue_delay(s));
     Some(limit(
         Verdict::NetworkQueue,
         "a queue in the network was full",
@@ -251,13 +255,15 @@ fn of_network(s: &Sight<'_>) -> Option<Limit> {
     ))
 }
 
-/// The congestion control takes losses without a queue for congestion.
+/// The network lost packets without a queue. A congestion control takes them for congestion.
 fn of_random_loss(s: &Sight<'_>) -> Option<Limit> {
     let mut evidence = vec![lost(s)?];
-    if let Some(ns) = queue_ns(s) {
-        evidence.push(format!(
-            "p90 RTT - min = {} ms: no queue",
-            units::millis(ns)
+    evidence.extend(queue_delay(s).map(|delay| format!("{delay}: no queue")));
+    if s.transport == Transport::Udp {
+        return Some(limit(
+            Verdict::NetworkQueue,
+            "the network lost packets, though no queue in it was full",
+            evidence,
         ));
     }
     let option = match s.tx.tcp {
@@ -320,6 +326,21 @@ fn of_rate(s: &Sight<'_>) -> Option<Limit> {
     })
 }
 
+/// Nothing slowed a sender without congestion control down but the room in its own host's queue.
+fn of_interface(s: &Sight<'_>) -> Option<Limit> {
+    let is_greedy = s.transport == Transport::Udp && s.rate_bps.is_none() && s.ledger.sent > 0;
+    let threads = s.sender?.delta.threads.as_ref().filter(|_| is_greedy)?;
+    let evidence = format!(
+        "the sender's busiest thread had work for {} of the time, and waited for room in the socket in the rest",
+        units::percent(threads.runnable_max_ratio)
+    );
+    Some(limit(
+        Verdict::NetworkQueue,
+        "the interface of the sending host took no more",
+        vec![evidence],
+    ))
+}
+
 /// CPU time of a process in percent of one core.
 pub(crate) fn cpu_percent(host: &Host) -> Option<f64> {
     let cpu = host.delta.process_cpu_ns?;
@@ -335,276 +356,4 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schema::{Achieved, Samples, TcpTotals};
-    use dccp_host::{Delta, Threads};
-    use dccp_stats::Spread;
-
-    fn verdict_of(tx: &TxTotal, ledger: Ledger, sender_cpu_percent: u64) -> Limit {
-        let host = |percent| Host {
-            delta: Delta {
-                process_cpu_ns: Some(percent * 10),
-                wall_ns: 1000,
-                ..Delta::default()
-            },
-            ..Host::default()
-        };
-        limit_of(&Sight {
-            tx,
-            ledger: &ledger,
-            dropped_by_program: 0,
-            rate_bps: None,
-            goodput_bps: 49.9e6,
-            sender: Some(&host(sender_cpu_percent)),
-            receiver: Some(&host(10)),
-        })
-    }
-
-    fn sampled(idle: u64, window_full: u64, paced: u64, slow_start: u64) -> TxTotal {
-        TxTotal {
-            samples: Samples {
-                n: idle + window_full + paced,
-                idle,
-                window_full,
-                paced,
-                slow_start,
-                sequence_window_full: 0,
-            },
-            rtt_ns: Some(Spread {
-                min: 20_000_000,
-                p50: Some(25_000_000),
-                p90: Some(40_000_000),
-                p99: Some(42_800_000),
-                p999: None,
-                max: 43_000_000,
-                mean: 25e6,
-                n: 100,
-                hdr: None,
-            }),
-            ..TxTotal::default()
-        }
-    }
-
-    fn sent(n: u64) -> Ledger {
-        Ledger {
-            sent: n,
-            delivered: n,
-            ..Ledger::default()
-        }
-    }
-
-    #[test]
-    fn an_idle_sender_is_the_applications() {
-        let limit = verdict_of(&sampled(60, 40, 0, 0), sent(1000), 10);
-        assert_eq!(limit.verdict, Verdict::Application);
-        assert_eq!(
-            limit.evidence,
-            ["nothing waited to be sent in 60 % of the samples"]
-        );
-    }
-
-    #[test]
-    fn a_rate_that_is_not_reached_is_not_the_applications() {
-        let host = Host::default();
-        let tx = sampled(100, 0, 0, 90);
-        let ledger = sent(1000);
-        let mut sight = Sight {
-            tx: &tx,
-            ledger: &ledger,
-            dropped_by_program: 0,
-            rate_bps: Some(100),
-            goodput_bps: 97.9,
-            sender: Some(&host),
-            receiver: Some(&host),
-        };
-        assert_eq!(limit_of(&sight).verdict, Verdict::CongestionControl);
-        sight.goodput_bps = 98.0;
-        let limit = limit_of(&sight);
-        assert_eq!(limit.verdict, Verdict::Application);
-        assert_eq!(limit.evidence[1], "asked for 100 bit/s, got 98 bit/s");
-        sight.rate_bps = None;
-        assert_eq!(limit_of(&sight).verdict, Verdict::Application);
-    }
-
-    #[test]
-    fn drops_of_the_kernel_are_the_socket_buffers() {
-        let ledger = Ledger {
-            lost_receiver_socket: 3,
-            ..sent(1000)
-        };
-        let limit = verdict_of(&sampled(60, 40, 0, 0), ledger, 10);
-        assert_eq!(limit.verdict, Verdict::SocketBuffer);
-        // The kernel's default is less than 4 MiB, and 100 ms at 49.9 Mbit/s are less too.
-        assert_eq!(
-            limit.command.as_deref(),
-            Some("sysctl -w net.core.rmem_max=4194304")
-        );
-    }
-
-    #[test]
-    fn drops_of_the_program_are_the_receivers() {
-        let (tx, host) = (sampled(60, 40, 0, 0), Host::default());
-        let ledger = Ledger {
-            lost_receiver_socket: 3,
-            ..sent(1000)
-        };
-        let limit = limit_of(&Sight {
-            tx: &tx,
-            ledger: &ledger,
-            dropped_by_program: 3,
-            rate_bps: None,
-            goodput_bps: 1e6,
-            sender: Some(&host),
-            receiver: Some(&host),
-        });
-        assert_eq!(limit.verdict, Verdict::Receiver);
-    }
-
-    #[test]
-    fn a_thread_that_always_has_work_is_the_cpu() {
-        let (tx, ledger) = (sampled(0, 100, 0, 0), sent(1000));
-        let host = |runnable_max_ratio| Host {
-            delta: Delta {
-                wall_ns: 1000,
-                process_cpu_ns: Some(1500),
-                threads: Some(Threads {
-                    n: 3,
-                    cpu_max_ns: 500,
-                    runnable_max_ratio,
-                    busiest: "send".into(),
-                }),
-                ..Delta::default()
-            },
-            ..Host::default()
-        };
-        let of = |ratio| {
-            limit_of(&Sight {
-                tx: &tx,
-                ledger: &ledger,
-                dropped_by_program: 0,
-                rate_bps: None,
-                goodput_bps: 1e9,
-                sender: Some(&host(ratio)),
-                receiver: Some(&Host::default()),
-            })
-        };
-        let limit = of(0.95);
-        assert_eq!(limit.verdict, Verdict::Cpu);
-        let [evidence] = &limit.evidence[..] else {
-            panic!("{limit:?}");
-        };
-        assert!(evidence.contains("\"send\""), "{evidence}");
-        assert!(evidence.contains("waited for a core"), "{evidence}");
-        // Three threads together may use more than one core.
-        assert_eq!(of(0.85).verdict, Verdict::CongestionControl);
-    }
-
-    #[test]
-    fn a_busy_core_comes_before_the_network() {
-        let ledger = Ledger {
-            lost_network: 50,
-            ..sent(1000)
-        };
-        assert_eq!(
-            verdict_of(&sampled(0, 100, 0, 0), ledger, 90).verdict,
-            Verdict::Cpu
-        );
-        let limit = verdict_of(&sampled(0, 100, 0, 0), ledger, 89);
-        assert_eq!(limit.verdict, Verdict::NetworkQueue);
-        assert_eq!(
-            limit.evidence,
-            ["50 packets lost", "p90 RTT - min = 20.0 ms"]
-        );
-    }
-
-    #[test]
-    fn losses_without_a_queue_are_the_congestion_controls() {
-        let ledger = Ledger {
-            lost_network: 50,
-            ..sent(1000)
-        };
-        let mut tx = sampled(0, 40, 40, 0);
-        tx.connection.cc = Some("reno".into());
-        if let Some(rtt) = &mut tx.rtt_ns {
-            // A quarter of the least round trip would be 5 ms.
-            rtt.p90 = Some(24_900_000);
-        }
-        let limit = verdict_of(&tx, ledger, 1);
-        assert_eq!(limit.verdict, Verdict::CongestionControl);
-        assert_eq!(limit.command.as_deref(), Some("--law bbr"));
-        if let Some(rtt) = &mut tx.rtt_ns {
-            rtt.p90 = Some(25_000_000);
-        }
-        assert_eq!(verdict_of(&tx, ledger, 1).verdict, Verdict::NetworkQueue);
-    }
-
-    #[test]
-    fn packets_left_out_are_a_pacing_error() {
-        let mut tx = TxTotal {
-            offered: 98,
-            ..sampled(90, 10, 0, 0)
-        };
-        let mut verdict = |skipped_packets| {
-            tx.schedule = Some(Achieved {
-                skipped_packets,
-                ..Achieved::default()
-            });
-            let (ledger, host) = (sent(98), Host::default());
-            limit_of(&Sight {
-                tx: &tx,
-                ledger: &ledger,
-                dropped_by_program: 0,
-                rate_bps: Some(100),
-                goodput_bps: 97.0,
-                sender: Some(&host),
-                receiver: Some(&host),
-            })
-        };
-        assert_ne!(verdict(2).verdict, Verdict::PacingError);
-        let limit = verdict(3);
-        assert_eq!(limit.verdict, Verdict::PacingError);
-        assert_eq!(
-            limit.evidence,
-            ["3 of 101 packets were left out because the sender woke up too late"]
-        );
-    }
-
-    #[test]
-    fn full_sequence_window_is_a_window() {
-        let mut tx = sampled(0, 0, 100, 0);
-        tx.samples.sequence_window_full = 51;
-        assert_eq!(verdict_of(&tx, sent(9), 1).verdict, Verdict::Window);
-    }
-
-    #[test]
-    fn without_loss_the_sender_itself_is_asked() {
-        for (samples, verdict) in [
-            (sampled(0, 100, 0, 80), Verdict::CongestionControl),
-            (sampled(0, 60, 40, 0), Verdict::CongestionControl),
-            (sampled(0, 40, 60, 0), Verdict::CongestionControl),
-            (sampled(0, 0, 0, 0), Verdict::Unknown),
-        ] {
-            assert_eq!(verdict_of(&samples, sent(9), 1).verdict, verdict);
-        }
-    }
-
-    #[test]
-    fn segments_that_tcp_sent_again_are_losses() {
-        let mut tx = sampled(0, 100, 0, 0);
-        tx.connection.cc = Some("reno".into());
-        tx.tcp = Some(TcpTotals {
-            sent_bytes: 1_000_000,
-            acknowledged_bytes: 990_000,
-            retransmitted_segments: 7,
-            retransmitted_bytes: 10_000,
-            busy_ns: 0,
-            rwnd_limited_ns: 0,
-            sndbuf_limited_ns: 0,
-        });
-        tx.rtt_ns = None;
-        let limit = verdict_of(&tx, sent(1000), 10);
-        assert_eq!(limit.verdict, Verdict::NetworkQueue);
-        assert_eq!(limit.evidence, ["7 segments sent again"]);
-    }
-}
+mod tests;

@@ -482,6 +482,7 @@ mod tests {
                 shape: Shape::Greedy,
                 seed: 0,
                 congestion: None,
+                socket_buffer_bytes: None,
                 lost_runs: 0,
                 flows: 1,
                 duration_ns: second,

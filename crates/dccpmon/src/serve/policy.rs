@@ -2,7 +2,7 @@
 
 use super::rate::BURST;
 use crate::cli::Serve;
-use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LOST_RUNS_MAX};
+use crate::limits::{FLOWS_MAX, INTERVAL_MIN, LOST_RUNS_MAX, SOCKET_BUFFER};
 use crate::load::echo::ASK_MIN;
 use crate::load::shape::Shape;
 use crate::schema::{ServerLimits, Transport};
@@ -184,6 +184,7 @@ pub(super) fn is_valid(request: &Request) -> bool {
         && request.rate_bps != Some(0)
         && request.lost_runs <= LOST_RUNS_MAX
         && (request.congestion.is_none() || request.transport == Transport::Tcp)
+        && (request.socket_buffer_bytes).is_none_or(|bytes| SOCKET_BUFFER.contains(&bytes))
         // Both directions have as many flows.
         && !(request.is_both && (request.is_reverse || request.flows % 2 == 1))
         && !(request.is_one_connection && !can_share_connections(request))
@@ -227,6 +228,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            socket_buffer_bytes: None,
             lost_runs: 0,
             flows: 4,
             duration_ns: 3_600_000_000_000,
@@ -371,6 +373,10 @@ mod tests {
             },
             Request {
                 congestion: Some("reno".into()),
+                ..request()
+            },
+            Request {
+                socket_buffer_bytes: Some(*SOCKET_BUFFER.end() + 1),
                 ..request()
             },
             Request {

@@ -2,7 +2,7 @@
 
 use crate::schema::StampSource;
 use crate::transport::{Counters, Flow, FlowError, LOOK, Run, Sample, Sink};
-use crate::wire::figures::Negotiated;
+use crate::wire::figures::{Buffers, Negotiated};
 use crate::wire::packet::LEN_MAX;
 use core::time::Duration;
 use dccp::proto::number::to_f64;
@@ -188,6 +188,14 @@ impl Flow for LimitedFlow {
 
     fn set_congestion(&self, name: &str) -> io::Result<()> {
         self.flow.set_congestion(name)
+    }
+
+    fn set_buffers(&self, bytes: u64) -> io::Result<()> {
+        self.flow.set_buffers(bytes)
+    }
+
+    fn buffers(&self) -> Buffers {
+        self.flow.buffers()
     }
 }
 

@@ -124,6 +124,10 @@ impl Session {
             Some(limit) => flows.into_iter().map(|flow| limit.apply(flow)).collect(),
             None => flows,
         };
+        if let Some(bytes) = self.request.socket_buffer_bytes {
+            let set = flows.iter().try_for_each(|flow| flow.set_buffers(bytes));
+            set.map_err(|e| Lost::Closed(e.to_string()))?;
+        }
         let mut test = Test {
             channel: &mut self.channel,
             request: &self.request,
@@ -446,6 +450,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            socket_buffer_bytes: None,
             lost_runs: 0,
             flows: 1,
             duration_ns: 60_000_000_000,

@@ -257,6 +257,7 @@ mod tests {
             shape: Shape::Greedy,
             seed: 0,
             congestion: None,
+            socket_buffer_bytes: None,
             lost_runs: 0,
             flows: 2,
             duration_ns: 60_000_000_000,

@@ -81,7 +81,15 @@ impl Reports {
     pub(crate) fn total(&mut self, mut total: FlowTotal) -> Result<FlowTotal, Lost> {
         let arrivals = total.rx.as_mut().and_then(|rx| rx.arrivals.take());
         let tx = total.tx.as_ref();
-        let spreads = tx.map(|tx| [&tx.rtt_ns, &tx.queue_ns, &tx.user_ns, &tx.echo_wait_ns]);
+        let spreads = tx.map(|tx| {
+            [
+                &tx.rtt_ns,
+                &tx.loss_rtt_ns,
+                &tx.queue_ns,
+                &tx.user_ns,
+                &tx.echo_wait_ns,
+            ]
+        });
         let wait = total.rx.as_ref().and_then(|rx| rx.wait_ns.as_ref());
         let is_possible = total.flow < self.flows
             && self.totals.insert(total.flow)

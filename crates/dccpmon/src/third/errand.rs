@@ -63,6 +63,8 @@ pub(crate) struct Errand {
     law: String,
     /// The congestion control of TCP.
     congestion: Option<String>,
+    /// The kernel's buffers of the data sockets in bytes; `None`: the usual ones.
+    socket_buffer: Option<u64>,
     is_strict: bool,
     lost_runs: u32,
 }
@@ -126,6 +128,7 @@ impl Errand {
             ccid: test.ccid,
             law: test.law.to_string(),
             congestion: test.congestion.clone(),
+            socket_buffer: test.socket_buffer,
             is_strict: test.is_strict,
             lost_runs: test.lost_runs,
         }
@@ -192,6 +195,7 @@ impl Errand {
             ccid: ccid_of(self.ccid)?,
             law: law(&self.law).map_err(|e| e.problem)?,
             congestion: self.congestion.clone(),
+            socket_buffer: self.socket_buffer,
             title: None,
             notes: Vec::new(),
             output: Options {
@@ -306,7 +310,7 @@ mod tests {
         for line in [
             "h",
             "stream h -R -t 2 -i 0.5",
-            "h -u -b 5M -l 200 -P 3 --lost 5",
+            "h -u -b 5M -l 200 -P 3 --lost 5 -w 64K",
             "2001:db8::1 --tcp -C reno -6 -p 7000 --dccp-port 7",
             "h --law cubic:fast_convergence=no --strict --idle 0 --over ip",
             "h --flow ccid=3,rate=5M --flow law=cubic",

@@ -1,9 +1,11 @@
 //! Flows over DCCP.
 
-use super::{BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, lock};
+use super::{
+    BATCH, Counters, Fates, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, last_number, lock,
+};
 use crate::limits::FATES;
 use crate::schema::StampSource;
-use crate::wire::figures::Negotiated;
+use crate::wire::figures::{Buffers, Negotiated};
 use ::dccp::proto::conn::ConnSnapshot;
 use ::dccp::proto::wire::Ecn;
 use ::dccp::{
@@ -98,6 +100,7 @@ impl Flow for DccpFlow {
             ssthresh_packets: now.tx.ssthresh_packets,
             rate_bps: now.tx.rate.map(::dccp::Rate::bits_per_s),
             phase: now.tx.phase,
+            lost: self.socket.stats().map_or(0, |s| s.sent.fates.lost),
             retransmitted: None,
         };
         *lock(&self.last) = Some(now);
@@ -207,6 +210,13 @@ impl Flow for DccpFlow {
             port => port,
         };
         Some(SocketAddr::new(local.ip, port))
+    }
+
+    fn buffers(&self) -> Buffers {
+        Buffers {
+            recv_max_bytes: last_number("net.core.rmem_max"),
+            ..Buffers::default()
+        }
     }
 
     fn into_socket(self: Arc<Self>) -> Option<Socket> {

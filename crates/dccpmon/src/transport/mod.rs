@@ -6,11 +6,12 @@ pub(crate) mod tcp;
 pub(crate) mod udp;
 
 use crate::schema::{StampSource, TcpTotals};
-use crate::wire::figures::Negotiated;
+use crate::wire::figures::{Buffers, Negotiated};
 use ::dccp::{Instant, Socket};
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
+use socket2::SockRef;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -68,6 +69,14 @@ pub(crate) trait Flow: Send + Sync {
     fn set_congestion(&self, _name: &str) -> io::Result<()> {
         Ok(())
     }
+
+    /// Sets the kernel's buffers of the flow's socket, as far as the kernel permits. Flows that share one have none.
+    fn set_buffers(&self, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The kernel's buffers of the flow's socket.
+    fn buffers(&self) -> Buffers;
 
     /// The DCCP socket; `None` if the transport has none, or if the flow is used elsewhere.
     fn into_socket(self: Arc<Self>) -> Option<Socket> {
@@ -129,6 +138,8 @@ pub(crate) struct Sample {
     pub(crate) rate_bps: Option<f64>,
     /// The state of the congestion control.
     pub(crate) phase: Option<&'static str>,
+    /// Datagrams lost, or segments of TCP sent again, since the connection was opened.
+    pub(crate) lost: u64,
     /// Segments of TCP sent again since the connection was opened.
     pub(crate) retransmitted: Option<u64>,
 }
@@ -172,6 +183,34 @@ pub(crate) struct Fates {
     pub(crate) unreported: u64,
     /// Not reported on so far.
     pub(crate) in_flight: u64,
+}
+
+/// Sets both of a socket's buffers. The kernel grants at most its own limits.
+fn set_buffers(socket: &SockRef<'_>, bytes: u64) -> io::Result<()> {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    socket.set_recv_buffer_size(bytes)?;
+    socket.set_send_buffer_size(bytes)
+}
+
+/// The sizes of a socket's buffers, and the largest ones of the system.
+fn buffers(socket: &SockRef<'_>, max: [Option<u64>; 2]) -> Buffers {
+    let [recv_max_bytes, send_max_bytes] = max;
+    let bytes = |size: io::Result<usize>| size.ok().map(|size| size as u64);
+    Buffers {
+        recv_bytes: bytes(socket.recv_buffer_size()),
+        send_bytes: bytes(socket.send_buffer_size()),
+        recv_max_bytes,
+        send_max_bytes,
+    }
+}
+
+/// The last number of a kernel's parameter: of several, it is the largest.
+fn last_number(name: &str) -> Option<u64> {
+    dccp_host::sysctl(name)?
+        .split(' ')
+        .next_back()?
+        .parse()
+        .ok()
 }
 
 /// Whether a wait for data or for room ended without any.

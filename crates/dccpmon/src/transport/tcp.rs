@@ -1,8 +1,11 @@
 //! Flows over TCP of the system. The data are blocks of one length that begin with the head of a test packet.
 
-use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_out, lock};
+use super::{
+    Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, buffers, is_time_out, last_number,
+    lock, set_buffers,
+};
 use crate::schema::{StampSource, TcpTotals};
-use crate::wire::figures::Negotiated;
+use crate::wire::figures::{Buffers, Negotiated};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -159,6 +162,7 @@ impl Flow for TcpFlow {
                 .map(f64::from),
             rate_bps: None,
             phase: Some(phase(&state)),
+            lost: state.retransmitted_segments.into(),
             retransmitted: Some(state.retransmitted_segments.into()),
         })
     }
@@ -235,6 +239,15 @@ impl Flow for TcpFlow {
 
     fn set_congestion(&self, name: &str) -> io::Result<()> {
         set_congestion(&SockRef::from(&self.stream), name)
+    }
+
+    fn set_buffers(&self, bytes: u64) -> io::Result<()> {
+        set_buffers(&SockRef::from(&self.stream), bytes)
+    }
+
+    fn buffers(&self) -> Buffers {
+        let max = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].map(last_number);
+        buffers(&SockRef::from(&self.stream), max)
     }
 }
 

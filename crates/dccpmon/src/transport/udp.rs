@@ -1,10 +1,13 @@
 //! Flows over UDP, without congestion control: each has a socket of its own at both ends.
 
 use super::stamp::KernelTimes;
-use super::{Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, is_time_out, lock};
+use super::{
+    Counters, Flow, FlowError, LOOK, Packet, Run, Sample, Sink, buffers, is_time_out, last_number,
+    lock, set_buffers,
+};
 use crate::limits::RECV_BYTES;
 use crate::schema::StampSource;
-use crate::wire::figures::Negotiated;
+use crate::wire::figures::{Buffers, Negotiated};
 use crate::wire::packet::LEN_MAX;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +15,7 @@ use dccp::unstable::io::{
     is_out_of_memory, recv_drops, recv_stamped, report_drops, stamp_arrivals,
 };
 use dccp::{Instant, clock};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::sync::Mutex;
@@ -255,6 +258,15 @@ impl Flow for UdpFlow {
     }
 
     fn abort(&self) {}
+
+    fn set_buffers(&self, bytes: u64) -> io::Result<()> {
+        set_buffers(&SockRef::from(&self.socket), bytes)
+    }
+
+    fn buffers(&self) -> Buffers {
+        let max = ["net.core.rmem_max", "net.core.wmem_max"].map(last_number);
+        buffers(&SockRef::from(&self.socket), max)
+    }
 }
 
 fn is_unreachable(e: &io::Error) -> bool {
@@ -334,7 +346,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn full_receive_buffer_is_counted() {
         let (client, server) = pair();
-        let small = socket2::SockRef::from(&server.socket);
+        let small = SockRef::from(&server.socket);
         small.set_recv_buffer_size(4096).unwrap();
         let bytes = vec![7; 1000 * 64];
         let run = Run {

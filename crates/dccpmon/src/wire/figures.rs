@@ -91,6 +91,9 @@ pub(crate) struct TxTotal {
     /// Why it stopped sending before its time, if it did.
     pub(crate) broken: Option<String>,
     pub(crate) rtt_ns: Option<Spread>,
+    /// Those of looks that found new losses.
+    #[serde(default)]
+    pub(crate) loss_rtt_ns: Option<Spread>,
     /// Times in the send queue.
     #[serde(default)]
     pub(crate) queue_ns: Option<Spread>,
@@ -112,6 +115,8 @@ pub(crate) struct TxTotal {
     #[serde(default)]
     pub(crate) tcp: Option<TcpTotals>,
     pub(crate) connection: Negotiated,
+    #[serde(default)]
+    pub(crate) buffers: Buffers,
 }
 
 /// The negotiated features, as the sender sees them; `None` where the transport has none.
@@ -127,6 +132,17 @@ pub(crate) struct Negotiated {
     #[serde(default)]
     pub(crate) mss_bytes: Option<u64>,
     pub(crate) cscov: Option<u8>,
+}
+
+/// The kernel's buffers of the flow's socket at one end, in bytes as the kernel states them; `None` where flows share a
+/// socket, or the system does not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Buffers {
+    pub(crate) recv_bytes: Option<u64>,
+    pub(crate) send_bytes: Option<u64>,
+    /// The system's limits of these.
+    pub(crate) recv_max_bytes: Option<u64>,
+    pub(crate) send_max_bytes: Option<u64>,
 }
 
 /// The receiver's totals.
@@ -161,6 +177,14 @@ pub(crate) struct RxTotal {
     /// The source of the arrival times; `None` without any.
     #[serde(default)]
     pub(crate) stamps: Option<StampSource>,
+    /// How long the program did not read because it did not run, in nanoseconds.
+    #[serde(default)]
+    pub(crate) pauses_ns: u64,
+    /// The longest of these pauses.
+    #[serde(default)]
+    pub(crate) pause_max_ns: u64,
+    #[serde(default)]
+    pub(crate) buffers: Buffers,
     /// All arrivals; `None` if the receiver did not end.
     pub(crate) arrivals: Option<ArrivalFigures>,
 }

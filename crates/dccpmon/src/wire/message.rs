@@ -180,6 +180,9 @@ pub(crate) struct Request {
     /// The congestion control of TCP; `None`: the usual one.
     #[serde(default)]
     pub(crate) congestion: Option<String>,
+    /// Bytes of the kernel's buffers of the data sockets; `None`: the usual ones.
+    #[serde(default)]
+    pub(crate) socket_buffer_bytes: Option<u64>,
     /// The receiver lists this many runs of lost packets, the first ones.
     #[serde(default)]
     pub(crate) lost_runs: u32,

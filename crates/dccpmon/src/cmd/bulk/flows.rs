@@ -37,6 +37,10 @@ impl Client {
                     ))
                 }
             };
+            if let Some(bytes) = self.plan.asked.socket_buffer {
+                let set = flow.set_buffers(bytes);
+                set.map_err(|e| Failure::run(e.to_string(), "leave --window out"))?;
+            }
             self.flows.push(flow);
         }
         Ok(())

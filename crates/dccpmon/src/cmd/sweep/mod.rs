@@ -76,6 +76,7 @@ impl Sweep {
             rate_bps: shape.mean_bps(length),
             shape,
             length: Some(length),
+            socket_buffer: None,
             packets: Some(self.count),
             key_file: self.key_file.clone(),
             ..self.carrier.test(Kind::Sweep, &self.host, &self.common)
