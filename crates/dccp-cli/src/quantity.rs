@@ -138,12 +138,20 @@ const SHARE: Kind = Kind {
     units: &[("", 1.0), ("%", 0.01)],
 };
 
-/// Parses a rate in bits per second, above 0.
+/// Parses a rate in bits per second, at least 1.
 ///
 /// # Errors
 /// The text is not a rate, or the rate is 10^18 bit/s or more.
 pub fn rate_bits_per_s(text: &str) -> Result<u64, QuantityError> {
-    whole(positive(text, &RATE)?, text, &RATE)
+    let rate = whole(positive(text, &RATE)?, text, &RATE)?;
+    if rate == 0 {
+        // Rounded, it would stand for no limit.
+        return Err(QuantityError::new(
+            format!("'{text}' is less than 1 bit/s"),
+            &RATE,
+        ));
+    }
+    Ok(rate)
 }
 
 /// Parses a size in bytes; 0 is valid.
@@ -381,6 +389,11 @@ mod tests {
             (
                 rate_bits_per_s("0").unwrap_err(),
                 "must be greater than 0",
+                "write bits per second: 9600, 50M or 1.5G",
+            ),
+            (
+                rate_bits_per_s("0.4").unwrap_err(),
+                "'0.4' is less than 1 bit/s",
                 "write bits per second: 9600, 50M or 1.5G",
             ),
             (
