@@ -10,12 +10,14 @@ pub mod quantity;
 pub use failure::Failure;
 pub use print::print;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Returns the exit code of a program. Prints a failure to standard error.
 pub fn end(outcome: Result<u8, Failure>) -> ExitCode {
     let code = outcome.unwrap_or_else(|failure| {
-        eprintln!("{failure}");
+        // A closed or full standard error does not change the exit code.
+        let _ = writeln!(std::io::stderr(), "{failure}");
         failure.code
     });
     ExitCode::from(code)
