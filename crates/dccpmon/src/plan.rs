@@ -207,6 +207,9 @@ impl fmt::Display for Plan {
             "{kind}, {}, {flows} flow{several}, {time} s, {length} B {unit}",
             self.carrier()
         )?;
+        if let Some(packets) = self.asked.packets {
+            write!(f, ", {packets} of each flow at most")?;
+        }
         if let Shape::Cbr { bps } = self.asked.shape {
             #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
             let bps = bps as f64;

@@ -17,7 +17,7 @@ pub(crate) struct BothWords {
     #[arg(long)]
     pub(crate) one_connection: bool,
     /// With --bidir: congestion control of DCCP for the flows of the server [default: that of --ccid]
-    #[arg(long, value_name = "N", value_parser = ccid)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = ccid)]
     pub(crate) server_ccid: Option<u8>,
 }
 

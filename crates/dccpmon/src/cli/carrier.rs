@@ -22,7 +22,7 @@ pub(crate) struct Carrier {
     #[arg(short, long)]
     udp: bool,
     /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
-    #[arg(long, value_name = "N", value_parser = ccid)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = ccid)]
     ccid: Option<u8>,
     /// How the window of CCID 2 moves: reno, highspeed … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]

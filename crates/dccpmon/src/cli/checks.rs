@@ -78,6 +78,17 @@ pub(super) fn check_law(ccid: u8, is_reverse: bool) -> Result<(), Failure> {
     Err(Failure::usage(format!("--law: {problem}"), next))
 }
 
+/// TCP cuts its stream into packets as it likes.
+pub(super) fn check_count(transport: Transport, count: Option<u64>) -> Result<(), Failure> {
+    if transport != Transport::Tcp || count.is_none() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--count: TCP carries a stream of bytes, not packets",
+        "leave --count out, or choose --transport dccp or udp",
+    ))
+}
+
 /// Samples are those of the client's senders, and only the document shows them.
 pub(super) fn check_sample(
     transport: Transport,

@@ -9,10 +9,10 @@ use dccp::{DEFAULT_UDP_PORT, Encapsulation};
 #[derive(Args, Clone, PartialEq, Debug)]
 pub(crate) struct Common {
     /// UDP port of the server
-    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) port: u16,
     /// DCCP port of the server
-    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) dccp_port: u16,
     /// Carry DCCP over udp or ip
     #[arg(long, value_name = "udp|ip", value_parser = over)]

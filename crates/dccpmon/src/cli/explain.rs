@@ -12,7 +12,7 @@ const LATER_OPTIONS: &[&str] = &[
 fn not_yet(word: &str) -> Failure {
     Failure::usage(
         format!("{word}: is not implemented yet"),
-        "this version has `serve` and `bulk`; `dccpmon bulk --help` lists the options",
+        "leave it out; `dccpmon bulk --help` lists the options",
     )
 }
 
@@ -24,11 +24,24 @@ pub(super) fn no_host() -> Failure {
     )
 }
 
-fn no_baseline() -> Failure {
-    Failure::usage(
-        "--noise: there is no baseline that figures may be worse than",
-        "add --baseline FILE, or leave --noise out",
-    )
+/// The failure of an option that needs the one with the name `word`; `None` if no option needs that.
+fn needs(word: &str) -> Option<Failure> {
+    let (what, next) = match word {
+        "--baseline" => (
+            "--noise: there is no baseline that figures may be worse than",
+            "add --baseline FILE, or leave --noise out",
+        ),
+        "--pcap" => (
+            "--snap: there is no pcapng file for packets",
+            "add --pcap FILE, or leave --snap out",
+        ),
+        "--out" => (
+            "--resume: there is no file with points",
+            "add --out FILE, or leave --resume out",
+        ),
+        _ => return None,
+    };
+    Some(Failure::usage(what, next))
 }
 
 fn no_from() -> Failure {
@@ -68,8 +81,8 @@ pub(super) fn explain(e: &clap::Error, command: &str) -> Failure {
             };
             Failure::usage(format!("{word}: there is no such option"), next)
         }
-        ErrorKind::MissingRequiredArgument if word == "--baseline" => no_baseline(),
         ErrorKind::MissingRequiredArgument if word == "--from" => no_from(),
+        ErrorKind::MissingRequiredArgument if let Some(failure) = needs(word) => failure,
         ErrorKind::MissingRequiredArgument if command == "man" => Failure::usage(
             "there is no folder for the pages",
             "write for example `dccpmon man pages`",

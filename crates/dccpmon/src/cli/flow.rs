@@ -112,7 +112,17 @@ pub(super) fn flow(text: &str) -> Result<FlowValues, BadValue> {
     if text.is_empty() {
         return Err(BadValue::new("has no value", NEXT));
     }
+    let mut given = Vec::new();
     for part in values.split(',').filter(|_| !values.is_empty()) {
+        let name = match part.split_once('=') {
+            Some(("rate" | "shape", _)) => "rate or shape",
+            Some((name, _)) => name,
+            None => part,
+        };
+        if given.contains(&name) {
+            return Err(BadValue::new(format!("{name} is given twice"), NEXT));
+        }
+        given.push(name);
         match part.split_once('=') {
             Some(("ccid", value)) => flow.ccid = ccid(value)?,
             Some(("rate", value)) => flow.shape = Shape::Cbr { bps: rate(value)? },
@@ -151,6 +161,8 @@ mod tests {
             "speed=5M",
             "ccid=3,law=cubic",
             "rate=1M,",
+            "ccid=3,ccid=4",
+            "rate=1M,shape=poisson:1M",
         ] {
             assert!(flow(text).is_err(), "{text}");
         }

@@ -29,7 +29,9 @@ use crate::result::check::Wanted;
 use crate::schema::{Kind, Transport};
 use crate::session::repeat::RUNS_MAX;
 use both::BothWords;
-use checks::{check_law, check_sample, check_window, flows, has_echoes, notes, usual_interval};
+use checks::{
+    check_count, check_law, check_sample, check_window, flows, has_echoes, notes, usual_interval,
+};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use common::{Common, family};
@@ -52,7 +54,7 @@ use std::path::PathBuf;
 use sweep::Sweep;
 use third::{EXAMPLES, Third, ThirdWords, measurement};
 use values::{
-    bitrate, burst, ccid, congestion, idle, law, length, number, sample, shape, share,
+    bitrate, burst, ccid, congestion, count, idle, law, length, number, precision, sample, shape,
     socket_buffer, spacing, time, transport,
 };
 
@@ -290,6 +292,9 @@ struct BulkWords {
     /// Time between two lines of the table [default: 1, or all of a shorter test; less with --live]
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
     interval: Option<Duration>,
+    /// End each flow after N packets, or after -t
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count, conflicts_with_all = ["reverse", "bidir"])]
+    count: Option<u64>,
     /// Send at this rate per flow, in bit/s: 50M; 0 is no limit [default: DCCP as fast as congestion control
     /// allows, UDP 1M]
     #[arg(short, long, value_name = "RATE", allow_negative_numbers = true, value_parser = bitrate, group = "pattern")]
@@ -305,7 +310,7 @@ struct BulkWords {
     #[arg(long, value_name = "TIME", value_parser = spacing, group = "pattern")]
     spacing: Option<Shape>,
     /// The seed of random shapes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     seed: u64,
     /// Bytes of a datagram [default: 1400, or what the path bears], or of a block of TCP [default: 64000]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
@@ -353,7 +358,7 @@ struct BulkWords {
     #[arg(long, group = "carrier")]
     tcp: bool,
     /// Congestion control of DCCP: 2 (TCP-like), 3 (TFRC) or 4 (TFRC for small packets) [default: 2]
-    #[arg(long, value_name = "N", value_parser = ccid)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = ccid)]
     ccid: Option<u8>,
     /// How the window of CCID 2 moves: reno, highspeed, `cubic:fast_convergence=no` … [default: reno]
     #[arg(long, value_name = "NAME", value_parser = law)]
@@ -386,7 +391,7 @@ struct BulkWords {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=RUNS_MAX))]
     repeat: Option<u32>,
     /// Repeat the test until the 95 % confidence interval of the mean goodput is within ± SHARE of it: 2%
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = precision)]
     until_ci: Option<f64>,
     /// Probe the idle path for this long first; 0: no probes, also none beside the load [default: a tenth of -t, at most 1s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = idle)]
@@ -442,6 +447,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
     let (flows, notes) = (flows(&w)?, notes(&w));
     let has_echoes = has_echoes(transport, kind == Kind::Stream || w.echo)?;
     w.both.check(transport, has_echoes)?;
+    check_count(transport, w.count)?;
     let is_controlled = w.ccid.is_some() || w.law.is_some();
     if transport != Transport::Dccp && is_controlled {
         let option = if w.ccid.is_some() { "--ccid" } else { "--law" };
@@ -493,7 +499,7 @@ fn bulk(w: BulkWords, kind: Kind) -> Result<Bulk, Failure> {
         seed: w.seed,
         length: w.length,
         socket_buffer: w.window,
-        packets: None,
+        packets: w.count,
         flows,
         own: w.own,
         is_both: w.both.bidir,

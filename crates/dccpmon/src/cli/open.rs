@@ -2,7 +2,7 @@
 
 use super::carrier::{Carrier, carrier};
 use super::values::{
-    burst, length, needs_packets, number, over, rate, shape, spacing, time, transport,
+    burst, count, length, needs_packets, number, over, rate, shape, spacing, time, transport,
 };
 use super::{Common, DCCP_PORT};
 use crate::load::shape::Shape;
@@ -25,6 +25,9 @@ pub(crate) struct Send {
     /// How long to send: 10, 10s, 5m
     #[arg(short, long, value_name = "TIME", default_value = "10", allow_negative_numbers = true, value_parser = time)]
     pub(crate) time: Duration,
+    /// End after N packets, or after -t
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) count: Option<u64>,
     /// Time between two lines
     #[arg(long, value_name = "TIME", default_value = "1s", allow_negative_numbers = true, value_parser = time)]
     pub(crate) snapshot: Duration,
@@ -41,7 +44,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "TIME", value_parser = spacing, group = "pattern")]
     spacing: Option<Shape>,
     /// The seed of random shapes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     pub(crate) seed: u64,
     /// Bytes of a datagram [default: 1400, or the path's limit]
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true, value_parser = length)]
@@ -80,10 +83,10 @@ impl Send {
 #[derive(Args, Clone, PartialEq, Debug)]
 pub(crate) struct Recv {
     /// UDP port
-    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) port: u16,
     /// DCCP port
-    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) dccp_port: u16,
     /// Take DCCP over udp or ip
     #[arg(long, value_name = "udp|ip", default_value = "udp", value_parser = over)]

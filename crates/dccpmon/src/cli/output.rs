@@ -54,6 +54,7 @@ pub(super) struct OutputWords {
         help_heading = "Output",
         default_value_t = 128,
         requires = "pcap",
+        allow_negative_numbers = true,
         value_parser = number(0_usize..=65_535)
     )]
     snap: usize,
@@ -73,6 +74,7 @@ pub(super) struct OutputWords {
         help_heading = "Output",
         default_value = "3%",
         requires = "baseline",
+        allow_negative_numbers = true,
         value_parser = share
     )]
     noise: f64,

@@ -20,10 +20,10 @@ pub(crate) struct Ping {
     /// The host to probe
     pub(crate) host: String,
     /// UDP port of the host
-    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(short, long, value_name = "PORT", default_value_t = DEFAULT_UDP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) port: u16,
     /// DCCP port of the host
-    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, value_parser = number(1..=u16::MAX))]
+    #[arg(long, value_name = "PORT", default_value_t = DCCP_PORT, allow_negative_numbers = true, value_parser = number(1..=u16::MAX))]
     pub(crate) dccp_port: u16,
     /// Carry DCCP over udp or ip, or try both ways
     #[arg(long, value_enum, default_value_t = Ways::Udp)]

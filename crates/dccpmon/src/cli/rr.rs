@@ -31,7 +31,7 @@ pub(crate) struct Rr {
     #[arg(long, value_enum, default_value_t = Varied::Response)]
     pub(crate) vary: Varied,
     /// Bytes of the messages that do not vary [default: 64]
-    #[arg(long, value_name = "SIZE", value_parser = message_bytes)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = message_bytes)]
     fixed: Option<u32>,
     /// Requests of each size
     #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = number(1..=COUNT_MAX))]

@@ -13,13 +13,13 @@ pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) common: Common,
     /// Bytes of the packets: 1400, or 64..1400/100
-    #[arg(long, value_name = "A..B/STEP", default_value = "1400", value_parser = size_range)]
+    #[arg(long, value_name = "A..B/STEP", default_value = "1400", allow_negative_numbers = true, value_parser = size_range)]
     pub(crate) size: Range,
     /// Time between packets: 20us, or 0us..40us/10us; 0us is as fast as possible
     #[arg(long, value_name = "A..B/STEP", default_value = "0us", value_parser = time_range)]
     pub(crate) spacing: Range,
     /// Packets of each point
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "1000", allow_negative_numbers = true, value_parser = count)]
     pub(crate) count: u64,
     /// Search for the smallest spacing without loss
     #[arg(long, conflicts_with = "spacing")]
@@ -29,7 +29,7 @@ pub(crate) struct Sweep {
     /// The server's key
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Append each point to this file, as a line of JSON
+    /// Write each point to this file as soon as it is known, as a line of JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Take the points from the file of --out that it already has

@@ -130,6 +130,26 @@ fn mistake_yields_an_error_of_two_lines() {
             "error: --rate-limit 0: must be greater than 0\n next: write bits per second: 9600, 50M or 1.5G",
         ),
         (
+            "h -b 0.4",
+            "error: --bitrate 0.4: '0.4' is less than 1 bit/s\n next: write bits per second: 9600, 50M or 1.5G",
+        ),
+        (
+            "h -p -1",
+            "error: --port -1: must be a whole number from 1 to 65535\n next: write for example 1",
+        ),
+        (
+            "h --snap 10",
+            "error: --snap: there is no pcapng file for packets\n next: add --pcap FILE, or leave --snap out",
+        ),
+        (
+            "sweep h --resume",
+            "error: --resume: there is no file with points\n next: add --out FILE, or leave --resume out",
+        ),
+        (
+            "h --until-ci 0",
+            "error: --until-ci 0: must be greater than 0\n next: write 2%, or --repeat N for a number of runs",
+        ),
+        (
             "h -P 33",
             "error: --parallel 33: must be a whole number from 1 to 32\n next: write for example 1",
         ),

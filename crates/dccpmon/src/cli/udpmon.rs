@@ -231,20 +231,22 @@ impl Values {
                 ));
             }
         }
-        let time = match (self.get('t'), self.count('l')?) {
-            (Some(seconds), None) => seconds.to_owned(),
-            (None, Some(packets)) if gap > 0 && burst.is_none() => {
-                time(packets.saturating_mul(gap).min(86_400 * TENTHS_PER_SECOND))
-            }
-            (None, None) => return Ok(()),
-            _ => {
+        match (self.get('t'), self.count('l')?) {
+            (Some(seconds), None) => line.extend(["-t".into(), seconds.to_owned()]),
+            (None, Some(packets)) => line.extend([
+                "--count".into(),
+                packets.to_string(),
+                "-t".into(),
+                time(longest(packets, gap)),
+            ]),
+            (None, None) => {}
+            (Some(_), Some(_)) => {
                 return Err(Failure::usage(
-                    "-l, -t: a number of packets needs a time between them, and no -t",
-                    "write -w with -l, or -t instead of -l",
+                    "-l and -t exclude each other",
+                    "leave one of them out",
                 ));
             }
-        };
-        line.extend(["-t".into(), time]);
+        }
         Ok(())
     }
 }
@@ -254,16 +256,24 @@ fn time(tenths: u64) -> String {
     format!("{}.{}us", tenths / 10, tenths % 10)
 }
 
-/// A test for each time between packets, with `UDPmon`'s line.
+/// The longest time of packets with a gap between them: twice what they need, and what a slow path needs.
+fn longest(packets: u64, gap: u64) -> u64 {
+    const SLOW: u64 = 60 * TENTHS_PER_SECOND;
+    let twice = packets.saturating_mul(gap).saturating_mul(2);
+    twice.saturating_add(SLOW).min(86_400 * TENTHS_PER_SECOND)
+}
+
+/// A test for each time between packets, with `UDPmon`'s line. The first one prints the head.
 fn bw_mon(values: &Values) -> Result<Vec<Vec<String>>, Failure> {
     let host = values.host()?;
-    let line = |gap| -> Result<Vec<String>, Failure> {
-        let mut line = values.line(&["bulk", host, "--format", "udpmon"]);
+    let line = |(number, gap)| -> Result<Vec<String>, Failure> {
+        let format = if number == 0 { "udpmon" } else { "udpmon-rows" };
+        let mut line = values.line(&["bulk", host, "--format", format, "--idle", "0"]);
         values.add(&mut line, 'p', "-l");
         values.add_load(&mut line, gap)?;
         Ok(line)
     };
-    values.gaps()?.into_iter().map(line).collect()
+    values.gaps()?.into_iter().enumerate().map(line).collect()
 }
 
 /// Responses of -r bytes, or up to -e in steps of -i.
@@ -326,16 +336,21 @@ mod tests {
         for (program, line, lines) in [
             (
                 Program::BwMon,
-                "-d h -p 1400 -l 10000 -w 20 -i 0.5 -e 20.9",
+                "-d h -p 1400 -l 10000 -w 0 -i 0.5 -e 0.9",
                 &[
-                    "bulk h --format udpmon -l 1400 --spacing 20.0us -t 200000.0us",
-                    "bulk h --format udpmon -l 1400 --spacing 20.5us -t 205000.0us",
+                    "bulk h --format udpmon --idle 0 -l 1400 --count 10000 -t 60000000.0us",
+                    "bulk h --format udpmon-rows --idle 0 -l 1400 --spacing 0.5us --count 10000 -t 60010000.0us",
                 ][..],
             ),
             (
                 Program::BwMon,
+                "-d h -l 100 -n 10 -g 500",
+                &["bulk h --format udpmon --idle 0 --burst 10/500.0us --count 100 -t 60000000.0us"],
+            ),
+            (
+                Program::BwMon,
                 "-d h -t 5 -r 100 -6 -u 7000",
-                &["bulk h --format udpmon -p 7000 -6 -b 100M -t 5"],
+                &["bulk h --format udpmon --idle 0 -p 7000 -6 -b 100M -t 5"],
             ),
             (
                 Program::Req,
@@ -358,6 +373,8 @@ mod tests {
     fn translated_lines_are_command_lines_of_dccpmon() {
         for (program, line) in [
             (Program::BwMon, "-d h -p 1400 -l 10000 -w 20.5"),
+            (Program::BwMon, "-d h -p 1400 -l 10000 -w 10 -i 10 -e 20"),
+            (Program::Send, "-d h -p 1000 -l 300 -w 100"),
             (Program::Req, "-d h -p 64 -l 100 -r 64 -i 100 -e 264"),
             (Program::Resp, "-u 7000"),
             (Program::Send, "-d h -p 1000 -t 3 -w 100"),
@@ -399,8 +416,8 @@ mod tests {
             ),
             (
                 Program::BwMon,
-                "-d h -l 100",
-                "-l, -t: a number of packets needs a time between them, and no -t",
+                "-d h -l 100 -t 5",
+                "-l and -t exclude each other",
             ),
         ] {
             let failure = translate(program, line).unwrap_err();

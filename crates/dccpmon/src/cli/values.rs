@@ -166,6 +166,14 @@ pub(crate) fn share(text: &str) -> Result<f64, BadValue> {
     Ok(quantity::share(text)?)
 }
 
+/// The relative error of a mean. None is 0, so repetitions would never reach that.
+pub(super) fn precision(text: &str) -> Result<f64, BadValue> {
+    let next = "write 2%, or --repeat N for a number of runs";
+    let value = share(text)?;
+    let value = Some(value).filter(|value| *value > 0.0);
+    value.ok_or_else(|| BadValue::new("must be greater than 0", next))
+}
+
 pub(crate) fn assertion(text: &str) -> Result<Assert, BadValue> {
     Assert::parse(text).map_err(|e| BadValue::new(e.problem, e.next))
 }

@@ -7,7 +7,7 @@ use crate::host::Usage;
 use crate::limits::INTERVAL_MIN;
 use crate::meter::{Meter, SAMPLE};
 use crate::output::capture::Capture;
-use crate::output::{Format, Options, Outputs};
+use crate::output::{self, Format, Options, Outputs};
 use crate::plan::{self, Plan};
 use crate::result::check::Checks;
 use crate::result::halves::Halves;
@@ -56,8 +56,12 @@ pub(crate) fn run_with(
         // A closed standard error does not change the outcome.
         let _ = writeln!(stderr(), "note: {note}");
     }
-    let checks = asked.wanted.load(&document::of_begin(asked).requested)?;
-    let mut outputs = Outputs::new(&asked.output, checks, asked.transport)?;
+    let checks = asked.wanted.load(&document::of_begin(asked).requested);
+    let opened = checks.and_then(|checks| Outputs::new(&asked.output, checks, asked.transport));
+    let mut outputs = opened.or_else(|failure| {
+        output::show_failure(&asked.output, &document::of_failure(asked, &failure))?;
+        Err(failure)
+    })?;
     let measured = plan(asked.clone()).and_then(|plan| measure(plan, &mut outputs));
     let (mut document, failure) = match measured {
         Ok(document) => (document, None),
@@ -393,7 +397,7 @@ impl Client {
         rows.finish();
         if let Err(e) = self.end_capture(meter) {
             // The figures are whole: only the files of packets are missing.
-            eprintln!("error: {}\n next: {}", e.what, e.next);
+            let _ = writeln!(stderr(), "{e}");
             status = Status::Incomplete;
         }
         let result = combine(&self.plan.asked, self.length, status, elapsed, sides);
@@ -456,7 +460,8 @@ impl Client {
             rows.outputs.progress(nanos(elapsed), nanos(duration));
             let is_over = report.has_sent || elapsed >= duration || meter.is_done();
             let is_interrupted = interrupt::is_pressed();
-            let is_early = is_interrupted || report.is_ending;
+            let has_ended = meter.is_done() && elapsed < duration;
+            let is_early = is_interrupted || report.is_ending || has_ended;
             let is_last = is_over && elapsed + interval / 2 >= next;
             // The server may report the part of an interval before an early end.
             if elapsed >= next || is_last || is_early {

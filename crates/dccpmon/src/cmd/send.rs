@@ -36,7 +36,7 @@ pub(crate) fn run(asked: &Send) -> Result<u8, Failure> {
         length,
         shape: asked.pattern(),
         seed: asked.seed,
-        packets: None,
+        packets: asked.count,
         congestion: None,
         has_echoes: false,
     };

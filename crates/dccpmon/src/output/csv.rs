@@ -119,6 +119,16 @@ mod tests {
     use crate::output::sample;
 
     #[test]
+    fn test_without_an_interval_has_the_names_of_the_columns() {
+        let mut document = sample::document();
+        document.intervals.clear();
+        let text = crate::output::export(&document, crate::output::Format::Csv);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines[0], head());
+    }
+
+    #[test]
     fn each_row_has_a_cell_for_each_column() {
         let document = sample::two_flows();
         let mut rows = vec![head()];

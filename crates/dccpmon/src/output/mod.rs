@@ -63,8 +63,10 @@ pub(crate) enum Format {
     Csv,
     /// Columns for gnuplot, as thrulay prints them
     Gnuplot,
-    /// The line of `UDPmon`, with `;` between the values
+    /// The line of `UDPmon` below its head, with `;` between the values
     Udpmon,
+    /// The line of `UDPmon` without the head
+    UdpmonRows,
     /// One page with pictures
     Html,
     /// The document of `iperf3 -J`
@@ -196,7 +198,8 @@ impl<'a> Outputs<'a> {
         }
         let outcomes = document.assertions.iter().flatten();
         let outcomes = joined(outcomes.map(ToString::to_string));
-        let text = ending(self.format, document);
+        let text =
+            missing_head(self.format, self.has_head, document) + &ending(self.format, document);
         self.say(&text);
         if self.options.is_full {
             self.say(&joined(full::lines(document)));
@@ -233,9 +236,12 @@ fn rows(format: Format, table: &Table, interval: &Interval, is_first: bool) -> S
         Format::Csv => (|_| csv::head(), csv::interval(interval)),
         Format::Gnuplot => (|_| gnuplot::head(), gnuplot::interval(interval)),
         Format::JsonStream => return stream::interval(interval),
-        Format::Json | Format::Udpmon | Format::Html | Format::Iperf3 | Format::None => {
-            return String::new();
-        }
+        Format::Json
+        | Format::Udpmon
+        | Format::UdpmonRows
+        | Format::Html
+        | Format::Iperf3
+        | Format::None => return String::new(),
     };
     joined(is_first.then(|| head(table)).into_iter().chain(rows))
 }
@@ -251,12 +257,25 @@ fn ending(format: Format, document: &Document) -> String {
         }
         Format::Csv => joined(csv::totals(document)),
         Format::Gnuplot => joined(gnuplot::totals(document)),
-        Format::Udpmon => joined(udpmon::lines(document)),
+        Format::Udpmon => joined(
+            udpmon::head(document)
+                .into_iter()
+                .chain(udpmon::rows(document)),
+        ),
+        Format::UdpmonRows => joined(udpmon::rows(document)),
         Format::Json => json(document) + "\n",
         Format::Html => html::page(document),
         Format::Iperf3 => iperf::text(document),
         Format::None => String::new(),
     }
+}
+
+/// Prints the document of a test whose files cannot be used. Programs that read documents get one for each test.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn show_failure(options: &Options, document: &Document) -> Result<(), Failure> {
+    print(&ending(options.format, document))
 }
 
 /// A saved result in a format.
@@ -269,7 +288,18 @@ pub(crate) fn export(document: &Document, format: Format) -> String {
     if let Some(error) = document.error.as_ref().filter(|_| format == Format::Table) {
         text += &joined([error.what.clone(), error.next.clone()]);
     }
+    text += &missing_head(format, !document.intervals.is_empty(), document);
     text + &ending(format, document)
+}
+
+/// The names of the columns above the totals of a test that was too short for an interval.
+fn missing_head(format: Format, has_head: bool, document: &Document) -> String {
+    let is_missing = !has_head && document.summary.is_some();
+    match format {
+        Format::Csv if is_missing => csv::head() + "\n",
+        Format::Gnuplot if is_missing => gnuplot::head() + "\n",
+        _ => String::new(),
+    }
 }
 
 /// The document as JSON on one line.

@@ -215,6 +215,7 @@ pub(crate) fn document() -> Document {
             dccp_port: Some(5_001),
             over: Some("udp".into()),
             duration_ns: 5_000_000_000,
+            packets: None,
             interval_ns: 1_000_000_000,
             idle_ns: 0,
             direction: Direction::Forward,

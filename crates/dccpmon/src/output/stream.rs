@@ -27,10 +27,10 @@ pub(crate) fn interval(interval: &Interval) -> String {
 
 /// The last line.
 pub(crate) fn end(document: &Document) -> String {
-    let event = if document.summary.is_none() {
-        "error"
-    } else {
-        "summary"
-    };
+    let has_result = document.summary.is_some()
+        || document.points.is_some()
+        || document.rr.is_some()
+        || document.media.is_some();
+    let event = if has_result { "summary" } else { "error" };
     line(event, document)
 }

@@ -10,16 +10,20 @@ use dccp::proto::number::to_f64;
 const HEAD: &str = " pkt len; num_sent; inter-pkt_time us; send_user_data_rate Mbit; num_recv; num_lost; \
      num_badorder; %lost; num_lost_innet; %lost_innet; recv_user_data_rate Mbit; recv_wire_rate Mbit;";
 
-/// The head and a line for each flow with a ledger. A column is empty if its value is not known.
-pub(crate) fn lines(document: &Document) -> Vec<String> {
+/// The head of the rows; `None` if the test has no result.
+pub(crate) fn head(document: &Document) -> Option<String> {
+    document.summary.as_ref().map(|_| HEAD.to_owned())
+}
+
+/// A line for each flow with a ledger. A column is empty if its value is not known.
+pub(crate) fn rows(document: &Document) -> Vec<String> {
     let Some(summary) = &document.summary else {
         return Vec::new();
     };
-    let mut lines = vec![HEAD.to_owned()];
-    for (flow, agreed) in summary.flows.iter().zip(&document.negotiated) {
-        lines.extend(line(summary.duration_ns, flow, agreed));
-    }
-    lines
+    let flows = summary.flows.iter().zip(&document.negotiated);
+    flows
+        .filter_map(|(flow, agreed)| line(summary.duration_ns, flow, agreed))
+        .collect()
 }
 
 fn line(duration_ns: u64, flow: &Flow, agreed: &Negotiated) -> Option<String> {
@@ -82,7 +86,8 @@ mod tests {
 
     #[test]
     fn line_has_twelve_columns() {
-        let lines = lines(&sample::document());
+        let document = sample::document();
+        let lines: Vec<String> = head(&document).into_iter().chain(rows(&document)).collect();
         assert_eq!(lines.len(), 2);
         let columns = |line: &str| line.matches(';').count();
         assert_eq!((columns(&lines[0]), columns(&lines[1])), (12, 12));

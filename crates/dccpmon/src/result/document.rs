@@ -47,17 +47,30 @@ pub(crate) fn of_test(plan: &Plan, result: &TestResult, exit_code: u8) -> Docume
 /// The document of a test that did not run.
 pub(crate) fn of_failure(asked: &Bulk, failure: &Failure) -> Document {
     Document {
-        status: match failure.code {
-            exit::REFUSED => Status::Refused,
-            exit::INTERRUPTED => Status::Interrupted,
-            _ => Status::Failed,
-        },
+        status: status_of(failure.code),
         exit_code: failure.code,
-        error: Some(Problem {
+        error: Some(failure.into()),
+        ..empty(asked)
+    }
+}
+
+/// The status of a run that ended with this exit code.
+pub(crate) fn status_of(exit_code: u8) -> Status {
+    match exit_code {
+        exit::DONE => Status::Complete,
+        exit::REFUSED => Status::Refused,
+        exit::INTERRUPTED => Status::Interrupted,
+        exit::INCOMPLETE => Status::Incomplete,
+        _ => Status::Failed,
+    }
+}
+
+impl From<&Failure> for Problem {
+    fn from(failure: &Failure) -> Self {
+        Self {
             what: failure.what.clone(),
             next: failure.next.clone(),
-        }),
-        ..empty(asked)
+        }
     }
 }
 
@@ -135,11 +148,19 @@ pub(crate) fn empty(asked: &Bulk) -> Document {
         media: None,
         assertions: None,
         record: Record {
-            argv: std::env::args().collect(),
+            argv: argv(),
             program_version: env!("CARGO_PKG_VERSION").into(),
             ended_unix_s: clock::unix_time().as_secs(),
         },
     }
+}
+
+/// The command line. A word that is no text, such as the name of a file in another encoding, is shown as well as possible.
+fn argv() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn requested_flow(asked: &Bulk, flow: u32) -> FlowRequest {
@@ -165,6 +186,7 @@ fn requested(asked: &Bulk) -> Requested {
         dccp_port: Some(asked.dccp_port),
         over: Some(asked.over.to_string()),
         duration_ns: nanos(asked.duration),
+        packets: asked.packets,
         interval_ns: nanos(asked.interval),
         idle_ns: nanos(asked.idle_time()),
         direction: match (asked.is_reverse, asked.is_both) {

@@ -22,6 +22,8 @@ pub struct Requested {
     pub over: Option<String>,
     /// How long to send.
     pub duration_ns: u64,
+    /// The packets after which each flow ends; null: only the time ends it.
+    pub packets: Option<u64>,
     /// The length of an interval.
     pub interval_ns: u64,
     /// The time before the load, for measuring the delay of the idle path.

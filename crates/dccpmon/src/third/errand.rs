@@ -49,6 +49,8 @@ pub(crate) struct Errand {
     seed: u64,
     /// Bytes of a datagram, or of a block of TCP; `None`: the usual ones.
     length_bytes: Option<usize>,
+    /// Packets of each flow; `None`: as many as the time permits.
+    packets: Option<u64>,
     flows: u32,
     /// The values of each flow; empty: all are alike.
     own: Vec<OwnFlow>,
@@ -118,6 +120,7 @@ impl Errand {
             shape: test.shape.clone(),
             seed: test.seed,
             length_bytes: test.length,
+            packets: test.packets,
             flows: test.flows,
             own: test.own.iter().map(OwnFlow::of).collect(),
             is_reverse: test.is_reverse,
@@ -183,7 +186,7 @@ impl Errand {
             shape: self.shape.clone(),
             seed: self.seed,
             length: self.length_bytes,
-            packets: None,
+            packets: self.packets,
             flows: self.flows,
             own,
             is_reverse: self.is_reverse,
@@ -239,6 +242,10 @@ impl Errand {
         )?;
         fails(self.idle_ns > nanos(IDLE_MAX), "its idle time is too long")?;
         fails(is_tcp && self.has_echoes, "TCP has no echoes")?;
+        fails(
+            self.packets == Some(0) || is_tcp && self.packets.is_some(),
+            "its count of packets does not fit",
+        )?;
         let both = BothWords {
             bidir: self.is_both,
             one_connection: self.is_one_connection,
@@ -314,6 +321,7 @@ mod tests {
             "2001:db8::1 --tcp -C reno -6 -p 7000 --dccp-port 7",
             "h --law cubic:fast_convergence=no --strict --idle 0 --over ip",
             "h --flow ccid=3,rate=5M --flow law=cubic",
+            "h --count 30 -l 100",
             "h --bidir --one-connection --ccid 2 --server-ccid 3",
             "h --bidir --shape pareto:5M/1.5 --seed 18446744073709551615 -4",
         ] {
@@ -364,6 +372,7 @@ mod tests {
             ("idle_ns", json!(6_000_000_000_u64)),
             ("ccid", json!(9)),
             ("server_ccid", json!(3)),
+            ("packets", json!(0)),
             ("is_one_connection", json!(true)),
             ("law", json!("quic")),
             ("congestion", json!("a/b")),

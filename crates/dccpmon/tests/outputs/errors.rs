@@ -1,7 +1,8 @@
 //! Each mistake and each failure: what it is, and what to do next.
 
 use crate::folder;
-use crate::support::{PROGRAM, Server, client, free_port};
+use crate::support::{PROGRAM, Server, client, free_port, read};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -121,4 +122,57 @@ fn failures_of_the_network_are_two_lines() {
         "wait until one has ended, and try again",
     );
     assert_eq!(running.wait().unwrap().code(), Some(0));
+}
+
+// goal 36: a wrong file yields a document too.
+#[test]
+fn wrong_files_yield_a_document() {
+    for (words, code) in [
+        (["--save", "/nonexistent/x"], 1),
+        (["--baseline", "/nonexistent/x"], 2),
+    ] {
+        let output = Command::new(PROGRAM)
+            .args(["h", "-J"])
+            .args(words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let document = read(&output);
+        assert_eq!(document["status"], "failed");
+        assert_eq!(document["exit_code"], code);
+    }
+}
+
+// The name of a file need not be a text.
+#[cfg(unix)]
+#[test]
+fn words_that_are_no_text_are_recorded_as_well_as_possible() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut path = folder("no-text").into_os_string();
+    path.push(OsStr::from_bytes(b"/\xff.json"));
+    let output = Command::new(PROGRAM)
+        .args(["127.0.0.1", "-p", &free_port(), "-J", "--save"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let document = read(&output);
+    let words = document["record"]["argv"].as_array().unwrap();
+    let last = words.last().and_then(|word| word.as_str()).unwrap();
+    assert!(last.ends_with("/\u{fffd}.json"), "{last}");
+    assert!(Path::new(&path).exists());
+}
+
+// A full disk under the messages does not change the exit code.
+#[cfg(target_os = "linux")]
+#[test]
+fn full_standard_error_keeps_the_exit_code() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = Command::new(PROGRAM)
+        .args(["h", "-t", "0"])
+        .stderr(full.unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
 }
