@@ -1,7 +1,7 @@
 //! Sweeps over packet sizes and spacings.
 
 use crate::link::over_link;
-use crate::support::{PROGRAM, Server, number, read};
+use crate::support::{PROGRAM, Server, free_port, number, read};
 use core::time::Duration;
 use dccp::Rate;
 use dccp_sim::LinkConfig;
@@ -159,4 +159,88 @@ fn grid_has_a_point_for_each_combination() {
     });
     let expected = [(200, 200), (200, 400), (400, 200), (400, 400)];
     assert_eq!(keys.collect::<Vec<_>>(), expected);
+}
+
+// goal 36: a sweep that cannot run has a document too.
+#[test]
+fn sweep_without_a_server_has_a_document() {
+    let output = sweep(&free_port(), &["-J"]).output().unwrap();
+    let document = read(&output);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(document["status"], "failed");
+    assert_eq!(document["exit_code"], 1);
+    let what = document["error"]["what"].as_str().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.starts_with(&format!("error: {what}\n next: ")),
+        "{text}"
+    );
+}
+
+// goal 57: a sweep keeps the points that it has when the server vanishes.
+#[test]
+fn sweep_keeps_its_points_when_the_server_vanishes() {
+    let mut server = Server::start("udp");
+    let out = empty_file("sweep-vanished.ndjson");
+    let arguments = [
+        "--size",
+        "100..1300/100",
+        "--spacing",
+        "1ms",
+        "--count",
+        "300",
+        "-J",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let child = sweep(&server.port, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while lines(&out).len() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let document = read(&output);
+    assert_eq!(document["status"], "incomplete");
+    assert_eq!(document["exit_code"], 5);
+    assert!(document["error"]["what"].is_string(), "{document:#}");
+    let points = document["points"].as_array().unwrap();
+    assert!((2..13).contains(&points.len()), "{document:#}");
+    for point in points {
+        assert_eq!(number(&point["delivered_packets"]), 300, "{point:#}");
+    }
+    // The point that broke off is not among those that `--resume` takes.
+    assert_eq!(lines(&out).len(), points.len());
+}
+
+// The file of points can hold anything.
+#[test]
+fn file_without_points_is_not_resumed() {
+    let out = empty_file("sweep-hostile.ndjson");
+    let point = r#"{"packet_bytes":1400,"asked_gap_ns":0,"gap_ns":null,"sent_packets":18446744073709551615,"delivered_packets":0,"offered_bps":null,"sent_bps":null,"received_bps":null,"wire_bps":null,"lost_network_packets":18446744073709551615,"lost_host_packets":1,"unknown_packets":1,"held_ratio":null,"jitter":null,"client_cpu_ratio":null,"server_cpu_ratio":null}"#;
+    let question = r#"{"host":"127.0.0.1","udp_port":9,"transport":"dccp","over":"udp","ccid":2,"cc":"reno","packets":1000,"packet_bytes":1400,"shape":"greedy"}"#;
+    let huge = format!("{{\"requested\":{question},\"point\":{point}}}\n");
+    for (text, why) in [
+        (huge.as_bytes(), "a number is too great"),
+        (b"\xff\n", "stream did not contain valid UTF-8"),
+        (b"{}\n", "missing field `requested` at line 1 column 2"),
+    ] {
+        fs::write(&out, text).unwrap();
+        let words = ["--resume", "--out", out.to_str().unwrap()];
+        let output = sweep("9", &words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let path = out.display();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            format!(
+                "error: {path}: holds no points of a sweep ({why})\n \
+                 next: write another file, or leave --resume out\n"
+            )
+        );
+        assert_eq!(fs::read(&out).unwrap(), text, "the file stays as it is");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::Bulk;
 use crate::load::shape::Shape;
+use crate::result::texts::is_moderate;
 use crate::schema::{Point, Transport};
 use dccp_cli::Failure;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,24 @@ struct Line {
     point: Point,
 }
 
+/// Reads a line. A file can hold anything, and figures are computed from its numbers.
+fn read(line: &str) -> Result<Line, String> {
+    let line: Line = serde_json::from_str(line).map_err(|e| e.to_string())?;
+    let point = serde_json::to_value(&line.point).map_err(|e| e.to_string())?;
+    if is_moderate(&point) {
+        Ok(line)
+    } else {
+        Err("a number is too great".into())
+    }
+}
+
+fn unusable(path: &Path, why: &str) -> Failure {
+    Failure::usage(
+        format!("{}: holds no points of a sweep ({why})", path.display()),
+        "write another file, or leave --resume out",
+    )
+}
+
 /// The file, and what it has from earlier runs.
 pub(super) struct PointFile {
     out: Option<(PathBuf, File)>,
@@ -65,21 +84,13 @@ impl PointFile {
         };
         let mut text = String::new();
         if keep && path.exists() {
-            text = fs::read_to_string(path).map_err(|e| Failure::write(path, &e))?;
+            text = fs::read_to_string(path).map_err(|e| unusable(path, &e.to_string()))?;
             // A run that was killed can leave a part of a line.
             let whole = text.rfind('\n').map_or(0, |end| end + 1);
             text.truncate(whole);
         }
-        let known = text
-            .lines()
-            .map(serde_json::from_str)
-            .collect::<Result<_, _>>();
-        let known = known.map_err(|e| {
-            Failure::usage(
-                format!("{}: {e}", path.display()),
-                "write another file, or leave --resume out",
-            )
-        })?;
+        let known: Result<Vec<Line>, String> = text.lines().map(read).collect();
+        let known = known.map_err(|e| unusable(path, &e))?;
         let open = || {
             fs::write(path, &text)?;
             OpenOptions::new().append(true).open(path)

@@ -9,8 +9,8 @@ use crate::cmd::bulk;
 use crate::limits::INTERVAL_MIN;
 use crate::load::shape::Shape;
 use crate::output::json;
-use crate::result::document;
-use crate::schema::{Document, Kind, Knee, Ledger, Point, Status};
+use crate::result::document::{self, status_of};
+use crate::schema::{Document, Kind, Knee, Ledger, Point, Problem, Status};
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp_cli::{Failure, exit, interrupt, print};
@@ -53,10 +53,7 @@ impl Sweep {
         } else {
             run.play_all()
         };
-        match ended {
-            Ok(()) | Err(Stopped::Interrupted) => run.finish(),
-            Err(Stopped::Failed(failure)) => Err(failure),
-        }
+        run.finish(ended)
     }
 
     /// The test of one point.
@@ -92,6 +89,9 @@ enum Stopped {
 
 impl From<Failure> for Stopped {
     fn from(failure: Failure) -> Self {
+        if failure.code == exit::INTERRUPTED {
+            return Self::Interrupted;
+        }
         Self::Failed(failure)
     }
 }
@@ -197,8 +197,11 @@ impl Run<'_> {
             known
         } else {
             let document = bulk::quietly(test.clone())?;
-            if document.status == Status::Interrupted {
-                return Err(Stopped::Interrupted);
+            match document.status {
+                Status::Complete => {}
+                Status::Interrupted => return Err(Stopped::Interrupted),
+                // Its figures would pass for those of the path.
+                _ => return Err(incomplete(document, size, gap_ns).into()),
             }
             let point = point(&document, size, gap_ns);
             self.last = Some(document);
@@ -215,21 +218,32 @@ impl Run<'_> {
 
     /// Shows on a terminal how long the rest takes, from the points so far.
     fn show_time_left(&self, total: usize) {
-        use std::io::IsTerminal as _;
+        use std::io::{IsTerminal as _, Write as _};
         let left = total - self.points.len();
         if self.asked.json || left == 0 || self.played == 0 || !std::io::stderr().is_terminal() {
             return;
         }
         let each = (dccp::clock::now() - self.begun) / self.played;
         let left = each * u32::try_from(left).unwrap_or(u32::MAX);
-        eprint!("\r {:.0} s left \r", left.as_secs_f64());
+        // A terminal that went away ends nothing.
+        let _ = write!(std::io::stderr(), "\r {:.0} s left \r", left.as_secs_f64());
     }
 
-    fn finish(self) -> Result<u8, Failure> {
-        let code = if interrupt::is_pressed() {
-            exit::INTERRUPTED
-        } else {
-            exit::DONE
+    /// Prints the document of all points so far, however the sweep ended.
+    fn finish(self, ended: Result<(), Stopped>) -> Result<u8, Failure> {
+        let failure = match ended {
+            Err(Stopped::Failed(mut failure)) => {
+                if !self.points.is_empty() {
+                    failure.code = exit::INCOMPLETE;
+                }
+                Some(failure)
+            }
+            Ok(()) | Err(Stopped::Interrupted) => None,
+        };
+        let code = match &failure {
+            Some(failure) => failure.code,
+            None if interrupt::is_pressed() => exit::INTERRUPTED,
+            None => exit::DONE,
         };
         if self.asked.json {
             let test = self
@@ -237,18 +251,47 @@ impl Run<'_> {
                 .test(self.asked.size.from, self.asked.spacing.from);
             let mut document = self.last.unwrap_or_else(|| document::empty(&test));
             document.exit_code = code;
-            document.status = if code == exit::DONE {
-                Status::Complete
-            } else {
-                Status::Interrupted
-            };
+            document.status = status_of(code);
+            document.error = failure.as_ref().map(Problem::from);
             document.summary = None;
             document.intervals.clear();
             document.points = Some(self.points);
             document.knees = self.asked.knee.then_some(self.knees);
             print(&(json(&document) + "\n"))?;
         }
-        Ok(code)
+        failure.map_or(Ok(code), Err)
+    }
+}
+
+/// The table of a stored result.
+pub(crate) fn stored(document: &Document) -> String {
+    let points = document.points.iter().flatten().map(table::line);
+    let knees = document.knees.iter().flatten();
+    let knees = knees.map(|knee| table::knee(Some(knee)));
+    [table::header()]
+        .into_iter()
+        .chain(points)
+        .chain(knees)
+        .collect()
+}
+
+/// The failure of a point that one end did not finish.
+fn incomplete(document: Document, size: u64, gap_ns: u64) -> Failure {
+    let flows = document.summary.into_iter().flat_map(|s| s.flows);
+    let broken = flows.filter_map(|flow| flow.broken).next();
+    let error = document.error.map(|error| error.what);
+    let why = error
+        .or(broken)
+        .unwrap_or_else(|| "the server ended it".into());
+    Failure {
+        code: exit::INCOMPLETE,
+        ..Failure::run(
+            format!(
+                "the point of {size} bytes each {} us is incomplete: {why}",
+                to_f64(gap_ns) / 1e3
+            ),
+            "look at the server's output; --out and --resume keep the points before",
+        )
     }
 }
 
