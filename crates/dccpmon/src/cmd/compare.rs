@@ -32,6 +32,14 @@ pub(crate) struct Compare {
 /// A file is no result, or the tests had different set-ups.
 pub(crate) fn run(asked: &Compare) -> Result<u8, Failure> {
     let (first, second) = (stored::read(&asked.first)?, stored::read(&asked.second)?);
+    for (path, document) in [(&asked.first, &first), (&asked.second, &second)] {
+        if document.summary.is_none() {
+            return Err(Failure::usage(
+                format!("{}: holds no figures to compare", path.display()),
+                "compare results of `dccpmon bulk` or `dccpmon stream` that ran",
+            ));
+        }
+    }
     let differences = differences(&first.requested, &second.requested);
     if !asked.force && !differences.is_empty() {
         return Err(Failure::usage(

@@ -1,12 +1,13 @@
 //! `dccpmon export FILE`: a saved result in another form.
 
+use crate::cmd::{media, rr, sweep};
 use crate::output::{self, Format};
 use crate::result::figures::FIGURES;
 use crate::result::stored;
-use crate::schema;
+use crate::schema::{self, Document};
 use clap::Args;
 use dccp_cli::{Failure, exit, print};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Values of `export`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
@@ -31,12 +32,36 @@ pub(crate) struct Export {
 /// The file is no result.
 pub(crate) fn run(asked: &Export) -> Result<u8, Failure> {
     let text = match &asked.file {
-        Some(file) => output::export(&stored::read(file)?, asked.to),
+        Some(file) => form(file, &stored::read(file)?, asked.to)?,
         None if asked.schema => schema::json_schema(),
         None => figures(),
     };
     print(&text)?;
     Ok(exit::DONE)
+}
+
+/// The result in a form. Kinds of tests without flows have a table and documents.
+fn form(file: &Path, document: &Document, to: Format) -> Result<String, Failure> {
+    let table = if document.rr.is_some() {
+        rr::table
+    } else if document.media.is_some() {
+        media::table
+    } else if document.points.is_some() {
+        sweep::stored
+    } else {
+        return Ok(output::export(document, to));
+    };
+    match to {
+        Format::Table | Format::Live => Ok(table(document)),
+        Format::Json | Format::JsonStream | Format::None => Ok(output::export(document, to)),
+        _ => {
+            let file = file.display();
+            Err(Failure::usage(
+                format!("{file}: a result of `{}` has no such form", document.kind),
+                "choose --to table or --to json",
+            ))
+        }
+    }
 }
 
 fn figures() -> String {

@@ -15,7 +15,7 @@ use crate::schema::{self, Document, Granted, MediaClass, OneWay, StampSource, St
 use crate::session::agree::lost;
 use crate::session::clock::Timing;
 use crate::session::reports::{self, Reports};
-use crate::transport::FlowError;
+use crate::transport::{BATCH, FlowError};
 use crate::wire::channel::Lost;
 use crate::wire::figures::{FlowTotal, Host};
 use crate::wire::message::{Message, Mode};
@@ -43,7 +43,7 @@ pub(crate) fn run(asked: &Media) -> Result<u8, Failure> {
     if asked.json {
         print(&(json(&document) + "\n"))?;
     } else if failure.is_none() {
-        print(&table(asked, &document))?;
+        print(&table(&document))?;
     }
     failure.map_or(Ok(document.exit_code), Err)
 }
@@ -146,7 +146,11 @@ impl Run<'_> {
             if now - begin >= time {
                 return Status::Complete;
             }
-            while due_at(self.made()) <= now {
+            // A rate that this host cannot make leaves packets due for ever: the end and the user come first.
+            for _ in 0..BATCH {
+                if due_at(self.made()) > now {
+                    break;
+                }
                 if let Err(trouble) = self.offer(&mut packet) {
                     self.trouble = Some(trouble);
                     return Status::Incomplete;
@@ -260,15 +264,15 @@ impl Run<'_> {
 }
 
 /// A line for each class, and the share of important packets at each place.
-fn table(asked: &Media, document: &Document) -> String {
+pub(crate) fn table(document: &Document) -> String {
     let Some(media) = &document.media else {
         return String::new();
     };
     let mut text = format!(
         "media  {}, one packet in {} is important\n\
          {:<10} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9}\n",
-        asked.host,
-        asked.important,
+        document.requested.host,
+        media.important_every,
         "",
         "offered",
         "sent",

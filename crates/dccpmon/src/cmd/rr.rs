@@ -30,6 +30,10 @@ const WARM_UP: u64 = 5;
 const STEP: Duration = Duration::from_secs(8);
 /// The longest sleep between two looks for the user and the server.
 const LOOK: Duration = Duration::from_millis(50);
+/// A server that answers nothing for this time is gone …
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// … if this number of requests had their time.
+const LOST_MAX: u32 = 5;
 
 /// Measures all sizes and prints them; gives the exit code.
 pub(crate) fn run(asked: &Rr) -> Result<u8, Failure> {
@@ -71,6 +75,7 @@ fn measure(asked: &Rr, test: &Bulk) -> Result<Document, Failure> {
         client: &mut client,
         until: clock::now() + time,
         points: Vec::new(),
+        silence: Silence::new(clock::now()),
         trouble: None,
         server: None,
     };
@@ -102,10 +107,33 @@ struct Run<'a> {
     /// The end of the granted time.
     until: Instant,
     points: Vec<RrPoint>,
+    silence: Silence,
     /// Why the flow carries no more messages.
     trouble: Option<FlowError>,
     /// The last message of the server.
     server: Option<Host>,
+}
+
+/// The requests since the last answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Silence {
+    since: Instant,
+    lost: u32,
+}
+
+impl Silence {
+    fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            lost: 0,
+        }
+    }
+
+    /// A request had its time without an answer. Returns whether the server is gone: nothing else shows that soon.
+    fn is_end(&mut self, now: Instant) -> bool {
+        self.lost = self.lost.saturating_add(1);
+        self.lost >= LOST_MAX && now - self.since >= SILENCE_MAX
+    }
 }
 
 impl Run<'_> {
@@ -140,15 +168,16 @@ impl Run<'_> {
                 break;
             }
             let begin = clock::now();
-            match asker.ask(request as usize, response) {
-                Ok(_) if number < WARM_UP => {}
-                Ok(Some(latency)) => latencies.record(nanos(latency)),
-                Ok(None) => lost_requests += 1,
-                Err(trouble) => {
-                    self.trouble = Some(trouble);
-                    ended = Some(Status::Incomplete);
-                    break;
-                }
+            let asked = asker.ask(request as usize, response);
+            match &asked {
+                Ok(Some(latency)) if number >= WARM_UP => latencies.record(nanos(*latency)),
+                Ok(None) if number >= WARM_UP => lost_requests += 1,
+                _ => {}
+            }
+            self.trouble = self.trouble_of(asked);
+            if self.trouble.is_some() {
+                ended = Some(Status::Incomplete);
+                break;
             }
             self.pause(begin);
         }
@@ -163,6 +192,25 @@ impl Run<'_> {
             lost_requests,
         };
         (point, ended)
+    }
+
+    /// The reason why no more requests follow the outcome of one.
+    fn trouble_of(&mut self, asked: Result<Option<Duration>, FlowError>) -> Option<FlowError> {
+        let now = clock::now();
+        match asked {
+            Ok(Some(_)) => {
+                self.silence = Silence::new(now);
+                None
+            }
+            Ok(None) if self.silence.is_end(now) => {
+                let seconds = (now - self.silence.since).as_secs();
+                Some(FlowError(format!(
+                    "the server has answered no request for {seconds} s"
+                )))
+            }
+            Ok(None) => None,
+            Err(trouble) => Some(trouble),
+        }
     }
 
     /// Waits until the next request is due.
@@ -269,12 +317,22 @@ fn head(asked: &Rr, least: (u32, u32), most: (u32, u32)) -> String {
     };
     format!(
         "rr  {}, requests of {}, responses of {}, {} of each size\n\
-         request  response    least ms   median ms      p99 ms     most ms    lost\n",
+         {COLUMNS}",
         asked.host,
         range(least.0, most.0),
         range(least.1, most.1),
         asked.count,
     )
+}
+
+/// The names of the columns.
+const COLUMNS: &str = "request  response    least ms   median ms      p99 ms     most ms    lost\n";
+
+/// The table of a stored result.
+pub(crate) fn table(document: &Document) -> String {
+    let points = document.rr.iter().flat_map(|rr| &rr.points);
+    let lines: String = points.map(line).collect();
+    format!("{COLUMNS}{lines}{}", foot(document))
 }
 
 fn line(point: &RrPoint) -> String {
@@ -354,6 +412,21 @@ mod tests {
             line(&point(latencies.spread())),
             "     64      1400       2.000       2.000           –       2.000       3\n"
         );
+    }
+
+    // goal 57: a server that has vanished ends the test soon.
+    #[test]
+    fn silence_needs_time_and_requests() {
+        let begin = clock::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut silence = Silence::new(begin);
+        for second in 6..10 {
+            assert!(!silence.is_end(at(second)));
+        }
+        assert!(silence.is_end(at(10)));
+        // Each request may wait for 4 s: fewer of them can be lost by chance.
+        let mut silence = Silence::new(begin);
+        assert!(!silence.is_end(at(4)) && !silence.is_end(at(8)) && !silence.is_end(at(12)));
     }
 
     #[test]

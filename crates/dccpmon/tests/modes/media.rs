@@ -97,3 +97,16 @@ fn server_lowers_the_rate_of_the_source() {
     // 50 packets of 1,000 bytes.
     assert!((40..=55).contains(&made), "{document:#}");
 }
+
+// A source that cannot make its packets in time still sees the end of the test.
+#[test]
+fn impossible_rate_ends_in_time() {
+    let server = Server::start("udp");
+    let words = ["-t", "0.5", "-b", "10T", "--transport", "udp", "-J"];
+    let document = read(&media(&server.port, &words));
+    assert_eq!(document["status"], "complete", "{document:#}");
+    let offered = |class: &str| number(&document["media"][class]["offered_packets"]);
+    // In 0.5 s, 10 Tbit/s are 625 million packets of 1,000 bytes.
+    let made = offered("important") + offered("other");
+    assert!((1..100_000_000).contains(&made), "{document:#}");
+}

@@ -6,6 +6,7 @@ use core::time::Duration;
 use dccp::Rate;
 use dccp_sim::LinkConfig;
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn rr(port: &str, arguments: &[&str]) -> Output {
@@ -140,4 +141,46 @@ fn request_that_fits_into_no_packet_is_explained() {
     let text = String::from_utf8(output.stderr).unwrap();
     let begin = "error: a request of 9000 bytes does not fit into a packet of ";
     assert!(text.starts_with(begin), "{text}");
+}
+
+// A result without flows has a table and documents, and no form says nothing.
+#[test]
+fn saved_latencies_are_shown_as_a_table() {
+    let server = Server::start("udp");
+    let output = rr(&server.port, &["--size", "64", "--count", "10", "-J"]);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("latencies.json");
+    std::fs::write(&file, &output.stdout).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        let output = command.args(words).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let path = file.to_str().unwrap();
+    let (code, table, _) = run(&["export", path]);
+    assert_eq!(code, Some(0));
+    assert!(table.starts_with("request  response "), "{table}");
+    assert!(table.contains("\n     64        64 "), "{table}");
+    let (_, stream, _) = run(&["export", path, "--to", "json-stream"]);
+    assert!(stream.starts_with("{\"event\":\"summary\","), "{stream}");
+    let (code, none, error) = run(&["export", path, "--to", "csv"]);
+    assert_eq!((code, none.as_str()), (Some(2), ""));
+    assert_eq!(
+        error,
+        format!(
+            "error: {path}: a result of `rr` has no such form\n next: choose --to table or --to json\n"
+        )
+    );
+    let (code, none, error) = run(&["compare", path, path]);
+    assert_eq!((code, none.as_str()), (Some(2), ""));
+    assert!(
+        error.starts_with(&format!(
+            "error: {path}: holds no figures to compare\n next: "
+        )),
+        "{error}"
+    );
 }
