@@ -6,6 +6,8 @@ use dccp_cli::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// Reads the document of a file, which `--save`, `--json` or `--json-stream` wrote.
@@ -14,7 +16,7 @@ use std::path::Path;
 /// The file cannot be read or is no document of a finished run.
 pub(crate) fn read(path: &Path) -> Result<Document, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = text(path).map_err(|e| {
         Failure::usage(
             format!("{shown} cannot be read: {e}"),
             "check the name of the file",
@@ -26,6 +28,21 @@ pub(crate) fn read(path: &Path) -> Result<Document, Failure> {
             "write one with `dccpmon HOST --save FILE`",
         )
     })
+}
+
+/// The longest file in bytes.
+const FILE_MAX: u64 = 256 << 20;
+
+/// The text of a file. A device may have no end.
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let length = File::open(path)?
+        .take(FILE_MAX + 1)
+        .read_to_string(&mut text)?;
+    if length as u64 > FILE_MAX {
+        return Err(io::Error::other("it is longer than 256 MiB"));
+    }
+    Ok(text)
 }
 
 /// A line of a JSON stream.

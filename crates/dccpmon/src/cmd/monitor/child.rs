@@ -11,8 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-/// The time that a run may take beyond its duration: to connect, to agree, to end.
-const OVERTIME: Duration = Duration::from_mins(1);
 /// The time that an interrupted run may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(12);
 /// The time between two checks whether the monitor ends.
@@ -32,7 +30,7 @@ pub(super) fn run(program: &Path, test: &Test) -> Result<Document, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| format!("cannot start: {e}"))?;
-    let outcome = output(&mut child).and_then(|output| wait(&output, test.duration + OVERTIME));
+    let outcome = output(&mut child).and_then(|output| wait(&output, test.at_most));
     if outcome.is_err() {
         // It may have ended.
         let _ = child.kill();

@@ -1,12 +1,14 @@
 //! The file that `dccpmon monitor` reads, in TOML.
 
 use crate::cli::{self, Bulk, Command};
+use crate::limits::DURATION_MAX;
 use core::net::SocketAddr;
 use core::time::Duration;
 use dccp_cli::{Failure, quantity};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The most tests of a file.
@@ -41,8 +43,8 @@ pub(super) struct Test {
     pub(super) every: Duration,
     /// The words of the command line that runs it, without the program.
     pub(super) words: Vec<String>,
-    /// How long it sends.
-    pub(super) duration: Duration,
+    /// The longest time that it may take.
+    pub(super) at_most: Duration,
 }
 
 /// The results on the disk.
@@ -56,7 +58,7 @@ pub(super) struct History {
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct Tables {
     #[serde(default)]
     test: Vec<TestTable>,
     history: Option<HistoryTable>,
@@ -99,14 +101,16 @@ impl Config {
                 "check the name of the file",
             )
         };
-        let length = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
-        if length > FILE_MAX {
+        let file = std::fs::File::open(path).map_err(|e| unreadable(&e))?;
+        let mut text = String::new();
+        // A device has no length, and may have no end.
+        let length = file.take(FILE_MAX + 1).read_to_string(&mut text);
+        if length.map_err(|e| unreadable(&e))? as u64 > FILE_MAX {
             return Err(Failure::usage(
                 format!("{shown} is longer than 1 MiB"),
                 "write fewer tests, or two files for two monitors",
             ));
         }
-        let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
         Self::parse(&text).map_err(|e| Failure {
             what: format!("{shown}: {}", e.what),
             ..e
@@ -114,7 +118,7 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, Failure> {
-        let file: File = toml::from_str(text).map_err(|e| {
+        let file: Tables = toml::from_str(text).map_err(|e| {
             let what = e.to_string();
             let lines: Vec<&str> = what.split_whitespace().collect();
             Failure::usage(lines.join(" "), EXAMPLE)
@@ -194,13 +198,26 @@ impl Test {
             .collect();
         let asked = bulk(&words).map_err(|e| fails(format!("args: {}", e.what), &e.next))?;
         Ok(Self {
-            duration: asked.duration,
+            at_most: longest(&asked),
             host: table.host,
             name,
             every,
             words,
         })
     }
+}
+
+/// The time that each run may take beyond its duration: to connect, to agree, to end.
+const OVERTIME: Duration = Duration::from_mins(1);
+
+/// The longest time of a test: that of all its runs, and of a wait in the server's queue.
+fn longest(asked: &Bulk) -> Duration {
+    let queue = if asked.is_patient {
+        DURATION_MAX
+    } else {
+        Duration::ZERO
+    };
+    (asked.duration + OVERTIME) * asked.runs_max + queue
 }
 
 /// The values of a test's command line.
@@ -272,12 +289,12 @@ mod tests {
         let line = "bulk 192.0.2.10 -t 5 -b 10M --json";
         assert_eq!(up.words, line.split(' ').collect::<Vec<_>>());
         assert_eq!(
-            (up.every, up.duration),
-            (Duration::from_mins(5), Duration::from_secs(5))
+            (up.every, up.at_most),
+            (Duration::from_mins(5), Duration::from_secs(65))
         );
         assert_eq!(
-            (down.every, down.duration),
-            (Duration::from_hours(1), Duration::from_secs(10))
+            (down.every, down.at_most),
+            (Duration::from_hours(1), Duration::from_secs(70))
         );
         let history = config.history.unwrap();
         assert_eq!(
@@ -285,6 +302,19 @@ mod tests {
             (PathBuf::from("results"), KEEP)
         );
         assert_eq!(config.metrics, Some(([127, 0, 0, 1], 9233).into()));
+    }
+
+    #[test]
+    fn test_may_take_the_time_of_all_its_runs() {
+        let repeated = FILE.replacen("\"10M\"", "\"10M\", \"--repeat\", \"20\"", 1);
+        let config = Config::parse(&repeated).unwrap();
+        assert_eq!(config.tests[0].at_most, Duration::from_secs(20 * 65));
+        let patient = FILE.replacen("\"10M\"", "\"10M\", \"--wait\"", 1);
+        let config = Config::parse(&patient).unwrap();
+        assert_eq!(
+            config.tests[0].at_most,
+            DURATION_MAX + Duration::from_secs(65)
+        );
     }
 
     #[test]
