@@ -30,7 +30,27 @@ impl History {
             lines: 0,
         };
         history.lines = history.count()?;
+        history.cut()?;
         Ok(history)
+    }
+
+    /// Removes what stands behind the last whole line: a disk that was full leaves a part of one.
+    fn cut(&self) -> io::Result<()> {
+        let mut whole = 0;
+        let counted = each_line(&self.path, |line| {
+            whole += line.len() as u64;
+            Ok(())
+        });
+        match counted {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            counted => counted?,
+        }
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let rest = file.metadata()?.len().saturating_sub(whole);
+        if (1..LINE_MAX).contains(&rest) {
+            file.set_len(whole)?;
+        }
+        Ok(())
     }
 
     /// Adds a result. When there are twice as many as are kept, the older half goes.
@@ -47,8 +67,13 @@ impl History {
             .create(true)
             .append(true)
             .open(&self.path)?;
+        let before = file.metadata()?.len();
         // One call: a monitor that is killed leaves whole lines.
-        file.write_all(line.as_bytes())?;
+        if let Err(e) = file.write_all(line.as_bytes()) {
+            // A full disk has room for a shorter file. If not, the next start removes the part.
+            let _ = file.set_len(before);
+            return Err(e);
+        }
         self.lines += 1;
         if self.lines >= self.keep.saturating_mul(2) {
             self.shorten()?;
@@ -148,6 +173,20 @@ mod tests {
         again.add(&document).unwrap();
         assert_eq!(times(&again), [7, 8, 9]);
         assert_eq!(History::open(&asked, "b").unwrap().lines, 0);
+        fs::remove_dir_all(&asked.dir).unwrap();
+    }
+
+    #[test]
+    fn part_of_a_line_does_not_spoil_the_next_one() {
+        let asked = folder("history-part");
+        let document = sample::document();
+        let mut history = History::open(&asked, "a").unwrap();
+        history.add(&document).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&history.path).unwrap();
+        file.write_all(b"{\"schema\":").unwrap();
+        let mut again = History::open(&asked, "a").unwrap();
+        again.add(&document).unwrap();
+        assert_eq!(times(&again).len(), 2);
         fs::remove_dir_all(&asked.dir).unwrap();
     }
 }
