@@ -538,7 +538,10 @@ impl TxEnd {
         forget_tokens(&mut total);
         total.dropped_host = now.dropped_host - before.dropped_host;
         total.wire_bytes = now.wire_bytes - before.wire_bytes;
-        total.tcp = now.tcp;
+        total.tcp = now
+            .tcp
+            .zip(before.tcp)
+            .map(|(now, before)| now.since(before));
         total
     }
 

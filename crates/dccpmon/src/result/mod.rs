@@ -169,9 +169,12 @@ fn flows_of(
         .into_iter()
         .zip(ledgers)
         .map(|((id, Merged { tx, rx }), ledger)| {
-            let bytes = rx
-                .as_ref()
-                .map_or(ledger.delivered * length as u64, |r| r.bytes);
+            let bytes = match (&rx, tx.as_ref().and_then(|tx| tx.tcp)) {
+                (Some(rx), _) => rx.bytes,
+                // The receiver was not heard: its kernel's acknowledgements say what arrived.
+                (None, Some(tcp)) => tcp.acknowledged_bytes,
+                (None, None) => ledger.delivered * length as u64,
+            };
             let goodput_bps = rate(bytes, receiving_time(elapsed, rx.as_ref()));
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();

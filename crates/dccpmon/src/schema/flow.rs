@@ -261,6 +261,22 @@ pub struct TcpTotals {
     pub sndbuf_limited_ns: u64,
 }
 
+impl TcpTotals {
+    /// The totals since the connection had those of `before`: a block joins it to its test, before the data.
+    pub(crate) fn since(self, before: Self) -> Self {
+        let of = |field: fn(&Self) -> u64| field(&self).saturating_sub(field(&before));
+        Self {
+            sent_bytes: of(|t| t.sent_bytes),
+            acknowledged_bytes: of(|t| t.acknowledged_bytes),
+            retransmitted_segments: of(|t| t.retransmitted_segments),
+            retransmitted_bytes: of(|t| t.retransmitted_bytes),
+            busy_ns: of(|t| t.busy_ns),
+            rwnd_limited_ns: of(|t| t.rwnd_limited_ns),
+            sndbuf_limited_ns: of(|t| t.sndbuf_limited_ns),
+        }
+    }
+}
+
 /// The parts of a round trip.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, PartialEq, Debug)]
 #[schemars(deny_unknown_fields)]

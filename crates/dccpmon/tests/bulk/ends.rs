@@ -208,6 +208,27 @@ fn a_server_that_vanishes_leaves_half_a_result_and_code_5() {
     assert!(number(&flow["ledger"]["delivered"]) > 100, "{flow:#}");
 }
 
+// The kernel's acknowledgements tell what a server over TCP got, although it did not report.
+#[test]
+fn vanished_server_over_tcp_leaves_what_it_acknowledged() {
+    let mut server = Server::start("udp");
+    let child = client(&server.port, &["-t", "3", "-b", "5M", "--tcp", "-J"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    server.child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let document = read(&output);
+    assert_eq!(output.status.code(), Some(5));
+    let flow = &document["summary"]["flows"][0];
+    assert!(number(&flow["received_bytes"]) > 100_000, "{flow:#}");
+    assert!(
+        flow["goodput_bps"].as_f64().unwrap() > 100_000.0,
+        "{flow:#}"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn a_server_that_is_stopped_ends_its_tests_with_totals() {
