@@ -166,11 +166,11 @@ fn both_directions_of_a_tcp_connection_are_measured() {
     let flows = document["summary"]["flows"].as_array().unwrap();
     for flow in flows {
         assert_eq!(flow["connection"], 1);
-        // All that was sent arrived, but for the block before the start.
+        // All that was sent arrived, but for the blocks before the start.
         let received = number(&flow["received_bytes"]);
         let sent = number(&flow["tcp"]["acknowledged_bytes"]);
         assert!(received > 1_000_000, "{flow:#}");
-        assert!((received..=received + 64_000).contains(&sent), "{flow:#}");
+        assert!((received..received + 1_000_000).contains(&sent), "{flow:#}");
     }
 }
 
