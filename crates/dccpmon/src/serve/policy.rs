@@ -187,7 +187,7 @@ pub(super) fn is_valid(request: &Request) -> bool {
         && (request.socket_buffer_bytes).is_none_or(|bytes| SOCKET_BUFFER.contains(&bytes))
         // Both directions have as many flows.
         && !(request.is_both && (request.is_reverse || request.flows % 2 == 1))
-        && !(request.is_one_connection && !can_share_connections(request))
+        && (!request.is_one_connection || can_share_connections(request))
         && (request.mode == Mode::Stream || has_one_flow_of_packets(request))
 }
 

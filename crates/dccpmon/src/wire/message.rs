@@ -151,6 +151,7 @@ pub(crate) enum Mode {
 
 /// A test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Request {
     #[serde(default)]
     pub(crate) mode: Mode,
