@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const OMITTED: [&str; 3] = ["start.cookie", "start.rcvbuf_actual", "start.sndbuf_actual"];
 
 /// Values that public readers of iperf3's results need for each protocol: the Python package `iperf3`, which raises an
-/// error where one is missing (`TestResult` in version 0.1.11 of PyPI), and the exporter `edgard/iperf3_exporter`.
+/// error where one is missing (`TestResult` in version 0.1.11 of `PyPI`), and the exporter `edgard/iperf3_exporter`.
 const READ: [&str; 27] = [
     "start.timestamp.time",
     "start.timestamp.timesecs",
