@@ -95,7 +95,11 @@ fn busy_host_shows_the_achieved_gap_and_the_reason() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    core::hint::spin_loop();
+                }
+            });
         }
         let load = ["-t", "1", "-l", "1400", "--spacing", "10us"];
         let document = server.json(&load);
