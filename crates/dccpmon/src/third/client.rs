@@ -235,7 +235,7 @@ impl Relay<'_, '_> {
         if !self.has_flows(summary.flows.iter().map(|flow| flow.id)) {
             return Err(lost(self.asked, &Lost::Nonsense));
         }
-        let mut error = theirs.error.map(|error| self.from_there(error));
+        let mut error = theirs.error.map(|error| self.attribute(&error));
         let (status, exit_code) = match theirs.status {
             Status::Complete => (Status::Complete, exit::DONE),
             Status::Interrupted if interrupt::is_pressed() => {
@@ -243,7 +243,7 @@ impl Relay<'_, '_> {
             }
             _ => {
                 error.get_or_insert_with(|| {
-                    self.from_there(Problem {
+                    self.attribute(&Problem {
                         what: "the server ended the test early".into(),
                         next: "look at the server's output, and try again".into(),
                     })
@@ -278,12 +278,12 @@ impl Relay<'_, '_> {
             what: "the test could not run".into(),
             next: "look at the server's output, and try again".into(),
         });
-        let Problem { what, next } = self.from_there(problem);
+        let Problem { what, next } = self.attribute(&problem);
         Failure { code, what, next }
     }
 
     /// A problem of the measuring host, which has the key of its server only.
-    fn from_there(&self, problem: Problem) -> Problem {
+    fn attribute(&self, problem: &Problem) -> Problem {
         let next = if problem.next.contains("--key-file") {
             "start both servers with the same --key-file, or both without".into()
         } else {

@@ -33,6 +33,7 @@ struct Body {
 /// A test to run. A field that a server does not know makes it refuse the test rather than run another one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Errand {
     /// The host to measure to, by the name or the address that the measuring server knows.
     pub(crate) host: String,
