@@ -53,10 +53,11 @@ impl Servers {
     }
 
     /// Waits until the servers run this many tests each.
-    fn wait_for(&self, tests: [f64; 2]) {
+    fn wait_for(&self, tests: [u64; 2]) {
+        let tests = tests.map(|count| count.to_string());
         let until = clock::now() + Duration::from_secs(40);
         loop {
-            let running = |at| value(&scrape(at), "dccpmon_server_tests_running", &[]).unwrap();
+            let running = |at| whole(value(&scrape(at), "dccpmon_server_tests_running", &[]));
             let running = self.metrics.map(running);
             if running == tests {
                 return;
@@ -67,11 +68,16 @@ impl Servers {
     }
 
     /// Payload that the servers have sent and received.
-    fn bytes(&self, direction: &str) -> [f64; 2] {
+    fn bytes(&self, direction: &str) -> [String; 2] {
         let labels = [("direction", direction)];
-        let bytes = |at| value(&scrape(at), "dccpmon_server_bytes_total", &labels).unwrap();
+        let bytes = |at| whole(value(&scrape(at), "dccpmon_server_bytes_total", &labels));
         self.metrics.map(bytes)
     }
+}
+
+/// A count, as text.
+fn whole(value: Option<f64>) -> String {
+    value.unwrap().to_string()
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -79,9 +85,9 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[track_caller]
-fn assert_lines(output: Output, code: i32, what: &str, next: &str) {
+fn assert_lines(output: &Output, code: i32, what: &str, next: &str) {
     assert_eq!(
-        text(output.stderr),
+        text(output.stderr.clone()),
         format!("error: {what}\n next: {next}\n")
     );
     assert_eq!(output.status.code(), Some(code));
@@ -113,9 +119,15 @@ fn one_server_measures_to_another() {
     }
     // The data went from A to B, and the client had none.
     let delivered = number(&flow["received_bytes"]);
-    assert_eq!(servers.bytes("received").map(|n| n as u64), [0, delivered]);
-    assert_eq!(servers.bytes("sent").map(|n| n as u64), [sent * 1000, 0]);
-    servers.wait_for([0.0, 0.0]);
+    assert_eq!(
+        servers.bytes("received"),
+        ["0".into(), delivered.to_string()]
+    );
+    assert_eq!(
+        servers.bytes("sent"),
+        [(sent * 1000).to_string(), "0".into()]
+    );
+    servers.wait_for([0, 0]);
 }
 
 // goal 16: the options of a test pass on.
@@ -190,7 +202,7 @@ fn hosts_that_are_not_permitted_are_refused() {
     let next = "start it with `dccpmon serve --third-party`, or run dccpmon on that host";
     let off = Servers::start_with(&[]);
     assert_lines(
-        off.run(&[]),
+        &off.run(&[]),
         4,
         "the server runs no third-party tests",
         next,
@@ -200,13 +212,13 @@ fn hosts_that_are_not_permitted_are_refused() {
     let next = "check the name, or permit it there: `dccpmon serve --third-party 127.0.0.1`";
     let public = Servers::start_with(&["--third-party"]);
     let what = "the server measures to public addresses only, and 127.0.0.1 has none";
-    assert_lines(public.run(&[]), 4, what, next);
+    assert_lines(&public.run(&[]), 4, what, next);
     let listed = Servers::start_with(&["--third-party", "192.0.2.0/24,b.example"]);
     let what = "the server measures to the hosts of its list only, and 127.0.0.1 is none of them";
-    assert_lines(listed.run(&[]), 4, what, next);
+    assert_lines(&listed.run(&[]), 4, what, next);
     // Such a test has not reached the other server.
-    assert_eq!(listed.bytes("received"), [0.0, 0.0]);
-    listed.wait_for([0.0, 0.0]);
+    assert_eq!(listed.bytes("received"), ["0", "0"]);
+    listed.wait_for([0, 0]);
 }
 
 // goal 16: the limits of A hold for its tests to others.
@@ -238,11 +250,11 @@ fn limits_of_the_measuring_server_hold() {
     assert!(goodput < 2_200_000.0, "{goodput}");
     let what = format!("{from}: server allows 1 s (asked 5 s)");
     let next = "ask for less, or leave --strict out";
-    assert_lines(servers.run(&["-t", "5", "--strict"]), 4, &what, next);
+    assert_lines(&servers.run(&["-t", "5", "--strict"]), 4, &what, next);
     let burst = servers.run(&["--flow", "shape=burst:100000/1h"]);
     let what = "the server allows each flow 2.00 Mbit/s, and bursts of 100ms at that rate";
     let next = "ask for smaller bursts, or for a constant rate with -b";
-    assert_lines(burst, 4, what, next);
+    assert_lines(&burst, 4, what, next);
 }
 
 // goal 56: a server with a key measures for clients with the key only, and to servers with the key only.
@@ -260,14 +272,14 @@ fn key_is_that_of_both_servers() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let what = "the server wants a key";
     let next = "pass --key-file FILE with the server's key";
-    assert_lines(both.run(&load), 4, what, next);
+    assert_lines(&both.run(&load), 4, what, next);
     let one = Servers::start_with(&[permit, key].concat());
     let what = format!(
         "127.0.0.1:{}: the server asks for no key, so it does not show that it has yours",
         one.a.port
     );
     let next = "start both servers with the same --key-file, or both without";
-    assert_lines(one.run(&[&load[..], &key].concat()), 1, &what, next);
+    assert_lines(&one.run(&[&load[..], &key].concat()), 1, &what, next);
 }
 
 // goal 16: an error of A has its name.
@@ -283,7 +295,7 @@ fn missing_server_is_named_by_the_one_that_misses_it() {
         servers.a.port
     );
     let next = "start `dccpmon serve` there, or check the port";
-    assert_lines(output, 1, &what, next);
+    assert_lines(&output, 1, &what, next);
 }
 
 // goal 16: Ctrl-C gets the result of both servers.
@@ -294,7 +306,7 @@ fn ctrl_c_ends_a_third_party_test_in_order() {
     use rustix::process::{Pid, Signal, kill_process};
     let servers = Servers::start();
     let client = servers.spawn(&["-t", "60", "-b", "5M", "-J"]);
-    servers.wait_for([1.0, 1.0]);
+    servers.wait_for([1, 1]);
     thread::sleep(Duration::from_millis(2500));
     kill_process(Pid::from_child(&client), Signal::INT).unwrap();
     let output = client.wait_with_output().unwrap();
@@ -304,7 +316,7 @@ fn ctrl_c_ends_a_third_party_test_in_order() {
     assert!(!document["hosts"]["server"].is_null());
     assert_exact(&document);
     assert!(!document["intervals"].as_array().unwrap().is_empty());
-    servers.wait_for([0.0, 0.0]);
+    servers.wait_for([0, 0]);
 }
 
 // goal 16: a client that vanishes frees A and B.
@@ -313,10 +325,10 @@ fn ctrl_c_ends_a_third_party_test_in_order() {
 fn vanished_client_frees_both_servers() {
     let servers = Servers::start();
     let mut client = servers.spawn(&["-t", "60", "-b", "1M"]);
-    servers.wait_for([1.0, 1.0]);
+    servers.wait_for([1, 1]);
     client.kill().unwrap();
     client.wait().unwrap();
-    servers.wait_for([0.0, 0.0]);
+    servers.wait_for([0, 0]);
     let output = servers.run(&["-t", "0.3", "-b", "1M"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
@@ -326,7 +338,7 @@ fn vanished_client_frees_both_servers() {
 fn vanished_measuring_server_leaves_its_intervals() {
     let mut servers = Servers::start();
     let client = servers.spawn(&["-t", "60", "-b", "1M", "-i", "0.5", "-J"]);
-    servers.wait_for([1.0, 1.0]);
+    servers.wait_for([1, 1]);
     thread::sleep(Duration::from_millis(2500));
     servers.a.child.kill().unwrap();
     servers.a.child.wait().unwrap();
@@ -337,13 +349,8 @@ fn vanished_measuring_server_leaves_its_intervals() {
     assert!(!document["intervals"].as_array().unwrap().is_empty());
     // The process of the test has lost its server, and ends.
     let until = clock::now() + Duration::from_secs(40);
-    let running = || {
-        value(
-            &scrape(servers.metrics[1]),
-            "dccpmon_server_tests_running",
-            &[],
-        )
-    };
+    let name = "dccpmon_server_tests_running";
+    let running = || value(&scrape(servers.metrics[1]), name, &[]);
     while running() != Some(0.0) {
         assert!(clock::now() < until);
         thread::sleep(Duration::from_millis(100));
