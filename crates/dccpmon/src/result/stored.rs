@@ -178,7 +178,7 @@ mod tests {
         let mut document = sample::document();
         let line = stream::interval(&document.intervals[0]);
         assert!(matches!(event(&line), Ok(Event::Interval(_))));
-        let line = line.replace("\"t0_ns\":", "\"t0_ns\":9");
+        let line = line.replace("\"t0_ns\":0,", "\"t0_ns\":9000000000,");
         assert!(event(&line).is_err(), "{line}");
         assert!(matches!(event(&stream::start(&document)), Ok(Event::Other)));
         assert!(matches!(event(&stream::end(&document)), Ok(Event::End(_))));
