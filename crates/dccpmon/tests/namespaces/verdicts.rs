@@ -94,7 +94,7 @@ fn verdict_of_bursts_into_a_small_buffer_is_the_socket_buffer() {
         "{ledger:#}"
     );
     assert_eq!(ledger["lost_network"], 0, "{ledger:#}");
-    // A system whose limit is lower has to raise it first, for the whole machine. Its limit suffices for these bursts.
+    // A lower limit of the system is that of the whole machine. It suffices here, so the test leaves it as it is.
     let command = limit["command"].as_str().unwrap();
     let (_, larger) = command.rsplit_once("-w ").unwrap();
     let document = hosts.document(&[&bursts[..], &["-w", larger]].concat());
