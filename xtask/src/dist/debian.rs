@@ -34,7 +34,7 @@ pub(super) fn package(root: &Path) -> Result<PathBuf> {
     let documents = root.join("usr/share/doc/dccpmon");
     write(&documents.join("copyright"), &copyright()?)?;
     let changelog = documents.join("changelog");
-    write(&changelog, &changes()?)?;
+    write(&changelog, &changes())?;
     compress(&[changelog])?;
     write(&root.join("usr/share/lintian/overrides/dccpmon"), OVERRIDES)?;
     set_modes(root)?;
@@ -92,8 +92,8 @@ fn time_of_commit() -> String {
     time.unwrap_or_else(|_| "Thu, 01 Jan 1970 00:00:00 +0000".into())
 }
 
-fn changes() -> Result<String> {
-    Ok(format!(
+fn changes() -> String {
+    format!(
         "dccpmon ({VERSION}) unstable; urgency=medium
 
   * Package of the project. {REPOSITORY}/blob/main/CHANGELOG.md
@@ -102,7 +102,7 @@ fn changes() -> Result<String> {
  -- {MAINTAINER}  {}
 ",
         time_of_commit().trim()
-    ))
+    )
 }
 
 /// The copyright file in Debian's format 1.0: our licences, and those of the crates in the binary.
@@ -118,8 +118,8 @@ fn copyright() -> Result<String> {
 Upstream-Name: usrdccp
 Source: {REPOSITORY}
 Comment:
- The program contains these crates, each under its own licence. Their sources
- and the texts of their licences are at https://crates.io/crates/NAME/VERSION.
+ The program contains these crates, each under its own licence. The public
+ registry of Rust has their sources with the texts of their licences.
  It also contains the standard library of Rust (MIT or Apache-2.0) and the C
  library musl (MIT).
  .

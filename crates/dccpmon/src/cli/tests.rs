@@ -117,132 +117,135 @@ fn law_is_reno_by_default() {
     assert_eq!(law.to_string(), "cubic:fast_convergence=no");
 }
 
+/// Command lines with a mistake, and the error of each.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "h -t 5x",
+        "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)",
+    ),
+    (
+        "serve --rate-limit 0",
+        "error: --rate-limit 0: must be greater than 0\n next: write bits per second: 9600, 50M or 1.5G",
+    ),
+    (
+        "h -b 0.4",
+        "error: --bitrate 0.4: '0.4' is less than 1 bit/s\n next: write bits per second: 9600, 50M or 1.5G",
+    ),
+    (
+        "h -p -1",
+        "error: --port -1: must be a whole number from 1 to 65535\n next: write for example 1",
+    ),
+    (
+        "h --snap 10",
+        "error: --snap: there is no pcapng file for packets\n next: add --pcap FILE, or leave --snap out",
+    ),
+    (
+        "sweep h --resume",
+        "error: --resume: there is no file with points\n next: add --out FILE, or leave --resume out",
+    ),
+    (
+        "h --until-ci 0",
+        "error: --until-ci 0: must be greater than 0\n next: write 2%, or --repeat N for a number of runs",
+    ),
+    (
+        "h -P 33",
+        "error: --parallel 33: must be a whole number from 1 to 32\n next: write for example 1",
+    ),
+    (
+        "h --law cubik",
+        "error: --law cubik: cubik: there is no such law\n next: did you mean cubic?",
+    ),
+    (
+        "h --law fast:alpha=0",
+        "error: --law fast:alpha=0: alpha=0: not allowed\n next: write a number from 1 to 100000",
+    ),
+    (
+        "h --law bic --ccid 3",
+        "error: --law: only CCID 2 has laws\n next: leave --ccid out, or --law",
+    ),
+    (
+        "h --law bic -R",
+        "error: --law: the server sends, and the law is the sender's choice\n next: leave -R out, or start the test from the other host",
+    ),
+    (
+        "h -t 0",
+        "error: --time 0: must be greater than 0 and at most 24h\n next: write 5s, 5m or 5 (seconds)",
+    ),
+    (
+        "h -l 9",
+        "error: --length 9: must be 32 to 65000 bytes\n next: write for example --length 1400",
+    ),
+    (
+        "h --ccid 7",
+        "error: --ccid 7: there is no such congestion control\n next: choose one of 2 (tcp-like), 3 (tfrc), 4 (tfrc-sp)",
+    ),
+    (
+        "h -u -w 2047",
+        "error: --window 2047: must be 2048 to 1073741824 bytes\n next: write for example --window 4M",
+    ),
+    (
+        "h -w 64K",
+        "error: --window: flows over DCCP have no socket of the kernel each\n next: leave --window out, or choose --transport udp or tcp",
+    ),
+    (
+        "h -p 0",
+        "error: --port 0: must be a whole number from 1 to 65535\n next: write for example 1",
+    ),
+    (
+        "h --over tcp",
+        "error: --over tcp: must be udp or ip\n next: write --over udp or --over ip",
+    ),
+    (
+        "h --intervall 1",
+        "error: --intervall: there is no such option\n next: did you mean --interval?",
+    ),
+    (
+        "h -t -5",
+        "error: --time -5: '-5' is not a time\n next: write 5s, 5m or 5 (seconds)",
+    ),
+    (
+        "h h2",
+        "error: h2: one word too many\n next: write one host, and a letter before each value",
+    ),
+    (
+        "serve h",
+        "error: h: one word too many\n next: write `dccpmon serve` and options; it needs no host",
+    ),
+    (
+        "serve --one-off=3",
+        "error: --one-off takes no value\n next: `dccpmon serve --help` lists the options",
+    ),
+    (
+        "serve --what",
+        "error: --what: there is no such option\n next: `dccpmon serve --help` lists the options",
+    ),
+    (
+        "",
+        "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
+    ),
+    (
+        "bulk",
+        "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
+    ),
+    (
+        "man",
+        "error: there is no folder for the pages\n next: write for example `dccpmon man pages`",
+    ),
+    (
+        "completions csh",
+        "error: csh: completions for this shell do not exist\n next: write bash, elvish, fish, powershell or zsh",
+    ),
+    (
+        "completions",
+        "error: there is no shell to complete for\n next: write bash, elvish, fish, powershell or zsh",
+    ),
+];
+
 // goal 50: values with units, strictly read.
 #[test]
 fn mistake_yields_an_error_of_two_lines() {
-    for (line, text) in [
-        (
-            "h -t 5x",
-            "error: --time 5x: 'x' is not a unit of time\n next: write 5s, 5m or 5 (seconds)",
-        ),
-        (
-            "serve --rate-limit 0",
-            "error: --rate-limit 0: must be greater than 0\n next: write bits per second: 9600, 50M or 1.5G",
-        ),
-        (
-            "h -b 0.4",
-            "error: --bitrate 0.4: '0.4' is less than 1 bit/s\n next: write bits per second: 9600, 50M or 1.5G",
-        ),
-        (
-            "h -p -1",
-            "error: --port -1: must be a whole number from 1 to 65535\n next: write for example 1",
-        ),
-        (
-            "h --snap 10",
-            "error: --snap: there is no pcapng file for packets\n next: add --pcap FILE, or leave --snap out",
-        ),
-        (
-            "sweep h --resume",
-            "error: --resume: there is no file with points\n next: add --out FILE, or leave --resume out",
-        ),
-        (
-            "h --until-ci 0",
-            "error: --until-ci 0: must be greater than 0\n next: write 2%, or --repeat N for a number of runs",
-        ),
-        (
-            "h -P 33",
-            "error: --parallel 33: must be a whole number from 1 to 32\n next: write for example 1",
-        ),
-        (
-            "h --law cubik",
-            "error: --law cubik: cubik: there is no such law\n next: did you mean cubic?",
-        ),
-        (
-            "h --law fast:alpha=0",
-            "error: --law fast:alpha=0: alpha=0: not allowed\n next: write a number from 1 to 100000",
-        ),
-        (
-            "h --law bic --ccid 3",
-            "error: --law: only CCID 2 has laws\n next: leave --ccid out, or --law",
-        ),
-        (
-            "h --law bic -R",
-            "error: --law: the server sends, and the law is the sender's choice\n next: leave -R out, or start the test from the other host",
-        ),
-        (
-            "h -t 0",
-            "error: --time 0: must be greater than 0 and at most 24h\n next: write 5s, 5m or 5 (seconds)",
-        ),
-        (
-            "h -l 9",
-            "error: --length 9: must be 32 to 65000 bytes\n next: write for example --length 1400",
-        ),
-        (
-            "h --ccid 7",
-            "error: --ccid 7: there is no such congestion control\n next: choose one of 2 (tcp-like), 3 (tfrc), 4 (tfrc-sp)",
-        ),
-        (
-            "h -u -w 2047",
-            "error: --window 2047: must be 2048 to 1073741824 bytes\n next: write for example --window 4M",
-        ),
-        (
-            "h -w 64K",
-            "error: --window: flows over DCCP have no socket of the kernel each\n next: leave --window out, or choose --transport udp or tcp",
-        ),
-        (
-            "h -p 0",
-            "error: --port 0: must be a whole number from 1 to 65535\n next: write for example 1",
-        ),
-        (
-            "h --over tcp",
-            "error: --over tcp: must be udp or ip\n next: write --over udp or --over ip",
-        ),
-        (
-            "h --intervall 1",
-            "error: --intervall: there is no such option\n next: did you mean --interval?",
-        ),
-        (
-            "h -t -5",
-            "error: --time -5: '-5' is not a time\n next: write 5s, 5m or 5 (seconds)",
-        ),
-        (
-            "h h2",
-            "error: h2: one word too many\n next: write one host, and a letter before each value",
-        ),
-        (
-            "serve h",
-            "error: h: one word too many\n next: write `dccpmon serve` and options; it needs no host",
-        ),
-        (
-            "serve --one-off=3",
-            "error: --one-off takes no value\n next: `dccpmon serve --help` lists the options",
-        ),
-        (
-            "serve --what",
-            "error: --what: there is no such option\n next: `dccpmon serve --help` lists the options",
-        ),
-        (
-            "",
-            "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
-        ),
-        (
-            "bulk",
-            "error: there is no host to measure to\n next: write `dccpmon HOST`, or `dccpmon serve` on the other host",
-        ),
-        (
-            "man",
-            "error: there is no folder for the pages\n next: write for example `dccpmon man pages`",
-        ),
-        (
-            "completions csh",
-            "error: csh: completions for this shell do not exist\n next: write bash, elvish, fish, powershell or zsh",
-        ),
-        (
-            "completions",
-            "error: there is no shell to complete for\n next: write bash, elvish, fish, powershell or zsh",
-        ),
-    ] {
-        assert_eq!(lines(line), text, "{line}");
+    for (line, text) in MISTAKES {
+        assert_eq!(lines(line), *text, "{line}");
     }
 }
 

@@ -1,30 +1,13 @@
 //! `dccpmon export FILE`: a saved result in another form.
 
+use crate::cli::export::Export;
 use crate::cmd::{media, rr, sweep};
 use crate::output::{self, Format};
 use crate::result::figures::FIGURES;
 use crate::result::stored;
 use crate::schema::{self, Document};
-use clap::Args;
 use dccp_cli::{Failure, exit, print};
-use std::path::{Path, PathBuf};
-
-/// Values of `export`.
-#[derive(Args, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Export {
-    /// A file that `--save`, `--json` or `--json-stream` wrote
-    #[arg(required_unless_present_any = ["schema", "figures"])]
-    file: Option<PathBuf>,
-    /// The form
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    to: Format,
-    /// Print the JSON schema of results, and end
-    #[arg(long, conflicts_with_all = ["file", "figures"])]
-    schema: bool,
-    /// Print the figures for --assert with examples of their values, and end
-    #[arg(long, conflicts_with = "file")]
-    figures: bool,
-}
+use std::path::Path;
 
 /// Prints the result; gives the exit code.
 ///

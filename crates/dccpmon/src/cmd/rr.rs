@@ -168,13 +168,13 @@ impl Run<'_> {
                 break;
             }
             let begin = clock::now();
-            let asked = asker.ask(request as usize, response);
-            match &asked {
+            let outcome = asker.ask(request as usize, response);
+            match &outcome {
                 Ok(Some(latency)) if number >= WARM_UP => latencies.record(nanos(*latency)),
                 Ok(None) if number >= WARM_UP => lost_requests += 1,
                 _ => {}
             }
-            self.trouble = self.trouble_of(asked);
+            self.trouble = self.trouble_of(outcome);
             if self.trouble.is_some() {
                 ended = Some(Status::Incomplete);
                 break;
@@ -195,9 +195,9 @@ impl Run<'_> {
     }
 
     /// The reason why no more requests follow the outcome of one.
-    fn trouble_of(&mut self, asked: Result<Option<Duration>, FlowError>) -> Option<FlowError> {
+    fn trouble_of(&mut self, outcome: Result<Option<Duration>, FlowError>) -> Option<FlowError> {
         let now = clock::now();
-        match asked {
+        match outcome {
             Ok(Some(_)) => {
                 self.silence = Silence::new(now);
                 None

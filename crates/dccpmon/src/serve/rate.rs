@@ -4,6 +4,7 @@ use crate::schema::StampSource;
 use crate::transport::{Counters, Flow, FlowError, LOOK, Run, Sample, Sink};
 use crate::wire::figures::{Buffers, Negotiated};
 use crate::wire::packet::LEN_MAX;
+use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::proto::number::to_f64;
 use dccp::{Instant, clock};
@@ -142,6 +143,26 @@ impl Flow for LimitedFlow {
         self.flow.stamps()
     }
 
+    fn reply(&self, datagram: &[u8]) {
+        self.flow.reply(datagram);
+    }
+
+    fn shows_round_trips(&self) -> bool {
+        self.flow.shows_round_trips()
+    }
+
+    fn store_queue_times(&self) {
+        self.flow.store_queue_times();
+    }
+
+    fn queue_times(&self, add: &mut dyn FnMut(Duration)) {
+        self.flow.queue_times(add);
+    }
+
+    fn local_addr(&self) -> Option<SocketAddr> {
+        self.flow.local_addr()
+    }
+
     fn shows_end(&self) -> bool {
         self.flow.shows_end()
     }
@@ -277,6 +298,21 @@ mod tests {
             .recv(&mut |packets| assert_eq!(packets.count(), 1))
             .unwrap();
         assert!(limit.is_exceeded());
+    }
+
+    // goal 6: a server with --rate-limit answers echoes too.
+    #[test]
+    fn limited_flow_answers_against_the_direction_of_the_data() {
+        let (client, server) = pair();
+        let server = Arc::new(RateLimit::new(1_000_000)).apply(Arc::new(server));
+        assert!(!server.shows_round_trips());
+        assert!(server.local_addr().is_some());
+        server.reply(&[7; 100]);
+        let mut heard = 0;
+        client
+            .recv(&mut |packets| heard += packets.filter(|p| p.bytes == [7; 100]).count())
+            .unwrap();
+        assert_eq!(heard, 1);
     }
 
     #[test]

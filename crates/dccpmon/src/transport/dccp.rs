@@ -135,6 +135,10 @@ impl Flow for DccpFlow {
         })
     }
 
+    fn shows_round_trips(&self) -> bool {
+        true
+    }
+
     fn store_queue_times(&self) {
         self.socket.store_fates(FATES);
     }

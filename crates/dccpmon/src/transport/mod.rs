@@ -25,7 +25,7 @@ pub(crate) trait Flow: Send + Sync {
     /// Hands over datagrams, and waits at most [`LOOK`] for room. Returns how many were taken, from the first on.
     fn send(&self, run: &Run<'_>) -> Result<usize, FlowError>;
     /// Sends a datagram against the direction of the data, without waiting. It may get lost.
-    fn reply(&self, _datagram: &[u8]) {}
+    fn reply(&self, datagram: &[u8]);
     /// Gives the datagrams that have arrived to `sink`, and waits at most [`LOOK`] for them.
     fn recv(&self, sink: Sink<'_>) -> Result<(), FlowError>;
     /// The source of the arrival times of received datagrams; `None` before the first.
@@ -35,16 +35,14 @@ pub(crate) trait Flow: Send + Sync {
     /// The sender at this moment; `None` if the transport shows nothing.
     fn sample(&self) -> Option<Sample>;
     /// Whether the transport measures round trips. Where it does not, echoes do.
-    fn shows_round_trips(&self) -> bool {
-        true
-    }
+    fn shows_round_trips(&self) -> bool;
     /// Totals since the connection was opened; `None` if they can no more be read.
     fn counters(&self) -> Option<Counters>;
     /// Stores the times of the send queue from now on.
-    fn store_queue_times(&self) {}
+    fn store_queue_times(&self);
     /// Gives the time that each datagram waited in the send queue: of those that left and whose fate became known since
     /// the last call. A transport without a send queue gives none.
-    fn queue_times(&self, _add: &mut dyn FnMut(Duration)) {}
+    fn queue_times(&self, add: &mut dyn FnMut(Duration));
     /// The features of the connection, of the time of the last [`sample`](Self::sample).
     fn negotiated(&self) -> Negotiated;
     /// Gives each protocol counter with its name.
@@ -62,9 +60,7 @@ pub(crate) trait Flow: Send + Sync {
     /// Ends the connection at once.
     fn abort(&self);
     /// This end's address and the port of UDP or TCP; of DCCP over IP that of DCCP. `None` if it is not known.
-    fn local_addr(&self) -> Option<SocketAddr> {
-        None
-    }
+    fn local_addr(&self) -> Option<SocketAddr>;
     /// Chooses the congestion control of TCP. Other transports choose theirs when they connect.
     fn set_congestion(&self, _name: &str) -> io::Result<()> {
         Ok(())

@@ -147,6 +147,16 @@ impl Flow for TcpFlow {
         true
     }
 
+    fn reply(&self, _: &[u8]) {}
+
+    fn shows_round_trips(&self) -> bool {
+        true
+    }
+
+    fn store_queue_times(&self) {}
+
+    fn queue_times(&self, _: &mut dyn FnMut(Duration)) {}
+
     fn sample(&self) -> Option<Sample> {
         let state = tcp_state(&self.stream)?;
         let is_idle = state.unsent_bytes == 0 && state.unacked_segments == 0;

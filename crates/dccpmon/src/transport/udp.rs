@@ -11,6 +11,7 @@ use crate::wire::figures::{Buffers, Negotiated};
 use crate::wire::packet::LEN_MAX;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use dccp::unstable::io::{
     is_out_of_memory, recv_drops, recv_stamped, report_drops, stamp_arrivals,
 };
@@ -215,6 +216,10 @@ impl Flow for UdpFlow {
     fn sample(&self) -> Option<Sample> {
         None
     }
+
+    fn store_queue_times(&self) {}
+
+    fn queue_times(&self, _: &mut dyn FnMut(Duration)) {}
 
     fn shows_round_trips(&self) -> bool {
         false

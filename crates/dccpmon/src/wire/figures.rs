@@ -137,6 +137,10 @@ pub(crate) struct Negotiated {
 /// The kernel's buffers of the flow's socket at one end, in bytes as the kernel states them; `None` where flows share a
 /// socket, or the system does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "names of integers end in their unit"
+)]
 pub(crate) struct Buffers {
     pub(crate) recv_bytes: Option<u64>,
     pub(crate) send_bytes: Option<u64>,

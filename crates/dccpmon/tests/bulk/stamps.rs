@@ -20,7 +20,7 @@ fn stopped(arguments: &[&str]) -> Value {
     let child = test.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let process = Pid::from_child(&server.child);
     // The path without load is probed before the data, for 0.2 s.
-    thread::sleep(Duration::from_millis(1000));
+    thread::sleep(Duration::from_secs(1));
     kill_process(process, Signal::STOP).unwrap();
     thread::sleep(STOP);
     kill_process(process, Signal::CONT).unwrap();

@@ -35,7 +35,7 @@ fn hurry(name: &str) {
         let process = path.file_name().unwrap();
         let mut renice = Command::new("renice");
         let output = renice.args(["-n", "-20", "-p"]).arg(process).output();
-        assert!(output.unwrap().status.success(), "{process:?}");
+        assert!(output.unwrap().status.success(), "{}", process.display());
     }
 }
 

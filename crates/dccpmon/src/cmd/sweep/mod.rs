@@ -277,8 +277,8 @@ pub(crate) fn stored(document: &Document) -> String {
 
 /// The failure of a point that one end did not finish.
 fn incomplete(document: Document, size: u64, gap_ns: u64) -> Failure {
-    let flows = document.summary.into_iter().flat_map(|s| s.flows);
-    let broken = flows.filter_map(|flow| flow.broken).next();
+    let mut flows = document.summary.into_iter().flat_map(|s| s.flows);
+    let broken = flows.find_map(|flow| flow.broken);
     let error = document.error.map(|error| error.what);
     let why = error
         .or(broken)
