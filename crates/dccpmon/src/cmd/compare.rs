@@ -249,7 +249,7 @@ mod tests {
         let text = table(&names, &rows(&before, &after));
         let lines: Vec<&str> = text.lines().collect();
         let head: Vec<&str> = lines[0].split_whitespace().collect();
-        assert_eq!(head, ["figure", "h/to/before.json", "after.json", "change"]);
+        assert_eq!(head, ["figure", "/to/before.json", "after.json", "change"]);
         assert_eq!(
             lines[1],
             "goodput                        94.4 Mbit/s       85.0 Mbit/s     -10.0 %  worse"

@@ -403,7 +403,7 @@ mod tests {
     fn line_has_a_dash_for_each_unknown_time() {
         assert_eq!(
             line(&point(None)),
-            "     64      1400           –           –           –           –       3\n"
+            "     64      1400           -           -           -           -       3\n"
         );
         let mut latencies = Histogram::default();
         latencies.record(2_000_000);

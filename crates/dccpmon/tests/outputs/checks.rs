@@ -119,7 +119,7 @@ fn wrong_checks_yield_two_lines_and_code_2() {
         ),
         (
             &["h", "--format", "xml"],
-            "error: --format xml: there is no such choice\n next: choose one of table, live, json, json-stream, csv, gnuplot, udpmon, html, iperf3, none\n",
+            "error: --format xml: there is no such choice\n next: choose one of table, live, json, json-stream, csv, gnuplot, udpmon, udpmon-rows, html, iperf3, none\n",
         ),
         (
             &["h", "-J", "--format", "csv"],
