@@ -190,7 +190,10 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::SystemTime;
 
-    #[expect(clippy::disallowed_methods, reason = "the kernel's stamps are compared with it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the kernel's stamps are compared with it"
+    )]
     fn unix_time() -> Duration {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         since.expect("after 1970")

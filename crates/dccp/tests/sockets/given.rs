@@ -127,8 +127,11 @@ fn options_that_a_given_socket_cannot_have_are_refused() {
     let two = EngineOptions::new().threads(NonZeroUsize::new(2).unwrap());
     let two = Engine::start(&two).unwrap();
     for (options, option) in [
-        (options().engine(&two), "engine"),
-        (options().encapsulation(Encapsulation::Ip), "encapsulation"),
+        (options().engine(&two), "option engine: "),
+        (
+            options().encapsulation(Encapsulation::Ip),
+            "option encapsulation: ",
+        ),
     ] {
         let (_held, given) = passed("127.0.0.1:0");
         let refused = Listener::from_udp_socket(given, PORT, &options).unwrap_err();
