@@ -49,7 +49,7 @@ pub(super) fn package(root: &Path) -> Result<PathBuf> {
     let package = Path::new(FOLDER).join(format!("dccpmon_{VERSION}_{ARCHITECTURE}.deb"));
     let mut dpkg_deb = command_line("dpkg-deb --root-owner-group --build");
     // The same sources make the same package.
-    dpkg_deb.env("SOURCE_DATE_EPOCH", "0");
+    dpkg_deb.env("SOURCE_DATE_EPOCH", time_of_commit("%ct"));
     shell::output(dpkg_deb.arg(root).arg(&package))?;
     fs::remove_dir_all(control)?;
     Ok(package)
@@ -86,22 +86,27 @@ fn md5sums(root: &Path) -> Result<String> {
     shell::output(command(&["sh", "-c", find]).current_dir(root))
 }
 
-/// The time of the last commit, which stands in the changelog; that of 1970 for sources without their history.
-fn time_of_commit() -> String {
-    let time = shell::output(&mut command(&["git", "log", "-1", "--format=%cD"]));
-    time.unwrap_or_else(|_| "Thu, 01 Jan 1970 00:00:00 +0000".into())
+/// The time of the last commit in a format of `git log`; a fixed time for sources without their history.
+fn time_of_commit(format: &str) -> String {
+    let format = format!("--format={format}");
+    let time = shell::output(&mut command(&["git", "log", "-1", &format]));
+    let time = time.unwrap_or_else(|_| match format.as_str() {
+        "--format=%ct" => "1767225600".into(),
+        _ => "Thu, 01 Jan 2026 00:00:00 +0000".into(),
+    });
+    time.trim().into()
 }
 
 fn changes() -> String {
     format!(
         "dccpmon ({VERSION}) unstable; urgency=medium
 
-  * Package of the project. {REPOSITORY}/blob/main/CHANGELOG.md
-    lists the changes.
+  * Package of the project, whose changelog lists the changes:
+    {REPOSITORY}/blob/main/CHANGELOG.md
 
  -- {MAINTAINER}  {}
 ",
-        time_of_commit().trim()
+        time_of_commit("%cD")
     )
 }
 
@@ -168,6 +173,6 @@ pub(super) fn lint(package: &Path) -> Result<()> {
         println!("Not checked by lintian: it is not installed (apt-get install lintian).");
         return Ok(());
     }
-    let mut lintian = command_line("lintian --allow-root --fail-on error --info");
+    let mut lintian = command_line("lintian --allow-root --fail-on error");
     shell::run(lintian.arg(package))
 }
