@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(head, ["figure", "/to/before.json", "after.json", "change"]);
         assert_eq!(
             lines[1],
-            "goodput                        94.4 Mbit/s       85.0 Mbit/s     -10.0 %  worse"
+            "goodput                            94.4 Mbit/s     85.0 Mbit/s   -10.0 %  worse"
         );
         assert!(
             lines.iter().all(|line| line.chars().count() <= 80),

@@ -410,7 +410,7 @@ mod tests {
         latencies.record(2_000_000);
         assert_eq!(
             line(&point(latencies.spread())),
-            "     64      1400       2.000       2.000           –       2.000       3\n"
+            "     64      1400       2.000       2.000           -       2.000       3\n"
         );
     }
 
