@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{dist, fuzz, goals, instructions, soak, spec, test, tidy};
+use crate::{fuzz, goals, instructions, soak, spec, test, tidy};
 use dccp_dev::packages;
 use dccp_dev::shell::{self, command};
 
@@ -34,9 +34,6 @@ pub(crate) fn run() -> Result<bool> {
     documentation()?;
     deny()?;
     elsewhere()?;
-    if !packages_of_dccpmon()? {
-        return Ok(false);
-    }
     if !instructions::run(&instructions::Args::comparing())? {
         return Ok(false);
     }
@@ -91,20 +88,6 @@ fn elsewhere() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The packages of dccpmon install, measure and leave no trace, where rustup has the target of their binary.
-fn packages_of_dccpmon() -> Result<bool> {
-    let target = dist::TARGET;
-    if !packages::add_target(target) {
-        println!("Not checked: the packages of dccpmon: rustup cannot add {target} here.");
-        return Ok(true);
-    }
-    if !shell::is_root() {
-        println!("Not checked: the packages of dccpmon: that needs root.");
-        return Ok(true);
-    }
-    dist::run(&dist::Args::quick_check())
 }
 
 fn cargo(words: &str) -> Result<()> {

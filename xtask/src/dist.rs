@@ -66,16 +66,6 @@ pub(crate) struct Args {
     check: bool,
 }
 
-impl Args {
-    /// The arguments of `cargo xtask ci`.
-    pub(crate) fn quick_check() -> Self {
-        Self {
-            quick: true,
-            check: true,
-        }
-    }
-}
-
 /// The packages, and the folder that stands for the root of a host.
 struct Packages {
     debian: PathBuf,
