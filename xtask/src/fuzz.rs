@@ -42,8 +42,10 @@ const INSTRUMENT: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage
 struct Row {
     target: String,
     progress: Progress,
-    /// The input that ended the run, or why there is none.
+    /// The command that repeats the failure, or why there is none.
     finding: Option<String>,
+    /// The input that ended the run, as `xxd -p` writes it: a CI machine does not keep the file.
+    input_hex: Option<String>,
 }
 
 /// libFuzzer's figures of a run.
@@ -147,9 +149,12 @@ pub(crate) fn require_nightly() -> Result<()> {
 /// Runs a target. A failure to run it counts as a finding.
 fn fuzz(program: &Path, target: String, plan: &Plan<'_>) -> Row {
     let mut progress = Progress::default();
-    let finding = match fuzz_into(program, &target, plan, &mut progress) {
+    let result = fuzz_into(program, &target, plan, &mut progress);
+    let input = progress.input.take();
+    let input_hex = input.as_ref().and_then(|path| std::fs::read(path).ok());
+    let finding = match result {
         Ok(true) => None,
-        Ok(false) => Some(match progress.input.take() {
+        Ok(false) => Some(match input {
             Some(input) => format!("repeat: {} {input}", program.display()),
             None => "no input: see the messages above".to_owned(),
         }),
@@ -159,6 +164,7 @@ fn fuzz(program: &Path, target: String, plan: &Plan<'_>) -> Row {
         target,
         progress,
         finding,
+        input_hex: input_hex.map(|bytes| hex(&bytes)),
     }
 }
 
@@ -228,6 +234,18 @@ fn print(rows: &[Row], duration: Duration) {
             row.target
         );
     }
+    for row in rows {
+        if let Some(hex) = &row.input_hex {
+            println!("the input of {} for `xxd -r -p`: {hex}", row.target);
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 impl Progress {
@@ -293,6 +311,11 @@ mod tests {
             input: Some("fuzz/artifacts/ring/crash-1".to_owned()),
         };
         assert_eq!(progress, expected);
+    }
+
+    #[test]
+    fn findings_are_printed_as_hexadecimal_digits() {
+        assert_eq!(hex(&[0, 0x1F, 0xA0]), "001fa0");
     }
 
     #[test]

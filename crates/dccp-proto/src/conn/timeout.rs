@@ -25,9 +25,8 @@ impl Connection {
             }
             or(self.features.poll_timeout(), Timer::Feature);
         }
-        if self.state == State::Open {
-            or(self.pmtu.poll_timeout(), Timer::Pmtu);
-        }
+        // Probes leave in OPEN only, but a deadline must not be first seen when it has passed.
+        or(self.pmtu.poll_timeout(), Timer::Pmtu);
         next
     }
 
@@ -60,7 +59,6 @@ impl Connection {
         if self.tx.cc.poll_timeout().is_some_and(|at| at <= now) {
             self.on_sender_timeout(now, app);
         }
-        // Probes leave in OPEN only, but a deadline that passes earlier must not still be due then.
         self.pmtu.on_timeout(now);
         self.after_input(now, app);
     }
@@ -127,11 +125,13 @@ mod tests {
         assert!(conn.pmtu.on_too_big(START, 1280, Some(quote)));
         let raise_at = conn.pmtu.poll_timeout().expect("time to try more");
         conn.state = State::PartOpen;
+        conn.timers.clear_all();
+        assert_eq!(conn.poll_timeout(), Some((raise_at, Timer::Pmtu)));
         let mut app = App {
             outbox: &mut NoApp,
             inbox: &mut NoApp,
         };
-        conn.handle_timeout(raise_at + Duration::from_secs(1), &mut app);
+        conn.handle_timeout(raise_at, &mut app);
         conn.state = State::Open;
         assert_eq!(conn.pmtu.poll_timeout(), None);
         assert!(conn.pmtu.has_probe_due());
