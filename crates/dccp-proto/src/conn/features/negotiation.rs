@@ -131,6 +131,13 @@ impl Negotiation {
         };
     }
 
+    /// The peer does not have what we believed: a new Change says it once more.
+    pub(super) fn ask_again(&mut self) {
+        if self.phase == Phase::Stable {
+            self.phase = Phase::Wishing;
+        }
+    }
+
     /// Whether the Change that is due is to have the new contents.
     pub(super) fn is_given_up(&self, feature: Feature) -> bool {
         self.is_outdated() && self.transmissions + 1 >= patience(feature)
@@ -138,6 +145,11 @@ impl Negotiation {
 
     fn is_outdated(&self) -> bool {
         self.wish != self.offer
+    }
+
+    /// Whether one of our Changes may still be answered.
+    pub(super) const fn awaits_answer(&self) -> bool {
+        self.unanswered > 0
     }
 
     /// A Confirm arrived that acknowledges our last Change. Returns whether it may nevertheless be the

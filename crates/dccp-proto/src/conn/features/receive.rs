@@ -237,9 +237,13 @@ impl Features {
         if !o.is_in_order || o.ack.is_none_or(|ack| ack.is_before(self.fgss)) {
             return Ok(());
         }
+        let is_expected = self.at(slot).awaits_answer();
         let may_be_stale = self.update(slot, Negotiation::on_answer);
         // 4340-6.6.2-1, 4340-6.6.8-2: neither expected nor an error.
         if self.at(slot).phase != Phase::Changing {
+            if is_expected && self.contradicts(slot, o.values) {
+                self.update(slot, Negotiation::ask_again);
+            }
             return Ok(());
         }
         match self.judge(slot, o.values) {
@@ -259,6 +263,14 @@ impl Features {
         self.answered.retain(|answered| answered.slot != slot);
         self.update(slot, Negotiation::settle);
         Ok(())
+    }
+
+    /// Whether a Confirm after the one that we believed has another number. Of Changes to 1, 2 and 1 again, the peer
+    /// ignores the last if it arrives late (4340-6.6.4-2), and its answer to the first looks like the answer to the last.
+    fn contradicts(&self, slot: Slot, values: &[u8]) -> bool {
+        let number = slot.feature.decode_number(values);
+        slot.feature.info().reconciliation == Reconciliation::NonNegotiable
+            && number.is_some_and(|number| number != self.in_force.value(slot))
     }
 
     /// Compares a Confirm with the Change that we sent.

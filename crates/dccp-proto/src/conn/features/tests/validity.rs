@@ -206,6 +206,36 @@ fn a_late_answer_to_an_earlier_change_is_no_error() {
 }
 
 #[test]
+fn late_answer_that_looked_like_the_last_one_is_found_out() {
+    // 4340-6.6.4-2: the server ignores the third Change, which a later packet overtakes.
+    let (mut a, mut b) = End::pair();
+    let mut sent = Vec::new();
+    for number in [4, 8, 4] {
+        a.f.change_number(RATIO, number);
+        for _ in 0..2 {
+            sent.push(a.send(PacketType::Ack));
+            a.now = a.f.poll_timeout().unwrap();
+        }
+    }
+    let last = sent.len() - 2;
+    sent[..last].iter().for_each(|p| b.recv(p).unwrap());
+    b.gsr = a.gss;
+    let answer = b.send(PacketType::Ack);
+    a.recv(&answer).unwrap();
+    assert_eq!((a.f.value(Local, RATIO), b.f.value(Remote, RATIO)), (4, 8));
+    // So it asks again.
+    a.wait(Duration::from_secs(1));
+    let again = a.send(PacketType::Ack);
+    assert_eq!(again.bytes, [32, 5, 5, 0, 4]);
+    b.recv(&again).unwrap();
+    b.wait(Duration::from_secs(1));
+    let answer = b.send(PacketType::Ack);
+    a.recv(&answer).unwrap();
+    assert_eq!((a.f.value(Local, RATIO), b.f.value(Remote, RATIO)), (4, 4));
+    assert!(!a.f.is_negotiating(Local, RATIO));
+}
+
+#[test]
 fn ccid_features_belong_to_the_half_connection_of_their_sender() {
     // 4340-10.3-1: the feature rows of the RFC's table. We are A; A-to-B has CCID 3, B-to-A CCID 2.
     for (option, answer) in [
