@@ -12,18 +12,35 @@ use std::collections::BTreeMap;
 pub(crate) struct Usage {
     /// The interface of the test's packets.
     interface: Option<String>,
+    /// Before the first packet of the test can arrive.
+    ready: Snapshot,
     begin: Snapshot,
     end: Option<Snapshot>,
 }
 
 impl Usage {
-    /// Begins to count. The interface is that of the connection.
-    pub(crate) fn begin(socket: &Socket) -> Self {
+    /// Begins to count packets. The interface is that of the connection.
+    pub(crate) fn prepare(socket: &Socket) -> Self {
         let interface = interface_of(socket.flow().path.local);
+        let ready = snapshot(interface.as_deref());
         Self {
-            begin: snapshot(interface.as_deref()),
+            begin: ready.clone(),
+            ready,
             end: None,
             interface,
+        }
+    }
+
+    /// Begins to count.
+    pub(crate) fn begin(socket: &Socket) -> Self {
+        Self::prepare(socket).now()
+    }
+
+    /// Begins to count the rest: what a host does before a test is not part of it.
+    pub(crate) fn now(self) -> Self {
+        Self {
+            begin: snapshot(self.interface.as_deref()),
+            ..self
         }
     }
 
@@ -37,7 +54,8 @@ impl Usage {
         let now = snapshot(self.interface.as_deref());
         let mut delta = self.end.as_ref().unwrap_or(&now).since(&self.begin);
         // Packets that were on their way at the end arrive later, and are dropped later.
-        let whole = now.since(&self.begin);
+        // And the sender's first packets may arrive before its message that the test begins.
+        let whole = now.since(&self.ready);
         delta.interface = whole.interface;
         delta.softnet = whole.softnet;
         delta.udp = whole.udp;

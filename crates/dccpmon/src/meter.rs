@@ -10,7 +10,7 @@ use crate::load::send::{Sender, Traffic};
 use crate::load::trace::Trace;
 use crate::output::capture::Capture;
 use crate::schema::{CcSample, Samples};
-use crate::transport::{Counters, Flow, Sample};
+use crate::transport::{Flow, Sample};
 use crate::wire::figures::{FlowTotal, Interval, RxInterval, RxTotal};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -52,7 +52,6 @@ pub(crate) enum End {
 pub(crate) struct RxEnd {
     id: u16,
     receiver: Receiver,
-    before: Counters,
 }
 
 impl End {
@@ -93,11 +92,9 @@ impl End {
         id: u16,
         lost_runs: u32,
     ) -> io::Result<Self> {
-        let before = flow.counters().unwrap_or_default();
         Ok(Self::Rx(Box::new(RxEnd {
             id,
             receiver: Receiver::start(flow, token, id, lost_runs)?,
-            before,
         })))
     }
 
@@ -378,8 +375,7 @@ impl RxEnd {
             total.unread = now.unread;
             total.answers = now.packets_sent;
             total.is_dropped_kernel_least = now.is_dropped_kernel_least;
-            let before = self.before.dropped_kernel.unwrap_or(0);
-            total.dropped_kernel = now.dropped_kernel.map(|now| now - before);
+            total.dropped_kernel = now.dropped_kernel;
         }
         total
     }

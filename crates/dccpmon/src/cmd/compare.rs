@@ -244,7 +244,7 @@ mod tests {
     fn table_shows_change_and_judgement() {
         let before = sample::document();
         let mut after = before.clone();
-        after.summary.as_mut().unwrap().goodput_bps *= 0.9;
+        after.summary.as_mut().unwrap().goodput_bps = Some(0.9 * 94.4e6);
         let names = ["a/long/path/to/before.json".into(), "after.json".into()];
         let text = table(&names, &rows(&before, &after));
         let lines: Vec<&str> = text.lines().collect();

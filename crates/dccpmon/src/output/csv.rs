@@ -81,7 +81,7 @@ fn total_row(duration_ns: u64, flow: &Flow) -> String {
         String::new(),
         cell(ledger.map(|ledger| ledger.delivered)),
         cell(flow.received_bytes),
-        cell(Some(flow.goodput_bps.round())),
+        cell(flow.goodput_bps.map(f64::round)),
         cell(ledger.map(crate::schema::Ledger::lost)),
         cell(flow.marked_packets),
     ];

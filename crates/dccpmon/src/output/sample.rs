@@ -80,7 +80,7 @@ fn flow() -> Flow {
         id: 1,
         direction: Direction::Forward,
         connection: Some(1),
-        goodput_bps: 94.4e6,
+        goodput_bps: Some(94.4e6),
         wire_bps: Some(99.9e6),
         received_bytes: Some(59_000_200),
         ledger: Some(ledger()),
@@ -271,7 +271,7 @@ pub(crate) fn document() -> Document {
         summary: Some(Summary {
             duration_ns: 5_000_000_000,
             flows: vec![flow()],
-            goodput_bps: 94.4e6,
+            goodput_bps: Some(94.4e6),
             fairness_jain: None,
             asymmetry: None,
             repeat: None,
@@ -300,10 +300,10 @@ pub(crate) fn two_flows() -> Document {
     let mut second = flow();
     second.id = 2;
     second.connection = Some(2);
-    second.goodput_bps = 4.1e6;
+    second.goodput_bps = Some(4.1e6);
     if let Some(summary) = &mut document.summary {
         summary.flows.push(second);
-        summary.goodput_bps += 4.1e6;
+        summary.goodput_bps = Some(98.5e6);
     }
     for interval in &mut document.intervals {
         let mut flow = interval.flows[0].clone();

@@ -1,6 +1,6 @@
 //! The totals as text.
 
-use crate::output::text::{WIDTH, lengths, millis, paragraph, percent, spread};
+use crate::output::text::{self, WIDTH, lengths, millis, paragraph, percent, spread};
 use crate::schema::{Direction, Document, Flow, Ledger, Limit, Status, Summary};
 use core::fmt;
 use dccp::proto::number::to_f64;
@@ -94,7 +94,7 @@ fn flows(page: &mut Page, summary: &Summary) {
         page.0.push(format!(
             "[{:>2}] {direction}goodput {}{loss}  limited by {}",
             flow.id,
-            units::rate(flow.goodput_bps),
+            text::rate(flow.goodput_bps),
             flow.limited_by.verdict
         ));
     }
@@ -104,7 +104,7 @@ fn flows(page: &mut Page, summary: &Summary) {
         parts.push(format!("Jain's index {jain:.3}"));
     }
     if let Some(asymmetry) = summary.asymmetry {
-        parts.push(format!("asymmetry {asymmetry:.3}"));
+        parts.push(format!("asymmetry {}", text::asymmetry(asymmetry)));
     }
     if !parts.is_empty() {
         page.add("fairness", &parts);
@@ -146,8 +146,8 @@ fn totals(page: &mut Page, summary: &Summary) {
         bytes.map_or("-".into(), units::bytes),
         format!(
             "goodput {} (wire {})",
-            units::rate(summary.goodput_bps),
-            wire.map_or("-".into(), units::rate)
+            text::rate(summary.goodput_bps),
+            text::rate(wire)
         ),
     ];
     if let Some(ledger) = &ledger {

@@ -63,7 +63,7 @@ impl Table {
                 units::seconds(interval.t1_ns)
             ),
             &flow.sent_bytes.map_or("-".into(), units::bytes),
-            &flow.goodput_bps.map_or("-".into(), units::rate),
+            &text::rate(flow.goodput_bps),
             &self.lost(flow),
             &format!(
                 "{}/{}",

@@ -18,6 +18,11 @@ pub(crate) fn millis(ns: Option<u64>) -> String {
     }
 }
 
+/// A rate, or a dash: `95.2 Mbit/s`.
+pub(crate) fn rate(bits_per_s: Option<f64>) -> String {
+    bits_per_s.map_or("-".into(), units::rate)
+}
+
 /// A rate in at most 8 characters: `95.2Mb/s`.
 pub(crate) fn short_rate(bits_per_s: f64) -> String {
     units::rate(bits_per_s).replace(' ', "").replace("bit", "b")
@@ -32,6 +37,16 @@ pub(crate) fn spread(of: &Spread) -> String {
         millis(of.p99),
         millis(Some(of.max))
     )
+}
+
+/// The asymmetry of two flows: `0.125`. A zero has no sign.
+pub(crate) fn asymmetry(of: f64) -> String {
+    let text = format!("{of:.3}");
+    if text == "-0.000" {
+        "0.000".into()
+    } else {
+        text
+    }
 }
 
 /// A share with two digits behind the point: `0.05 %`.
@@ -137,6 +152,12 @@ mod tests {
         let texts = [45_600, 20_400_000, 999_900_000, 100_000_000_000].map(|ns| millis(Some(ns)));
         assert_eq!(texts, ["0.046", "20.4", "999.9", "100000"]);
         assert_eq!(millis(None), "-");
+    }
+
+    #[test]
+    fn asymmetry_of_zero_has_no_sign() {
+        let texts = [-0.000_4, 0.0, -0.001, 0.125].map(asymmetry);
+        assert_eq!(texts, ["0.000", "0.000", "-0.001", "0.125"]);
     }
 
     #[test]

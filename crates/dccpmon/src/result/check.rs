@@ -358,7 +358,7 @@ mod tests {
                 .iter()
                 .all(|outcome| outcome.holds)
         );
-        now.summary.as_mut().unwrap().goodput_bps *= 0.96;
+        now.summary.as_mut().unwrap().goodput_bps = Some(0.96 * 94.4e6);
         let outcomes = baseline(0.03).check(&now);
         let failed: Vec<_> = outcomes.iter().filter(|outcome| !outcome.holds).collect();
         assert_eq!(failed.len(), 1);

@@ -310,16 +310,16 @@ fn interval_flow(interval: &figures::Interval) -> IntervalFlow {
 /// The whole test; `None` if it had no flow.
 fn summary(result: &TestResult) -> Option<Summary> {
     let flows: Vec<Flow> = result.flows.iter().map(flow).collect();
-    let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
-    let slowest = flows
-        .iter()
-        .min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    let goodputs: Option<Vec<f64>> = flows.iter().map(|flow| flow.goodput_bps).collect();
+    // A flow whose goodput is not known comes first.
+    let bps = |flow: &Flow| flow.goodput_bps.unwrap_or(0.0);
+    let slowest = flows.iter().min_by(|a, b| bps(a).total_cmp(&bps(b)))?;
     Some(Summary {
         duration_ns: nanos(result.elapsed),
-        goodput_bps: goodputs.iter().sum(),
-        fairness_jain: fairness(&goodputs),
-        asymmetry: match goodputs.as_slice() {
-            [first, second] => asymmetry(*first, *second),
+        goodput_bps: goodputs.as_ref().map(|goodputs| goodputs.iter().sum()),
+        fairness_jain: goodputs.as_ref().and_then(|goodputs| fairness(goodputs)),
+        asymmetry: match goodputs.as_deref() {
+            Some([first, second]) => asymmetry(*first, *second),
             _ => None,
         },
         repeat: None,
@@ -359,7 +359,7 @@ fn flow(f: &FlowResult) -> Flow {
         connection: (f.transport != Transport::Udp).then_some(f.connection + 1),
         goodput_bps: f.goodput_bps,
         wire_bps: f.wire_bps,
-        received_bytes: Some(f.bytes),
+        received_bytes: f.bytes,
         ledger: (f.transport != Transport::Tcp).then_some(f.ledger),
         acknowledged: is_dccp.then_some(Acknowledged {
             received_packets: f.tx.acked,

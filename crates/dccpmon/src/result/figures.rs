@@ -108,7 +108,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         Kind::Rate,
         Better::Greater,
         "application data that arrived, all flows",
-        |d| Some(d.summary.as_ref()?.goodput_bps),
+        |d| d.summary.as_ref()?.goodput_bps,
     ),
     figure(
         "goodput.p5",

@@ -59,10 +59,10 @@ pub(crate) struct FlowResult {
     pub(crate) tx: TxTotal,
     pub(crate) rx: Option<RxTotal>,
     pub(crate) ledger: Ledger,
-    /// Bytes of application data that arrived.
-    pub(crate) bytes: u64,
-    /// Bits per second of application data that arrived.
-    pub(crate) goodput_bps: f64,
+    /// Bytes of application data that arrived; `None` if it is not known.
+    pub(crate) bytes: Option<u64>,
+    /// The same in bits per second.
+    pub(crate) goodput_bps: Option<f64>,
     /// Bits per second of IP packets that were sent; `None` if the sender was not heard.
     pub(crate) wire_bps: Option<f64>,
     pub(crate) limit: Limit,
@@ -170,12 +170,14 @@ fn flows_of(
         .zip(ledgers)
         .map(|((id, Merged { tx, rx }), ledger)| {
             let bytes = match (&rx, tx.as_ref().and_then(|tx| tx.tcp)) {
-                (Some(rx), _) => rx.bytes,
-                // The receiver was not heard: its kernel's acknowledgements say what arrived.
-                (None, Some(tcp)) => tcp.acknowledged_bytes,
-                (None, None) => ledger.delivered * length as u64,
+                (Some(rx), _) => Some(rx.bytes),
+                // The receiver was not heard, but acknowledgements say what arrived.
+                (None, Some(tcp)) => Some(tcp.acknowledged_bytes),
+                (None, None) if asked.transport == Transport::Udp => None,
+                (None, None) => Some(ledger.delivered * length as u64),
             };
-            let goodput_bps = rate(bytes, receiving_time(elapsed, rx.as_ref()));
+            let time = receiving_time(elapsed, rx.as_ref());
+            let goodput_bps = bytes.map(|bytes| rate(bytes, time));
             let wire_bps = tx.as_ref().map(|t| per_second(t.wire_bytes));
             let tx = tx.unwrap_or_default();
             let mut limit = limit_of(&Sight {

@@ -2,6 +2,7 @@
 
 mod buffers;
 
+use crate::output::text;
 use crate::schema::{Ledger, Limit, Transport, Verdict};
 use crate::wire::figures::{Host, RxTotal, TxTotal};
 use buffers::{
@@ -20,7 +21,7 @@ pub(crate) struct Sight<'a> {
     pub(crate) socket_buffer: Option<u64>,
     /// The rate asked for.
     pub(crate) rate_bps: Option<u64>,
-    pub(crate) goodput_bps: f64,
+    pub(crate) goodput_bps: Option<f64>,
     pub(crate) sender: Option<&'a Host>,
     pub(crate) receiver: Option<&'a Host>,
 }
@@ -106,9 +107,9 @@ fn of_application(s: &Sight<'_>) -> Option<Limit> {
             evidence.push(format!(
                 "asked for {}, got {}",
                 units::rate(to_f64(asked)),
-                units::rate(s.goodput_bps)
+                text::rate(s.goodput_bps)
             ));
-            s.goodput_bps >= to_f64(asked) * REACHED
+            s.goodput_bps >= Some(to_f64(asked) * REACHED)
         }
     };
     is_reached.then(|| {

@@ -62,11 +62,11 @@ pub struct Flow {
     /// The connection that carries the flow. Counts from 1; flows with the same number share one. Null over UDP, which has
     /// none.
     pub connection: Option<u32>,
-    /// Application data that arrived.
-    pub goodput_bps: f64,
+    /// Application data that arrived; null if the receiver was not heard over UDP.
+    pub goodput_bps: Option<f64>,
     /// IP packets that were sent, with their headers.
     pub wire_bps: Option<f64>,
-    /// Application data that arrived.
+    /// Application data that arrived; null like the goodput.
     pub received_bytes: Option<u64>,
     /// The place of each packet; null for TCP.
     pub ledger: Option<Ledger>,

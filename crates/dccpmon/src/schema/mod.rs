@@ -216,9 +216,9 @@ pub struct Summary {
     pub duration_ns: u64,
     /// Each flow.
     pub flows: Vec<Flow>,
-    /// Application data that arrived, of all flows.
-    pub goodput_bps: f64,
-    /// Jain's fairness index of the flows' goodputs; null with fewer than two flows.
+    /// Application data that arrived, of all flows; null if that of a flow is not known.
+    pub goodput_bps: Option<f64>,
+    /// Jain's fairness index of the flows' goodputs; null with fewer than two flows, or if one is not known.
     pub fairness_jain: Option<f64>,
     /// (first − second) / (first + second) of the goodputs of two flows; null otherwise.
     pub asymmetry: Option<f64>,

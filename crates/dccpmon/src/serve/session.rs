@@ -115,6 +115,7 @@ impl Session {
             granted,
             proof,
         }))?;
+        let prepared = Usage::prepare(self.channel.socket());
         let Some(flows) = gather(&mut self.channel, &self.request, &self.seat)? else {
             self.channel.say(&Message::Refused(stopped()))?;
             self.channel.flush(clock::now() + ANSWER_MAX)?;
@@ -124,16 +125,13 @@ impl Session {
             Some(limit) => flows.into_iter().map(|flow| limit.apply(flow)).collect(),
             None => flows,
         };
-        if let Some(bytes) = self.request.socket_buffer_bytes {
-            let set = flows.iter().try_for_each(|flow| flow.set_buffers(bytes));
-            set.map_err(|e| Lost::Closed(e.to_string()))?;
-        }
         let mut test = Test {
             channel: &mut self.channel,
             request: &self.request,
             limit: limit.map(|limit| &**limit),
             token,
             metrics: self.seat.metrics(),
+            prepared,
         };
         let ended = test.run(&flows);
         // A connection that is still open holds no resource longer than its test.
@@ -205,6 +203,10 @@ fn gather(
     loop {
         while let Ok((id, flow)) = seat.joined.try_recv() {
             if u32::from(id) < request.connections() && !joined.contains_key(&id) {
+                if let Some(bytes) = request.socket_buffer_bytes {
+                    let resized = flow.set_buffers(bytes);
+                    resized.map_err(|e| Lost::Closed(e.to_string()))?;
+                }
                 joined.insert(id, flow);
                 channel.say(&Message::Joined { flow: id.into() })?;
             }
@@ -237,6 +239,8 @@ struct Test<'a> {
     limit: Option<&'a RateLimit>,
     token: u64,
     metrics: &'a Metrics,
+    /// Counts packets since before the client could send any.
+    prepared: Usage,
 }
 
 impl Test<'_> {
@@ -246,7 +250,7 @@ impl Test<'_> {
             (Mode::Media, [flow, ..]) => return self.sink(flow),
             _ => {}
         }
-        let mut usage = Usage::begin(self.channel.socket());
+        let mut usage = self.prepared.clone().now();
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
         let (end, packets) = self.watch(&mut meter)?;

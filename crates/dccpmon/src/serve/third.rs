@@ -7,6 +7,7 @@ use super::seats::Seat;
 use super::session::stopped;
 use crate::limits::{ANSWER_MAX, FAREWELL_MAX, THIRD_OVERTIME_MAX};
 use crate::meter::SAMPLE;
+use crate::output::text;
 use crate::plan::look_up;
 use crate::result::stored::{self, Event};
 use crate::schema::{Direction as Way, Document, Status};
@@ -20,7 +21,6 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use dccp::{DccpAddr, clock};
 use dccp_cli::interrupt;
-use dccp_cli::quantity::show as units;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
@@ -333,7 +333,7 @@ fn outcome_text(document: &Document) -> String {
         (Some(summary), _) => format!(
             "{} flow(s), {}",
             summary.flows.len(),
-            units::rate(summary.goodput_bps)
+            text::rate(summary.goodput_bps)
         ),
         (None, Some(error)) => format!("could not run, {}", error.what),
         (None, None) => "could not run".into(),

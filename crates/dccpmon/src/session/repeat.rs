@@ -15,6 +15,8 @@ pub(crate) struct Series {
     /// The series ends when half of the confidence interval divided by the mean is not above this.
     until: Option<f64>,
     seed: u64,
+    /// Runs that have ended.
+    runs: u32,
     /// The goodput of each run.
     goodputs_bps: Vec<f64>,
     /// The goodput of each interval of all runs.
@@ -28,6 +30,7 @@ impl Series {
             runs_max,
             until,
             seed,
+            runs: 0,
             goodputs_bps: Vec::new(),
             intervals_bps: Vec::new(),
         }
@@ -47,9 +50,9 @@ impl Series {
 
     /// Ends a run, and says whether another one follows.
     pub(crate) fn run(&mut self, summary: &Summary) -> bool {
-        self.goodputs_bps.push(summary.goodput_bps);
-        let runs = u32::try_from(self.goodputs_bps.len()).unwrap_or(u32::MAX);
-        runs < self.runs_max && !self.is_narrow()
+        self.runs += 1;
+        self.goodputs_bps.extend(summary.goodput_bps);
+        self.runs < self.runs_max && !self.is_narrow()
     }
 
     /// Whether the confidence interval is as narrow as asked for.

@@ -25,13 +25,18 @@ pub(crate) struct DccpFlow {
     last: Mutex<Option<ConnSnapshot>>,
     /// Memory for fates.
     fates: Mutex<Vec<FateReport>>,
+    /// The kernel's drops at this transport before the connection was opened.
+    overflowed_before: u64,
 }
 
 impl DccpFlow {
     pub(crate) fn new(socket: Socket) -> Self {
         socket.set_send_timeout(Some(LOOK));
         socket.set_recv_timeout(Some(LOOK));
+        let before = socket.stats().ok();
+        let overflowed_before = before.and_then(|stats| stats.transport.recv_overflowed);
         Self {
+            overflowed_before: overflowed_before.unwrap_or(0),
             socket,
             batch: Mutex::new(RecvBatch::new(BATCH)),
             last: Mutex::new(None),
@@ -129,7 +134,8 @@ impl Flow for DccpFlow {
             packets_sent: stats.connection.packets_out.total(),
             unread: stats.received.delivered - stats.received.taken
                 + stats.received.dropped_not_listening,
-            dropped_kernel: stats.transport.recv_overflowed,
+            dropped_kernel: (stats.transport.recv_overflowed)
+                .map(|overflowed| overflowed - self.overflowed_before),
             tcp: None,
             is_dropped_kernel_least: stats.transport.recv_merged > 0,
         })

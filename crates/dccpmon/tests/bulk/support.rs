@@ -1,5 +1,6 @@
 //! A server, clients, and what is true of every result.
 
+use core::time::Duration;
 use dccp_dev::openmetrics;
 use dccpmon::schema::Ledger;
 use serde_json::Value;
@@ -96,6 +97,20 @@ pub(crate) fn free_port() -> String {
         TcpListener::bind(at).ok().map(|_| at.port().to_string())
     });
     free.expect("one of twenty ports is free")
+}
+
+/// Runs a test of 3 s with further options and kills the server in its middle. Gives the client's document.
+pub(crate) fn document_after_kill(more: &[&str]) -> Value {
+    let mut server = Server::start("udp");
+    let child = client(&server.port, &[&["-t", "3", "-J"], more].concat())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    server.child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    read(&output)
 }
 
 /// The JSON document of a run, checked against the schema.

@@ -88,6 +88,15 @@ fn monitor_stores_a_result_of_each_test() {
         assert_eq!(documents.len(), runs);
         assert!(documents.iter().all(|d| d.status == Status::Complete));
     }
+    // So that a script sees a failed assertion.
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace("\"1M\"]", "\"1M\", \"--assert\", \"goodput>5M\"]");
+    let asserting = path.with_file_name("asserting.toml");
+    fs::write(&asserting, text).unwrap();
+    let mut monitor = Command::new(PROGRAM);
+    monitor.args(["monitor", "--once"]).arg(&asserting);
+    let output = monitor.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
     drop(server);
     // A failed run is stored too, and the exit code says so.
     let mut monitor = Command::new(PROGRAM);

@@ -121,7 +121,11 @@ impl Hosts {
     /// The document of a test; `None` if it broke off.
     pub(crate) fn try_document(&self, arguments: &[&str]) -> Option<Value> {
         let output = self.test(arguments).output().unwrap();
-        output.status.success().then(|| whole(&output))
+        if !output.status.success() {
+            println!("{}: {output:?}", arguments.join(" "));
+            return None;
+        }
+        Some(whole(&output))
     }
 }
 

@@ -171,7 +171,7 @@ impl TestMetrics {
         let of = &self.monitor;
         let summary = document.and_then(|d| d.summary.as_ref());
         let idle_ns = document.and_then(|d| d.idle.as_ref()?.idle_ns.p50);
-        self.set(&of.goodput, summary.map(|s| s.goodput_bps));
+        self.set(&of.goodput, summary.and_then(|s| s.goodput_bps));
         self.set(&of.loss, document.and_then(loss_ratio));
         self.set(&of.idle_rtt, idle_ns.map(seconds));
     }
@@ -246,10 +246,7 @@ mod tests {
         test.add(&document);
         test.add(&document);
         let summary = document.summary.as_ref().unwrap();
-        assert_eq!(
-            of("goodput_bits_per_second", &[]),
-            Some(summary.goodput_bps)
-        );
+        assert_eq!(of("goodput_bits_per_second", &[]), summary.goodput_bps);
         assert_eq!(of("loss_ratio", &[]), loss_ratio(&document));
         assert_eq!(of("tests_total", &[("status", "complete")]), Some(2.0));
         let network = ledger(&document).unwrap().lost_network;

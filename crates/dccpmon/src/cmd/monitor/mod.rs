@@ -6,13 +6,13 @@ mod history;
 mod metrics;
 mod schedule;
 
+use crate::output::text;
 use crate::schema::Document;
 use clap::Args;
 use config::{Config, Test};
 use core::fmt::Write as _;
 use core::time::Duration;
 use dccp::clock;
-use dccp_cli::quantity::show as units;
 use dccp_cli::{Failure, exit, interrupt, print};
 use history::History;
 use metrics::{MonitorMetrics, TestMetrics, loss_ratio, status_text};
@@ -46,8 +46,8 @@ const EXAMPLE: &str = r#"The file:
   keep = 1000
   [metrics]                         # optional: for Prometheus; a scrape starts no test
   listen = "127.0.0.1:9233"
-Exit codes: 0 all results are complete, 1 could not run, 2 wrong file, 5 a result is incomplete,
-130 interrupted."#;
+Exit codes: 0 all results are complete, 1 could not run, 2 wrong file, 3 an assertion failed,
+5 a result is incomplete, 130 interrupted."#;
 
 /// The tests to one host. They never overlap, because they would measure each other.
 struct Host {
@@ -105,15 +105,15 @@ pub(crate) fn run(asked: &Monitor) -> Result<u8, Failure> {
             .map_err(|e| Failure::run(e.to_string(), "raise this system's limits of threads"))?;
         threads.push(thread);
     }
-    let mut is_complete = true;
+    let mut worst = exit::DONE;
     for thread in threads {
         // A panic there has printed its message; the other hosts go on.
-        is_complete &= thread.join().unwrap_or(false);
+        worst = worst.max(thread.join().unwrap_or(exit::INCOMPLETE));
     }
-    Ok(match (interrupt::is_pressed(), is_complete) {
-        (true, _) => exit::INTERRUPTED,
-        (false, true) => exit::DONE,
-        (false, false) => exit::INCOMPLETE,
+    Ok(if interrupt::is_pressed() {
+        exit::INTERRUPTED
+    } else {
+        worst
     })
 }
 
@@ -149,27 +149,27 @@ fn hosts(config: &Config, metrics: &MonitorMetrics) -> Result<Vec<Host>, Failure
 }
 
 impl Host {
-    /// Runs the tests until the program ends, or each once. Gives whether all runs left a complete result.
-    fn run(&mut self, is_once: bool) -> bool {
+    /// Runs the tests until the program ends, or each once. Gives the highest exit code of the runs.
+    fn run(&mut self, is_once: bool) -> u8 {
         let begin = clock::now();
-        let mut is_complete = true;
+        let mut worst = exit::DONE;
         loop {
             let (number, due) = self.schedule.first();
             if is_once && self.schedule.has_run(number) {
-                return is_complete;
+                return worst;
             }
             while clock::now() - begin < due {
                 if interrupt::is_pressed() {
-                    return is_complete;
+                    return worst;
                 }
                 thread::sleep(LOOK.min(due.saturating_sub(clock::now() - begin)));
             }
             if interrupt::is_pressed() {
-                return is_complete;
+                return worst;
             }
             let started = clock::now() - begin;
             if let Some(watched) = self.tests.get_mut(number) {
-                is_complete &= watched.run(&self.program);
+                worst = worst.max(watched.run(&self.program));
             }
             let random = random();
             self.schedule
@@ -188,8 +188,8 @@ fn random() -> u32 {
 }
 
 impl Watched {
-    /// Runs the test, stores its result and says so. Gives whether the result is complete.
-    fn run(&mut self, program: &Path) -> bool {
+    /// Runs the test, stores its result and says so. Gives the run's exit code: done, a failed assertion, or incomplete.
+    fn run(&mut self, program: &Path) -> u8 {
         let name = &self.test.name;
         match child::run(program, &self.test) {
             Ok(document) => {
@@ -198,14 +198,17 @@ impl Watched {
                 log(&line(name, &document));
                 if let Some(Err(e)) = stored {
                     log(&format!("{name}  the result cannot be stored: {e}"));
-                    return false;
+                    return exit::INCOMPLETE;
                 }
-                document.exit_code == exit::DONE
+                match document.exit_code {
+                    code @ (exit::DONE | exit::ASSERTION) => code,
+                    _ => exit::INCOMPLETE,
+                }
             }
             Err(what) => {
                 self.metrics.failed(clock::unix_time().as_secs());
                 log(&format!("{name}  failed  {what}"));
-                false
+                exit::INCOMPLETE
             }
         }
     }
@@ -220,7 +223,7 @@ fn log(line: &str) {
 fn line(name: &str, document: &Document) -> String {
     let mut line = format!("{name}  {}", status_text(document.status));
     if let Some(summary) = &document.summary {
-        let _ = write!(line, "  {}", units::rate(summary.goodput_bps));
+        let _ = write!(line, "  {}", text::rate(summary.goodput_bps));
     }
     if let Some(ratio) = loss_ratio(document) {
         let _ = write!(line, "  loss {:.2} %", ratio * 100.0);

@@ -330,7 +330,7 @@ fn point(document: &Document, packet_bytes: u64, asked_gap_ns: u64) -> Point {
         offered_bps: (asked_gap_ns > 0)
             .then(|| to_f64(packet_bytes * 8) * 1e9 / to_f64(asked_gap_ns)),
         sent_bps: rate(ledger.sent),
-        received_bps: flow.map(|flow| flow.goodput_bps),
+        received_bps: flow.and_then(|flow| flow.goodput_bps),
         wire_bps: flow.and_then(|flow| flow.wire_bps),
         lost_network_packets: ledger.lost_network,
         lost_host_packets: lost_in_hosts(&ledger),

@@ -147,7 +147,7 @@ fn figures(section: &mut Section, document: &Document, summary: &Summary) {
     let caption = format!(
         "{} s, goodput {}",
         units::seconds(summary.duration_ns),
-        units::rate(summary.goodput_bps)
+        text::rate(summary.goodput_bps)
     );
     let mut table = Table::numbers(
         &caption,
@@ -185,7 +185,8 @@ fn figures(section: &mut Section, document: &Document, summary: &Summary) {
     }
     if let Some(asymmetry) = summary.asymmetry {
         sentences.push(format!(
-            "The asymmetry of the goodputs is {asymmetry:.3}, and 0 is even."
+            "The asymmetry of the goodputs is {}, and 0 is even.",
+            text::asymmetry(asymmetry)
         ));
     }
     if let Some(mean) = summary.repeat.as_ref().and_then(|repeat| repeat.goodput) {
@@ -205,7 +206,7 @@ fn row(flow: &Flow) -> [String; 9] {
     let mbps = |bps: f64| format!("{:.1}", bps / 1e6);
     [
         flow.id.to_string(),
-        mbps(flow.goodput_bps),
+        dash(flow.goodput_bps.map(mbps)),
         dash(flow.wire_bps.map(mbps)),
         dash(
             flow.ledger.filter(|ledger| ledger.sent > 0).map(|ledger| {

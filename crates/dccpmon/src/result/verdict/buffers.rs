@@ -180,7 +180,7 @@ fn larger_buffer(s: &Sight<'_>) -> Option<String> {
         clippy::cast_sign_loss,
         reason = "a rate is not negative, and bounded below"
     )]
-    let of_rate = (s.goodput_bps / 8.0 * BUFFER_S) as u64;
+    let of_rate = (s.goodput_bps.unwrap_or(0.0) / 8.0 * BUFFER_S) as u64;
     // The kernel states twice the size that was asked for.
     let now = s.rx.and_then(|rx| rx.buffers.recv_bytes).unwrap_or(0) / 2;
     let wanted = BUFFER_MIN.max(of_rate).max(now.saturating_mul(2));

@@ -15,7 +15,7 @@ fn sight<'a>(tx: &'a TxTotal, ledger: &'a Ledger, hosts: [&'a Host; 2]) -> Sight
         ledger,
         socket_buffer: None,
         rate_bps: None,
-        goodput_bps: 49.9e6,
+        goodput_bps: Some(49.9e6),
         sender: Some(hosts[0]),
         receiver: Some(hosts[1]),
     }
@@ -84,11 +84,11 @@ fn a_rate_that_is_not_reached_is_not_the_applications() {
     let ledger = sent(1000);
     let mut sight = Sight {
         rate_bps: Some(100),
-        goodput_bps: 97.9,
+        goodput_bps: Some(97.9),
         ..sight(&tx, &ledger, [&host; 2])
     };
     assert_eq!(limit_of(&sight).verdict, Verdict::CongestionControl);
-    sight.goodput_bps = 98.0;
+    sight.goodput_bps = Some(98.0);
     let limit = limit_of(&sight);
     assert_eq!(limit.verdict, Verdict::Application);
     assert_eq!(limit.evidence[1], "asked for 100 bit/s, got 98 bit/s");
@@ -240,7 +240,7 @@ fn losses_over_udp_are_not_those_of_a_congestion_control() {
     let limit = limit_of(&Sight {
         transport: Transport::Udp,
         rate_bps: Some(50_000_000),
-        goodput_bps: 47.5e6,
+        goodput_bps: Some(47.5e6),
         ..sight(&tx, &ledger, [&host; 2])
     });
     assert_eq!(limit.verdict, Verdict::NetworkQueue);
@@ -262,7 +262,7 @@ fn packets_left_out_are_a_pacing_error() {
         let (ledger, host) = (sent(98), Host::default());
         limit_of(&Sight {
             rate_bps: Some(100),
-            goodput_bps: 97.0,
+            goodput_bps: Some(97.0),
             ..sight(&tx, &ledger, [&host; 2])
         })
     };

@@ -1,7 +1,6 @@
 //! The server's side of `rr`.
 
 use super::{Allowance, End, Test};
-use crate::host::Usage;
 use crate::load::echo::{Answers, Echo};
 use crate::meter::SAMPLE;
 use crate::serve::metrics::Direction;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 impl Test<'_> {
     /// Answers requests until the client ends the test, or it has used its time. Gives a line about it.
     pub(super) fn answer(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
-        let mut usage = Usage::begin(self.channel.socket());
+        let mut usage = self.prepared.clone().now();
         let answers = Answers {
             token: self.token,
             length: self.request.length_bytes,

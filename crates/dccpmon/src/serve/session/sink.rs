@@ -1,7 +1,6 @@
 //! The server's side of `media`.
 
 use super::{Allowance, End, Test, believable};
-use crate::host::Usage;
 use crate::limits::DRAIN_MAX;
 use crate::load::classes::{CLASSES, ClassReceiver};
 use crate::meter::{QUIET, SAMPLE};
@@ -22,7 +21,7 @@ use std::sync::Arc;
 impl Test<'_> {
     /// Receives packets of all classes until the client ends the test, or it has used its time. Gives a line about it.
     pub(super) fn sink(&mut self, flow: &Arc<dyn Flow>) -> Result<(String, End), Lost> {
-        let mut usage = Usage::begin(self.channel.socket());
+        let mut usage = self.prepared.clone().now();
         let mut receiver =
             ClassReceiver::start(flow, self.token).map_err(|e| Lost::Closed(e.to_string()))?;
         let (end, packets) = self.watch_sink(&receiver)?;
