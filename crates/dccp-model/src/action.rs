@@ -27,6 +27,13 @@ pub enum Action {
     Inject(Forgery),
 }
 
+impl Action {
+    /// Whether an application ends its connection.
+    pub(crate) fn ends(self) -> bool {
+        matches!(self, Self::Close(_) | Self::Abort(_))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
