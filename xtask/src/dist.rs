@@ -12,7 +12,7 @@ mod check;
 mod debian;
 
 /// The C library of this target is linked into the binary.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
+const TARGET: &str = "x86_64-unknown-linux-musl";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const FOLDER: &str = "target/dist";
 const SUMS: &str = "SHA256SUMS";

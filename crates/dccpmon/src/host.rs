@@ -19,8 +19,8 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Begins to count packets. The interface is that of the connection.
-    pub(crate) fn prepare(socket: &Socket) -> Self {
+    /// Begins to count. The interface is that of the connection.
+    pub(crate) fn begin(socket: &Socket) -> Self {
         let interface = interface_of(socket.flow().path.local);
         let ready = snapshot(interface.as_deref());
         Self {
@@ -31,16 +31,11 @@ impl Usage {
         }
     }
 
-    /// Begins to count.
-    pub(crate) fn begin(socket: &Socket) -> Self {
-        Self::prepare(socket).now()
-    }
-
-    /// Begins to count the rest: what a host does before a test is not part of it.
-    pub(crate) fn now(self) -> Self {
+    /// Begins again to count all but packets: what a host does before a test is not part of it.
+    pub(crate) fn restarted(&self) -> Self {
         Self {
             begin: snapshot(self.interface.as_deref()),
-            ..self
+            ..self.clone()
         }
     }
 

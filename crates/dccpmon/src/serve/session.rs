@@ -115,7 +115,7 @@ impl Session {
             granted,
             proof,
         }))?;
-        let prepared = Usage::prepare(self.channel.socket());
+        let prepared = Usage::begin(self.channel.socket());
         let Some(flows) = gather(&mut self.channel, &self.request, &self.seat)? else {
             self.channel.say(&Message::Refused(stopped()))?;
             self.channel.flush(clock::now() + ANSWER_MAX)?;
@@ -250,7 +250,7 @@ impl Test<'_> {
             (Mode::Media, [flow, ..]) => return self.sink(flow),
             _ => {}
         }
-        let mut usage = self.prepared.clone().now();
+        let mut usage = self.prepared.restarted();
         let flows = self.start(flows).map_err(|e| Lost::Closed(e.to_string()))?;
         let mut meter = Meter::new(flows, self.request.transport == Transport::Dccp);
         let (end, packets) = self.watch(&mut meter)?;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 impl Test<'_> {
     /// Answers requests until the client ends the test, or it has used its time. Gives a line about it.
     pub(super) fn answer(&mut self, flows: &[Arc<dyn Flow>]) -> Result<(String, End), Lost> {
-        let mut usage = self.prepared.clone().now();
+        let mut usage = self.prepared.restarted();
         let answers = Answers {
             token: self.token,
             length: self.request.length_bytes,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 impl Test<'_> {
     /// Receives packets of all classes until the client ends the test, or it has used its time. Gives a line about it.
     pub(super) fn sink(&mut self, flow: &Arc<dyn Flow>) -> Result<(String, End), Lost> {
-        let mut usage = self.prepared.clone().now();
+        let mut usage = self.prepared.restarted();
         let mut receiver =
             ClassReceiver::start(flow, self.token).map_err(|e| Lost::Closed(e.to_string()))?;
         let (end, packets) = self.watch_sink(&receiver)?;
