@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dccp_cli::Failure;
+use dccp_lab::scenario::Scale;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
     version,
     about = "Runs network experiments from scenario files",
     after_help = "Exit codes: 0 done, 1 could not run, 2 wrong command line or scenario, \
-        5 some cells failed, 130 interrupted (finished cells are kept).",
+        3 an assertion failed, 5 some cells failed, 130 interrupted (finished cells are kept).",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -29,6 +30,37 @@ pub(crate) enum Command {
     },
     /// Run a scenario
     Run(Run),
+    /// Redo the experiments of the source papers in virtual time, and show which claims hold
+    Reproduce(Reproduce),
+    /// Show which claims of the source papers hold
+    Claims(Claims),
+}
+
+/// Values of `reproduce`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Reproduce {
+    /// Only these experiments, such as e01 [default: all]
+    pub(crate) experiments: Vec<String>,
+    /// Shorter runs and fewer draws of what the papers do not say
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go; cells that are there already are kept
+    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    pub(crate) out: PathBuf,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+}
+
+/// Values of `claims`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Claims {
+    /// The results of `dccplab reproduce`
+    #[arg(default_value = "reproduction")]
+    pub(crate) dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Values of `run`.
@@ -39,6 +71,9 @@ pub(crate) struct Run {
     /// Where it runs
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
+    /// The shorter experiment that [quick] in the scenario describes
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Only these cells: the beginning of a key, a label, or variable=value,…
     #[arg(long, value_name = "CELL")]
     pub(crate) cell: Vec<String>,
@@ -76,10 +111,22 @@ impl Run {
         argv.push(self.file.display().to_string());
         let Backend::Sim = self.backend;
         argv.extend(["--backend".to_owned(), "sim".to_owned()]);
+        if self.quick {
+            argv.push("--quick".to_owned());
+        }
         for cell in &self.cell {
             argv.extend(["--cell".to_owned(), cell.clone()]);
         }
         argv
+    }
+
+    /// The size of the experiment.
+    pub(crate) fn scale(&self) -> Scale {
+        if self.quick {
+            Scale::Quick
+        } else {
+            Scale::Full
+        }
     }
 
     /// True if the results go to the standard output.

@@ -1,12 +1,15 @@
 //! The lab: scenario files are run, and their results become tables and pictures.
 //!
 //! ```text
-//! FILE.toml ─ scenario ─→ Run … Run ─ run ─→ Outcome ─ summary ─→ output (JSON, tables, figures)
+//! FILE.toml ─ scenario ─→ Run … Run ─ run ─→ Outcome ─ summary ─→ output (JSON, tables, figures) ─ judge ─→ verdicts
 //! ```
 //! The program `dccplab` is this with a command line.
 
+pub mod judge;
 pub mod metrics;
 pub mod output;
+pub mod papers;
 pub mod run;
 pub mod scenario;
+mod suggestion;
 pub mod summary;

@@ -265,7 +265,7 @@ fn rate(bytes: u64, time: Duration) -> f64 {
 mod tests {
     use super::*;
     use crate::run::outcome::Marks;
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scale, Scenario};
 
     const TWO_FLOWS: &str = r#"
 schema = "dccplab/1"
@@ -310,7 +310,10 @@ discard = "2s"
 
     #[test]
     fn fairness_compares_streams_and_asymmetry_compares_flows() {
-        let run = Scenario::parse(TWO_FLOWS, "f").unwrap().runs.remove(0);
+        let run = Scenario::parse(TWO_FLOWS, "f", Scale::Full)
+            .unwrap()
+            .runs
+            .remove(0);
         // In the 10 s of both flows, the streams get 1, 2, 3 and 6 Mbit/s: each flow gets 6 Mbit/s.
         let three = flow(&[500_000, 0, 250_000], &[1_750_000, 2_500_000, 4_000_000]);
         let one = flow(&[100_000], &[7_600_000]);

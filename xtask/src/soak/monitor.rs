@@ -1,10 +1,11 @@
 //! `cargo xtask soak bulk` and `soak crowd`: dccpmon for a long time, and with many clients.
 
+use std::io::{self, Read as _};
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dccp_dev::shell::{self, Background, command_line, memory_mib};
 use serde_json::Value;
 
@@ -36,10 +37,10 @@ pub(super) fn bulk(duration: Duration) -> Result<bool> {
     let relay = format!("{EMULATOR} relay --listen 127.0.0.1:{RELAY} --to 127.0.0.1:{PORT} {link}");
     let relay = Background::start(command_line(&relay), "ready")?;
     let mut client = client(RELAY, &format!("-t {seconds} -b 500M -i 10"))?;
-    let programs = [("client", client.id()), ("server", server.id())];
+    let programs = [("client", client.process.id()), ("server", server.id())];
     let mut memory = [Vec::new(), Vec::new()];
     let mut at = Duration::ZERO;
-    while client.try_wait()?.is_none() {
+    while client.process.try_wait()?.is_none() {
         for ((_, id), rows) in programs.iter().zip(&mut memory) {
             // A program that has just ended has no memory.
             if let Ok(mib) = memory_mib(*id, "VmRSS:") {
@@ -94,12 +95,12 @@ pub(super) fn crowd(duration: Duration, crowds: usize) -> Result<bool> {
 /// Runs one crowd. Returns how many of the clients that were not killed have complete results.
 fn one_crowd(duration: Duration) -> Result<usize> {
     let options = format!("-t {} -b 2M", duration.as_secs());
-    let clients: Result<Vec<Child>> = (0..CLIENTS).map(|_| client(PORT, &options)).collect();
+    let clients: Result<Vec<Client>> = (0..CLIENTS).map(|_| client(PORT, &options)).collect();
     let mut clients = clients?;
     thread::sleep(duration / 2);
     for mut killed in clients.drain(..KILLED) {
-        killed.kill()?;
-        killed.wait()?;
+        killed.process.kill()?;
+        killed.process.wait()?;
     }
     let mut complete = 0;
     for client in clients {
@@ -120,17 +121,33 @@ fn serve(options: &str) -> Result<Background> {
 }
 
 /// A client that prints its document at the end.
-fn client(port: u16, options: &str) -> Result<Child> {
+/// A client, and the thread that reads its output. A document can be larger than a pipe.
+struct Client {
+    process: Child,
+    output: JoinHandle<io::Result<Vec<u8>>>,
+}
+
+fn client(port: u16, options: &str) -> Result<Client> {
     let mut command: Command =
         command_line(&format!("{DCCPMON} 127.0.0.1 -p {port} --json {options}"));
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
-    command.spawn().context("dccpmon cannot start")
+    let mut process = command.spawn().context("dccpmon cannot start")?;
+    let mut stdout = process.stdout.take().context("no pipe")?;
+    let output = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stdout.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    Ok(Client { process, output })
 }
 
-fn document(client: Child) -> Result<Value> {
-    let output = client.wait_with_output()?;
-    ensure!(!output.stdout.is_empty(), "a client printed no document");
-    Ok(serde_json::from_slice(&output.stdout)?)
+fn document(mut client: Client) -> Result<Value> {
+    client.process.wait()?;
+    let Ok(output) = client.output.join() else {
+        bail!("the reader of a client's output failed");
+    };
+    let output = output?;
+    ensure!(!output.is_empty(), "a client printed no document");
+    Ok(serde_json::from_slice(&output)?)
 }
 
 /// Whether the test ran to its end, and each packet of each flow has one place.

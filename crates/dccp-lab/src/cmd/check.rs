@@ -3,12 +3,14 @@
 use super::scenario;
 use core::time::Duration;
 use dccp_cli::{Failure, exit, print};
+use dccp_lab::scenario::Scale;
 use dccp_lab::scenario::plan::Run;
 use std::path::Path;
 
-/// Reads a scenario and says what it is.
+/// Reads a scenario at both scales and says what it is.
 pub(crate) fn run(file: &Path) -> Result<u8, Failure> {
-    let scenario = scenario(file)?;
+    let scenario = scenario(file, Scale::Full)?;
+    let quick = super::scenario(file, Scale::Quick)?;
     let time: Duration = scenario.runs.iter().map(|run| run.end).sum();
     let cells = scenario.runs.len();
     let mut lines = vec![format!(
@@ -17,6 +19,13 @@ pub(crate) fn run(file: &Path) -> Result<u8, Failure> {
         if cells == 1 { "" } else { "s" },
         time.as_secs_f64()
     )];
+    if quick.runs != scenario.runs {
+        let time: Duration = quick.runs.iter().map(|run| run.end).sum();
+        let (cells, time) = (quick.runs.len(), time.as_secs_f64());
+        lines.push(format!(
+            "with --quick: {cells} cells, {time} s of virtual time"
+        ));
+    }
     let cell = |run: &Run| format!("{}  {}", &run.key()[..12], run.label());
     lines.extend(scenario.runs.iter().map(cell));
     print(&(lines.join("\n") + "\n"))?;

@@ -1,15 +1,21 @@
 //! The subcommands.
 
 pub(crate) mod check;
+pub(crate) mod claims;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 
 use dccp_cli::Failure;
-use dccp_lab::scenario::Scenario;
+use dccp_lab::scenario::{Scale, Scenario, ScenarioError};
 use std::path::Path;
 
 /// Reads a scenario. Of several mistakes, the last is the failure; the others are printed at once.
-fn scenario(file: &Path) -> Result<Scenario, Failure> {
-    Scenario::read(file).map_err(|errors| {
+fn scenario(file: &Path, scale: Scale) -> Result<Scenario, Failure> {
+    readable(Scenario::read(file, scale))
+}
+
+fn readable(scenario: Result<Scenario, Vec<ScenarioError>>) -> Result<Scenario, Failure> {
+    scenario.map_err(|errors| {
         let failures = errors.into_iter().map(|error| {
             let what = error.to_string();
             match error.position {

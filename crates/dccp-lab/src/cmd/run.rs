@@ -5,8 +5,9 @@ use crate::progress::Progress;
 use crate::store::{Store, finished};
 use core::time::Duration;
 use dccp_cli::{Failure, exit, interrupt, print};
+use dccp_lab::judge::verdict::{AssertionVerdict, Mark};
 use dccp_lab::output::json::{Record, Status};
-use dccp_lab::output::{figure, json, table};
+use dccp_lab::output::{figure, json, table, verdicts};
 use dccp_lab::run::pool::{News, play_all};
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
@@ -17,10 +18,33 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Plays what was asked for.
+/// Plays what was asked for, and prints the results.
 pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
-    let scenario = super::scenario(&asked.file)?;
-    let runs = chosen(&scenario, &asked.cell)?;
+    let scenario = super::scenario(&asked.file, asked.scale())?;
+    interrupt::listen()?;
+    let results = play_scenario(asked, &scenario)?;
+    if asked.prints_json() {
+        print(&format!("{}\n", results.document))?;
+        return Ok(results.code);
+    }
+    let metrics = scenario.runs.first().map(|run| &run.measure.metrics[..]);
+    let cells = results.document["cells"].as_array();
+    let cells = cells.map_or(&[][..], Vec::as_slice);
+    print(&table::of_cells(cells, metrics.unwrap_or_default()))?;
+    print(&verdicts::of_assertions(&results.assertions))?;
+    Ok(results.code)
+}
+
+/// The results of a scenario.
+pub(crate) struct Results {
+    pub(crate) document: Value,
+    pub(crate) assertions: Vec<AssertionVerdict>,
+    pub(crate) code: u8,
+}
+
+/// Plays the cells that were asked for, judges them, and writes the files.
+pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Results, Failure> {
+    let runs = chosen(scenario, &asked.cell)?;
     if let Some(pcap) = &asked.pcap {
         one_cell(&runs, pcap)?;
     }
@@ -37,7 +61,6 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     if let Some(dir) = &asked.out {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    interrupt::listen()?;
     let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
@@ -47,25 +70,28 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     let all = cells.len() == cells.iter().flatten().count();
     let cells: Vec<Value> = cells.into_iter().flatten().collect();
     let failed = cells.iter().filter(|cell| !cell["error"].is_null()).count();
-    let (status, code) = match (all, failed) {
+    let is_complete = all && failed == 0 && runs.len() == scenario.runs.len();
+    let assertions = scenario.expected.judge(&cells, is_complete);
+    let outcome = match (all, failed) {
         (false, _) => (Status::Interrupted, exit::INTERRUPTED),
+        (true, 0) if assertions.iter().any(|a| a.mark == Mark::Fails) => {
+            (Status::Failed, exit::ASSERTION)
+        }
         (true, 0) => (Status::Complete, exit::DONE),
         (true, _) => (Status::Incomplete, exit::INCOMPLETE),
     };
-    let document = || json::document(&scenario, &record, &cells, status, code);
+    let document = json::document(scenario, &record, &cells, &assertions, outcome);
     if let Some(store) = store {
-        store.finish(&document())?;
+        store.finish(&document)?;
     }
     if let Some(dir) = &asked.out {
         draw(dir, &scenario.name, &runs, &cells)?;
     }
-    if asked.prints_json() {
-        print(&format!("{}\n", document()))?;
-        return Ok(code);
-    }
-    let metrics = runs.first().map(|run| &run.measure.metrics[..]);
-    print(&table::of_cells(&cells, metrics.unwrap_or_default()))?;
-    Ok(code)
+    Ok(Results {
+        document,
+        assertions,
+        code: outcome.1,
+    })
 }
 
 /// The cells that the command line names; all if it names none.

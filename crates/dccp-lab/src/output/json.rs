@@ -2,9 +2,10 @@
 //! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
 //! the same bytes.
 
+use crate::judge::verdict::{AssertionVerdict, TableVerdict};
 use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
-use crate::scenario::Scenario;
 use crate::scenario::plan::{Flow, Run, Transport};
+use crate::scenario::{Scale, Scenario};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
 use dccp_proto::time::nanos;
 use schemars::JsonSchema;
@@ -21,6 +22,8 @@ pub const SCHEMA: &str = "dccplab-result/1";
 pub enum Status {
     /// All cells are there.
     Complete,
+    /// All cells are there, but an assertion failed.
+    Failed,
     /// Some cells failed.
     Incomplete,
     /// A user stopped the program; unfinished cells are missing.
@@ -46,14 +49,18 @@ struct Document<'a> {
     schema: &'a str,
     /// How the program ended.
     status: Status,
-    /// The program's exit code: 0 complete, 5 incomplete, 130 interrupted.
-    #[schemars(extend("enum" = [0, 5, 130]))]
+    /// The program's exit code: 0 complete, 3 failed, 5 incomplete, 130 interrupted.
+    #[schemars(extend("enum" = [0, 3, 5, 130]))]
     exit_code: u8,
     /// Where the results come from.
     record: FullRecord<'a>,
     /// In the order of the scenario.
     #[schemars(with = "Vec<Cell<'_>>")]
     cells: &'a [Value],
+    /// The outcome of each assertion.
+    assertions: &'a [AssertionVerdict],
+    /// Published tables with our numbers.
+    published: Vec<TableVerdict>,
 }
 
 /// Where the results come from.
@@ -66,6 +73,8 @@ struct FullRecord<'a> {
     source: Option<&'a str>,
     /// The scenario's seed. Each cell derives its own from it.
     seed: u64,
+    /// The size of the experiment: as the file says, or with the values of its `[quick]`.
+    scale: Scale,
     /// Hash of the scenario file.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     scenario_hash: &'a str,
@@ -92,6 +101,8 @@ struct Cell<'a> {
     label: String,
     /// The variables of the matrix and their values.
     variables: BTreeMap<&'a str, &'a str>,
+    /// The variables that this repetition has drawn, and their values.
+    drawn: BTreeMap<&'a str, &'a str>,
     /// The phase, and the flow that is alone in it: `baseline/path1`.
     phase: Option<&'a str>,
     /// The number of the repetition, from 0.
@@ -259,8 +270,8 @@ pub fn document(
     scenario: &Scenario,
     record: &Record,
     cells: &[Value],
-    status: Status,
-    exit_code: u8,
+    assertions: &[AssertionVerdict],
+    (status, exit_code): (Status, u8),
 ) -> Value {
     to_value(&Document {
         schema: SCHEMA,
@@ -270,6 +281,7 @@ pub fn document(
             name: &scenario.name,
             source: scenario.source.as_deref(),
             seed: scenario.seed,
+            scale: scenario.scale,
             scenario_hash: &scenario.hash,
             program: "dccplab",
             version: env!("CARGO_PKG_VERSION"),
@@ -277,6 +289,8 @@ pub fn document(
             record,
         },
         cells,
+        assertions,
+        published: scenario.expected.compare(cells),
     })
 }
 
@@ -303,11 +317,11 @@ fn to_value(part: &impl Serialize) -> Value {
 }
 
 fn head(run: &Run) -> Cell<'_> {
-    let variables = run.cell.iter();
     Cell {
         key: run.key(),
         label: run.label(),
-        variables: variables.map(|(n, v)| (n.as_str(), v.as_str())).collect(),
+        variables: named(&run.cell),
+        drawn: named(&run.drawn),
         phase: run.phase.as_deref(),
         repeat: run.repeat,
         seed: run.seed.to_string(),
@@ -334,6 +348,11 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
         summary,
         events: outcome.events,
     }
+}
+
+fn named(values: &[(String, String)]) -> BTreeMap<&str, &str> {
+    let values = values.iter();
+    values.map(|(n, v)| (n.as_str(), v.as_str())).collect()
 }
 
 /// `dccp/ccid2 highspeed`.

@@ -91,7 +91,7 @@ fn every(interval: Duration, from: Duration, until: Duration) -> impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scale, Scenario};
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -102,7 +102,10 @@ mod tests {
             [[flow]]\nid = \"y\"\nfrom = \"a\"\nto = \"b\"\nstart = \"7s\"\n\
             [measure]\nduration = \"20s\"\ndiscard = \"5s\"\ninterval = \"7s\"\n\
             link_util = { links = [\"a-b\"], every = \"6s\" }\n";
-        Scenario::parse(text, "f").unwrap().runs.remove(0)
+        Scenario::parse(text, "f", Scale::Full)
+            .unwrap()
+            .runs
+            .remove(0)
     }
 
     fn times(task: Task) -> Vec<Duration> {

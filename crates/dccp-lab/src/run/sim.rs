@@ -321,7 +321,7 @@ fn busy(world: &World, link: LinkId) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use crate::scenario::{Scale, Scenario};
 
     const SMALL: &str = r#"
 schema = "dccplab/1"
@@ -342,7 +342,7 @@ stop = "2s"
 
     #[test]
     fn run_with_too_many_events_is_given_up() {
-        let scenario = Scenario::parse(SMALL, "small").expect("a scenario");
+        let scenario = Scenario::parse(SMALL, "small", Scale::Full).expect("a scenario");
         let run = &scenario.runs[0];
         let played = |max| play_within(run, max, None, |_| true);
         let error = played(1000).expect_err("too many events").to_string();

@@ -1,6 +1,7 @@
 //! The keys of scenario files. The comments of this module are the text of `docs/scenario-keys.md`: a test
 //! generates that page from these types.
 
+use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, PublishedKeys, QuickKeys};
 use super::numbers::{Number, Share, Whole};
 use super::values::{
     Amount, At, CongestionControl, DatagramSize, Drift, LinkRate, Mtu, Name, OneOrMany, Pattern,
@@ -51,11 +52,28 @@ pub(crate) struct File {
         reason = "`matrix.rs` reads its values as they stand in the file"
     )]
     pub(crate) matrix: Option<MatrixKeys>,
+    /// Values that `${name}` stands for.
+    #[expect(dead_code, reason = "`names.rs` reads it as it stands in the file")]
+    #[schemars(with = "Option<DefineKeys>")]
+    pub(crate) define: Option<IgnoredAny>,
+    /// Variables with random values, others in each repetition: a table (see `[draw]`) for each.
+    #[expect(dead_code, reason = "`draw.rs` reads it as it stands in the file")]
+    #[schemars(with = "Option<BTreeMap<String, DrawKeys>>")]
+    pub(crate) draw: Option<IgnoredAny>,
     /// Parts of the experiment. Default: one, with all flows at their times.
     #[serde(default)]
     pub(crate) phase: Sections<PhaseKeys>,
     /// Durations and results.
     pub(crate) measure: Option<At<MeasureKeys>>,
+    /// Statements about the results.
+    #[serde(default)]
+    pub(crate) assert: Sections<AssertKeys>,
+    /// Published tables, to be shown beside ours.
+    #[serde(default)]
+    pub(crate) published: Sections<PublishedKeys>,
+    /// Values for `--quick`.
+    #[expect(dead_code, reason = "`scale.rs` reads it as it stands in the file")]
+    pub(crate) quick: Option<QuickKeys>,
 }
 
 /// Repeated sections: `[[link]]`.
@@ -487,6 +505,10 @@ pub(crate) struct MeasureKeys {
     /// The columns of the table. Default: goodput, loss, rtt.transport, cwnd, queue, utilisation, stability.
     pub(crate) metrics: Option<At<OneOrMany<Metric>>>,
     /// Runs of each cell, each with a seed of its own. Default: 1.
+    #[expect(
+        dead_code,
+        reason = "`Head` reads it, because it must be known before variables are drawn"
+    )]
     pub(crate) repeat: Option<Whole<1, 10_000>>,
     /// Links whose utilisation is recorded as a series. Default: none.
     pub(crate) link_util: Option<LinkUtilKeys>,

@@ -1,16 +1,16 @@
-//! `[matrix]`: the combinations of its variables, and `${variable}` in all other sections.
+//! `[matrix]`: the combinations of its variables.
 
 use super::document::{Item, Key, entries, items, label, value};
 use super::mistake::{Mistake, Mistakes, Place};
+use super::names::{self, Values};
 use std::collections::BTreeSet;
-use toml::Spanned;
 use toml::de::DeValue;
 
 /// Bounds the number of cells of a file.
 const CELLS_MAX: usize = 100_000;
 
-/// The value of each variable in one cell, in the order of the file.
-pub(crate) type Cell<'i> = Vec<(String, Item<'i>)>;
+/// The value of each variable in one cell.
+pub(crate) type Cell<'i> = Values<'i>;
 
 /// A variable with its values.
 type Variable<'a, 'i> = (&'a Key<'i>, &'a [Item<'i>]);
@@ -18,7 +18,7 @@ type Variable<'a, 'i> = (&'a Key<'i>, &'a [Item<'i>]);
 /// All cells of a document: one without variables if it has no matrix.
 pub(crate) fn cells<'i>(document: &Item<'i>, mistakes: &mut Mistakes) -> Option<Vec<Cell<'i>>> {
     let Some(matrix) = value(document, "matrix") else {
-        return check_uses(document, &[], mistakes).then(|| vec![Vec::new()]);
+        return names::check_uses(document, mistakes).then(|| vec![Vec::new()]);
     };
     if !matches!(matrix.get_ref(), DeValue::Table(_)) {
         let next = "write [matrix] and below it name = [\"value\", …]";
@@ -26,61 +26,12 @@ pub(crate) fn cells<'i>(document: &Item<'i>, mistakes: &mut Mistakes) -> Option<
         return None;
     }
     let variables = variables(matrix, mistakes)?;
-    if !check_uses(document, &variables, mistakes) {
+    if !names::check_uses(document, mistakes) {
         return None;
     }
     let cells = mistakes.check(combine(&variables, &matrix.span()))?;
     let cells = mistakes.check(keep_pairs(cells, matrix, &variables))?;
     mistakes.check(keep_only(cells, matrix, &variables))
-}
-
-/// The document of one cell: every `${variable}` replaced.
-pub(crate) fn fill_in<'i>(item: &Item<'i>, cell: &Cell<'i>) -> Item<'i> {
-    let value = match item.get_ref() {
-        DeValue::String(text) => match lone_variable(text, cell) {
-            // A mistake in the value is reported where the value stands.
-            Some(value) => return value.clone(),
-            None => DeValue::String(fill_in_text(text, cell).into()),
-        },
-        DeValue::Array(_) => DeValue::Array(items(item).iter().map(|i| fill_in(i, cell)).collect()),
-        DeValue::Table(table) => {
-            let entries = table.iter();
-            DeValue::Table(
-                entries
-                    .map(|(key, i)| (key.clone(), fill_in(i, cell)))
-                    .collect(),
-            )
-        }
-        other => other.clone(),
-    };
-    Spanned::new(item.span(), value)
-}
-
-/// A text that is one variable and nothing else stands for its value, of any kind.
-fn lone_variable<'a, 'i>(text: &str, cell: &'a Cell<'i>) -> Option<&'a Item<'i>> {
-    let name = text.strip_prefix("${")?.strip_suffix('}')?;
-    cell.iter().find(|(n, _)| n == name).map(|(_, item)| item)
-}
-
-fn fill_in_text(text: &str, cell: &Cell<'_>) -> String {
-    let mut filled = String::new();
-    let mut rest = text;
-    while let Some((before, name, after)) = next_variable(rest) {
-        filled.push_str(before);
-        if let Some((_, item)) = cell.iter().find(|(n, _)| n == name) {
-            filled.push_str(&label(item));
-        }
-        rest = after;
-    }
-    filled.push_str(rest);
-    filled
-}
-
-/// Splits a text at its first `${name}`.
-fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once("${")?;
-    let (name, after) = rest.split_once('}')?;
-    Some((before, name, after))
 }
 
 fn variables<'a, 'i>(
@@ -121,86 +72,6 @@ fn differ(variable: &Key<'_>, values: &[Item<'_>]) -> Result<(), Mistake> {
             "leave one out; [measure] has repeat for runs with other seeds",
         )),
         None => Ok(()),
-    }
-}
-
-/// Finds uses of unknown variables, and variables without a use.
-fn check_uses(
-    document: &Item<'_>,
-    variables: &[Variable<'_, '_>],
-    mistakes: &mut Mistakes,
-) -> bool {
-    let names: Vec<&str> = variables
-        .iter()
-        .map(|(key, _)| key.get_ref().as_ref())
-        .collect();
-    let mut used = vec![false; names.len()];
-    let mut is_good = true;
-    for (key, item) in entries(document) {
-        if key.get_ref() == "matrix" {
-            continue;
-        }
-        find_uses(item, &mut |place, name| {
-            let result = match name.map(|name| (name, names.iter().position(|n| *n == name))) {
-                Some((_, Some(n))) => {
-                    used[n] = true;
-                    Ok(())
-                }
-                Some((name, None)) => Err(unknown_variable(place, name, &names)),
-                None => Err(Mistake::new(
-                    place,
-                    "this ${ has no end",
-                    "write ${variable}",
-                )),
-            };
-            is_good &= mistakes.check(result).is_some();
-        });
-    }
-    // An unknown variable is often one without a use, misspelt.
-    if !is_good {
-        return false;
-    }
-    for (n, (key, _)) in variables.iter().enumerate().filter(|(n, _)| !used[*n]) {
-        is_good = false;
-        mistakes.add(Mistake::new(
-            &key.span(),
-            format!("nothing uses the variable {}", names[n]),
-            format!(
-                "write ${{{}}} where its value belongs, or leave it out",
-                names[n]
-            ),
-        ));
-    }
-    is_good
-}
-
-fn unknown_variable(place: &Place, name: &str, names: &[&str]) -> Mistake {
-    if names.is_empty() {
-        return Mistake::new(
-            place,
-            format!("${{{name}}}: there is no [matrix] with this variable"),
-            format!("write [matrix] and below it {name} = [\"value\", …]"),
-        );
-    }
-    Mistake::unknown(place, "variable of the matrix", name, names)
-}
-
-/// Calls `found` for each use of a variable inside an item; without a name for a `${` without an end.
-fn find_uses(item: &Item<'_>, found: &mut dyn FnMut(&Place, Option<&str>)) {
-    match item.get_ref() {
-        DeValue::String(text) => {
-            let mut rest: &str = text;
-            while let Some((_, name, after)) = next_variable(rest) {
-                found(&item.span(), Some(name));
-                rest = after;
-            }
-            if rest.contains("${") {
-                found(&item.span(), None);
-            }
-        }
-        DeValue::Array(items) => items.iter().for_each(|item| find_uses(item, found)),
-        DeValue::Table(table) => table.iter().for_each(|(_, item)| find_uses(item, found)),
-        _ => {}
     }
 }
 
@@ -399,41 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_unused_variables_are_refused() {
-        for (text, expected) in [
-            (
-                "k = \"${a}\"",
-                "f:1:5: ${a}: there is no [matrix] with this variable",
-            ),
-            (
-                "k = \"${majr}\"\n[matrix]\nmajor = [1]",
-                "f:1:5: majr: there is no such variable of the matrix",
-            ),
-            (
-                "k = \"${a}\"\n[matrix]\na = [1]\nb = [1]",
-                "f:4:1: nothing uses the variable b",
-            ),
-            ("k = \"${a\"", "f:1:5: this ${ has no end"),
-            (
-                "k = \"${a}\"\n[matrix]\na = 1",
-                "f:3:5: the variable a needs a list of values",
-            ),
-        ] {
-            assert_eq!(error(text), expected);
-        }
-    }
-
-    #[test]
-    fn lone_variable_keeps_the_kind_of_its_value() {
-        let text = "k = \"${n}\"\nt = { u = [\"<${n}>\"] }";
-        let document = document::parse(text, &mut Mistakes::default()).unwrap();
-        let numbers = document::parse("n = 5", &mut Mistakes::default()).unwrap();
-        let number = value(&numbers, "n").unwrap().clone();
-        let filled = fill_in(&document, &vec![("n".into(), number)]);
-        let k = value(&filled, "k").unwrap();
-        assert!(matches!(k.get_ref(), DeValue::Integer(_)));
-        assert_eq!(k.span(), 4..5, "the place of the value");
-        let u = value(value(&filled, "t").unwrap(), "u").unwrap();
-        assert_eq!(label(u), "[<5>]");
+    fn variable_without_a_list_is_refused() {
+        assert_eq!(
+            error("k = \"${a}\"\n[matrix]\na = 1"),
+            "f:3:5: the variable a needs a list of values"
+        );
     }
 }

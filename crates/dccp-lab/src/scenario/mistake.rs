@@ -1,5 +1,7 @@
 //! Mistakes in a scenario file: each has a place, a description and a hint.
 
+pub(crate) use crate::suggestion::suggestion;
+
 use core::fmt;
 use core::ops::Range;
 
@@ -73,25 +75,6 @@ impl Mistakes {
     }
 }
 
-/// Suggests the nearest known word, or lists all.
-pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("choose one of {}", known.join(", ")),
-    }
-}
-
-/// The known word with the fewest differing letters, if those are at most about a third.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let limit = (word.chars().count() + 1) / 3;
-    let distance = |known: &&str| strsim::osa_distance(word, known);
-    known
-        .iter()
-        .copied()
-        .min_by_key(distance)
-        .filter(|near| distance(near) <= limit)
-}
-
 /// A mistake in a scenario file, or the reason why it cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{file}{}: {what}", Position(*.position))]
@@ -144,16 +127,6 @@ mod tests {
         let error = ScenarioError::at(Mistake::new(&(start..start + 1), "what", "next"), "f", text);
         assert_eq!(error.position, Some((3, 3)));
         assert_eq!(error.to_string(), "f:3:3: what");
-    }
-
-    #[test]
-    fn suggestion_names_near_words_only() {
-        let known = ["queue", "rate", "delay"];
-        assert_eq!(suggestion("qeue", &known), "did you mean queue?");
-        assert_eq!(suggestion("rat", &known), "did you mean rate?");
-        assert_eq!(suggestion("raet", &known), "did you mean rate?");
-        let all = "choose one of queue, rate, delay";
-        assert_eq!(suggestion("colour", &known), all);
     }
 
     #[test]

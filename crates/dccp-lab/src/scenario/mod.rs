@@ -4,13 +4,15 @@
 //! text ─ document ─ matrix ─→ a document per cell ─ keys ─→ File ─ topology, flow, measure ─→ Run …
 //! ```
 //! - `document.rs`, `mistake.rs`: TOML with places, and mistakes at places.
-//! - `matrix.rs`: `[matrix]`, and `${variable}` in all sections.
-//! - `keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of
+//! - `scale.rs`: `[quick]`, the same experiment in less time.
+//! - `matrix.rs`, `draw.rs`, `names.rs`: `[matrix]`, `[draw]`, `[define]`, and `${name}` in all sections.
+//! - `keys.rs`, `more_keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of
 //!   their values.
 //! - `topology.rs`, `nodes.rs`, `link.rs`, `queue.rs`, `changes.rs`, `host.rs`: the network.
 //! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
 //! - `measure.rs`: `[measure]`, `[[phase]]`.
+//! - `expect.rs`: `[[assert]]`, `[[published]]`.
 //! - [`plan`]: the result.
 //!
 //! `docs/scenarios.md` shows the format by example, `docs/scenario-keys.md` lists all keys.
@@ -21,6 +23,8 @@
 mod bottleneck;
 mod changes;
 mod document;
+mod draw;
+mod expect;
 mod flow;
 mod host;
 mod keys;
@@ -28,6 +32,8 @@ mod link;
 mod matrix;
 mod measure;
 mod mistake;
+mod more_keys;
+mod names;
 mod nodes;
 mod numbers;
 mod paths;
@@ -36,21 +42,28 @@ pub mod plan;
 mod queue;
 #[cfg(test)]
 mod reference;
+mod scale;
 mod topology;
 mod traffic;
 mod values;
 
 pub use mistake::ScenarioError;
+pub use scale::Scale;
 
+use crate::judge::check::Context;
+use crate::judge::{Expected, PHASE};
+use core::ops::Range;
 use core::time::Duration;
 use dccp_sim::Seed;
 use document::{Item, items, value};
+use draw::Draw;
 use keys::{File, FlowKeys, MeasureKeys};
 use matrix::Cell;
 use mistake::{Mistake, Mistakes, Place};
-use numbers::Whole;
+use names::{Names, Values};
 use paths::PathError;
 use plan::{Flow, Network, Run};
+use serde::Deserialize;
 use std::path::Path;
 use values::At;
 
@@ -69,8 +82,12 @@ pub struct Scenario {
     pub source: Option<String>,
     /// The source of all random numbers.
     pub seed: u64,
-    /// All runs, in order: cells, in each the phases, of each the repetitions.
+    /// The size of the experiment.
+    pub scale: Scale,
+    /// All runs, in order: cells, in each the repetitions, of each the phases.
     pub runs: Vec<Run>,
+    /// The expected results.
+    pub expected: Expected,
     /// The hash of the file's text, as 64 hexadecimal digits.
     pub hash: String,
 }
@@ -80,7 +97,7 @@ impl Scenario {
     ///
     /// # Errors
     /// All mistakes of a phase, at most 20, in the order of the file.
-    pub fn read(path: &Path) -> Result<Self, Vec<ScenarioError>> {
+    pub fn read(path: &Path, scale: Scale) -> Result<Self, Vec<ScenarioError>> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| {
             vec![ScenarioError {
@@ -98,16 +115,16 @@ impl Scenario {
             let text = String::from_utf8_lossy(&bytes);
             vec![ScenarioError::at(mistake, &file, &text)]
         })?;
-        Self::parse(text, &file)
+        Self::parse(text, &file, scale)
     }
 
     /// Parses a text; `file` is its name in errors.
     ///
     /// # Errors
     /// All mistakes of a phase, at most 20, in the order of the file.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ScenarioError>> {
+    pub fn parse(text: &str, file: &str, scale: Scale) -> Result<Self, Vec<ScenarioError>> {
         let mut mistakes = Mistakes::default();
-        let scenario = scenario(text, folder(file), &mut mistakes);
+        let scenario = scenario(text, folder(file), scale, &mut mistakes);
         match scenario {
             Some(scenario) if mistakes.is_empty() => Ok(scenario),
             _ => Err(mistakes.into_errors(file, text)),
@@ -120,34 +137,154 @@ fn folder(file: &str) -> &Path {
     Path::new(file).parent().unwrap_or(Path::new(""))
 }
 
-fn scenario(text: &str, folder: &Path, mistakes: &mut Mistakes) -> Option<Scenario> {
+fn scenario(text: &str, folder: &Path, scale: Scale, mistakes: &mut Mistakes) -> Option<Scenario> {
     let document = document::parse(text, mistakes)?;
-    if !document::are_tables(&document, &["topology", "matrix", "measure"], mistakes) {
+    let sections = ["topology", "matrix", "measure", "define", "draw", "quick"];
+    if !document::are_tables(&document, &sections, mistakes) {
         return None;
     }
+    let document = scale::apply(&document, scale, mistakes);
     let cells = matrix::cells(&document, mistakes)?;
+    let draws = draw::draws(value(&document, "draw"), mistakes)?;
     let mut runs = Runs::default();
-    let mut head = None;
-    for cell in cells {
+    let mut last = None;
+    for cell in &cells {
         if mistakes.is_full() {
             return None;
         }
-        let mut filled = matrix::fill_in(&document, &cell);
-        link::complete_back(&mut filled, mistakes);
-        let Some(file) = document::read::<File>(&filled, mistakes) else {
-            continue;
-        };
-        add_runs(&file, &filled, &cell, folder, &mut runs, mistakes);
-        head = Some((file.name.0, file.source, file.seed.0));
+        last = add_cell(&document, cell, &draws, folder, &mut runs, mistakes).or(last);
     }
-    let (name, source, seed) = head?;
+    let file = last?;
+    let expected = expect::expected(&file, context(&cells, &runs.runs), text, mistakes)?;
     Some(Scenario {
-        name,
-        source,
-        seed,
+        name: file.name.0,
+        source: file.source,
+        seed: file.seed.0,
+        scale,
         runs: runs.runs,
+        expected,
         hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
     })
+}
+
+/// The keys that must be known before variables are drawn.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Head {
+    seed: u64,
+    measure: Repeat,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Repeat {
+    repeat: Option<u32>,
+}
+
+/// Adds the runs of one cell. If variables are drawn, each repetition has its own values. Returns the last document.
+fn add_cell(
+    document: &Item<'_>,
+    cell: &Cell<'_>,
+    draws: &[Draw],
+    folder: &Path,
+    runs: &mut Runs,
+    mistakes: &mut Mistakes,
+) -> Option<File> {
+    // Reading the file reports the mistakes.
+    let silent = &mut Mistakes::default();
+    let first = filled(document, cell, &Vec::new(), silent);
+    let head = document::read::<Head>(&first, silent).unwrap_or_default();
+    let (seed, repeats) = (head.seed, head.measure.repeat.unwrap_or(1));
+    // Without drawn variables, all repetitions have one document.
+    let step = if draws.is_empty() { repeats } else { 1 };
+    let mut last = None;
+    for begin in (0..repeats).step_by(step as usize) {
+        let values = draw::drawn(draws, seed, begin);
+        let filled = filled(document, cell, &values, mistakes);
+        let file = document::read::<File>(&filled, mistakes)?;
+        let variables = Variables {
+            cell: labels(cell),
+            drawn: labels(&values),
+        };
+        let repeats = begin..begin + step;
+        add_runs(&file, &filled, &variables, repeats, folder, runs, mistakes);
+        if !mistakes.is_empty() {
+            return Some(file);
+        }
+        last = Some(file);
+    }
+    last
+}
+
+/// The document of one cell and repetition.
+fn filled<'i>(
+    document: &Item<'i>,
+    cell: &Cell<'i>,
+    drawn: &Values<'i>,
+    mistakes: &mut Mistakes,
+) -> Item<'i> {
+    let names = Names {
+        cell,
+        drawn,
+        define: value(document, "define"),
+    };
+    let mut filled = names::fill_in(document, &names);
+    link::complete_back(&mut filled, mistakes);
+    filled
+}
+
+/// Variables and their values as text.
+fn labels(values: &Values<'_>) -> Vec<(String, String)> {
+    let labels = values.iter();
+    labels
+        .map(|(name, value)| (name.clone(), document::label(value)))
+        .collect()
+}
+
+/// The names that assertions can use.
+fn context(cells: &[Cell<'_>], runs: &[Run]) -> Context {
+    let mut axes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut add = |axis: &str, label: String| {
+        let n = axes.iter().position(|(known, _)| known == axis);
+        let n = n.unwrap_or_else(|| {
+            axes.push((axis.to_owned(), Vec::new()));
+            axes.len() - 1
+        });
+        if !axes[n].1.contains(&label) {
+            axes[n].1.push(label);
+        }
+    };
+    for (name, item) in cells.iter().flatten() {
+        add(name, document::label(item));
+    }
+    for phase in runs.iter().filter_map(|run| run.phase.clone()) {
+        add(PHASE, phase);
+    }
+    let mut context = Context {
+        axes,
+        flows: Vec::new(),
+        links: Vec::new(),
+        hosts: Vec::new(),
+    };
+    let note = |names: &mut Vec<String>, name: String| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    for run in runs {
+        run.flows
+            .iter()
+            .for_each(|flow| note(&mut context.flows, flow.id.clone()));
+        for link in &run.network.links {
+            note(&mut context.links, link.id.clone());
+            note(&mut context.links, format!("{} back", link.id));
+        }
+        for machine in &run.network.machines {
+            let name = run.network.nodes[machine.node].clone();
+            note(&mut context.hosts, name);
+        }
+    }
+    context
 }
 
 /// The runs found so far.
@@ -171,11 +308,18 @@ impl Runs {
     }
 }
 
-/// Adds the runs of one cell: its phases, each repeated.
+/// The variables of a cell and repetition, with their values as text.
+struct Variables {
+    cell: Vec<(String, String)>,
+    drawn: Vec<(String, String)>,
+}
+
+/// Adds the runs of some repetitions of one cell: its phases, each repeated.
 fn add_runs(
     file: &File,
     document: &Item<'_>,
-    cell: &Cell<'_>,
+    variables: &Variables,
+    repeats: Range<u32>,
     folder: &Path,
     runs: &mut Runs,
     mistakes: &mut Mistakes,
@@ -193,11 +337,8 @@ fn add_runs(
         flow::check(keys, table, mistakes);
     }
     let duration = measure_keys.duration.map(|time| time.0);
-    let labels: Vec<(String, String)> = (cell.iter())
-        .map(|(name, value)| (name.clone(), document::label(value)))
-        .collect();
     let mut last = Duration::ZERO;
-    for repeat in 0..measure_keys.repeat.map_or(1, Whole::to) {
+    for repeat in repeats {
         let seed = repeated(file.seed.0, repeat);
         let flows = flows(file, &network, Seed(seed), mistakes)?;
         let phases = measure::phases(&file.phase, &flows, duration, &place);
@@ -206,7 +347,8 @@ fn add_runs(
             mistakes.check(measure::check(&place, &phase, measure))?;
             last = last.max(phase.end);
             mistakes.check(runs.add(Run {
-                cell: labels.clone(),
+                cell: variables.cell.clone(),
+                drawn: variables.drawn.clone(),
                 phase: phase.name,
                 repeat,
                 seed,

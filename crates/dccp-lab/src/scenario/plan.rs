@@ -15,6 +15,8 @@ use dccp_sim::tcp;
 pub struct Run {
     /// The variables of the matrix and their values.
     pub cell: Vec<(String, String)>,
+    /// The variables that this repetition has drawn, and their values.
+    pub drawn: Vec<(String, String)>,
     /// The phase, and the flow that is alone in it: `baseline/path1`.
     pub phase: Option<String>,
     /// The number of the repetition, from 0.

@@ -2,6 +2,7 @@
 //! writes the page.
 
 use super::keys::File;
+use crate::judge::metric::{METRICS, Owner};
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 19] = [
     "File",
     "Topology",
     "LinkKeys",
@@ -25,10 +26,24 @@ const SECTIONS: [&str; 14] = [
     "ClockKeys",
     "FlowKeys",
     "MatrixKeys",
+    "DefineKeys",
+    "DrawKeys",
     "PhaseKeys",
     "MeasureKeys",
     "LinkUtilKeys",
+    "AssertKeys",
+    "PublishedKeys",
+    "QuickKeys",
 ];
+
+const METRICS_HEAD: &str = "
+## Metrics of expressions
+Expressions of `[[assert]]` and `[[published]]` can name these values. Those with a span also exist for a part of the run: `goodput(x, 10s..20s)`.
+`queue('neck back')` is of the way back of a link.
+
+| metric | unit | span |
+|---|---|---|
+";
 
 /// The page for these types.
 fn page() -> String {
@@ -44,8 +59,22 @@ fn page() -> String {
         if !text.is_empty() {
             page.extend([text, "\n\n"]);
         }
-        page.push_str("| key | value | meaning |\n|---|---|---|\n");
-        page.push_str(&rows(section, definitions));
+        let rows = rows(section, definitions);
+        if !rows.is_empty() {
+            page.extend(["| key | value | meaning |\n|---|---|---|\n", &rows]);
+        }
+    }
+    page.push_str(METRICS_HEAD);
+    for known in METRICS {
+        let owner = match known.owner {
+            Owner::Cell => "",
+            Owner::Flow => "(flow)",
+            Owner::Link => "(link)",
+            Owner::Host => "(host)",
+        };
+        let span = if known.has_spans() { "yes" } else { "" };
+        let (name, unit) = (known.name, known.unit);
+        page.extend(["| `", name, owner, "` | ", unit, " | ", span, " |\n"]);
     }
     page
 }
@@ -54,7 +83,7 @@ fn rows(section: &Value, definitions: &Map<String, Value>) -> String {
     let required: Vec<&str> = (section["required"].as_array().into_iter().flatten())
         .filter_map(Value::as_str)
         .collect();
-    let properties = section["properties"].as_object().expect("properties");
+    let properties = section["properties"].as_object();
     let row = |(key, property): (&String, &Value)| {
         let meaning = property["description"].as_str().expect(key);
         let meaning = meaning.replace('\n', " ");
@@ -66,7 +95,7 @@ fn rows(section: &Value, definitions: &Map<String, Value>) -> String {
         let form = form(property, definitions);
         format!("| `{key}`{star} | {form} | {meaning} |\n")
     };
-    properties.iter().map(row).collect()
+    properties.into_iter().flatten().map(row).collect()
 }
 
 /// The form of a value: what the types of `values.rs` say, or names to choose from.
@@ -97,6 +126,7 @@ fn form(property: &Value, definitions: &Map<String, Value>) -> String {
         kind => kind.as_str(),
     };
     match kind {
+        Some("number") => "a number",
         Some("boolean") => "`true` or `false`",
         Some("string") => "a text",
         Some("array") => "a list",

@@ -83,7 +83,7 @@ fn beside_iperf(place: Place) -> Stage {
     Stage {
         place,
         programs: vec![
-            dccpmon("UDP", "--transport udp -l 1400"),
+            dccpmon("UDP", "--transport udp -b 0 -l 1400"),
             iperf("UDP", "-u -b 0 -l 1400"),
             dccpmon("TCP", "--transport tcp"),
             iperf("TCP, CUBIC", "-C cubic"),

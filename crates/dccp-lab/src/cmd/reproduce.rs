@@ -1,0 +1,84 @@
+//! `dccplab reproduce`: runs the experiments of the source papers and judges their claims.
+
+use super::claims::{file_of, judged};
+use super::run::{Results, play_scenario};
+use crate::args::{Backend, Reproduce, Run};
+use dccp_cli::{Failure, exit, interrupt, print};
+use dccp_lab::judge::verdict::Mark;
+use dccp_lab::output::claims::of_claims;
+use dccp_lab::output::verdicts;
+use dccp_lab::papers::{EXPERIMENTS, Experiment};
+use std::fs;
+
+/// Runs the experiments that were asked for. Those that were run before keep their cells.
+pub(crate) fn run(asked: &Reproduce) -> Result<u8, Failure> {
+    let experiments = chosen(&asked.experiments)?;
+    let dir = &asked.out;
+    fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;
+    interrupt::listen()?;
+    let mut code = exit::DONE;
+    for experiment in experiments {
+        let results = play(asked, experiment)?;
+        print(&summary(experiment, &results))?;
+        if results.code == exit::INTERRUPTED {
+            return Ok(exit::INTERRUPTED);
+        }
+        // A claim that fails is a result; a cell that fails is not.
+        if results.code == exit::INCOMPLETE {
+            code = exit::INCOMPLETE;
+        }
+    }
+    print(&format!("\n{}", of_claims(&judged(dir)?)))?;
+    Ok(code)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    let unknown = |name: &&String| !EXPERIMENTS.iter().any(|e| e.is_called(name));
+    if let Some(name) = names.iter().find(unknown) {
+        let all: Vec<&str> = EXPERIMENTS.iter().map(|e| e.name).collect();
+        return Err(Failure::usage(
+            format!("{name}: there is no such experiment"),
+            format!("choose from {}", all.join(", ")),
+        ));
+    }
+    let is_chosen = |e: &&Experiment| names.is_empty() || names.iter().any(|n| e.is_called(n));
+    Ok(EXPERIMENTS.iter().filter(is_chosen).collect())
+}
+
+fn play(asked: &Reproduce, experiment: &Experiment) -> Result<Results, Failure> {
+    let run = Run {
+        file: format!("scenarios/papers/{}.toml", experiment.name).into(),
+        backend: Backend::Sim,
+        quick: asked.quick,
+        cell: Vec::new(),
+        json: Some(file_of(&asked.out, experiment.name)),
+        pcap: None,
+        snap: None,
+        jobs: asked.jobs,
+        resume: true,
+        out: None,
+    };
+    let scenario = super::readable(experiment.scenario(run.scale()))?;
+    play_scenario(&run, &scenario)
+}
+
+/// One line, and a line for each assertion that does not hold.
+fn summary(experiment: &Experiment, results: &Results) -> String {
+    let cells = results.document["cells"].as_array().map_or(0, Vec::len);
+    let all = results.assertions.len();
+    let held = results
+        .assertions
+        .iter()
+        .filter(|a| a.mark == Mark::Holds)
+        .count();
+    let others: Vec<_> = (results.assertions.iter())
+        .filter(|a| a.mark != Mark::Holds)
+        .cloned()
+        .collect();
+    let others = verdicts::of_assertions(&others);
+    let others = others.trim_start_matches('\n');
+    format!(
+        "{:<20} {cells:>5} cells, {held} of {all} assertions hold\n{others}",
+        experiment.name
+    )
+}

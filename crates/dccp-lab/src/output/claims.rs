@@ -1,0 +1,84 @@
+//! Claims as text: a line for each, with its mark, and below it why it is not "holds".
+
+use crate::papers::{ClaimMark, ClaimVerdict};
+
+/// The table of claims, and a last line with their numbers.
+pub fn of_claims(claims: &[ClaimVerdict]) -> String {
+    let mut text: String = claims.iter().map(of_claim).collect();
+    let count = |mark| claims.iter().filter(|claim| claim.mark == mark).count();
+    text.push_str(
+        &[
+            format!("{} claims", claims.len()),
+            format!(": {} hold", count(ClaimMark::Holds)),
+            format!(", {} only with an artefact", count(ClaimMark::Artefact)),
+            format!(", {} fail", count(ClaimMark::Fails)),
+            format!(", {} not testable", count(ClaimMark::Untestable)),
+            format!(", {} open\n", count(ClaimMark::Open)),
+        ]
+        .concat(),
+    );
+    text
+}
+
+/// The lines of one claim.
+fn of_claim(claim: &ClaimVerdict) -> String {
+    let share = claim.share.map(|share| format!("{:.0} %", share * 100.0));
+    let experiments: Vec<&str> = (claim.experiments.iter())
+        .map(|name| name.split('-').next().unwrap_or(name))
+        .collect();
+    let head = format!(
+        "{}  {:<12} {:>5}  {:<12} {}\n",
+        claim.id,
+        word(claim.mark),
+        share.unwrap_or_else(|| "-".to_owned()),
+        experiments.join(" "),
+        claim.says
+    );
+    let failing = claim.failing.iter().map(|says| format!("fails: {says}"));
+    let artefact = claim
+        .artefact
+        .iter()
+        .map(|name| format!("only with {name}"));
+    let below = artefact.chain(failing).chain(claim.remark.clone());
+    let indent = " ".repeat(39);
+    let below: Vec<String> = below.map(|line| format!("{indent}{line}\n")).collect();
+    head + &below.concat()
+}
+
+/// The mark in words.
+pub const fn word(mark: ClaimMark) -> &'static str {
+    match mark {
+        ClaimMark::Holds => "holds",
+        ClaimMark::Artefact => "artefact",
+        ClaimMark::Fails => "fails",
+        ClaimMark::Untestable => "not testable",
+        ClaimMark::Open => "open",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claim_that_fails_says_why() {
+        let claim = ClaimVerdict {
+            id: "C01".into(),
+            says: "Reno is slow".into(),
+            source: "a paper".into(),
+            mark: ClaimMark::Fails,
+            artefact: None,
+            share: Some(0.4),
+            experiments: vec!["e01-throughput".into(), "e02-long-path".into()],
+            remark: Some("the queue is too long".into()),
+            failing: vec!["Reno is slowest".into()],
+        };
+        assert_eq!(
+            of_claims(&[claim]),
+            "C01  fails         40 %  e01 e02      Reno is slow\n\
+             \u{20}                                      fails: Reno is slowest\n\
+             \u{20}                                      the queue is too long\n\
+             1 claims: 0 hold, 0 only with an artefact, 1 fail, 0 not testable, 0 open\n"
+        );
+    }
+}

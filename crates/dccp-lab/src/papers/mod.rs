@@ -1,0 +1,116 @@
+//! The experiments that redo the source papers, and the papers' claims. All files are part of the program.
+
+mod claims;
+
+pub use claims::{Claim, ClaimMark, ClaimVerdict, claims, judge};
+
+use crate::scenario::{Scale, Scenario, ScenarioError};
+
+/// An experiment: a scenario file of `scenarios/papers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Experiment {
+    /// The file's name without its ending, such as `e01-throughput`.
+    pub name: &'static str,
+    /// The file's text.
+    pub text: &'static str,
+}
+
+macro_rules! experiments {
+    ($($name:literal)*) => {
+        /// All experiments, in the order of their numbers.
+        pub const EXPERIMENTS: &[Experiment] = &[$(Experiment {
+            name: $name,
+            text: include_str!(concat!("../../../../scenarios/papers/", $name, ".toml")),
+        }),*];
+    };
+}
+
+experiments! {
+    "e01-throughput"
+    "e02-long-path"
+    "e05-sinusoidal-udp"
+    "e06-fairness-within"
+    "e07-pairs-ufl"
+    "e09-pairs-caltech"
+    "e13-abilene"
+    "e16-line-rate"
+    "e17-ccid3-start"
+    "e18-distance"
+    "e20-highspeed"
+    "f02-westwood"
+    "f03-round-trips"
+    "f05-streams"
+    "f08-response"
+    "f09-ccid3"
+    "f20-today"
+    "f21-scavengers"
+}
+
+impl Experiment {
+    /// The scenario.
+    ///
+    /// # Errors
+    /// The file has mistakes, which a test excludes.
+    pub fn scenario(&self, scale: Scale) -> Result<Scenario, Vec<ScenarioError>> {
+        Scenario::parse(
+            self.text,
+            &format!("scenarios/papers/{}.toml", self.name),
+            scale,
+        )
+    }
+
+    /// True if it is called `name`: the whole name, or its number such as `e01`.
+    pub fn is_called(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.name == name || self.name.split('-').next() == Some(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn every_scenario_of_the_papers_is_an_experiment() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers");
+        let entries = fs::read_dir(folder).expect("the folder");
+        let names =
+            entries.filter_map(|entry| entry.expect("an entry").file_name().into_string().ok());
+        let stored: BTreeSet<String> = names
+            .filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned()))
+            .filter(|name| name != "claims")
+            .collect();
+        let known: BTreeSet<String> = EXPERIMENTS.iter().map(|e| e.name.to_owned()).collect();
+        assert_eq!(known, stored);
+    }
+
+    #[test]
+    fn experiments_are_valid_at_both_scales_and_test_known_claims() {
+        let claims = claims();
+        let known: BTreeSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+        for experiment in EXPERIMENTS {
+            for scale in [Scale::Full, Scale::Quick] {
+                let scenario = experiment
+                    .scenario(scale)
+                    .unwrap_or_else(|errors| panic!("{errors:?}"));
+                assert_eq!(scenario.name, experiment.name);
+                assert!(
+                    !scenario.expected.assertions.is_empty(),
+                    "{}",
+                    experiment.name
+                );
+                for claim in scenario
+                    .expected
+                    .assertions
+                    .iter()
+                    .filter_map(|a| a.claim.as_deref())
+                {
+                    assert!(known.contains(claim), "{}: {claim}", experiment.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The keys of sections about variables and expected results. As in `keys.rs`, the comments are the text of
+//! `docs/scenario-keys.md`.
+
+use super::numbers::{Number, Share};
+use super::values::{At, Name};
+use crate::judge::Expectation;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+
+/// `[define]`
+///
+/// Each key is a name with its value. A table named like a variable of the matrix has a table for each value of the variable:
+/// `[define.path]` with `ufl = { rtt = "64ms" }` makes `${path.rtt}`.
+#[derive(Deserialize, JsonSchema, Debug)]
+pub(crate) struct DefineKeys {}
+
+/// `[draw]`
+///
+/// Each key is a variable with one of these tables. Repetition n of every cell has the same values.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DrawKeys {
+    /// The least value.
+    pub(crate) from: Option<String>,
+    /// The greatest value, with the same unit.
+    pub(crate) to: Option<String>,
+    /// Draws evenly in the logarithm. Default: false.
+    pub(crate) log: Option<bool>,
+    /// One of these, in place of a span.
+    pub(crate) one_of: Option<Vec<String>>,
+}
+
+/// `[quick]`
+///
+/// Each of these tables replaces the values of the same keys when the program has `--quick`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "`scale.rs` reads the tables as they stand in the file"
+)]
+pub(crate) struct QuickKeys {
+    /// Values of `[define]`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub(crate) define: Option<IgnoredAny>,
+    /// Values of `[matrix]`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub(crate) matrix: Option<IgnoredAny>,
+    /// Values of `[draw]`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub(crate) draw: Option<IgnoredAny>,
+    /// Values of `[measure]`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub(crate) measure: Option<IgnoredAny>,
+}
+
+/// `[[assert]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AssertKeys {
+    /// The statement in words.
+    pub(crate) says: String,
+    /// The statement as a comparison; see "Assertions" in `scenarios.md`.
+    pub(crate) that: At<String>,
+    /// The kind of the comparison.
+    pub(crate) kind: Expectation,
+    /// The published claim that it tests.
+    pub(crate) claim: Option<Name>,
+    /// The artefact without which the statement is not expected to hold.
+    pub(crate) artefact: Option<String>,
+    /// The share of repetitions that must agree. Default: 80%.
+    pub(crate) share: Option<Share>,
+}
+
+/// `[[published]]`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedKeys {
+    /// The title of the table.
+    pub(crate) title: String,
+    /// The value in a cell of the table, as an expression.
+    pub(crate) value: At<String>,
+    /// The unit of the values.
+    pub(crate) unit: String,
+    /// The variable whose values are the rows.
+    pub(crate) rows: At<String>,
+    /// The variable whose values are the columns.
+    pub(crate) columns: At<String>,
+    /// A list of published numbers for each row, in the order of the variables' values; nan where none was published.
+    pub(crate) numbers: At<Vec<Vec<f64>>>,
+    /// The least rank correlation of all numbers with ours. Default: the tables are shown only.
+    pub(crate) correlation: Option<Number<0, 1>>,
+    /// The published claim that the correlation tests.
+    pub(crate) claim: Option<Name>,
+}
