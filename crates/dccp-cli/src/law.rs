@@ -169,6 +169,11 @@ fn lp(o: &mut Options<'_>) -> Result<lp::Config, LawError> {
 
 /// Returns the names of all laws: ours, then those of other programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
+    o.word(
+        "signal",
+        &[("one_way", true), ("rtt", false)],
+        &mut law.one_way,
+    )?;
     let ours = LAWS.iter().map(|(name, _)| *name);
     ours.chain(dccp_historic::law_names())
 }
@@ -380,6 +385,7 @@ mod tests {
         }
         assert_eq!(read("cubic:beta=0.7").to_string(), "cubic");
         assert_eq!(read("highspeed:").to_string(), "highspeed");
+            "hstcp-lp:signal=rtt",
         assert_ne!(read("fast:alpha=20").config, read("fast").config);
     }
 
