@@ -12,7 +12,7 @@ use core::fmt;
 use core::str::FromStr;
 use dccp_proto::cc::law::{
     LawConfig, SettingError, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable,
-    vegas, westwood,
+    udt, vegas, westwood,
 };
 use dccp_proto::cc::slow_start::{self, Pace};
 
@@ -150,6 +150,11 @@ const LAWS: &[(&str, Read)] = &[
         Ok(law.into())
     }),
     ("westwood", |_| Ok(westwood::Config.into())),
+    ("udt", |o| {
+        let mut law = udt::Config::default();
+        o.value("memory_s", &mut law.memory_s)?;
+        Ok(law.into())
+    }),
 ];
 
 fn reno(o: &mut Options<'_>, mut law: reno::Config) -> Result<LawConfig, LawError> {
@@ -164,16 +169,16 @@ fn lp(o: &mut Options<'_>) -> Result<lp::Config, LawError> {
     o.value("threshold", &mut law.threshold)?;
     o.value("inference", &mut law.inference)?;
     o.value("memory_s", &mut law.memory_s)?;
-    Ok(law)
-}
-
-/// Returns the names of all laws: ours, then those of other programs.
-pub fn names() -> impl Iterator<Item = &'static str> {
     o.word(
         "signal",
         &[("one_way", true), ("rtt", false)],
         &mut law.one_way,
     )?;
+    Ok(law)
+}
+
+/// Returns the names of all laws: ours, then those of other programs.
+pub fn names() -> impl Iterator<Item = &'static str> {
     let ours = LAWS.iter().map(|(name, _)| *name);
     ours.chain(dccp_historic::law_names())
 }
@@ -380,12 +385,12 @@ mod tests {
             "scalable:lwnd=38,max_ssthresh=100",
             "cubic:fast_convergence=no,hystart=yes",
             "bic-linux:initial_ssthresh=150",
+            "hstcp-lp:signal=rtt",
         ] {
             assert_eq!(read(text).to_string(), text);
         }
         assert_eq!(read("cubic:beta=0.7").to_string(), "cubic");
         assert_eq!(read("highspeed:").to_string(), "highspeed");
-            "hstcp-lp:signal=rtt",
         assert_ne!(read("fast:alpha=20").config, read("fast").config);
     }
 
