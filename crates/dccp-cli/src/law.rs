@@ -12,7 +12,7 @@ use core::fmt;
 use core::str::FromStr;
 use dccp_proto::cc::law::{
     LawConfig, SettingError, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable,
-    vegas, westwood,
+    udt, vegas, westwood,
 };
 use dccp_proto::cc::slow_start::{self, Pace};
 
@@ -150,6 +150,11 @@ const LAWS: &[(&str, Read)] = &[
         Ok(law.into())
     }),
     ("westwood", |_| Ok(westwood::Config.into())),
+    ("udt", |o| {
+        let mut law = udt::Config::default();
+        o.value("memory_s", &mut law.memory_s)?;
+        Ok(law.into())
+    }),
 ];
 
 fn reno(o: &mut Options<'_>, mut law: reno::Config) -> Result<LawConfig, LawError> {
@@ -164,6 +169,11 @@ fn lp(o: &mut Options<'_>) -> Result<lp::Config, LawError> {
     o.value("threshold", &mut law.threshold)?;
     o.value("inference", &mut law.inference)?;
     o.value("memory_s", &mut law.memory_s)?;
+    o.word(
+        "signal",
+        &[("one_way", true), ("rtt", false)],
+        &mut law.one_way,
+    )?;
     Ok(law)
 }
 
@@ -375,6 +385,7 @@ mod tests {
             "scalable:lwnd=38,max_ssthresh=100",
             "cubic:fast_convergence=no,hystart=yes",
             "bic-linux:initial_ssthresh=150",
+            "hstcp-lp:signal=rtt",
         ] {
             assert_eq!(read(text).to_string(), text);
         }

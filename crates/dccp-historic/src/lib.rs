@@ -1,7 +1,8 @@
 //! Congestion control as Linux kernels and the simulator ns-2 implement it, for comparisons with them.
 //!
 //! Each module contains complete laws without options. The caller selects one by name: [`law`] for a window,
-//! [`ccid`] for another implementation of a CCID. A law that differs from ours in one rule wraps ours.
+//! [`ccid`] for another implementation of a CCID. A law that differs from ours in one rule wraps ours. [`Inputs`]
+//! gives any law the coarse inputs of old kernels.
 //!
 //! ```
 //! let mut config = dccp_proto::Config::default();
@@ -13,12 +14,15 @@ mod bic_linux;
 mod cubic_2_6_22;
 mod highspeed;
 mod htcp_linux;
+mod inputs;
 mod reno_linux;
 mod scalable;
 mod tcplike_ns2;
 pub mod tfrc_ns2;
 mod vegas;
 mod westwood_ns2;
+
+pub use inputs::Inputs;
 
 use core::fmt;
 use dccp_proto::cc::law::{Law, LawConfig, LawSettings};

@@ -10,6 +10,7 @@ mod watch;
 use crate::flow::FlowId;
 use crate::frame::{Content, FrameId, IcmpError};
 use crate::loss::Loss;
+use crate::machine::AckCost;
 use crate::net::{Context, Departure};
 use crate::node::Node;
 use crate::random::{Seed, mix};
@@ -20,6 +21,7 @@ use crate::tcp::Tcp;
 use crate::udp::Udp;
 use app::Running;
 use core::net::SocketAddr;
+use core::time::Duration;
 use dccp_proto::batch::Batch;
 use dccp_proto::conn::ConnSnapshot;
 use dccp_proto::conn::stats::Stats;
@@ -250,7 +252,7 @@ impl Host {
     fn transmit(&mut self, context: &mut Context<'_>) {
         let now = context.now();
         loop {
-            let segments = context.may_send().min(SEGMENTS_MAX);
+            let segments = context.may_send_dccp().min(SEGMENTS_MAX);
             if segments == 0 {
                 return;
             }
@@ -374,7 +376,20 @@ impl Host {
             Content::Tcp(_) | Content::Udp(_) => {}
         }
         context.deliver(id);
+        let touched = self.apps.touched.last().copied();
         self.drive(context);
+        if let (Some(cost), Some(number)) = (context.ack_cost(), touched) {
+            context.work(self.work_of_ack(&cost, number));
+        }
+    }
+
+    /// The processor time of a packet that a connection received: none if the connection never sent data.
+    fn work_of_ack(&self, cost: &AckCost, number: usize) -> Duration {
+        self.connection(number)
+            .filter(|c| c.stats().counters.data_sent > 0)
+            .map_or(Duration::ZERO, |c| {
+                cost.each + cost.dccp_walk * c.data_in_flight()
+            })
     }
 }
 

@@ -40,11 +40,13 @@ pub enum Loss {
     Ttl,
     /// It found too many others waiting for the host's processor.
     Backlog,
+    /// The receiving host had no buffer for it.
+    NoBuffer,
 }
 
 impl Loss {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Queue,
         Self::Random,
         Self::Outage,
@@ -56,6 +58,7 @@ impl Loss {
         Self::Early,
         Self::Ttl,
         Self::Backlog,
+        Self::NoBuffer,
     ];
 
     /// A word for traces and tables.
@@ -72,6 +75,7 @@ impl Loss {
             Self::Early => "early drop",
             Self::Ttl => "hop limit",
             Self::Backlog => "backlog full",
+            Self::NoBuffer => "no buffer",
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The machine of a host below its transports: a processor, an interface queue and a clock.
 //!
 //! ```text
-//!   transports ──permission── processor ── interface queue ── link      sending
-//!   transports ── processor ── waiting room ── wake-up ────── link      receiving
+//!   transports ──permission── processor ── interface queue ── link                  sending
+//!   transports ── processor ── waiting room ── wake-up ── pool of buffers ── link   receiving
 //! ```
 //! A machine with the default settings takes no time, and its clock is right.
 
+use crate::loss::Loss;
 use core::time::Duration;
 use dccp_proto::Instant;
 use std::collections::VecDeque;
@@ -26,10 +27,45 @@ pub struct MachineConfig {
     pub batch: usize,
     /// How many received packets may wait for the processor; further ones are lost.
     pub backlog: usize,
+    /// Processor time that acknowledgements take beside `receive_cost`.
+    pub ack_cost: AckCost,
+    /// Memory for received packets; `None`: as much as they need.
+    pub memory: Option<Memory>,
     /// How a sender reacts when the queue of its interface is full.
     pub local_congestion: LocalCongestion,
     /// Its clock.
     pub clock: Clock,
+}
+
+/// Processor time of an acknowledgement at the sender of the data. The sender first sends what the acknowledgement
+/// permits, then the processor is busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AckCost {
+    /// For each acknowledgement.
+    pub each: Duration,
+    /// For each packet in flight, while TCP recovers from a loss: a kernel that searches its whole window for the
+    /// packets that a SACK block names (RFC 3649 §10.4).
+    pub tcp_search: Duration,
+    /// For each packet in flight of a DCCP connection: a kernel that follows a list of all of them.
+    pub dccp_walk: Duration,
+}
+
+/// A pool of buffers for received packets. Each packet takes one; all come back together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// How many buffers the pool holds.
+    pub buffers: usize,
+    /// How often the system refills the pool, counted from time 0; above zero.
+    pub refill: Duration,
+}
+
+/// Received packets that a host lost before its transports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostLosses {
+    /// They found too many others waiting for the processor.
+    pub backlog: u64,
+    /// They found no buffer.
+    pub no_buffer: u64,
 }
 
 /// The reaction to a full queue between IP and the interface (Linux: `txqueuelen`). The queue is that of the
@@ -38,8 +74,9 @@ pub struct MachineConfig {
 pub enum LocalCongestion {
     /// The packet is lost; its sender detects it like any other loss.
     Drop,
-    /// The packet stays with its sender, which treats this as congestion and sends nothing until the next
-    /// acknowledgement: Linux 2.4. Only our TCP does this; DCCP waits.
+    /// As Linux: TCP keeps the packet, treats this as congestion and sends nothing until the next acknowledgement. It
+    /// reacts again only when all packets are acknowledged that had left before. DCCP loses the packet, because
+    /// Linux counts it as sent. UDP waits.
     Event,
     /// The sender waits for room, and nothing is lost, as in systems of today.
     #[default]
@@ -66,6 +103,8 @@ impl Default for MachineConfig {
             wakeup: Duration::ZERO,
             batch: 64,
             backlog: 1000,
+            ack_cost: AckCost::default(),
+            memory: None,
             local_congestion: LocalCongestion::default(),
             clock: Clock::default(),
         }
@@ -119,6 +158,9 @@ pub(crate) struct Machine<T> {
     sender_waits: Option<Instant>,
     /// How long the processor has worked.
     busy: Duration,
+    /// The number of the last refill of the pool, and the buffers taken since.
+    taken: (u128, usize),
+    losses: HostLosses,
 }
 
 /// The work of the processor on received packets.
@@ -141,6 +183,8 @@ impl<T> Machine<T> {
             work: Work::Idle,
             sender_waits: None,
             busy: Duration::ZERO,
+            taken: (0, 0),
+            losses: HostLosses::default(),
         }
     }
 
@@ -169,16 +213,39 @@ impl<T> Machine<T> {
         self.spend(now, self.config.send_cost);
     }
 
-    /// Takes a packet that arrived, or returns it if there is no room.
-    pub(crate) fn receive(&mut self, now: Instant, packet: T) -> Result<(), T> {
+    /// Accounts processor time of a transport.
+    pub(crate) fn work(&mut self, now: Instant, time: Duration) {
+        self.spend(now, time);
+    }
+
+    /// Takes a packet that arrived, or returns it with the reason why it is lost.
+    pub(crate) fn receive(&mut self, now: Instant, packet: T) -> Result<(), (T, Loss)> {
+        if !self.takes_buffer(now) {
+            self.losses.no_buffer += 1;
+            return Err((packet, Loss::NoBuffer));
+        }
         if self.waiting.len() >= self.config.backlog.max(1) {
-            return Err(packet);
+            self.losses.backlog += 1;
+            return Err((packet, Loss::Backlog));
         }
         self.waiting.push_back(packet);
         if self.work == Work::Idle {
             self.work = Work::From(now + self.config.wakeup);
         }
         Ok(())
+    }
+
+    /// Takes a buffer from the pool, if there is one.
+    fn takes_buffer(&mut self, now: Instant) -> bool {
+        let Some(memory) = self.config.memory else {
+            return true;
+        };
+        let refills = u128::from(now.as_nanos()) / memory.refill.as_nanos().max(1);
+        let (last, taken) = self.taken;
+        let taken = if refills == last { taken } else { 0 };
+        let has_room = taken < memory.buffers;
+        self.taken = (refills, taken + usize::from(has_room));
+        has_room
     }
 
     /// When there is something to [`poll`](Self::poll), or a transport that waits may send.
@@ -221,6 +288,11 @@ impl<T> Machine<T> {
     /// The total processor time spent.
     pub(crate) const fn busy(&self) -> Duration {
         self.busy
+    }
+
+    /// Received packets that were lost here.
+    pub(crate) const fn losses(&self) -> HostLosses {
+        self.losses
     }
 
     fn spend(&mut self, now: Instant, time: Duration) {

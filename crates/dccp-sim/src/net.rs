@@ -232,8 +232,8 @@ impl Net {
         };
         let result = machine.receive(now, frame);
         self.schedule_machine(node);
-        if let Err(frame) = result {
-            self.lose(frame, Loss::Backlog);
+        if let Err((frame, reason)) = result {
+            self.lose(frame, reason);
         }
         false
     }

@@ -6,7 +6,7 @@ use crate::check::{self, Repeat};
 use crate::frame::FrameId;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{Link, LinkConfig, LinkStats};
-use crate::machine::{Machine, MachineConfig};
+use crate::machine::{HostLosses, Machine, MachineConfig};
 use crate::net::{ActorKind, Capture, Context, Net};
 use crate::node::{Node, Router};
 use crate::pcap::PcapWriter;
@@ -109,6 +109,12 @@ impl World {
     /// How long the processor of a node has worked.
     pub fn processor_time(&self, node: NodeId) -> Duration {
         self.net.machine(node).map_or(Duration::ZERO, Machine::busy)
+    }
+
+    /// The received packets that a node's machine lost.
+    pub fn host_losses(&self, node: NodeId) -> HostLosses {
+        let machine = self.net.machine(node);
+        machine.map_or_else(HostLosses::default, Machine::losses)
     }
 
     /// Links two nodes with one direction each way, and returns the names of `there` and `back`.

@@ -14,7 +14,7 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 19] = [
+const SECTIONS: [&str; 20] = [
     "File",
     "Topology",
     "LinkKeys",
@@ -23,6 +23,7 @@ const SECTIONS: [&str; 19] = [
     "ChangeKeys",
     "RouteKeys",
     "HostKeys",
+    "MemoryKeys",
     "ClockKeys",
     "FlowKeys",
     "MatrixKeys",

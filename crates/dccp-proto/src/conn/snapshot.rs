@@ -57,6 +57,11 @@ pub struct ConnSnapshot {
 }
 
 impl Connection {
+    /// Data packets in flight.
+    pub fn data_in_flight(&self) -> u32 {
+        self.in_flight.pipe()
+    }
+
     /// The connection at this moment.
     pub fn snapshot(&self) -> ConnSnapshot {
         ConnSnapshot {

@@ -73,7 +73,9 @@ impl Host {
             // Delivered before the answer leaves, or a capture would show that first.
             Some(Target::Known(number)) => {
                 context.deliver(id);
+                let work = self.tcp.work_of_ack(context, number);
                 self.tcp.on_segment(context, number, segment, ecn);
+                context.work(work);
             }
             Some(Target::Listener) => {
                 let path = frame.path_of_receiver();

@@ -73,12 +73,71 @@ fn a_full_backlog_takes_no_more() {
     let mut machine = Machine::new(config);
     assert_eq!(machine.receive(us(0), 'a'), Ok(()));
     assert_eq!(machine.receive(us(0), 'b'), Ok(()));
-    assert_eq!(machine.receive(us(0), 'c'), Err('c'));
+    assert_eq!(machine.receive(us(0), 'c'), Err(('c', Loss::Backlog)));
     assert_eq!(machine.poll(us(0)), None);
     assert_eq!(machine.poll(us(20)), Some('a'));
     assert_eq!(machine.receive(us(20), 'd'), Ok(()));
     assert_eq!(machine.poll(us(20)), Some('b'));
     assert_eq!(machine.busy(), 20 * US);
+    let losses = HostLosses {
+        backlog: 1,
+        no_buffer: 0,
+    };
+    assert_eq!(machine.losses(), losses);
+}
+
+/// The packets without a buffer of the 78,333 that arrive per second, in three refills of a pool.
+fn without_buffer(pool_kib: usize, refill: Duration) -> u64 {
+    let mut machine = Machine::new(MachineConfig {
+        memory: Some(Memory {
+            buffers: pool_kib / 2,
+            refill,
+        }),
+        ..MachineConfig::default()
+    });
+    for n in 0_u64.. {
+        let now = Instant::from_nanos(n * 1_000_000_000 / 78_333);
+        if now >= Instant::ZERO + 3 * refill {
+            break;
+        }
+        // The machine counts what it refuses.
+        let _ = machine.receive(now, n);
+        machine.poll(now);
+    }
+    assert_eq!(machine.losses().backlog, 0);
+    machine.losses().no_buffer
+}
+
+// E24: buffers of 2 KiB at 78,333 packets/s. 5741 KiB last 37 ms and 65535 KiB 418 ms.
+#[test]
+fn a_pool_of_buffers_loses_only_if_its_refill_comes_too_late() {
+    for (pool_kib, lasts_us) in [(5741, 36_638), (65_535, 418_303)] {
+        let lasts = US * lasts_us;
+        assert_eq!(without_buffer(pool_kib, lasts), 0, "{pool_kib} KiB");
+        assert!(without_buffer(pool_kib, lasts + US) > 0, "{pool_kib} KiB");
+        // Twice as long a pause: half of the packets find no buffer.
+        let lost = without_buffer(pool_kib, 2 * lasts);
+        let all = 3 * 2 * pool_kib as u64 / 2;
+        assert!(lost.abs_diff(all / 2) < 10, "{lost} of {all}");
+    }
+}
+
+#[test]
+fn work_of_a_transport_delays_what_waits() {
+    let config = MachineConfig {
+        batch: 1,
+        ..MachineConfig::default()
+    };
+    let mut machine = Machine::new(config);
+    machine.receive(us(0), 'a').unwrap();
+    machine.receive(us(0), 'b').unwrap();
+    assert_eq!(machine.poll(us(0)), Some('a'));
+    machine.work(us(0), 30 * US);
+    assert_eq!(machine.poll(us(0)), None);
+    assert_eq!(machine.next_at(), Some(us(30)));
+    assert_eq!(machine.may_send(us(10), Ok(1)), 0, "the processor is busy");
+    assert_eq!(machine.poll(us(30)), Some('b'));
+    assert_eq!(machine.busy(), 30 * US);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::Net;
 use crate::frame::{Content, Frame, FrameId, Header, IcmpError};
 use crate::ids::NodeId;
 use crate::loss::Loss;
-use crate::machine::LocalCongestion;
+use crate::machine::{AckCost, LocalCongestion};
 use crate::random::Stream;
+use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::path::Path;
 use dccp_proto::wire::{Datagram, Ecn};
@@ -61,18 +62,47 @@ impl Context<'_> {
     /// How many packets the node's transports may send now. If none, because its processor is busy or
     /// its interface is full, the node is woken when they may.
     pub fn may_send(&mut self) -> usize {
+        self.permission(|reaction| reaction != LocalCongestion::Drop)
+    }
+
+    /// The same for DCCP, which does not wait for room with [`LocalCongestion::Event`].
+    pub(crate) fn may_send_dccp(&mut self) -> usize {
+        self.permission(|reaction| reaction == LocalCongestion::Wait)
+    }
+
+    fn permission(&mut self, waits_for_room: impl Fn(LocalCongestion) -> bool) -> usize {
         let now = self.net.now;
         let Some(config) = self.net.machine(self.me).map(|m| *m.config()) else {
             return usize::MAX;
         };
-        let room = match config.local_congestion {
-            LocalCongestion::Drop => Ok(usize::MAX),
-            LocalCongestion::Wait | LocalCongestion::Event => self.net.room(self.me),
+        let room = if waits_for_room(config.local_congestion) {
+            self.net.room(self.me)
+        } else {
+            Ok(usize::MAX)
         };
         let may = self.net.machine_mut(self.me);
         let may = may.map_or(usize::MAX, |m| m.may_send(now, room));
         self.net.schedule_machine(self.me);
         may
+    }
+
+    /// The processor time of acknowledgements, if this node's take any.
+    #[inline]
+    pub(crate) fn ack_cost(&self) -> Option<AckCost> {
+        let cost = self.net.machine(self.me)?.config().ack_cost;
+        (cost != AckCost::default()).then_some(cost)
+    }
+
+    /// Accounts processor time of this node. Later packets wait for the processor.
+    pub(crate) fn work(&mut self, time: Duration) {
+        if time.is_zero() {
+            return;
+        }
+        let now = self.net.now;
+        if let Some(machine) = self.net.machine_mut(self.me) {
+            machine.work(now, time);
+            self.net.schedule_machine(self.me);
+        }
     }
 
     /// Whether the node's interface is full and its machine treats that as congestion.

@@ -128,6 +128,15 @@ impl Tcp {
         self.settle(context, number);
     }
 
+    /// The processor time that an acknowledgement of this connection takes now.
+    #[inline]
+    pub(crate) fn work_of_ack(&self, context: &Context<'_>, number: usize) -> Duration {
+        let cost = context.ack_cost();
+        cost.map_or(Duration::ZERO, |cost| {
+            self.sockets[number].work_of_ack(&cost)
+        })
+    }
+
     /// Accepts a connection with its first segment, which arrived over this path as its receiver sees it. Returns
     /// the number of the connection and the peer.
     #[cold]

@@ -14,15 +14,20 @@ pub(super) struct TcpRules {
     keeps_backoff: bool,
     /// The acknowledgement at hand acknowledges new data.
     pub(super) is_advance: bool,
+    /// The position of the first packet that is not acknowledged.
+    pub(super) una: u64,
     shrinking: Option<Shrinking>,
 }
 
 /// The window shrinks by one packet with every second acknowledgement, because the interface of the host is full: as
-/// Linux 2.4 answers it, slowly and without a packet lost.
+/// Linux 2.4 answers it (the state CWR), slowly and without a packet lost. It ends when all packets are acknowledged
+/// that had left when it began. The window is at the target then.
 #[derive(Clone, Copy, Debug)]
 struct Shrinking {
     /// Down to this.
     target: f64,
+    /// The position after the last packet that had left when it began.
+    point: u64,
     /// The next acknowledgement is a second one.
     is_second: bool,
 }
@@ -33,6 +38,7 @@ impl TcpRules {
             samples_every_ack: config.samples_every_ack,
             keeps_backoff: config.keeps_backoff,
             is_advance: false,
+            una: 0,
             shrinking: None,
         }
     }
@@ -42,10 +48,11 @@ impl TcpRules {
         self.shrinking.is_some()
     }
 
-    /// Begins to shrink the window down to `target`.
-    pub(super) const fn shrink_towards(&mut self, target: f64) {
+    /// Begins to shrink the window down to `target`, until the packets before `point` are acknowledged.
+    pub(super) const fn shrink_towards(&mut self, target: f64, point: u64) {
         self.shrinking = Some(Shrinking {
             target,
+            point,
             is_second: false,
         });
     }
@@ -67,11 +74,11 @@ impl WindowRules for TcpRules {
         let Some(shrinking) = &mut self.shrinking else {
             return;
         };
-        if shrinking.is_second {
-            window.cwnd -= 1.0;
+        if shrinking.is_second && window.cwnd > shrinking.target {
+            window.cwnd = (window.cwnd - 1.0).max(shrinking.target);
         }
         shrinking.is_second = !shrinking.is_second;
-        if window.cwnd <= shrinking.target {
+        if self.una >= shrinking.point {
             self.end_shrinking(window);
         }
     }
@@ -112,7 +119,7 @@ mod tests {
 
     fn shrinking(cwnd: f64, target: f64) -> (TcpRules, Window) {
         let mut rules = TcpRules::new(&Config::default());
-        rules.shrink_towards(target);
+        rules.shrink_towards(target, 20);
         let window = Window {
             cwnd,
             ssthresh: target,
@@ -130,7 +137,21 @@ mod tests {
             })
             .collect();
         assert_eq!(windows, [13, 12, 12, 11, 11, 10, 10, 10]);
-        assert!(!rules.is_shrinking() && rules.may_grow(false));
+        assert!(rules.is_shrinking() && !rules.may_grow(false));
+    }
+
+    #[test]
+    fn it_ends_with_the_packets_that_had_left_when_it_began() {
+        let (mut rules, mut window) = shrinking(30.0, 10.0);
+        for (una, packets, is_shrinking) in [(10, 30, true), (19, 29, true), (20, 10, false)] {
+            rules.una = una;
+            rules.on_ack(&mut window);
+            assert_eq!(
+                (window.packets(), rules.is_shrinking()),
+                (packets, is_shrinking)
+            );
+        }
+        assert!(rules.may_grow(false));
     }
 
     #[test]

@@ -180,6 +180,16 @@ impl Sender {
         !self.board.is_empty()
     }
 
+    /// Segments that are not acknowledged yet, those that the receiver reported or that are lost included.
+    pub(super) fn in_flight(&self) -> u32 {
+        u32::try_from(self.board.nxt() - self.board.una()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it recovers from a loss that was not found by a timeout.
+    pub(super) fn is_in_fast_recovery(&self) -> bool {
+        self.recovery.is_some_and(|r| r.cause == Cause::Loss)
+    }
+
     /// An acknowledgement arrived while something was in flight.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
@@ -204,7 +214,9 @@ impl Sender {
                 arrived: t.value,
             });
         }
-        self.window.rules().is_advance = news.is_advance;
+        let rules = self.window.rules();
+        rules.is_advance = news.is_advance;
+        rules.una = self.board.una();
         let events = self.window.events();
         self.window.on_feedback(now, &fb, self.ack_every);
         if self.window.events() > events {
@@ -457,7 +469,8 @@ impl Sender {
         }
         if let Some(wanted) = self.window.answer_host_congestion(now, pipe) {
             self.window.shrink_to(pipe + 1);
-            self.window.rules().shrink_towards(wanted.cwnd);
+            let point = self.board.nxt();
+            self.window.rules().shrink_towards(wanted.cwnd, point);
         }
     }
 

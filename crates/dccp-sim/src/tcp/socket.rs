@@ -8,6 +8,7 @@ use super::{duration, stream_number, ticks_since, wire_number};
 use crate::flow::FlowSample;
 use crate::frame::Content;
 use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestamps, UNKNOWN};
+use crate::machine::AckCost;
 use crate::net::Context;
 use crate::schedule::earlier;
 use crate::source::App;
@@ -245,6 +246,15 @@ impl Socket {
         }
         if self.receiver.is_finished() {
             self.stream.on_finish();
+        }
+    }
+
+    /// The processor time that an acknowledgement takes now: none if nothing is in flight.
+    pub(super) fn work_of_ack(&self, cost: &AckCost) -> Duration {
+        match self.sender.in_flight() {
+            0 => Duration::ZERO,
+            packets if self.sender.is_in_fast_recovery() => cost.each + cost.tcp_search * packets,
+            _ => cost.each,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::cc::fixtures::{Net, START, at, config, feedback, ms, packets, single};
 use crate::cc::law::reno::Reno;
+use crate::cc::law::{LawConfig, ledbat, lp};
 use crate::wire::{OptionWriter, Options, PacketType};
 
 fn arrival(now: Instant, seq: u64) -> Arrival<'static> {
@@ -370,10 +371,20 @@ fn ccid_2_has_no_options_signals_or_receiver_timer() {
 fn a_receiver_reports_when_data_arrived_and_a_law_receives_it() {
     // 4341-10-1: an option for experiments.
     assert_eq!(Ccid2.receiver(&config()).ack_options_len(START), 5);
-    for (is_strict, is_one_way) in [(false, 1.0), (true, 0.0)] {
+    let by_rtt = lp::Config {
+        one_way: false,
+        ..lp::Config::default()
+    };
+    for (law, is_strict, is_one_way) in [
+        (LawConfig::from(ledbat::Config::default()), false, 1.0),
+        (ledbat::Config::default().into(), true, 0.0),
+        (lp::Config::default().into(), false, 1.0),
+        (by_rtt.into(), false, 0.0),
+    ] {
         let config = CcConfig {
-            law: crate::cc::law::ledbat::Config::default().into(),
+            law,
             is_strict,
+            max_window: 100,
             ..config()
         };
         let mut net = Net::new(2, &config);

@@ -15,7 +15,7 @@
 mod model;
 mod rounds;
 
-use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window};
+use super::{Ack, Congestion, Law, LawSettings, SettingError, Wants, Window, hash};
 use crate::time::Instant;
 use core::time::Duration;
 use model::{Model, WINDOW_MIN, inflight_at_loss};
@@ -430,14 +430,6 @@ impl Bbr {
 /// Returns true if the window was the limit when the acknowledged packets were sent.
 fn is_full(w: &Window, ack: &Ack) -> bool {
     f64::from(ack.flight) + 1.0 >= w.cwnd.floor()
-}
-
-/// Hashes the current time (the last step of `SplitMix64`).
-const fn hash(now: Instant) -> u64 {
-    let mut x = now.as_nanos();
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
 }
 
 impl Law for Bbr {

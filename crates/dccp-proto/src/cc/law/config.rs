@@ -1,7 +1,7 @@
 //! The choice of a law for a window, and its settings.
 
 use super::{
-    Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, vegas, westwood,
+    Law, bbr, bic, cubic, fast, highspeed, htcp, ledbat, lp, reno, scalable, udt, vegas, westwood,
 };
 use crate::cc::slow_start::{self, Pace};
 use core::fmt;
@@ -170,6 +170,7 @@ pub fn all() -> impl Iterator<Item = LawConfig> {
         ledbat::Config::default().into(),
         bbr::Config::default().into(),
         westwood::Config.into(),
+        udt::Config::default().into(),
     ]
     .into_iter()
 }
@@ -194,7 +195,7 @@ mod tests {
             let laws = all().filter(move |law| wants(law.build().wants()));
             laws.map(|law| law.name())
         };
-        assert!(wanting(|wants| wants.delivered_rate).eq(["bbr"]));
+        assert!(wanting(|wants| wants.delivered_rate).eq(["bbr", "udt"]));
         assert!(wanting(|wants| wants.one_way).eq(["tcp-lp", "hstcp-lp", "ledbat"]));
     }
 

@@ -17,6 +17,9 @@ pub struct Config {
     pub inference: f64,
     /// The extremes of the delay expire after this time in seconds; 0: never, as published.
     pub memory_s: f64,
+    /// Uses the one-way delay where the peer reports it. If false, the signal is the round trip, with the queues on
+    /// the way back.
+    pub one_way: bool,
 }
 
 impl Default for Config {
@@ -25,6 +28,7 @@ impl Default for Config {
             threshold: 0.15,
             inference: 3.0,
             memory_s: 60.0,
+            one_way: true,
         }
     }
 }
@@ -170,7 +174,7 @@ impl<G: Law> Law for Lp<G> {
 
     fn wants(&self) -> Wants {
         Wants {
-            one_way: true,
+            one_way: self.config.one_way,
             ..self.growth.wants()
         }
     }

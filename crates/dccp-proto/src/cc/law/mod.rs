@@ -97,6 +97,7 @@ pub mod reno;
 pub mod scalable;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod udt;
 pub mod vegas;
 pub mod westwood;
 
@@ -272,4 +273,12 @@ pub trait Law: Send {
 
     /// Appends inner values by name: times in seconds, rates in packets per second.
     fn inner(&self, _out: &mut Vec<(&'static str, f64)>) {}
+}
+
+/// Hashes the current time (the last step of `SplitMix64`): a random number for laws, because the core has none.
+const fn hash(now: Instant) -> u64 {
+    let mut x = now.as_nanos();
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
 }
