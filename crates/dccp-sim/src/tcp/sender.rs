@@ -145,6 +145,11 @@ impl Sender {
         self.written = self.written.saturating_add(bytes);
     }
 
+    /// Bytes that the application has written and the peer has not acknowledged.
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.written.saturating_sub(self.board.una())
+    }
+
     /// The application has no more.
     pub(super) const fn finish(&mut self) {
         self.wants_fin = true;
