@@ -5,6 +5,7 @@
 //! ```
 //! The program `dccplab` is this with a command line.
 
+pub mod media;
 pub mod metrics;
 pub mod output;
 pub mod run;

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod run;
+pub(crate) mod trace;
 
 use dccp_cli::Failure;
 use dccp_lab::scenario::Scenario;

@@ -13,17 +13,19 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 16] = [
     "File",
     "Topology",
     "LinkKeys",
     "AqmKeys",
+    "TraceKeys",
     "BurstKeys",
     "ChangeKeys",
     "RouteKeys",
     "HostKeys",
     "ClockKeys",
     "FlowKeys",
+    "ImportantKeys",
     "MatrixKeys",
     "PhaseKeys",
     "MeasureKeys",
