@@ -151,7 +151,7 @@ pub(crate) fn frames(run: &Run, flow: &Flow, streams: &[Vec<Datagram>]) -> Optio
     Some(rules.sum_up(&films.collect::<Vec<_>>()))
 }
 
-/// The rules by which pictures are usable, and by which they count.
+/// The rules that decide whether a picture is usable, and whether it counts.
 #[derive(Clone, Copy)]
 struct Rules {
     deadline: Option<Duration>,

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What the picture shows of each trace, in seconds.
+/// The length of the picture's time axis in seconds.
 const SHOWN_S: usize = 120;
 
 fn panel(preset: &Preset) -> Panel {

@@ -84,7 +84,7 @@ impl RateTrace {
         Ok(Self::new(opportunities))
     }
 
-    /// A trace with these opportunities in ms, of which the last is above 0.
+    /// A trace with these opportunities in ms. The last is above 0.
     fn new(opportunities: Vec<u32>) -> Self {
         debug_assert!(opportunities.is_sorted() && opportunities.last() > Some(&0));
         Self {

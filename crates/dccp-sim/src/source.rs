@@ -196,6 +196,7 @@ const ANSWER_DATAGRAM: usize = 1000;
 
 /// An application at one end of a connection.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct App {
     /// The source of its datagrams.
     pub source: Source,

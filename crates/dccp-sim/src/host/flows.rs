@@ -32,7 +32,7 @@ impl Host {
         self.log(flow).offered()
     }
 
-    /// What a flow's application has received, if it [logs](App::logs).
+    /// The arrivals at a flow's application, if it [logs](App::logs).
     pub fn arrivals(&self, flow: FlowId) -> &[Arrival] {
         match flow {
             FlowId::Dccp(number) => self.apps.running[number].1.receive.log.arrivals(),

@@ -127,7 +127,7 @@ const SATELLITE: Preset = Preset {
         spread: 0.1,
         correlation: Duration::from_secs(20),
         fades: Spells {
-            every: Duration::from_secs(60),
+            every: Duration::from_mins(1),
             lasts: Duration::from_secs(4),
             rate: 0.35,
         },
@@ -202,7 +202,7 @@ impl Model {
 
     /// The rate in each step, without the scale.
     fn shape(&self, stream: &Stream) -> Vec<f64> {
-        let steps = self.duration.as_nanos().div_ceil(STEP.as_nanos());
+        let length = self.duration.as_nanos().div_ceil(STEP.as_nanos());
         let kept = libm::exp(-STEP.as_secs_f64() / self.correlation.as_secs_f64());
         let added = libm::sqrt(1.0 - kept * kept);
         let mut slow = stream.fork(0);
@@ -214,7 +214,7 @@ impl Model {
             z = kept * z + added * slow.normal();
             rate
         };
-        (0..steps).map(step).collect()
+        (0..length).map(step).collect()
     }
 }
 
