@@ -1,9 +1,12 @@
 //! The command line.
 
+use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dccp_cli::Failure;
+use core::time::Duration;
+use dccp_cli::{Failure, quantity};
 use dccp_lab::scenario::Scale;
+use dccp_sim::rate_trace::model::PRESETS;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +37,8 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Show which claims of the source papers hold
     Claims(Claims),
+    /// Print the rate of a preset's link over time, in mahimahi's format
+    Trace(Trace),
 }
 
 /// Values of `reproduce`.
@@ -61,6 +66,30 @@ pub(crate) struct Claims {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Values of `trace`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Trace {
+    /// The kind of link
+    #[arg(value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)))]
+    pub(crate) preset: String,
+    /// The source of its random numbers
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Its length, up to 1h [default: 2min]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) duration: Option<Duration>,
+}
+
+/// The length of a trace.
+fn length(text: &str) -> Result<Duration, String> {
+    const MAX: Duration = Duration::from_hours(1);
+    let time = quantity::time(text).map_err(|error| error.to_string())?;
+    if time.is_zero() || time > MAX {
+        return Err(format!("{text}: must be greater than 0s and at most 1h"));
+    }
+    Ok(time)
 }
 
 /// Values of `run`.
@@ -210,6 +239,13 @@ mod tests {
             file: "f.toml".into(),
         };
         assert_eq!(read("check f.toml"), Ok(Request::Do(check)));
+        let trace = Command::Trace(Trace {
+            preset: "wifi".into(),
+            seed: 7,
+            duration: Some(Duration::from_secs(90)),
+        });
+        let line = "trace wifi --seed 7 --duration 90s";
+        assert_eq!(read(line), Ok(Request::Do(trace)));
         assert!(matches!(read("--help"), Ok(Request::Print(_))));
     }
 
@@ -223,6 +259,12 @@ mod tests {
             (
                 "run f --json j --resume --pcap p",
                 "cannot be used with",
+                "write `dccplab run",
+            ),
+            ("trace wfi", "'wfi'", "did you mean wifi?"),
+            (
+                "trace dsl --duration 2h",
+                "at most 1h",
                 "write `dccplab run",
             ),
             ("run f --jason x", "'--jason'", "did you mean --json?"),

@@ -6,6 +6,7 @@
 //! The program `dccplab` is this with a command line.
 
 pub mod judge;
+pub mod media;
 pub mod metrics;
 pub mod output;
 pub mod papers;

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Request::Do(Command::Run(run)) => cmd::run::run(&run),
         Request::Do(Command::Reproduce(reproduce)) => cmd::reproduce::run(&reproduce),
         Request::Do(Command::Claims(claims)) => cmd::claims::run(&claims),
+        Request::Do(Command::Trace(trace)) => cmd::trace::run(&trace),
         Request::Print(text) => {
             print(&text)?;
             Ok(exit::DONE)

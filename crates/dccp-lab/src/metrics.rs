@@ -42,8 +42,25 @@ pub enum Metric {
     Loss,
     /// The age of data on arrival.
     Age,
+    /// The age of important data on arrival.
+    #[serde(rename = "age.important")]
+    AgeImportant,
+    /// The age of complete pictures on the arrival of their last datagram.
+    #[serde(rename = "age.frame")]
+    AgeFrame,
     /// The share of important datagrams among those that arrive.
     Important,
+    /// The share of important datagrams that arrive.
+    #[serde(rename = "important.delivered")]
+    ImportantDelivered,
+    /// The share of datagrams that the application made and that do not arrive.
+    Undelivered,
+    /// The share of datagrams that the sender drops.
+    Dropped,
+    /// Usable pictures: their share, and how many there are in a second.
+    Usable,
+    /// Stalls of the playback: how many, and the share of the time.
+    Stalls,
     /// The mean congestion window.
     Cwnd,
     /// The mean queue of the busiest link.

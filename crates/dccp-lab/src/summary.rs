@@ -1,8 +1,9 @@
 //! The summary of a run: the metrics of `metrics.rs`, computed from the recorded values.
 
+use crate::media::{self, DatagramSummary, FrameSummary};
 use crate::metrics::{self, Distribution};
 use crate::run::agenda::marks;
-use crate::run::outcome::{Age, FlowOutcome, LinkOutcome, Outcome, RoundTrip};
+use crate::run::outcome::{FlowOutcome, LinkOutcome, Outcome, RoundTrip};
 use crate::scenario::plan::{Flow, Kind, Run};
 use core::time::Duration;
 use dccp_proto::Rate;
@@ -61,11 +62,16 @@ pub struct FlowSummary {
     pub rtt_transport_ns: Option<Distribution>,
     /// Round trips that the application measured after the discarded time.
     pub rtt_ping_ns: Option<Distribution>,
-    /// The age of data on arrival after the discarded time, if datagrams carry stamps.
+    /// The age of data on arrival, if the flow records its datagrams. Those that were made in the discarded time are
+    /// left out, here and in the following values.
     pub age_ns: Option<Distribution>,
-    /// The share of important datagrams among those delivered, if datagrams carry stamps.
+    /// The share of important datagrams among those delivered, if the flow records its datagrams.
     #[schemars(range(min = 0, max = 1))]
     pub important_fraction: Option<f64>,
+    /// The datagrams that the application made, if the flow records them.
+    pub datagrams: Option<DatagramSummary>,
+    /// The pictures of a film.
+    pub frames: Option<FrameSummary>,
     /// The mean congestion window at the ends of the intervals after the discarded time.
     #[schemars(range(min = 0))]
     pub cwnd_packets_mean: Option<f64>,
@@ -147,8 +153,11 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
     let share = common
         .filter(|time| !time.is_zero())
         .map(|time| rate(bytes.first_stops - bytes.all_active, time));
-    let ages = recorded.ages.iter().filter(|age| age.at > discard);
-    let ages: Vec<&Age> = ages.collect();
+    let made: Vec<_> = (recorded.datagrams.iter().flatten())
+        .filter(|datagram| datagram.made >= discard)
+        .copied()
+        .collect();
+    let datagrams = media::datagrams(&made);
     let windows: Vec<f64> = (recorded.intervals.iter().zip(ticks))
         .filter(|(_, at)| **at > discard)
         .filter_map(|(interval, _)| interval.cwnd_packets)
@@ -161,8 +170,10 @@ fn of_flow(run: &Run, flow: &Flow, recorded: &FlowOutcome, ticks: &[Duration]) -
         loss: loss_after_discard(recorded),
         rtt_transport_ns: Distribution::of(&within(&recorded.rtt_transport, discard, run.end)),
         rtt_ping_ns: Distribution::of(&within(&recorded.pings, discard, run.end)),
-        age_ns: Distribution::of(&ages.iter().map(|age| age.age_ns).collect::<Vec<_>>()),
-        important_fraction: important(&ages),
+        age_ns: Distribution::of(&media::ages(&made, |_| true)),
+        important_fraction: datagrams.as_ref().and_then(media::important_fraction),
+        datagrams,
+        frames: media::frames(run, flow, &recorded.datagrams),
         cwnd_packets_mean: metrics::mean(&windows),
     }
 }
@@ -175,13 +186,6 @@ fn loss_after_discard(recorded: &FlowOutcome) -> Option<f64> {
         .lost_packets?
         .saturating_sub(discarded.lost_packets.unwrap_or(0));
     metrics::loss(lost, all.delivered_packets - discarded.delivered_packets)
-}
-
-/// The share of important datagrams.
-#[expect(clippy::cast_precision_loss, reason = "datagrams are below 2^53")]
-fn important(ages: &[&Age]) -> Option<f64> {
-    let important = ages.iter().filter(|age| age.is_important).count();
-    (!ages.is_empty()).then(|| important as f64 / ages.len() as f64)
 }
 
 /// The bins of a flow that begin after the discarded time.

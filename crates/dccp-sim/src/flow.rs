@@ -24,6 +24,9 @@ pub struct FlowSample {
     pub sent_bytes: u64,
     /// Data packets sent a second time or more often.
     pub retransmitted: u64,
+    /// Datagrams that this end's application made and that were dropped unsent: they found no room, became too old or
+    /// were too big.
+    pub dropped: u64,
     /// Data packets that the peer reported as received, each once.
     pub delivered: u64,
     /// Bytes of payload in them.

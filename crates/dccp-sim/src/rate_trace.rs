@@ -1,7 +1,9 @@
-//! Rates that change as they were recorded: traces in mahimahi's format.
+//! Rates that change as they were recorded: traces in mahimahi's format. [`model`] draws such traces at random.
 //!
 //! A trace is a text of whole milliseconds, one a line, that never decrease. Each is an opportunity
 //! to send 1504 bytes. After the last one it starts over, at the time of the last one.
+
+pub mod model;
 
 use core::fmt;
 use core::time::Duration;
@@ -79,9 +81,40 @@ impl RateTrace {
                 next_step: "end it with a moment above 0: that is when it is repeated",
             });
         }
-        Ok(Self {
+        Ok(Self::new(opportunities))
+    }
+
+    /// A trace with these opportunities in ms. The last is above 0.
+    fn new(opportunities: Vec<u32>) -> Self {
+        debug_assert!(opportunities.is_sorted() && opportunities.last() > Some(&0));
+        Self {
             opportunities: opportunities.into(),
-        })
+        }
+    }
+
+    /// The trace in mahimahi's format.
+    pub fn to_text(&self) -> String {
+        let lines = self.opportunities.iter().map(|ms| format!("{ms}\n"));
+        lines.collect()
+    }
+
+    /// The rates of consecutive intervals in bytes per second, until the trace is repeated. The last interval can be
+    /// incomplete.
+    pub fn rates(&self, interval: Duration) -> Vec<f64> {
+        let interval_ms = interval.as_millis().max(1);
+        let mut counts: Vec<u32> = Vec::new();
+        for &ms in &*self.opportunities {
+            // An opportunity at the end of an interval belongs to it.
+            let n = u128::from(ms.saturating_sub(1)) / interval_ms;
+            let n = usize::try_from(n).unwrap_or(usize::MAX);
+            if counts.len() <= n {
+                counts.resize(n + 1, 0);
+            }
+            counts[n] += 1;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "1504 and milliseconds")]
+        let unit = Self::OPPORTUNITY_BYTES as f64 / (interval_ms as f64 / 1e3);
+        counts.into_iter().map(|n| f64::from(n) * unit).collect()
     }
 
     /// The mean rate in bytes per second.

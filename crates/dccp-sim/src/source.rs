@@ -1,19 +1,22 @@
 //! Applications: where their datagrams come from, how they read, when they close.
 
 mod frames;
+mod log;
 mod running;
 mod spread;
 mod stamp;
 
 pub use frames::Frames;
+pub(crate) use log::Log;
+pub use log::{Arrival, Arrived, AtSender, Ending, Offered, endings};
 pub(crate) use running::RunningSource;
 pub use spread::Spread;
 pub use stamp::{Delay, Stamp};
 
 use crate::random::{Seed, Stream};
 use core::time::Duration;
-use dccp_proto::Rate;
 use dccp_proto::wire::Payload;
+use dccp_proto::{Instant, Rate};
 
 /// A datagram of an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +54,18 @@ impl From<Payload<'_>> for Message {
             Payload::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
         }
     }
+}
+
+/// A datagram that a source has made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Datagram {
+    pub(crate) message: Message,
+    /// Counted from 0.
+    pub(crate) number: u64,
+    pub(crate) made: Instant,
+    pub(crate) class: u8,
+    /// The number of the picture that it belongs to; of other sources its own.
+    pub(crate) picture: u64,
 }
 
 /// Where an application's datagrams come from.
@@ -153,11 +168,35 @@ pub enum Reading {
     NotListening,
 }
 
+/// The datagrams of an application that wait at the sender of a DCCP connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// How many may wait.
+    pub room: usize,
+    /// Whether important datagrams leave first, and of a full ring the oldest of the least important makes room. If
+    /// not, datagrams leave in order, and a full ring drops the new one.
+    pub prefers_important: bool,
+    /// With `prefers_important`: a datagram that is older does not leave any more.
+    pub lifetime: Option<Duration>,
+}
+
+impl Default for Ring {
+    /// Room for 256 datagrams, which leave in order.
+    fn default() -> Self {
+        Self {
+            room: 256,
+            prefers_important: false,
+            lifetime: None,
+        }
+    }
+}
+
 /// Bytes of a datagram of an answer: it fits any path.
 const ANSWER_DATAGRAM: usize = 1000;
 
 /// An application at one end of a connection.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct App {
     /// The source of its datagrams.
     pub source: Source,
@@ -168,6 +207,14 @@ pub struct App {
     /// Writes a [`Stamp`] into each datagram of its source, and reads one from each that it receives:
     /// how old data is that arrives; of what a peer echoes, the round trip.
     pub stamps: bool,
+    /// Records each datagram that its source offers, and each that it receives: see [`endings`]. In DCCP, datagrams
+    /// are known by their stamps, so their sender needs those too. An application that logs sends no replies.
+    pub logs: bool,
+    /// The datagrams with a number that is a multiple of this are important, from the first on: class 1. Films have
+    /// classes of their own.
+    pub important_every: Option<u64>,
+    /// The datagrams that wait, in DCCP.
+    pub ring: Ring,
     /// When it closes.
     pub closing: Closing,
     /// How many received datagrams its transport keeps until it reads them.
@@ -188,6 +235,9 @@ impl Default for App {
             echo: false,
             answer: 0,
             stamps: false,
+            logs: false,
+            important_every: None,
+            ring: Ring::default(),
             closing: Closing::AfterPeer,
             receive_buffer: 1000,
             reading: Reading::AtOnce,

@@ -1,11 +1,11 @@
 //! UDP: datagrams leave as they come, without retransmission or rate limit. Of [`App`] it uses the source, the
-//! echoes and the answers; all data are zeros. A bulk source needs a transport that limits it, so UDP refuses it.
+//! echoes, the answers and the record; all data are zeros. A bulk source needs a transport that limits it, so UDP refuses it.
 
 use crate::flow::FlowSample;
 use crate::frame::{Content, UdpDatagram};
 use crate::net::Context;
 use crate::schedule::Schedule;
-use crate::source::{App, RunningSource, Source};
+use crate::source::{App, AtSender, Log, RunningSource, Source};
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -60,6 +60,7 @@ struct Flow {
     remote_port: u16,
     app: App,
     source: RunningSource,
+    log: Log,
     sent: u64,
     sent_bytes: u64,
     seen: Seen,
@@ -118,6 +119,7 @@ impl Udp {
             local_port,
             remote_port,
             source: RunningSource::new(&app, now),
+            log: Log::new(app.logs),
             app,
             sent: 0,
             sent_bytes: 0,
@@ -161,6 +163,7 @@ impl Udp {
             flow.marked += u64::from(ecn == Ecn::Ce);
             flow.one_way = Some(now - d.sent);
             flow.rtt = d.answers.map(|sent| now - sent).or(flow.rtt);
+            flow.log.arrive(now, d.number);
             flow.source.on_received(now, d.len.into());
             for message in flow.app.replies(Payload::Zeros(d.len.into())) {
                 flow.send(context, message.len(), Some(d.sent));
@@ -197,6 +200,11 @@ impl Udp {
         self.timers.set(number as u32, None, Instant::ZERO);
     }
 
+    /// The record of a flow.
+    pub(crate) fn log(&self, number: usize) -> &Log {
+        &self.flows[number].log
+    }
+
     pub(crate) fn sample(&self, number: usize) -> FlowSample {
         let flow = &self.flows[number];
         FlowSample {
@@ -220,8 +228,9 @@ impl Udp {
     )]
     fn run(&mut self, context: &mut Context<'_>, number: usize) {
         let flow = &mut self.flows[number];
-        while let Some(message) = flow.source.poll(context.now(), usize::MAX) {
-            flow.send(context, message.len(), None);
+        while let Some(datagram) = flow.source.poll(context.now(), usize::MAX) {
+            flow.log.offer(&datagram, AtSender::Left(context.now()));
+            flow.send(context, datagram.message.len(), None);
         }
         let next = flow.source.next_at();
         self.timers.set(number as u32, next, context.now());

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod trace;
 
 use dccp_cli::Failure;
 use dccp_lab::scenario::{Scale, Scenario, ScenarioError};

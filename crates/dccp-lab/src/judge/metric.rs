@@ -127,6 +127,28 @@ pub(crate) const METRICS: &[Known] = &{
         time(Flow, "age_p95", &["age_ns.p95"]),
         time(Flow, "age_p99", &["age_ns.p99"]),
         of(Flow, "important", "1", &["important_fraction"]),
+        of(
+            Flow,
+            "important_delivered",
+            "1",
+            &["datagrams.important_delivered_fraction"],
+        ),
+        of(
+            Flow,
+            "undelivered",
+            "1",
+            &["datagrams.undelivered_fraction"],
+        ),
+        time(
+            Flow,
+            "age_important_p95",
+            &["datagrams.age_important_ns.p95"],
+        ),
+        of(Flow, "usable", "1", &["frames.usable_fraction"]),
+        of(Flow, "usable_per_s", "1/s", &["frames.usable_per_s"]),
+        of(Flow, "stalls", "stalls", &["frames.stalls"]),
+        of(Flow, "stalled", "1", &["frames.stalled_fraction"]),
+        time(Flow, "frame_age_p95", &["frames.age_ns.p95"]),
         of(Flow, "sent", "packets", &["sent_packets"]),
         of(Flow, "delivered", "packets", &["delivered_packets"]),
         with(

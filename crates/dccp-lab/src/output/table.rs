@@ -160,7 +160,14 @@ const fn title(metric: Metric) -> &'static str {
         Metric::RttIncrease => "RTT increase ms",
         Metric::Loss => "loss",
         Metric::Age => "age p50/p99 ms",
+        Metric::AgeImportant => "important age ms",
+        Metric::AgeFrame => "frame age ms",
         Metric::Important => "important",
+        Metric::ImportantDelivered => "of important",
+        Metric::Undelivered => "undelivered",
+        Metric::Dropped => "dropped",
+        Metric::Usable => "usable, per s",
+        Metric::Stalls => "stalls, time",
         Metric::Cwnd => "mean cwnd",
         Metric::Queue => "mean queue",
         Metric::Utilisation => "utilisation",
@@ -188,6 +195,8 @@ fn name(link: &Value) -> String {
 /// The values of a metric: those of the flow, or in the row of the first flow those of the cell.
 fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec<f64>> {
     let of_flow = |key: &str| number(&flow[key]);
+    let of_datagrams = |key: &str| number(&flow["datagrams"][key]);
+    let of_frames = |key: &str| number(&flow["frames"][key]);
     let of_cell = |key: &str| number(&summary[key]).filter(|_| n == 0);
     let of_link = |key: &str| number(&busiest_link(summary)?[key]).filter(|_| n == 0);
     let one = match metric {
@@ -195,6 +204,9 @@ fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec
         Metric::Stability => of_flow("stability"),
         Metric::Loss => of_flow("loss"),
         Metric::Important => of_flow("important_fraction"),
+        Metric::ImportantDelivered => of_datagrams("important_delivered_fraction"),
+        Metric::Undelivered => of_datagrams("undelivered_fraction"),
+        Metric::Dropped => of_datagrams("dropped_fraction"),
         Metric::Cwnd => of_flow("cwnd_packets_mean"),
         Metric::Fairness => of_cell("fairness"),
         Metric::Asymmetry => of_cell("asymmetry"),
@@ -205,6 +217,16 @@ fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec
         Metric::Utilisation => of_link("utilisation"),
         Metric::RttTransport => return percentiles(&flow["rtt_transport_ns"]),
         Metric::Age => return percentiles(&flow["age_ns"]),
+        Metric::AgeImportant => return percentiles(&flow["datagrams"]["age_important_ns"]),
+        Metric::AgeFrame => return percentiles(&flow["frames"]["age_ns"]),
+        Metric::Usable => {
+            let share = of_frames("usable_fraction")?;
+            return Some(vec![share, of_frames("usable_per_s")?]);
+        }
+        Metric::Stalls => {
+            let count = of_frames("stalls")?;
+            return Some(vec![count, of_frames("stalled_fraction")?]);
+        }
         Metric::RttPing => {
             let of_all = || percentiles(&summary["rtt_ping_ns"]).filter(|_| n == 0);
             return percentiles(&flow["rtt_ping_ns"]).or_else(of_all);
@@ -219,13 +241,23 @@ fn percentiles(times: &Value) -> Option<Vec<f64>> {
 
 /// The values of a metric with their unit.
 fn shown(metric: Metric, values: &[f64]) -> String {
-    let one = |value: f64| match metric {
+    let percent = |value: f64| format!("{:.1} %", value * 100.0);
+    let one = |(n, &value): (usize, &f64)| match metric {
         Metric::Goodput => show::rate(value),
         Metric::Loss => format!("{:.3} %", value * 100.0),
         Metric::Cwnd | Metric::Queue => format!("{value:.0} p"),
         Metric::Convergence => format!("{:.0} s", value / 1e9),
         Metric::RttIncrease => format!("{:.1}", value / 1e6),
-        Metric::RttTransport | Metric::RttPing | Metric::Age => show::millis(whole_nanos(value)),
+        Metric::RttTransport
+        | Metric::RttPing
+        | Metric::Age
+        | Metric::AgeImportant
+        | Metric::AgeFrame => show::millis(whole_nanos(value)),
+        Metric::ImportantDelivered | Metric::Undelivered | Metric::Dropped => percent(value),
+        Metric::Usable if n == 0 => percent(value),
+        Metric::Stalls if n == 1 => percent(value),
+        Metric::Usable => format!("{value:.1}"),
+        Metric::Stalls => format!("{value:.0}"),
         Metric::Stability
         | Metric::Fairness
         | Metric::Asymmetry
@@ -233,7 +265,7 @@ fn shown(metric: Metric, values: &[f64]) -> String {
         | Metric::Important
         | Metric::Utilisation => format!("{value:.3}"),
     };
-    let all: Vec<String> = values.iter().map(|value| one(*value)).collect();
+    let all: Vec<String> = values.iter().enumerate().map(one).collect();
     all.join(" / ")
 }
 

@@ -35,6 +35,7 @@ experiments! {
     "e10-reverse-traffic"
     "e11-txqueuelen"
     "e13-abilene"
+    "e14-packet-ring"
     "e16-line-rate"
     "e17-ccid3-start"
     "e18-distance"

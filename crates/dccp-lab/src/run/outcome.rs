@@ -38,8 +38,8 @@ pub struct FlowOutcome {
     pub rtt_transport: Vec<RoundTrip>,
     /// Round trips that the application measured.
     pub pings: Vec<RoundTrip>,
-    /// The ages of datagrams on arrival, of flows that stamp them.
-    pub ages: Vec<Age>,
+    /// The datagrams of each stream in the order of their making, of flows that record them.
+    pub datagrams: Vec<Vec<Datagram>>,
     /// Sums at the end of the discarded time.
     pub discarded: Totals,
     /// Sums over the whole run.
@@ -57,15 +57,35 @@ pub struct RoundTrip {
     pub rtt_ns: u64,
 }
 
-/// The age of a datagram on arrival.
+/// A datagram that an application offered to its transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Age {
-    /// When it arrived.
-    pub at: Duration,
-    /// Its age in nanoseconds.
-    pub age_ns: u64,
-    /// True for pictures that others build on.
-    pub is_important: bool,
+pub struct Datagram {
+    /// When it was made.
+    pub made: Duration,
+    /// 0: ordinary. The greater, the more important: an I picture has 2, a P picture 1.
+    pub class: u8,
+    /// The number of the picture that it belongs to; of other sources its own number.
+    pub picture: u64,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a datagram ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The receiving application got it.
+    Delivered {
+        /// When.
+        at: Duration,
+        /// Its age in nanoseconds by the clocks of the two hosts.
+        age_ns: u64,
+    },
+    /// The sender dropped it before it left.
+    Dropped,
+    /// It left and did not arrive, and one that left after it did.
+    Lost,
+    /// None of these: it waits, or is on the path, or the flow stopped before.
+    Open,
 }
 
 /// Values at the times between which means are taken.
@@ -102,7 +122,7 @@ pub struct Totals {
     pub duplicate_acks: Option<u64>,
     /// Datagrams that the receiving host dropped.
     pub dropped_by_receiver_packets: u64,
-    /// Datagrams of a rhythm that found no room in the send queue.
+    /// Datagrams of a rhythm that the sender dropped: they found no room, or became too old.
     pub dropped_by_sender_packets: u64,
 }
 

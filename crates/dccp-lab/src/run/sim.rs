@@ -263,9 +263,8 @@ impl<'a> Recorder<'a> {
             let outcome = &mut self.outcome.flows[n];
             outcome.totals = self.stage.totals(n, flow);
             outcome.broken = self.stage.broken(n, flow);
-            let (pings, ages) = self.stage.stamps(n, flow);
-            outcome.pings.extend(pings);
-            outcome.ages = ages;
+            outcome.pings.extend(self.stage.stamps(n, flow));
+            outcome.datagrams = self.stage.datagrams(n, flow);
         }
         for (link, outcome) in self.links.iter().zip(&mut self.outcome.links) {
             let stats = self.stage.world.link(link.id).stats();

@@ -1,6 +1,6 @@
 //! The connections of a run: begins and ends them, and reads their state.
 
-use super::outcome::{Age, RoundTrip, Totals};
+use super::outcome::{Datagram, Ending, RoundTrip, Totals};
 use crate::scenario::plan::{Alteration, Flow, Network, Run, Transport};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -12,7 +12,7 @@ use dccp_proto::{CloseReason, Config, Instant, Rate};
 use dccp_sim::flow::{FlowId, FlowSample};
 use dccp_sim::host::SimHash;
 use dccp_sim::machine::Clock;
-use dccp_sim::source::Source;
+use dccp_sim::source::{self, Source, endings};
 use dccp_sim::{Change, Checks, Handle, Host, LinkId, NodeId, Router, Seed, World};
 use std::collections::BTreeMap;
 
@@ -243,8 +243,6 @@ impl Stage {
             if let FlowId::Dccp(number) = stream.sender {
                 let dropped = sender.stats(number).rx_dropped;
                 totals.dropped_by_receiver_packets += dropped.iter().sum::<u64>();
-                totals.dropped_by_sender_packets += sender.report(number).overflowed;
-                totals.dropped_by_sender_packets += sender.report(number).fates.too_big;
             }
             let is_tcp = matches!(stream.sender, FlowId::Tcp(_));
             let (events, missing) = stream.last_known;
@@ -261,6 +259,7 @@ impl Stage {
                 &mut totals.duplicate_acks,
                 is_tcp.then_some(sent.duplicate_acks),
             );
+            totals.dropped_by_sender_packets += sent.dropped;
             totals.sent_packets += sent.sent;
             totals.retransmitted_packets += sent.retransmitted;
             totals.answered_bytes += answered_bytes(flow, &sent);
@@ -311,12 +310,11 @@ impl Stage {
         all
     }
 
-    /// Round trips and ages of a flow's datagrams, measured from their stamps by the clocks of the hosts.
-    /// Only DCCP carries stamps.
-    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> (Vec<RoundTrip>, Vec<Age>) {
-        let (mut pings, mut ages) = (Vec::new(), Vec::new());
+    /// Round trips of a flow's datagrams, measured from their stamps by the clock of their sender. Only DCCP carries
+    /// stamps.
+    pub(crate) fn stamps(&self, number: usize, flow: &Flow) -> Vec<RoundTrip> {
         let sender = self.world.node(self.host(flow.from));
-        let receiver = self.world.node(self.host(flow.to));
+        let mut pings = Vec::new();
         for stream in &self.streams[number] {
             if let FlowId::Dccp(number) = stream.sender {
                 let came_back = sender.report(number).delays;
@@ -325,16 +323,40 @@ impl Stage {
                     rtt_ns: nanos(delay.age),
                 }));
             }
-            if let Some(FlowId::Dccp(number)) = stream.receiver {
-                let arrived = receiver.report(number).delays;
-                ages.extend(arrived.iter().map(|delay| Age {
-                    at: self.clocks[flow.to].when(delay.at) - Instant::ZERO,
-                    age_ns: nanos(delay.age),
-                    is_important: delay.class > 0,
-                }));
-            }
         }
-        (pings, ages)
+        pings
+    }
+
+    /// The datagrams of a flow's streams, if the flow records them.
+    pub(crate) fn datagrams(&self, number: usize, flow: &Flow) -> Vec<Vec<Datagram>> {
+        if !flow.sender.logs {
+            return Vec::new();
+        }
+        let streams = self.streams[number].iter();
+        streams.map(|s| self.datagrams_of(flow, s)).collect()
+    }
+
+    fn datagrams_of(&self, flow: &Flow, stream: &Stream) -> Vec<Datagram> {
+        let offered = self.world.node(self.host(flow.from)).offered(stream.sender);
+        let receiver = self.world.node(self.host(flow.to));
+        let arrivals = stream.receiver.map_or(&[][..], |id| receiver.arrivals(id));
+        let (from, to) = (&self.clocks[flow.from], &self.clocks[flow.to]);
+        let both = offered.iter().zip(endings(offered, arrivals));
+        let datagram = |(offered, ending): (&source::Offered, source::Ending)| Datagram {
+            made: from.when(offered.made) - Instant::ZERO,
+            class: offered.class,
+            picture: offered.picture,
+            ending: match ending {
+                source::Ending::Delivered(at) => Ending::Delivered {
+                    at: to.when(at) - Instant::ZERO,
+                    age_ns: nanos(at - offered.made),
+                },
+                source::Ending::Dropped => Ending::Dropped,
+                source::Ending::Lost => Ending::Lost,
+                source::Ending::Open => Ending::Open,
+            },
+        };
+        both.map(datagram).collect()
     }
 
     /// The reason why a stream of a flow ended before its stop.

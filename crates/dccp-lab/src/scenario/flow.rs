@@ -127,6 +127,7 @@ pub(crate) fn flow(
         kind: traffic.kind,
         sender: traffic.sender,
         receiver: traffic.receiver,
+        deadline: keys.deadline.map(|time| time.0),
         starts,
         stop,
     };
@@ -237,6 +238,7 @@ fn tcp(keys: &FlowKeys, law: Option<NamedLaw>, size: usize) -> Result<tcp::Confi
         law: inputs(keys).of(default.law),
         mss: u16::try_from(mss).unwrap_or(default.mss),
         max_window: window.transpose()?,
+        send_buffer: keys.ring.as_ref().map(|ring| (ring.0 * size) as u64),
         ack_every: keys.ack_ratio.map_or(default.ack_every, Whole::to),
         ecn: keys.ecn.unwrap_or(default.ecn),
         is_paced: keys.pacing.unwrap_or(default.is_paced),

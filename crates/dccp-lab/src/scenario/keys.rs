@@ -2,10 +2,14 @@
 //! generates that page from these types.
 
 use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, PublishedKeys, QuickKeys};
+mod trace;
+
+pub(crate) use trace::{PresetName, Trace, TraceKeys};
+
 use super::numbers::{Number, Share, Whole};
 use super::values::{
     Amount, At, CongestionControl, DatagramSize, Drift, LinkRate, Mtu, Name, OneOrMany, Pattern,
-    Period, QueueSize, Shape, ShortTime, Size, Start, Time, TimeSpan, Transport,
+    Period, QueueSize, RingSize, Shape, ShortTime, Size, Start, Time, TimeSpan, Transport,
 };
 use crate::metrics::Metric;
 use core::fmt;
@@ -145,8 +149,9 @@ pub(crate) struct LinkKeys {
     pub(crate) jitter: Option<Time>,
     /// Times without service. Default: none.
     pub(crate) outages: Option<At<OneOrMany<TimeSpan>>>,
-    /// A file in mahimahi's format, beside the scenario: the rate, in place of `rate`.
-    pub(crate) trace: Option<At<String>>,
+    /// The rate over time, in place of `rate`: a file in mahimahi's format beside the scenario, `preset:NAME`, or a
+    /// table (`link-presets.md`). Presets also have a delay and a queue, unless the link has.
+    pub(crate) trace: Option<At<Trace>>,
     /// Changes during the run, in the order of time. Default: none.
     pub(crate) changes: Option<At<OneOrMany<ChangeKeys>>>,
 }
@@ -446,6 +451,17 @@ pub(crate) struct FlowKeys {
     pub(crate) pattern: Option<Pattern>,
     /// media, required: the sizes of I, P and B pictures.
     pub(crate) pictures: Option<At<Vec<Amount>>>,
+    /// cbr, poisson: which datagrams are important. Default: none. Of media, I and P pictures are.
+    pub(crate) important: Option<ImportantKeys>,
+    /// cbr, poisson, media: datagrams that may wait at the sender. DCCP: those that have not left. TCP: the bytes of as
+    /// many, unacknowledged ones included. UDP: none waits. Default: DCCP 256p; TCP no limit.
+    pub(crate) ring: Option<At<RingSize>>,
+    /// cbr, poisson, media: over DCCP, `prefer-important` lets important datagrams leave first, drops the oldest of the
+    /// least important from a full ring, and drops those that miss the `deadline`. TCP and UDP cannot take back what
+    /// was written: without room the new datagram is dropped. Default: none.
+    pub(crate) late_choice: Option<LateChoice>,
+    /// media: the age at which a picture must be complete to be usable. Default: none. See `late_choice`.
+    pub(crate) deadline: Option<Period>,
     /// requests, required: the size of an answer.
     pub(crate) answer: Option<Amount>,
     /// requests: the mean pause between an answer and the next request. Default: 0s.
@@ -467,6 +483,24 @@ pub(crate) struct FlowKeys {
 pub(crate) enum Counted {
     Packets,
     Acks,
+}
+
+/// `important`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportantKeys {
+    /// One in this number of datagrams is important, the first for a start.
+    pub(crate) every: Count,
+}
+
+/// The choice among datagrams that wait at a sender.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum LateChoice {
+    #[default]
+    None,
+    PreferImportant,
 }
 
 /// The traffic of a flow.

@@ -7,6 +7,7 @@ use super::mistake::{Mistake, Mistakes, Place};
 use super::nodes;
 use super::plan::{Alteration, Change, Link};
 use super::queue::{mean_rate, queue};
+use super::trace::{RateOverTime, rate_over_time};
 use super::values::{At, OneOrMany};
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -14,7 +15,7 @@ use dccp_sim::LinkConfig;
 use dccp_sim::link::TooBig;
 use dccp_sim::loss::{FaultConfig, GilbertElliott, Jitter, Outage};
 use dccp_sim::queue::QueueConfig;
-use dccp_sim::rate_trace::RateTrace;
+use dccp_sim::rate_trace::model::Model;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -61,6 +62,8 @@ pub(crate) fn complete_back(document: &mut Item<'_>, mistakes: &mut Mistakes) {
             let other = match key.get_ref().as_ref() {
                 "rtt" => "delay",
                 "delay" => "rtt",
+                "rate" => "trace",
+                "trace" => "rate",
                 key => key,
             };
             if !back.contains_key(key.get_ref().as_ref()) && !back.contains_key(other) {
@@ -85,13 +88,13 @@ pub(crate) fn links(
         (Some(back), Some(table)) => direction(&back.place, back, table, folder, mistakes),
         _ => there.clone(),
     };
-    let (Some((there, changes)), Some((back, changes_back))) = (there, back) else {
+    let (Some(there), Some(back)) = (there, back) else {
         return Vec::new();
     };
-    let change = |is_back| move |(at, what)| Change { at, is_back, what };
-    let changes = changes.into_iter().map(change(false));
+    let change = |is_back| move |&(at, what): &_| Change { at, is_back, what };
+    let changes = there.changes.iter().map(change(false));
     let changes: Vec<Change> = changes
-        .chain(changes_back.into_iter().map(change(true)))
+        .chain(back.changes.iter().map(change(true)))
         .collect();
     let has_queue = |keys: &LinkKeys| keys.queue.is_some() || keys.latency.is_some();
     let back_keys = keys.back.as_ref().map_or(&keys.value, |back| &back.value);
@@ -102,8 +105,9 @@ pub(crate) fn links(
                 id: id(keys, nodes, (from, froms.len()), (to, tos.len())),
                 from,
                 to,
-                there: there.clone(),
-                back: back.clone(),
+                there: there.config.clone(),
+                back: back.config.clone(),
+                models: [there.model, back.model],
                 changes: changes.clone(),
             };
             links.push(NewLink {
@@ -163,8 +167,14 @@ fn ends<'a>(
     names.items().into_iter().filter_map(node).collect()
 }
 
-/// The settings of a direction, and how they change.
-type Direction = (LinkConfig, Vec<(Duration, Alteration)>);
+/// A direction of a link.
+#[derive(Clone)]
+struct Direction {
+    config: LinkConfig,
+    /// The model that its trace is drawn from.
+    model: Option<Model>,
+    changes: Vec<(Duration, Alteration)>,
+}
 
 fn direction(
     place: &Place,
@@ -175,7 +185,7 @@ fn direction(
 ) -> Option<Direction> {
     check_keys(keys, table, mistakes);
     let faults = mistakes.check(faults(keys));
-    let config = mistakes.check(config(place, keys, folder));
+    let (config, model) = mistakes.check(config(place, keys, folder)).unzip();
     let config = LinkConfig {
         faults: faults?,
         ..config?
@@ -190,7 +200,11 @@ fn direction(
     });
     mistakes.check(checked)?;
     let changes = mistakes.check(changes(keys, &config))?;
-    Some((config, changes))
+    Some(Direction {
+        config,
+        model: model?,
+        changes,
+    })
 }
 
 /// Refuses keys that the queue discipline does not use.
@@ -212,10 +226,23 @@ fn check_keys(keys: &LinkKeys, table: &Item<'_>, mistakes: &mut Mistakes) {
     }
 }
 
-fn config(place: &Place, keys: &LinkKeys, folder: &Path) -> Result<LinkConfig, Mistake> {
+/// The settings, and the model that the trace is drawn from. Until then, the trace is one that the model can give.
+fn config(
+    place: &Place,
+    keys: &LinkKeys,
+    folder: &Path,
+) -> Result<(LinkConfig, Option<Model>), Mistake> {
     let rate = keys.rate.map(|rate| rate.0);
-    let trace = keys.trace.as_ref().map(|name| trace(name, folder));
-    let trace = trace.transpose()?;
+    let trace = keys.trace.as_ref();
+    let trace = trace
+        .map(|trace| rate_over_time(trace, folder))
+        .transpose()?;
+    let RateOverTime {
+        trace,
+        model,
+        delay: usual_delay,
+        queue: usual_queue,
+    } = trace.unwrap_or_default();
     let delay = match (&keys.delay, &keys.rtt) {
         (Some(_), Some(rtt)) => {
             let next = "leave one of them out; the delay is half of the rtt";
@@ -224,11 +251,14 @@ fn config(place: &Place, keys: &LinkKeys, folder: &Path) -> Result<LinkConfig, M
         }
         (Some(delay), None) => delay.0,
         (None, Some(rtt)) => rtt.0 / 2,
-        (None, None) => Duration::ZERO,
+        (None, None) => usual_delay,
     };
-    let queue = queue(place, keys, rate.or(trace.as_ref().map(mean_rate)), delay)?;
+    let mut queue = queue(place, keys, rate.or(trace.as_ref().map(mean_rate)), delay)?;
+    if let (None, None, Some(room)) = (&keys.queue, &keys.latency, usual_queue) {
+        queue.set_limit(room);
+    }
     let default = LinkConfig::default();
-    Ok(LinkConfig {
+    let config = LinkConfig {
         // A token bucket limits the rate by itself.
         rate: rate.filter(|_| !matches!(queue, QueueConfig::TokenBucket(_))),
         trace,
@@ -240,22 +270,8 @@ fn config(place: &Place, keys: &LinkKeys, folder: &Path) -> Result<LinkConfig, M
             _ => default.too_big,
         },
         ..default
-    })
-}
-
-/// A recorded rate: a file in mahimahi's format.
-fn trace(name: &At<String>, folder: &Path) -> Result<RateTrace, Mistake> {
-    let text = std::fs::read_to_string(folder.join(&name.value)).map_err(|error| {
-        let what = format!("{} cannot be read: {error}", name.value);
-        Mistake::new(&name.place, what, "check the file's name")
-    })?;
-    RateTrace::parse(&text).map_err(|error| {
-        let text = error.to_string();
-        let (what, next) = text
-            .split_once('\n')
-            .unwrap_or((&text, "correct the trace"));
-        Mistake::new(&name.place, format!("{}: {what}", name.value), next)
-    })
+    };
+    Ok((config, model))
 }
 
 fn faults(keys: &LinkKeys) -> Result<FaultConfig, Mistake> {

@@ -8,7 +8,7 @@
 //! - `matrix.rs`, `draw.rs`, `names.rs`: `[matrix]`, `[draw]`, `[define]`, and `${name}` in all sections.
 //! - `keys.rs`, `more_keys.rs`, `values.rs`, `numbers.rs`, `placed.rs`: the keys of all sections and the forms of
 //!   their values.
-//! - `topology.rs`, `nodes.rs`, `link.rs`, `queue.rs`, `changes.rs`, `host.rs`: the network.
+//! - `topology.rs`, `nodes.rs`, `link.rs`, `trace.rs`, `queue.rs`, `changes.rs`, `host.rs`: the network.
 //! - `paths.rs`, `bottleneck.rs`: the paths of packets and their limits.
 //! - `flow.rs`, `traffic.rs`: `[[flow]]` and its traffic.
 //! - `measure.rs`: `[measure]`, `[[phase]]`.
@@ -44,6 +44,7 @@ mod queue;
 mod reference;
 mod scale;
 mod topology;
+mod trace;
 mod traffic;
 mod values;
 
@@ -343,6 +344,8 @@ fn add_runs(
         let flows = flows(file, &network, Seed(seed), mistakes)?;
         let phases = measure::phases(&file.phase, &flows, duration, &place);
         let (phases, measure) = (mistakes.check(phases)?, measure.as_ref()?);
+        let mut network = network.clone();
+        network.draw_traces(Seed(seed));
         for phase in phases {
             mistakes.check(measure::check(&place, &phase, measure))?;
             last = last.max(phase.end);

@@ -85,6 +85,7 @@ mod tests {
             to,
             there: LinkConfig::default(),
             back: LinkConfig::default(),
+            models: [None; 2],
             changes: Vec::new(),
         };
         Network {

@@ -4,11 +4,12 @@
 use crate::metrics::Metric;
 use core::time::Duration;
 use dccp_proto::{Config, Rate};
-use dccp_sim::LinkConfig;
 use dccp_sim::machine::MachineConfig;
 use dccp_sim::queue::Limit;
+use dccp_sim::rate_trace::model::Model;
 use dccp_sim::source::App;
 use dccp_sim::tcp;
+use dccp_sim::{LinkConfig, Seed};
 
 /// One run: one cell of the matrix, in one phase, with one seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,6 +69,8 @@ pub struct Link {
     pub there: LinkConfig,
     /// The direction `to` → `from`.
     pub back: LinkConfig,
+    /// The models that the traces of both directions are drawn from: there, back.
+    pub models: [Option<Model>; 2],
     /// Changes during the run: those of each direction in the order of time.
     pub changes: Vec<Change>,
 }
@@ -126,6 +129,8 @@ pub struct Flow {
     pub sender: App,
     /// The application that receives.
     pub receiver: App,
+    /// The age at which a picture must be complete to be usable.
+    pub deadline: Option<Duration>,
     /// The beginning of each stream: `reno*16` has 16.
     pub starts: Vec<Duration>,
     /// The end; `None`: the end of the run.
@@ -202,6 +207,25 @@ impl Run {
 }
 
 impl Network {
+    /// Draws the traces of links that have models. The random numbers of a link come from streams of its name.
+    pub(crate) fn draw_traces(&mut self, seed: Seed) {
+        for link in &mut self.links {
+            let Link {
+                id,
+                there,
+                back,
+                models,
+                ..
+            } = link;
+            for (model, config, way) in [(models[0], there, "there"), (models[1], back, "back")] {
+                if let Some(model) = model {
+                    let stream = seed.stream(&format!("link {id} trace {way}"));
+                    config.trace = Some(model.draw(&stream));
+                }
+            }
+        }
+    }
+
     /// True for each node at an end of a flow.
     pub fn hosts(&self, flows: &[Flow]) -> Vec<bool> {
         let is_end = |node| {

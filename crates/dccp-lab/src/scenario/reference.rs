@@ -14,11 +14,12 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 20] = [
+const SECTIONS: [&str; 22] = [
     "File",
     "Topology",
     "LinkKeys",
     "AqmKeys",
+    "TraceKeys",
     "BurstKeys",
     "ChangeKeys",
     "RouteKeys",
@@ -26,6 +27,7 @@ const SECTIONS: [&str; 20] = [
     "MemoryKeys",
     "ClockKeys",
     "FlowKeys",
+    "ImportantKeys",
     "MatrixKeys",
     "DefineKeys",
     "DrawKeys",

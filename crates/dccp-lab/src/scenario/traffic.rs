@@ -1,13 +1,13 @@
 //! The traffic of a flow: `kind` and the keys that belong to it.
 
-use super::keys::{FlowKeys, FlowKind};
+use super::keys::{FlowKeys, FlowKind, LateChoice};
 use super::mistake::{Mistake, Place};
 use super::plan::Kind;
 use super::values::{Amount, At, LinkRate, Shape, Transport};
 use core::time::Duration;
 use dccp_proto::Rate;
 use dccp_sim::Stream;
-use dccp_sim::source::{App, Frames, Source, Spread, Stamp};
+use dccp_sim::source::{App, Frames, Ring, Source, Spread, Stamp};
 
 /// Bytes of a datagram unless the file says otherwise: what TCP has in packets of 1500 bytes.
 const SIZE: usize = 1460;
@@ -55,11 +55,18 @@ impl FlowKind {
     pub(crate) const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Bulk => &["amount"],
-            Self::Cbr | Self::Poisson => &["rate"],
+            Self::Cbr | Self::Poisson => &["rate", "important", "ring", "late_choice"],
             Self::Udp | Self::Sine => &["shape"],
             Self::OnOff | Self::Exponential => &["rate", "on", "off"],
             Self::Pareto => &["rate", "on", "off", "pareto_shape"],
-            Self::Media => &["pattern", "every", "pictures"],
+            Self::Media => &[
+                "pattern",
+                "every",
+                "pictures",
+                "ring",
+                "late_choice",
+                "deadline",
+            ],
             Self::Ping | Self::Rr => &["every"],
             Self::Requests => &["answer", "think", "patience"],
         }
@@ -112,18 +119,38 @@ pub(crate) fn traffic(keys: &At<FlowKeys>, random: Stream) -> Result<Traffic, Mi
         FlowKind::OnOff | FlowKind::Exponential | FlowKind::Pareto => {
             rhythm(on_off(keys, kind, len)?)
         }
-        FlowKind::Media => {
-            let mut traffic = rhythm(media(keys, len)?);
-            // The receiver measures the age of data.
-            traffic.sender.stamps = true;
-            traffic.receiver.stamps = true;
-            traffic
-        }
+        FlowKind::Media => rhythm(media(keys, len)?),
         FlowKind::Ping | FlowKind::Rr => ping(keys, len)?,
         FlowKind::Requests => requests(keys, len)?,
     };
     traffic.sender.random = random;
+    if is_recorded(keys, kind) {
+        has_room_for_stamp(keys, len)?;
+        // DCCP knows datagrams by their stamps.
+        traffic.sender.stamps = is_dccp;
+        record(keys, &mut traffic);
+    }
     Ok(traffic)
+}
+
+/// Whether each datagram is recorded: of films, and of flows with a ring, a choice or important datagrams.
+fn is_recorded(keys: &FlowKeys, kind: FlowKind) -> bool {
+    let has_keys = keys.important.is_some() || keys.ring.is_some() || keys.late_choice.is_some();
+    kind == FlowKind::Media || has_keys
+}
+
+/// Sets the importance of datagrams and their ring, and records them at both ends.
+fn record(keys: &FlowKeys, traffic: &mut Traffic) {
+    let default = Ring::default();
+    traffic.receiver.logs = true;
+    let sender = &mut traffic.sender;
+    sender.logs = true;
+    sender.important_every = keys.important.as_ref().map(|important| important.every.0);
+    sender.ring = Ring {
+        room: keys.ring.as_ref().map_or(default.room, |ring| ring.0),
+        prefers_important: keys.late_choice == Some(LateChoice::PreferImportant),
+        lifetime: keys.deadline.map(|time| time.0),
+    };
 }
 
 fn bulk(keys: &FlowKeys, len: usize) -> Traffic {
@@ -240,7 +267,6 @@ fn media(keys: &At<FlowKeys>, len: usize) -> Result<Source, Mistake> {
         let next = "write [\"15000B\", \"6000B\", \"2000B\"]: I, P and B";
         Mistake::new(&pictures.place, what, next)
     })?;
-    has_room_for_stamp(keys, len)?;
     let pattern = keys.pattern.as_ref().map_or(PATTERN, |pattern| &pattern.0);
     Ok(Source::Frames(Frames {
         pattern: pattern.to_owned(),

@@ -78,7 +78,7 @@ macro_rules! text_values {
 }
 
 text_values!(
-    Name Time Period ShortTime LinkRate Size Amount DatagramSize Mtu QueueSize TimeSpan Start Shape Drift Pattern
+    Name Time Period ShortTime LinkRate Size Amount DatagramSize Mtu QueueSize RingSize TimeSpan Start Shape Drift Pattern
     CongestionControl Transport
 );
 
@@ -298,6 +298,28 @@ impl FromText for QueueSize {
             let next = "write 100p, 64KiB, 12ms or bdp*0.5";
             wrong(format!("'{text}' is not a size of a queue"), next)
         })
+    }
+}
+
+/// Datagrams that may wait at a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RingSize(pub(crate) usize);
+
+impl FromText for RingSize {
+    const FORM: &'static str = "a number of datagrams such as `\"64p\"`, up to 65536p";
+
+    fn from_text(text: &str) -> Result<Self, Wrong> {
+        let size = match text.chars().last() {
+            Some('p') => quantity::packets(text).map_err(|error| from_quantity(&error))?,
+            _ => 0,
+        };
+        match usize::try_from(size) {
+            Ok(size) if (1..=65_536).contains(&size) => Ok(Self(size)),
+            _ => {
+                let what = format!("'{text}' is not a size of a ring");
+                Err(wrong(what, "write 1p to 65536p"))
+            }
+        }
     }
 }
 

@@ -2,16 +2,23 @@
 
 use super::watch::Sent;
 use crate::report::Report;
-use crate::source::{App, Closing, Message, Reading, RunningSource};
+use crate::source::{
+    App, AtSender, Closing, Datagram, Log, Message, Reading, Ring, RunningSource, Stamp,
+};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::conn::stats::Stats;
-use dccp_proto::queue::{Accepted, Delivery, Fate, Inbox, Offer, Outbox, SendQueue, Slot};
+use dccp_proto::queue::{
+    Accepted, Delivery, Fate, Inbox, Offer, Outbox, QueueLabel, SendQueue, Slot, WhenFull,
+};
 use dccp_proto::wire::{Payload, Place};
 use std::collections::VecDeque;
 
-/// Datagrams of an application that wait in the host until the connection sends them.
-const SEND_QUEUE: usize = 256;
+/// Fates that the send queue stores until they are noted, which is after each of its operations.
+const FATES: usize = 64;
+
+/// The number of a datagram that is not the source's.
+const REPLY: u64 = u64::MAX;
 
 /// One end of a connection above the protocol.
 #[derive(Debug)]
@@ -26,9 +33,13 @@ pub(super) struct Running {
 #[derive(Debug)]
 pub(super) struct Outgoing {
     queue: SendQueue,
-    /// Bytes of datagrams by slot, where they are not all zeros; and slots that can be used again.
+    ring: Ring,
+    /// By slot: bytes of datagrams, where they are not all zeros, and their numbers in the record.
     bytes: Vec<Vec<u8>>,
+    numbers: Vec<u64>,
+    /// Slots that can be used again.
     free: Vec<u32>,
+    pub(super) log: Log,
     source: Option<RunningSource>,
     /// The maximum packet size; `None` after a datagram was too big, until the new size is known.
     mps: Option<usize>,
@@ -48,6 +59,7 @@ pub(super) struct Incoming {
     /// For the sending half: datagrams to send back, and bytes that arrived since it last asked.
     replies: VecDeque<Message>,
     fresh: usize,
+    pub(super) log: Log,
     pub(super) report: Report,
 }
 
@@ -56,9 +68,12 @@ impl Running {
     pub(super) fn new(app: App) -> Self {
         Self {
             send: Outgoing {
-                queue: SendQueue::new(SEND_QUEUE, 0),
+                queue: SendQueue::new(app.ring.room, FATES),
+                ring: app.ring,
                 bytes: Vec::new(),
+                numbers: Vec::new(),
                 free: Vec::new(),
+                log: Log::new(app.logs),
                 source: None,
                 mps: None,
                 replies: VecDeque::new(),
@@ -68,6 +83,7 @@ impl Running {
                 overflowed: 0,
             },
             receive: Incoming {
+                log: Log::new(app.logs),
                 app,
                 buffer: VecDeque::new(),
                 next_read: None,
@@ -95,6 +111,10 @@ impl Running {
     /// The application of an accepted connection becomes known after the connection itself.
     pub(super) fn set_app(&mut self, app: App) {
         self.send.closing = app.closing;
+        self.send.ring = app.ring;
+        self.send.queue.set_capacity(app.ring.room);
+        self.send.log.switch(app.logs);
+        self.receive.log.switch(app.logs);
         self.receive.app = app;
     }
 
@@ -189,7 +209,7 @@ impl Running {
         if held > self.receive.app.receive_buffer {
             return Err(format!("{held} datagrams in the receive buffer"));
         }
-        if self.send.queue.len() > SEND_QUEUE {
+        if self.send.queue.len() > self.send.ring.room {
             return Err(format!(
                 "{} datagrams in the send queue",
                 self.send.queue.len()
@@ -205,7 +225,7 @@ impl Outgoing {
         while self.queue.has_room()
             && let Some(message) = self.replies.pop_front()
         {
-            self.push(message);
+            self.push(now, message, REPLY, QueueLabel::default());
         }
         let is_greedy = self.source.as_ref().is_some_and(RunningSource::is_greedy);
         loop {
@@ -213,15 +233,34 @@ impl Outgoing {
                 return;
             }
             let mps = self.mps.unwrap_or(usize::MAX);
-            let Some(message) = self.source.as_mut().and_then(|s| s.poll(now, mps)) else {
+            let Some(datagram) = self.source.as_mut().and_then(|s| s.poll(now, mps)) else {
                 return;
             };
-            if self.queue.has_room() {
-                self.push(message);
-            } else {
-                // A paced source does not wait.
-                self.overflowed += 1;
-            }
+            self.offer(now, datagram);
+        }
+    }
+
+    /// The source offers a datagram. A paced source does not wait for room.
+    fn offer(&mut self, now: Instant, datagram: Datagram) {
+        if self.ring.prefers_important {
+            self.log.offer(&datagram, AtSender::Waiting);
+            let label = QueueLabel {
+                priority: datagram.class,
+                deadline: self.ring.lifetime.map(|lifetime| datagram.made + lifetime),
+                key: None,
+            };
+            self.push(now, datagram.message, datagram.number, label);
+        } else if self.queue.has_room() {
+            self.log.offer(&datagram, AtSender::Waiting);
+            self.push(
+                now,
+                datagram.message,
+                datagram.number,
+                QueueLabel::default(),
+            );
+        } else {
+            self.log.offer(&datagram, AtSender::Dropped);
+            self.overflowed += 1;
         }
     }
 
@@ -229,9 +268,10 @@ impl Outgoing {
         clippy::cast_possible_truncation,
         reason = "slots in use are bounded by IN_FLIGHT_PACKETS"
     )]
-    fn push(&mut self, message: Message) {
+    fn push(&mut self, now: Instant, message: Message, number: u64, label: QueueLabel) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.bytes.push(Vec::new());
+            self.numbers.push(REPLY);
             self.bytes.len() as u32 - 1
         });
         let offer = Offer {
@@ -242,12 +282,27 @@ impl Outgoing {
         if let Message::Bytes(bytes) = message {
             self.bytes[slot as usize] = bytes;
         }
-        self.queue.push(offer).expect("there is room");
+        self.numbers[slot as usize] = number;
+        let pushed = self
+            .queue
+            .push_with(now, offer, label, WhenFull::DropLowestPriority);
+        pushed.expect("the policy makes room");
+        self.settle();
     }
 
-    fn release(&mut self, slot: Slot) {
-        self.bytes[slot.0 as usize].clear();
-        self.free.push(slot.0);
+    /// Frees the slots of datagrams that have their fates, and records those that were dropped.
+    fn settle(&mut self) {
+        while let Some(decided) = self.queue.poll_fate() {
+            let slot = decided.slot.0 as usize;
+            if matches!(
+                decided.fate,
+                Fate::Overflowed | Fate::Expired | Fate::TooBig
+            ) {
+                self.log.set(self.numbers[slot], AtSender::Dropped);
+            }
+            self.bytes[slot].clear();
+            self.free.push(decided.slot.0);
+        }
     }
 }
 
@@ -256,10 +311,20 @@ impl Outbox for Outgoing {
         if self.queue.is_empty() {
             self.fill(now);
         }
+        if self.ring.lifetime.is_some() {
+            self.expire(now);
+        }
         self.queue.peek()
     }
 
-    fn claim_into(&mut self, _now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        while self.queue.expire(now) {
+            self.settle();
+        }
+        self.queue.next_expiry()
+    }
+
+    fn claim_into(&mut self, now: Instant, slot: Slot, place: &mut Place<'_>) -> bool {
         let len = self.queue.peek().map_or(0, |o| o.len);
         if !self.queue.claim(slot) {
             return false;
@@ -267,6 +332,8 @@ impl Outbox for Outgoing {
         if !place.is_empty() {
             place.fill(&self.bytes[slot.0 as usize]);
         }
+        self.log
+            .set(self.numbers[slot.0 as usize], AtSender::Left(now));
         self.sent += 1;
         self.sent_bytes += len as u64;
         true
@@ -280,12 +347,12 @@ impl Outbox for Outgoing {
             _ => {}
         }
         self.queue.refuse(now, slot, fate);
-        self.release(slot);
+        self.settle();
     }
 
     fn on_fate(&mut self, now: Instant, slot: Slot, fate: Fate) {
         self.queue.on_fate(now, slot, fate);
-        self.release(slot);
+        self.settle();
     }
 }
 
@@ -306,6 +373,12 @@ impl Incoming {
     /// The application takes a datagram.
     fn take(&mut self, now: Instant, message: &Message) {
         self.report.on_message(now, message.payload(), &self.app);
+        if self.app.logs
+            && let Payload::Bytes(bytes) = message.payload()
+            && let Some(stamp) = Stamp::read(bytes)
+        {
+            self.log.arrive(now, stamp.number);
+        }
         self.replies.extend(self.app.replies(message.payload()));
         self.fresh += message.len();
     }

@@ -6,7 +6,7 @@ use crate::frame::segment::Segment;
 use crate::frame::{FrameId, UdpDatagram};
 use crate::loss::Loss;
 use crate::net::Context;
-use crate::source::App;
+use crate::source::{App, Arrival, Log, Offered};
 use crate::tcp::{self, Target};
 use core::net::SocketAddr;
 use dccp_proto::Connection;
@@ -24,6 +24,28 @@ impl Host {
             FlowId::Dccp(number) => self.sample_dccp(number),
             FlowId::Tcp(number) => self.tcp.sample(number),
             FlowId::Udp(number) => self.udp.sample(number),
+        }
+    }
+
+    /// The datagrams that the source of a flow's application has offered, if it [logs](App::logs).
+    pub fn offered(&self, flow: FlowId) -> &[Offered] {
+        self.log(flow).offered()
+    }
+
+    /// The arrivals at a flow's application, if it [logs](App::logs).
+    pub fn arrivals(&self, flow: FlowId) -> &[Arrival] {
+        match flow {
+            FlowId::Dccp(number) => self.apps.running[number].1.receive.log.arrivals(),
+            FlowId::Tcp(_) | FlowId::Udp(_) => self.log(flow).arrivals(),
+        }
+    }
+
+    /// The record of the application; in DCCP, of its sending half.
+    fn log(&self, flow: FlowId) -> &Log {
+        match flow {
+            FlowId::Dccp(number) => &self.apps.running[number].1.send.log,
+            FlowId::Tcp(number) => self.tcp.log(number),
+            FlowId::Udp(number) => self.udp.log(number),
         }
     }
 
@@ -140,6 +162,7 @@ impl Host {
     fn sample_dccp(&self, number: usize) -> FlowSample {
         let c = self.stats(number).counters;
         let report = self.report(number);
+        let fates = report.fates;
         let now = self.connection(number).map(Connection::snapshot);
         let rtt = now.as_ref().and_then(|s| s.rtt_sample);
         let missing = now.as_ref().and_then(|s| s.rx.missing);
@@ -147,6 +170,7 @@ impl Host {
         FlowSample {
             sent: c.data_sent,
             sent_bytes: c.data_bytes_out,
+            dropped: report.overflowed + fates.overflowed + fates.expired + fates.too_big,
             delivered: c.data_acked + c.data_marked,
             lost: c.data_lost,
             missing,

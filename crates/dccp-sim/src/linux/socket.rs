@@ -379,7 +379,7 @@ impl Socket {
     fn next_message(&mut self, now: Instant) -> Option<Message> {
         let reply = self.replies.pop_front();
         let mps = self.max_packet_size();
-        reply.or_else(|| self.source.as_mut()?.poll(now, mps))
+        reply.or_else(|| Some(self.source.as_mut()?.poll(now, mps)?.message))
     }
 
     fn send_data(&mut self, now: Instant, message: &Message) {

@@ -1,5 +1,6 @@
 //! Pictures of a film, as MPEG codes them: many small ones that build on few large ones.
 
+use super::Stamp;
 use core::time::Duration;
 
 /// A film: a pattern of pictures that repeats, each cut into datagrams.
@@ -39,16 +40,17 @@ impl Frames {
         }
     }
 
-    /// The part of a picture that begins at this byte, if the film goes so far.
+    /// The part of a picture that begins at this byte, if the film goes so far. The last part has room for a stamp,
+    /// however little is left of the picture.
     pub(crate) fn part(&self, picture: u64, from: usize) -> Option<Part> {
         if picture >= self.count {
             return None;
         }
         let (size, class) = self.picture(picture);
-        let len = size.saturating_sub(from).min(self.datagram.max(1));
-        (len > 0).then_some(Part {
+        let rest = size.saturating_sub(from);
+        (rest > 0).then_some(Part {
             picture,
-            len,
+            len: rest.min(self.datagram).max(Stamp::LEN),
             class,
         })
     }
@@ -78,5 +80,12 @@ mod tests {
         assert_eq!(parts(2), [(1000, 1)]);
         assert_eq!(parts(3), parts(0));
         assert_eq!(parts(4), []);
+        // One byte is left of the picture.
+        let last = Frames {
+            sizes: [1001; 3],
+            ..film.clone()
+        }
+        .part(0, 1000);
+        assert_eq!(last.map(|part| part.len), Some(Stamp::LEN));
     }
 }

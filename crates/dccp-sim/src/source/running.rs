@@ -1,6 +1,6 @@
 //! Sources at work.
 
-use super::{App, Message, Source, Spread, Stamp};
+use super::{App, Datagram, Message, Source, Spread, Stamp};
 use crate::random::Stream;
 use core::f64::consts::TAU;
 use core::time::Duration;
@@ -23,7 +23,9 @@ pub(crate) struct RunningSource {
     in_picture: usize,
     /// Requests: bytes of the answer that have not come yet.
     awaited: usize,
-    stamped: u64,
+    important_every: Option<u64>,
+    /// How many datagrams it has made.
+    made: u64,
 }
 
 impl RunningSource {
@@ -52,7 +54,8 @@ impl RunningSource {
             on_until,
             in_picture: 0,
             awaited: 0,
-            stamped: 0,
+            important_every: app.important_every,
+            made: 0,
         };
         if running.count() == 0 {
             running.next = None;
@@ -72,20 +75,21 @@ impl RunningSource {
 
     /// The next datagram, if it is there by `now`, on a path with this maximum packet size.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Message> {
+    pub(crate) fn poll(&mut self, now: Instant, mps: usize) -> Option<Datagram> {
         let due = self.next.filter(|&at| at <= now)?;
         self.give(due, now, mps)
     }
 
     /// The datagram that was due then.
-    fn give(&mut self, due: Instant, now: Instant, mps: usize) -> Option<Message> {
-        let (len, class) = match &self.source {
+    fn give(&mut self, due: Instant, now: Instant, mps: usize) -> Option<Datagram> {
+        let ordinary = (self.class(), self.made);
+        let (len, (class, picture)) = match &self.source {
             Source::Silent => return None,
-            Source::Bulk { len, .. } => (mps.min(*len), 0),
+            Source::Bulk { len, .. } => (mps.min(*len), ordinary),
             Source::Cbr { len, .. }
             | Source::Poisson { len, .. }
             | Source::OnOff { len, .. }
-            | Source::Sine { len, .. } => (*len, 0),
+            | Source::Sine { len, .. } => (*len, ordinary),
             Source::Requests { len, answer, .. } => {
                 if self.given == self.count() {
                     // The wait for the last answer has ended.
@@ -93,20 +97,21 @@ impl RunningSource {
                     return None;
                 }
                 self.awaited = *answer;
-                (*len, 0)
+                (*len, ordinary)
             }
             Source::Frames(film) => {
                 let part = film.part(self.given, self.in_picture)?;
-                (part.len, part.class)
+                (part.len, (part.class, part.picture))
             }
             Source::Script(script) => {
                 let message = script.get(usize::try_from(self.given).ok()?)?.1.clone();
                 self.advance(due, now, 0);
-                return Some(message);
+                return Some(self.datagram(message, due, ordinary));
             }
         };
         self.advance(due, now, len);
-        Some(self.message(due, len, class))
+        let message = self.message(due, len, class);
+        Some(self.datagram(message, due, (class, picture)))
     }
 
     /// Takes `bytes` that may belong to an answer.
@@ -125,17 +130,40 @@ impl RunningSource {
         }
     }
 
-    fn message(&mut self, made: Instant, len: usize, class: u8) -> Message {
+    fn message(&self, made: Instant, len: usize, class: u8) -> Message {
         if !self.stamps {
             return Message::Zeros(len);
         }
         let stamp = Stamp {
-            number: self.stamped,
+            number: self.made,
             made,
             class,
         };
-        self.stamped += 1;
         Message::Bytes(stamp.datagram(len))
+    }
+
+    /// The class of the next datagram, unless it is part of a film.
+    fn class(&self) -> u8 {
+        let every = self.important_every;
+        every.is_some_and(|n| self.made.is_multiple_of(n)).into()
+    }
+
+    /// The next datagram, with its class and the number of its picture.
+    fn datagram(
+        &mut self,
+        message: Message,
+        made: Instant,
+        (class, picture): (u8, u64),
+    ) -> Datagram {
+        let number = self.made;
+        self.made += 1;
+        Datagram {
+            message,
+            number,
+            made,
+            class,
+            picture,
+        }
     }
 
     fn count(&self) -> u64 {

@@ -26,6 +26,9 @@ pub struct Config {
     pub max_window: Option<u32>,
     /// Room for received data in bytes, below 2^30. It is always all free: applications read at once.
     pub receive_window: u32,
+    /// Bytes that the application may have written and the peer has not acknowledged, a bulk source apart; `None`: no
+    /// limit. A datagram that finds no room is dropped.
+    pub send_buffer: Option<u64>,
     /// Segments per acknowledgement (RFC 9293 §3.8.6.3); 1: no delayed acknowledgements.
     pub ack_every: u32,
     /// How long an acknowledgement waits for more segments.
@@ -63,6 +66,7 @@ impl Default for Config {
             initial_window: 10,
             max_window: None,
             receive_window: (1 << 30) - 1,
+            send_buffer: None,
             ack_every: 2,
             delayed_ack: Duration::from_millis(40),
             timestamps: true,

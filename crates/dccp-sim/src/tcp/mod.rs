@@ -33,7 +33,7 @@ use crate::flow::FlowSample;
 use crate::frame::segment::{Segment, SocketId};
 use crate::net::Context;
 use crate::schedule::Schedule;
-use crate::source::App;
+use crate::source::{App, Log};
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use dccp_proto::Instant;
@@ -197,6 +197,11 @@ impl Tcp {
 
     pub(crate) fn sample(&self, number: usize) -> FlowSample {
         self.sockets[number].sample()
+    }
+
+    /// The record of a connection's application.
+    pub(crate) fn log(&self, number: usize) -> &Log {
+        self.sockets[number].log()
     }
 
     pub(crate) fn is_over(&self, number: usize) -> bool {

@@ -101,6 +101,8 @@ pub(super) struct Sender {
     /// Next new number of the stream, and how many bytes the application has written.
     next: u64,
     written: u64,
+    /// The byte that the peer expects next.
+    acked: u64,
     /// The stream ends with what is written, and its end has left.
     wants_fin: bool,
     has_fin: bool,
@@ -127,6 +129,7 @@ impl Sender {
             halves_flight: config.halves_flight,
             next: 0,
             written: 0,
+            acked: 0,
             wants_fin: false,
             has_fin: false,
             limit,
@@ -143,6 +146,11 @@ impl Sender {
     /// The application writes `bytes` more.
     pub(super) const fn write(&mut self, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
+    }
+
+    /// Bytes that the application has written and the peer has not acknowledged.
+    pub(super) const fn unacknowledged(&self) -> u64 {
+        self.written.saturating_sub(self.acked)
     }
 
     /// The application has no more.
@@ -193,6 +201,7 @@ impl Sender {
     /// An acknowledgement arrived while something was in flight.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
+        self.acked = self.acked.max(ack.next);
         let news = self.board.update(ack.next, ack.blocks);
         self.counters.lost += u64::from(news.lost);
         self.counters.delivered += u64::from(news.with_data);

@@ -11,7 +11,7 @@ use crate::frame::segment::{BLOCKS_MAX, Flags, Sack, Segment, SocketId, Timestam
 use crate::machine::AckCost;
 use crate::net::Context;
 use crate::schedule::earlier;
-use crate::source::App;
+use crate::source::{App, Log};
 use core::time::Duration;
 use dccp_proto::Instant;
 use dccp_proto::path::Path;
@@ -313,13 +313,23 @@ impl Socket {
     /// Lets the application write, then sends what may leave.
     fn act(&mut self, context: &mut Context<'_>) {
         let now = context.now();
-        self.sender.write(self.stream.poll(now));
+        let room = self.room();
+        self.sender.write(self.stream.poll(now, room));
         if self.stream.is_done() {
             self.sender.finish();
         }
         if self.sender.check_begun() || self.receiver.is_ack_due(now) {
             self.send_what_may_leave(context);
         }
+    }
+
+    /// Bytes that the application may write now.
+    #[inline]
+    fn room(&self) -> u64 {
+        let buffer = self.config.send_buffer;
+        buffer.map_or(u64::MAX, |bytes| {
+            bytes.saturating_sub(self.sender.unacknowledged())
+        })
     }
 
     fn send_what_may_leave(&mut self, context: &mut Context<'_>) {
@@ -438,6 +448,7 @@ impl Socket {
             sent: c.sent,
             sent_bytes: c.sent_bytes,
             retransmitted: c.retransmitted,
+            dropped: self.stream.dropped,
             delivered: c.delivered,
             delivered_bytes: c.delivered_bytes,
             lost: c.lost,
@@ -454,6 +465,11 @@ impl Socket {
             one_way: self.one_way.map(duration),
             cc,
         }
+    }
+
+    /// The record of the application.
+    pub(super) const fn log(&self) -> &Log {
+        &self.stream.log
     }
 
     /// Whether both ends have finished and all is acknowledged.

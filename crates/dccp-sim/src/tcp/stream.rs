@@ -1,10 +1,11 @@
 //! The application at one end of a TCP connection: a stream of bytes, read at once.
 
-use crate::source::{App, Closing, RunningSource, Source};
+use crate::source::{App, AtSender, Closing, Log, RunningSource, Source};
 use dccp_proto::Instant;
 
 /// Writes the datagrams of a source as zero bytes of the stream, each sent at once if the window allows it (no
-/// Nagle). The settings of [`App`] on reading and buffers apply to datagrams only.
+/// Nagle). A datagram that the socket has no room for is dropped as a whole. The settings of [`App`] on reading and
+/// buffers apply to datagrams only.
 #[derive(Debug)]
 pub(super) struct Stream {
     app: App,
@@ -13,17 +14,22 @@ pub(super) struct Stream {
     bulk: u64,
     is_open: bool,
     has_peer_finished: bool,
+    /// Datagrams that found no room.
+    pub(super) dropped: u64,
+    pub(super) log: Log,
 }
 
 impl Stream {
     /// An application on a connection that is not open yet.
     pub(super) fn new(app: App) -> Self {
         Self {
+            log: Log::new(app.logs),
             app,
             source: None,
             bulk: 0,
             is_open: false,
             has_peer_finished: false,
+            dropped: 0,
         }
     }
 
@@ -45,12 +51,13 @@ impl Stream {
         }
     }
 
-    /// How many bytes it has written by now, since it was asked last.
+    /// How many bytes it has written by now, since it was asked last. The socket has room for `room` bytes; a bulk
+    /// source writes all at once.
     #[inline]
-    pub(super) fn poll(&mut self, now: Instant) -> u64 {
+    pub(super) fn poll(&mut self, now: Instant, room: u64) -> u64 {
         let bulk = core::mem::take(&mut self.bulk);
         if self.next_at().is_some_and(|at| at <= now) {
-            bulk + self.poll_source(now)
+            bulk + self.poll_source(now, room)
         } else {
             bulk
         }
@@ -58,10 +65,19 @@ impl Stream {
 
     // Apart, as `poll` is called after each segment, and a source that writes is rare.
     #[inline(never)]
-    fn poll_source(&mut self, now: Instant) -> u64 {
-        let source = self.source.iter_mut();
-        let messages = source.flat_map(|s| core::iter::from_fn(|| s.poll(now, usize::MAX)));
-        messages.map(|message| message.len() as u64).sum()
+    fn poll_source(&mut self, now: Instant, room: u64) -> u64 {
+        let mut written = 0;
+        while let Some(datagram) = self.source.as_mut().and_then(|s| s.poll(now, usize::MAX)) {
+            let len = datagram.message.len() as u64;
+            if len <= room - written {
+                written += len;
+                self.log.offer(&datagram, AtSender::Left(now));
+            } else {
+                self.log.offer(&datagram, AtSender::Dropped);
+                self.dropped += 1;
+            }
+        }
+        written
     }
 
     /// When it writes next.
@@ -76,6 +92,7 @@ impl Stream {
         if let Some(source) = &mut self.source {
             source.on_received(now, len);
         }
+        self.log.arrive_bytes(now, bytes);
         self.app.replies_len(len) as u64
     }
 

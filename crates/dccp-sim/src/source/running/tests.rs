@@ -56,7 +56,7 @@ fn each_source_has_its_rhythm() {
 fn a_script_sends_its_own_bytes() {
     let script = vec![(Duration::ZERO, Message::Bytes(b"late".to_vec()))];
     let mut source = start(Source::Script(script));
-    let message = source.poll(ms(100), 1).unwrap();
+    let message = source.poll(ms(100), 1).unwrap().message;
     assert_eq!(message.payload(), Payload::Bytes(b"late"));
     assert_eq!(Message::from(message.payload()), message);
     assert_eq!((message.len(), message.is_empty()), (4, false));
@@ -132,8 +132,8 @@ fn a_film_gives_all_of_a_picture_at_once() {
     let mut source = start(Source::Frames(film));
     let mut lens = Vec::new();
     for at in [100, 139, 140, 180] {
-        while let Some(message) = source.poll(ms(at), 1500) {
-            lens.push((at, message.len()));
+        while let Some(datagram) = source.poll(ms(at), 1500) {
+            lens.push((at, datagram.message.len()));
         }
     }
     let expected = [(100, 1000), (100, 1000), (100, 500), (140, 300)];
@@ -152,7 +152,7 @@ fn the_next_request_waits_for_the_whole_answer_or_gives_it_up() {
         count: 3,
     });
     source.on_received(ms(100), 1500); // nobody asked
-    assert_eq!(source.poll(ms(100), 1000).unwrap().len(), 10);
+    assert_eq!(source.poll(ms(100), 1000).unwrap().message.len(), 10);
     assert_eq!(source.next_at(), Some(ms(150)));
     source.on_received(ms(110), 1000);
     assert_eq!(source.next_at(), Some(ms(150)));
@@ -197,7 +197,7 @@ fn a_source_that_stamps_numbers_its_datagrams() {
     let stamps: Vec<_> = [103, 110]
         .map(|t| source.poll(ms(t), 1000).unwrap())
         .iter()
-        .map(|message| match message.payload() {
+        .map(|datagram| match datagram.message.payload() {
             Payload::Bytes(bytes) => Stamp::read(bytes).unwrap(),
             Payload::Zeros(_) => panic!("no stamp"),
         })
@@ -208,4 +208,31 @@ fn a_source_that_stamps_numbers_its_datagrams() {
         [ms(100), ms(110)]
     );
     assert_eq!(stamps.iter().map(|s| s.number).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn each_nth_datagram_is_important_from_the_first_on() {
+    let app = App {
+        source: Source::Bulk { len: 1, count: 7 },
+        important_every: Some(3),
+        ..App::default()
+    };
+    let mut source = RunningSource::new(&app, ms(100));
+    let classes = core::iter::from_fn(|| source.poll(ms(100), 1000)).map(|d| d.class);
+    assert_eq!(classes.collect::<Vec<_>>(), [1, 0, 0, 1, 0, 0, 1]);
+}
+
+#[test]
+fn datagrams_of_a_picture_have_its_number_and_its_class() {
+    let film = Frames {
+        pattern: "PIB".into(),
+        interval: MS,
+        sizes: [30, 30, 20],
+        datagram: 20,
+        count: 3,
+    };
+    let mut source = start(Source::Frames(film));
+    let all = core::iter::from_fn(|| source.poll(ms(200), 1000));
+    let all: Vec<_> = all.map(|d| (d.number, d.picture, d.class)).collect();
+    assert_eq!(all, [(0, 0, 1), (1, 0, 1), (2, 1, 2), (3, 1, 2), (4, 2, 0)]);
 }
