@@ -140,6 +140,7 @@ fn delays(samples: &[Sample]) -> Cdf {
             distribution("round trip, idle", idle),
         ],
         marks: vec![0.5, 0.99, 0.999],
+        reach: 0.0,
     }
 }
 
