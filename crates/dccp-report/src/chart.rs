@@ -16,8 +16,8 @@ pub struct Detail {
 impl Detail {
     /// The detail of a page with this number of curves, so that the page stays below 5 MB.
     pub fn for_curves(curves: usize) -> Self {
-        const PICTURE_POINTS: usize = 160_000;
-        const ZOOM_POINTS: usize = 400_000;
+        const PICTURE_POINTS: usize = 100_000;
+        const ZOOM_POINTS: usize = 250_000;
         let curves = curves.max(1);
         Self {
             picture_points: (PICTURE_POINTS / curves).clamp(100, 1_000),
