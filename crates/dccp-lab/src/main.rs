@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     let outcome = args::parse(std::env::args_os().skip(1)).and_then(|request| match request {
         Request::Do(Command::Check { file }) => cmd::check::run(&file),
         Request::Do(Command::Run(run)) => cmd::run::run(&run),
+        Request::Do(Command::Report(report)) => cmd::report::run(&report),
         Request::Print(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub(crate) mod check;
+pub(crate) mod report;
 pub(crate) mod run;
 
 use dccp_cli::Failure;

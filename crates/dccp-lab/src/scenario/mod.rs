@@ -71,6 +71,8 @@ pub struct Scenario {
     pub seed: u64,
     /// All runs, in order: cells, in each the phases, of each the repetitions.
     pub runs: Vec<Run>,
+    /// The file's text.
+    pub text: String,
     /// The hash of the file's text, as 64 hexadecimal digits.
     pub hash: String,
 }
@@ -146,6 +148,7 @@ fn scenario(text: &str, folder: &Path, mistakes: &mut Mistakes) -> Option<Scenar
         source,
         seed,
         runs: runs.runs,
+        text: text.to_owned(),
         hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
     })
 }
