@@ -45,7 +45,7 @@ pub struct HeatMap {
     pub shades: Shades,
 }
 
-/// From low to high, with as many steps on both sides of the middle. (ColorBrewer, `RdBu`.)
+/// From low to high, with as many steps on both sides of the middle. (`ColorBrewer`, `RdBu`.)
 const DIVERGING: [RGBColor; 9] = [
     RGBColor(178, 24, 43),
     RGBColor(214, 96, 77),
