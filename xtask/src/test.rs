@@ -6,7 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 
 use dccp_dev::shell::command;
-use dccp_dev::{Tally, packages};
+use dccp_dev::{Tally, packages, python};
 
 use crate::libtest::Reader;
 use crate::testbed;
@@ -20,6 +20,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
+    if let Err(error) = python::BROWSER.install() {
+        // The test that needs them reports it.
+        println!("Python packages for the browser are missing: {error:#}");
+    }
     let mut tally = rust_tests()?;
     tally.add(testbed::interop()?);
     Ok(tally.conclude(args.allow_skip))

@@ -5,6 +5,7 @@
 pub mod instructions;
 pub mod openmetrics;
 pub mod packages;
+pub mod python;
 pub mod rerun;
 pub mod shell;
 mod stats;

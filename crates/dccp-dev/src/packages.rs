@@ -24,7 +24,7 @@ const fn files(name: &'static str) -> Package {
     }
 }
 
-/// Needed by the tests: capture reader, namespaces, failing system calls, the guest with the Linux kernel's DCCP.
+/// Needed by the tests: capture reader, namespaces, failing system calls, a browser, the guest with the Linux kernel's DCCP.
 pub const FOR_TESTS: &[Package] = &[
     program("gcc", "gcc"),
     files("libc6-dev"),
@@ -39,6 +39,8 @@ pub const FOR_TESTS: &[Package] = &[
     program("kmod", "depmod"),
     program("strace", "strace"),
     program("python3", "python3"),
+    files("python3-venv"),
+    program("chromium", "chromium"),
     program("man-db", "man"),
     program("iperf3", "iperf3"),
     program("systemd", "systemd-socket-activate"),

@@ -39,6 +39,30 @@ pub(crate) enum Command {
     Claims(Claims),
     /// Print the rate of a preset's link over time, in mahimahi's format
     Trace(Trace),
+    /// Write results as one HTML page
+    Report(Report),
+}
+
+/// Values of `report`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Report {
+    /// Results of `dccplab run --json`
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Write the page to FILE [default: beside the first result, with the ending .html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Compare two results of the same scenario, cell by cell
+    #[arg(long)]
+    pub(crate) compare: bool,
+}
+
+impl Report {
+    /// The file of the page.
+    pub(crate) fn page(&self) -> PathBuf {
+        let first = self.results.first().cloned().unwrap_or_default();
+        self.html.clone().unwrap_or(first.with_extension("html"))
+    }
 }
 
 /// Values of `reproduce`.
@@ -246,6 +270,12 @@ mod tests {
         });
         let line = "trace wifi --seed 7 --duration 90s";
         assert_eq!(read(line), Ok(Request::Do(trace)));
+        let Ok(Request::Do(Command::Report(report))) = read("report --compare a/b.json c.json")
+        else {
+            panic!("a report");
+        };
+        assert!(report.compare && report.results.len() == 2);
+        assert_eq!(report.page(), PathBuf::from("a/b.html"));
         assert!(matches!(read("--help"), Ok(Request::Print(_))));
     }
 
@@ -270,6 +300,7 @@ mod tests {
             ("run f --jason x", "'--jason'", "did you mean --json?"),
             ("chek f", "'chek'", "did you mean check?"),
             ("run", "<FILE>", "write `dccplab run"),
+            ("report", "<RESULT>", "write `dccplab run"),
             ("", "a command is missing", "write `dccplab run"),
         ] {
             let error = read(line).expect_err(line);

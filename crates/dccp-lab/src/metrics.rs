@@ -126,7 +126,15 @@ pub struct Distribution {
     pub p95: u64,
     /// 99 % of them are no greater.
     pub p99: u64,
+    /// The values that the shares of [`QUANTILES`] do not exceed.
+    pub quantiles: [u64; QUANTILES.len()],
 }
+
+/// The shares, from 0 to 1, of the quantiles of a [`Distribution`]: enough for a picture of it and of its tail.
+pub const QUANTILES: [f64; 20] = [
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998,
+    0.999, 0.9995, 0.9999,
+];
 
 impl Distribution {
     /// Of these times; `None` of nothing. Percentiles are by nearest rank.
@@ -134,16 +142,20 @@ impl Distribution {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let (&min, &max) = (sorted.first()?, sorted.last()?);
-        let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+        // Shares are multiples of a ten-thousandth, so that ranks are exact.
+        let rank = |parts: usize| sorted[(sorted.len() * parts).div_ceil(10_000).max(1) - 1];
+        let parts_of = |share: f64| (1..10_000_u32).find(|&n| f64::from(n) / 1e4 >= share - 1e-9);
+        let of_share = |share: f64| rank(parts_of(share).map_or(10_000, |parts| parts as usize));
         let sum: f64 = sorted.iter().map(|&ns| to_f64(ns)).sum();
         Some(Self {
             samples: sorted.len(),
             min,
             avg: sum / to_f64(sorted.len() as u64),
             max,
-            p50: rank(50),
-            p95: rank(95),
-            p99: rank(99),
+            p50: rank(5_000),
+            p95: rank(9_500),
+            p99: rank(9_900),
+            quantiles: QUANTILES.map(of_share),
         })
     }
 }
@@ -190,8 +202,11 @@ mod tests {
         assert_eq!((d.samples, d.min, d.max), (200, 1, 200));
         assert_eq!((d.p50, d.p95, d.p99), (100, 190, 198));
         assert!(near(Some(d.avg), 100.5, 1e-12));
+        assert_eq!(d.quantiles[..5], [2, 4, 10, 20, 40]);
+        assert_eq!(d.quantiles[7], d.p50);
+        assert_eq!(d.quantiles[14..], [198, 199, 200, 200, 200, 200]);
         let one = Distribution::of(&[7]).unwrap();
-        assert_eq!((one.p50, one.p99), (7, 7));
+        assert_eq!((one.p50, one.p99, one.quantiles), (7, 7, [7; 20]));
         assert_eq!(Distribution::of(&[]), None);
     }
 }

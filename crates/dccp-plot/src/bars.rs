@@ -4,7 +4,7 @@ use crate::axis::{self, Axis, Chart, Scale};
 use crate::legend::{self, LINE_HEIGHT, Sample};
 use crate::palette::colour;
 use crate::{Area, DrawError, FONT, LEGEND_WIDTH, PlotError, WIDTH};
-use crate::{is_drawable, no_points, number, picture};
+use crate::{is_drawable, no_points, number, picture, shorten};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -107,16 +107,6 @@ fn length(value: f64) -> f64 {
     }
 }
 
-/// Cuts a name to the number of characters that have room before a bar.
-fn shorten(name: &str) -> String {
-    const ROOM: usize = 24;
-    if name.chars().count() <= ROOM {
-        return name.to_owned();
-    }
-    let start: String = name.chars().take(ROOM - 1).collect();
-    format!("{start}…")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,14 +156,6 @@ mod tests {
             let fill = format!("fill=\"{colour}\"");
             assert_eq!(svg.matches(&fill).count(), 2, "{colour}");
         }
-    }
-
-    #[test]
-    fn long_name_is_cut() {
-        assert_eq!(shorten("receiving host"), "receiving host");
-        let name = shorten(&"é".repeat(200));
-        assert_eq!(name.chars().count(), 24);
-        assert!(name.ends_with("é…"));
     }
 
     #[test]

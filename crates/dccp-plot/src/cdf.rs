@@ -30,6 +30,8 @@ pub struct Cdf {
     /// Shares whose values the picture marks and names, such as 0.99. A curve has a mark only if it shows that
     /// a sample is greater.
     pub marks: Vec<f64>,
+    /// The horizontal axis reaches at least this value, so that several pictures have the same axis.
+    pub reach: f64,
 }
 
 impl Cdf {
@@ -39,7 +41,8 @@ impl Cdf {
     /// There is nothing to draw, or the plotting library fails.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let points = || self.series.iter().flat_map(Distribution::drawn);
-        let values = points().map(|point| point.0);
+        points().next().ok_or_else(no_points)?;
+        let values = points().map(|point| point.0).chain([self.reach]);
         let x = Axis::new(self.x_scale, &self.x_label, values).ok_or_else(no_points)?;
         let shares = points().map(|point| point.1).filter(|share| *share < 1.0);
         let y = Axis::tail("share of samples", shares.fold(0.0, f64::max));
@@ -122,6 +125,7 @@ mod tests {
             x_scale: Scale::Linear,
             series,
             marks: vec![0.5, 0.99, 0.999],
+            reach: 0.0,
         }
     }
 
@@ -154,6 +158,14 @@ mod tests {
         for tick in ["0 %", "50 %", "90 %", "99 %", "99.9 %"] {
             assert!(svg.contains(&format!(">\n{tick}\n<")), "no tick {tick}");
         }
+    }
+
+    #[test]
+    fn axis_reaches_further_than_the_samples() {
+        let mut picture = cdf(vec![counting("idle", 10)]);
+        assert!(!picture.to_svg().unwrap().contains(">\n80\n<"));
+        picture.reach = 80.0;
+        assert!(picture.to_svg().unwrap().contains(">\n80\n<"));
     }
 
     #[test]

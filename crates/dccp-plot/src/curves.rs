@@ -45,6 +45,8 @@ pub struct Panel {
     pub bands: Vec<Band>,
     /// Horizontal lines.
     pub levels: Vec<Level>,
+    /// The vertical axis reaches at least this value, so that panels of several figures have the same axis.
+    pub reach: f64,
 }
 
 /// A time, or a span of time, that all panels show.
@@ -117,6 +119,11 @@ impl Panel {
             .chain(levels)
     }
 
+    /// The greatest value that the vertical axis shows.
+    pub fn greatest(&self) -> f64 {
+        max(self.values().chain([self.reach]))
+    }
+
     fn draw(
         &self,
         area: &Area<'_>,
@@ -124,7 +131,7 @@ impl Panel {
         x_max: f64,
         marks: &[Mark],
     ) -> Result<(), DrawError> {
-        let y_max = max(self.values());
+        let y_max = self.greatest();
         // An axis of some length even if all values are zero.
         let y_max = if y_max > 0.0 { y_max * 1.05 } else { 1.0 };
         let mut chart = ChartBuilder::on(area)
@@ -277,6 +284,13 @@ mod tests {
             2,
             "curve and legend"
         );
+    }
+
+    #[test]
+    fn axis_reaches_further_than_the_curve() {
+        let mut figure = figure(vec![series("one", &[(0.0, 1.0), (1.0, 2.0)])]);
+        figure.panels[0].reach = 50.0;
+        assert!(figure.to_svg().unwrap().contains(">\n50\n<"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Pictures as SVG: curves over time, bars, histograms and distributions.
+//! Pictures as SVG: curves over time, bars, histograms, distributions, heat maps, schedules and networks.
 //!
 //! A picture has the colours of light paper. [`dark_style`] adapts it to a dark page.
 
@@ -6,16 +6,25 @@ mod axis;
 mod bars;
 mod cdf;
 mod curves;
+mod decimate;
+mod grouped;
+mod heat;
 mod histogram;
 mod legend;
 mod palette;
+mod strip;
+mod topology;
 
 pub use axis::Scale;
 pub use bars::{Bar, Bars};
 pub use cdf::{Cdf, Distribution};
 pub use curves::{Band, Figure, Level, Mark, Panel, Series};
+pub use grouped::{Group, Grouped, Spread};
+pub use heat::{HeatMap, Shades};
 pub use histogram::{Bin, Bins, Histogram};
-pub use palette::dark_style;
+pub use palette::{dark_style, palette_style};
+pub use strip::{Row, Strip};
+pub use topology::{Edge, Node, Topology};
 
 use core::fmt;
 use plotters::prelude::*;
@@ -66,6 +75,21 @@ fn picture(
     Ok(svg)
 }
 
+/// Cuts a name to the number of characters that have room before a bar.
+fn shorten(name: &str) -> String {
+    const ROOM: usize = 24;
+    if name.chars().count() <= ROOM {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(ROOM - 1).collect();
+    format!("{start}…")
+}
+
+/// A count as a position.
+fn float(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}
+
 /// Says that a picture has nothing to show.
 fn no_points() -> PlotError {
     PlotError("no points".into())
@@ -98,6 +122,14 @@ mod tests {
     fn axis_numbers_have_no_needless_digits() {
         let numbers = [10.0, 0.25, 0.1 + 0.2, -0.0].map(number);
         assert_eq!(numbers, ["10", "0.25", "0.3", "0"]);
+    }
+
+    #[test]
+    fn long_name_is_cut() {
+        assert_eq!(shorten("receiving host"), "receiving host");
+        let name = shorten(&"é".repeat(200));
+        assert_eq!(name.chars().count(), 24);
+        assert!(name.ends_with("é…"));
     }
 
     #[test]

@@ -45,6 +45,23 @@ pub fn dark_style() -> String {
         .collect()
 }
 
+/// Variables of CSS with the colours of a light or a dark page, `--curve-0` to `--curve-9`. Scripts draw the same curves with them.
+pub fn palette_style(is_dark: bool) -> String {
+    let light = COLOURS
+        .iter()
+        .map(|RGBColor(r, g, b)| format!("#{r:02x}{g:02x}{b:02x}"));
+    let dark = DARK.iter().map(|&colour| colour.to_owned());
+    let colours: Vec<String> = if is_dark {
+        dark.collect()
+    } else {
+        light.collect()
+    };
+    let variables = (0..)
+        .zip(colours)
+        .map(|(n, colour): (u32, _)| format!("--curve-{n}:{colour};"));
+    format!(":root{{{}}}\n", variables.collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +78,14 @@ mod tests {
             }
         }
         assert_eq!(DARK.iter().collect::<BTreeSet<_>>().len(), DARK.len());
+    }
+
+    #[test]
+    fn scripts_have_a_variable_for_each_colour() {
+        let light = palette_style(false);
+        assert!(light.starts_with(":root{--curve-0:#0072b2;--curve-1:#d55e00;"));
+        assert_eq!(light.matches("--curve-").count(), COLOURS.len());
+        assert!(palette_style(true).contains("--curve-6:#e4e6ea;"));
     }
 
     #[test]

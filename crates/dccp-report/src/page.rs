@@ -2,7 +2,9 @@
 
 use crate::Section;
 use crate::escape::Escaped;
+use crate::script;
 use core::fmt;
+use dccp_plot::{dark_style, palette_style};
 
 /// A report.
 #[derive(Debug, Clone)]
@@ -11,6 +13,7 @@ pub struct Page {
     subtitle: String,
     /// Headings and contents.
     sections: Vec<(String, String)>,
+    has_charts: bool,
 }
 
 impl Page {
@@ -20,6 +23,7 @@ impl Page {
             title: title.to_owned(),
             subtitle: String::new(),
             sections: Vec::new(),
+            has_charts: false,
         }
     }
 
@@ -35,14 +39,33 @@ impl Page {
     pub fn section(mut self, heading: &str, fill: impl FnOnce(&mut Section)) -> Self {
         let mut section = Section::new();
         fill(&mut section);
+        self.has_charts |= section.has_charts();
         self.sections
             .push((heading.to_owned(), section.into_html()));
         self
     }
+
+    fn style(&self) -> String {
+        let charts = if self.has_charts { script::STYLE } else { "" };
+        format!(
+            "\n{charts}{STYLE}{}@media screen and (prefers-color-scheme: dark) {{\n{}{}}}\n",
+            palette_style(false),
+            palette_style(true),
+            dark_style()
+        )
+    }
 }
 
-/// Nothing is loaded, nothing runs: styles are in the page, pictures too.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// Nothing is loaded, and nothing runs but the page's own script, if it has one.
+fn policy(style: &str, has_charts: bool) -> String {
+    let style = script::hash(style);
+    if has_charts {
+        let script = script::hash(script::SCRIPT);
+        format!("default-src 'none'; style-src {style}; script-src {script}; img-src data:")
+    } else {
+        format!("default-src 'none'; style-src {style}; img-src data:")
+    }
+}
 
 const STYLE: &str = include_str!("style.css");
 
@@ -50,32 +73,36 @@ const STYLE: &str = include_str!("style.css");
 impl fmt::Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let title = Escaped(&self.title);
+        let style = self.style();
+        let policy = policy(&style, self.has_charts);
         f.write_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n")?;
         writeln!(
             f,
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\"/>"
         )?;
         f.write_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n")?;
         f.write_str("<meta name=\"color-scheme\" content=\"light dark\"/>\n")?;
-        writeln!(f, "<title>{title}</title>\n<style>\n{STYLE}")?;
-        writeln!(
-            f,
-            "@media screen and (prefers-color-scheme: dark) {{\n{}}}\n</style>\n</head>",
-            dccp_plot::dark_style()
-        )?;
-        writeln!(f, "<body>\n<header>\n<h1>{title}</h1>")?;
+        writeln!(f, "<title>{title}</title>\n<style>{style}</style>\n</head>")?;
+        f.write_str("<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n")?;
+        writeln!(f, "<header>\n<h1>{title}</h1>")?;
         if !self.subtitle.is_empty() {
             writeln!(f, "<p>{}</p>", Escaped(&self.subtitle))?;
         }
-        f.write_str("<nav>\n")?;
+        f.write_str("<nav aria-label=\"Sections\">\n")?;
         for (n, (heading, _)) in (1..).zip(&self.sections) {
             writeln!(f, "<a href=\"#s{n}\">{}</a>", Escaped(heading))?;
         }
-        f.write_str("</nav>\n</header>\n<main>\n")?;
+        f.write_str("</nav>\n</header>\n<main id=\"main\">\n")?;
         for (n, (heading, html)) in (1..).zip(&self.sections) {
-            writeln!(f, "<section id=\"s{n}\">\n<h2>{}</h2>", Escaped(heading))?;
+            writeln!(f, "<section id=\"s{n}\" aria-labelledby=\"h{n}\">")?;
+            writeln!(f, "<h2 id=\"h{n}\">{}</h2>", Escaped(heading))?;
             writeln!(f, "{html}</section>")?;
         }
-        f.write_str("</main>\n</body>\n</html>\n")
+        f.write_str("</main>\n")?;
+        if self.has_charts {
+            writeln!(f, "<footer><p>{}</p></footer>", script::CREDIT)?;
+            writeln!(f, "<script>{}</script>", script::SCRIPT)?;
+        }
+        f.write_str("</body>\n</html>\n")
     }
 }

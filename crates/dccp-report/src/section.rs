@@ -1,22 +1,31 @@
 //! The parts of a section.
 
-use crate::Table;
-use crate::escape::{Escaped, Picture};
+use crate::chart::{self, Detail};
+use crate::escape::Escaped;
+use crate::picture::Named;
+use crate::{Table, table};
 use core::fmt;
 use core::fmt::Write;
-use dccp_plot::PlotError;
+use dccp_plot::{Figure, PlotError};
 
 /// A section of a page, whose parts appear in the order of the calls.
 #[derive(Debug, Clone)]
 pub struct Section {
     html: String,
+    has_charts: bool,
 }
 
 impl Section {
     pub(crate) fn new() -> Self {
         Self {
             html: String::new(),
+            has_charts: false,
         }
+    }
+
+    /// Whether the page needs the script that draws charts.
+    pub(crate) fn has_charts(&self) -> bool {
+        self.has_charts
     }
 
     pub(crate) fn into_html(self) -> String {
@@ -62,6 +71,29 @@ impl Section {
         self.push(format_args!("{table}"))
     }
 
+    /// Adds a heading below that of the section.
+    pub fn heading(&mut self, text: &str) -> &mut Self {
+        self.push(format_args!("<h3>{}</h3>\n", Escaped(text)))
+    }
+
+    /// Adds parts that a reader can unfold.
+    pub fn folded(
+        &mut self,
+        summary: &str,
+        is_open: bool,
+        fill: impl FnOnce(&mut Self),
+    ) -> &mut Self {
+        let mut parts = Self::new();
+        fill(&mut parts);
+        self.has_charts |= parts.has_charts;
+        let open = if is_open { " open=\"\"" } else { "" };
+        let summary = Escaped(summary);
+        self.push(format_args!(
+            "<details class=\"part\"{open}><summary>{summary}</summary>\n{}</details>\n",
+            parts.html
+        ))
+    }
+
     /// Adds a picture with a line above it and its numbers below, which the reader can unfold.
     ///
     /// `svg` is a picture of `dccp-plot`, which escapes its texts. The reason replaces a picture that could not be drawn.
@@ -75,18 +107,50 @@ impl Section {
             "<figure>\n<figcaption>{}</figcaption>\n",
             Escaped(caption)
         ));
-        match svg {
-            Ok(svg) => self.push(format_args!("<div class=\"wide\">{}</div>\n", Picture(svg))),
-            Err(error) => {
-                let error = error.to_string();
-                self.push(format_args!(
-                    "<p class=\"absent\">{}</p>\n",
-                    Escaped(&error)
-                ))
-            }
-        };
+        self.picture(caption, svg, "wide");
+        self.numbers(numbers).push(format_args!("</figure>\n"))
+    }
+
+    /// Adds curves over time that the reader can zoom, if scripts run: else their picture. The page keeps as many
+    /// points as `detail` says. Its numbers are below, as in [`Section::figure`].
+    pub fn chart(
+        &mut self,
+        caption: &str,
+        figure: &Figure,
+        detail: Detail,
+        numbers: &Table,
+    ) -> &mut Self {
+        let svg = chart::picture(figure, detail);
+        if svg.is_err() {
+            return self.figure(caption, &svg, numbers);
+        }
+        self.has_charts = true;
         self.push(format_args!(
-            "<details><summary>Numbers</summary>\n{numbers}</details>\n</figure>\n"
+            "<figure class=\"series\">\n<figcaption>{}</figcaption>\n",
+            Escaped(caption)
+        ));
+        self.picture(caption, &svg, "wide still");
+        self.push(format_args!(
+            "<script type=\"text/plain\" class=\"data\">{}</script>\n",
+            chart::numbers(figure, detail)
+        ));
+        self.numbers(numbers).push(format_args!("</figure>\n"))
+    }
+
+    fn picture(&mut self, name: &str, svg: &Result<String, PlotError>, class: &str) -> &mut Self {
+        match svg {
+            Ok(svg) => self.push(format_args!(
+                "{}{}</div>\n",
+                table::Scrolled { class, name },
+                Named { svg, name }
+            )),
+            Err(error) => self.absent(&error.to_string()),
+        }
+    }
+
+    fn numbers(&mut self, numbers: &Table) -> &mut Self {
+        self.push(format_args!(
+            "<details><summary>Numbers</summary>\n{numbers}</details>\n"
         ))
     }
 

@@ -56,9 +56,33 @@ impl Table {
     }
 }
 
+/// The begin of an element that scrolls if it is too wide, also by the keyboard.
+pub(crate) struct Scrolled<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl fmt::Display for Scrolled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Escaped(self.name);
+        write!(
+            f,
+            "<div class=\"{}\" role=\"group\" aria-label=\"{name}\" tabindex=\"0\">",
+            self.class
+        )
+    }
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "<div class=\"wide\"><table class=\"{}\">", self.class)?;
+        let scrolled = Scrolled {
+            class: "wide",
+            name: match &self.caption[..] {
+                "" => "table",
+                caption => caption,
+            },
+        };
+        writeln!(f, "{scrolled}<table class=\"{}\">", self.class)?;
         if !self.caption.is_empty() {
             writeln!(f, "<caption>{}</caption>", Escaped(&self.caption))?;
         }

@@ -78,6 +78,8 @@ struct FullRecord<'a> {
     /// Hash of the scenario file.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     scenario_hash: &'a str,
+    /// The scenario file's text.
+    scenario: &'a str,
     /// The program that wrote the results.
     #[schemars(extend("const" = "dccplab"))]
     program: &'a str,
@@ -285,6 +287,7 @@ pub fn document(
             seed: scenario.seed,
             scale: scenario.scale,
             scenario_hash: &scenario.hash,
+            scenario: &scenario.text,
             program: "dccplab",
             version: env!("CARGO_PKG_VERSION"),
             backend: "sim",

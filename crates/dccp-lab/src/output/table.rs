@@ -19,6 +19,11 @@ const DEFAULT: &[Metric] = &[
 /// The table of a document's cells, as [`json::cell`](super::json::cell) made them, with these metrics. Below
 /// the repetitions of a cell stand their mean and standard deviation.
 pub fn of_cells(cells: &[Value], metrics: &[Metric]) -> String {
+    aligned(&rows(cells, metrics))
+}
+
+/// The same table as texts: the headings, then the rows. A row of a failed cell is short.
+pub(super) fn rows(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
     let wanted = match metrics {
         [] => DEFAULT,
         some => some,
@@ -39,7 +44,7 @@ pub fn of_cells(cells: &[Value], metrics: &[Metric]) -> String {
         }
         rest = after;
     }
-    aligned(&rows)
+    rows
 }
 
 /// True if cells differ only in their seeds.
@@ -180,7 +185,7 @@ const fn is_of_link(metric: Metric) -> bool {
 }
 
 /// The link with the highest utilisation.
-fn busiest_link(summary: &Value) -> Option<&Value> {
+pub(super) fn busiest_link(summary: &Value) -> Option<&Value> {
     let utilisation = |link: &Value| number(&link["utilisation"]).unwrap_or(0.0);
     each(&summary["links"]).max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))
 }
@@ -193,7 +198,7 @@ fn name(link: &Value) -> String {
 }
 
 /// The values of a metric: those of the flow, or in the row of the first flow those of the cell.
-fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec<f64>> {
+pub(super) fn values(metric: Metric, flow: &Value, n: usize, summary: &Value) -> Option<Vec<f64>> {
     let of_flow = |key: &str| number(&flow[key]);
     let of_datagrams = |key: &str| number(&flow["datagrams"][key]);
     let of_frames = |key: &str| number(&flow["frames"][key]);

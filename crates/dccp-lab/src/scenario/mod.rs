@@ -89,6 +89,8 @@ pub struct Scenario {
     pub runs: Vec<Run>,
     /// The expected results.
     pub expected: Expected,
+    /// The file's text.
+    pub text: String,
     /// The hash of the file's text, as 64 hexadecimal digits.
     pub hash: String,
 }
@@ -164,6 +166,7 @@ fn scenario(text: &str, folder: &Path, scale: Scale, mistakes: &mut Mistakes) ->
         scale,
         runs: runs.runs,
         expected,
+        text: text.to_owned(),
         hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
     })
 }

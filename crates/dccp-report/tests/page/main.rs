@@ -35,8 +35,8 @@ fn page_needs_no_other_file() {
     for text in ["http:", "https:", "url(", "@import", "javascript:", "src="] {
         assert!(!without_namespace.contains(text), "contains {text}");
     }
-    let policy = "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\"";
-    assert!(page.contains(policy));
+    let policy = "content=\"default-src 'none'; style-src 'sha256-";
+    assert!(page.contains(policy) && !page.contains("script-src"));
     assert!(page.len() < 200_000, "{} bytes", page.len());
 }
 
@@ -61,13 +61,62 @@ fn each_figure_has_a_picture_or_a_reason_and_numbers() {
 }
 
 #[test]
+fn page_with_a_chart_permits_its_script_and_nothing_else() {
+    let page = sample::zoomable().to_string();
+    let document = parse(&page);
+    let scripts = named(&document, "script");
+    assert_eq!(scripts.len(), 2, "the numbers, and the code");
+    assert_eq!(scripts[0].attribute("type"), Some("text/plain"));
+    let policy = named(&document, "meta").into_iter();
+    let policy: Vec<_> = policy
+        .filter_map(|meta| meta.attribute("content"))
+        .collect();
+    assert_eq!(policy[0].matches("'sha256-").count(), 2, "{}", policy[0]);
+    assert!(policy[0].starts_with("default-src 'none';") && !policy[0].contains("unsafe"));
+    let figure = named(&document, "figure")[0];
+    let picture = figure
+        .descendants()
+        .find(|node| node.tag_name().name() == "svg");
+    assert_eq!(picture.unwrap().attribute("role"), Some("img"));
+    assert_eq!(
+        picture.unwrap().attribute("aria-label"),
+        Some("Rate over time")
+    );
+    let footer = named(&document, "footer")[0].descendants();
+    let footer: String = footer.filter_map(|node| node.text()).collect();
+    assert!(footer.contains("MIT licence"), "{footer}");
+}
+
+#[test]
+fn each_scrolling_part_can_have_the_focus() {
+    let page = sample::page("run").to_string();
+    let document = parse(&page);
+    let is_wide = |node: &&Node<'_, '_>| node.attribute("class") == Some("wide");
+    let parts = named(&document, "div");
+    let parts: Vec<_> = parts.iter().filter(is_wide).collect();
+    assert!(parts.len() > 6);
+    assert!(
+        parts
+            .iter()
+            .all(|part| part.attribute("tabindex") == Some("0"))
+    );
+    assert!(
+        parts
+            .iter()
+            .all(|part| part.attribute("aria-label").is_some())
+    );
+}
+
+#[test]
 fn navigation_leads_to_each_section() {
     let page = sample::page("run").to_string();
     let document = parse(&page);
     let sections = named(&document, "section");
     let links = named(&document, "a");
-    assert_eq!((sections.len(), links.len()), (8, 8));
-    for (section, link) in sections.iter().zip(links) {
+    assert_eq!((sections.len(), links.len()), (8, 9));
+    // The first link skips the navigation.
+    assert_eq!(links[0].attribute("href"), Some("#main"));
+    for (section, link) in sections.iter().zip(&links[1..]) {
         let id = section.attribute("id").unwrap();
         assert_eq!(link.attribute("href").unwrap(), format!("#{id}"));
         let heading = section.children().find(|node| node.has_tag_name("h2"));

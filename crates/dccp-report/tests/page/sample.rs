@@ -4,7 +4,7 @@ use dccp_plot::{
     Band, Bar, Bars, Bin, Bins, Cdf, Distribution, Figure, Histogram, Level, Mark, Panel, Scale,
     Series,
 };
-use dccp_report::{Page, Section, Table};
+use dccp_report::{Detail, Page, Section, Table};
 
 const PACKET_BITS: f64 = 1400.0 * 8.0;
 const LINK_PACKETS_PER_MS: f64 = 100e6 / PACKET_BITS / 1e3;
@@ -140,6 +140,7 @@ fn delays(samples: &[Sample]) -> Cdf {
             distribution("round trip, idle", idle),
         ],
         marks: vec![0.5, 0.99, 0.999],
+        reach: 0.0,
     }
 }
 
@@ -295,6 +296,18 @@ fn record(section: &mut Section) {
     section
         .code("dccpmon host.example --time 10s --html run.html")
         .absent("TCP was not measured, so there is nothing to compare with.");
+}
+
+/// A page with a chart.
+pub(super) fn zoomable() -> Page {
+    let detail = Detail {
+        picture_points: 200,
+        zoom_points: 400,
+    };
+    Page::new("run").section("Over time", |section| {
+        let table = Table::numbers("", &["time, s"]);
+        section.chart("Rate over time", &over_time(&samples()), detail, &table);
+    })
 }
 
 /// The page of the run. A peer could have chosen the title.

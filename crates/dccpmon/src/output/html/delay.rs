@@ -63,6 +63,7 @@ pub(super) fn fill(section: &mut Section, document: &Document, summary: &Summary
         x_scale: Scale::Linear,
         series,
         marks: vec![0.5, 0.99, 0.999],
+        reach: 0.0,
     };
     section.figure("Distribution of delays", &cdf.to_svg(), &table);
     section.list(sentences(document, summary));

@@ -1,0 +1,204 @@
+//! Cells that differ only in their repetition, and the spread of their values.
+
+use super::super::read::{each, text};
+use super::super::table;
+use crate::metrics::Metric;
+use dccp_plot::Spread;
+use dccp_proto::number::to_f64;
+use serde_json::Value;
+
+/// The repetitions of a cell.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    /// The values of the variables and the phase.
+    pub(super) label: String,
+    /// In their order. At least one.
+    pub(super) cells: Vec<&'a Value>,
+}
+
+/// The groups, in the order of their first cells. `name` is the label of a cell without variables.
+pub(super) fn of_cells<'a>(cells: &'a [Value], name: &str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for cell in cells {
+        let same = |group: &&mut Group<'_>| {
+            let first = group.cells[0];
+            first["variables"] == cell["variables"] && first["phase"] == cell["phase"]
+        };
+        if let Some(group) = groups.iter_mut().find(same) {
+            group.cells.push(cell);
+        } else {
+            groups.push(Group {
+                label: label(cell, name),
+                cells: vec![cell],
+            });
+        }
+    }
+    groups
+}
+
+/// The label of a cell without its repetition.
+fn label(cell: &Value, name: &str) -> String {
+    let label = text(&cell["label"]);
+    let repetition = format!("repeat {}", cell["repeat"]);
+    let label = label.strip_suffix(&repetition).unwrap_or(label);
+    match label.trim_end_matches(", ") {
+        "" => name.to_owned(),
+        label => label.to_owned(),
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The first repetition that did not fail.
+    pub(super) fn first(&self) -> Option<&'a Value> {
+        let mut cells = self.cells.iter();
+        cells.find(|cell| cell["error"].is_null()).copied()
+    }
+
+    /// The value of a variable.
+    pub(super) fn variable(&self, name: &str) -> &'a str {
+        text(&self.cells[0]["variables"][name])
+    }
+
+    /// The phase; empty if there is none.
+    pub(super) fn phase(&self) -> &'a str {
+        text(&self.cells[0]["phase"])
+    }
+
+    /// The flows of the first repetition.
+    pub(super) fn flows(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
+        each(
+            self.first()
+                .map_or(&Value::Null, |cell| &cell["summary"]["flows"]),
+        )
+    }
+
+    /// The values of all repetitions that have one, such as `cell["summary"]["fairness"]`.
+    pub(super) fn values(&self, of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| of(&cell["summary"])).collect()
+    }
+}
+
+/// Mean and range of values; `None` of nothing.
+pub(super) fn spread(values: &[f64]) -> Option<Spread> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    Some(Spread {
+        middle: mean(values),
+        low,
+        high,
+    })
+}
+
+/// The mean; of nothing it is not a number.
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / to_f64(values.len() as u64)
+}
+
+/// The sample standard deviation; `None` of fewer than two values.
+pub(super) fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values
+        .iter()
+        .map(|value| (value - mean) * (value - mean))
+        .sum();
+    (values.len() > 1).then(|| (squares / to_f64(values.len() as u64 - 1)).sqrt())
+}
+
+/// A number of a cell: a metric, the index of its value, and the unit on pages.
+pub(super) struct Figure {
+    /// The name, with its unit.
+    pub(super) name: &'static str,
+    metric: Metric,
+    /// 0: the value or the median. 1: the 99th percentile.
+    part: usize,
+    scale: f64,
+}
+
+const fn figure(name: &'static str, metric: Metric, part: usize, scale: f64) -> Figure {
+    Figure {
+        name,
+        metric,
+        part,
+        scale,
+    }
+}
+
+/// All numbers that pages compare.
+pub(super) const FIGURES: [Figure; 17] = [
+    figure("goodput, Mbit/s", Metric::Goodput, 0, 1e-6),
+    figure("loss, %", Metric::Loss, 0, 100.0),
+    figure("RTT p50, ms", Metric::RttTransport, 0, 1e-6),
+    figure("RTT p99, ms", Metric::RttTransport, 1, 1e-6),
+    figure("ping p50, ms", Metric::RttPing, 0, 1e-6),
+    figure("ping p99, ms", Metric::RttPing, 1, 1e-6),
+    figure("age p50, ms", Metric::Age, 0, 1e-6),
+    figure("age p99, ms", Metric::Age, 1, 1e-6),
+    figure("important, %", Metric::Important, 0, 100.0),
+    figure("mean window, packets", Metric::Cwnd, 0, 1.0),
+    figure("stability", Metric::Stability, 0, 1.0),
+    figure("fairness", Metric::Fairness, 0, 1.0),
+    figure("asymmetry", Metric::Asymmetry, 0, 1.0),
+    figure("constancy", Metric::Constancy, 0, 1.0),
+    figure("convergence, s", Metric::Convergence, 0, 1e-9),
+    figure(
+        "mean queue of the busiest link, packets",
+        Metric::Queue,
+        0,
+        1.0,
+    ),
+    figure(
+        "utilisation of the busiest link, %",
+        Metric::Utilisation,
+        0,
+        100.0,
+    ),
+];
+
+impl Figure {
+    /// The value for the n-th flow of a summary. Those of the whole cell belong to the first flow.
+    pub(super) fn of(&self, summary: &Value, n: usize) -> Option<f64> {
+        let values = table::values(self.metric, &summary["flows"][n], n, summary)?;
+        Some(values.get(self.part)? * self.scale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn repetitions_are_together_and_phases_apart() {
+        let cell = |law: &str, phase: Option<&str>, repeat: u32, label: &str| json!({ "variables": { "law": law }, "phase": phase, "repeat": repeat, "label": label });
+        let cells = [
+            cell("reno", None, 0, "reno"),
+            cell("fast", None, 0, "fast"),
+            cell("reno", None, 1, "reno, repeat 1"),
+            cell("reno", Some("alone"), 0, "reno, alone"),
+        ];
+        let groups = of_cells(&cells, "name");
+        let labels: Vec<_> = groups
+            .iter()
+            .map(|g| (&g.label[..], g.cells.len()))
+            .collect();
+        assert_eq!(labels, [("reno", 2), ("fast", 1), ("reno, alone", 1)]);
+    }
+
+    #[test]
+    fn label_without_words_is_the_name() {
+        let cell = |repeat: u32, label: &str| json!({ "repeat": repeat, "label": label });
+        assert_eq!(label(&cell(0, ""), "name"), "name");
+        assert_eq!(label(&cell(2, "repeat 2"), "name"), "name");
+        assert_eq!(label(&cell(2, "4MiB, repeat 2"), "name"), "4MiB");
+    }
+
+    #[test]
+    fn spread_is_mean_and_range() {
+        let spread = spread(&[1.0, 2.0, 6.0]).unwrap();
+        assert_eq!((spread.middle, spread.low, spread.high), (3.0, 1.0, 6.0));
+        assert!(super::spread(&[]).is_none());
+        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
+        assert_eq!(deviation(&[1.0]), None);
+    }
+}

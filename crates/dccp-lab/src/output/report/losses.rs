@@ -1,0 +1,125 @@
+//! The fate of each flow's datagrams.
+
+use super::super::read::number;
+use super::Source;
+use super::delays::name_of;
+use dccp_plot::{Bar, Bars};
+use dccp_report::{Section, Table};
+use serde_json::Value;
+
+/// More bars would hide what matters: the table has all.
+const BARS_MAX: usize = 40;
+
+/// The columns of the table: keys of a flow's summary, and their headings.
+const COLUMNS: [(&str, &str); 8] = [
+    ("sent_packets", "sent"),
+    ("delivered_packets", "delivered"),
+    ("lost_packets", "lost"),
+    (
+        "dropped_by_receiver_packets",
+        "dropped by the receiving host",
+    ),
+    ("dropped_by_sender_packets", "no room in the send queue"),
+    ("retransmitted_packets", "sent again"),
+    ("marked_packets", "marked"),
+    ("loss_events", "loss events"),
+];
+
+const PLACES: [&str; 3] = ["send queue", "network", "receiving host"];
+
+pub(super) fn fill(section: &mut Section, source: &Source) {
+    let groups = source.groups();
+    let flows = groups.iter().flat_map(|group| {
+        let flows = group.flows();
+        flows.map(|flow| (name_of(&group.label, flow), flow))
+    });
+    let flows: Vec<(String, &Value)> = flows.collect();
+    let lossy: Vec<_> = flows
+        .iter()
+        .filter(|(_, flow)| places(flow).iter().any(|n| *n > 0.0))
+        .collect();
+    section.text(
+        "Lost are the datagrams that the sender's transport declared lost; with UDP and CCIDs 3 and 4, those that the \
+         receiver misses. Of each cell, its first repetition counts.",
+    );
+    if lossy.is_empty() {
+        section
+            .absent("No flow lost a datagram, so there is no picture.")
+            .table(&table(&flows));
+        return;
+    }
+    if lossy.len() > BARS_MAX {
+        section.text(&format!(
+            "The picture shows the first {BARS_MAX} of {} flows with losses, and the table all.",
+            lossy.len()
+        ));
+    }
+    let bars = lossy.iter().take(BARS_MAX).map(|(name, flow)| Bar {
+        name: name.clone(),
+        values: places(flow).into(),
+    });
+    let picture = Bars {
+        title: String::new(),
+        x_label: "datagrams that were not delivered".into(),
+        parts: PLACES.map(String::from).into(),
+        bars: bars.collect(),
+    };
+    section.figure(
+        "Where datagrams were lost",
+        &picture.to_svg(),
+        &table(&flows),
+    );
+}
+
+/// Losses at each of [`PLACES`]. Drops of the receiving host also count as lost.
+fn places(flow: &Value) -> [f64; 3] {
+    let count = |key: &str| number(&flow[key]).unwrap_or(0.0);
+    let at_receiver = count("dropped_by_receiver_packets");
+    let network = (count("lost_packets") - at_receiver).max(0.0);
+    [count("dropped_by_sender_packets"), network, at_receiver]
+}
+
+fn table(flows: &[(String, &Value)]) -> Table {
+    // Columns without any value say nothing.
+    let is_used = |(key, _): &&(&str, &str)| {
+        let is_first = COLUMNS[..3].iter().any(|(first, _)| first == key);
+        is_first
+            || flows
+                .iter()
+                .any(|(_, flow)| number(&flow[key]).is_some_and(|n| n > 0.0))
+    };
+    let columns: Vec<_> = COLUMNS.iter().filter(is_used).collect();
+    let heads = columns.iter().map(|(_, head)| *head);
+    let heads: Vec<&str> = core::iter::once("datagrams").chain(heads).collect();
+    let mut table = Table::numbers("Datagrams of each flow", &heads);
+    for (name, flow) in flows {
+        let cells = columns.iter().map(|(key, _)| match &flow[*key] {
+            Value::Null => "–".to_owned(),
+            count => count.to_string(),
+        });
+        table.row(core::iter::once(name.clone()).chain(cells));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn receiving_host_and_network_share_the_losses() {
+        let flow = json!({ "lost_packets": 10, "dropped_by_receiver_packets": 4, "dropped_by_sender_packets": 2 });
+        assert_eq!(places(&flow), [2.0, 6.0, 4.0]);
+        assert_eq!(places(&json!({ "lost_packets": null })), [0.0; 3]);
+    }
+
+    #[test]
+    fn columns_without_values_are_left_out() {
+        let flow = json!({ "sent_packets": 5, "delivered_packets": 5, "lost_packets": null, "marked_packets": 0,
+            "retransmitted_packets": 3 });
+        let html = table(&[("a: flow".to_owned(), &flow)]).to_string();
+        assert!(html.contains("sent again") && !html.contains("marked"));
+        assert!(html.contains("<td>5</td><td>5</td><td>–</td><td>3</td>"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Each cell over time: goodput, window or rate, round trip, queue.
+
+use super::super::figure;
+use super::groups::{Group, mean};
+use super::{Source, count, short};
+use dccp_plot::{Figure, Panel};
+use dccp_report::{Detail, Section, Table};
+use std::collections::BTreeMap;
+
+/// More cells would make a page too large. The first are shown.
+const CELLS_MAX: usize = 128;
+/// With more cells, the reader unfolds what is of interest.
+const OPEN_MAX: usize = 4;
+
+pub(super) fn fill(section: &mut Section, source: &Source) {
+    let groups = source.groups();
+    let mut charts: Vec<(&Group<'_>, Figure)> = (groups.iter())
+        .filter_map(|group| Some((group, chart(source, group)?)))
+        .take(CELLS_MAX)
+        .collect();
+    if charts.is_empty() {
+        section.absent("No cell was played to its end, so there is nothing to show over time.");
+        return;
+    }
+    share_axes(&mut charts);
+    if groups.iter().any(|group| group.cells.len() > 1) {
+        section.text("Of each cell, its first repetition is shown.");
+    }
+    if groups.len() > CELLS_MAX {
+        section.text(&format!(
+            "The first {CELLS_MAX} of {} are shown.",
+            count(groups.len(), "cell")
+        ));
+    }
+    section.text(
+        "All cells of a phase have the same vertical axes until you zoom. Vertical lines and grey bands are changes \
+         and outages of links.",
+    );
+    let detail = detail(charts.iter().map(|(_, figure)| figure));
+    let is_open = charts.len() <= OPEN_MAX;
+    for (group, figure) in &charts {
+        section.folded(&group.label, is_open, |section| {
+            let caption = format!("{} over time", group.label);
+            section.chart(&caption, figure, detail, &numbers(figure));
+        });
+    }
+}
+
+/// The picture of the first repetition that did not fail.
+fn chart(source: &Source, group: &Group<'_>) -> Option<Figure> {
+    let cell = group.first()?;
+    let mut figure = figure::of_cell("", cell, source.run(cell));
+    figure.title.clear();
+    Some(figure)
+}
+
+/// The detail of all charts of a page.
+pub(super) fn detail<'a>(figures: impl Iterator<Item = &'a Figure>) -> Detail {
+    let panels = figures.flat_map(|figure| &figure.panels);
+    Detail::for_curves(panels.map(|panel| panel.series.len()).sum())
+}
+
+/// Panels with the same label in cells of the same phase get the same axis.
+fn share_axes(charts: &mut [(&Group<'_>, Figure)]) {
+    let mut reach: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let key = |group: &Group<'_>, panel: &Panel| (group.phase().to_owned(), panel.y_label.clone());
+    for (group, figure) in &*charts {
+        for panel in &figure.panels {
+            let most = reach.entry(key(group, panel)).or_default();
+            *most = most.max(panel.greatest());
+        }
+    }
+    for (group, figure) in charts {
+        for panel in &mut figure.panels {
+            panel.reach = reach[&key(group, panel)];
+        }
+    }
+}
+
+/// The means of each curve in equal spans of time.
+pub(super) fn numbers(figure: &Figure) -> Table {
+    const SPANS: usize = 10;
+    let curves = || {
+        let panels = figure.panels.iter();
+        panels.flat_map(|panel| panel.series.iter().map(move |series| (panel, series)))
+    };
+    let names = curves().map(|(panel, series)| format!("{}: {}", series.name, panel.y_label));
+    let heads: Vec<String> = core::iter::once(format!("from, {}", unit(&figure.x_label)))
+        .chain(names)
+        .collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::numbers("Means of equal spans of time", &heads);
+    let times = curves()
+        .flat_map(|(_, series)| &series.points)
+        .map(|point| point.0);
+    let end = times.fold(0.0, f64::max);
+    let mut from = 0.0;
+    for n in 1..=SPANS {
+        let to = end * share(n, SPANS);
+        let mean_of = |(_, series): (&Panel, &dccp_plot::Series)| {
+            let is_inside =
+                |point: &&(f64, f64)| from < point.0 && point.0 <= to && point.1.is_finite();
+            let values: Vec<f64> = series
+                .points
+                .iter()
+                .filter(is_inside)
+                .map(|p| p.1)
+                .collect();
+            match values[..] {
+                [] => "–".to_owned(),
+                _ => short(mean(&values)),
+            }
+        };
+        table.row(core::iter::once(short(from)).chain(curves().map(mean_of)));
+        from = to;
+    }
+    table
+}
+
+fn share(part: usize, of: usize) -> f64 {
+    let number = |n: usize| u32::try_from(n).map_or(f64::MAX, f64::from);
+    number(part) / number(of)
+}
+
+/// `s` of `time, s`.
+fn unit(label: &str) -> &str {
+    label.rsplit(", ").next().unwrap_or(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::of_cells;
+    use super::*;
+    use dccp_plot::Series;
+    use serde_json::json;
+
+    fn figure(values: &[f64]) -> Figure {
+        let points = (1..).map(|n: i32| f64::from(n)).zip(values.iter().copied());
+        Figure {
+            title: String::new(),
+            x_label: "time, s".into(),
+            panels: vec![Panel {
+                y_label: "queue, packets".into(),
+                series: vec![Series {
+                    name: "neck".into(),
+                    points: points.collect(),
+                }],
+                ..Panel::default()
+            }],
+            marks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn cells_of_a_phase_share_their_axes() {
+        let cell = |law: &str, phase: &str| json!({ "variables": { "law": law }, "phase": phase, "repeat": 0, "label": law });
+        let cells = [
+            cell("a", "alone"),
+            cell("b", "alone"),
+            cell("a", "together"),
+        ];
+        let groups = of_cells(&cells, "");
+        let figures = [figure(&[3.0]), figure(&[7.0]), figure(&[90.0])];
+        let mut charts: Vec<_> = groups.iter().zip(figures).collect();
+        share_axes(&mut charts);
+        let reach: Vec<f64> = charts.iter().map(|(_, f)| f.panels[0].reach).collect();
+        assert_eq!(reach, [7.0, 7.0, 90.0]);
+    }
+
+    #[test]
+    fn numbers_are_means_of_spans() {
+        let values: Vec<f64> = (0..20)
+            .map(|n| if n == 3 { f64::NAN } else { f64::from(n) })
+            .collect();
+        let html = numbers(&figure(&values)).to_string();
+        assert_eq!(html.matches("<tr>").count(), 11);
+        assert!(
+            html.contains(
+                "<th scope=\"col\">from, s</th><th scope=\"col\">neck: queue, packets</th>"
+            )
+        );
+        // The first two values are 0 and 1. Of the next two, one is missing.
+        assert!(html.contains("<tr><th scope=\"row\">0.000</th><td>0.500</td></tr>"));
+        assert!(html.contains("<tr><th scope=\"row\">2.000</th><td>2.000</td></tr>"));
+    }
+}

@@ -1,0 +1,198 @@
+//! The metrics of all cells, and published tables beside ours.
+
+use super::super::read::{each, text};
+use super::super::table;
+use super::heat::{Map, shades_of_both};
+use super::{Source, mark, short};
+use crate::metrics::Metric;
+use dccp_report::{Section, Table};
+use serde_json::Value;
+
+pub(super) fn fill(section: &mut Section, source: &Source) {
+    section.table(&metrics(source));
+    for published in each(&source.document["published"]) {
+        beside(section, published);
+    }
+    if each(&source.document["published"]).next().is_none() {
+        section.absent("The scenario has no published table to compare with.");
+    }
+}
+
+fn metrics(source: &Source) -> Table {
+    let scenario = source.scenario.as_ref().ok();
+    let metrics = scenario.and_then(|scenario| scenario.runs.first());
+    let metrics: &[Metric] = metrics.map_or(&[], |run| &run.measure.metrics);
+    let mut rows = table::rows(source.cells(), metrics).into_iter();
+    let mut headings = rows.next().unwrap_or_default();
+    if let Some(first) = headings.first_mut() {
+        "cell".clone_into(first);
+    }
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut table = Table::numbers("Metrics of each flow of each cell", &headings);
+    for mut row in rows {
+        if let Some(first) = row.first_mut().filter(|first| first.is_empty()) {
+            source.name().clone_into(first);
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// A table of a paper and ours.
+fn beside(section: &mut Section, published: &Value) {
+    let texts = |key: &str| -> Vec<String> {
+        each(&published[key])
+            .map(|name| text(name).to_owned())
+            .collect()
+    };
+    let (rows, columns) = (texts("rows"), texts("columns"));
+    section.heading(text(&published["title"]));
+    section.text(&sentence(published));
+    let paper = Numbers(&published["published"]);
+    let ours = Numbers(&published["ours"]);
+    let unit = match text(&published["unit"]) {
+        "" => String::new(),
+        unit => format!(", {unit}"),
+    };
+    let caption = format!("{}{unit}: the paper and ours", text(&published["metric"]));
+    section.table(&numbers(&caption, &rows, &columns, paper, ours));
+    if rows.len() > 2 && columns.len() > 2 {
+        maps(section, published, (rows, columns));
+    }
+}
+
+/// The kind of the comparison and its mark.
+fn sentence(published: &Value) -> String {
+    let kind = text(&published["kind"]);
+    let compared = match kind {
+        "" => "The scenario only shows both.".to_owned(),
+        _ => format!("Compared by {kind}: {}.", mark(&published["mark"])),
+    };
+    match published["rank_correlation"].as_f64() {
+        Some(rank) => format!("{compared} The rank correlation of both is {rank:.2}."),
+        None => compared,
+    }
+}
+
+/// The values of a table in a document.
+#[derive(Clone, Copy)]
+struct Numbers<'a>(&'a Value);
+
+impl Numbers<'_> {
+    fn at(self, row: usize, column: usize) -> Option<f64> {
+        self.0[row][column].as_f64()
+    }
+}
+
+/// With few columns, a row as in the paper; with many, a row for each value.
+fn numbers(
+    caption: &str,
+    rows: &[String],
+    columns: &[String],
+    paper: Numbers<'_>,
+    ours: Numbers<'_>,
+) -> Table {
+    const FEW: usize = 3;
+    let cells = |row: usize, column: usize| {
+        let (paper, ours) = (paper.at(row, column), ours.at(row, column));
+        [shown(paper), shown(ours), difference(paper, ours)]
+    };
+    if columns.len() <= FEW {
+        let heads = columns.iter().flat_map(|column| {
+            ["paper", "ours", "difference"].map(|word| match &column[..] {
+                "" => word.to_owned(),
+                column => format!("{column}: {word}"),
+            })
+        });
+        let heads: Vec<String> = core::iter::once("row".to_owned()).chain(heads).collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let mut table = Table::numbers(caption, &heads);
+        for (n, name) in rows.iter().enumerate() {
+            let cells = (0..columns.len()).flat_map(|m| cells(n, m));
+            table.row(core::iter::once(name.clone()).chain(cells));
+        }
+        return table;
+    }
+    let heads = ["row", "column", "paper", "ours", "difference"];
+    let mut table = Table::numbers(caption, &heads);
+    for (n, name) in rows.iter().enumerate() {
+        for (m, column) in columns.iter().enumerate() {
+            let names = [name.clone(), column.clone()];
+            table.row(names.into_iter().chain(cells(n, m)));
+        }
+    }
+    table
+}
+
+/// Both tables as heat maps with the same colours.
+fn maps(section: &mut Section, published: &Value, (rows, columns): (Vec<String>, Vec<String>)) {
+    let values = |key: &str| -> Vec<Vec<Option<f64>>> {
+        let rows = each(&published[key]);
+        rows.map(|row| each(row).map(Value::as_f64).collect())
+            .collect()
+    };
+    let both = [("The paper", values("published")), ("Ours", values("ours"))];
+    let shades = shades_of_both(&both[0].1, &both[1].1);
+    for (who, values) in both {
+        let map = Map {
+            caption: format!("{who}: {}", text(&published["title"])),
+            value: text(&published["metric"]).to_owned(),
+            x: String::new(),
+            y: String::new(),
+            columns: columns.clone(),
+            rows: rows.clone(),
+            values,
+            shades,
+        };
+        map.add_to(section);
+    }
+}
+
+fn shown(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), short)
+}
+
+/// Ours less the paper's, also as a part of the paper's.
+fn difference(paper: Option<f64>, ours: Option<f64>) -> String {
+    let Some((paper, ours)) = paper.zip(ours) else {
+        return "–".into();
+    };
+    let sign = if ours > paper { "+" } else { "" };
+    let by = format!("{sign}{}", short(ours - paper));
+    if paper == 0.0 {
+        return by;
+    }
+    format!("{by} ({sign}{:.0} %)", (ours - paper) / paper.abs() * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn difference_has_a_sign_and_a_share() {
+        assert_eq!(difference(Some(200.0), Some(210.0)), "+10.00 (+5 %)");
+        assert_eq!(difference(Some(0.5), Some(0.25)), "-0.250 (-50 %)");
+        assert_eq!(difference(Some(-0.5), Some(0.0)), "+0.500 (+100 %)");
+        assert_eq!(difference(Some(0.0), Some(0.1)), "+0.100");
+        assert_eq!(difference(None, Some(1.0)), "–");
+    }
+
+    #[test]
+    fn wide_table_has_a_row_for_each_value() {
+        let names = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>();
+        let values = json!([[1, 2, 3, 4], [5, 6, null, 8]]);
+        let of = |columns: usize| {
+            let numbers = Numbers(&values);
+            let table = numbers_of(&names(columns), numbers);
+            table.to_string().matches("<tr>").count() - 1
+        };
+        assert_eq!((of(2), of(4)), (2, 8));
+    }
+
+    fn numbers_of(columns: &[String], values: Numbers<'_>) -> Table {
+        let rows = ["a".to_owned(), "b".to_owned()];
+        numbers("", &rows, columns, values, values)
+    }
+}
