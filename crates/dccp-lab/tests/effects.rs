@@ -163,6 +163,156 @@ stop = "10s"
     assert!(busy(slow) > Some(9_500_000_000), "{:?}", busy(slow));
 }
 
+// E24: the pool lasts 36.6 ms at 78,333 packets/s, and the receiving host counts what it loses.
+#[test]
+fn a_pool_of_buffers_loses_packets_if_its_refill_comes_later_than_the_pool_lasts() {
+    let cells = cells(
+        "memory",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "1Gbit"
+[[host]]
+node = "b"
+memory = { pool = "5741KiB", buffer = "2KiB", refill = "${pause}" }
+[matrix]
+pause = ["36ms", "38ms"]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+kind = "cbr"
+transport = "udp"
+size = "1444B"
+rate = "904.903Mbit"
+stop = "1s"
+"#,
+    );
+    let lost = |cell: &Value| cell["summary"]["hosts"][0]["lost_packets"]["no_buffer"].as_u64();
+    let [early, late] = &cells[..] else {
+        panic!("{} cells", cells.len());
+    };
+    assert_eq!(lost(early), None, "{}", early["summary"]["hosts"]);
+    // Of 2976 packets in 38 ms, 2870 find a buffer.
+    assert!(
+        lost(late) > Some(2600) && lost(late) < Some(2800),
+        "{:?}",
+        lost(late)
+    );
+}
+
+#[test]
+fn a_model_of_a_processor_has_the_costs_of_its_year_unless_the_file_has_others() {
+    let cells = cells(
+        "models",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "10Mbit"
+rtt = "100ms"
+[[host]]
+node = "a"
+cpu_model = "${model}"
+walk_cost = "${walk}"
+[matrix]
+model = ["dccp2007", "sack2003"]
+walk = ["0s", "1us"]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+ack_ratio = 2
+stop = "5s"
+"#,
+    );
+    let busy = |n: usize| {
+        let cell = &cells[n]["summary"];
+        let busy = cell["hosts"][0]["processor_ns"].as_f64().expect("a time");
+        busy / cell["flows"][0]["sent_packets"].as_f64().expect("a count")
+    };
+    // For each packet 10.5 µs. With each second one, a microsecond for each packet in flight: at least 40.
+    assert!((10_500.0..12_000.0).contains(&busy(0)), "{}", busy(0));
+    assert!(busy(1) > 10_500.0 + 20_000.0, "{}", busy(1));
+    // DCCP has no SACK: 5 µs for each second packet.
+    assert!((2_000.0..3_500.0).contains(&busy(2)), "{}", busy(2));
+    assert!((busy(2) - busy(3)).abs() < 1e-9);
+}
+
+#[test]
+fn a_law_counts_acknowledgements_and_coarse_round_trips_where_the_file_says_so() {
+    let cells = cells(
+        "inputs",
+        r#"
+[topology]
+nodes = ["a", "b"]
+[[link]]
+from = "a"
+to = "b"
+rate = "100Mbit"
+rtt = "9ms"
+queue = "400p"
+[matrix]
+transport = ["tcp", "dccp/ccid2"]
+law = ["scalable:initial_ssthresh=20", "fast:alpha=40"]
+count = ["packets", "acks"]
+tick = ["1ns", "10ms"]
+only = [{ count = "packets" }, { law = "scalable:initial_ssthresh=20", tick = "1ns" }]
+[[flow]]
+id = "load"
+from = "a"
+to = "b"
+transport = "${transport}"
+cc = "${law}"
+count = "${count}"
+clock_granularity = "${tick}"
+ack_ratio = 2
+ecn = false
+stop = "5s"
+[measure]
+interval = "100ms"
+"#,
+    );
+    let of = |values: [&str; 4]| {
+        let is_wanted = |cell: &&Value| {
+            let names = ["transport", "law", "count", "tick"];
+            names
+                .iter()
+                .zip(values)
+                .all(|(name, v)| cell["variables"][name] == v)
+        };
+        &cells.iter().find(is_wanted).expect("a cell")["series"]
+    };
+    for transport in ["tcp", "dccp/ccid2"] {
+        let window = |count| {
+            let series = of([transport, "scalable:initial_ssthresh=20", count, "1ns"]);
+            series["flows"][0]["cwnd_packets"][9]
+                .as_f64()
+                .expect("a window")
+        };
+        // In a second of about 100 round trips the window grows by 1 % per round trip, or by half of that.
+        let (packets, acks) = (window("packets"), window("acks"));
+        assert!(packets > 1.3 * acks, "{transport}: {packets} {acks}");
+        let queue = |tick| {
+            let series = of([transport, "fast:alpha=40", "packets", tick]);
+            let queue = series["links"][0]["queue_packets_mean"]
+                .as_array()
+                .expect("a column");
+            let last = queue[30..].iter().map(|v| v.as_f64().expect("a queue"));
+            last.sum::<f64>() / 20.0
+        };
+        // 40 packets in the queue are 4.8 ms. With a clock of 10 ms, the ninth packet makes the round trip 20 ms.
+        let (fine, coarse) = (queue("1ns"), queue("10ms"));
+        assert!((30.0..50.0).contains(&fine), "{transport}: {fine}");
+        assert!((coarse - fine).abs() > 8.0, "{transport}: {fine} {coarse}");
+    }
+}
+
 #[test]
 fn ccid_3_is_that_of_ns_2_where_the_file_says_so() {
     // Slow start with one packet of 1444 bytes per round trip of 100 ms, not three: sent at 100, 200, 300 and 400 ms,

@@ -185,6 +185,8 @@ struct Host<'a> {
     id: &'a str,
     /// The busy time of its processor.
     processor_ns: u64,
+    /// Received packets that it lost before its transports, by reason.
+    lost_packets: BTreeMap<String, u64>,
 }
 
 /// Columns: the n-th value of each belongs to the interval that ends at the n-th `t_ns`.
@@ -321,14 +323,18 @@ fn head(run: &Run) -> Cell<'_> {
 fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> CellSummary<'a> {
     let flows = run.flows.iter().zip(&summary.flows).zip(&outcome.flows);
     let links = directions(run).zip(&summary.links).zip(&outcome.links);
-    let machines = run.network.machines.iter().zip(&outcome.processors);
+    let machines = run.network.machines.iter();
+    let machines = machines
+        .zip(&outcome.processors)
+        .zip(&outcome.lost_by_hosts);
     CellSummary {
         flows: flows.map(|((flow, s), o)| flow_row(flow, s, o)).collect(),
         links: links.map(|((name, s), o)| link_row(name, s, o)).collect(),
         hosts: machines
-            .map(|(machine, time)| Host {
+            .map(|((machine, time), lost)| Host {
                 id: &run.network.nodes[machine.node],
                 processor_ns: nanos(*time),
+                lost_packets: by_reason(lost),
             })
             .collect(),
         summary,
@@ -373,18 +379,21 @@ fn flow_row<'a>(flow: &'a Flow, summary: &'a FlowSummary, outcome: &'a FlowOutco
 }
 
 fn link_row<'a>(name: LinkName, summary: &'a LinkSummary, outcome: &LinkOutcome) -> LinkRow<'a> {
-    let lost = outcome.lost_packets.iter();
     LinkRow {
         name,
         summary,
         queue_packets_max: outcome.queue_packets_max,
         offered_packets: outcome.offered_packets,
         delivered_packets: outcome.delivered_packets,
-        lost_packets: lost
-            .map(|(reason, n)| (reason.replace(' ', "_"), *n))
-            .collect(),
+        lost_packets: by_reason(&outcome.lost_packets),
         marked_packets: outcome.marked_packets,
     }
+}
+
+fn by_reason(lost: &[(&'static str, u64)]) -> BTreeMap<String, u64> {
+    let lost = lost.iter();
+    lost.map(|(reason, n)| (reason.replace(' ', "_"), *n))
+        .collect()
 }
 
 fn series<'a>(run: &'a Run, outcome: &'a Outcome) -> Series<'a> {

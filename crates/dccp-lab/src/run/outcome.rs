@@ -15,6 +15,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// The busy time of each machine's processor.
     pub processors: Vec<Duration>,
+    /// The received packets that each machine lost, by reason, those that are not zero.
+    pub lost_by_hosts: Vec<Vec<(&'static str, u64)>>,
     /// Events that the simulator played.
     pub events: u64,
 }

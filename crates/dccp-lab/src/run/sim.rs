@@ -278,10 +278,17 @@ impl<'a> Recorder<'a> {
             outcome.marked_packets = stats.marked;
             outcome.queue_packets_max = stats.queue_packets_max as u64;
         }
-        let machines = self.run.network.machines.iter();
-        self.outcome.processors = machines
-            .map(|m| (self.stage.world).processor_time(self.stage.node(m.node)))
-            .collect();
+        for machine in &self.run.network.machines {
+            let (world, node) = (&self.stage.world, self.stage.node(machine.node));
+            self.outcome.processors.push(world.processor_time(node));
+            let losses = world.host_losses(node);
+            let lost = [
+                (Loss::Backlog.name(), losses.backlog),
+                (Loss::NoBuffer.name(), losses.no_buffer),
+            ];
+            let lost = lost.into_iter().filter(|(_, n)| *n > 0).collect();
+            self.outcome.lost_by_hosts.push(lost);
+        }
         self.outcome.events = self.stage.world.events();
         self.outcome
     }

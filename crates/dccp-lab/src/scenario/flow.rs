@@ -1,7 +1,7 @@
 //! `[[flow]]`: the ends of a flow, what carries it, and when.
 
 use super::document::{Item, refuse};
-use super::keys::{FlowKeys, FlowKind};
+use super::keys::{Counted, FlowKeys, FlowKind};
 use super::mistake::{Mistake, Mistakes};
 use super::nodes;
 use super::numbers::Whole;
@@ -10,6 +10,7 @@ use super::traffic::{Traffic, traffic};
 use super::values::{At, Size, Start, Transport as Carrier};
 use core::time::Duration;
 use dccp_cli::law::{self, NamedLaw};
+use dccp_historic::Inputs;
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
 use dccp_sim::{Seed, tcp};
@@ -18,13 +19,30 @@ use dccp_sim::{Seed, tcp};
 const OUR_TFRC: &str = "tfrc";
 
 /// The settings of transports.
-const KEYS_OF_TRANSPORTS: &[&str] = &["cc", "tfrc", "window", "ack_ratio", "ecn", "pacing"];
+const KEYS_OF_TRANSPORTS: &[&str] = &[
+    "cc",
+    "tfrc",
+    "window",
+    "ack_ratio",
+    "ecn",
+    "pacing",
+    "count",
+    "clock_granularity",
+];
 
 impl Carrier {
     /// The settings of this transport.
     const fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Dccp(2) | Self::Tcp => &["cc", "window", "ack_ratio", "ecn", "pacing"],
+            Self::Dccp(2) | Self::Tcp => &[
+                "cc",
+                "window",
+                "ack_ratio",
+                "ecn",
+                "pacing",
+                "count",
+                "clock_granularity",
+            ],
             Self::Dccp(3) => &["tfrc", "ecn"],
             Self::Dccp(_) => &["ecn"],
             Self::Udp => &[],
@@ -175,7 +193,7 @@ fn dccp(keys: &FlowKeys, ccid: u8, law: Option<NamedLaw>, size: usize) -> Result
         rx_ccids: vec![ccid],
         ccids: ccids.unwrap_or_default(),
         ecn: keys.ecn.unwrap_or(default.ecn),
-        law: law.map_or(default.law, |law| law.config),
+        law: inputs(keys).of(law.map_or(default.law, |law| law.config)),
         max_window: window.transpose()?,
         ack_ratio: keys.ack_ratio.map(Whole::to),
         pacing: keys.pacing.unwrap_or(default.pacing),
@@ -183,6 +201,14 @@ fn dccp(keys: &FlowKeys, ccid: u8, law: Option<NamedLaw>, size: usize) -> Result
         audit: false,
         ..default
     })
+}
+
+/// The inputs of the flow's law.
+fn inputs(keys: &FlowKeys) -> Inputs {
+    Inputs {
+        counts_acks: keys.count == Some(Counted::Acks),
+        tick: keys.clock_granularity.map_or(Duration::ZERO, |tick| tick.0),
+    }
 }
 
 /// `tfrc = "tfrc-ns2"`: the CCIDs with another program's CCID 3.
@@ -208,6 +234,7 @@ fn tcp(keys: &FlowKeys, law: Option<NamedLaw>, size: usize) -> Result<tcp::Confi
     let mss = size.min(MSS_MAX);
     let window = keys.window.as_ref().map(|bytes| window(bytes, mss));
     Ok(tcp::Config {
+        law: inputs(keys).of(default.law),
         mss: u16::try_from(mss).unwrap_or(default.mss),
         max_window: window.transpose()?,
         ack_every: keys.ack_ratio.map_or(default.ack_every, Whole::to),

@@ -1,6 +1,6 @@
 //! `[[host]]`: processors, interfaces and clocks of hosts.
 
-use super::keys::{ClockKeys, HostKeys, LocalCongestion, Sections};
+use super::keys::{ClockKeys, CpuModel, HostKeys, LocalCongestion, MemoryKeys, Sections};
 use super::link::NewLink;
 use super::mistake::{Mistake, Mistakes, Place};
 use super::nodes;
@@ -8,7 +8,8 @@ use super::numbers::Whole;
 use super::plan::Machine;
 use super::queue::{Capacity, room};
 use super::values::{At, QueueSize};
-use dccp_sim::machine::{Clock, LocalCongestion as SimCongestion, MachineConfig};
+use core::time::Duration;
+use dccp_sim::machine::{AckCost, Clock, LocalCongestion as SimCongestion, MachineConfig, Memory};
 
 /// All machines. `links` get the queues of their interfaces.
 pub(crate) fn machines(
@@ -19,7 +20,9 @@ pub(crate) fn machines(
 ) -> Vec<Machine> {
     let mut machines: Vec<Machine> = Vec::new();
     for keys in sections {
-        let config = machine(keys);
+        let Some(config) = mistakes.check(machine(keys)) else {
+            continue;
+        };
         for (node, place) in ends(keys, nodes, mistakes) {
             if machines.iter().any(|m| m.node == node) {
                 let what = format!("there are two hosts {}", nodes[node]);
@@ -64,9 +67,9 @@ fn ends<'a>(
     names.filter_map(node).collect()
 }
 
-fn machine(keys: &HostKeys) -> MachineConfig {
-    let default = MachineConfig::default();
-    MachineConfig {
+fn machine(keys: &HostKeys) -> Result<MachineConfig, Mistake> {
+    let default = defaults(keys.cpu_model);
+    Ok(MachineConfig {
         send_cost: keys.send_cost.map_or(default.send_cost, |time| time.0),
         receive_cost: keys
             .receive_cost
@@ -75,6 +78,8 @@ fn machine(keys: &HostKeys) -> MachineConfig {
         batch: keys.batch.map_or(default.batch, Whole::to),
         quantum: keys.quantum.map_or(default.quantum, Whole::to),
         backlog: keys.backlog.map_or(default.backlog, Whole::to),
+        ack_cost: ack_cost(keys, default.ack_cost)?,
+        memory: keys.memory.as_ref().map(memory).transpose()?,
         local_congestion: match keys.local_congestion {
             None => default.local_congestion,
             Some(LocalCongestion::Wait) => SimCongestion::Wait,
@@ -82,7 +87,66 @@ fn machine(keys: &HostKeys) -> MachineConfig {
             Some(LocalCongestion::Event) => SimCongestion::Event,
         },
         clock: keys.clock.as_ref().map_or(default.clock, clock),
+    })
+}
+
+/// The costs of old kernels. The packets of 2003 and 2007 were handed over one by one.
+fn defaults(model: Option<CpuModel>) -> MachineConfig {
+    match model {
+        None => MachineConfig::default(),
+        // 5 µs is an assumption.
+        Some(CpuModel::Sack2003) => MachineConfig {
+            backlog: 300,
+            batch: 1,
+            ack_cost: AckCost {
+                each: Duration::from_micros(5),
+                tcp_search: Duration::from_nanos(10),
+                ..AckCost::default()
+            },
+            ..MachineConfig::default()
+        },
+        // 82 % of a processor at 78,333 packets/s; at 94 ms and 10,833 packets/s the rest of it for 1018 packets in
+        // flight, with an acknowledgement for each second packet.
+        Some(CpuModel::Dccp2007) => MachineConfig {
+            send_cost: Duration::from_nanos(10_500),
+            batch: 1,
+            ack_cost: AckCost {
+                dccp_walk: Duration::from_nanos(160),
+                ..AckCost::default()
+            },
+            ..MachineConfig::default()
+        },
     }
+}
+
+fn ack_cost(keys: &HostKeys, default: AckCost) -> Result<AckCost, Mistake> {
+    let mut cost = AckCost {
+        each: keys.ack_cost.map_or(default.each, |time| time.0),
+        ..default
+    };
+    if let Some(walk) = &keys.walk_cost {
+        match keys.cpu_model {
+            Some(CpuModel::Sack2003) => cost.tcp_search = walk.0,
+            Some(CpuModel::Dccp2007) => cost.dccp_walk = walk.0,
+            None => {
+                let what = "walk_cost is a cost of an old kernel";
+                return Err(Mistake::new(&walk.place, what, "add cpu_model"));
+            }
+        }
+    }
+    Ok(cost)
+}
+
+fn memory(keys: &At<MemoryKeys>) -> Result<Memory, Mistake> {
+    let buffers = keys.pool.0 / keys.buffer.0;
+    if buffers == 0 {
+        let what = "the pool has no room for a buffer";
+        return Err(Mistake::new(&keys.place, what, "write a larger pool"));
+    }
+    Ok(Memory {
+        buffers: usize::try_from(buffers).unwrap_or(usize::MAX),
+        refill: keys.refill.0,
+    })
 }
 
 fn clock(keys: &ClockKeys) -> Clock {

@@ -307,18 +307,26 @@ pub(crate) struct RouteKeys {
 pub(crate) struct HostKeys {
     /// A node at an end of a flow, or a list of them.
     pub(crate) node: At<OneOrMany<String>>,
-    /// Processor time to send a packet. Default: 0s.
+    /// Processor time to send a packet. Default: 0s; dccp2007 10.5us.
     pub(crate) send_cost: Option<ShortTime>,
     /// Processor time to receive a packet. Default: 0s.
     pub(crate) receive_cost: Option<ShortTime>,
     /// The time from an arrival at an idle host to the first instruction. Default: 0s.
     pub(crate) wakeup: Option<ShortTime>,
-    /// Received packets that the interface hands over at a time. Default: 64.
+    /// Received packets that the interface hands over at a time. Default: 64; with `cpu_model` 1.
     pub(crate) batch: Option<Count>,
     /// Packets that a transport sends at a time. Default: 64.
     pub(crate) quantum: Option<Count>,
-    /// Received packets that wait for the processor, at most. Default: 1000.
+    /// Received packets that wait for the processor, at most. Default: 1000; sack2003 300.
     pub(crate) backlog: Option<Count>,
+    /// The kernel whose costs are the defaults of other keys; see "Hosts of 2003 and 2007" in `scenarios.md`. Default: none.
+    pub(crate) cpu_model: Option<CpuModel>,
+    /// Processor time of an acknowledgement at the sender of the data. Default: 0s; sack2003 5us.
+    pub(crate) ack_cost: Option<ShortTime>,
+    /// With `cpu_model`: the same for each packet in flight. Default: sack2003 10ns, dccp2007 160ns.
+    pub(crate) walk_cost: Option<At<ShortTime>>,
+    /// The memory for received packets. Default: no limit.
+    pub(crate) memory: Option<At<MemoryKeys>>,
     /// The reaction of a sender when the interface is full. Default: wait.
     pub(crate) local_congestion: Option<LocalCongestion>,
     /// The room of the queues where links leave this host. Default: that of the link.
@@ -335,6 +343,27 @@ pub(crate) enum LocalCongestion {
     Wait,
     Drop,
     Event,
+}
+
+/// A kernel whose acknowledgements cost more the more packets are in flight.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum CpuModel {
+    Sack2003,
+    Dccp2007,
+}
+
+/// `memory`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MemoryKeys {
+    /// The size of a buffer, which holds one packet.
+    pub(crate) buffer: Amount,
+    /// The size of the pool of buffers.
+    pub(crate) pool: Amount,
+    /// The time between two refills of the pool.
+    pub(crate) refill: Period,
 }
 
 /// `clock`
@@ -375,6 +404,10 @@ pub(crate) struct FlowKeys {
     pub(crate) ecn: Option<bool>,
     /// CCID 2, TCP: spreads packets over the round trip. Default: CCID 2 true, TCP false.
     pub(crate) pacing: Option<bool>,
+    /// CCID 2, TCP: what the law counts for growth after slow start. Default: packets.
+    pub(crate) count: Option<Counted>,
+    /// CCID 2, TCP: delays that the law gets are rounded up to a multiple of this. Default: they are exact.
+    pub(crate) clock_granularity: Option<Period>,
     /// Bytes of data in a datagram. Default: 1460B; DCCP but bulk 1444B; ping, rr, requests 64B.
     pub(crate) size: Option<DatagramSize>,
     /// bulk: bytes to send in all. Default: no end.
@@ -407,6 +440,15 @@ pub(crate) struct FlowKeys {
     pub(crate) stagger: Option<Time>,
     /// When the flow ends. Default: at the end of the run.
     pub(crate) stop: Option<At<Time>>,
+}
+
+/// The unit of a window's growth.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Counted {
+    Packets,
+    Acks,
 }
 
 /// The traffic of a flow.

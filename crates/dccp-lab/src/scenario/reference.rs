@@ -13,7 +13,7 @@ Where a list is expected, a single value may stand for a list of one.
 ";
 
 /// The sections, in the order of the page. The first is the file itself.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 15] = [
     "File",
     "Topology",
     "LinkKeys",
@@ -22,6 +22,7 @@ const SECTIONS: [&str; 14] = [
     "ChangeKeys",
     "RouteKeys",
     "HostKeys",
+    "MemoryKeys",
     "ClockKeys",
     "FlowKeys",
     "MatrixKeys",
