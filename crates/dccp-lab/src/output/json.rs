@@ -7,7 +7,8 @@ use crate::scenario::Scenario;
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
 use dccp_proto::time::nanos;
-use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -254,6 +255,15 @@ struct LinkSeries<'a> {
     link_util: &'a [f64],
 }
 
+/// The schema of documents.
+pub(super) fn schema() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let generator = settings.into_generator();
+    let mut schema = generator.into_root_schema_for::<Document<'_>>();
+    schema.insert("title".into(), SCHEMA.into());
+    schema
+}
+
 /// The document: cells in the order of the scenario, as [`cell`] made them.
 pub fn document(
     scenario: &Scenario,
@@ -436,18 +446,13 @@ fn column<I, V>(intervals: &[I], of: impl Fn(&I) -> V) -> Vec<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schemars::generate::SchemaSettings;
     use std::fs;
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/dccplab-result-1.json");
 
     #[test]
     fn stored_schema_is_that_of_the_types() {
-        let settings = SchemaSettings::draft2020_12().for_serialize();
-        let generator = settings.into_generator();
-        let mut schema = generator.into_root_schema_for::<Document<'_>>();
-        schema.insert("title".into(), SCHEMA.into());
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
         if std::env::var_os("UPDATE").is_some() {
             fs::write(PATH, &text).unwrap();
         }

@@ -173,7 +173,7 @@ const fn is_of_link(metric: Metric) -> bool {
 }
 
 /// The link with the highest utilisation.
-fn busiest_link(summary: &Value) -> Option<&Value> {
+pub(super) fn busiest_link(summary: &Value) -> Option<&Value> {
     let utilisation = |link: &Value| number(&link["utilisation"]).unwrap_or(0.0);
     each(&summary["links"]).max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)))
 }

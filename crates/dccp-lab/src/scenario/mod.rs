@@ -30,7 +30,7 @@ mod measure;
 mod mistake;
 mod nodes;
 mod numbers;
-mod paths;
+pub(crate) mod paths;
 mod placed;
 pub mod plan;
 mod queue;
@@ -43,6 +43,7 @@ mod values;
 pub use mistake::ScenarioError;
 
 use core::time::Duration;
+use dccp_cli::law::Laws;
 use dccp_sim::Seed;
 use document::{Item, items, value};
 use keys::{File, FlowKeys, MeasureKeys};
@@ -90,15 +91,32 @@ impl Scenario {
                 next: "check the file's name".into(),
             }]
         })?;
-        let text = core::str::from_utf8(&bytes).map_err(|error| {
+        Self::from_bytes(&bytes, &file, &Laws::default())
+    }
+
+    /// Parses the bytes of a file; `file` is its name in errors. Flows can have the given laws beside the built-in
+    /// ones.
+    ///
+    /// # Errors
+    /// All mistakes of a phase, at most 20, in the order of the file.
+    pub fn from_bytes(bytes: &[u8], file: &str, laws: &Laws) -> Result<Self, Vec<ScenarioError>> {
+        let text = core::str::from_utf8(bytes).map_err(|error| {
             let good = error.valid_up_to();
             let next = "save the file as UTF-8";
             let mistake = Mistake::new(&(good..good), "the file is not text in UTF-8", next);
             // The position depends only on the valid text before it.
-            let text = String::from_utf8_lossy(&bytes);
-            vec![ScenarioError::at(mistake, &file, &text)]
+            let text = String::from_utf8_lossy(bytes);
+            vec![ScenarioError::at(mistake, file, &text)]
         })?;
-        Self::parse(text, &file)
+        let mut mistakes = Mistakes::default();
+        let outside = Outside {
+            folder: Path::new(file).parent().unwrap_or(Path::new("")),
+            laws,
+        };
+        match scenario(text, outside, &mut mistakes) {
+            Some(scenario) if mistakes.is_empty() => Ok(scenario),
+            _ => Err(mistakes.into_errors(file, text)),
+        }
     }
 
     /// Parses a text; `file` is its name in errors.
@@ -106,21 +124,19 @@ impl Scenario {
     /// # Errors
     /// All mistakes of a phase, at most 20, in the order of the file.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ScenarioError>> {
-        let mut mistakes = Mistakes::default();
-        let scenario = scenario(text, folder(file), &mut mistakes);
-        match scenario {
-            Some(scenario) if mistakes.is_empty() => Ok(scenario),
-            _ => Err(mistakes.into_errors(file, text)),
-        }
+        Self::from_bytes(text.as_bytes(), file, &Laws::default())
     }
 }
 
-/// The folder of the files that a scenario names.
-fn folder(file: &str) -> &Path {
-    Path::new(file).parent().unwrap_or(Path::new(""))
+/// What a scenario can name beside its own sections.
+#[derive(Clone, Copy)]
+struct Outside<'a> {
+    /// The folder of the files that it names.
+    folder: &'a Path,
+    laws: &'a Laws,
 }
 
-fn scenario(text: &str, folder: &Path, mistakes: &mut Mistakes) -> Option<Scenario> {
+fn scenario(text: &str, outside: Outside<'_>, mistakes: &mut Mistakes) -> Option<Scenario> {
     let document = document::parse(text, mistakes)?;
     if !document::are_tables(&document, &["topology", "matrix", "measure"], mistakes) {
         return None;
@@ -137,7 +153,7 @@ fn scenario(text: &str, folder: &Path, mistakes: &mut Mistakes) -> Option<Scenar
         let Some(file) = document::read::<File>(&filled, mistakes) else {
             continue;
         };
-        add_runs(&file, &filled, &cell, folder, &mut runs, mistakes);
+        add_runs(&file, &filled, &cell, outside, &mut runs, mistakes);
         head = Some((file.name.0, file.source, file.seed.0));
     }
     let (name, source, seed) = head?;
@@ -176,11 +192,11 @@ fn add_runs(
     file: &File,
     document: &Item<'_>,
     cell: &Cell<'_>,
-    folder: &Path,
+    outside: Outside<'_>,
     runs: &mut Runs,
     mistakes: &mut Mistakes,
 ) -> Option<()> {
-    let network = topology::network(file, document, folder, mistakes)?;
+    let network = topology::network(file, document, outside.folder, mistakes)?;
     let defaults = MeasureKeys::default();
     let measure_keys = file.measure.as_ref().map_or(&defaults, |keys| &keys.value);
     let place = file
@@ -199,7 +215,7 @@ fn add_runs(
     let mut last = Duration::ZERO;
     for repeat in 0..measure_keys.repeat.map_or(1, Whole::to) {
         let seed = repeated(file.seed.0, repeat);
-        let flows = flows(file, &network, Seed(seed), mistakes)?;
+        let flows = flows(file, &network, outside.laws, Seed(seed), mistakes)?;
         let phases = measure::phases(&file.phase, &flows, duration, &place);
         let (phases, measure) = (mistakes.check(phases)?, measure.as_ref()?);
         for phase in phases {
@@ -230,11 +246,18 @@ fn repeated(seed: u64, repeat: u32) -> u64 {
 }
 
 /// All flows, if they are possible in the network.
-fn flows(file: &File, network: &Network, seed: Seed, mistakes: &mut Mistakes) -> Option<Vec<Flow>> {
+fn flows(
+    file: &File,
+    network: &Network,
+    laws: &Laws,
+    seed: Seed,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<Flow>> {
     let mut flows: Vec<Flow> = Vec::new();
     let mut packets = Vec::new();
     for keys in &file.flow {
-        let Some((flow, packet)) = mistakes.check(flow::flow(keys, &network.nodes, seed)) else {
+        let Some((flow, packet)) = mistakes.check(flow::flow(keys, &network.nodes, laws, seed))
+        else {
             continue;
         };
         if flows.iter().any(|f| f.id == flow.id) {
