@@ -88,6 +88,20 @@ impl Table {
         let values = Values::of(kind, values);
         self.columns.push(Column { name, values });
     }
+
+    /// Adds columns of the values that rows have at these paths of a part of theirs.
+    fn add_leaves<'v>(
+        &mut self,
+        prefix: &str,
+        leaves: &[Leaf],
+        rows: &[Row<'v>],
+        part: impl Fn(&Row<'v>) -> &'v Value,
+    ) {
+        for leaf in leaves {
+            let values = rows.iter().map(|row| leaf.of(part(row)));
+            self.add(format!("{prefix}{}", leaf.path), leaf.kind, values);
+        }
+    }
 }
 
 /// A row: a flow of a cell. A cell that failed has one row, without a flow.
@@ -102,49 +116,39 @@ struct Row<'a> {
 pub fn of_cells(scenario: &str, cells: &[Value]) -> Table {
     let schema = Schema::new();
     let rows: Vec<Row<'_>> = cells.iter().flat_map(rows_of).collect();
-    let (first, rest): (Vec<Leaf>, Vec<Leaf>) = (schema.leaves("Cell", &["summary", "series"]))
-        .into_iter()
-        .partition(|leaf| ["key", "label"].contains(&leaf.path.as_str()));
-    let heads = first.iter().chain(&rest).map(|leaf| leaf.path.clone());
-    let mut taken: BTreeSet<String> = heads.chain(["scenario".to_owned()]).collect();
+    let is_first = |leaf: &Leaf| ["key", "label"].contains(&leaf.path.as_str());
+    let heads = schema.leaves("Cell", &["summary", "series"]);
+    let mut taken: BTreeSet<String> = heads.iter().map(|leaf| leaf.path.clone()).collect();
+    taken.insert("scenario".to_owned());
+    let (first, rest): (Vec<Leaf>, Vec<Leaf>) = heads.into_iter().partition(is_first);
 
     let mut table = Table::default();
     let name = Value::from(scenario);
     table.add("scenario".into(), Kind::Text, rows.iter().map(|_| &name));
-    let of_cell = |leaf: &Leaf| rows.iter().map(|row| leaf.of(row.cell)).collect::<Vec<_>>();
-    for leaf in &first {
-        table.add(leaf.path.clone(), leaf.kind, of_cell(leaf).into_iter());
-    }
+    table.add_leaves("", &first, &rows, |row| row.cell);
     for group in ["variables", "drawn"] {
         for variable in variables(cells, group) {
             let values = || rows.iter().map(|row| &row.cell[group][variable]);
             let is_number = |value: &Value| value.is_number() || value.is_null();
-            let kind = match values().all(is_number) {
-                true => Kind::Number,
-                false => Kind::Text,
+            let kind = if values().all(is_number) {
+                Kind::Number
+            } else {
+                Kind::Text
             };
-            let name = match taken.insert(variable.to_owned()) {
-                true => variable.to_owned(),
-                false => format!("{group}.{variable}"),
+            let name = if taken.insert(variable.to_owned()) {
+                variable.to_owned()
+            } else {
+                format!("{group}.{variable}")
             };
             table.add(name, kind, values());
         }
     }
-    for leaf in &rest {
-        table.add(leaf.path.clone(), leaf.kind, of_cell(leaf).into_iter());
-    }
-    for leaf in schema.leaves("Flow", &[]) {
-        let values = rows.iter().map(|row| leaf.of(row.flow));
-        table.add(format!("flow.{}", leaf.path), leaf.kind, values);
-    }
-    for leaf in schema.leaves("Summary", &[]) {
-        let values = rows.iter().map(|row| leaf.of(&row.cell["summary"]));
-        table.add(format!("summary.{}", leaf.path), leaf.kind, values);
-    }
-    for leaf in schema.leaves("Link", &[]) {
-        let values = rows.iter().map(|row| leaf.of(row.link));
-        table.add(format!("link.{}", leaf.path), leaf.kind, values);
-    }
+    table.add_leaves("", &rest, &rows, |row| row.cell);
+    table.add_leaves("flow.", &schema.leaves("Flow", &[]), &rows, |row| row.flow);
+    table.add_leaves("summary.", &schema.leaves("Summary", &[]), &rows, |row| {
+        &row.cell["summary"]
+    });
+    table.add_leaves("link.", &schema.leaves("Link", &[]), &rows, |row| row.link);
     table
 }
 
