@@ -8,6 +8,7 @@ mod fuzz;
 mod goals;
 mod instructions;
 mod libtest;
+mod python;
 mod soak;
 mod spec;
 mod syntax;

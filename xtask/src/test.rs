@@ -9,7 +9,7 @@ use dccp_dev::shell::command;
 use dccp_dev::{Tally, packages};
 
 use crate::libtest::Reader;
-use crate::testbed;
+use crate::{python, testbed};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -21,6 +21,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     packages::install(packages::FOR_TESTS)?;
     let mut tally = rust_tests()?;
+    tally.add(python::tests()?);
     tally.add(testbed::interop()?);
     Ok(tally.conclude(args.allow_skip))
 }

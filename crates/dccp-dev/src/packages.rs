@@ -39,6 +39,7 @@ pub const FOR_TESTS: &[Package] = &[
     program("kmod", "depmod"),
     program("strace", "strace"),
     program("python3", "python3"),
+    files("python3-venv"),
     program("man-db", "man"),
     program("iperf3", "iperf3"),
     program("systemd", "systemd-socket-activate"),
