@@ -15,6 +15,7 @@ mod test;
 mod testbed;
 mod tidy;
 mod tree;
+mod wheel;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use dccp_dev::shell::command;
 use dccp_dev::{Tally, packages, python};
 
 use crate::libtest::Reader;
-use crate::testbed;
+use crate::{testbed, wheel};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("Python packages for the browser are missing: {error:#}");
     }
     let mut tally = rust_tests()?;
+    tally.add(wheel::tests()?);
     tally.add(testbed::interop()?);
     Ok(tally.conclude(args.allow_skip))
 }

@@ -15,6 +15,7 @@ use dccp_proto::cc::law::{
     udt, vegas, westwood,
 };
 use dccp_proto::cc::slow_start::{self, Pace};
+use std::collections::BTreeMap;
 
 /// A law and its text: the name, and the options that differ from the law's defaults.
 #[derive(Clone, PartialEq, Debug)]
@@ -188,7 +189,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// Returns the unknown name, option or value, and a hint that says how to write it.
 pub fn parse(text: &str) -> Result<NamedLaw, LawError> {
-    read(text, built_in)
+    Laws::default().parse(text)
 }
 
 /// Parses a law for the simulator's TCP. Its own Reno has the standard slow start and counts fractions of packets.
@@ -196,14 +197,84 @@ pub fn parse(text: &str) -> Result<NamedLaw, LawError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_for_tcp(text: &str) -> Result<NamedLaw, LawError> {
-    read(text, |name| {
-        let is_reno = name == "reno";
-        if is_reno {
-            Some(reno_of_tcp)
-        } else {
-            built_in(name)
+    Laws::default().parse_for_tcp(text)
+}
+
+/// Laws by name: those of this module, and others that a program adds.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Laws {
+    added: BTreeMap<String, LawConfig>,
+}
+
+impl Laws {
+    /// Adds a law under its name. It has no options but those of slow start.
+    ///
+    /// # Errors
+    /// The name is taken, or has other signs than letters, digits, `-` and `_`.
+    pub fn add(&mut self, law: LawConfig) -> Result<(), LawError> {
+        let name = law.name();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(LawError {
+                problem: format!("{name}: this cannot be the name of a law"),
+                next: "use letters, digits, '-' and '_'".into(),
+            });
         }
-    })
+        if names().any(|known| known == name) || self.added.contains_key(name) {
+            return Err(LawError {
+                problem: format!("{name}: there is a law with this name"),
+                next: "give yours another name".into(),
+            });
+        }
+        self.added.insert(name.to_owned(), law);
+        Ok(())
+    }
+
+    /// Parses a law for CCID 2.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(&self, text: &str) -> Result<NamedLaw, LawError> {
+        self.read(text, built_in)
+    }
+
+    /// Parses a law for the simulator's TCP.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse_for_tcp(&self, text: &str) -> Result<NamedLaw, LawError> {
+        self.read(text, |name| {
+            let is_reno = name == "reno";
+            if is_reno {
+                Some(reno_of_tcp)
+            } else {
+                built_in(name)
+            }
+        })
+    }
+
+    fn read(&self, text: &str, find: impl Fn(&str) -> Option<Read>) -> Result<NamedLaw, LawError> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut options = Options::new(name, options)?;
+        let mut config = match find(name) {
+            Some(read) => read(&mut options)?,
+            None => self.other(name).ok_or_else(|| {
+                let mut known: Vec<&str> = names().collect();
+                known.extend(self.added.keys().map(String::as_str));
+                LawError::unknown("law", name, &known)
+            })?,
+        };
+        slow_start(&mut options, &mut config.slow_start)?;
+        let text = options.finish()?;
+        config.check()?;
+        Ok(NamedLaw { config, text })
+    }
+
+    /// A law that was added, or one of another program.
+    fn other(&self, name: &str) -> Option<LawConfig> {
+        let added = self.added.get(name).cloned();
+        added.or_else(|| dccp_historic::law(name))
+    }
 }
 
 fn built_in(name: &str) -> Option<Read> {
@@ -219,22 +290,6 @@ fn reno_of_tcp(o: &mut Options<'_>) -> Result<LawConfig, LawError> {
     let mut law = reno(o, default)?;
     law.slow_start.pace = Pace::Standard;
     Ok(law)
-}
-
-fn read(text: &str, find: impl Fn(&str) -> Option<Read>) -> Result<NamedLaw, LawError> {
-    let (name, options) = text.split_once(':').unwrap_or((text, ""));
-    let mut options = Options::new(name, options)?;
-    let mut config = match find(name) {
-        Some(read) => read(&mut options)?,
-        None => dccp_historic::law(name).ok_or_else(|| {
-            let known: Vec<&str> = names().collect();
-            LawError::unknown("law", name, &known)
-        })?,
-    };
-    slow_start(&mut options, &mut config.slow_start)?;
-    let text = options.finish()?;
-    config.check()?;
-    Ok(NamedLaw { config, text })
 }
 
 /// The options of every law.
@@ -400,6 +455,43 @@ mod tests {
         let same = "reno:fractional=yes,slow_start=standard";
         assert_eq!(tcp.config, read(same).config);
         assert_eq!(parse_for_tcp("cubic").unwrap(), read("cubic"));
+    }
+
+    #[test]
+    fn added_law_is_read_by_its_name_with_options_of_slow_start() {
+        let mut laws = Laws::default();
+        let mine = || Mine { name: "mine" }.into();
+        assert_eq!(laws.add(mine()), Ok(()));
+        assert_eq!(laws.parse("mine").unwrap().config, mine());
+        let slow = laws.parse_for_tcp("mine:hystart=yes").unwrap();
+        assert!(slow.config.slow_start.hystart);
+        assert_eq!(slow.to_string(), "mine:hystart=yes");
+        let near = laws.parse("mina").unwrap_err();
+        assert_eq!(near.next, "did you mean mine?");
+        assert!(parse("mine").is_err(), "only there");
+        for (name, next) in [
+            ("mine", "give yours another name"),
+            ("reno", "give yours another name"),
+            ("m:n", "use letters, digits, '-' and '_'"),
+        ] {
+            assert_eq!(laws.add(Mine { name }.into()).unwrap_err().next, next);
+        }
+    }
+
+    /// Reno under another name.
+    #[derive(Debug)]
+    struct Mine {
+        name: &'static str,
+    }
+
+    impl dccp_proto::cc::law::LawSettings for Mine {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+
+        fn build(&self) -> Box<dyn dccp_proto::cc::law::Law> {
+            LawConfig::default().build()
+        }
     }
 
     #[test]

@@ -21,6 +21,23 @@ pub const BROWSER: Environment = Environment {
     packages: &["playwright==1.65.2", "axe-playwright-python==0.1.8"],
 };
 
+/// The builder of our own Python package, and what its tests need.
+pub const PACKAGE: Environment = Environment {
+    name: "package",
+    packages: &[
+        "distributed==2026.8.0",
+        "ipykernel==7.4.0",
+        "maturin==1.16.0",
+        "mypy==2.4.1",
+        "nbclient==0.11.0",
+        "nbformat==5.11.1",
+        "pandas==3.1.1",
+        "polars==2.1.0",
+        "pyarrow==26.0.1",
+        "pytest==9.2.0",
+    ],
+};
+
 impl Environment {
     /// Installs the packages, unless these versions are installed.
     ///

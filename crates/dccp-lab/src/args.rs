@@ -133,6 +133,15 @@ pub(crate) struct Run {
     /// Write results to FILE; - is the standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a table to FILE as CSV: a row for each flow of each cell
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write the same table to FILE as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Write each cell to a file of its own in DIR as soon as it is finished: the begin of its key, .json
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cells: Option<PathBuf>,
     /// Write the packets of the first flow's sender to FILE (of one cell)
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub(crate) pcap: Option<PathBuf>,
@@ -259,6 +268,9 @@ mod tests {
         assert_eq!(run_of("run f.toml --backend sim").jobs, None);
         assert!(run_of("run f.toml --json -").prints_json());
         assert_eq!(run_of("run f --pcap p --snap 96").snap, Some(96));
+        let run = run_of("run f --csv t.csv --parquet t.parquet --cells d");
+        let paths = [run.csv, run.parquet, run.cells].map(Option::unwrap);
+        assert_eq!(paths, ["t.csv", "t.parquet", "d"].map(PathBuf::from));
         let check = Command::Check {
             file: "f.toml".into(),
         };

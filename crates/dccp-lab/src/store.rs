@@ -17,22 +17,22 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the companion file. A resumed run keeps its contents.
     pub(crate) fn open(path: &Path, is_resumed: bool) -> Result<Self, Failure> {
-        // The document replaces the old file, which must not happen to /dev/null.
-        if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
-            return Err(Failure::usage(
-                format!("{} is not a regular file", path.display()),
-                "write the results to a new file",
-            ));
-        }
+        is_replaceable(path)?;
         let name = partial(path);
         let mut options = File::options();
         options.create(true);
         if is_resumed {
-            options.append(true);
+            options.read(true).append(true);
         } else {
             options.write(true).truncate(true);
         }
-        let partial = options.open(&name).map_err(|e| Failure::write(&name, &e))?;
+        let partial = options.open(&name).and_then(|file| {
+            if is_resumed {
+                cut_incomplete_line(&file)?;
+            }
+            Ok(file)
+        });
+        let partial = partial.map_err(|e| Failure::write(&name, &e))?;
         Ok(Self {
             path: path.to_owned(),
             partial,
@@ -46,16 +46,53 @@ impl Store {
         written.map_err(|e| Failure::write(&partial(&self.path), &e))
     }
 
-    /// Writes the document and removes the companion file. Readers find the old document or the new one, never a
-    /// part.
+    /// Writes the document and removes the companion file.
     pub(crate) fn finish(self, document: &Value) -> Result<(), Failure> {
-        let new = with_ending(&self.path, "new");
-        let text = format!("{document}\n");
-        fs::write(&new, text).map_err(|e| Failure::write(&new, &e))?;
-        fs::rename(&new, &self.path).map_err(|e| Failure::write(&self.path, &e))?;
+        replace(&self.path, format!("{document}\n").as_bytes())?;
         let partial = partial(&self.path);
         fs::remove_file(&partial).map_err(|e| Failure::write(&partial, &e))
     }
+}
+
+/// Checks that a file may be replaced, before its contents are computed. `/dev/null` must not be replaced.
+pub(crate) fn is_replaceable(path: &Path) -> Result<(), Failure> {
+    if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
+        return Err(Failure::usage(
+            format!("{} is not a regular file", path.display()),
+            "write the results to a new file",
+        ));
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(Failure::usage(
+            format!(
+                "{}: there is no folder {}",
+                path.display(),
+                folder.display()
+            ),
+            "create it, or name another file",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file. Readers find the old contents or the new ones, never a part.
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    let new = with_ending(path, "new");
+    fs::write(&new, contents).map_err(|e| Failure::write(&new, &e))?;
+    fs::rename(&new, path).map_err(|e| Failure::write(path, &e))
+}
+
+/// Cuts off the last line if it is incomplete because the program was killed. The next line would become a part of
+/// it.
+fn cut_incomplete_line(file: &File) -> io::Result<()> {
+    let mut reader = BufReader::new(file);
+    let (mut end, mut line) = (0, Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+        end += line.len() as u64;
+        line.clear();
+    }
+    file.set_len(end)
 }
 
 /// Cells of this scenario that the same program has finished before, by their keys. Refuses a file with other

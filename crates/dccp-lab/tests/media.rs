@@ -257,7 +257,7 @@ fn preset_brings_delay_and_queue_and_keys_replace_them() {
         runs(&text).remove(0).network.links.remove(0)
     };
     let satellite = link("\"preset:satellite\"", "");
-    let (delay, queue) = (satellite.there.delay, satellite.there.queue.clone());
+    let (delay, queue) = (satellite.there.delay, satellite.there.queue);
     assert_eq!(
         (delay.as_millis(), satellite.back.delay.as_millis()),
         (300, 300)

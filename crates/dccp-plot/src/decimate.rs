@@ -84,7 +84,7 @@ mod tests {
         let low = few.points.iter().position(|point| point.1 < -899.0);
         assert_eq!(high.unwrap() + 1, low.unwrap(), "in their order");
         assert!(few.points.is_sorted_by(|a, b| a.0 < b.0));
-        assert_eq!(few.points[0].0, 0.0);
+        assert_eq!(few.points[0].0.to_bits(), 0.0_f64.to_bits());
     }
 
     #[test]

@@ -131,8 +131,8 @@ fn draw_bar(
 mod tests {
     use super::*;
 
-    fn spread(middle: f64, low: f64, high: f64) -> Option<Spread> {
-        Some(Spread { middle, low, high })
+    fn spread(middle: f64, low: f64, high: f64) -> Spread {
+        Spread { middle, low, high }
     }
 
     fn grouped(groups: &[(&str, &[Option<Spread>])]) -> Grouped {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn bar_has_a_number_and_a_spread_if_there_is_one() {
-        let one = [spread(0.25, 0.25, 0.25), spread(0.5, 0.375, 0.625)];
+        let one = [spread(0.25, 0.25, 0.25), spread(0.5, 0.375, 0.625)].map(Some);
         let svg = grouped(&[("reno", &one), ("fast", &[None, None])]);
         let svg = svg.to_svg().unwrap();
         for text in ["reno", "fast", "4MiB", "8MiB", "0.25", "0.50"] {
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(svg.matches(&fill).count(), 2, "bar and legend {colour}");
         }
         let lines = |low: f64, high: f64| {
-            let mut picture = grouped(&[("reno", &[spread(0.5, low, high)])]);
+            let mut picture = grouped(&[("reno", &[Some(spread(0.5, low, high))])]);
             picture.reach = 1.0;
             let svg = picture.to_svg().unwrap();
             svg.matches("<polyline").count() + svg.matches("<line").count()
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn axis_reaches_further_than_the_bars() {
-        let mut bars = grouped(&[("reno", &[spread(0.25, 0.25, 0.25)])]);
+        let mut bars = grouped(&[("reno", &[Some(spread(0.25, 0.25, 0.25))])]);
         assert!(!bars.to_svg().unwrap().contains(">\n2\n<"));
         bars.reach = 2.0;
         assert!(bars.to_svg().unwrap().contains(">\n2\n<"));
@@ -192,7 +192,7 @@ mod tests {
         };
         assert!(nothing.to_svg().is_err());
         assert!(
-            grouped(&[("reno", &[None, spread(f64::NAN, 0.0, 1.0)])])
+            grouped(&[("reno", &[None, Some(spread(f64::NAN, 0.0, 1.0))])])
                 .to_svg()
                 .is_err()
         );

@@ -115,10 +115,8 @@ pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     let digits = if size < 10.0 {
         2
-    } else if size < 100.0 {
-        1
     } else {
-        0
+        usize::from(size < 100.0)
     };
     let text = format!("{value:.digits$}");
     // No negative zero.

@@ -57,7 +57,7 @@ impl Topology {
         let rows = i32::try_from(most).unwrap_or(i32::MAX);
         let height = rows.saturating_mul(ROW_HEIGHT).max(HEIGHT_MIN);
         picture(&self.title, height.cast_unsigned(), |area| {
-            self.draw(area, &self.places(&columns, height))
+            self.draw(area, &places(&columns, height))
         })
     }
 
@@ -81,22 +81,6 @@ impl Topology {
         let count = self.nodes.len();
         let edges = self.edges.iter();
         edges.filter(move |edge| edge.from < count && edge.to < count && edge.from != edge.to)
-    }
-
-    /// The middle of each node, in pixels.
-    fn places(&self, columns: &[usize], height: i32) -> Vec<(i32, i32)> {
-        const BORDER: i32 = 70;
-        let width = i32::try_from(WIDTH - LEGEND_WIDTH).unwrap_or(i32::MAX);
-        let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-        let last = number(columns.iter().copied().max().unwrap_or(0)).max(1);
-        let place = |(n, &column): (usize, &usize)| {
-            let of_column = |nodes: &[usize]| nodes.iter().filter(|c| **c == column).count();
-            let above = number(of_column(&columns[..n]));
-            let all = number(of_column(columns));
-            let x = BORDER + (width - 2 * BORDER) * number(column) / last;
-            (x, height * (2 * above + 1) / (2 * all) - 8)
-        };
-        columns.iter().enumerate().map(place).collect()
     }
 
     fn draw(&self, area: &Area<'_>, places: &[(i32, i32)]) -> Result<(), DrawError> {
@@ -150,6 +134,22 @@ fn write(area: &Area<'_>, text: &str, at: (i32, i32)) -> Result<(), DrawError> {
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
+/// The middle of each node, in pixels.
+fn places(columns: &[usize], height: i32) -> Vec<(i32, i32)> {
+    const BORDER: i32 = 70;
+    let width = i32::try_from(WIDTH - LEGEND_WIDTH).unwrap_or(i32::MAX);
+    let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let last = number(columns.iter().copied().max().unwrap_or(0)).max(1);
+    let place = |(n, &column): (usize, &usize)| {
+        let of_column = |nodes: &[usize]| nodes.iter().filter(|c| **c == column).count();
+        let above = number(of_column(&columns[..n]));
+        let all = number(of_column(columns));
+        let x = BORDER + (width - 2 * BORDER) * number(column) / last;
+        (x, height * (2 * above + 1) / (2 * all) - 8)
+    };
+    columns.iter().enumerate().map(place).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn nodes_do_not_lie_on_each_other() {
         let star = network(9, &[(0, 8), (1, 8), (2, 8), (3, 8), (4, 8)]);
-        let mut places = star.places(&star.columns(), 800);
+        let mut places = places(&star.columns(), 800);
         places.sort_unstable();
         assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
     }

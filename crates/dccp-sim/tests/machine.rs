@@ -217,7 +217,7 @@ fn a_walk_along_the_window_takes_a_whole_processor_on_a_long_path() {
         );
         pair.run_for(5 * SECOND);
         let packets = pair.report(End::Server).received - before.0;
-        let busy = pair.world.processor_time(node) - before.1;
+        let busy = pair.world.processor_time(node).saturating_sub(before.1);
         (packets / 5, busy.as_secs_f64() / 5.0)
     };
     let (rate, busy) = run(47_000, 160);

@@ -17,7 +17,7 @@ pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
                 "write `dccplab report --compare A B`",
             ));
         };
-        compare(a, b).map_err(|mismatch| explain(a, b, &mismatch))?
+        compare(a, b).map_err(|mismatch| explain(a, b, mismatch))?
     } else {
         page(&sources)
     };
@@ -53,7 +53,7 @@ fn read(path: &Path) -> Result<Source, Failure> {
     })
 }
 
-fn explain(a: &Source, b: &Source, mismatch: &Mismatch) -> Failure {
+fn explain(a: &Source, b: &Source, mismatch: Mismatch) -> Failure {
     match mismatch {
         Mismatch::Scenario => Failure::usage(
             format!(

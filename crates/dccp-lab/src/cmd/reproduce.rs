@@ -57,6 +57,9 @@ fn play(asked: &Reproduce, experiment: &Experiment) -> Result<Results, Failure> 
         jobs: asked.jobs,
         resume: true,
         out: None,
+        csv: None,
+        parquet: None,
+        cells: None,
     };
     let scenario = super::readable(experiment.scenario(run.scale()))?;
     play_scenario(&run, &scenario)

@@ -1,14 +1,15 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
 use crate::args::Run as Asked;
-use crate::progress::Progress;
-use crate::store::{Store, finished};
+use crate::progress::Line;
+use crate::store::{Store, finished, is_replaceable, replace};
 use core::time::Duration;
-use dccp_cli::{Failure, exit, interrupt, print};
-use dccp_lab::judge::verdict::{AssertionVerdict, Mark};
-use dccp_lab::output::json::{Record, Status};
-use dccp_lab::output::{figure, json, table, verdicts};
+use dccp_cli::{Failure, interrupt, print};
+use dccp_lab::judge::verdict::AssertionVerdict;
+use dccp_lab::output::json::Record;
+use dccp_lab::output::{columns, csv, figure, json, parquet, table, verdicts};
 use dccp_lab::run::pool::{News, play_all};
+use dccp_lab::run::progress::Progress;
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
 use dccp_lab::scenario::plan::Run;
@@ -58,7 +59,10 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
         argv: asked.argv(),
         program_hash: program_hash()?,
     };
-    if let Some(dir) = &asked.out {
+    for path in asked.csv.iter().chain(&asked.parquet) {
+        is_replaceable(path)?;
+    }
+    for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
     let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
@@ -67,23 +71,14 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
         _ => None,
     };
     play(asked, &runs, &mut cells, &mut store, &record)?;
-    let all = cells.len() == cells.iter().flatten().count();
+    let wanted = cells.len();
     let cells: Vec<Value> = cells.into_iter().flatten().collect();
-    let failed = cells.iter().filter(|cell| !cell["error"].is_null()).count();
-    let is_complete = all && failed == 0 && runs.len() == scenario.runs.len();
-    let assertions = scenario.expected.judge(&cells, is_complete);
-    let outcome = match (all, failed) {
-        (false, _) => (Status::Interrupted, exit::INTERRUPTED),
-        (true, 0) if assertions.iter().any(|a| a.mark == Mark::Fails) => {
-            (Status::Failed, exit::ASSERTION)
-        }
-        (true, 0) => (Status::Complete, exit::DONE),
-        (true, _) => (Status::Incomplete, exit::INCOMPLETE),
-    };
+    let (assertions, outcome) = json::judge(scenario, &cells, wanted);
     let document = json::document(scenario, &record, &cells, &assertions, outcome);
     if let Some(store) = store {
         store.finish(&document)?;
     }
+    write_tables(asked, &scenario.name, &cells)?;
     if let Some(dir) = &asked.out {
         draw(dir, &scenario.name, &runs, &cells)?;
     }
@@ -100,27 +95,15 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
         return Ok(scenario.runs.iter().collect());
     }
     for name in names {
-        if !scenario.runs.iter().any(|run| is_called(run, name)) {
+        if !scenario.runs.iter().any(|run| run.is_called(name)) {
             return Err(Failure::usage(
                 format!("--cell {name}: there is no such cell"),
                 "`dccplab check FILE` lists them",
             ));
         }
     }
-    let is_chosen = |run: &&Run| names.iter().any(|name| is_called(run, name));
+    let is_chosen = |run: &&Run| names.iter().any(|name| run.is_called(name));
     Ok(scenario.runs.iter().filter(is_chosen).collect())
-}
-
-/// True if a cell has this name: the beginning of its key, its label, or `variable=value,…`.
-fn is_called(run: &Run, name: &str) -> bool {
-    const KEY_DIGITS_MIN: usize = 4;
-    let has = |pair: &str| {
-        let pair = pair.split_once('=');
-        pair.is_some_and(|(n, v)| run.cell.iter().any(|(name, value)| name == n && value == v))
-    };
-    run.label() == name
-        || (name.len() >= KEY_DIGITS_MIN && run.key().starts_with(name))
-        || name.split(',').all(has)
 }
 
 fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
@@ -160,7 +143,43 @@ fn resumed(
         return Ok(vec![None; runs.len()]);
     };
     let mut known = finished(path, scenario, &record.program_hash)?;
-    Ok(runs.iter().map(|run| known.remove(&run.key())).collect())
+    let cells: Vec<_> = runs.iter().map(|run| known.remove(&run.key())).collect();
+    let found = cells.iter().flatten().count();
+    eprintln!("{found} of {} cells were finished before", cells.len());
+    for cell in cells.iter().flatten() {
+        write_cell(asked, cell)?;
+    }
+    Ok(cells)
+}
+
+/// Writes a finished cell into a file of its own, if that was asked for.
+fn write_cell(asked: &Asked, cell: &Value) -> Result<(), Failure> {
+    let Some(dir) = &asked.cells else {
+        return Ok(());
+    };
+    let key = cell["key"].as_str().unwrap_or_default();
+    let path = dir.join(format!("{}.json", short(key)));
+    replace(&path, format!("{cell}\n").as_bytes())
+}
+
+/// Writes the tables that were asked for.
+fn write_tables(asked: &Asked, scenario: &str, cells: &[Value]) -> Result<(), Failure> {
+    if asked.csv.is_none() && asked.parquet.is_none() {
+        return Ok(());
+    }
+    let table = columns::of_cells(scenario, cells);
+    if let Some(path) = &asked.csv {
+        replace(path, csv::of_table(&table).as_bytes())?;
+    }
+    if let Some(path) = &asked.parquet {
+        replace(path, &parquet::of_table(&table))?;
+    }
+    Ok(())
+}
+
+/// The begin of a key, as `dccplab check` shows it.
+fn short(key: &str) -> &str {
+    key.get(..12).unwrap_or(key)
 }
 
 /// Plays the cells that are missing.
@@ -174,41 +193,41 @@ fn play(
     let missing = (0..runs.len()).filter(|&n| cells[n].is_none());
     let missing: Vec<usize> = missing.collect();
     let missing_runs: Vec<&Run> = missing.iter().map(|&n| runs[n]).collect();
-    let time: Duration = missing_runs.iter().map(|run| run.end).sum();
-    let mut progress = Progress::new(missing.len(), time);
+    let known = (0..runs.len()).filter(|&n| cells[n].is_some());
+    let known: Vec<&Run> = known.map(|n| runs[n]).collect();
+    let mut line = Line::new(Progress::new(&missing_runs, &known));
     let mut keep = |n: usize, cell: Value| {
         if let Some(store) = store {
             store.keep(&record.program_hash, &cell)?;
         }
+        write_cell(asked, &cell)?;
         cells[missing[n]] = Some(cell);
         Ok(())
     };
     let mut result = Ok(());
     if let (Some(pcap), [run]) = (&asked.pcap, &missing_runs[..]) {
-        if let Some(cell) = play_captured(run, pcap, asked.snap, &mut progress)? {
+        if let Some(cell) = play_captured(run, pcap, asked.snap, &mut line)? {
             result = keep(0, cell);
         }
     } else {
         let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
         let jobs = asked.jobs.map_or(cores, usize::from);
         play_all(&missing_runs, jobs, |news| {
-            match news {
-                None => {}
-                Some(News::Played(time)) => progress.played(time),
-                Some(News::Over(n, outcome)) => {
-                    progress.cell_over();
-                    let run = missing_runs[n];
-                    let cell = match outcome {
-                        Ok(outcome) => json::cell(run, &outcome),
-                        Err(error) => json::failed(run, &error),
-                    };
-                    result = result.clone().and(keep(n, cell));
-                }
+            if let Some(news) = &news {
+                line.note(news);
+            }
+            if let Some(News::Over(n, outcome)) = news {
+                let run = missing_runs[n];
+                let cell = match outcome {
+                    Ok(outcome) => json::cell(run, &outcome),
+                    Err(error) => json::failed(run, &error),
+                };
+                result = result.clone().and(keep(n, cell));
             }
             result.is_ok() && !interrupt::is_pressed()
         });
     }
-    progress.clear();
+    line.clear();
     result
 }
 
@@ -217,7 +236,7 @@ fn play_captured(
     run: &Run,
     pcap: &Path,
     snap: Option<u32>,
-    progress: &mut Progress,
+    line: &mut Line,
 ) -> Result<Option<Value>, Failure> {
     let write = |e: std::io::Error| Failure::write(pcap, &e);
     let file = File::create(pcap).map_err(write)?;
@@ -227,7 +246,7 @@ fn play_captured(
         snap: snap.map_or(usize::MAX, |bytes| bytes as usize),
     };
     let outcome = sim::play(run, Some(capture), |at| {
-        progress.played(at.saturating_sub(last));
+        line.note(&News::Played(0, at.saturating_sub(last)));
         last = at;
         !interrupt::is_pressed()
     });
@@ -254,7 +273,7 @@ fn draw(dir: &Path, name: &str, runs: &[&Run], cells: &[Value]) -> Result<(), Fa
             format!("{file}.svg")
         } else {
             // Labels that differ may be the same without what file names cannot have.
-            format!("{file}-{}.svg", key.get(..12).unwrap_or(key))
+            format!("{file}-{}.svg", short(key))
         };
         let path = dir.join(file);
         let run = runs.iter().find(|run| run.key() == key);

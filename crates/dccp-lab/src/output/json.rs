@@ -2,13 +2,15 @@
 //! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
 //! the same bytes.
 
-use crate::judge::verdict::{AssertionVerdict, TableVerdict};
+use crate::judge::verdict::{AssertionVerdict, Mark, TableVerdict};
 use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
 use crate::scenario::plan::{Flow, Run, Transport};
 use crate::scenario::{Scale, Scenario};
 use crate::summary::{FlowSummary, LinkSummary, Summary, sum_up};
+use dccp_cli::exit;
 use dccp_proto::time::nanos;
-use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -269,6 +271,15 @@ struct LinkSeries<'a> {
     link_util: &'a [f64],
 }
 
+/// The schema of documents.
+pub(super) fn schema() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let generator = settings.into_generator();
+    let mut schema = generator.into_root_schema_for::<Document<'_>>();
+    schema.insert("title".into(), SCHEMA.into());
+    schema
+}
+
 /// The document: cells in the order of the scenario, as [`cell`] made them.
 pub fn document(
     scenario: &Scenario,
@@ -297,6 +308,25 @@ pub fn document(
         assertions,
         published: scenario.expected.compare(cells),
     })
+}
+
+/// Judges the assertions of a scenario by its cells. `wanted` is the number of cells that were asked for. Also returns
+/// how the program ends, and its exit code.
+pub fn judge(
+    scenario: &Scenario,
+    cells: &[Value],
+    wanted: usize,
+) -> (Vec<AssertionVerdict>, (Status, u8)) {
+    let failed = cells.iter().filter(|cell| !cell["error"].is_null()).count();
+    let is_whole = failed == 0 && cells.len() == scenario.runs.len();
+    let assertions = scenario.expected.judge(cells, is_whole);
+    let outcome = match failed {
+        _ if cells.len() < wanted => (Status::Interrupted, exit::INTERRUPTED),
+        0 if assertions.iter().any(|a| a.mark == Mark::Fails) => (Status::Failed, exit::ASSERTION),
+        0 => (Status::Complete, exit::DONE),
+        _ => (Status::Incomplete, exit::INCOMPLETE),
+    };
+    (assertions, outcome)
 }
 
 /// One cell that was played.
@@ -467,18 +497,13 @@ fn column<I, V>(intervals: &[I], of: impl Fn(&I) -> V) -> Vec<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schemars::generate::SchemaSettings;
     use std::fs;
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/dccplab-result-1.json");
 
     #[test]
     fn stored_schema_is_that_of_the_types() {
-        let settings = SchemaSettings::draft2020_12().for_serialize();
-        let generator = settings.into_generator();
-        let mut schema = generator.into_root_schema_for::<Document<'_>>();
-        schema.insert("title".into(), SCHEMA.into());
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
         if std::env::var_os("UPDATE").is_some() {
             fs::write(PATH, &text).unwrap();
         }

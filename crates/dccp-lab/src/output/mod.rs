@@ -1,8 +1,11 @@
 //! Results: as JSON, as tables, as pictures, as pages.
 
 pub mod claims;
+pub mod columns;
+pub mod csv;
 pub mod figure;
 pub mod json;
+pub mod parquet;
 mod read;
 pub mod report;
 pub mod table;

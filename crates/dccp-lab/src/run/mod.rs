@@ -3,5 +3,7 @@
 pub(crate) mod agenda;
 pub mod outcome;
 pub mod pool;
+pub mod progress;
 pub mod sim;
 mod streams;
+mod work;

@@ -11,8 +11,8 @@ use std::sync::{Arc, mpsc};
 /// Progress of the runs.
 #[derive(Debug)]
 pub enum News {
-    /// This much virtual time has passed since the last report.
-    Played(Duration),
+    /// This much virtual time of the run with this index has passed since its last report.
+    Played(usize, Duration),
     /// The run with this index has ended, with its outcome or the reason of its failure.
     Over(usize, Result<Outcome, String>),
 }
@@ -31,7 +31,7 @@ pub fn play_all(runs: &[&Run], jobs: usize, tell: impl FnMut(Option<News>) -> bo
     let runs: Vec<Run> = runs.iter().map(|&run| run.clone()).collect();
     let number = runs.len();
     let play = move |index: usize, stop: &AtomicBool, news: &mpsc::Sender<News>| {
-        play(runs.get(index)?, stop, news)
+        play(index, runs.get(index)?, stop, news)
     };
     give_out(number, jobs, play, tell);
 }
@@ -80,6 +80,7 @@ where
 
 /// Plays one run; `None` if it was given up.
 fn play(
+    index: usize,
     run: &Run,
     stop: &AtomicBool,
     sender: &mpsc::Sender<News>,
@@ -88,7 +89,7 @@ fn play(
     let progress = |at: Duration| {
         if at >= told + STEP || at == run.end {
             // The receiver is gone only when all runs are given up.
-            let _ = sender.send(News::Played(at.saturating_sub(told)));
+            let _ = sender.send(News::Played(index, at.saturating_sub(told)));
             told = at;
         }
         !stop.load(Ordering::Relaxed)

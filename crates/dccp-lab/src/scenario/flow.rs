@@ -9,7 +9,7 @@ use super::plan::{Flow, Kind, Transport};
 use super::traffic::{Traffic, traffic};
 use super::values::{At, Size, Start, Transport as Carrier};
 use core::time::Duration;
-use dccp_cli::law::{self, NamedLaw};
+use dccp_cli::law::{Laws, NamedLaw};
 use dccp_historic::Inputs;
 use dccp_proto::Config;
 use dccp_proto::cc::registry::Ccids;
@@ -98,6 +98,7 @@ fn carrier(keys: &FlowKeys) -> Carrier {
 pub(crate) fn flow(
     keys: &At<FlowKeys>,
     nodes: &[String],
+    laws: &Laws,
     seed: Seed,
 ) -> Result<(Flow, Option<Packet>), Mistake> {
     let id = keys.id.0.clone();
@@ -113,7 +114,7 @@ pub(crate) fn flow(
     }
     let random = seed.stream(&format!("flow {id} traffic"));
     let traffic = traffic(keys, random)?;
-    let law = law(keys)?;
+    let law = law(keys, laws)?;
     let law_text = law.as_ref().map(NamedLaw::to_string);
     let transport = transport(keys, law, &traffic)?;
     let packet = packet(&transport, &traffic);
@@ -159,13 +160,13 @@ fn packet(transport: &Transport, traffic: &Traffic) -> Option<Packet> {
 }
 
 /// The law that `cc` names, read as the flow's transport understands it.
-fn law(keys: &FlowKeys) -> Result<Option<NamedLaw>, Mistake> {
+fn law(keys: &FlowKeys, laws: &Laws) -> Result<Option<NamedLaw>, Mistake> {
     let read = match carrier(keys) {
-        Carrier::Tcp => law::parse_for_tcp,
-        Carrier::Dccp(_) | Carrier::Udp => law::parse,
+        Carrier::Tcp => Laws::parse_for_tcp,
+        Carrier::Dccp(_) | Carrier::Udp => Laws::parse,
     };
     let law = keys.cc.as_ref().map(|cc| {
-        read(&cc.law).map_err(|error| Mistake::new(&cc.place, error.problem, error.next))
+        read(laws, &cc.law).map_err(|error| Mistake::new(&cc.place, error.problem, error.next))
     });
     law.transpose()
 }

@@ -1,7 +1,7 @@
 //! The keys of scenario files. The comments of this module are the text of `docs/scenario-keys.md`: a test
 //! generates that page from these types.
 
-use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, PublishedKeys, QuickKeys};
+use super::more_keys::{AssertKeys, DefineKeys, DrawKeys, ImportantKeys, PublishedKeys, QuickKeys};
 mod trace;
 
 pub(crate) use trace::{PresetName, Trace, TraceKeys};
@@ -483,14 +483,6 @@ pub(crate) struct FlowKeys {
 pub(crate) enum Counted {
     Packets,
     Acks,
-}
-
-/// `important`
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ImportantKeys {
-    /// One in this number of datagrams is important, the first for a start.
-    pub(crate) every: Count,
 }
 
 /// The choice among datagrams that wait at a sender.

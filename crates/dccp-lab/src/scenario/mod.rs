@@ -36,7 +36,7 @@ mod more_keys;
 mod names;
 mod nodes;
 mod numbers;
-mod paths;
+pub(crate) mod paths;
 mod placed;
 pub mod plan;
 mod queue;
@@ -55,6 +55,7 @@ use crate::judge::check::Context;
 use crate::judge::{Expected, PHASE};
 use core::ops::Range;
 use core::time::Duration;
+use dccp_cli::law::Laws;
 use dccp_sim::Seed;
 use document::{Item, items, value};
 use draw::Draw;
@@ -110,15 +111,37 @@ impl Scenario {
                 next: "check the file's name".into(),
             }]
         })?;
-        let text = core::str::from_utf8(&bytes).map_err(|error| {
+        Self::from_bytes(&bytes, &file, scale, &Laws::default())
+    }
+
+    /// Parses the bytes of a file; `file` is its name in errors. Flows can have the given laws beside the built-in
+    /// ones.
+    ///
+    /// # Errors
+    /// All mistakes of a phase, at most 20, in the order of the file.
+    pub fn from_bytes(
+        bytes: &[u8],
+        file: &str,
+        scale: Scale,
+        laws: &Laws,
+    ) -> Result<Self, Vec<ScenarioError>> {
+        let text = core::str::from_utf8(bytes).map_err(|error| {
             let good = error.valid_up_to();
             let next = "save the file as UTF-8";
             let mistake = Mistake::new(&(good..good), "the file is not text in UTF-8", next);
             // The position depends only on the valid text before it.
-            let text = String::from_utf8_lossy(&bytes);
-            vec![ScenarioError::at(mistake, &file, &text)]
+            let text = String::from_utf8_lossy(bytes);
+            vec![ScenarioError::at(mistake, file, &text)]
         })?;
-        Self::parse(text, &file, scale)
+        let mut mistakes = Mistakes::default();
+        let outside = Outside {
+            folder: Path::new(file).parent().unwrap_or(Path::new("")),
+            laws,
+        };
+        match scenario(text, scale, outside, &mut mistakes) {
+            Some(scenario) if mistakes.is_empty() => Ok(scenario),
+            _ => Err(mistakes.into_errors(file, text)),
+        }
     }
 
     /// Parses a text; `file` is its name in errors.
@@ -126,21 +149,24 @@ impl Scenario {
     /// # Errors
     /// All mistakes of a phase, at most 20, in the order of the file.
     pub fn parse(text: &str, file: &str, scale: Scale) -> Result<Self, Vec<ScenarioError>> {
-        let mut mistakes = Mistakes::default();
-        let scenario = scenario(text, folder(file), scale, &mut mistakes);
-        match scenario {
-            Some(scenario) if mistakes.is_empty() => Ok(scenario),
-            _ => Err(mistakes.into_errors(file, text)),
-        }
+        Self::from_bytes(text.as_bytes(), file, scale, &Laws::default())
     }
 }
 
-/// The folder of the files that a scenario names.
-fn folder(file: &str) -> &Path {
-    Path::new(file).parent().unwrap_or(Path::new(""))
+/// The things that a scenario can name beside its own sections.
+#[derive(Clone, Copy)]
+struct Outside<'a> {
+    /// The folder of the files that it names.
+    folder: &'a Path,
+    laws: &'a Laws,
 }
 
-fn scenario(text: &str, folder: &Path, scale: Scale, mistakes: &mut Mistakes) -> Option<Scenario> {
+fn scenario(
+    text: &str,
+    scale: Scale,
+    outside: Outside<'_>,
+    mistakes: &mut Mistakes,
+) -> Option<Scenario> {
     let document = document::parse(text, mistakes)?;
     let sections = ["topology", "matrix", "measure", "define", "draw", "quick"];
     if !document::are_tables(&document, &sections, mistakes) {
@@ -155,7 +181,7 @@ fn scenario(text: &str, folder: &Path, scale: Scale, mistakes: &mut Mistakes) ->
         if mistakes.is_full() {
             return None;
         }
-        last = add_cell(&document, cell, &draws, folder, &mut runs, mistakes).or(last);
+        last = add_cell(&document, cell, &draws, outside, &mut runs, mistakes).or(last);
     }
     let file = last?;
     let expected = expect::expected(&file, context(&cells, &runs.runs), text, mistakes)?;
@@ -190,7 +216,7 @@ fn add_cell(
     document: &Item<'_>,
     cell: &Cell<'_>,
     draws: &[Draw],
-    folder: &Path,
+    outside: Outside<'_>,
     runs: &mut Runs,
     mistakes: &mut Mistakes,
 ) -> Option<File> {
@@ -211,7 +237,7 @@ fn add_cell(
             drawn: labels(&values),
         };
         let repeats = begin..begin + step;
-        add_runs(&file, &filled, &variables, repeats, folder, runs, mistakes);
+        add_runs(&file, &filled, &variables, repeats, outside, runs, mistakes);
         if !mistakes.is_empty() {
             return Some(file);
         }
@@ -324,11 +350,11 @@ fn add_runs(
     document: &Item<'_>,
     variables: &Variables,
     repeats: Range<u32>,
-    folder: &Path,
+    outside: Outside<'_>,
     runs: &mut Runs,
     mistakes: &mut Mistakes,
 ) -> Option<()> {
-    let network = topology::network(file, document, folder, mistakes)?;
+    let network = topology::network(file, document, outside.folder, mistakes)?;
     let defaults = MeasureKeys::default();
     let measure_keys = file.measure.as_ref().map_or(&defaults, |keys| &keys.value);
     let place = file
@@ -344,7 +370,7 @@ fn add_runs(
     let mut last = Duration::ZERO;
     for repeat in repeats {
         let seed = repeated(file.seed.0, repeat);
-        let flows = flows(file, &network, Seed(seed), mistakes)?;
+        let flows = flows(file, &network, outside.laws, Seed(seed), mistakes)?;
         let phases = measure::phases(&file.phase, &flows, duration, &place);
         let (phases, measure) = (mistakes.check(phases)?, measure.as_ref()?);
         let mut network = network.clone();
@@ -378,11 +404,18 @@ fn repeated(seed: u64, repeat: u32) -> u64 {
 }
 
 /// All flows, if they are possible in the network.
-fn flows(file: &File, network: &Network, seed: Seed, mistakes: &mut Mistakes) -> Option<Vec<Flow>> {
+fn flows(
+    file: &File,
+    network: &Network,
+    laws: &Laws,
+    seed: Seed,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<Flow>> {
     let mut flows: Vec<Flow> = Vec::new();
     let mut packets = Vec::new();
     for keys in &file.flow {
-        let Some((flow, packet)) = mistakes.check(flow::flow(keys, &network.nodes, seed)) else {
+        let Some((flow, packet)) = mistakes.check(flow::flow(keys, &network.nodes, laws, seed))
+        else {
             continue;
         };
         if flows.iter().any(|f| f.id == flow.id) {

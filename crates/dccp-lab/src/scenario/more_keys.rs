@@ -1,7 +1,7 @@
-//! The keys of sections about variables and expected results. As in `keys.rs`, the comments are the text of
+//! The keys of sections about variables, expected results and important datagrams. As in `keys.rs`, the comments are the text of
 //! `docs/scenario-keys.md`.
 
-use super::numbers::{Number, Share};
+use super::numbers::{Number, Share, Whole};
 use super::values::{At, Name};
 use crate::judge::Expectation;
 use schemars::JsonSchema;
@@ -94,4 +94,12 @@ pub(crate) struct PublishedKeys {
     pub(crate) correlation: Option<Number<0, 1>>,
     /// The published claim that the correlation tests.
     pub(crate) claim: Option<Name>,
+}
+
+/// `important`
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportantKeys {
+    /// One in this number of datagrams is important, the first for a start.
+    pub(crate) every: Whole<1, 1_000_000>,
 }

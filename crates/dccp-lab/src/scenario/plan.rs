@@ -200,6 +200,22 @@ impl Run {
         words.join(", ")
     }
 
+    /// True if the cell has this name: the beginning of its key, its label, or `variable=value,…`.
+    pub fn is_called(&self, name: &str) -> bool {
+        const KEY_DIGITS_MIN: usize = 4;
+        let has = |pair: &str| {
+            let pair = pair.split_once('=');
+            pair.is_some_and(|(n, v)| {
+                self.cell
+                    .iter()
+                    .any(|(name, value)| name == n && value == v)
+            })
+        };
+        self.label() == name
+            || (name.len() >= KEY_DIGITS_MIN && self.key().starts_with(name))
+            || name.split(',').all(has)
+    }
+
     /// The number of connections.
     pub fn streams(&self) -> usize {
         self.flows.iter().map(|flow| flow.starts.len()).sum()

@@ -357,13 +357,13 @@ mod tests {
             ..WIFI.model
         };
         let shape = model.shape(&Seed(1).stream("spells"));
-        let share = |wanted: f64| {
+        let share_of = |wanted: f64| {
             let steps = shape.iter().filter(|rate| (**rate - wanted).abs() < 1e-9);
             f64::from(u32::try_from(steps.count()).unwrap()) / 100_000.0
         };
         // A quarter of the time, less two steps in 1.2 s: a spell begins or ends within them.
-        assert!((0.21..0.28).contains(&share(0.25)), "{}", share(0.25));
-        assert!((0.70..0.77).contains(&share(1.0)), "{}", share(1.0));
+        assert!((0.21..0.28).contains(&share_of(0.25)), "{}", share_of(0.25));
+        assert!((0.70..0.77).contains(&share_of(1.0)), "{}", share_of(1.0));
         let stopped = Model {
             fades: Spells {
                 rate: 0.0,

@@ -110,8 +110,9 @@ mod tests {
     #[test]
     fn receiving_host_and_network_share_the_losses() {
         let flow = json!({ "lost_packets": 10, "dropped_by_receiver_packets": 4, "dropped_by_sender_packets": 2 });
-        assert_eq!(places(&flow), [2.0, 6.0, 4.0]);
-        assert_eq!(places(&json!({ "lost_packets": null })), [0.0; 3]);
+        let packets = |flow: &Value| places(flow).map(|packets| format!("{packets}"));
+        assert_eq!(packets(&flow), ["2", "6", "4"]);
+        assert_eq!(packets(&json!({ "lost_packets": null })), ["0"; 3]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::scenario::plan::{Flow, Link, Run};
 use core::time::Duration;
 use dccp_cli::quantity::show;
 use dccp_plot::{Edge, Node, Row, Strip, Topology};
+use dccp_proto::Rate;
 use dccp_proto::time::nanos;
 use dccp_report::{Section, Table};
 use dccp_sim::LinkConfig;
@@ -76,7 +77,7 @@ fn picture(run: &Run) -> Topology {
 
 /// In bit/s.
 fn speed(link: &Link) -> Option<f64> {
-    let rate = |way: &LinkConfig| way.rate.map(|rate| rate.bits_per_s());
+    let rate = |way: &LinkConfig| way.rate.map(Rate::bits_per_s);
     [rate(&link.there), rate(&link.back)]
         .into_iter()
         .flatten()

@@ -13,7 +13,7 @@ use dccp_sim::loss::Jitter;
 use dccp_sim::loss::Outage;
 use dccp_sim::pair::{End, Pair, Profile, SERVICE, Setup};
 use dccp_sim::queue::{DropTailConfig, Limit, QueueConfig};
-use dccp_sim::source::{App, Closing, Reading, Source};
+use dccp_sim::source::{App, Closing, Reading, Ring, Source};
 use dccp_sim::{Handle, LinkConfig, Seed, Stream, World};
 
 /// No conversation lasts longer: what is not over then is closed or aborted, and given its time.
@@ -231,6 +231,9 @@ fn app(draw: &mut Stream) -> App {
         echo: draw.chance(0.3),
         answer: 0,
         stamps: draw.chance(0.2),
+        logs: false,
+        important_every: None,
+        ring: Ring::default(),
         closing: [Closing::AfterPeer, Closing::WhenSent, Closing::Never][draw.index_below(3)],
         receive_buffer: 1 + draw.index_below(100),
         reading,
