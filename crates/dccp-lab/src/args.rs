@@ -126,7 +126,7 @@ pub(crate) struct Run {
     /// Where it runs
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
-    /// The shorter experiment that [quick] in the scenario describes
+    /// The shorter experiment that the section `quick` of the scenario describes
     #[arg(long)]
     pub(crate) quick: bool,
     /// Only these cells: the beginning of a key, a label, or variable=value,…

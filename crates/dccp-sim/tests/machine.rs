@@ -152,6 +152,8 @@ fn a_full_interface_lets_the_sender_wait_or_loses() {
 fn a_search_of_the_window_slows_tcp_down_only_in_recovery_from_a_large_one() {
     let run = |queue: usize, ns: u64| {
         let machine = MachineConfig {
+            // A packet that finds the interface full is lost, as at a router.
+            local_congestion: LocalCongestion::Drop,
             batch: 1,
             backlog: 300,
             ack_cost: AckCost {
