@@ -3,8 +3,10 @@
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use core::fmt;
 use core::time::Duration;
 use dccp_cli::{Failure, quantity};
+use dccp_lab::scenario::hosts::Host;
 use dccp_lab::scenario::{Scale, plan};
 use dccp_sim::rate_trace::model::PRESETS;
 use std::ffi::OsString;
@@ -32,7 +34,7 @@ pub(crate) enum Command {
         file: PathBuf,
     },
     /// Run a scenario
-    Run(Run),
+    Run(Box<Run>),
     /// Redo the experiments of the source papers in virtual time, and show which claims hold
     Reproduce(Reproduce),
     /// Show which claims of the source papers hold
@@ -126,6 +128,9 @@ pub(crate) struct Run {
     /// Where it runs
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
+    /// With --backend hosts: the machine of a node, where `dccpmon serve` runs; HOST can be `here`
+    #[arg(long = "host", value_name = "NODE=HOST[:PORT]", value_parser = placed)]
+    pub(crate) hosts: Vec<Placed>,
     /// The shorter experiment that the section `quick` of the scenario describes
     #[arg(long)]
     pub(crate) quick: bool,
@@ -161,6 +166,47 @@ pub(crate) struct Run {
     pub(crate) out: Option<PathBuf>,
 }
 
+/// The machine of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Placed {
+    /// The node's name.
+    pub(crate) node: String,
+    /// The machine; `None`: this one.
+    pub(crate) host: Option<Host>,
+}
+
+fn scale(is_quick: bool) -> Scale {
+    if is_quick { Scale::Quick } else { Scale::Full }
+}
+
+/// The name of this machine.
+const HERE: &str = "here";
+
+/// Reads `NODE=HOST[:PORT]`.
+fn placed(text: &str) -> Result<Placed, String> {
+    let (node, host) = text.split_once('=').unwrap_or(("", text));
+    if node.is_empty() {
+        return Err(format!(
+            "{text}: must be the name of a node, =, and a machine"
+        ));
+    }
+    let host = (host != HERE).then(|| host.parse()).transpose()?;
+    Ok(Placed {
+        node: node.to_owned(),
+        host,
+    })
+}
+
+/// As one would type it.
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) => write!(f, "{}={host}", self.node),
+            None => write!(f, "{}={HERE}", self.node),
+        }
+    }
+}
+
 /// Where scenarios run.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backend {
@@ -168,6 +214,8 @@ pub(crate) enum Backend {
     Sim,
     /// In network namespaces of this machine, in real time (Linux)
     Live,
+    /// Between the machines of --host, in real time (Linux)
+    Hosts,
 }
 
 impl From<Backend> for plan::Backend {
@@ -175,17 +223,41 @@ impl From<Backend> for plan::Backend {
         match backend {
             Backend::Sim => Self::Sim,
             Backend::Live => Self::Live,
+            Backend::Hosts => Self::Hosts,
         }
     }
 }
 
 impl Run {
+    /// All of a scenario, and nothing else.
+    pub(crate) fn of(file: PathBuf, backend: Backend) -> Self {
+        Self {
+            file,
+            backend,
+            hosts: Vec::new(),
+            quick: false,
+            cell: Vec::new(),
+            json: None,
+            csv: None,
+            parquet: None,
+            cells: None,
+            pcap: None,
+            snap: None,
+            jobs: None,
+            resume: false,
+            out: None,
+        }
+    }
+
     /// The words that can change the result, as one would type them.
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv = vec!["dccplab".to_owned(), "run".to_owned()];
         argv.push(self.file.display().to_string());
         let backend = plan::Backend::from(self.backend).name();
         argv.extend(["--backend".to_owned(), backend.to_owned()]);
+        for placed in &self.hosts {
+            argv.extend(["--host".to_owned(), placed.to_string()]);
+        }
         if self.quick {
             argv.push("--quick".to_owned());
         }
@@ -197,11 +269,7 @@ impl Run {
 
     /// The size of the experiment.
     pub(crate) fn scale(&self) -> Scale {
-        if self.quick {
-            Scale::Quick
-        } else {
-            Scale::Full
-        }
+        scale(self.quick)
     }
 
     /// True if the results go to the standard output.
@@ -263,7 +331,7 @@ mod tests {
 
     fn run_of(line: &str) -> Run {
         match read(line) {
-            Ok(Request::Do(Command::Run(run))) => run,
+            Ok(Request::Do(Command::Run(run))) => *run,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -279,9 +347,12 @@ mod tests {
             "dccplab run f.toml --backend sim --cell a=1 --cell b"
         );
         assert_eq!(run_of("run f.toml --backend sim").jobs, None);
-        let live = run_of("run f.toml --backend live").argv();
-        assert_eq!(live.join(" "), "dccplab run f.toml --backend live");
+        let argv = run_of("run f.toml --backend live").argv();
+        assert_eq!(argv.join(" "), "dccplab run f.toml --backend live");
         assert_eq!(read("clean"), Ok(Request::Do(Command::Clean)));
+        let hosts = run_of("run f.toml --backend hosts --host a=h:9 --host b=here");
+        assert_eq!(hosts.argv()[5..].join(" "), "--host a=h:9 --host b=here");
+        assert_eq!(hosts.hosts[1].host, None);
         assert!(run_of("run f.toml --json -").prints_json());
         assert_eq!(run_of("run f --pcap p --snap 96").snap, Some(96));
         let run = run_of("run f --csv t.csv --parquet t.parquet --cells d");
@@ -312,6 +383,12 @@ mod tests {
         for (line, what, next) in [
             ("run f --backend netns", "'netns'", "write `dccplab run"),
             ("run f --jobs 0", "'0'", "write `dccplab run"),
+            ("run f --host h", "the name of a node", "write `dccplab run"),
+            (
+                "run f --host a=h:0",
+                "from 1 to 65535",
+                "write `dccplab run",
+            ),
             ("run f --snap 96", "--pcap", "write `dccplab run"),
             ("run f --resume", "--json", "write `dccplab run"),
             (

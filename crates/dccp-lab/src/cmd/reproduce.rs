@@ -46,20 +46,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn play(asked: &Reproduce, experiment: &Experiment) -> Result<Results, Failure> {
+    let file = format!("scenarios/papers/{}.toml", experiment.name);
     let run = Run {
-        file: format!("scenarios/papers/{}.toml", experiment.name).into(),
-        backend: Backend::Sim,
         quick: asked.quick,
-        cell: Vec::new(),
         json: Some(file_of(&asked.out, experiment.name)),
-        pcap: None,
-        snap: None,
         jobs: asked.jobs,
         resume: true,
-        out: None,
-        csv: None,
-        parquet: None,
-        cells: None,
+        ..Run::of(file.into(), Backend::Sim)
     };
     let scenario = super::readable(experiment.scenario(run.scale()))?;
     play_scenario(&run, &scenario)

@@ -1,7 +1,7 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
 use super::live;
-use crate::args::{Backend, Run as Asked};
+use crate::args::{Backend, Placed, Run as Asked};
 use crate::progress::Line;
 use crate::store::{Store, finished, is_replaceable, replace};
 use core::time::Duration;
@@ -13,6 +13,7 @@ use dccp_lab::run::pool::{News, play_all};
 use dccp_lab::run::progress::Progress;
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
+use dccp_lab::scenario::hosts::Place;
 use dccp_lab::scenario::plan::{self, Run};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -45,7 +46,7 @@ pub(crate) struct Results {
 
 /// Plays the cells that were asked for, judges them, and writes the files.
 pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Results, Failure> {
-    let runs = at_backend(&chosen(scenario, &asked.cell)?, asked.backend);
+    let runs = at_backend(&chosen(scenario, &asked.cell)?, asked)?;
     let runs: Vec<&Run> = runs.iter().collect();
     live::prepare(asked, &runs)?;
     interrupt::listen()?;
@@ -111,12 +112,32 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
 }
 
 /// The same runs where they take place.
-fn at_backend(runs: &[&Run], backend: Backend) -> Vec<Run> {
-    let placed = |run: &&Run| Run {
-        backend: backend.into(),
-        ..(*run).clone()
+fn at_backend(runs: &[&Run], asked: &Asked) -> Result<Vec<Run>, Failure> {
+    let placed = |run: &&Run| {
+        let places = asked.hosts.iter().map(|placed| place(placed, run));
+        Ok(Run {
+            backend: asked.backend.into(),
+            places: places.collect::<Result<_, _>>()?,
+            ..(*run).clone()
+        })
     };
     runs.iter().map(placed).collect()
+}
+
+/// The node of a run that has a machine.
+fn place(placed: &Placed, run: &Run) -> Result<Place, Failure> {
+    let nodes = &run.network.nodes;
+    let node = nodes.iter().position(|node| *node == placed.node);
+    let node = node.ok_or_else(|| {
+        Failure::usage(
+            format!("--host {placed}: the scenario has no node {}", placed.node),
+            format!("its nodes are {}", nodes.join(", ")),
+        )
+    })?;
+    Ok(Place {
+        node,
+        host: placed.host.clone(),
+    })
 }
 
 fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
@@ -243,10 +264,10 @@ fn play(
     result
 }
 
-/// Plays runs where that was asked for: many at once in the simulator, one after another on real sockets.
+/// Plays runs where that was asked for: many at once in the simulator, one after another in real time.
 fn play_at_backend(asked: &Asked, runs: &[&Run], tell: impl FnMut(Option<News>) -> bool) {
-    if asked.backend == Backend::Live {
-        return live::play_all(runs, tell);
+    if asked.backend != Backend::Sim {
+        return live::play_all(asked.backend, runs, tell);
     }
     let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
     play_all(runs, asked.jobs.map_or(cores, usize::from), tell);

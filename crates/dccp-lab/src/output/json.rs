@@ -40,8 +40,8 @@ pub struct Record {
     /// Hash of the program.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub program_hash: String,
-    /// Where the cells ran: in the simulator, or in network namespaces of this machine.
-    #[schemars(extend("enum" = ["sim", "live"]))]
+    /// Where the cells ran: in the simulator, in network namespaces of this machine, or between named machines.
+    #[schemars(extend("enum" = ["sim", "live", "hosts"]))]
     pub backend: &'static str,
 }
 
@@ -118,8 +118,8 @@ struct Cell<'a> {
     duration_ns: u64,
     /// Why the cell failed.
     error: Option<&'a str>,
-    /// Limits of a live run beside the network, with evidence: the processor, or the emulator. Its figures say less about
-    /// the network.
+    /// Limits of a run in real time beside the network, with evidence: the processor, or the emulator. Its figures say
+    /// less about the network. Also settings that a run on hosts does not apply.
     warnings: &'a [String],
     /// Null if the cell failed.
     summary: Option<CellSummary<'a>>,
@@ -133,9 +133,9 @@ struct Cell<'a> {
 struct CellSummary<'a> {
     /// In the order of the scenario.
     flows: Vec<FlowRow<'a>>,
-    /// Both directions of each link, in the order of the scenario.
+    /// Both directions of each link, in the order of the scenario; empty in a run on hosts.
     links: Vec<LinkRow<'a>>,
-    /// Hosts that have a `[[host]]` in the scenario.
+    /// Hosts that have a `[[host]]` in the scenario; empty in a run on hosts.
     hosts: Vec<Host<'a>>,
     #[serde(flatten)]
     summary: &'a Summary,
@@ -219,7 +219,7 @@ struct Series<'a> {
     t_ns: Vec<u64>,
     /// In the order of the scenario.
     flows: Vec<FlowSeries<'a>>,
-    /// Both directions of each link, in the order of the scenario.
+    /// Both directions of each link, in the order of the scenario; empty in a run on hosts.
     links: Vec<LinkSeries<'a>>,
 }
 

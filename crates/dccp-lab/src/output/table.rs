@@ -54,7 +54,7 @@ fn warnings(cells: &[Value]) -> String {
         let label = text(&cell["label"]);
         let label = if label.is_empty() { "this run" } else { label };
         for warning in each(&cell["warnings"]) {
-            lines.push_str(&format!("warning: {label}: {}\n", text(warning)));
+            lines.extend(["warning: ", label, ": ", text(warning), "\n"]);
         }
     }
     lines

@@ -2,6 +2,8 @@
 
 pub(crate) mod agenda;
 #[cfg(target_os = "linux")]
+pub mod hosts;
+#[cfg(target_os = "linux")]
 pub mod live;
 pub mod outcome;
 pub mod pool;

@@ -11,7 +11,7 @@ pub struct Outcome {
     pub ticks: Vec<Duration>,
     /// In the order of the plan.
     pub flows: Vec<FlowOutcome>,
-    /// Both directions of each link of the plan: there, back.
+    /// Both directions of each link of the plan: there, back. Empty in a run on hosts.
     pub links: Vec<LinkOutcome>,
     /// The busy time of each machine's processor; `None` in a live run.
     pub processors: Vec<Option<Duration>>,
@@ -19,7 +19,7 @@ pub struct Outcome {
     pub lost_by_hosts: Vec<Option<Vec<(&'static str, u64)>>>,
     /// Events that the simulator played; `None` in a live run.
     pub events: Option<u64>,
-    /// Limits of a live run beside the network, with evidence: the processor, or the emulator.
+    /// Limits of a run in real time beside the network, with evidence, and settings that were not applied.
     pub warnings: Vec<String>,
 }
 

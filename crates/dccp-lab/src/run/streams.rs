@@ -116,7 +116,11 @@ impl Stage {
     /// A direction of a link, in the order of the plan.
     fn direction(&self, direction: usize) -> LinkId {
         let (there, back) = self.links[direction / 2];
-        if direction % 2 == 0 { there } else { back }
+        if direction.is_multiple_of(2) {
+            there
+        } else {
+            back
+        }
     }
 
     fn host(&self, node: usize) -> Handle<Host> {

@@ -14,10 +14,10 @@ const UNLIMITED: f64 = 10_000.0;
 const SAMPLES: f64 = 100.0;
 
 /// Events that the run is expected to make: packets on links, and samples. Windows and losses are not considered, so
-/// it is an estimate, good within a small factor. A live run takes its own time.
+/// it is an estimate, good within a small factor. A run in real time takes its own time.
 pub(crate) fn expected(run: &Run) -> f64 {
     let time = run.end.as_secs_f64();
-    if run.backend == Backend::Live {
+    if run.backend != Backend::Sim {
         return time;
     }
     let links = &run.network.links;

@@ -27,6 +27,7 @@ mod draw;
 mod expect;
 mod flow;
 mod host;
+pub mod hosts;
 mod keys;
 mod link;
 mod matrix;
@@ -380,6 +381,7 @@ fn add_runs(
             last = last.max(phase.end);
             mistakes.check(runs.add(Run {
                 backend: Backend::default(),
+                places: Vec::new(),
                 cell: variables.cell.clone(),
                 drawn: variables.drawn.clone(),
                 phase: phase.name,

@@ -1,6 +1,7 @@
 //! Runs: names are resolved, quantities have units, random values are drawn. Only
 //! [`Scenario::parse`](super::Scenario::parse) makes them, so they cannot be invalid.
 
+use super::hosts::Place;
 use crate::metrics::Metric;
 use core::time::Duration;
 use dccp_historic::Inputs;
@@ -20,6 +21,8 @@ pub enum Backend {
     Sim,
     /// On this machine, in network namespaces and in real time.
     Live,
+    /// Between named machines, through `dccpmon serve`.
+    Hosts,
 }
 
 impl Backend {
@@ -28,6 +31,7 @@ impl Backend {
         match self {
             Self::Sim => "sim",
             Self::Live => "live",
+            Self::Hosts => "hosts",
         }
     }
 }
@@ -37,6 +41,8 @@ impl Backend {
 pub struct Run {
     /// Where it takes place.
     pub backend: Backend,
+    /// The machines of nodes in a run on hosts; empty in others.
+    pub places: Vec<Place>,
     /// The variables of the matrix and their values.
     pub cell: Vec<(String, String)>,
     /// The variables that this repetition has drawn, and their values.

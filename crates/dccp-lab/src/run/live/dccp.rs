@@ -192,7 +192,7 @@ impl Stream {
                 Err(_) => return,
             }
             let now = clock::now();
-            for datagram in batch.iter() {
+            for datagram in &batch {
                 if let Some(stamp) = Stamp::read(datagram).filter(|_| app.stamps) {
                     lock(&self.pings).push((now, stamp.delay(now).age));
                 }
@@ -338,7 +338,7 @@ impl Receiving {
     fn take(&self, socket: &Socket, batch: &RecvBatch, received: &Received) {
         let bytes: usize = batch.iter().map(|datagram| datagram.len()).sum();
         received.add(batch.len() as u64, bytes as u64);
-        for datagram in batch.iter() {
+        for datagram in batch {
             for message in self.app.replies(Payload::Bytes(datagram)) {
                 let options = SendOptions::new().when_full(WhenFull::Error);
                 // An answer that finds no room is lost, as on a full path.

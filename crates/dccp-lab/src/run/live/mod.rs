@@ -37,6 +37,8 @@ use dccp_netns::Namespace;
 use std::io;
 use testbed::Testbed;
 
+pub(super) use refuse::kernel_law;
+
 /// Why a live run is refused or ends without an outcome.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what}")]
@@ -51,7 +53,7 @@ pub struct LiveError {
 
 impl LiveError {
     /// A plan that asks for something that live runs cannot do.
-    fn refused(key: &str, what: &str, next: &str) -> Self {
+    pub(super) fn refused(key: &str, what: &str, next: &str) -> Self {
         Self {
             what: format!("{key}: {what}"),
             next: next.to_owned(),
@@ -59,7 +61,7 @@ impl LiveError {
         }
     }
 
-    fn failed(what: impl Into<String>, next: &str) -> Self {
+    pub(super) fn failed(what: impl Into<String>, next: &str) -> Self {
         Self {
             what: what.into(),
             next: next.to_owned(),
@@ -68,7 +70,7 @@ impl LiveError {
     }
 
     /// The emulator's devices cannot be created.
-    fn no_tun(error: io::Error) -> Self {
+    fn no_tun(error: &io::Error) -> Self {
         Self::failed(
             format!("the emulator's TUN devices: {error}"),
             "load the module tun; without root, allow it by `chmod 0666 /dev/net/tun`, as most systems do",

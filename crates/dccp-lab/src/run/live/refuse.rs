@@ -126,7 +126,7 @@ fn has_devices(run: &Run) -> Result<(), LiveError> {
         return Ok(());
     }
     let device = File::options().read(true).write(true).open("/dev/net/tun");
-    device.map(drop).map_err(LiveError::no_tun)
+    device.map(drop).map_err(|error| LiveError::no_tun(&error))
 }
 
 fn of_flow(flow: &Flow) -> Result<(), LiveError> {
@@ -228,7 +228,7 @@ fn of_tcp(
 }
 
 /// The kernel's name of a flow's law.
-pub(super) fn kernel_law(flow: &Flow) -> Result<&'static str, LiveError> {
+pub(in crate::run) fn kernel_law(flow: &Flow) -> Result<&'static str, LiveError> {
     let law = flow.law.as_deref().unwrap_or("reno");
     let known = KERNEL_LAWS.iter().find(|(name, _)| *name == law);
     known
@@ -291,6 +291,7 @@ mod tests {
         check(&run).err().map(|error| error.to_string())
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table")]
     #[test]
     fn keys_that_live_runs_cannot_obey_are_named() {
         let second = |keys: &str| {

@@ -141,14 +141,15 @@ impl Testbed {
     ) -> bool {
         loop {
             let now = clock::now() - self.begin;
-            if now >= at {
-                self.lateness = self.lateness.max(now - at);
+            let left = at.saturating_sub(now);
+            if left.is_zero() {
+                self.lateness = self.lateness.max(now.saturating_sub(at));
                 return progress(at);
             }
             if !progress(now) {
                 return false;
             }
-            thread::sleep((at - now).min(LOOK));
+            thread::sleep(left.min(LOOK));
         }
     }
 
@@ -203,7 +204,7 @@ impl Testbed {
             }
             Transport::Udp => {
                 let socket = in_namespace(namespace, move || udp::bind(local, 0))??;
-                let (sender, threads) = UdpSender::start(socket, to, app)?;
+                let (sender, threads) = UdpSender::start(socket, to, &app)?;
                 self.threads.extend(threads);
                 Ok(Box::new(sender))
             }

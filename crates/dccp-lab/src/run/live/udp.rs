@@ -65,14 +65,14 @@ impl UdpSender {
     pub(super) fn start(
         socket: UdpSocket,
         remote: SocketAddr,
-        app: App,
+        app: &App,
     ) -> Result<(Self, Vec<JoinHandle<()>>), LiveError> {
         socket.connect(remote)?;
         let port = socket.local_addr()?.port();
         let counts_answers = matches!(app.source, Source::Requests { .. });
         let stream = Arc::new(Stream {
             socket,
-            pump: Pump::new(&app),
+            pump: Pump::new(app),
             refused: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             answered_bytes: AtomicU64::new(0),

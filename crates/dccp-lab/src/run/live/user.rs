@@ -1,6 +1,7 @@
 //! Network namespaces without root: the program starts itself again in a user namespace, where it is root.
 
 use super::LiveError;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
@@ -66,8 +67,12 @@ fn not_allowed(said: &str) -> LiveError {
     )
 }
 
-/// Gives this mount namespace a folder of its own for the names of network namespaces.
+/// Gives this mount namespace a folder of its own for the names of network namespaces, once.
 fn mount_names() -> Result<(), LiveError> {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if IS_DONE.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
     let names = Path::new(dccp_netns::NAMES);
     // Without the folder, the one above it is replaced, because only root could create it.
     let place = if names.is_dir() {

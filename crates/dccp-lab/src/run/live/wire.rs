@@ -51,15 +51,18 @@ pub(super) fn fits_kernel(link: &Link, has_bucket: bool) -> bool {
             && config.trace.is_none()
             && config.faults == FaultConfig::default();
         let queue = bucket(config);
-        is_plain && queue.is_some_and(|bucket| bucket.is_none() || has_bucket)
+        is_plain && queue.is_ok_and(|bucket| bucket.is_none() || has_bucket)
     };
     link.changes.is_empty() && fits(&link.there) && fits(&link.back)
 }
 
-/// The token bucket of a direction: `Some(None)` if it needs none, `None` if the kernel has no such queue.
-fn bucket(config: &LinkConfig) -> Option<Option<Bucket>> {
+/// The kernel has no such queue.
+struct NoSuchQueue;
+
+/// The token bucket of a direction; `None` if it needs none.
+fn bucket(config: &LinkConfig) -> Result<Option<Bucket>, NoSuchQueue> {
     match (config.rate, config.queue) {
-        (None, QueueConfig::DropTail(_)) => Some(None),
+        (None, QueueConfig::DropTail(_)) => Ok(None),
         (
             Some(rate),
             QueueConfig::DropTail(DropTailConfig {
@@ -68,12 +71,12 @@ fn bucket(config: &LinkConfig) -> Option<Option<Bucket>> {
             }),
         ) => {
             let burst = burst(rate).max(config.mtu);
-            Some(Some(Bucket { rate, burst, limit }))
+            Ok(Some(Bucket { rate, burst, limit }))
         }
         (None, QueueConfig::TokenBucket(TokenBucketConfig { rate, burst, limit })) => {
-            Some(Some(Bucket { rate, burst, limit }))
+            Ok(Some(Bucket { rate, burst, limit }))
         }
-        _ => None,
+        _ => Err(NoSuchQueue),
     }
 }
 
@@ -110,7 +113,7 @@ impl Wire {
         let port = |namespace: &Namespace, config: &LinkConfig| {
             let mtu = config.mtu.to_string();
             namespace.ip(&["link", "set", device, "mtu", &mtu])?;
-            let bucket = bucket(config).flatten();
+            let bucket = bucket(config).ok().flatten();
             if let Some(bucket) = bucket {
                 set_bucket(namespace, device, bucket)?;
             }
@@ -150,7 +153,9 @@ impl Wire {
         let seed = Seed(seed.stream(&format!("link {}", link.id)).bits());
         let ends = ends.map(end);
         let tunnel = Tunnel::start_at(ends, plans, seed, Duration::ZERO, epoch);
-        tunnel.map(Self::Emulated).map_err(LiveError::no_tun)
+        tunnel
+            .map(Self::Emulated)
+            .map_err(|error| LiveError::no_tun(&error))
     }
 
     /// The counters of a direction at this time of the run, and the packets in its queue.
