@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Trace(Trace),
     /// Write results as one HTML page
     Report(Report),
+    /// Play scenarios in the simulator and live, and compare them
+    Agree(Agree),
     /// Remove the network namespaces of live runs that were killed
     Clean,
 }
@@ -94,6 +96,27 @@ pub(crate) struct Claims {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Values of `agree`.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Agree {
+    /// The scenarios
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The shorter experiments that the sections `quick` of the scenarios describe
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results and the picture go; cells that are there already are kept
+    #[arg(long, value_name = "DIR", default_value = "agreement")]
+    pub(crate) out: PathBuf,
+}
+
+impl Agree {
+    /// The size of the experiments.
+    pub(crate) fn scale(&self) -> Scale {
+        scale(self.quick)
+    }
 }
 
 /// Values of `trace`.

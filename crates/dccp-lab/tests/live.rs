@@ -233,6 +233,39 @@ fn interrupted_run_keeps_finished_cells_and_removes_its_network() {
     assert_eq!(document["cells"].as_array().map(Vec::len), Some(1));
 }
 
+// Whether they agree depends on the load of the machine.
+#[test]
+fn comparison_has_a_row_for_each_quantity_and_a_picture() {
+    let _alone = alone();
+    if !is_root("comparison_has_a_row_for_each_quantity_and_a_picture") {
+        return;
+    }
+    let folder = Folder::new("agree");
+    let out = folder.0.display().to_string();
+    let agree = || {
+        dccplab(&["agree", OF_KERNEL, "--out", &out])
+            .output()
+            .expect("it starts")
+    };
+    let output = agree();
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows = table
+        .lines()
+        .filter(|line| line.ends_with("agrees") || line.ends_with("differs"));
+    // Goodput and loss of two flows, and the delay of their queue.
+    assert_eq!(rows.count(), 5, "{table}");
+    let svg = fs::read_to_string(folder.0.join("agreement.svg")).expect("a picture");
+    assert!(svg.contains("queueing delay (0.80–1.20)"), "{svg}");
+    // The second time, both results are there already.
+    let again = agree();
+    assert_eq!(again.stdout, output.stdout);
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("2 of 2 cells"),
+        "{again:?}"
+    );
+}
+
 #[test]
 fn what_live_runs_cannot_do_is_refused_before_the_start() {
     let folder = Folder::new("refused");

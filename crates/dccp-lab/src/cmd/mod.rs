@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub(crate) mod agree;
 pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod clean;

@@ -1,5 +1,6 @@
 //! Results: as JSON, as tables, as pictures, as pages.
 
+pub mod agreement;
 pub mod claims;
 pub mod columns;
 pub mod csv;
