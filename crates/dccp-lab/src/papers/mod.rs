@@ -34,6 +34,7 @@ experiments! {
     "e09-pairs-caltech"
     "e10-reverse-traffic"
     "e11-txqueuelen"
+    "e12-published-capacity"
     "e13-abilene"
     "e14-packet-ring"
     "e16-line-rate"
