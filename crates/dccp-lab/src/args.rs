@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use core::time::Duration;
 use dccp_cli::{Failure, quantity};
-use dccp_lab::scenario::Scale;
+use dccp_lab::scenario::{Scale, plan};
 use dccp_sim::rate_trace::model::PRESETS;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Trace(Trace),
     /// Write results as one HTML page
     Report(Report),
+    /// Remove the network namespaces of live runs that were killed
+    Clean,
 }
 
 /// Values of `report`.
@@ -164,6 +166,17 @@ pub(crate) struct Run {
 pub(crate) enum Backend {
     /// In virtual time
     Sim,
+    /// In network namespaces of this machine, in real time (Linux)
+    Live,
+}
+
+impl From<Backend> for plan::Backend {
+    fn from(backend: Backend) -> Self {
+        match backend {
+            Backend::Sim => Self::Sim,
+            Backend::Live => Self::Live,
+        }
+    }
 }
 
 impl Run {
@@ -171,8 +184,8 @@ impl Run {
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv = vec!["dccplab".to_owned(), "run".to_owned()];
         argv.push(self.file.display().to_string());
-        let Backend::Sim = self.backend;
-        argv.extend(["--backend".to_owned(), "sim".to_owned()]);
+        let backend = plan::Backend::from(self.backend).name();
+        argv.extend(["--backend".to_owned(), backend.to_owned()]);
         if self.quick {
             argv.push("--quick".to_owned());
         }
@@ -266,6 +279,9 @@ mod tests {
             "dccplab run f.toml --backend sim --cell a=1 --cell b"
         );
         assert_eq!(run_of("run f.toml --backend sim").jobs, None);
+        let live = run_of("run f.toml --backend live").argv();
+        assert_eq!(live.join(" "), "dccplab run f.toml --backend live");
+        assert_eq!(read("clean"), Ok(Request::Do(Command::Clean)));
         assert!(run_of("run f.toml --json -").prints_json());
         assert_eq!(run_of("run f --pcap p --snap 96").snap, Some(96));
         let run = run_of("run f --csv t.csv --parquet t.parquet --cells d");

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Request::Do(Command::Claims(claims)) => cmd::claims::run(&claims),
         Request::Do(Command::Trace(trace)) => cmd::trace::run(&trace),
         Request::Do(Command::Report(report)) => cmd::report::run(&report),
+        Request::Do(Command::Clean) => cmd::clean::run(),
         Request::Print(text) => {
             print(&text)?;
             Ok(exit::DONE)

@@ -2,6 +2,8 @@
 
 pub(crate) mod check;
 pub(crate) mod claims;
+pub(crate) mod clean;
+mod live;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

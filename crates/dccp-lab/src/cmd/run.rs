@@ -1,6 +1,7 @@
 //! `dccplab run FILE`: plays the cells of a scenario, and shows and keeps what they measured.
 
-use crate::args::Run as Asked;
+use super::live;
+use crate::args::{Backend, Run as Asked};
 use crate::progress::Line;
 use crate::store::{Store, finished, is_replaceable, replace};
 use core::time::Duration;
@@ -12,7 +13,7 @@ use dccp_lab::run::pool::{News, play_all};
 use dccp_lab::run::progress::Progress;
 use dccp_lab::run::sim::{self, PlayError};
 use dccp_lab::scenario::Scenario;
-use dccp_lab::scenario::plan::Run;
+use dccp_lab::scenario::plan::{self, Run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,7 +23,6 @@ use std::path::Path;
 /// Plays what was asked for, and prints the results.
 pub(crate) fn run(asked: &Asked) -> Result<u8, Failure> {
     let scenario = super::scenario(&asked.file, asked.scale())?;
-    interrupt::listen()?;
     let results = play_scenario(asked, &scenario)?;
     if asked.prints_json() {
         print(&format!("{}\n", results.document))?;
@@ -45,7 +45,10 @@ pub(crate) struct Results {
 
 /// Plays the cells that were asked for, judges them, and writes the files.
 pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Results, Failure> {
-    let runs = chosen(scenario, &asked.cell)?;
+    let runs = at_backend(&chosen(scenario, &asked.cell)?, asked.backend);
+    let runs: Vec<&Run> = runs.iter().collect();
+    live::prepare(asked, &runs)?;
+    interrupt::listen()?;
     if let Some(pcap) = &asked.pcap {
         one_cell(&runs, pcap)?;
     }
@@ -58,6 +61,7 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     let record = Record {
         argv: asked.argv(),
         program_hash: program_hash()?,
+        backend: plan::Backend::from(asked.backend).name(),
     };
     for path in asked.csv.iter().chain(&asked.parquet) {
         is_replaceable(path)?;
@@ -104,6 +108,15 @@ fn chosen<'a>(scenario: &'a Scenario, names: &[String]) -> Result<Vec<&'a Run>, 
     }
     let is_chosen = |run: &&Run| names.iter().any(|name| run.is_called(name));
     Ok(scenario.runs.iter().filter(is_chosen).collect())
+}
+
+/// The same runs where they take place.
+fn at_backend(runs: &[&Run], backend: Backend) -> Vec<Run> {
+    let placed = |run: &&Run| Run {
+        backend: backend.into(),
+        ..(*run).clone()
+    };
+    runs.iter().map(placed).collect()
 }
 
 fn one_cell(runs: &[&Run], pcap: &Path) -> Result<(), Failure> {
@@ -209,26 +222,34 @@ fn play(
         if let Some(cell) = play_captured(run, pcap, asked.snap, &mut line)? {
             result = keep(0, cell);
         }
-    } else {
-        let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        let jobs = asked.jobs.map_or(cores, usize::from);
-        play_all(&missing_runs, jobs, |news| {
-            if let Some(news) = &news {
-                line.note(news);
-            }
-            if let Some(News::Over(n, outcome)) = news {
-                let run = missing_runs[n];
-                let cell = match outcome {
-                    Ok(outcome) => json::cell(run, &outcome),
-                    Err(error) => json::failed(run, &error),
-                };
-                result = result.clone().and(keep(n, cell));
-            }
-            result.is_ok() && !interrupt::is_pressed()
-        });
+        line.clear();
+        return result;
     }
+    let tell = |news: Option<News>| {
+        if let Some(news) = &news {
+            line.note(news);
+        }
+        if let Some(News::Over(n, outcome)) = news {
+            let cell = match outcome {
+                Ok(outcome) => json::cell(missing_runs[n], &outcome),
+                Err(error) => json::failed(missing_runs[n], &error),
+            };
+            result = result.clone().and(keep(n, cell));
+        }
+        result.is_ok() && !interrupt::is_pressed()
+    };
+    play_at_backend(asked, &missing_runs, tell);
     line.clear();
     result
+}
+
+/// Plays runs where that was asked for: many at once in the simulator, one after another on real sockets.
+fn play_at_backend(asked: &Asked, runs: &[&Run], tell: impl FnMut(Option<News>) -> bool) {
+    if asked.backend == Backend::Live {
+        return live::play_all(runs, tell);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    play_all(runs, asked.jobs.map_or(cores, usize::from), tell);
 }
 
 /// Plays one cell and writes its packets to a file.

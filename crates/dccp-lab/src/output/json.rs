@@ -1,6 +1,6 @@
 //! Results as JSON, `dccplab-result/1`. `schema/dccplab-result-1.json` is generated from these types: a test compares
-//! the two. The results do not depend on the machine, the time or the number of threads: the same scenario gives
-//! the same bytes.
+//! the two. The simulator's results do not depend on the machine, the time or the number of threads: the same scenario
+//! gives the same bytes.
 
 use crate::judge::verdict::{AssertionVerdict, Mark, TableVerdict};
 use crate::run::outcome::{FlowInterval, FlowOutcome, LinkInterval, LinkOutcome, Outcome, Totals};
@@ -40,6 +40,9 @@ pub struct Record {
     /// Hash of the program.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub program_hash: String,
+    /// Where the cells ran: in the simulator, or in network namespaces of this machine.
+    #[schemars(extend("enum" = ["sim", "live"]))]
+    pub backend: &'static str,
 }
 
 /// Output of `dccplab run --json`. Names of numbers end in the unit; unknown values are null.
@@ -87,9 +90,6 @@ struct FullRecord<'a> {
     program: &'a str,
     /// The program's version.
     version: &'a str,
-    /// The network that the cells ran in: the simulator.
-    #[schemars(extend("const" = "sim"))]
-    backend: &'a str,
     #[serde(flatten)]
     record: &'a Record,
 }
@@ -114,10 +114,13 @@ struct Cell<'a> {
     /// A text, because it has 64 bits.
     #[schemars(regex(pattern = "^[0-9]+$"))]
     seed: String,
-    /// Simulated time.
+    /// Simulated time, or real time in a live run.
     duration_ns: u64,
     /// Why the cell failed.
     error: Option<&'a str>,
+    /// Limits of a live run beside the network, with evidence: the processor, or the emulator. Its figures say less about
+    /// the network.
+    warnings: &'a [String],
     /// Null if the cell failed.
     summary: Option<CellSummary<'a>>,
     /// Null if the cell failed.
@@ -136,8 +139,8 @@ struct CellSummary<'a> {
     hosts: Vec<Host<'a>>,
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Events that the simulator played.
-    events: u64,
+    /// Events that the simulator played; null in a live run.
+    events: Option<u64>,
 }
 
 /// A flow, or several streams under one name.
@@ -198,10 +201,10 @@ struct LinkRow<'a> {
 struct Host<'a> {
     /// The host's node.
     id: &'a str,
-    /// The busy time of its processor.
-    processor_ns: u64,
-    /// Received packets that it lost before its transports, by reason.
-    lost_packets: BTreeMap<String, u64>,
+    /// The busy time of its processor; null in a live run.
+    processor_ns: Option<u64>,
+    /// Received packets that it lost before its transports, by reason; null in a live run.
+    lost_packets: Option<BTreeMap<String, u64>>,
 }
 
 /// Columns: the n-th value of each belongs to the interval that ends at the n-th `t_ns`.
@@ -301,7 +304,6 @@ pub fn document(
             scenario: &scenario.text,
             program: "dccplab",
             version: env!("CARGO_PKG_VERSION"),
-            backend: "sim",
             record,
         },
         cells,
@@ -335,6 +337,7 @@ pub fn cell(run: &Run, outcome: &Outcome) -> Value {
     to_value(&Cell {
         summary: Some(summary_of(run, outcome, &summary)),
         series: Some(series(run, outcome)),
+        warnings: &outcome.warnings,
         ..head(run)
     })
 }
@@ -362,6 +365,7 @@ fn head(run: &Run) -> Cell<'_> {
         seed: run.seed.to_string(),
         duration_ns: nanos(run.end),
         error: None,
+        warnings: &[],
         summary: None,
         series: None,
     }
@@ -380,8 +384,8 @@ fn summary_of<'a>(run: &'a Run, outcome: &'a Outcome, summary: &'a Summary) -> C
         hosts: machines
             .map(|((machine, time), lost)| Host {
                 id: &run.network.nodes[machine.node],
-                processor_ns: nanos(*time),
-                lost_packets: by_reason(lost),
+                processor_ns: time.map(nanos),
+                lost_packets: lost.as_deref().map(by_reason),
             })
             .collect(),
         summary,

@@ -17,9 +17,9 @@ const DEFAULT: &[Metric] = &[
 ];
 
 /// The table of a document's cells, as [`json::cell`](super::json::cell) made them, with these metrics. Below
-/// the repetitions of a cell stand their mean and standard deviation.
+/// the repetitions of a cell stand their mean and standard deviation, below the table the warnings of live runs.
 pub fn of_cells(cells: &[Value], metrics: &[Metric]) -> String {
-    aligned(&rows(cells, metrics))
+    aligned(&rows(cells, metrics)) + &warnings(cells)
 }
 
 /// The same table as texts: the headings, then the rows. A row of a failed cell is short.
@@ -45,6 +45,19 @@ pub(super) fn rows(cells: &[Value], metrics: &[Metric]) -> Vec<Vec<String>> {
         rest = after;
     }
     rows
+}
+
+/// The limits of cells beside the network, below the table.
+fn warnings(cells: &[Value]) -> String {
+    let mut lines = String::new();
+    for cell in cells {
+        let label = text(&cell["label"]);
+        let label = if label.is_empty() { "this run" } else { label };
+        for warning in each(&cell["warnings"]) {
+            lines.push_str(&format!("warning: {label}: {}\n", text(warning)));
+        }
+    }
+    lines
 }
 
 /// True if cells differ only in their seeds.
@@ -301,7 +314,7 @@ mod tests {
             json!({ "label": "reno", "summary": {
                 "flows": [flow("x", 95.2e6), flow("second", 1e6)],
                 "links": [link("wide", 0.5, 3.0), link("neck", 0.99, 41.6)], "fairness": 0.5 } }),
-            json!({ "label": "bic, 8MiB", "error": "broken" }),
+            json!({ "label": "bic, 8MiB", "error": "broken", "warnings": ["late"] }),
         ]
     }
 
@@ -320,7 +333,8 @@ mod tests {
             "           flow                goodput     loss  fairness        mean queue  RTT p50/p99 ms  ping p50/p99 ms\n\
              reno       x               95.2 Mbit/s  1.250 %     0.500  42 p neck (back)     20.4 / 31.0                -\n\
              reno       second          1.00 Mbit/s  1.250 %         -                 -     20.4 / 31.0                -\n\
-             bic, 8MiB  failed: broken\n"
+             bic, 8MiB  failed: broken\n\
+             warning: bic, 8MiB: late\n"
         );
     }
 

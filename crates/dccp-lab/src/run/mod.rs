@@ -1,9 +1,12 @@
 //! Runs of a scenario, and what they measure.
 
 pub(crate) mod agenda;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod outcome;
 pub mod pool;
 pub mod progress;
 pub mod sim;
+mod stage;
 mod streams;
 mod work;

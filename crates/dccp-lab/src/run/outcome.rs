@@ -13,12 +13,14 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Both directions of each link of the plan: there, back.
     pub links: Vec<LinkOutcome>,
-    /// The busy time of each machine's processor.
-    pub processors: Vec<Duration>,
-    /// The received packets that each machine lost, by reason, those that are not zero.
-    pub lost_by_hosts: Vec<Vec<(&'static str, u64)>>,
-    /// Events that the simulator played.
-    pub events: u64,
+    /// The busy time of each machine's processor; `None` in a live run.
+    pub processors: Vec<Option<Duration>>,
+    /// The received packets that each machine lost, by reason, those that are not zero; `None` in a live run.
+    pub lost_by_hosts: Vec<Option<Vec<(&'static str, u64)>>>,
+    /// Events that the simulator played; `None` in a live run.
+    pub events: Option<u64>,
+    /// Limits of a live run beside the network, with evidence: the processor, or the emulator.
+    pub warnings: Vec<String>,
 }
 
 /// The recorded values of a flow: of all its streams together.

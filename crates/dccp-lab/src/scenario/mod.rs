@@ -64,7 +64,7 @@ use matrix::Cell;
 use mistake::{Mistake, Mistakes, Place};
 use names::{Names, Values};
 use paths::PathError;
-use plan::{Flow, Network, Run};
+use plan::{Backend, Flow, Network, Run};
 use serde::Deserialize;
 use std::path::Path;
 use values::At;
@@ -379,6 +379,7 @@ fn add_runs(
             mistakes.check(measure::check(&place, &phase, measure))?;
             last = last.max(phase.end);
             mistakes.check(runs.add(Run {
+                backend: Backend::default(),
                 cell: variables.cell.clone(),
                 drawn: variables.drawn.clone(),
                 phase: phase.name,

@@ -3,6 +3,7 @@
 
 use crate::metrics::Metric;
 use core::time::Duration;
+use dccp_historic::Inputs;
 use dccp_proto::{Config, Rate};
 use dccp_sim::machine::MachineConfig;
 use dccp_sim::queue::Limit;
@@ -11,9 +12,31 @@ use dccp_sim::source::App;
 use dccp_sim::tcp;
 use dccp_sim::{LinkConfig, Seed};
 
+/// Where a run takes place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Backend {
+    /// In the simulator, in virtual time.
+    #[default]
+    Sim,
+    /// On this machine, in network namespaces and in real time.
+    Live,
+}
+
+impl Backend {
+    /// The name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Live => "live",
+        }
+    }
+}
+
 /// One run: one cell of the matrix, in one phase, with one seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
+    /// Where it takes place.
+    pub backend: Backend,
     /// The variables of the matrix and their values.
     pub cell: Vec<(String, String)>,
     /// The variables that this repetition has drawn, and their values.
@@ -123,6 +146,8 @@ pub struct Flow {
     pub transport: Transport,
     /// The law of CCID 2 or TCP as text, if the scenario names one.
     pub law: Option<String>,
+    /// The inputs of the law. The settings of the transport contain them too.
+    pub inputs: Inputs,
     /// The role in summaries.
     pub kind: Kind,
     /// The application that sends.
