@@ -73,7 +73,7 @@ pub(crate) struct Reproduce {
     /// Shorter runs and fewer draws of what the papers do not say
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the results go; cells that are there already are kept
+    /// Where the results go, quick ones into DIR/quick; cells that are there already are kept
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     pub(crate) out: PathBuf,
     /// Threads [default: all cores]
@@ -87,6 +87,9 @@ pub(crate) struct Claims {
     /// The results of `dccplab reproduce`
     #[arg(default_value = "reproduction")]
     pub(crate) dir: PathBuf,
+    /// Show the quick results, which are in DIR/quick
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,6 +3,7 @@
 mod args;
 mod clock;
 mod cmd;
+mod folder;
 mod progress;
 mod store;
 

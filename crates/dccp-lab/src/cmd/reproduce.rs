@@ -1,24 +1,25 @@
 //! `dccplab reproduce`: runs the experiments of the source papers and judges their claims.
 
-use super::claims::{file_of, judged};
+use super::claims;
 use super::run::{Results, play_scenario};
 use crate::args::{Backend, Reproduce, Run};
+use crate::folder;
 use dccp_cli::{Failure, exit, interrupt, print};
 use dccp_lab::judge::verdict::Mark;
-use dccp_lab::output::claims::of_claims;
 use dccp_lab::output::verdicts;
 use dccp_lab::papers::{EXPERIMENTS, Experiment};
 use std::fs;
+use std::path::Path;
 
 /// Runs the experiments that were asked for. Those that were run before keep their cells.
 pub(crate) fn run(asked: &Reproduce) -> Result<u8, Failure> {
     let experiments = chosen(&asked.experiments)?;
-    let dir = &asked.out;
-    fs::create_dir_all(dir).map_err(|error| Failure::write(dir, &error))?;
+    let dir = folder::of_scale(&asked.out, folder::scale(asked.quick));
+    fs::create_dir_all(&dir).map_err(|error| Failure::write(&dir, &error))?;
     interrupt::listen()?;
     let mut code = exit::DONE;
     for experiment in experiments {
-        let results = play(asked, experiment)?;
+        let results = play(asked, &dir, experiment)?;
         print(&summary(experiment, &results))?;
         if results.code == exit::INTERRUPTED {
             return Ok(exit::INTERRUPTED);
@@ -28,7 +29,8 @@ pub(crate) fn run(asked: &Reproduce) -> Result<u8, Failure> {
             code = exit::INCOMPLETE;
         }
     }
-    print(&format!("\n{}", of_claims(&judged(dir)?)))?;
+    let stored = folder::stored(&dir)?;
+    print(&format!("\n{}", claims::table(&dir, &stored)))?;
     Ok(code)
 }
 
@@ -45,13 +47,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     Ok(EXPERIMENTS.iter().filter(is_chosen).collect())
 }
 
-fn play(asked: &Reproduce, experiment: &Experiment) -> Result<Results, Failure> {
+fn play(asked: &Reproduce, dir: &Path, experiment: &Experiment) -> Result<Results, Failure> {
     let run = Run {
         file: format!("scenarios/papers/{}.toml", experiment.name).into(),
         backend: Backend::Sim,
         quick: asked.quick,
         cell: Vec::new(),
-        json: Some(file_of(&asked.out, experiment.name)),
+        json: Some(folder::file_of(dir, experiment.name)),
         pcap: None,
         snap: None,
         jobs: asked.jobs,

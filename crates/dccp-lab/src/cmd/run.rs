@@ -65,7 +65,7 @@ pub(crate) fn play_scenario(asked: &Asked, scenario: &Scenario) -> Result<Result
     for dir in asked.out.iter().chain(&asked.cells) {
         fs::create_dir_all(dir).map_err(|e| Failure::write(dir, &e))?;
     }
-    let mut cells = resumed(asked, &scenario.name, &runs, &record)?;
+    let mut cells = resumed(asked, scenario, &runs, &record)?;
     let mut store = match &asked.json {
         Some(path) if !asked.prints_json() => Some(Store::open(path, asked.resume)?),
         _ => None,
@@ -135,7 +135,7 @@ fn program_hash() -> Result<String, Failure> {
 /// The cells that are known from before.
 fn resumed(
     asked: &Asked,
-    scenario: &str,
+    scenario: &Scenario,
     runs: &[&Run],
     record: &Record,
 ) -> Result<Vec<Option<Value>>, Failure> {

@@ -1,8 +1,10 @@
 //! The experiments that redo the source papers, and the papers' claims. All files are part of the program.
 
 mod claims;
+mod scales;
 
 pub use claims::{Claim, ClaimMark, ClaimVerdict, claims, judge};
+pub use scales::Scales;
 
 use crate::scenario::{Scale, Scenario, ScenarioError};
 
