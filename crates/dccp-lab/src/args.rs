@@ -39,14 +39,14 @@ pub(crate) enum Command {
     Claims(Claims),
     /// Print the rate of a preset's link over time, in mahimahi's format
     Trace(Trace),
-    /// Write results as one HTML page
+    /// Write results as HTML: one page, or those of a folder of `dccplab reproduce`
     Report(Report),
 }
 
 /// Values of `report`.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Report {
-    /// Results of `dccplab run --json`
+    /// Results of `dccplab run --json`, or the folder of `dccplab reproduce`
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<PathBuf>,
     /// Write the page to FILE [default: beside the first result, with the ending .html]

@@ -1,6 +1,8 @@
 //! The folder of `dccplab reproduce`: a file for each experiment. Quick results have a folder of their own below that
 //! of the full ones, so that neither replaces the other.
 
+pub(crate) mod times;
+
 use dccp_cli::Failure;
 use dccp_lab::judge::verdict::AssertionVerdict;
 use dccp_lab::papers::{EXPERIMENTS, Scales};
@@ -37,14 +39,26 @@ pub(crate) struct Stored {
     pub(crate) name: &'static str,
     /// Its size.
     pub(crate) scale: Scale,
+    /// Its cells.
+    pub(crate) cells: Vec<Cell>,
     /// The outcome of each assertion.
     pub(crate) assertions: Vec<AssertionVerdict>,
+}
+
+/// The part of a cell that tables of experiments need.
+#[derive(Deserialize)]
+pub(crate) struct Cell {
+    /// Simulated time.
+    pub(crate) duration_ns: u64,
+    /// Why the cell failed.
+    pub(crate) error: Option<String>,
 }
 
 /// The same part as the file has it.
 #[derive(Deserialize)]
 struct Document {
     record: Record,
+    cells: Vec<Cell>,
     assertions: Vec<AssertionVerdict>,
 }
 
@@ -73,6 +87,7 @@ pub(crate) fn stored(folder: &Path) -> Result<Vec<Stored>, Failure> {
         all.push(Stored {
             name: experiment.name,
             scale: document.record.scale,
+            cells: document.cells,
             assertions: document.assertions,
         });
     }

@@ -10,6 +10,7 @@ pub mod media;
 pub mod metrics;
 pub mod output;
 pub mod papers;
+pub mod quartiles;
 pub mod run;
 pub mod scenario;
 mod suggestion;

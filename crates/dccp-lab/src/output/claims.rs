@@ -24,20 +24,22 @@ pub fn heading(scales: &Scales, folder: &str) -> String {
 
 /// The table of claims, and a last line with their numbers.
 pub fn of_claims(claims: &[ClaimVerdict]) -> String {
-    let mut text: String = claims.iter().map(of_claim).collect();
+    let lines: String = claims.iter().map(of_claim).collect();
+    format!("{lines}{}\n", numbers(claims))
+}
+
+/// The numbers of claims by their marks.
+pub fn numbers(claims: &[ClaimVerdict]) -> String {
     let count = |mark| claims.iter().filter(|claim| claim.mark == mark).count();
-    text.push_str(
-        &[
-            format!("{} claims", claims.len()),
-            format!(": {} hold", count(ClaimMark::Holds)),
-            format!(", {} only with an artefact", count(ClaimMark::Artefact)),
-            format!(", {} fail", count(ClaimMark::Fails)),
-            format!(", {} not testable", count(ClaimMark::Untestable)),
-            format!(", {} open\n", count(ClaimMark::Open)),
-        ]
-        .concat(),
-    );
-    text
+    [
+        format!("{} claims", claims.len()),
+        format!(": {} hold", count(ClaimMark::Holds)),
+        format!(", {} only with an artefact", count(ClaimMark::Artefact)),
+        format!(", {} fail", count(ClaimMark::Fails)),
+        format!(", {} not testable", count(ClaimMark::Untestable)),
+        format!(", {} open", count(ClaimMark::Open)),
+    ]
+    .concat()
 }
 
 /// The lines of one claim.

@@ -5,7 +5,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::json;
 use std::fs;
 
-fn parse(page: &str) -> Document<'_> {
+pub(crate) fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
@@ -13,18 +13,18 @@ fn parse(page: &str) -> Document<'_> {
     Document::parse_with_options(page, options).expect("a well-formed page")
 }
 
-fn named<'a>(document: &'a Document<'_>, name: &str) -> Vec<Node<'a, 'a>> {
+pub(crate) fn named<'a>(document: &'a Document<'_>, name: &str) -> Vec<Node<'a, 'a>> {
     let nodes = document.descendants();
     nodes.filter(|node| node.has_tag_name(name)).collect()
 }
 
-fn words(node: Node<'_, '_>) -> String {
+pub(crate) fn words(node: Node<'_, '_>) -> String {
     let texts = node.descendants().filter(Node::is_text);
     texts.filter_map(|node| node.text()).collect()
 }
 
 /// The text of the section with a heading.
-fn section(document: &Document<'_>, heading: &str) -> String {
+pub(crate) fn section(document: &Document<'_>, heading: &str) -> String {
     let sections = named(document, "section");
     let is_it = |node: &&Node<'_, '_>| {
         let first = node.first_element_child();

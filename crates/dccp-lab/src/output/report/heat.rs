@@ -1,7 +1,7 @@
 //! Heat maps: fairness and asymmetry of pairs, or goodput over two variables.
 
-use super::super::read::{each, number};
-use super::groups::{Group, mean};
+use super::super::read::number;
+use super::groups::{Group, goodput, mean};
 use super::{Source, short};
 use dccp_plot::{HeatMap, Shades};
 use dccp_report::{Section, Table};
@@ -204,16 +204,6 @@ impl<'a, 'g> Matrix<'a, 'g> {
             shades: Shades::Sequential { from: 0.0, to: 1.0 },
         }
     }
-}
-
-/// In Mbit/s.
-fn goodput(summary: &Value) -> Option<f64> {
-    let of_flow = |flow: &Value| {
-        let after = number(&flow["throughput_after_discard_bps"]);
-        after.or(number(&flow["throughput_bps"]))
-    };
-    let flows: Vec<f64> = each(&summary["flows"]).filter_map(of_flow).collect();
-    (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / 1e6)
 }
 
 /// A heat map and its numbers.
