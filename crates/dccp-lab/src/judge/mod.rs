@@ -9,11 +9,14 @@
 pub(crate) mod check;
 mod eval;
 mod expr;
+mod heat;
 pub(crate) mod metric;
 mod parse;
 pub(crate) mod token;
 mod vector;
 pub mod verdict;
+
+pub use heat::{Best, HeatFigure, HeatPicture, HeatTable};
 
 use expr::{Comparison, Expr};
 use schemars::JsonSchema;
@@ -46,6 +49,8 @@ pub struct Expected {
     pub assertions: Vec<Assertion>,
     /// Published tables.
     pub published: Vec<PublishedTable>,
+    /// Heat maps of pages.
+    pub figures: Vec<HeatFigure>,
 }
 
 /// A statement about the results.

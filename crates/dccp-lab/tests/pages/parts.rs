@@ -218,3 +218,56 @@ fn comparison_shows_differences_with_their_spread() {
         "curves of both"
     );
 }
+
+#[test]
+fn scenario_chooses_its_heat_maps() {
+    let mut document = document();
+    let scenario = document["record"]["scenario"].as_str().expect("a scenario");
+    let figure = "\n[[figure]]\nkind = \"heat\"\ntitle = \"Fairness of pairs\"\nvalue = \"fairness\"\n\
+        rows = \"major\"\ncolumns = \"cross\"\nbest = \"least\"\n";
+    document["record"]["scenario"] = json!(format!("{scenario}{figure}"));
+    let path = file("figure.json");
+    fs::write(&path, document.to_string()).expect("a file");
+    let (_, html) = page("figure.html", &[text(&path)]);
+    let page = parse(&html);
+    let maps = section(&page, "Heat maps");
+    assert!(maps.contains("Fairness of pairs"), "{maps}");
+    assert!(
+        maps.contains("The star marks the least value of each map."),
+        "{maps}"
+    );
+    // In the picture one of its cells, the legend, and the cell of the table.
+    assert_eq!(maps.matches('★').count(), 3, "{maps}");
+    assert!(!maps.contains("asymmetry"), "{maps}");
+}
+
+#[test]
+fn third_variable_makes_maps_beside_each_other() {
+    let mut document = document();
+    let record = document["record"].as_object_mut().expect("an object");
+    record.remove("scenario");
+    let values = [
+        ("20Mbit", "1"),
+        ("20Mbit", "4"),
+        ("100Mbit", "1"),
+        ("100Mbit", "4"),
+    ];
+    for (n, cell) in document["cells"]
+        .as_array_mut()
+        .expect("cells")
+        .iter_mut()
+        .enumerate()
+    {
+        let (rate, streams) = values[n % 4];
+        let law = ["bic", "cubic", "reno"][n / 4];
+        cell["variables"] = json!({ "law": law, "rate": rate, "streams": streams });
+    }
+    let path = file("multiples.json");
+    fs::write(&path, document.to_string()).expect("a file");
+    let (_, html) = page("multiples.html", &[text(&path)]);
+    let page = parse(&html);
+    let maps = section(&page, "Heat maps");
+    assert!(maps.contains("columns: streams, rows: rate"), "{maps}");
+    assert_eq!(maps.matches('★').count(), 3 + 1 + 3, "{maps}");
+    assert_eq!(maps.matches("cubic").count(), 1 + 2, "{maps}");
+}

@@ -10,6 +10,7 @@ mod groups;
 mod heat;
 mod index;
 mod losses;
+mod multiples;
 mod network;
 mod over_time;
 mod record;

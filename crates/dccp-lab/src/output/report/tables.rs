@@ -3,7 +3,8 @@
 use super::super::read::{each, text};
 use super::super::table;
 use super::groups::{FIGURES, Figure, Group, is_long};
-use super::heat::{Map, shades_of_both};
+use super::heat::Map;
+use super::multiples::shades_of_rows;
 use super::{Source, mark, short};
 use crate::metrics::Metric;
 use crate::quartiles::Quartiles;
@@ -193,7 +194,7 @@ fn maps(section: &mut Section, published: &Value, (rows, columns): (Vec<String>,
             .collect()
     };
     let both = [("The paper", values("published")), ("Ours", values("ours"))];
-    let shades = shades_of_both(&both[0].1, &both[1].1);
+    let shades = shades_of_rows(&[&both[0].1[..], &both[1].1[..]].concat());
     for (who, values) in both {
         let map = Map {
             caption: format!("{who}: {}", text(&published["title"])),
