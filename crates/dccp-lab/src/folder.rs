@@ -8,6 +8,7 @@ use dccp_lab::judge::verdict::AssertionVerdict;
 use dccp_lab::papers::{EXPERIMENTS, Scales};
 use dccp_lab::scenario::Scale;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,11 @@ pub(crate) fn of_scale(dir: &Path, scale: Scale) -> PathBuf {
         Scale::Full => dir.to_owned(),
         Scale::Quick => dir.join(QUICK),
     }
+}
+
+/// The folder of full results above one of quick results; `None` if it is none.
+pub(crate) fn above_quick(dir: &Path) -> Option<&Path> {
+    dir.parent().filter(|_| dir.ends_with(QUICK))
 }
 
 /// The scale that a command line asks for.
@@ -71,30 +77,39 @@ struct Record {
 pub(crate) fn stored(folder: &Path) -> Result<Vec<Stored>, Failure> {
     let mut all = Vec::new();
     for experiment in EXPERIMENTS {
-        let path = file_of(folder, experiment.name);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => {
-                let what = format!("{} cannot be read: {error}", path.display());
-                return Err(Failure::run(what, "check who may read it"));
-            }
-        };
-        let document: Document = serde_json::from_slice(&text).map_err(|error| {
-            let what = format!("{} holds no results: {error}", path.display());
-            Failure::usage(what, "remove it, and run `dccplab reproduce` again")
-        })?;
-        all.push(Stored {
+        let document: Option<Document> = read(folder, experiment.name)?;
+        all.extend(document.map(|document| Stored {
             name: experiment.name,
             scale: document.record.scale,
             cells: document.cells,
             assertions: document.assertions,
-        });
+        }));
     }
     if all.is_empty() {
-        return Err(empty(folder));
+        let what = format!("{} has no results of experiments", folder.display());
+        return Err(Failure::usage(what, hint(folder)));
     }
     Ok(all)
+}
+
+/// A part of the results of an experiment; `None` if there are none.
+pub(crate) fn read<T: DeserializeOwned>(
+    folder: &Path,
+    experiment: &str,
+) -> Result<Option<T>, Failure> {
+    let path = file_of(folder, experiment);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let what = format!("{} cannot be read: {error}", path.display());
+            return Err(Failure::run(what, "check who may read it"));
+        }
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| {
+        let what = format!("{} holds no results: {error}", path.display());
+        Failure::usage(what, "remove it, and run `dccplab reproduce` again")
+    })
 }
 
 /// The scales of results.
@@ -102,15 +117,12 @@ pub(crate) fn scales(results: &[Stored]) -> Scales {
     Scales::of(results.iter().map(|stored| (stored.name, stored.scale)))
 }
 
-/// The error for a folder without results. Quick results below it are worth a hint.
-fn empty(folder: &Path) -> Failure {
+/// The next step if a folder lacks results. Those of a quick run below it are worth a hint.
+pub(crate) fn hint(folder: &Path) -> String {
     let quick = folder.join(QUICK);
     let mut experiments = EXPERIMENTS.iter();
-    let next = if experiments.any(|e| file_of(&quick, e.name).exists()) {
-        format!("add --quick: {} has quick results", quick.display())
-    } else {
-        "run `dccplab reproduce --quick` first, or name its folder".to_owned()
-    };
-    let what = format!("{} has no results of experiments", folder.display());
-    Failure::usage(what, next)
+    if experiments.any(|e| file_of(&quick, e.name).exists()) {
+        return format!("add --quick: {} has quick results", quick.display());
+    }
+    "run `dccplab reproduce --quick` first, or name its folder".to_owned()
 }

@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod output;
 pub mod papers;
 pub mod quartiles;
+pub mod recommend;
 pub mod run;
 pub mod scenario;
 mod suggestion;

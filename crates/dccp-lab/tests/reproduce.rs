@@ -22,7 +22,7 @@ fn dccplab(folder: &Path, words: &[&str]) -> Output {
     output.expect("the program starts")
 }
 
-/// What the program prints when all is well.
+/// The output of the program, which must succeed.
 fn printed(folder: &Path, words: &[&str]) -> String {
     let output = dccplab(folder, words);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -126,4 +126,105 @@ fn folder_without_results_says_where_quick_ones_are() {
         said.contains(" next: add --quick: reproduction/quick has quick results\n"),
         "{said}"
     );
+}
+
+/// Small results of f20: three laws beside Reno, in each kind of queue, in two draws.
+fn stored_f20() -> String {
+    let laws = [
+        ("cubic", 60.0, 0.2),
+        ("bbr", 90.0, 0.9),
+        ("reno", 47.0, 0.0),
+    ];
+    let flow =
+        |id: &str, mbps: f64| json!({ "id": id, "throughput_bps": mbps * 1e6, "stability": 0.1 });
+    let mut cells = Vec::new();
+    for repeat in 0..2 {
+        for aqm in ["droptail", "codel", "fq_codel"] {
+            for (law, mbps, asymmetry) in laws {
+                let summary = json!({
+                    "flows": [flow("law", mbps), flow("reno", 95.0 - mbps)],
+                    "asymmetry": asymmetry, "rtt_ping_ns": { "avg": 70e6 },
+                });
+                cells.push(json!({
+                    "variables": { "aqm": aqm, "law": law }, "repeat": repeat, "error": null, "duration_ns": 1,
+                    "summary": summary,
+                }));
+            }
+        }
+    }
+    json!({
+        "record": { "name": "f20-today", "scale": "quick" },
+        "cells": cells,
+        "assertions": [],
+    })
+    .to_string()
+}
+
+#[test]
+fn stacks_are_ranked_by_stored_results() {
+    let folder = folder("recommend");
+    let quick = folder.join("reproduction/quick");
+    fs::create_dir_all(&quick).expect("a folder");
+    fs::write(quick.join("f20-today.json"), stored_f20()).expect("results");
+    let said = printed(&folder, &["recommend", "--quick", "--html", "stacks.html"]);
+    for wanted in [
+        "long round trip, beside Reno, drop-tail\n  round trip 64 ms, window no limit, beside others; quick results of \
+         f20-today, 2 draws\n",
+        "fairness to Reno",
+        "Use reno: 95.0 Mbit/s (quartiles 95.0 to 95.0), stability 0.100, added delay 6.0 ms, fairness \
+         to Reno 1.00. It is first in 2 of 2 draws. With 2 draws, this is a hint.\n",
+        "Not tested: queues other than rate × round trip, and more than two flows.\n",
+        "\nWithout results:\n",
+        "e07-pairs-ufl: long round trip, large window, beside another stack\n next: dccplab reproduce --quick e07\n",
+    ] {
+        assert!(said.contains(wanted), "no {wanted}: {said}");
+    }
+    // Reno is fair to Reno, and BBR is not.
+    let row = |name: &str| {
+        said.lines()
+            .position(|line| line.trim_start().starts_with(name))
+    };
+    assert!(
+        row("reno ") < row("cubic ") && row("cubic ") < row("bbr "),
+        "{said}"
+    );
+    let html = fs::read_to_string(folder.join("stacks.html")).expect("a page");
+    for wanted in [
+        "◐ reno (hint)",
+        "<h2 id=\"h3\">Beside others</h2>",
+        "Queue management",
+        "first in",
+    ] {
+        assert!(html.contains(wanted), "no {wanted}");
+    }
+    let said = printed(&folder, &["recommend", "reproduction/quick", "--json"]);
+    let advice: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(advice["scale"], "quick");
+    assert_eq!(advice["paths"][0]["recommended"], json!(["reno"]));
+    let share = &advice["paths"][0]["ranking"][2]["share"]["median"];
+    assert!(
+        share
+            .as_f64()
+            .is_some_and(|share| (share - 1.0 / 1.81).abs() < 1e-9),
+        "{share}"
+    );
+    assert_eq!(
+        advice["missing"][0]["next"],
+        "dccplab reproduce --quick e01"
+    );
+}
+
+#[test]
+fn folder_without_stacks_says_what_to_run() {
+    let folder = folder("no-stacks");
+    let said = refused(&folder, &["recommend"]);
+    assert_eq!(
+        said,
+        "error: reproduction has no results that rank stacks\n next: run `dccplab reproduce --quick` first, or name its \
+         folder\n"
+    );
+    fs::create_dir(folder.join("reproduction")).expect("a folder");
+    fs::write(folder.join("reproduction/f20-today.json"), "{}").expect("a file");
+    let said = refused(&folder, &["recommend"]);
+    assert!(said.contains("f20-today.json holds no results: "), "{said}");
 }

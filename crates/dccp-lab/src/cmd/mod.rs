@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod claims;
 mod pages;
+pub(crate) mod recommend;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -13,6 +13,7 @@ mod losses;
 mod multiples;
 mod network;
 mod over_time;
+mod recommend;
 mod record;
 mod stability;
 mod summary;
@@ -20,6 +21,7 @@ mod tables;
 
 pub use compare::{Mismatch, compare};
 pub use index::{INDEX, Listed, index};
+pub use recommend::recommend;
 
 use super::json::SCHEMA;
 use super::read::{each, text};
