@@ -6,7 +6,7 @@ use dccp_cli::quantity::show;
 use serde_json::Value;
 
 /// The columns, unless the scenario names others.
-const DEFAULT: &[Metric] = &[
+pub(super) const DEFAULT: &[Metric] = &[
     Metric::Goodput,
     Metric::Loss,
     Metric::RttTransport,
@@ -141,7 +141,7 @@ fn spread(rows: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Columns of equal width, the first two to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |n: usize| {
         let cells = rows.iter().filter_map(|row| row.get(n));
